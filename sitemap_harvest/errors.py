@@ -1,0 +1,29 @@
+"""Every exception that this package raises on purpose.
+
+Raised where a caller must act. What is wrong with a *document* is a
+:class:`~sitemap_harvest.model.Problem` instead: data, never an exception.
+"""
+
+from __future__ import annotations
+
+
+class HarvestError(Exception):
+    """Base of every exception that this package raises on purpose."""
+
+
+class ArgumentError(HarvestError, ValueError):
+    """An argument of a spider or of a command is wrong."""
+
+    def __init__(self, name: str, value: object, accepted: str) -> None:
+        super().__init__(f"argument {name}={value!r}: {accepted}")
+        self.name = name  #: The argument's name.
+        self.value = value  #: What was given.
+        self.accepted = accepted  #: What is accepted instead, in words.
+
+
+class OptionError(HarvestError, ValueError):
+    """A ``SITEMAP_HARVEST_*`` setting is wrong."""
+
+
+class SchemaError(HarvestError, TypeError):
+    """Columns do not have the names or types that the schema gives them."""

@@ -1,0 +1,204 @@
+"""Where readers put what they find: entries become batches, references a list, flaws problems."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sitemap_harvest.formats import columns
+from sitemap_harvest.formats.problems import ProblemLog
+from sitemap_harvest.model import MAX_ROWS, SitemapRef, UrlBatch
+from sitemap_harvest.model.problem import MAX_SAMPLES
+from sitemap_harvest.urls import BLANKS, address_columns, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sitemap_harvest.formats.limits import Limits
+
+_CORE = ("position", "loc", "lastmod", "changefreq", "priority")
+
+
+class LimitReached(Exception):  # noqa: N818 - no error: it ends the reading of one document
+    """The document has more entries than the limit."""
+
+
+class Collector:
+    """What has been found in one document so far.
+
+    A reader calls :meth:`add`, :meth:`refer` and :meth:`problem`, and passes on
+    what :meth:`full_batches` yields; :meth:`last_batches` gives the rest.
+    """
+
+    def __init__(self, *, document: str, base: str | None, limits: Limits) -> None:
+        """Gather what *document* lists; *base* is what relative URLs are relative to (``None``: nothing)."""
+        self.problems = ProblemLog(document)
+        self.refs: list[SitemapRef] = []
+        self.entries = 0
+        """Entries and references added."""
+        self._given = 0  # rows of the batches that were yielded
+        self._skip = 0  # rows still to be passed over, because they were yielded before a restart
+        self._document = document
+        self._base = base
+        self._limit = limits.urls
+        self._clear()
+
+    def _clear(self) -> None:
+        self._position: list[int] = []
+        self._loc: list[str] = []
+        self._lastmod: list[str | None] = []
+        self._changefreq: list[str | None] = []
+        self._priority: list[str | None] = []
+        self._sparse: dict[str, dict[int, Any]] = {}
+
+    def restart(self) -> None:
+        """Forget all that was found, and do not yield again the rows that were yielded.
+
+        For a reader that begins anew, and will come by the same rows first.
+        """
+        self.problems = ProblemLog(self._document)
+        self.refs = []
+        self.entries = 0
+        self._skip = self._given
+        self._given = 0
+        self._clear()
+
+    def add(
+        self,
+        position: int,
+        loc: str,
+        lastmod: str | None = None,
+        changefreq: str | None = None,
+        priority: str | None = None,
+        more: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add an entry by its texts as published. *more* holds further columns of ``UrlEntry``, as plain values.
+
+        Raises :exc:`LimitReached` once the document has more entries than allowed.
+        """
+        self._count(1)
+        self._position.append(position)
+        self._loc.append(loc)
+        self._lastmod.append(lastmod)
+        self._changefreq.append(changefreq)
+        self._priority.append(priority)
+        if more:
+            row = len(self._loc) - 1
+            for name, value in more.items():
+                self._sparse.setdefault(name, {})[row] = value
+
+    def _count(self, entries: int) -> None:
+        if self.entries + entries > self._limit:
+            self.problems.add("document/too-many-urls", f"more than {self._limit} entries")
+            raise LimitReached
+        self.entries += entries
+
+    def add_columns(self, texts: Mapping[str, pa.StringArray | None]) -> Iterator[UrlBatch]:
+        """Add entries by whole columns, numbered on from those added before, and yield them as batches.
+
+        *texts* has an array, or ``None`` for absent, for each of ``loc``,
+        ``lastmod``, ``changefreq`` and ``priority``.
+        """
+        rows = len(texts["loc"])  # type: ignore[arg-type]  # loc is never absent
+        allowed = min(rows, self._limit - self.entries)
+        for start in range(0, allowed, MAX_ROWS):
+            size = min(MAX_ROWS, allowed - start)
+            part = {name: None if column is None else column.slice(start, size) for name, column in texts.items()}
+            for name in ("lastmod", "changefreq", "priority"):
+                part[name] = None if part[name] is None else columns.trimmed(part[name])
+            first = self.entries + 1
+            self._count(size)
+            yield from self._batch({"position": pa.array(range(first, first + size), pa.int64()), **part})
+        self._count(rows - allowed)
+
+    def refer(self, position: int, loc: str, lastmod: str | None = None) -> None:
+        """Add a reference to another document, by its texts as published."""
+        self._count(1)
+        address = resolve(loc, self._base)
+        if address.flaw:
+            self.problems.add(address.flaw, entry=position, excerpt=loc)
+        if address.loc is None:
+            return
+        text = None if lastmod is None else lastmod.strip(BLANKS)
+        read = columns.read_date(text) if text else None
+        if text and not read:
+            self.problems.add("lastmod/unreadable", entry=position, excerpt=text)
+        self.refs.append(
+            SitemapRef(loc=address.loc, position=position, lastmod=read.value if read else None, lastmod_text=text)
+        )
+
+    def full_batches(self) -> Iterator[UrlBatch]:
+        """Yield what has been added, if there is enough of it for a batch."""
+        if len(self._loc) >= MAX_ROWS:
+            yield from self.last_batches()
+
+    def last_batches(self) -> Iterator[UrlBatch]:
+        """Yield all that has been added."""
+        if not self._loc:
+            return
+        texts: dict[str, pa.Array | None] = {
+            "position": pa.array(self._position, pa.int64()),
+            "loc": pa.array(self._loc, pa.string()),
+        }
+        for name in ("lastmod", "changefreq", "priority"):
+            column = pa.array(getattr(self, f"_{name}"), pa.string())
+            texts[name] = None if column.null_count == len(column) else columns.trimmed(column)
+        sparse, rows = self._sparse, len(self._loc)
+        self._clear()
+        for name, values in sparse.items():
+            texts[name] = pa.array([values.get(row) for row in range(rows)], UrlBatch.schema().field(name).type)
+        for start in range(0, rows, MAX_ROWS):
+            yield from self._batch({n: None if c is None else c.slice(start, MAX_ROWS) for n, c in texts.items()})
+
+    def _batch(self, texts: Mapping[str, pa.Array | None]) -> Iterator[UrlBatch]:
+        loc_texts = texts["loc"]
+        rows = len(loc_texts)
+        urls = address_columns(loc_texts, self._base)
+        found: dict[str, pa.Array | pa.Scalar] = {
+            "position": texts["position"],
+            "loc": urls.loc,
+            "loc_raw": urls.loc_raw,
+            "key": urls.key,
+            "site": urls.site,
+            "sitemap": pa.repeat(self._document, rows),
+        }
+        for flaw in urls.flaws:
+            self.problems.add(flaw.code, entry=texts["position"][flaw.row].as_py(), excerpt=flaw.text)
+        if (lastmod := texts.get("lastmod")) is not None:
+            read = columns.dates(lastmod)
+            found |= {"lastmod": read.instant, "lastmod_text": lastmod}
+            found |= {"lastmod_precision": read.precision, "lastmod_zoned": read.zoned}
+            self._note("lastmod/unreadable", pc.and_(read.instant.is_null(), lastmod.is_valid()), texts, "lastmod")
+            if read.zoned.null_count < rows:
+                self._note("lastmod/no-zone", pc.invert(read.zoned), texts, "lastmod")
+        if (priority := texts.get("priority")) is not None:
+            found["priority"], found["priority_text"] = columns.priorities(priority)
+            self._note("priority/unreadable", found["priority_text"].is_valid(), texts, "priority")
+        schema = UrlBatch.schema()
+        arrays = [
+            found[field.name]
+            if field.name in found
+            else texts[field.name]
+            if texts.get(field.name) is not None
+            else pa.nulls(rows, field.type)
+            for field in schema
+        ]
+        table = pa.RecordBatch.from_arrays(arrays, schema=schema)
+        if urls.loc.null_count:
+            table = table.filter(urls.loc.is_valid())
+        self._given += table.num_rows
+        passed_over = min(self._skip, table.num_rows)
+        self._skip -= passed_over
+        if passed_over < table.num_rows:
+            yield UrlBatch(table.slice(passed_over))
+
+    def _note(self, code: str, mask: pa.BooleanArray, texts: Mapping[str, pa.Array | None], column: str) -> None:
+        """Note a problem for each row of which *mask* is true, with the first few as samples."""
+        flawed = list(columns.rows_where(mask))
+        for number, row in enumerate(flawed[:MAX_SAMPLES], start=1):
+            last = number == min(MAX_SAMPLES, len(flawed))
+            count = len(flawed) - number + 1 if last else 1
+            excerpt = texts[column][row].as_py()  # type: ignore[index]  # only called for columns that are there
+            self.problems.add(code, entry=texts["position"][row].as_py(), excerpt=excerpt, count=count)  # type: ignore[index]  # always there

@@ -1,0 +1,108 @@
+"""From the texts of a batch of entries to its typed columns, a column at a time."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sitemap_harvest.dates import Instant, read_date
+from sitemap_harvest.urls import BLANKS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+INSTANT = pa.timestamp("us", tz="UTC")
+
+_UNIFORM_DATES = (  # what nearly all generators write; each is read by one cast of the column
+    (r"^\d{4}-\d\d-\d\d$", "day", None),
+    (r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)$", "second", True),
+    (r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,6}(?:Z|[+-]\d\d:\d\d)$", "fraction", True),
+)
+
+
+class DateColumns(NamedTuple):
+    """What a column of dates says."""
+
+    instant: pa.TimestampArray
+    precision: pa.StringArray
+    zoned: pa.BooleanArray
+
+
+def trimmed(texts: pa.StringArray) -> pa.StringArray:
+    """Return *texts* without the blanks around them."""
+    return pc.utf8_trim(texts, characters=BLANKS)
+
+
+def dates(texts: pa.StringArray) -> DateColumns:
+    """Return the instants that *texts* name; null where there is no text, or none that can be read."""
+    rows = len(texts)
+    instant, precision, zoned = pa.nulls(rows, INSTANT), pa.nulls(rows, pa.string()), pa.nulls(rows, pa.bool_())
+    unread = texts.is_valid()
+    for pattern, word, zone in _UNIFORM_DATES:
+        if not unread.true_count:
+            break
+        mask = pc.and_(unread, pc.fill_null(pc.match_substring_regex(texts, pattern), False))
+        if not mask.true_count:
+            continue
+        try:
+            values = _cast(texts.filter(mask), has_time=word != "day")
+        except pa.ArrowInvalid:
+            continue  # a 30th of February among them: each is looked at below
+        if mask.true_count == rows:
+            return DateColumns(values, pa.repeat(word, rows), pa.repeat(pa.scalar(zone, pa.bool_()), rows))
+        instant = pc.replace_with_mask(instant, mask, values)
+        precision = pc.if_else(mask, word, precision)
+        zoned = pc.if_else(mask, pa.scalar(zone, pa.bool_()), zoned)
+        unread = pc.and_not(unread, mask)
+    return _one_by_one(texts, unread, DateColumns(instant, precision, zoned)) if unread.true_count else DateColumns(instant, precision, zoned)
+
+
+def _cast(texts: pa.StringArray, *, has_time: bool) -> pa.TimestampArray:
+    if has_time:
+        return texts.cast(INSTANT)
+    return texts.cast(pa.date32()).cast(pa.timestamp("us")).cast(INSTANT)
+
+
+def _one_by_one(texts: pa.StringArray, mask: pa.BooleanArray, read: DateColumns) -> DateColumns:
+    found = [_read_date(text) for text in texts.filter(mask).to_pylist()]
+    columns = (
+        pa.array([one and one.value for one in found], INSTANT),
+        pa.array([one and one.precision for one in found], pa.string()),
+        pa.array([one and one.zoned for one in found], pa.bool_()),
+    )
+    return DateColumns(*(pc.replace_with_mask(old, mask, new) for old, new in zip(read, columns, strict=True)))
+
+
+@lru_cache(maxsize=4096)
+def _read_date(text: str) -> Instant | None:
+    return read_date(text)
+
+
+def priorities(texts: pa.StringArray) -> tuple[pa.DoubleArray, pa.StringArray]:
+    """Return the priorities that *texts* name, and those texts that name none; null for the others."""
+    if texts.null_count == len(texts):
+        return pa.nulls(len(texts), pa.float64()), texts
+    encoded = texts.dictionary_encode()
+    values = [read_priority(text) for text in encoded.dictionary.to_pylist()]
+    numbers = pa.array(values, pa.float64()).take(encoded.indices)
+    unreadable = pc.and_(numbers.is_null(), texts.is_valid())
+    return numbers, pc.if_else(unreadable, texts, pa.scalar(None, pa.string()))
+
+
+def read_priority(text: str) -> float | None:
+    """Return *text* as a number from 0 to 1, or ``None``."""
+    if not text.isascii() or not text.strip("+-.0123456789") == "":
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0.0 <= number <= 1.0 else None
+
+
+def rows_where(mask: pa.BooleanArray) -> Iterator[int]:
+    """Yield the numbers of the rows for which *mask* is true."""
+    yield from pc.indices_nonzero(pc.fill_null(mask, False)).to_pylist()

@@ -1,0 +1,125 @@
+"""From bytes to text: which encoding a document has, and what to do with bytes that are not of it.
+
+Spec: https://www.w3.org/TR/xml/#sec-guessing (detection), https://encoding.spec.whatwg.org/#names-and-labels
+(what a name means on the web). The ladder: byte order mark, byte pattern,
+declared encoding, HTTP charset, UTF-8; bytes that are not valid are read as
+windows-1252, one by one. Each step down is a problem.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sitemap_harvest.formats.problems import ProblemLog
+
+_MARKS = (  # utf-32-le before utf-16-le, whose mark it begins with
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_PATTERNS = (
+    (re.compile(rb"[<\s]\0\0\0"), "utf-32-le"),
+    (re.compile(rb"\0\0\0[<\s]"), "utf-32-be"),
+    (re.compile(rb"(?:[\t\n\r -~]\0){2}"), "utf-16-le"),
+    (re.compile(rb"(?:\0[\t\n\r -~]){2}"), "utf-16-be"),
+)
+_DECLARED = re.compile(rb"""\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']\s*([A-Za-z0-9._:\-]+)""")
+_CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([A-Za-z0-9._:\-]+)""", re.IGNORECASE)
+_WEB_NAMES = {  # what browsers read under these names: supersets, so that nothing is lost
+    "iso8859-1": "cp1252",
+    "ascii": "utf-8",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "utf-8-sig": "utf-8",
+}
+_WIDE = ("utf-16", "utf-32")
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How the bytes of a document are to be read."""
+
+    name: str
+    """A Python codec."""
+    mark_bytes: int
+    """Length of the byte order mark at the start."""
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether a character takes two or four bytes."""
+        return self.name.startswith(_WIDE)
+
+
+def detect(head: bytes, content_type: str | None, problems: ProblemLog) -> Encoding:
+    """Return the encoding of the document that begins with *head* (a few hundred bytes are enough)."""
+    for mark, name in _MARKS:
+        if head.startswith(mark):
+            return Encoding(name, len(mark))
+    for pattern, name in _PATTERNS:
+        if pattern.match(head):
+            return Encoding(name, 0)
+    declared = match[1].decode() if (match := _DECLARED.match(head)) else None
+    charset = match[1] if content_type and (match := _CHARSET.search(content_type)) else None
+    for label in filter(None, (declared, charset)):
+        name = _codec(label)
+        if name is None:
+            problems.add("encoding/unknown", f"there is no encoding {label!r}", excerpt=label)
+        elif name.startswith(_WIDE):
+            problems.add("encoding/lies", f"{label} is declared, but the bytes are not", excerpt=label)
+        else:
+            return Encoding(name, 0)
+    return Encoding("utf-8", 0)
+
+
+def _codec(label: str) -> str | None:
+    try:
+        name = codecs.lookup(label).name
+        "".encode(name)  # refuses codecs that are no text encoding, such as base64
+    except (LookupError, UnicodeError, ValueError):
+        return None
+    return _WEB_NAMES.get(name, name)
+
+
+def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) -> Iterator[str]:
+    """Yield *blocks* as text. Bytes that are not valid become windows-1252 characters, and a problem."""
+    errors = "replace" if encoding.is_wide else "surrogateescape"
+    decoder = codecs.getincrementaldecoder(encoding.name)(errors)
+    skip = encoding.mark_bytes
+    for block in blocks:
+        text = decoder.decode(block[skip:])
+        skip = max(0, skip - len(block))
+        yield _mended(text, problems)
+    if last := decoder.decode(b"", final=True):
+        yield _mended(last, problems)
+
+
+_ESCAPED_BYTE = re.compile("[\udc80-\udcff]|\ufffd")
+
+
+def _mended(text: str, problems: ProblemLog) -> str:
+    if text.isascii() or not (first := _ESCAPED_BYTE.search(text)):
+        return text
+    around = text[max(0, first.start() - 40) : first.start() + 20]
+    mended, count = _ESCAPED_BYTE.subn(_as_windows_1252, text)
+    problems.add("encoding/bad-bytes", count=count, excerpt=_ESCAPED_BYTE.sub(_as_windows_1252, around))
+    return mended
+
+
+def _as_windows_1252(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code == 0xFFFD:
+        return match[0]
+    byte = bytes([code - 0xDC00])
+    return byte.decode("cp1252", "ignore") or byte.decode("latin-1")

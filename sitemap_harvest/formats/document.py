@@ -1,0 +1,150 @@
+"""The library face: a body goes in, a document comes out."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sitemap_harvest.formats.collector import Collector, LimitReached
+from sitemap_harvest.formats.feed import read_feed
+from sitemap_harvest.formats.limits import Limits
+from sitemap_harvest.formats.robots import read_robots
+from sitemap_harvest.formats.sitemap import read_sitemap
+from sitemap_harvest.formats.sniff import sniff
+from sitemap_harvest.formats.source import Source
+from sitemap_harvest.formats.text import read_text
+from sitemap_harvest.model import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sitemap_harvest.model import Problem, SitemapRef, UrlBatch, UrlEntry
+
+_NO_LIMITS_NAMED = Limits()
+
+
+def read(body: bytes, *, url: str, content_type: str | None = None, limits: Limits = _NO_LIMITS_NAMED) -> Document:
+    """Return what *body* is and lists: a robots.txt, index, sitemap, list or feed, packed or not.
+
+    *url* is the address it was found at, which relative URLs are relative to.
+    *content_type* is the header of that name, if there was one; it counts for
+    little, as what a document is shows in its content. Raises nothing on any
+    body: what is wrong with it is in :attr:`Document.problems`.
+    """
+    if not isinstance(body, (bytes, bytearray, memoryview)):
+        raise TypeError(f"read() takes the bytes of a document, not {type(body).__name__}; open files with 'rb'")
+    return Document(bytes(body), url=url, content_type=content_type, limits=limits)
+
+
+class Document:
+    """A document and what it lists, read as far as it is asked for.
+
+    Memory stays flat, whatever the size of the document: batches are handed out
+    and forgotten. What is only known at the end (:meth:`sitemaps`,
+    :attr:`problems`, :attr:`complete` and the facts) reads to the end first, if
+    :meth:`urls` has not done so yet.
+    """
+
+    def __init__(self, body: bytes, *, url: str, content_type: str | None, limits: Limits, base: str | None = None) -> None:
+        self.url = url
+        """The address that the document was found at."""
+        self._base = base or url
+        self._limits = limits
+        self._source = Source(body, content_type=content_type, limits=limits)
+        self._content_type = content_type
+        self._read: Collector | None = None
+
+    def __repr__(self) -> str:
+        return f"<Document {self.kind} {self.url}>"
+
+    @cached_property
+    def kind(self) -> Kind:
+        """What the document is, by its content."""
+        return sniff(self._source.head, url=self.url, content_type=self._content_type)
+
+    def urls(self) -> Iterator[UrlBatch]:
+        """Yield the URLs that the document lists, in batches of up to 10,000 rows; each call reads it anew."""
+        into = Collector(document=self.url, base=self._base, limits=self._limits)
+        try:
+            yield from self._entries(into)
+            yield from into.last_batches()
+        except LimitReached:
+            yield from into.last_batches()
+        self._judge(into)
+        self._read = into
+
+    def rows(self) -> Iterator[UrlEntry]:
+        """Yield the URLs that the document lists, one by one."""
+        for batch in self.urls():
+            yield from batch.rows()
+
+    def sitemaps(self) -> Iterator[SitemapRef]:
+        """Yield the documents that this one points at: an index's children, the sitemaps of a robots.txt."""
+        yield from self._at_end.refs
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with the document."""
+        return self._at_end.problems.all()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the document lists URLs or sitemaps and was read whole, so that what is missing is not there."""
+        return self.kind.is_readable and not self._at_end.problems.lost_something
+
+    @property
+    def entries(self) -> int:
+        """How many URLs and references were read."""
+        return self._at_end.entries
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """How the document is packed, outermost first, such as ``("gzip",)``."""
+        self._at_end  # noqa: B018 - reads the document
+        return tuple(self._source.layers)
+
+    @property
+    def encoding(self) -> str:
+        """Name of the encoding that the document was read with."""
+        return self._source.encoding.name
+
+    @property
+    def bytes_unpacked(self) -> int:
+        """Size in bytes, unpacked, as far as it was read."""
+        self._at_end  # noqa: B018 - reads the document
+        return self._source.bytes_unpacked
+
+    @property
+    def sha256(self) -> str | None:
+        """Digest of the unpacked document, hexadecimal; ``None`` if it was not read to its end."""
+        self._at_end  # noqa: B018 - reads the document
+        return self._source.sha256
+
+    @property
+    def _at_end(self) -> Collector:
+        if self._read is None:
+            for _ in self.urls():
+                pass
+        assert self._read is not None  # noqa: S101 - urls() sets it; this tells mypy
+        return self._read
+
+    def _entries(self, into: Collector) -> Iterator[UrlBatch]:
+        if self.kind in {Kind.SITEMAP, Kind.INDEX}:
+            yield from read_sitemap(self._source, self.kind, into)
+        elif self.kind is Kind.FEED:
+            yield from read_feed(self._source.text(into.problems), into)
+        elif self.kind is Kind.LIST:
+            yield from read_text(self._source.text(into.problems), into)
+        elif self.kind is Kind.ROBOTS:
+            read_robots(self._source.text(into.problems), into)
+        else:
+            for _ in self._source.utf8(into.problems):
+                pass  # for its size and digest, and the problems of its packing
+
+    def _judge(self, into: Collector) -> None:
+        if self.kind is Kind.EMPTY:
+            into.problems.add("document/empty")
+        elif not self.kind.is_readable:
+            into.problems.add("document/not-a-sitemap", f"it is {self.kind}", excerpt=self._source.head.strip()[:200])
+        elif not into.entries and self.kind is not Kind.ROBOTS:
+            into.problems.add("document/no-entries")

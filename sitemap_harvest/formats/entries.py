@@ -1,0 +1,176 @@
+"""What the elements of a sitemap or an index mean, whichever lane read them.
+
+Spec: https://www.sitemaps.org/protocol.html
+An element is anything with ``tag``, ``text``, ``get`` and children, so that
+lxml's and the mending lane's own are read by the same code.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any
+
+from sitemap_harvest.formats.extensions import Extensions
+from sitemap_harvest.urls import BLANKS
+
+if TYPE_CHECKING:
+    from sitemap_harvest.formats.collector import Collector
+    from sitemap_harvest.model import Kind
+
+
+class Role(Enum):
+    """What an element is in a sitemap."""
+
+    URL = auto()
+    SITEMAP = auto()
+    LOC = auto()
+    LASTMOD = auto()
+    CHANGEFREQ = auto()
+    PRIORITY = auto()
+    OTHER = auto()
+
+
+_ROLES = {
+    "url": Role.URL,
+    "sitemap": Role.SITEMAP,
+    "loc": Role.LOC,
+    "lastmod": Role.LASTMOD,
+    "changefreq": Role.CHANGEFREQ,
+    "priority": Role.PRIORITY,
+}
+_SITEMAP_NAMESPACES = ("sitemaps.org/schemas/sitemap", "google.com/schemas/sitemap/0.")
+
+
+class Roles(dict[object, Role]):
+    """What each tag is below an element of one namespace; filled as tags are met."""
+
+    def __init__(self, parent_namespace: str) -> None:
+        super().__init__()
+        self._parent_namespace = parent_namespace
+
+    def __missing__(self, tag: object) -> Role:
+        """Return the role of *tag* (``{namespace}local``).
+
+        A name counts if it has no namespace, its parent's, or one of the
+        protocol's, in any spelling; ``image:loc`` is no ``loc``.
+        """
+        role = self[tag] = self._role(tag)
+        return role
+
+    def _role(self, tag: object) -> Role:
+        if not isinstance(tag, str):
+            return Role.OTHER  # a comment or an entity
+        namespace, local = split(tag)
+        if namespace in {"", self._parent_namespace} or any(part in namespace for part in _SITEMAP_NAMESPACES):
+            return _ROLES.get(local.lower(), Role.OTHER)
+        return Role.OTHER
+
+
+def split(tag: str) -> tuple[str, str]:
+    """Return namespace and local name of ``{namespace}local``."""
+    namespace, brace, local = tag.rpartition("}")
+    return (namespace[1:], local) if brace else ("", tag)
+
+
+class _Entry:
+    """The texts of one entry, as far as they have been met."""
+
+    __slots__ = ("changefreq", "lastmod", "loc", "others", "priority")
+
+    def __init__(self) -> None:
+        self.loc: str | None = None
+        self.lastmod: str | None = None
+        self.changefreq: str | None = None
+        self.priority: str | None = None
+        self.others: list[Any] | None = None
+
+    def set(self, role: Role, text: str, element: Any) -> None:
+        """Set a field other than loc; a field that stands twice keeps its first value, the other goes to ``extra``."""
+        name = role.name.lower()
+        if getattr(self, name) is None:
+            setattr(self, name, text)
+        else:
+            self.keep(element)
+
+    def keep(self, element: Any) -> None:
+        """Keep an element that is no field."""
+        if self.others is None:
+            self.others = []
+        self.others.append(element)
+
+
+class EntryReader:
+    """Reads ``<url>`` and ``<sitemap>`` elements, in document order, into a collector."""
+
+    def __init__(self, into: Collector, kind: Kind, *, position: int = 0, line: int = 0) -> None:
+        """Read into *into*; *position* entries and *line* lines of the document come before what is read here."""
+        self._into = into
+        self._line_before = line
+        self._own_role = Role.SITEMAP if kind == "index" else Role.URL
+        self._roles: dict[object, Roles] = {}
+        self._extensions = Extensions()
+        self._position = position
+
+    def roles(self, parent_tag: object) -> Roles:
+        """Return what tags are inside an element *parent_tag*."""
+        roles = self._roles.get(parent_tag)
+        if roles is None:
+            namespace = split(parent_tag)[0] if isinstance(parent_tag, str) else ""
+            roles = self._roles[parent_tag] = Roles(namespace)
+        return roles
+
+    def read(self, element: Any, root_tag: object) -> None:
+        """Read *element*, a child of the root: an entry, or something that may hold entries."""
+        role = self.roles(root_tag)[element.tag]
+        if role is Role.URL or role is Role.SITEMAP:
+            self._entry(element, role)
+        else:
+            for child in element:
+                if len(child):
+                    self.read(child, element.tag)
+
+    def _entry(self, element: Any, role: Role) -> None:
+        self._position = position = self._position + 1
+        if role is not self._own_role:
+            self._into.problems.add("xml/foreign-entry", entry=position, line=self._line(element))
+        entry = _Entry()
+        nested: list[tuple[Any, Role]] = []
+        roles = self.roles(element.tag)
+        for child in element:
+            found = roles[child.tag]
+            if found is Role.OTHER:
+                entry.keep(child)
+                continue
+            text = "".join(child.itertext()) if len(child) else (child.text or "")
+            if found is Role.LOC:
+                if entry.loc and entry.loc.strip(BLANKS):
+                    self._into.problems.add("loc/repeated", entry=position, line=self._line(child), excerpt=text)
+                    self._put(role, position, entry)
+                    entry = _Entry()
+                entry.loc = text
+            elif found is Role.LASTMOD and entry.lastmod is None:
+                entry.lastmod = text
+            elif found is Role.URL or found is Role.SITEMAP:
+                nested.append((child, found))
+            else:
+                entry.set(found, text, child)
+        if entry.loc is None and (text := (element.text or "").strip(BLANKS)) and "://" in text:
+            entry.loc = text
+        if entry.loc is not None or not nested:
+            self._put(role, position, entry)
+        for child, found in nested:
+            self._entry(child, found)
+
+    def _put(self, role: Role, position: int, entry: _Entry) -> None:
+        loc = entry.loc
+        if not loc or loc.isspace() or not loc.strip(BLANKS):
+            self._into.problems.add("loc/empty", entry=position)
+        elif role is Role.SITEMAP:
+            self._into.refer(position, loc, entry.lastmod)
+        else:
+            more = self._extensions.read(entry.others) if entry.others else None
+            self._into.add(position, loc, entry.lastmod, entry.changefreq, entry.priority, more)
+
+    def _line(self, element: Any) -> int | None:
+        line: int | None = element.sourceline
+        return None if line is None else line + self._line_before

@@ -1,0 +1,213 @@
+"""The extensions of the protocol: images, videos, news, alternates, PageMaps; and what nobody knows, kept whole.
+
+Specs: https://developers.google.com/search/docs/crawling-indexing/sitemaps/overview and the pages below it
+Values stay as published, trimmed. A child that has no field of its own, or
+stands twice where one is due, goes to ``extra`` below the name of its parent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sitemap_harvest.urls import BLANKS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+Plain = dict[str, Any]
+
+_IMAGE = {name: name for name in ("loc", "caption", "title", "geo_location", "license")}
+_NEWS = {name: name for name in ("title", "publication_date", "keywords", "genres", "access", "stock_tickers", "geo_locations")}
+_PUBLICATION = {"name": "publication_name", "language": "publication_language"}
+_VIDEO = {
+    name: name
+    for name in (
+        "thumbnail_loc title description content_loc player_loc duration expiration_date rating view_count"
+        " publication_date family_friendly requires_subscription uploader live category gallery_loc"
+    ).split()
+}
+_KNOWN_ATTRIBUTES = {"uploader": ("info", "uploader_info"), "gallery_loc": ("title", "gallery_title")}
+
+
+class Extensions:
+    """Reads the children of an entry that are not the protocol's own."""
+
+    def __init__(self) -> None:
+        self._readers: dict[object, Callable[[Any, Plain], None] | None] = {}
+
+    def read(self, elements: Iterable[Any]) -> Plain:
+        """Return columns of ``UrlEntry`` by name, with plain values, for what *elements* hold."""
+        found: Plain = {}
+        for element in elements:
+            tag = element.tag
+            if not isinstance(tag, str):
+                continue  # a comment
+            if tag not in self._readers:
+                self._readers[tag] = _reader(tag)
+            reader = self._readers[tag]
+            if reader:
+                reader(element, found)
+            else:
+                _keep(element, 0, found)
+        return found
+
+
+def _reader(tag: str) -> Callable[[Any, Plain], None] | None:
+    namespace, _, local = tag[1:].rpartition("}") if tag.startswith("{") else ("", "", tag)
+    for part, name, reader in _READERS:
+        if local.lower() == name and part in namespace.lower():
+            return reader
+    return None
+
+
+def _local(element: Any) -> str:
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+def _text(element: Any) -> str:
+    text = "".join(element.itertext()) if len(element) else element.text
+    return (text or "").strip(BLANKS)
+
+
+def _keep(element: Any, depth: int, found: Plain) -> None:
+    """Keep *element* with all below it in ``extra``."""
+    if not isinstance(element.tag, str):
+        return
+    attributes = [{"name": name, "value": value} for name, value in element.items()]
+    text = (element.text or "").strip(BLANKS) or None
+    found.setdefault("extra", []).append(
+        {"name": element.tag, "depth": depth, "text": text, "attributes": attributes or None}
+    )
+    for child in element:
+        _keep(child, depth + 1, found)
+
+
+def _keep_below(parent: Any, unknown: list[Any], found: Plain) -> None:
+    """Keep *unknown* children in ``extra``, below the name of their *parent*."""
+    if unknown:
+        found.setdefault("extra", []).append({"name": parent.tag, "depth": 0, "text": None, "attributes": None})
+        for child in unknown:
+            _keep(child, 1, found)
+
+
+def _fill(element: Any, fields: dict[str, str], into: Plain) -> list[Any]:
+    """Put the texts of known children of *element* *into* a record; return the other children."""
+    unknown = []
+    for child in element:
+        field = fields.get(_local(child).lower())
+        if field and field not in into and not len(child) and not child.items():
+            into[field] = _text(child)
+        else:
+            unknown.append(child)
+    return unknown
+
+
+def _image(element: Any, found: Plain) -> None:
+    image: Plain = {}
+    unknown = _fill(element, _IMAGE, image)
+    found.setdefault("images", []).append(image)
+    _keep_below(element, unknown, found)
+
+
+def _news(element: Any, found: Plain) -> None:
+    news: Plain = {}
+    unknown = []
+    for child in _fill(element, _NEWS, news):
+        if _local(child).lower() == "publication" and not child.items():
+            unknown += _fill(child, _PUBLICATION, news)
+        else:
+            unknown.append(child)
+    found.setdefault("news", []).append(news)
+    _keep_below(element, unknown, found)
+
+
+def _video(element: Any, found: Plain) -> None:
+    video: Plain = {}
+    for child in element:
+        _video_field(child, _local(child).lower(), video)
+    found.setdefault("videos", []).append(video)
+
+
+def _video_field(child: Any, name: str, video: Plain) -> None:
+    attributes = dict(child.items())
+    if name == "price":
+        known = {key: attributes.pop(key) for key in ("currency", "type", "resolution") if key in attributes}
+        video.setdefault("prices", []).append({"value": _text(child), **known})
+    elif name == "tag":
+        video.setdefault("tags", []).append(_text(child))
+    elif name in {"restriction", "platform"} and name not in video:
+        video[name] = {"relationship": attributes.pop("relationship", None), "value": _text(child)}
+    elif name in _VIDEO and name not in video and not len(child):
+        video[name] = _text(child)
+        attribute, field = _KNOWN_ATTRIBUTES.get(name, ("", ""))
+        if attribute in attributes:
+            video[field] = attributes.pop(attribute)
+    elif name:
+        _other(child, name, video, with_attributes=False)
+    for attribute, value in attributes.items():
+        video.setdefault("other", []).append({"name": f"{name}@{attribute}", "value": value})
+
+
+def _other(element: Any, name: str, video: Plain, *, with_attributes: bool = True) -> None:
+    if with_attributes:
+        for attribute, value in element.items():
+            video.setdefault("other", []).append({"name": f"{name}@{attribute}", "value": value})
+    if not len(element):
+        video.setdefault("other", []).append({"name": name, "value": _text(element)})
+    for child in element:
+        if isinstance(child.tag, str):
+            _other(child, f"{name}/{_local(child).lower()}", video)
+
+
+def _link(element: Any, found: Plain) -> None:
+    attributes = dict(element.items())
+    relation = attributes.pop("rel", "alternate")
+    if relation.lower() != "alternate" or len(element) or set(attributes) - {"href", "hreflang", "media", "type"}:
+        _keep(element, 0, found)
+    if relation.lower() == "alternate":
+        known = {key: attributes[key] for key in ("href", "hreflang", "media", "type") if key in attributes}
+        found.setdefault("alternates", []).append(known)
+
+
+def _mobile(element: Any, found: Plain) -> None:
+    found["mobile"] = True
+    if len(element) or element.items():
+        _keep(element, 0, found)
+
+
+def _pagemap(element: Any, found: Plain) -> None:
+    unknown = []
+    for child in element:
+        if _local(child).lower() == "dataobject":
+            attributes: list[Plain] = []
+            for leaf in child.iter():
+                if _local(leaf).lower() == "attribute":
+                    value = leaf.get("value")
+                    attributes.append({"name": leaf.get("name") or "", "value": _text(leaf) if value is None else value})
+            record = {"type": child.get("type"), "id": child.get("id"), "attributes": attributes or None}
+            found.setdefault("pagemap", []).append(record)
+        else:
+            unknown.append(child)
+    found.setdefault("pagemap", [])
+    _keep_below(element, unknown, found)
+
+
+_READERS = (
+    ("sitemap-image", "image", _image),
+    ("sitemap-video", "video", _video),
+    ("sitemap-news", "news", _news),
+    ("sitemap-mobile", "mobile", _mobile),
+    ("sitemap-pagemap", "pagemap", _pagemap),
+    ("w3.org/1999/xhtml", "link", _link),
+    ("w3.org/tr/xhtml", "link", _link),  # seen in the wild
+)
+
+WELL_KNOWN_PREFIXES = {
+    "image": "http://www.google.com/schemas/sitemap-image/1.1",
+    "video": "http://www.google.com/schemas/sitemap-video/1.1",
+    "news": "http://www.google.com/schemas/sitemap-news/0.9",
+    "mobile": "http://www.google.com/schemas/sitemap-mobile/1.0",
+    "pagemap": "http://www.google.com/schemas/sitemap-pagemap/1.0",
+    "xhtml": "http://www.w3.org/1999/xhtml",
+}
+"""What the usual prefixes mean in a document that forgets to declare them."""

@@ -1,0 +1,40 @@
+"""XML sitemaps and sitemap indexes, down three lanes: quick, strict, mending.
+
+Spec: https://www.sitemaps.org/protocol.html
+The quick lane reads what generators usually write, the strict lane all else
+that is well-formed, the mending lane what is not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sitemap_harvest.formats.entries import EntryReader
+from sitemap_harvest.formats.mend import mend
+from sitemap_harvest.formats.strict import NotWellFormed, read_strictly
+from sitemap_harvest.formats.template import Rest, read_by_template
+from sitemap_harvest.model import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sitemap_harvest.formats.collector import Collector
+    from sitemap_harvest.formats.source import Source
+    from sitemap_harvest.model import UrlBatch
+
+
+def read_sitemap(source: Source, kind: Kind, into: Collector) -> Iterator[UrlBatch]:
+    """Read the sitemap or index in *source*, yielding batches."""
+    try:
+        rest: Rest | None = Rest(source.utf8(into.problems))
+        if kind is Kind.SITEMAP:
+            rest = yield from read_by_template(source.utf8(into.problems), into)
+        if rest is not None:
+            reader = EntryReader(into, kind, position=rest.entries, line=rest.lines)
+            yield from read_strictly(rest.blocks, reader, into)
+    except NotWellFormed as reason:
+        # What was yielded stands, for it was well-formed. The mending lane reads the document anew.
+        into.restart()
+        if reason.is_flaw:
+            into.problems.add("xml/not-well-formed", str(reason), line=reason.line)
+        yield from mend(source.text(into.problems), EntryReader(into, kind), into)

@@ -1,0 +1,67 @@
+"""What a document is, told from its text. Names and headers only break ties.
+
+Pure: no byte is fetched, nothing is raised.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sitemap_harvest.model import Kind
+
+HEAD_CHARS = 64 * 1024  # a licence comment of a few kilobytes before the root is usual, more is not
+
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)", re.DOTALL)
+_TAG = re.compile(r"<!doctype\s+html|<(?:[\w.\-]+:)?([a-zA-Z_][\w.\-]*)(?=[\s/>])", re.IGNORECASE)
+_ROOTS = {
+    "urlset": Kind.SITEMAP,
+    "sitemapindex": Kind.INDEX,
+    "rss": Kind.FEED,
+    "rdf": Kind.FEED,
+    "feed": Kind.FEED,
+    "html": Kind.HTML,
+}
+_ENTRIES = {"url": Kind.SITEMAP, "sitemap": Kind.INDEX}  # as the first tag: a document whose root is missing
+_HTML_TAGS = frozenset("head body title meta script style div p a br table span h1 center form link".split())
+_ROBOTS = re.compile(r"^[ \t]*(?:user-?\s?agent|(?:dis)?allow|crawl-delay|site-?maps?)[ \t]*:", re.IGNORECASE | re.MULTILINE)
+_URL_LINE = re.compile(r"^\s*https?://[^\s<>]+[^\S\n]*$", re.IGNORECASE | re.MULTILINE)
+_BINARY = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+
+
+def sniff(head: str, *, url: str, content_type: str | None = None) -> Kind:
+    """Return the kind of the document whose text begins with *head*, found at *url*."""
+    text = head[:HEAD_CHARS].lstrip("\ufeff\x00 \t\r\n\u00a0\u200b")
+    if not text:
+        return Kind.EMPTY
+    named_robots = _path(url).endswith("/robots.txt")
+    if "<" in text and (kind := _by_tags(text, leave_text=named_robots)):
+        return kind
+    if named_robots or _ROBOTS.search(text):
+        return Kind.ROBOTS
+    if _URL_LINE.search(text):
+        return Kind.LIST
+    is_text = not _BINARY.search(text)
+    is_meant_as_list = _path(url).endswith(".txt") or (content_type or "").lower().startswith("text/plain")
+    return Kind.LIST if is_text and is_meant_as_list and "://" in text else Kind.UNKNOWN
+
+
+def _path(url: str) -> str:
+    return re.split(r"[?#]", url.lower(), maxsplit=1)[0]
+
+
+def _by_tags(text: str, *, leave_text: bool) -> Kind | None:
+    """Return what the first telling tag says; ``None`` if *text* is no markup."""
+    tags = [match[1] for match in _TAG.finditer(_COMMENT.sub("", text))]
+    if not tags:
+        return Kind.XML if text.startswith("<?xml") else None
+    first = (tags[0] or "html").lower()
+    if text.startswith("<") or not leave_text:
+        if first in _ENTRIES:
+            return _ENTRIES[first]
+        if kind := next((_ROOTS[t] for tag in tags[:40] if (t := (tag or "html").lower()) in _ROOTS), None):
+            return kind
+        if first in _HTML_TAGS:
+            return Kind.HTML
+        if text.startswith("<"):
+            return Kind.XML
+    return None

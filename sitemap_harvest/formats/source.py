@@ -1,0 +1,79 @@
+"""One document's bytes, as often as a reader wants them: unpacked and recoded, or as text."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sitemap_harvest.formats.decode import Encoding, decode, detect
+from sitemap_harvest.formats.problems import ProblemLog
+from sitemap_harvest.formats.unpack import unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sitemap_harvest.formats.limits import Limits
+
+_HEAD_BYTES = 64 * 1024
+
+
+class Source:
+    """A body, and what is learned of it while it is read.
+
+    Each call of :meth:`utf8` or :meth:`text` reads it from the start, so that a
+    reader can begin again; nothing is kept but the body as it came.
+    """
+
+    def __init__(self, body: bytes, *, content_type: str | None, limits: Limits) -> None:
+        self._body = body
+        self._content_type = content_type
+        self._limits = limits
+        self.layers: list[str] = []
+        """How the body is packed, outermost first."""
+        self.bytes_unpacked = 0
+        """Bytes unpacked in the last reading."""
+        self.sha256: str | None = None
+        """Digest of the unpacked body, hexadecimal; ``None`` before it was read to its end."""
+
+    def utf8(self, problems: ProblemLog) -> Iterator[bytes]:
+        """Yield the document in blocks of UTF-8; one that is said to be UTF-8 comes as it is, valid or not."""
+        encoding = detect(self._head, self._content_type, problems)
+        blocks = self._unpacked(problems)
+        if encoding.name != "utf-8":
+            yield from (text.encode("utf-8", "replace") for text in decode(blocks, encoding, problems))
+            return
+        yield next(blocks, b"")[encoding.mark_bytes :]
+        yield from blocks
+
+    def text(self, problems: ProblemLog) -> Iterator[str]:
+        """Yield the document as text, in pieces."""
+        encoding = detect(self._head, self._content_type, problems)
+        yield from decode(self._unpacked(problems), encoding, problems)
+
+    @cached_property
+    def head(self) -> str:
+        """The first 64 KiB as text, for a look at what the document is."""
+        return "".join(decode([self._head], self.encoding, ProblemLog("")))
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        """How the bytes are read as text."""
+        return detect(self._head, self._content_type, ProblemLog(""))
+
+    @cached_property
+    def _head(self) -> bytes:
+        head = b""
+        for block in unpack(self._body, self._limits, ProblemLog(""), []):
+            head += block
+            if len(head) >= _HEAD_BYTES:
+                break
+        return head[:_HEAD_BYTES]
+
+    def _unpacked(self, problems: ProblemLog) -> Iterator[bytes]:
+        digest, self.bytes_unpacked, self.sha256 = hashlib.sha256(), 0, None
+        for block in unpack(self._body, self._limits, problems, self.layers):
+            digest.update(block)
+            self.bytes_unpacked += len(block)
+            yield block
+        self.sha256 = digest.hexdigest()

@@ -1,0 +1,90 @@
+"""The strict lane: well-formed XML through lxml, an element at a time, in flat memory.
+
+What it reads is what the document says: nothing is mended, so nothing can be
+altered. The first thing that is not well-formed ends it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lxml import etree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sitemap_harvest.formats.collector import Collector
+    from sitemap_harvest.formats.entries import EntryReader
+    from sitemap_harvest.model import UrlBatch
+
+_FEED_BYTES = 64 * 1024  # measured: the tree of a block of this size stays in the processor's cache
+_MAX_UNDRAINED_BYTES = 8 * 1024 * 1024  # below one child of the root; past it the mending lane, whose memory is flat
+_ROOTS = tuple(
+    "{*}" + name for word in ("urlset", "urlSet", "sitemapindex", "sitemapIndex") for name in {word, word.upper(), word.title()}
+)
+
+
+class NotWellFormed(Exception):  # noqa: N818 - no error: it sends the document down the mending lane
+    """The document is not well-formed, or of a shape that the strict lane does not read."""
+
+    def __init__(self, reason: str, *, is_flaw: bool = False, line: int | None = None) -> None:
+        super().__init__(reason)
+        self.is_flaw = is_flaw  #: Whether the parser found it not well-formed.
+        self.line = line  #: Where, from 1.
+
+
+def read_strictly(blocks: Iterable[bytes], reader: EntryReader, into: Collector) -> Iterator[UrlBatch]:
+    """Read UTF-8 *blocks*, yielding batches. Raises :exc:`NotWellFormed` where strict reading ends."""
+    parser = etree.XMLPullParser(
+        events=("start",),
+        tag=_ROOTS,
+        encoding="utf-8",  # overrides the declaration: the blocks were recoded where that was needed
+        remove_comments=True,
+        remove_pis=True,
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        collect_ids=False,
+    )
+    root, undrained = None, 0
+    try:
+        for piece in _pieces(blocks):
+            parser.feed(piece)
+            if root is None and (root := _root(parser)) is None:
+                raise NotWellFormed("it does not begin with a root element of the protocol")
+            undrained = 0 if _drain(root, reader, keep=1) else undrained + len(piece)
+            if undrained > _MAX_UNDRAINED_BYTES:
+                raise NotWellFormed(f"one element has more than {_MAX_UNDRAINED_BYTES} bytes")
+            yield from into.full_batches()
+        parser.close()
+    except etree.XMLSyntaxError as error:
+        raise NotWellFormed(error.msg or "not well-formed", is_flaw=True, line=error.lineno) from error
+    _drain(root, reader, keep=0)
+
+
+def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    first = True
+    for block in blocks:
+        if first and b"<!doctype" in block[: 64 * 1024].lower():
+            raise NotWellFormed("it has a DOCTYPE, and with it perhaps entities, which are never expanded")
+        first = False
+        for start in range(0, len(block), _FEED_BYTES):
+            yield block[start : start + _FEED_BYTES]
+
+
+def _root(parser: etree.XMLPullParser[Any]) -> Any:
+    for _, element in parser.read_events():
+        return element if element.getparent() is None else None
+    return None
+
+
+def _drain(root: Any, reader: EntryReader, *, keep: int) -> int:
+    """Read all children of *root* but the last *keep*, and let go of them; return how many."""
+    count = len(root) - keep
+    if count <= 0:
+        return 0
+    for element in root[:count]:
+        reader.read(element, root.tag)
+    del root[:count]
+    return count

@@ -1,0 +1,257 @@
+"""Tags and text of markup that no XML parser would take, one token at a time.
+
+Spec: https://www.w3.org/TR/xml/ for what is well-formed, and nothing for the rest.
+Nothing is ever altered or expanded: what is no tag is text, to the letter.
+Memory is flat: text comes in pieces, and comments are skipped as they arrive.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sitemap_harvest.formats.problems import ProblemLog
+
+_MAX_TAG_CHARS = 256 * 1024  # a tag longer than this is text: a `<` that somebody forgot to escape
+_MAX_TEXT_CHARS = 64 * 1024
+_MAX_REFERENCE_CHARS = 70  # as _REFERENCE has it
+_MAX_DOCTYPE_CHARS = 1024 * 1024
+
+_START = re.compile(r"<((?:[^\W\d]|:)[^\s<>/=\"']*+)((?:[^<>\"'/]|\"[^\"<]*+\"|'[^'<]*+'|/(?!>))*+)(/?)>")
+_LOOSE_START = re.compile(r"<((?:[^\W\d]|:)[^\s<>/=\"']*+)([^<>]*?)(/?)>")
+_END = re.compile(r"</\s*+([^\s<>/]*+)[^<>]*+>")
+_DOCTYPE = re.compile(r"<!DOCTYPE[^\[>]*+(?:\[(?:[^\]\"']|\"[^\"]*+\"|'[^']*+')*+\]\s*+)?>", re.IGNORECASE)
+_ENTITY = re.compile(r"<!ENTITY\s+([^\s%\"'>]+)")
+_ATTRIBUTE = re.compile(r"([^\s=\"'<>/]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>]+))")
+_REFERENCE = re.compile(r"&(?:#([0-9]{1,8})|#[xX]([0-9a-fA-F]{1,7})|([A-Za-z_][\w.\-]{0,63}));|&")
+_PREDEFINED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+
+
+class Sort(Enum):
+    """The sorts of token."""
+
+    START = auto()
+    END = auto()
+    TEXT = auto()
+
+
+@dataclass(slots=True)
+class Token:
+    """A tag or a piece of text."""
+
+    sort: Sort
+    value: str
+    """Name of the tag as written; or the text, with the entities decoded that XML has of itself."""
+    line: int
+    attributes: str = ""
+    """What stands in the start tag behind the name."""
+    is_empty: bool = False
+    """Whether the start tag is its own end tag."""
+    is_unknowable: bool = False
+    """Whether the text uses an entity that the document declares, so that what it means is not told."""
+
+
+def attributes(token: Token) -> dict[str, str]:
+    """Return the attributes of a start tag, by their names as written."""
+    found = {}
+    for name, double, single, bare in _ATTRIBUTE.findall(token.attributes):
+        found.setdefault(name, _decoded(double or single or bare, frozenset(), None)[0])
+    return found
+
+
+def _decoded(text: str, declared: frozenset[str], note: _Notes | None) -> tuple[str, bool]:
+    """Return *text* with its references resolved, and whether one of them is a declared entity."""
+    if "&" not in text:
+        return text, False
+    unknowable = False
+
+    def resolve(match: re.Match[str]) -> str:
+        nonlocal unknowable
+        decimal, hexadecimal, name = match.groups()
+        if name in _PREDEFINED:
+            return _PREDEFINED[name]
+        if name is None and (decimal or hexadecimal):
+            code = int(decimal) if decimal else int(hexadecimal, 16)
+            if code < 0x110000 and not 0xD800 <= code < 0xE000:
+                return chr(code)
+        unknowable = unknowable or name in declared
+        if note and name not in declared:
+            note("xml/unknown-entity" if match[0] != "&" else "xml/bare-ampersand", match)
+        return match[0]
+
+    return _REFERENCE.sub(resolve, text), unknowable
+
+
+class _Notes:
+    """Notes problems with references in a piece of text."""
+
+    def __init__(self, problems: ProblemLog, line: int) -> None:
+        self._problems = problems
+        self._line = line
+
+    def __call__(self, code: str, match: re.Match[str]) -> None:
+        line = self._line + match.string.count("\n", 0, match.start())
+        excerpt = match.string[max(0, match.start() - 80) : match.end() + 40].strip()
+        self._problems.add(code, line=line, excerpt=excerpt)
+
+
+class Tokenizer:
+    """Cuts text that arrives in pieces into tokens."""
+
+    def __init__(self, chunks: Iterator[str], problems: ProblemLog) -> None:
+        self._chunks = chunks
+        self._problems = problems
+        self._buffer = ""
+        self._at = 0
+        self._line = 1
+        self._at_end = False
+        self._declared: frozenset[str] = frozenset()
+
+    @property
+    def line(self) -> int:
+        """The line that was reached, from 1."""
+        return self._line
+
+    def __iter__(self) -> Iterator[Token]:
+        while True:
+            mark = self._buffer.find("<", self._at)
+            if mark < 0:
+                yield from self._text(len(self._buffer))
+                if not self._more():
+                    yield from self._text(len(self._buffer))
+                    return
+                continue
+            yield from self._text(mark)
+            if (token := self._markup()) is not None:
+                yield token
+            elif self._at_end and self._at >= len(self._buffer):
+                return
+
+    def _more(self) -> bool:
+        """Read another chunk behind what is left of the buffer; ``False`` at the end of the document."""
+        chunk = next(self._chunks, None)
+        if chunk is None:
+            self._at_end = True
+            return False
+        self._buffer = self._buffer[self._at :] + chunk
+        self._at = 0
+        return True
+
+    def _advance(self, end: int) -> str:
+        passed = self._buffer[self._at : end]
+        self._at = end
+        self._line += passed.count("\n")
+        return passed
+
+    def _text(self, end: int) -> Iterator[Token]:
+        """Yield the text up to *end*, but for an entity that may go on in the next chunk."""
+        if end == len(self._buffer) and not self._at_end:
+            entity = self._buffer.rfind("&", max(self._at, end - _MAX_REFERENCE_CHARS), end)
+            end = end if entity < 0 else entity
+        if end == self._at:
+            return
+        line = self._line
+        raw = self._advance(end)
+        if _FORBIDDEN.search(raw):
+            self._problems.add("xml/control-character", line=line, excerpt=repr(raw.strip()[:100]))
+        text, unknowable = _decoded(raw, self._declared, _Notes(self._problems, line))
+        yield Token(Sort.TEXT, text, line, is_unknowable=unknowable)
+
+    def _markup(self) -> Token | None:
+        """Return the token that begins at the ``<`` reached; ``None`` if it was skipped."""
+        self._require(len("<![CDATA["))
+        rest = self._buffer[self._at : self._at + 9]
+        if rest.startswith("<!--"):
+            return self._skip("-->", 4)
+        if rest == "<![CDATA[":
+            return self._cdata()
+        if rest.startswith("<?"):
+            return self._skip("?>", 2)
+        if rest[:9].upper() == "<!DOCTYPE":
+            return self._doctype()
+        return self._tag()
+
+    def _require(self, length: int) -> None:
+        while len(self._buffer) - self._at < length and not self._at_end:
+            self._more()
+
+    def _skip(self, end: str, opening: int) -> None:
+        """Pass over everything up to *end*, keeping nothing of it."""
+        self._advance(self._at + opening)
+        while (found := self._buffer.find(end, self._at)) < 0:
+            self._advance(max(self._at, len(self._buffer) - len(end) + 1))
+            if not self._more():
+                self._advance(len(self._buffer))
+                return
+        self._advance(found + len(end))
+
+    def _cdata(self) -> Token:
+        line = self._line
+        self._advance(self._at + len("<![CDATA["))
+        parts, size = [], 0
+        while (found := self._buffer.find("]]>", self._at)) < 0:
+            part = self._advance(max(self._at, len(self._buffer) - 2))
+            size += len(part)
+            if size <= _MAX_TEXT_CHARS:
+                parts.append(part)
+            if not self._more():
+                parts.append(self._advance(len(self._buffer)))
+                return Token(Sort.TEXT, "".join(parts), line)
+        parts.append(self._advance(found))
+        self._advance(found + 3)
+        return Token(Sort.TEXT, "".join(parts), line)
+
+    def _doctype(self) -> None:
+        while not (match := _DOCTYPE.match(self._buffer, self._at)):
+            if self._at_end or len(self._buffer) - self._at > _MAX_DOCTYPE_CHARS or not self._more():
+                match = None
+                break
+        self._problems.add("xml/doctype", line=self._line)
+        if match:
+            self._declared = frozenset(_ENTITY.findall(match[0]))
+            self._advance(match.end())
+        else:
+            self._problems.add("xml/malformed", "the DOCTYPE does not end", line=self._line)
+            self._advance(self._at + len("<!DOCTYPE"))
+
+    def _tag(self) -> Token | None:
+        while (end := self._buffer.find(">", self._at)) < 0:
+            if self._at_end or len(self._buffer) - self._at > _MAX_TAG_CHARS or not self._more():
+                break
+        line = self._line
+        if match := _END.match(self._buffer, self._at):
+            self._advance(match.end())
+            return Token(Sort.END, match[1], line)
+        match = _START.match(self._buffer, self._at)
+        if not match and end >= 0 and self._quotes_are_open(end) and self._more_for_quotes():
+            match = _START.match(self._buffer, self._at)
+        match = match or _LOOSE_START.match(self._buffer, self._at)
+        if match:
+            self._advance(match.end())
+            return Token(Sort.START, match[1], line, match[2], is_empty=bool(match[3]))
+        return self._stray(end)
+
+    def _quotes_are_open(self, end: int) -> bool:
+        """Whether the ``>`` at *end* may stand in the value of an attribute that goes on in the next chunk."""
+        return self._buffer.count('"', self._at, end) % 2 == 1 or self._buffer.count("'", self._at, end) % 2 == 1
+
+    def _more_for_quotes(self) -> bool:
+        return len(self._buffer) - self._at <= _MAX_TAG_CHARS and not self._at_end and self._more()
+
+    def _stray(self, end: int) -> Token | None:
+        """A ``<`` that begins no tag: at the end of the document it is a tag that was cut, elsewhere text."""
+        line = self._line
+        if end < 0 and self._at_end:
+            cut = self._advance(len(self._buffer))
+            self._problems.add("xml/truncated", "the document ends inside a tag", line=line, excerpt=cut)
+            # An end tag, if cut, still ends the text before it; of a start tag nothing can be used.
+            return Token(Sort.END, cut[2:].strip(), line) if cut.startswith("</") else None
+        excerpt = self._buffer[self._at : self._at + 60]
+        self._problems.add("xml/malformed", "a < that begins no tag", line=line, excerpt=excerpt)
+        return Token(Sort.TEXT, self._advance(self._at + 1), line)

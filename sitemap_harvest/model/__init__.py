@@ -1,0 +1,46 @@
+"""The records that travel through the package, and their columns."""
+
+from sitemap_harvest.model.batch import MAX_ROWS, Batch, UrlBatch
+from sitemap_harvest.model.entry import (
+    Alternate,
+    Attribute,
+    DataObject,
+    Extra,
+    Image,
+    News,
+    Price,
+    Restriction,
+    UrlEntry,
+    Video,
+)
+from sitemap_harvest.model.kind import Kind
+from sitemap_harvest.model.ledger import FoundBy, Outcome, SitemapRecord
+from sitemap_harvest.model.problem import CATALOGUE, Problem, Sample
+from sitemap_harvest.model.ref import SitemapRef
+from sitemap_harvest.model.schema import SCHEMA_VERSION, arrow_schema
+
+__all__ = [
+    "CATALOGUE",
+    "MAX_ROWS",
+    "SCHEMA_VERSION",
+    "Alternate",
+    "Attribute",
+    "Batch",
+    "DataObject",
+    "Extra",
+    "FoundBy",
+    "Image",
+    "Kind",
+    "News",
+    "Outcome",
+    "Price",
+    "Problem",
+    "Restriction",
+    "Sample",
+    "SitemapRecord",
+    "SitemapRef",
+    "UrlBatch",
+    "UrlEntry",
+    "Video",
+    "arrow_schema",
+]

@@ -1,0 +1,132 @@
+"""Columns inside, rows at the edge: many records of one kind as one Arrow record batch."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+
+import pyarrow as pa
+
+from sitemap_harvest.errors import SchemaError
+from sitemap_harvest.model.entry import UrlEntry
+from sitemap_harvest.model.schema import arrow_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+MAX_ROWS = 10_000  # some 4 MB of typical rows: large enough for vectors, small enough for flat memory
+
+Row = TypeVar("Row")
+
+
+class Batch(Generic[Row]):
+    """An immutable batch of records of one kind: a Scrapy item that stands for ``len(batch)`` items.
+
+    Wraps a :class:`pyarrow.RecordBatch` (:attr:`arrow`) with the schema of
+    :attr:`row_type`. Rows exist only where :meth:`rows` makes them.
+    """
+
+    __slots__ = ("arrow",)
+
+    row_type: ClassVar[type]
+    """The dataclass of one row."""
+
+    arrow: pa.RecordBatch
+    """The columns."""
+
+    def __init__(self, arrow: pa.RecordBatch) -> None:
+        """Wrap *arrow*. Raises :exc:`SchemaError` if its columns are not those of the row."""
+        if arrow.schema != (wanted := self.schema()):
+            raise SchemaError(f"{type(self).__name__} needs the columns\n{wanted}\nand was given\n{arrow.schema}")
+        self.arrow = arrow
+
+    @classmethod
+    def schema(cls) -> pa.Schema:
+        """Return the Arrow schema of a batch of this kind."""
+        return arrow_schema(cls.row_type)
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Self:
+        """Make a batch of *rows*."""
+        schema = cls.schema()
+        records = list(rows)
+        columns = [_column([getattr(row, field.name) for row in records], field.type) for field in schema]
+        return cls(pa.RecordBatch.from_arrays(columns, schema=schema))
+
+    def __len__(self) -> int:
+        return int(self.arrow.num_rows)
+
+    def __getitem__(self, column: str) -> pa.Array:
+        """Return the column of that name."""
+        return self.arrow.column(column)
+
+    def __iter__(self) -> Iterator[Row]:
+        return self.rows()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {len(self)} rows>"
+
+    def filter(self, mask: pa.BooleanArray) -> Self:
+        """Return the rows for which *mask* is true (a null is not)."""
+        return type(self)(self.arrow.filter(mask))
+
+    def slice(self, start: int, length: int | None = None) -> Self:
+        """Return *length* rows from *start* on (all, if ``None``), without copying."""
+        return type(self)(self.arrow.slice(start, length))
+
+    def rows(self) -> Iterator[Row]:
+        """Yield each row as a :attr:`row_type`."""
+        make = _maker(self.row_type)
+        for values in self.arrow.to_pylist():
+            yield make(values)
+
+
+class UrlBatch(Batch[UrlEntry]):
+    """Up to 10,000 :class:`UrlEntry` rows as columns."""
+
+    __slots__ = ()
+
+    row_type = UrlEntry
+
+
+def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_nested(kind):
+        values = [_plain(value) for value in values]
+    return pa.array(values, kind)
+
+
+def _plain(value: Any) -> Any:
+    """Return *value* with dataclasses as dictionaries, for Arrow knows only those."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if dataclasses.is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    return value
+
+
+@cache
+def _maker(record: type) -> Callable[[dict[str, Any]], Any]:
+    """Return a function that makes a *record* of a dictionary as Arrow gives it."""
+    hints = typing.get_type_hints(record)
+    nested = {name: make for name, hint in hints.items() if (make := _nested_maker(hint))}
+
+    def make(values: dict[str, Any]) -> Any:
+        for name, inner in nested.items():
+            if values[name] is not None:
+                values[name] = inner(values[name])
+        return record(**values)
+
+    return make
+
+
+def _nested_maker(hint: Any) -> Callable[[Any], Any] | None:
+    for part in (hint, *typing.get_args(hint)):
+        if typing.get_origin(part) is tuple:
+            item = typing.get_args(part)[0]
+            inner = _maker(item) if dataclasses.is_dataclass(item) else None
+            return lambda values: tuple(map(inner, values)) if inner else tuple(values)
+        if isinstance(part, type) and dataclasses.is_dataclass(part):
+            return _maker(part)
+    return None

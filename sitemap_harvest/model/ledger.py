@@ -1,0 +1,118 @@
+"""The ledger: what became of each document that a run met."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime  # noqa: TC003 - the schema is made from these annotations at run time
+from enum import StrEnum
+
+from sitemap_harvest.model.kind import Kind
+from sitemap_harvest.model.problem import Problem
+
+
+class Outcome(StrEnum):
+    """What became of a document: one word each, and no two facts under one word."""
+
+    READ = "read"
+    """Read whole."""
+    PARTIAL = "partial"
+    """Read, but not whole: it was cut, damaged, or ran into a limit."""
+    UNCHANGED = "unchanged"
+    """The server says, or the digest shows, that it is as it was in the last run."""
+    SKIPPED = "skipped"
+    """Not read because there was no need or no wish to: ``reason`` says which."""
+    ABSENT = "absent"
+    """404 or 410, or no such file."""
+    BLOCKED = "blocked"
+    """401, 403, 407, 429, 451: the server keeps us out."""
+    FORBIDDEN = "forbidden"
+    """robots.txt asks robots not to fetch it."""
+    FAILED = "failed"
+    """No answer that can be used: DNS, refused, TLS, time-out, 5xx, an unreadable file."""
+    NOT_A_SITEMAP = "not-a-sitemap"
+    """An answer, but of a kind that lists no URLs."""
+    TOO_LARGE = "too-large"
+    """Larger than the limit, as downloaded or after unpacking."""
+    OUT_OF_SCOPE = "out-of-scope"
+    """On another site, or with an address that may not be followed."""
+    OVER_LIMIT = "over-limit"
+    """Not fetched because a limit of the run was reached before."""
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the entries of a document with this outcome are in this run's output."""
+        return self in {Outcome.READ, Outcome.PARTIAL, Outcome.TOO_LARGE}
+
+
+class FoundBy(StrEnum):
+    """How a document was found."""
+
+    ARGUMENT = "argument"
+    """Named by the user, or the robots.txt of a site that the user named."""
+    ROBOTS = "robots"
+    """A ``Sitemap:`` line of robots.txt."""
+    WELL_KNOWN = "well-known"
+    """A usual name, tried because robots.txt names no sitemap."""
+    INDEX = "index"
+    """Listed by a sitemap index."""
+    HTML_LINK = "html-link"
+    """A link of a page."""
+    FEED_LINK = "feed-link"
+    """A feed that a page announces."""
+    HTTP_LINK = "http-link"
+    """A ``Link:`` header."""
+
+
+@dataclass(slots=True, kw_only=True)
+class SitemapRecord:
+    """One document met in a run: a row of the ledger (table ``sitemaps``), and a Scrapy item."""
+
+    url: str
+    """The address as found."""
+    final_url: str | None = None
+    """The address after redirects; ``None`` if nothing was downloaded."""
+    parent: str | None = None
+    """Address of the document that named it first; ``None`` for those that a run starts with."""
+    root: str
+    """What the user named and this document was found from: a site or a document."""
+    depth: int = 0
+    """0 for what a run starts with, 1 for what that names, and so on."""
+    found_by: FoundBy
+    kind: Kind | None = None
+    """What the document turned out to be; ``None`` if there was nothing to look at."""
+    outcome: Outcome
+    reason: str | None = None
+    """Why it ended so, in words; ``None`` where the outcome says all (``read``)."""
+    status: int | None = None
+    """HTTP status; ``None`` if there was no answer, or no HTTP."""
+    content_type: str | None = None
+    """The header ``Content-Type`` as sent."""
+    etag: str | None = None
+    """The header ``ETag`` as sent."""
+    last_modified: str | None = None
+    """The header ``Last-Modified`` as sent."""
+    bytes_downloaded: int | None = None
+    """Size of the body in bytes, after any ``Content-Encoding`` and before unpacking."""
+    bytes_unpacked: int | None = None
+    """Size of the document in bytes, unpacked."""
+    layers: tuple[str, ...] = ()
+    """How the document was packed, outermost first, such as ``("gzip",)``."""
+    encoding: str | None = None
+    """The encoding that the document was read with."""
+    entries: int = 0
+    """URLs and references that the document lists, and that were read."""
+    problems: tuple[Problem, ...] = ()
+    sha256: str | None = None
+    """Digest of the unpacked document, hexadecimal; ``None`` unless it was unpacked to its end."""
+    fetched_at: datetime | None = None
+    """When it was asked for, in UTC."""
+    seconds: float | None = None
+    """From asking to the end of the download."""
+    lastmod: datetime | None = None
+    """When it last changed, says its parent, in UTC."""
+    lastmod_text: str | None = None
+    """The same to the letter."""
+    complete: bool = False
+    """Whether it was read whole: only then may a URL that is missing from it be called removed."""
+    rows_from: str | None = None
+    """The run that holds its rows, where that is another one."""

@@ -1,0 +1,82 @@
+"""What is wrong with a document, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MAX_SAMPLES = 5  # enough to see the pattern; ten thousand would drown the record
+MAX_EXCERPT_CHARS = 200  # a URL worth looking at fits; a megabyte of garbage does not
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One place where a problem occurs."""
+
+    entry: int | None = None
+    """Position of the entry in the document, from 1."""
+    line: int | None = None
+    """Line of the document after unpacking and decoding, from 1."""
+    byte: int | None = None
+    """Offset in bytes, from 0: in the unpacked document, or in the packed one for a fault of the packing."""
+    excerpt: str | None = None
+    """What stands there, cut to 200 characters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One kind of flaw in one document: equal ones are one record with a count and up to five samples."""
+
+    code: str
+    """Stable name, such as ``xml/truncated``; a key of :data:`CATALOGUE`."""
+    document: str
+    """Address of the document."""
+    detail: str
+    """The first occurrence in words."""
+    count: int = 1
+    samples: tuple[Sample, ...] = ()
+
+
+CATALOGUE: dict[str, str] = {
+    "document/empty": "The document has no bytes, or blanks only.",
+    "document/no-entries": "The document is of a kind that lists URLs, and lists none.",
+    "document/not-a-sitemap": "The document is of a kind that lists no URLs.",
+    "document/too-many-urls": "The document has more URLs than the limit; those past it were not read.",
+    "encoding/bad-bytes": "Some bytes are not valid in the document's encoding; they were read as windows-1252.",
+    "encoding/lies": "The encoding that the document declares is not the one that its bytes have.",
+    "encoding/unknown": "The document declares an encoding that does not exist.",
+    "feed/no-link": "An entry of the feed has no link, so it lists no URL.",
+    "lastmod/no-zone": "A time has no zone; it was read as UTC.",
+    "lastmod/unreadable": "The date is none that can be read without guessing.",
+    "loc/empty": "An entry has no URL.",
+    "loc/malformed": "The URL cannot be taken apart; it is kept as published and was not made absolute.",
+    "loc/not-a-url": "The text is no URL of a page, so there is no entry for it.",
+    "loc/relative": "The URL is relative; it was made absolute against the document's address.",
+    "loc/repeated": "One entry holds several URLs; each has become an entry of its own.",
+    "loc/scheme": "The scheme of the URL is neither http nor https.",
+    "loc/whitespace": "There is white space inside the URL; it was left as it stands.",
+    "priority/unreadable": "The priority is no number from 0 to 1.",
+    "robots/no-directive": "A line is the address of a sitemap without \"Sitemap:\" before it; it was read as if it were there.",
+    "robots/not-a-url": "A Sitemap line holds no address that can be fetched.",
+    "text/not-a-url": "A line is no URL.",
+    "unpack/bad-checksum": "The packed data does not match its own checksum.",
+    "unpack/ratio": "The document grew by more than the allowed ratio while being unpacked; it was cut off.",
+    "unpack/too-deep": "The document is packed in more layers than the limit.",
+    "unpack/too-large": "The document grew past the allowed size while being unpacked; it was cut off.",
+    "unpack/trailing-bytes": "Bytes that are not packed data follow the packed data.",
+    "unpack/truncated": "The packed data ends early.",
+    "unpack/unreadable": "The packed data is damaged.",
+    "xml/bare-ampersand": "A bare & stands in the text; it was read as it stands.",
+    "xml/control-character": "A control character that XML forbids stands in the text; it was left as it stands.",
+    "xml/doctype": "The document has a DOCTYPE; its entities are not expanded and nothing is fetched.",
+    "xml/entity-not-expanded": "The URL uses an entity that the document declares. Entities are not expanded, so it has no entry.",
+    "xml/entry-outside": "An entry stands outside the document's root element.",
+    "xml/foreign-entry": "A <url> stands in an index, or a <sitemap> in a sitemap.",
+    "xml/junk-after": "Something follows the end of the document.",
+    "xml/junk-before": "Something stands before the document.",
+    "xml/malformed": "The XML is not well-formed here; reading went on at the next element.",
+    "xml/not-well-formed": "The document is no well-formed XML; it was mended, as other problems tell.",
+    "xml/truncated": "The document ends before its root element does; an entry that was cut is left out.",
+    "xml/unclosed-entry": "An entry is not closed before the next one begins.",
+    "xml/unknown-entity": "The text uses an entity that XML does not know; it was left as it stands.",
+}
+"""Every code a problem can have, with its meaning in one sentence."""

@@ -1,0 +1,68 @@
+"""The same on columns: a whole batch of URLs at once, Python only for those that need it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sitemap_harvest.urls.address import resolve
+from sitemap_harvest.urls.key import CANONICAL_PATTERN, url_key
+from sitemap_harvest.urls.site import SITE
+
+
+class Flaw(NamedTuple):
+    """What is wrong with one row's URL."""
+
+    row: int
+    """Row of the batch as given, from 0."""
+    code: str
+    """Code of the problem."""
+    text: str
+    """The text as published."""
+
+
+class AddressColumns(NamedTuple):
+    """The columns of a batch that follow from the text of each ``<loc>``."""
+
+    loc: pa.StringArray
+    """The URL. Null where the text is none: such a row makes no entry."""
+    loc_raw: pa.StringArray
+    """The text, where it differs from the URL, else null."""
+    key: pa.StringArray
+    site: pa.StringArray
+    flaws: list[Flaw]
+
+
+def address_columns(texts: pa.StringArray, base: str | None) -> AddressColumns:
+    """Return loc, key and site for each of *texts*, none of which is null.
+
+    A text that is a canonical URL, as nearly all are, is its own loc and key;
+    one regular expression over the column finds those.
+    """
+    canonical = pc.match_substring_regex(texts, CANONICAL_PATTERN)
+    loc, key, raw, flaws = texts, texts, pa.nulls(len(texts), pa.string()), []
+    if canonical.false_count:
+        odd = pc.invert(canonical)
+        rows = pc.indices_nonzero(odd).to_pylist()
+        published = texts.filter(odd).to_pylist()
+        found = [resolve(text, base) for text in published]
+        flaws = [Flaw(row, a.flaw, text) for row, a, text in zip(rows, found, published, strict=True) if a.flaw]
+        loc = _put(texts, odd, [a.loc for a in found])
+        raw = _put(raw, odd, [text if a.loc != text else None for a, text in zip(found, published, strict=True)])
+        key = _put(texts, odd, [a.loc and url_key(a.loc) for a in found])
+    return AddressColumns(loc, raw, key, _sites(key), flaws)
+
+
+def _put(column: pa.StringArray, mask: pa.BooleanArray, values: list[str | None]) -> pa.StringArray:
+    return pc.replace_with_mask(column, mask, pa.array(values, pa.string()))
+
+
+def _sites(keys: pa.StringArray) -> pa.StringArray:
+    first = next((key for key in keys.slice(0, 1).to_pylist() if key), None)
+    if first and (match := SITE.match(first)):
+        site = match[1] + match[2]
+        if pc.all(pc.starts_with(keys, site + "/"), skip_nulls=False).as_py():
+            return pa.repeat(pa.scalar(site), len(keys))
+    return pc.replace_substring_regex(keys, rf"(?s)^{SITE.pattern}.*$", r"\1\2")

@@ -1,0 +1,97 @@
+"""The canonical key of a URL: two URLs with one key are one URL.
+
+Spec: https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2 (syntax-based) and
+section 6.2.3 (scheme-based normalisation), nothing beyond: whatever could name
+another page stays different (query order, trailing slash, letter case of the
+path, ``www``, the fragment).
+"""
+
+from __future__ import annotations
+
+import re
+
+import idna
+
+_PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
+_AUTHORITY = re.compile(r"(?:(.*)@)?(\[[^\]]*\]|[^:]*)(?::(\d*))?", re.DOTALL)
+_DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_ESCAPE_OR_ILLEGAL = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?#]")
+
+_ATOM = r"[A-Za-z0-9\-_~!$&'()*+,;=:@]|%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])"
+CANONICAL_PATTERN = (
+    r"^https?://[a-z0-9-]+(?:\.[a-z0-9-]+)*"  # any host in lower-case letters, also 127.0.0.1 and punycode
+    r"(?::(?:[1-9]|[1-79][0-9]|8[1-9]|[1-35-9][0-9]{2}|4[0-35-9][0-9]|44[0-24-9]|[1-9][0-9]{3,4}))?"  # not 80, 443
+    rf"(?:/(?:(?:{_ATOM})(?:{_ATOM}|\.)*)?)+"  # segments that begin with a dot are left to url_key
+    rf"(?:\?(?:{_ATOM}|[./?])*)?$"
+)
+"""A URL that this matches (RE2 or ``re``) is its own key. Most are, and so cost no Python call."""
+
+
+def url_key(url: str) -> str | None:
+    """Return the canonical key of *url*, or ``None`` if it is no absolute URL with a host.
+
+    In this order: scheme and host in lower case; an international host in
+    punycode (UTS 46); the default port left out; an empty path becomes ``/``;
+    escapes of unreserved characters are undone and the others in upper case;
+    characters that a URL may not hold are escaped as UTF-8; dot segments are
+    resolved. User name, query and fragment stay.
+    """
+    if not (match := _PARTS.fullmatch(url)):
+        return None
+    scheme, authority, path, query, fragment = match.groups(default="")
+    scheme = scheme.lower()
+    host = _authority(authority, scheme)
+    if not host:
+        return None
+    path = _without_dot_segments(_escaped(path)) or "/"
+    return f"{scheme}://{host}{path}{_escaped(query)}{_escaped(fragment)}"
+
+
+def _authority(authority: str, scheme: str) -> str | None:
+    if not (match := _AUTHORITY.fullmatch(authority)) or not match[2]:
+        return None
+    user, host, port = match.groups()
+    host = _host(host)
+    prefix = f"{_escaped(user)}@" if user else ""
+    suffix = f":{int(port)}" if port and int(port) != _DEFAULT_PORTS.get(scheme) else ""
+    return prefix + host + suffix
+
+
+def _host(host: str) -> str:
+    if host.startswith("["):
+        return host.lower()
+    if not host.isascii():
+        try:
+            return idna.encode(host, uts46=True).decode("ascii")
+        except idna.IDNAError:
+            pass  # no name that can be looked up: escaped below, so that it still has a key
+    return _escaped(host.lower())
+
+
+def _escaped(text: str) -> str:
+    return _ESCAPE_OR_ILLEGAL.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    found = match[0]
+    if len(found) == 3:
+        byte = int(found[1:], 16)
+        return chr(byte) if byte in _UNRESERVED else found.upper()
+    return "".join(f"%{byte:02X}" for byte in found.encode("utf-8", "surrogatepass"))
+
+
+def _without_dot_segments(path: str) -> str:
+    """RFC 3986, section 5.2.4, for an absolute path."""
+    if "/." not in path:
+        return path
+    kept: list[str] = []
+    segments = path.split("/")[1:]
+    for segment in segments:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    if segments[-1] in {".", ".."}:
+        kept.append("")
+    return "/" + "/".join(kept)
