@@ -1,6 +1,6 @@
 """The records that travel through the package, and their columns."""
 
-from sitemap_harvest.model.batch import MAX_ROWS, Batch, UrlBatch
+from sitemap_harvest.model.batch import MAX_ROWS, Batch, LedgerBatch, UrlBatch
 from sitemap_harvest.model.entry import (
     Alternate,
     Attribute,
@@ -31,6 +31,7 @@ __all__ = [
     "FoundBy",
     "Image",
     "Kind",
+    "LedgerBatch",
     "News",
     "Outcome",
     "Price",

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sitemap_harvest.errors import SchemaError
 from sitemap_harvest.model.entry import UrlEntry
+from sitemap_harvest.model.ledger import SitemapRecord
 from sitemap_harvest.model.schema import arrow_schema
 
 if TYPE_CHECKING:
@@ -89,6 +90,14 @@ class UrlBatch(Batch[UrlEntry]):
     __slots__ = ()
 
     row_type = UrlEntry
+
+
+class LedgerBatch(Batch[SitemapRecord]):
+    """Ledger rows as columns."""
+
+    __slots__ = ()
+
+    row_type = SitemapRecord
 
 
 def _column(values: list[Any], kind: pa.DataType) -> pa.Array:

@@ -1,0 +1,202 @@
+"""The arguments of the ``sitemap`` spider, checked before anything is fetched."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
+
+from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.plan import Lead, robots_of
+from sitemap_harvest.urls import BLANKS, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EMIT = ("urls", "sitemaps")
+_HOST = re.compile(r"(?:[^\W_](?:[\w\-]*[^\W_])?\.)+[^\W\d_]{2,}\.?(?::\d{1,5})?(?=[/?#]|$)|localhost(?::\d{1,5})?(?=/|$)", re.IGNORECASE)
+_ONE_SITE = "a site, such as https://www.example.com"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments:
+    """What ``scrapy crawl sitemap -a name=value`` takes. At least one of site, sites and sitemap is needed."""
+
+    site: str | None = None
+    """A site, such as ``https://www.example.com``: its robots.txt is asked for its sitemaps. Without a scheme, https."""
+    sites: str | None = None
+    """A text file of sites, one a line. Blank lines and what follows a ``#`` are passed over, a site that stands twice
+    counts once, and a line that is no site is reported and the others are harvested."""
+    sitemap: str | None = None
+    """Sitemaps, indexes, lists or feeds, separated by blanks: addresses, or files on this machine."""
+    root: str | None = None
+    """A folder that stands in for the site: each of its addresses is a file below the folder. Nothing is fetched
+    from the network. Needs ``site``."""
+    follow: str | None = None
+    """Regular expression: only sitemaps in whose address it is found are read."""
+    skip: str | None = None
+    """Regular expression: sitemaps in whose address it is found are not read."""
+    limit: str | int | None = None
+    """Most URLs to harvest, 1 or more."""
+    emit: str = "urls"
+    """Kinds of item, separated by commas or blanks: ``urls`` (:class:`~sitemap_harvest.UrlEntry`), ``sitemaps``
+    (:class:`~sitemap_harvest.SitemapRecord`, one for each document met)."""
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return the names of all arguments."""
+        return tuple(field.name for field in fields(cls))
+
+    @classmethod
+    def check_names(cls, given: dict[str, object]) -> None:
+        """Raise :exc:`ArgumentError` if *given* has a name that is no argument."""
+        for name, value in given.items():
+            if name not in cls.names():
+                raise ArgumentError(name, value, f"there is no such argument; there are {', '.join(cls.names())}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What the arguments mean."""
+
+    leads: tuple[Lead, ...]
+    """What the run starts with."""
+    complaints: tuple[str, ...] = ()
+    """Lines of ``sites`` that are no site, in words."""
+    root: Path | None = None
+    only_site: str | None = None
+    follow: re.Pattern[str] | None = None
+    skip: re.Pattern[str] | None = None
+    limit: int | None = None
+    emit: frozenset[str] = frozenset({"urls"})
+
+    @classmethod
+    def of(cls, arguments: Arguments) -> Self:
+        """Read *arguments*. Raises :exc:`ArgumentError` at the first that is wrong."""
+        leads, complaints = _leads(arguments)
+        return cls(
+            leads=tuple(leads),
+            complaints=tuple(complaints),
+            root=_root(arguments),
+            only_site=leads[0].root if arguments.root else None,
+            follow=_pattern("follow", arguments.follow),
+            skip=_pattern("skip", arguments.skip),
+            limit=_limit(arguments.limit),
+            emit=_emit(arguments.emit),
+        )
+
+
+def _leads(arguments: Arguments) -> tuple[list[Lead], list[str]]:
+    sites, complaints = [], []
+    if arguments.site is not None:
+        sites.append(_site("site", arguments.site))
+    if arguments.sites is not None:
+        listed, complaints = _listed_sites(arguments.sites)
+        sites += listed
+    leads = [robots_of(site) for site in dict.fromkeys(sites)]
+    if arguments.sitemap is not None:
+        leads += [Lead(url=url, root=url) for url in dict.fromkeys(_sitemaps(arguments.sitemap))]
+    if not leads:
+        raise ArgumentError("site", arguments.site, "give at least one of site, sites and sitemap")
+    return leads, complaints
+
+
+def _site(name: str, value: str) -> str:
+    text = str(value).strip(BLANKS)
+    url = text if "://" in text else f"https://{text}"
+    host = url.partition("://")[2]
+    is_web = url.lower().startswith(("http://", "https://"))
+    site = site_of(url) if is_web and host and not re.search(r"\s", host) and host[0] not in "/?#" else None
+    if not site or not _has_port_in_range(site):
+        raise ArgumentError(name, value, _ONE_SITE)
+    return site
+
+
+def _has_port_in_range(site: str) -> bool:
+    try:
+        return urlsplit(site).port != 0
+    except ValueError:
+        return False
+
+
+def _listed_sites(path: str) -> tuple[list[str], list[str]]:
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
+    except OSError as error:
+        raise ArgumentError("sites", path, f"a text file of sites, one a line ({_words(error)})") from error
+    sites, complaints = [], []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not (entry := re.sub(r"(?:^|\s)#.*", "", line).strip(BLANKS)):
+            continue
+        try:
+            sites.append(_site("sites", entry))
+        except ArgumentError:
+            complaints.append(f"{path}, line {number}: {entry[:100]!r} is no site")
+    if not sites:
+        raise ArgumentError("sites", path, "a text file of sites, one a line; this one has none")
+    return sites, complaints
+
+
+def _sitemaps(value: str) -> Iterator[str]:
+    if not (names := str(value).split()):
+        raise ArgumentError("sitemap", value, "addresses or files, separated by blanks")
+    if len(names) > 1 and Path(str(value)).is_file():
+        names = [str(value)]  # a file whose name has blanks
+    for name in names:
+        yield _address(name)
+
+
+def _address(name: str) -> str:
+    if "://" in name:
+        if name.lower().startswith("file:") or (name.lower().startswith(("http://", "https://")) and site_of(name)):
+            return name
+        raise ArgumentError("sitemap", name, "an address that begins with http:// or https://, or a file")
+    path = Path(name)
+    if "/" in name and not path.exists() and _HOST.match(name):
+        return f"https://{name}"
+    return path.absolute().as_uri()
+
+
+def _root(arguments: Arguments) -> Path | None:
+    if arguments.root is None:
+        return None
+    folder = Path(str(arguments.root))
+    if not folder.is_dir():
+        raise ArgumentError("root", arguments.root, "a folder that is there")
+    if arguments.site is None or arguments.sites is not None or arguments.sitemap is not None:
+        raise ArgumentError("root", arguments.root, "a folder needs the one site that it stands in for, as site=")
+    return folder.resolve()
+
+
+def _pattern(name: str, value: str | None) -> re.Pattern[str] | None:
+    if value is None:
+        return None
+    try:
+        return re.compile(value)
+    except re.error as error:
+        raise ArgumentError(name, value, f"a regular expression ({error})") from error
+
+
+def _limit(value: str | int | None) -> int | None:
+    if value is None:
+        return None
+    try:
+        number = int(value)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise ArgumentError("limit", value, "a whole number, 1 or more")
+    return number
+
+
+def _emit(value: str) -> frozenset[str]:
+    kinds = frozenset(re.split(r"[\s,]+", str(value).strip(" ,")))
+    if not kinds <= set(EMIT):
+        raise ArgumentError("emit", value, f"any of {', '.join(EMIT)}")
+    return kinds
+
+
+def _words(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

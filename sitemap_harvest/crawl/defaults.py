@@ -1,0 +1,50 @@
+"""The settings that the package works best with: what the add-on offers, and the command and our own project use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PLAIN: dict[str, Any] = {
+    "ROBOTSTXT_OBEY": True,
+    "COOKIES_ENABLED": False,  # sitemaps need none, and the cookie middleware looks up a suffix list on the network
+    "TELNETCONSOLE_ENABLED": False,
+    "REMOTE_CONTROL_ENABLED": False,  # on by default in Scrapy 2.19: a server that runs what it is sent
+    "DOWNLOAD_MAXSIZE": 60 * 1024 * 1024,  # the protocol allows 50 MiB
+    "DOWNLOAD_WARNSIZE": 0,  # a sitemap of 50 MiB is nothing to warn of
+    "CONCURRENT_ITEMS": 4,  # batches of 10,000 rows in flight for each document
+    "FEED_EXPORT_ENCODING": "utf-8",
+}
+"""Settings with a value of their own."""
+
+ITEM_PROCESSOR = "sitemap_harvest.crawl.processor.BatchItemProcessor"
+
+EXTENSIONS: dict[str, int | None] = {
+    "scrapy.extensions.feedexport.FeedExporter": None,  # replaced by the next one, which is a subclass
+    "sitemap_harvest.crawl.feeds.FeedExporter": 0,
+    "sitemap_harvest.crawl.counts.BatchCounts": 0,
+}
+DOWNLOADER_MIDDLEWARES: dict[str, int | None] = {
+    "sitemap_harvest.crawl.local.LocalFiles": 940,  # above HttpCacheMiddleware: files need no cache
+    "sitemap_harvest.crawl.robots.RobotsOnce": 950,  # next to the downloader
+}
+FEED_EXPORTERS: dict[str, str] = {
+    "jsonl": "sitemap_harvest.crawl.exporters.JsonLinesExporter",
+    "jsonlines": "sitemap_harvest.crawl.exporters.JsonLinesExporter",
+    "jl": "sitemap_harvest.crawl.exporters.JsonLinesExporter",
+    "json": "sitemap_harvest.crawl.exporters.JsonExporter",
+    "csv": "sitemap_harvest.crawl.exporters.CsvExporter",
+    "xml": "sitemap_harvest.crawl.exporters.XmlExporter",
+    "parquet": "sitemap_harvest.crawl.exporters.ParquetExporter",
+}
+SPIDER_MODULE = "sitemap_harvest.crawl.spiders"
+
+ALL: dict[str, Any] = {
+    **PLAIN,
+    "ITEM_PROCESSOR": ITEM_PROCESSOR,
+    "EXTENSIONS": EXTENSIONS,
+    "DOWNLOADER_MIDDLEWARES": DOWNLOADER_MIDDLEWARES,
+    "FEED_EXPORTERS": FEED_EXPORTERS,
+    "SPIDER_MODULES": [SPIDER_MODULE],
+    "LOG_LEVEL": "INFO",  # DEBUG logs every item
+}
+"""All of them, for a project that has nothing else."""

@@ -1,0 +1,225 @@
+"""Item exporters that write a batch whole: JSON Lines, JSON, CSV, XML and Parquet.
+
+Each takes the options that Scrapy's own has. Single rows are gathered into
+batches first, so there is one way to write each format; items of other
+kinds are left to Scrapy's exporter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from itemadapter import ItemAdapter
+from scrapy import exporters
+
+from sitemap_harvest.export import csv_header, csv_lines, json_objects, utf8_bytes, xml_elements
+from sitemap_harvest.model import Batch, LedgerBatch, UrlBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import IO
+
+_BATCHES: dict[type, type[Batch[Any]]] = {kind.row_type: kind for kind in (UrlBatch, LedgerBatch)}
+_ROWS_GATHERED = 1000  # single rows are written together from this many on
+_PARQUET_GROUP_ROWS = 50_000  # one row group: large enough to pack well, some 20 MB in memory
+
+
+class BatchExporter(exporters.BaseItemExporter):
+    """What the exporters share: which columns go out, and how single rows become a batch."""
+
+    _rows: list[Any]
+
+    def __init__(self, file: IO[bytes], **options: Any) -> None:
+        super().__init__(file, **options)
+        self._rows = []
+
+    def export_batch(self, batch: Batch[Any]) -> None:
+        """Write *batch*."""
+        self._flush()
+        self._write(batch)
+
+    def export_item(self, item: Any) -> None:
+        """Write one item."""
+        if isinstance(item, Batch):
+            self.export_batch(item)
+        elif type(item) in _BATCHES:
+            if self._rows and type(item) is not type(self._rows[0]):
+                self._flush()
+            self._rows.append(item)
+            if len(self._rows) >= _ROWS_GATHERED:
+                self._flush()
+        else:
+            self._flush()
+            self._write_other(item)
+
+    def finish_exporting(self) -> None:
+        """Write what is left, and the end of the file."""
+        self._flush()
+        super().finish_exporting()
+
+    def _flush(self) -> None:
+        if self._rows:
+            rows, self._rows = self._rows, []
+            self._write(_BATCHES[type(rows[0])].of(rows))
+
+    def _write(self, batch: Batch[Any]) -> None:
+        raise NotImplementedError
+
+    def _write_other(self, item: Any) -> None:
+        super().export_item(item)
+
+    def _columns(self, batch: Batch[Any]) -> dict[str, pa.Array]:
+        """Return the columns to write by their names in the file, as ``FEED_EXPORT_FIELDS`` has it."""
+        names = self.fields_to_export
+        if names is None:
+            names = batch.arrow.schema.names
+        pairs: Mapping[str, str] = names if hasattr(names, "items") else {name: name for name in names}
+        missing = pa.nulls(len(batch), pa.string())
+        known = batch.arrow.schema.names
+        include_all = self.export_empty_fields or isinstance(self, (CsvExporter, ParquetExporter))
+        return {
+            out: batch[name] if name in known else missing for name, out in pairs.items() if name in known or include_all
+        }
+
+
+def _encoded(texts: pa.StringArray, encoding: str | None, errors: str = "strict") -> bytes | memoryview:
+    data = utf8_bytes(texts)
+    if (encoding or "utf-8").lower().replace("_", "-") in {"utf-8", "utf8", "ascii"}:
+        return data
+    return bytes(data).decode("utf-8").encode(encoding or "utf-8", errors)
+
+
+class JsonLinesExporter(BatchExporter, exporters.JsonLinesItemExporter):
+    """One JSON object a line. Every field is in every line, ``null`` where it is absent."""
+
+    def _write(self, batch: Batch[Any]) -> None:
+        ascii_only = bool(self._kwargs["ensure_ascii"])
+        lines = json_objects(self._columns(batch), len(batch), ascii_only=ascii_only, end="\n")
+        self.file.write(_encoded(lines, self.encoding))
+
+
+class JsonExporter(BatchExporter, exporters.JsonItemExporter):
+    """One JSON array of objects."""
+
+    def _write(self, batch: Batch[Any]) -> None:
+        if self.indent:
+            for row in batch.rows():
+                self._write_other(row)
+        elif len(batch):
+            self._add_comma_after_first()
+            end = "," if self.indent is None else ",\n"
+            ascii_only = bool(self._kwargs["ensure_ascii"])
+            objects = json_objects(self._columns(batch), len(batch), ascii_only=ascii_only, end=end)
+            self.file.write(_encoded(objects, self.encoding)[: -len(end)])
+
+
+class CsvExporter(BatchExporter, exporters.CsvItemExporter):
+    """One line a row below a line of names; lists and structures are JSON in their cell."""
+
+    def _write(self, batch: Batch[Any]) -> None:
+        columns = self._columns(batch)
+        delimiter = self._kwargs.get("delimiter", ",")
+        if self._headers_not_written:
+            self._headers_not_written = False
+            self.fields_to_export = dict.fromkeys(columns) if self.fields_to_export is None else self.fields_to_export
+            if self.include_headers_line:
+                self.stream.write(csv_header(columns, delimiter=delimiter))
+                self.stream.flush()
+        lines = csv_lines(columns, len(batch), delimiter=delimiter)
+        self.stream.buffer.write(_encoded(lines, self.encoding, self.stream.errors or "strict"))
+
+
+class XmlExporter(BatchExporter, exporters.XmlItemExporter):
+    """One element a row, one child element a field that is there."""
+
+    def _write(self, batch: Batch[Any]) -> None:
+        if self.indent:
+            for row in batch.rows():
+                self._write_other(ItemAdapter(row).asdict())
+            return
+        end = "" if self.indent is None else "\n"
+        elements = xml_elements(self._columns(batch), len(batch), name=self.item_element, end=end)
+        self.stream.flush()
+        self.stream.buffer.write(_encoded(elements, self.encoding, "xmlcharrefreplace"))
+
+
+class ParquetExporter(BatchExporter):
+    """Apache Parquet with typed columns, also nested ones; zstd.
+
+    Row groups span batches and sitemaps. Items of other kinds are gathered, and
+    their columns are what the first 1,000 of them have. A file has one kind of
+    item.
+    """
+
+    _FEW_VALUES: ClassVar[tuple[str, ...]] = (
+        "site", "sitemap", "lastmod_precision", "changefreq", "priority", "priority_text", "found_by", "outcome", "kind"
+    )  # fmt: skip
+
+    def __init__(self, file: IO[bytes], **options: Any) -> None:
+        options.setdefault("dont_fail", True)
+        exporters.BaseItemExporter.__init__(self, **options)
+        self._rows = []
+        self._file = file
+        self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_rows = 0
+        self._others: list[dict[str, Any]] = []
+
+    def finish_exporting(self) -> None:
+        """Write the last row group and the footer, without which the file cannot be read."""
+        self._flush()
+        self._write_others()
+        self._write_group()
+        if self._writer is None:
+            self._open(UrlBatch.schema())
+        assert self._writer is not None  # noqa: S101 - _open() makes it; this tells mypy
+        self._writer.close()
+
+    def _write(self, batch: Batch[Any]) -> None:
+        columns = self._columns(batch)
+        schema = batch.arrow.schema
+        fields = [
+            schema.field(name).with_name(out) if name in schema.names else pa.field(out, pa.string())
+            for name, out in self._names(schema)
+        ]
+        self._keep(pa.RecordBatch.from_arrays(list(columns.values()), schema=pa.schema(fields, metadata=schema.metadata)))
+
+    def _names(self, schema: pa.Schema) -> list[tuple[str, str]]:
+        names = self.fields_to_export
+        if names is None:
+            return [(name, name) for name in schema.names]
+        return list(names.items()) if hasattr(names, "items") else [(name, name) for name in names]
+
+    def _keep(self, columns: pa.RecordBatch) -> None:
+        self._waiting.append(columns)
+        self._waiting_rows += columns.num_rows
+        if self._waiting_rows >= _PARQUET_GROUP_ROWS:
+            self._write_group()
+
+    def _write_group(self) -> None:
+        if not self._waiting:
+            return
+        waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
+        if self._writer is None:
+            self._open(waiting[0].schema)
+        assert self._writer is not None  # noqa: S101 - _open() makes it; this tells mypy
+        self._writer.write_table(pa.Table.from_batches(waiting, self._writer.schema))
+
+    def _open(self, schema: pa.Schema) -> None:
+        few = [name for name in self._FEW_VALUES if name in schema.names and not pa.types.is_nested(schema.field(name).type)]
+        self._writer = pq.ParquetWriter(self._file, schema, compression="zstd", use_dictionary=few or False)
+
+    def _write_other(self, item: Any) -> None:
+        self._others.append(dict(self.get_serialized_fields(item)))
+        if len(self._others) >= _ROWS_GATHERED:
+            self._write_others()
+
+    def _write_others(self) -> None:
+        if not self._others:
+            return
+        items, self._others = self._others, []
+        schema = self._writer.schema if self._writer else self._waiting[0].schema if self._waiting else None
+        for batch in pa.Table.from_pylist(items, schema).to_batches():
+            self._keep(batch)

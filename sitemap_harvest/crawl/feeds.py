@@ -1,0 +1,85 @@
+"""Scrapy's feed exporter, which also takes batches, and counts what is in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy.extensions import feedexport
+
+from sitemap_harvest.crawl.processor import Rows
+from sitemap_harvest.model import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy import Spider
+
+
+class FeedExporter(feedexport.FeedExporter):
+    """Gives batches whole to exporters that have ``export_batch``, and rows to all others.
+
+    ``item_classes`` and a filter of one's own see the rows' class, and
+    ``batch_item_count`` counts rows.
+    """
+
+    accepts_batches = True
+
+    def open_spider(self, spider: Spider) -> None:
+        """Open the feeds, unless the arguments are wrong: a slip must not cost the last run's file."""
+        if not getattr(spider, "refused", None):
+            super().open_spider(spider)
+
+    def item_scraped(self, item: Any, spider: Spider) -> None:
+        """Export *item*, or all that is in it."""
+        if isinstance(item, Rows):
+            for row in item.rows():
+                super().item_scraped(row, spider)
+        elif isinstance(item, Batch):
+            for index in range(len(self.slots)):
+                self._export(item, index, spider)
+        else:
+            super().item_scraped(item, spider)
+
+    def _export(self, batch: Batch[Any], index: int, spider: Spider) -> None:
+        """Export *batch* to the feed at *index* of the slots, which is another slot whenever a file is full."""
+        for part in _accepted(batch, self.slots[index].filter):
+            rest = part
+            while len(rest):
+                slot = self.slots[index]
+                most = self.feeds[slot.uri_template]["batch_item_count"] or len(rest) + slot.itemcount
+                now, rest = rest.slice(0, most - slot.itemcount), rest.slice(most - slot.itemcount)
+                self._write(slot, now)
+                if slot.itemcount >= most and self.feeds[slot.uri_template]["batch_item_count"]:
+                    self.slots[index] = self._next_slot(slot, spider)
+
+    @staticmethod
+    def _write(slot: feedexport.FeedSlot, batch: Batch[Any]) -> None:
+        slot.start_exporting()
+        assert slot.exporter is not None  # noqa: S101 - start_exporting() makes it; this tells mypy
+        if hasattr(slot.exporter, "export_batch"):
+            slot.exporter.export_batch(batch)
+        else:
+            for row in batch.rows():
+                slot.exporter.export_item(row)
+        slot.itemcount += len(batch)
+
+    def _next_slot(self, slot: feedexport.FeedSlot, spider: Spider) -> feedexport.FeedSlot:
+        """Close *slot*, whose file is full, and return that of the next file (as Scrapy does for items)."""
+        options = self.feeds[slot.uri_template]
+        params = self._get_uri_params(spider, options["uri_params"], slot)
+        self._schedule_slot_close(slot, spider)
+        return self._start_new_batch(
+            batch_id=slot.batch_id + 1,
+            uri=feedexport.apply_uri_params(slot.uri_template, params),
+            feed_options=options,
+            spider=spider,
+            uri_template=slot.uri_template,
+        )
+
+
+def _accepted(batch: Batch[Any], item_filter: feedexport.ItemFilter) -> Iterator[Batch[Any]]:
+    """Yield what of *batch* the feed's filter lets through."""
+    if type(item_filter) is not feedexport.ItemFilter:
+        yield type(batch).of(row for row in batch.rows() if item_filter.accepts(row))
+    elif not item_filter.item_classes or issubclass(batch.row_type, item_filter.item_classes):
+        yield batch

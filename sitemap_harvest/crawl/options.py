@@ -1,0 +1,86 @@
+"""The ``SITEMAP_HARVEST_*`` settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from sitemap_harvest.errors import OptionError
+from sitemap_harvest.formats import Limits
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+_ITEMS = ("auto", "rows")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The ``SITEMAP_HARVEST_*`` settings, read and checked here once; nothing else reads them."""
+
+    items: str = "auto"
+    """How URLs travel through Scrapy (``SITEMAP_HARVEST_ITEMS``): ``auto``, as batches wherever every part of the
+    project can take them; ``rows``, always one item a URL."""
+    max_depth: int = 10
+    """Levels of documents followed below what the run starts with, 1 or more (``SITEMAP_HARVEST_MAX_DEPTH``)."""
+    max_documents: int = 50_000
+    """Most documents of one site or one named sitemap (``SITEMAP_HARVEST_MAX_DOCUMENTS``)."""
+    max_urls: int = 1_000_000
+    """Most URLs of one document (``SITEMAP_HARVEST_MAX_URLS``)."""
+    max_unpacked: int = 200 * 1024 * 1024
+    """Most bytes of one document after unpacking (``SITEMAP_HARVEST_MAX_UNPACKED``). Scrapy's own
+    ``DOWNLOAD_MAXSIZE`` bounds the bytes as downloaded."""
+    max_ratio: int = 200
+    """Most bytes unpacked for each packed one, past the first 10 MiB (``SITEMAP_HARVEST_MAX_RATIO``)."""
+    concurrency: int = 4
+    """Documents downloaded and read at a time (``SITEMAP_HARVEST_CONCURRENCY``). Each may hold tens of megabytes;
+    Scrapy's own settings for concurrency and delay hold besides."""
+    offsite: bool = False
+    """Whether an index may name sitemaps on other hosts (``SITEMAP_HARVEST_OFFSITE``). robots.txt always may:
+    that is the protocol's proof of ownership."""
+
+    @property
+    def limits(self) -> Limits:
+        """What bounds the reading of one document."""
+        return Limits(unpacked_bytes=self.max_unpacked, ratio=self.max_ratio, urls=self.max_urls)
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Self:
+        """Read the settings. Raises :exc:`OptionError`, which names the setting, its value and what is accepted."""
+        default = cls()  # with slots, cls.max_depth is the slot and not its default
+        return cls(
+            items=_choice(settings, "ITEMS", default.items, _ITEMS),
+            max_depth=_whole(settings, "MAX_DEPTH", default.max_depth),
+            max_documents=_whole(settings, "MAX_DOCUMENTS", default.max_documents),
+            max_urls=_whole(settings, "MAX_URLS", default.max_urls),
+            max_unpacked=_whole(settings, "MAX_UNPACKED", default.max_unpacked),
+            max_ratio=_whole(settings, "MAX_RATIO", default.max_ratio),
+            concurrency=_whole(settings, "CONCURRENCY", default.concurrency),
+            offsite=_flag(settings, "OFFSITE", default.offsite),
+        )
+
+
+def _choice(settings: BaseSettings, name: str, default: str, choices: tuple[str, ...]) -> str:
+    value = settings.get(f"SITEMAP_HARVEST_{name}", default)
+    if value not in choices:
+        raise OptionError(f"SITEMAP_HARVEST_{name} is {value!r}; it must be one of {', '.join(choices)}")
+    return str(value)
+
+
+def _whole(settings: BaseSettings, name: str, default: int) -> int:
+    value = settings.get(f"SITEMAP_HARVEST_{name}", default)
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        number = 0
+    if number < 1:
+        raise OptionError(f"SITEMAP_HARVEST_{name} is {value!r}; it must be a whole number, 1 or more")
+    return number
+
+
+def _flag(settings: BaseSettings, name: str, default: bool) -> bool:  # noqa: FBT001 - a value, not a switch
+    try:
+        return settings.getbool(f"SITEMAP_HARVEST_{name}", default)
+    except ValueError as error:
+        value = settings.get(f"SITEMAP_HARVEST_{name}")
+        raise OptionError(f"SITEMAP_HARVEST_{name} is {value!r}; it must be True or False") from error

@@ -1,0 +1,91 @@
+"""From what the download gave to what became of the document, in one word and in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    IgnoreRequest,
+    ResponseDataLossError,
+    UnsupportedURLSchemeError,
+)
+
+from sitemap_harvest.model import Kind, Outcome
+from sitemap_harvest.plan import Refusal
+
+if TYPE_CHECKING:
+    from sitemap_harvest.formats import Document
+
+_STATUS_WORDS = {
+    204: "the server sent no content",
+    401: "the server asks for a login",
+    403: "the server refuses",
+    404: "the server has no such document",
+    407: "a proxy asks for a login",
+    410: "the server says it is gone for good",
+    429: "the server says too many requests",
+    451: "the server may not give it, for legal reasons",
+}
+_ABSENT = frozenset({404, 410})
+_BLOCKED = frozenset({401, 403, 407, 429, 451})
+_ERRORS: tuple[tuple[type[Exception], Outcome, str], ...] = (
+    (CannotResolveHostError, Outcome.FAILED, "no such host: its name cannot be looked up"),
+    (DownloadConnectionRefusedError, Outcome.FAILED, "the host refuses the connection"),
+    (DownloadTimeoutError, Outcome.FAILED, "no answer within the time allowed"),
+    (ResponseDataLossError, Outcome.FAILED, "the connection was cut"),
+    (UnsupportedURLSchemeError, Outcome.OUT_OF_SCOPE, "its address is of a kind that cannot be fetched"),
+    (FileNotFoundError, Outcome.ABSENT, "there is no such file"),
+    (IsADirectoryError, Outcome.FAILED, "it is a folder, not a file"),
+    (PermissionError, Outcome.FAILED, "the file may not be read"),
+)
+
+
+def of_status(status: int) -> Refusal | None:
+    """Return what an HTTP status says of a document, ``None`` if its body is to be read."""
+    if 200 <= status < 300 and status != 204:
+        return None
+    words = _STATUS_WORDS.get(status, "the server failed" if status >= 500 else "the server gave no document")
+    reason = f"HTTP {status}: {words}"
+    if status in _ABSENT:
+        return Refusal(Outcome.ABSENT, reason)
+    return Refusal(Outcome.BLOCKED if status in _BLOCKED else Outcome.FAILED, reason)
+
+
+def of_error(error: BaseException) -> Refusal:
+    """Return what an error of the download says of a document."""
+    text = " ".join(str(error).split())
+    if isinstance(error, (DownloadCancelledError, IgnoreRequest)):
+        if "maxsize" in text.lower():
+            return Refusal(Outcome.TOO_LARGE, "larger than DOWNLOAD_MAXSIZE allows")
+        if "robots.txt" in text:
+            return Refusal(Outcome.FORBIDDEN, "robots.txt forbids it")
+        return Refusal(Outcome.SKIPPED, text or "a part of the project passed over it")
+    for kind, outcome, reason in _ERRORS:
+        if isinstance(error, kind):
+            return Refusal(outcome, reason)
+    if isinstance(error, DownloadFailedError):
+        is_tls = any(word in text.lower() for word in ("ssl", "tls", "certificate"))
+        return Refusal(Outcome.FAILED, f"{'TLS failed' if is_tls else 'the connection failed'}: {text[:200]}")
+    return Refusal(Outcome.FAILED, f"{type(error).__name__}: {text[:200]}")
+
+
+def of_document(document: Document) -> tuple[Outcome, str | None]:
+    """Return what became of a document that was read to its end."""
+    codes = {problem.code: problem for problem in document.problems}
+    if document.kind is Kind.EMPTY:
+        return Outcome.NOT_A_SITEMAP, "it is empty"
+    for code in ("unpack/too-large", "unpack/ratio", "document/too-many-urls"):
+        if code in codes:
+            return Outcome.TOO_LARGE, f"{codes[code].detail}; what came before was read"
+    if not document.kind.is_readable:
+        words = {Kind.HTML: "it is a web page", Kind.XML: "it is XML of another sort"}
+        return Outcome.NOT_A_SITEMAP, words.get(document.kind, "it is nothing that lists URLs")
+    if not document.complete:
+        lossy = ", ".join(code for code in codes if code.startswith(("xml/", "unpack/")))
+        return Outcome.PARTIAL, f"it is damaged ({lossy})"
+    return Outcome.READ, None

@@ -1,0 +1,74 @@
+"""robots.txt is downloaded once, whoever asks for it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Self
+
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
+
+_MAX_KEPT = 256  # sites at a time; the middleware asks soon after the spider did
+_MAX_KEPT_BYTES = 1024 * 1024
+
+
+class RobotsOnce:
+    """Downloader middleware: the second to ask for a robots.txt gets the answer that the first one got.
+
+    The spider reads robots.txt for its sitemaps, and Scrapy's own middleware
+    reads it for its rules. Sits next to the downloader, so that all that happens
+    to a response happens to this one too. Failures are not kept.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Response] = OrderedDict()
+        self._asked: dict[str, Deferred[None]] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls()
+
+    async def process_request(self, request: Request, spider: Any = None) -> Response | None:
+        """Answer a request for a robots.txt that is known, after waiting for one that is being asked for."""
+        if not _is_robots(request):
+            return None
+        while waiting := self._asked.get(request.url):
+            await maybe_deferred_to_future(_branch(waiting))
+        if kept := self._kept.get(request.url):
+            return kept.replace()
+        self._asked[request.url] = Deferred()
+        return None
+
+    def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
+        """Keep the answer, if it is one."""
+        if _is_robots(request):
+            if response.status < 500 and response.status != 429 and len(response.body) <= _MAX_KEPT_BYTES:
+                self._kept[request.url] = response
+                while len(self._kept) > _MAX_KEPT:
+                    self._kept.popitem(last=False)
+            self._done(request.url)
+        return response
+
+    def process_exception(self, request: Request, exception: Exception, spider: Any = None) -> None:
+        """Let the next one ask for itself."""
+        if _is_robots(request):
+            self._done(request.url)
+
+    def _done(self, url: str) -> None:
+        if waiting := self._asked.pop(url, None):
+            waiting.callback(None)
+
+
+def _is_robots(request: Request) -> bool:
+    return request.method == "GET" and request.url.partition("?")[0].endswith("/robots.txt")
+
+
+def _branch(waiting: Deferred[None]) -> Deferred[None]:
+    """Return a Deferred of one's own that fires with *waiting*, which others wait for too."""
+    branch: Deferred[None] = Deferred()
+    waiting.addBoth(lambda result: branch.callback(None) or result)
+    return branch

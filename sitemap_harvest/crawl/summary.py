@@ -1,0 +1,88 @@
+"""What a run has done so far: for the stats, the progress line, the closing table and the exit code."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRecord
+
+if TYPE_CHECKING:
+    from scrapy.statscollectors import StatsCollector
+
+_FINE = frozenset({Outcome.READ, Outcome.UNCHANGED, Outcome.SKIPPED, Outcome.OUT_OF_SCOPE})
+_MAX_NOTES = 10  # reasons shown; the ledger has them all
+
+
+@dataclass(slots=True)
+class Tally:
+    """The documents of one outcome."""
+
+    documents: int = 0
+    urls: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Summary:
+    """The run so far. Counts only, so its size does not depend on the site's."""
+
+    urls: int = 0
+    """URLs handed out."""
+    queued: int = 0
+    """Documents that wait or are being fetched."""
+    tallies: dict[Outcome, Tally] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """The first documents that did not end well, each with the reason in words."""
+    problems: Counter[str] = field(default_factory=Counter)
+    """Occurrences of each problem, by code."""
+    complaints: tuple[str, ...] = ()
+    """What was wrong with the input, in words."""
+    has_failed: bool = False
+    """Whether a document that counts did not end well."""
+
+    @property
+    def documents(self) -> int:
+        """Documents done with."""
+        return sum(tally.documents for tally in self.tallies.values())
+
+    def add(self, record: SitemapRecord, urls: int, stats: StatsCollector) -> None:
+        """Count *record*, whose document gave *urls* URLs, here and in *stats*."""
+        tally = self.tallies.setdefault(record.outcome, Tally())
+        tally.documents += 1
+        tally.urls += urls
+        tally.bytes += record.bytes_downloaded or 0
+        tally.seconds += record.seconds or 0.0
+        stats.inc_value(f"sitemap_harvest/outcome/{record.outcome}")
+        stats.inc_value("sitemap_harvest/documents")
+        if record.kind:
+            stats.inc_value(f"sitemap_harvest/kind/{record.kind}")
+        stats.inc_value("sitemap_harvest/bytes_downloaded", record.bytes_downloaded or 0)
+        stats.inc_value("sitemap_harvest/bytes_unpacked", record.bytes_unpacked or 0)
+        for problem in record.problems:
+            self.problems[problem.code] += problem.count
+            stats.inc_value(f"sitemap_harvest/problem/{problem.code}", problem.count)
+        if not _is_fine(record):
+            self.has_failed = self.has_failed or not _is_probe(record)
+            if len(self.notes) < _MAX_NOTES:
+                self.notes.append(f"{record.url}: {record.reason}")
+
+    def why_nothing(self) -> str:
+        """Say in words why no URL was found."""
+        if not self.documents:
+            return "No document was asked for."
+        if self.notes:
+            return "No URL was found. " + "; ".join(self.notes[:3]) + "."
+        return "No URL was found: the documents that were read list none."
+
+
+def _is_fine(record: SitemapRecord) -> bool:
+    return record.outcome in _FINE
+
+
+def _is_probe(record: SitemapRecord) -> bool:
+    """Whether nobody said that the document is there: a site need not have a robots.txt, nor a /sitemap.xml."""
+    is_guess = record.found_by is FoundBy.WELL_KNOWN or record.url == f"{record.root}/robots.txt"
+    return is_guess and (record.outcome is Outcome.ABSENT or record.kind in {Kind.HTML, Kind.EMPTY})

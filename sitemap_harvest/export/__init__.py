@@ -1,0 +1,8 @@
+"""Columns to text, a column at a time: JSON, CSV and XML. Knows neither files nor Scrapy."""
+
+from sitemap_harvest.export.csv import csv_header, csv_lines
+from sitemap_harvest.export.json import json_objects
+from sitemap_harvest.export.text import utf8_bytes
+from sitemap_harvest.export.xml import xml_elements
+
+__all__ = ["csv_header", "csv_lines", "json_objects", "utf8_bytes", "xml_elements"]

@@ -1,0 +1,8 @@
+"""Decisions: what to fetch next, and what not. Pure; clock and limits come in as arguments."""
+
+from sitemap_harvest.plan.discovery import next_well_known, robots_of
+from sitemap_harvest.plan.expansion import Bounds, refuse
+from sitemap_harvest.plan.frontier import Frontier
+from sitemap_harvest.plan.lead import Lead, Refusal
+
+__all__ = ["Bounds", "Frontier", "Lead", "Refusal", "next_well_known", "refuse", "robots_of"]

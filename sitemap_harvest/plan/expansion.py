@@ -1,0 +1,58 @@
+"""Which of the documents that are named are fetched."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from sitemap_harvest.model import FoundBy, Outcome
+from sitemap_harvest.plan.lead import Lead, Refusal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What limits an expansion."""
+
+    max_depth: int = 10
+    """Levels below what the run starts with."""
+    follow: re.Pattern[str] | None = None
+    """Only sitemaps whose address this is found in; ``None``: all."""
+    skip: re.Pattern[str] | None = None
+    """No sitemaps whose address this is found in."""
+    offsite: bool = False
+    """Whether an index may name sitemaps on any other host."""
+    only_site: str | None = None
+    """The one site whose documents can be had, where a folder stands in for it."""
+
+
+def refuse(lead: Lead, bounds: Bounds) -> Refusal | None:
+    """Return why *lead* is not fetched, or ``None`` if it is."""
+    if lead.parent is None:
+        return None  # the user named it
+    if not lead.url.lower().startswith(("http://", "https://")):
+        return Refusal(Outcome.OUT_OF_SCOPE, "its address is neither http nor https")
+    if bounds.only_site and _host(lead.url) != _host(bounds.only_site):
+        return Refusal(Outcome.OUT_OF_SCOPE, f"it is not on {bounds.only_site}, which the folder stands in for")
+    if lead.found_by is FoundBy.INDEX and not bounds.offsite and not _same_host(lead):
+        return Refusal(Outcome.OUT_OF_SCOPE, "an index may only name sitemaps of its own host")
+    if lead.depth > bounds.max_depth:
+        return Refusal(Outcome.OVER_LIMIT, f"it is more than {bounds.max_depth} levels deep")
+    if bounds.skip and bounds.skip.search(lead.url):
+        return Refusal(Outcome.SKIPPED, f"its address matches skip={bounds.skip.pattern}")
+    if bounds.follow and not bounds.follow.search(lead.url):
+        return Refusal(Outcome.SKIPPED, f"its address does not match follow={bounds.follow.pattern}")
+    return None
+
+
+def _same_host(lead: Lead) -> bool:
+    near = {_host(lead.root), _host(lead.parent or "")}
+    return _host(lead.url) in near or not any(near)  # a local file has no host, and is the user's own
+
+
+def _host(url: str) -> str:
+    """Return the host of *url* in lower case, without ``www.``."""
+    try:
+        return (urlsplit(url).hostname or "").removeprefix("www.")
+    except ValueError:
+        return ""

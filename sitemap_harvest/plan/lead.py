@@ -1,0 +1,48 @@
+"""A document worth fetching, and why one is not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sitemap_harvest.model import FoundBy, Outcome, SitemapRef
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lead:
+    """A document worth fetching. Pickles, so that a paused crawl can keep it."""
+
+    url: str
+    root: str
+    """What the user named and this was found from."""
+    found_by: FoundBy = FoundBy.ARGUMENT
+    parent: str | None = None
+    """Address of the document that names it; ``None`` for what a run starts with."""
+    depth: int = 0
+    site_root: bool = False
+    """Whether this is the robots.txt that the harvest of a site begins with."""
+    lastmod: datetime | None = None
+    lastmod_text: str | None = None
+
+    def child(self, ref: SitemapRef, found_by: FoundBy) -> Lead:
+        """Return the lead that *ref*, a reference of this document, opens."""
+        return Lead(
+            url=ref.loc,
+            root=self.root,
+            found_by=found_by,
+            parent=self.url,
+            depth=self.depth + 1,
+            lastmod=ref.lastmod,
+            lastmod_text=ref.lastmod_text,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a lead is not fetched."""
+
+    outcome: Outcome
+    reason: str
