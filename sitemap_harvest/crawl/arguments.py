@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EMIT = ("urls", "sitemaps")
-_HOST = re.compile(r"(?:[^\W_](?:[\w\-]*[^\W_])?\.)+[^\W\d_]{2,}\.?(?::\d{1,5})?(?=[/?#]|$)|localhost(?::\d{1,5})?(?=/|$)", re.IGNORECASE)
+_HOST = re.compile(
+    r"(?:[^\W_](?:[\w\-]*[^\W_])?\.)+[^\W\d_]{2,}\.?(?::\d{1,5})?(?=[/?#]|$)|localhost(?::\d{1,5})?(?=/|$)",
+    re.IGNORECASE,
+)
 _ONE_SITE = "a site, such as https://www.example.com"
 
 

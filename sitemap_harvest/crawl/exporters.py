@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _BATCHES: dict[type, type[Batch[Any]]] = {kind.row_type: kind for kind in (UrlBatch, LedgerBatch)}
 _ROWS_GATHERED = 1000  # single rows are written together from this many on
-_PARQUET_GROUP_ROWS = 50_000  # one row group: large enough to pack well, some 20 MB in memory
+_PARQUET_GROUP_ROWS = 20_000  # one row group: large enough to pack well, some 10 MB in memory
 
 
 class BatchExporter(exporters.BaseItemExporter):
@@ -80,7 +80,9 @@ class BatchExporter(exporters.BaseItemExporter):
         known = batch.arrow.schema.names
         include_all = self.export_empty_fields or isinstance(self, (CsvExporter, ParquetExporter))
         return {
-            out: batch[name] if name in known else missing for name, out in pairs.items() if name in known or include_all
+            out: batch[name] if name in known else missing
+            for name, out in pairs.items()
+            if name in known or include_all
         }
 
 
@@ -123,7 +125,7 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
         delimiter = self._kwargs.get("delimiter", ",")
         if self._headers_not_written:
             self._headers_not_written = False
-            self.fields_to_export = dict.fromkeys(columns) if self.fields_to_export is None else self.fields_to_export
+            self.fields_to_export = list(columns) if self.fields_to_export is None else self.fields_to_export
             if self.include_headers_line:
                 self.stream.write(csv_header(columns, delimiter=delimiter))
                 self.stream.flush()
@@ -184,7 +186,9 @@ class ParquetExporter(BatchExporter):
             schema.field(name).with_name(out) if name in schema.names else pa.field(out, pa.string())
             for name, out in self._names(schema)
         ]
-        self._keep(pa.RecordBatch.from_arrays(list(columns.values()), schema=pa.schema(fields, metadata=schema.metadata)))
+        self._keep(
+            pa.RecordBatch.from_arrays(list(columns.values()), schema=pa.schema(fields, metadata=schema.metadata))
+        )
 
     def _names(self, schema: pa.Schema) -> list[tuple[str, str]]:
         names = self.fields_to_export
@@ -208,7 +212,11 @@ class ParquetExporter(BatchExporter):
         self._writer.write_table(pa.Table.from_batches(waiting, self._writer.schema))
 
     def _open(self, schema: pa.Schema) -> None:
-        few = [name for name in self._FEW_VALUES if name in schema.names and not pa.types.is_nested(schema.field(name).type)]
+        few = [
+            name
+            for name in self._FEW_VALUES
+            if name in schema.names and not pa.types.is_nested(schema.field(name).type)
+        ]
         self._writer = pq.ParquetWriter(self._file, schema, compression="zstd", use_dictionary=few or False)
 
     def _write_other(self, item: Any) -> None:

@@ -32,9 +32,12 @@ class Options:
     ``DOWNLOAD_MAXSIZE`` bounds the bytes as downloaded."""
     max_ratio: int = 200
     """Most bytes unpacked for each packed one, past the first 10 MiB (``SITEMAP_HARVEST_MAX_RATIO``)."""
-    concurrency: int = 4
-    """Documents downloaded and read at a time (``SITEMAP_HARVEST_CONCURRENCY``). Each may hold tens of megabytes;
-    Scrapy's own settings for concurrency and delay hold besides."""
+    concurrency: int = 8
+    """Most documents downloaded at a time (``SITEMAP_HARVEST_CONCURRENCY``). Scrapy's own settings for concurrency
+    and delay hold besides."""
+    bodies: int = 32 * 1024 * 1024
+    """Bytes of documents that may be held in memory (``SITEMAP_HARVEST_BODIES``): where sitemaps are large, fewer are
+    downloaded at a time."""
     offsite: bool = False
     """Whether an index may name sitemaps on other hosts (``SITEMAP_HARVEST_OFFSITE``). robots.txt always may:
     that is the protocol's proof of ownership."""
@@ -56,6 +59,7 @@ class Options:
             max_unpacked=_whole(settings, "MAX_UNPACKED", default.max_unpacked),
             max_ratio=_whole(settings, "MAX_RATIO", default.max_ratio),
             concurrency=_whole(settings, "CONCURRENCY", default.concurrency),
+            bodies=_whole(settings, "BODIES", default.bodies),
             offsite=_flag(settings, "OFFSITE", default.offsite),
         )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.export.text import concat, replaced, text_of
+from sitemap_harvest.export.text import concat, holds_byte, replaced, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,10 +22,34 @@ def json_objects(
 ) -> pa.StringArray:
     """Return one JSON object a row, with the names and values of *columns*, and *end* behind it; nulls are ``null``."""
     parts: list[pa.Array | str] = ["{"]
+    written: list[tuple[pa.Array, pa.Array | str]] = []
     for number, (name, column) in enumerate(columns.items()):
-        parts.append(f'{", " if number else ""}{json.dumps(name)}: ')
-        parts.append("null" if column.null_count == rows else json_values(column, ascii_only=ascii_only))
+        parts.append(f"{', ' if number else ''}{json.dumps(name)}: ")
+        text = next((text for other, text in written if _is_same(other, column)), None)
+        if text is None:
+            text = _value(column, rows, ascii_only=ascii_only)
+            written.append((column, text))
+        parts.append(text)
     return concat([*parts, "}" + end], rows)
+
+
+def _is_same(one: pa.Array, other: pa.Array) -> bool:
+    """Whether two columns are one and the same memory, as loc and key of canonical URLs are."""
+    if one.type != other.type or one.offset != other.offset:
+        return False
+    pairs = zip(one.buffers(), other.buffers(), strict=True)
+    return all((a and a.address) == (b and b.address) for a, b in pairs)
+
+
+def _value(column: pa.Array, rows: int, *, ascii_only: bool) -> pa.Array | str:
+    """Return the values of *column* as JSON: one text for all rows, where all have the same."""
+    if column.null_count == rows:
+        return "null"
+    is_flat = not pa.types.is_nested(column.type) and not column.null_count
+    if is_flat and pc.all(pc.equal(column, column[0])).as_py():
+        column = column.slice(0, 1)
+        return str(json_values(column, ascii_only=ascii_only)[0].as_py())
+    return json_values(column, ascii_only=ascii_only)
 
 
 def json_values(array: pa.Array, *, ascii_only: bool = False) -> pa.StringArray:
@@ -36,8 +60,7 @@ def json_values(array: pa.Array, *, ascii_only: bool = False) -> pa.StringArray:
         fields = {field.name: array.field(index) for index, field in enumerate(array.type)}
         text = pc.if_else(array.is_valid(), json_objects(fields, len(array), ascii_only=ascii_only), None)
     elif pa.types.is_string(array.type):
-        escaped = replaced(array, _ESCAPED_IN_ASCII if ascii_only else _ESCAPED, lambda text: _inner(text, ascii_only))
-        text = concat(['"', escaped, '"'], len(array))
+        text = concat(['"', _escaped(array, ascii_only=ascii_only), '"'], len(array))
     elif pa.types.is_timestamp(array.type):
         text = concat(['"', text_of(array), '"'], len(array))
     else:
@@ -45,8 +68,11 @@ def json_values(array: pa.Array, *, ascii_only: bool = False) -> pa.StringArray:
     return pc.fill_null(text, "null") if text.null_count else text
 
 
-def _inner(text: str, ascii_only: bool) -> str:  # noqa: FBT001 - private
-    return json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+def _escaped(texts: pa.StringArray, *, ascii_only: bool) -> pa.StringArray:
+    if not holds_byte(texts, below=0x20, among=b'"\\', above=0x7F if ascii_only else 0xFF):
+        return texts
+    pattern = _ESCAPED_IN_ASCII if ascii_only else _ESCAPED
+    return replaced(texts, pattern, lambda text: json.dumps(text, ensure_ascii=ascii_only)[1:-1])
 
 
 def _lists(array: pa.ListArray, *, ascii_only: bool) -> pa.StringArray:

@@ -57,7 +57,11 @@ def dates(texts: pa.StringArray) -> DateColumns:
         precision = pc.if_else(mask, word, precision)
         zoned = pc.if_else(mask, pa.scalar(zone, pa.bool_()), zoned)
         unread = pc.and_not(unread, mask)
-    return _one_by_one(texts, unread, DateColumns(instant, precision, zoned)) if unread.true_count else DateColumns(instant, precision, zoned)
+    return (
+        _one_by_one(texts, unread, DateColumns(instant, precision, zoned))
+        if unread.true_count
+        else DateColumns(instant, precision, zoned)
+    )
 
 
 def _cast(texts: pa.StringArray, *, has_time: bool) -> pa.TimestampArray:

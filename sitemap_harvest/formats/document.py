@@ -45,7 +45,9 @@ class Document:
     :meth:`urls` has not done so yet.
     """
 
-    def __init__(self, body: bytes, *, url: str, content_type: str | None, limits: Limits, base: str | None = None) -> None:
+    def __init__(
+        self, body: bytes, *, url: str, content_type: str | None, limits: Limits, base: str | None = None
+    ) -> None:
         self.url = url
         """The address that the document was found at."""
         self._base = base or url

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 Plain = dict[str, Any]
 
 _IMAGE = {name: name for name in ("loc", "caption", "title", "geo_location", "license")}
-_NEWS = {name: name for name in ("title", "publication_date", "keywords", "genres", "access", "stock_tickers", "geo_locations")}
+_NEWS = {
+    name: name
+    for name in ("title", "publication_date", "keywords", "genres", "access", "stock_tickers", "geo_locations")
+}
 _PUBLICATION = {"name": "publication_name", "language": "publication_language"}
 _VIDEO = {
     name: name
@@ -183,7 +186,9 @@ def _pagemap(element: Any, found: Plain) -> None:
             for leaf in child.iter():
                 if _local(leaf).lower() == "attribute":
                     value = leaf.get("value")
-                    attributes.append({"name": leaf.get("name") or "", "value": _text(leaf) if value is None else value})
+                    attributes.append(
+                        {"name": leaf.get("name") or "", "value": _text(leaf) if value is None else value}
+                    )
             record = {"type": child.get("type"), "id": child.get("id"), "attributes": attributes or None}
             found.setdefault("pagemap", []).append(record)
         else:

@@ -137,7 +137,9 @@ class _Feed:
             self._into.problems.add("feed/no-link", entry=self._position, excerpt=item.texts.get("title"))
             return
         title = item.texts.get("title")
-        self._into.add(self._position, urljoin(self._base, address), item.date(), more={"title": title} if title else None)
+        self._into.add(
+            self._position, urljoin(self._base, address), item.date(), more={"title": title} if title else None
+        )
 
 
 def _local(name: str) -> str:

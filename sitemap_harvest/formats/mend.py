@@ -201,9 +201,13 @@ class _Lane:
             self._start_entry(tag, found, token)
             return
         if inside in _FIELDS and (role in _FIELDS or self._open[-1].text.strip()):
-            self._problems.add("xml/malformed", "an element is not closed", line=token.line, excerpt=self._open[-1].text)
+            self._problems.add(
+                "xml/malformed", "an element is not closed", line=token.line, excerpt=self._open[-1].text
+            )
             self._close(1)
-        element = Element(tag, {self._namespaces.attribute(n): v for n, v in found.items() if not n.startswith("xmlns")}, token.line)
+        element = Element(
+            tag, {self._namespaces.attribute(n): v for n, v in found.items() if not n.startswith("xmlns")}, token.line
+        )
         self._nodes += 1
         if len(self._open) >= _MAX_DEPTH or self._nodes > _MAX_NODES:
             self._problems.add("xml/malformed", "too many elements inside one entry", line=token.line)
@@ -227,7 +231,9 @@ class _Lane:
         """An entry begins inside a value: the value may have been cut, so it does not count."""
         value = self._open.pop()
         self._open[-1].pop()
-        self._problems.add("xml/malformed", "a value ends where another entry begins", line=token.line, excerpt=value.text)
+        self._problems.add(
+            "xml/malformed", "a value ends where another entry begins", line=token.line, excerpt=value.text
+        )
 
     def _push(self, element: Element) -> None:
         self._open.append(element)
@@ -250,10 +256,14 @@ class _Lane:
         elif self._open and self._role(self._open[-1]) in _FIELDS:
             if self._reader.roles(self._open[0].tag)[tag] in _ENTRIES:
                 return  # the other half of a tag that was passed over inside a <loc>
-            self._problems.add("xml/malformed", "an end tag of another name", line=token.line, excerpt=f"</{token.value}>")
+            self._problems.add(
+                "xml/malformed", "an end tag of another name", line=token.line, excerpt=f"</{token.value}>"
+            )
             self._close(1)
         elif self._open or self._root_is_open:
-            self._problems.add("xml/malformed", "an end tag without its start", line=token.line, excerpt=f"</{token.value}>")
+            self._problems.add(
+                "xml/malformed", "an end tag without its start", line=token.line, excerpt=f"</{token.value}>"
+            )
 
     def _end_root(self, token: Token) -> None:
         if self._open:

@@ -23,7 +23,9 @@ _ROOTS = {
 }
 _ENTRIES = {"url": Kind.SITEMAP, "sitemap": Kind.INDEX}  # as the first tag: a document whose root is missing
 _HTML_TAGS = frozenset("head body title meta script style div p a br table span h1 center form link".split())
-_ROBOTS = re.compile(r"^[ \t]*(?:user-?\s?agent|(?:dis)?allow|crawl-delay|site-?maps?)[ \t]*:", re.IGNORECASE | re.MULTILINE)
+_ROBOTS = re.compile(
+    r"^[ \t]*(?:user-?\s?agent|(?:dis)?allow|crawl-delay|site-?maps?)[ \t]*:", re.IGNORECASE | re.MULTILINE
+)
 _URL_LINE = re.compile(r"^\s*https?://[^\s<>]+[^\S\n]*$", re.IGNORECASE | re.MULTILINE)
 _BINARY = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 _FEED_BYTES = 64 * 1024  # measured: the tree of a block of this size stays in the processor's cache
 _MAX_UNDRAINED_BYTES = 8 * 1024 * 1024  # below one child of the root; past it the mending lane, whose memory is flat
 _ROOTS = tuple(
-    "{*}" + name for word in ("urlset", "urlSet", "sitemapindex", "sitemapIndex") for name in {word, word.upper(), word.title()}
+    "{*}" + name
+    for word in ("urlset", "urlSet", "sitemapindex", "sitemapIndex")
+    for name in {word, word.upper(), word.title()}
 )
 
 

@@ -39,7 +39,9 @@ _PROLOG = re.compile(
     <urlset(?:\s[^<>&]*)?(?<!/)>\s*(?=<url>)""",
     re.VERBOSE,
 )
-_NAMESPACE = re.compile(rb"""\sxmlns=["'](?:https?:)?//www\.(?:sitemaps\.org/schemas/sitemap|google\.com/schemas/sitemap)/""")
+_NAMESPACE = re.compile(
+    rb"""\sxmlns=["'](?:https?:)?//www\.(?:sitemaps\.org/schemas/sitemap|google\.com/schemas/sitemap)/"""
+)
 _FIRST_ENTRY = re.compile(rb"<url>\s*(?:<(loc|lastmod|changefreq|priority)>[^<>]*</\1>\s*)+</url>\s*(?=<)")
 _FIELD = re.compile(rb"<(\w+)>[^<>]*</\w+>(\s*)")
 _END = re.compile(rb"\s*</urlset>\s*")
@@ -138,9 +140,7 @@ def _learn(data: bytes) -> tuple[bytes, _Pattern] | None:
     first, last = found[0], found[-1]
     if len(set(names)) < len(names) or "loc" not in names:
         return None
-    between = tuple(
-        b"</" + a[1] + b">" + a[2] + b"<" + b[1] + b">" for a, b in zip(found, found[1:], strict=False)
-    )
+    between = tuple(b"</" + a[1] + b">" + a[2] + b"<" + b[1] + b">" for a, b in zip(found, found[1:], strict=False))
     before = body[: first.start()] + b"<" + first[1] + b">"
     end = body.rindex(b"</url>") + len(b"</url>")
     after = b"</" + last[1] + b">" + body[last.start(2) : end]

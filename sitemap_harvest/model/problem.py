@@ -55,7 +55,7 @@ CATALOGUE: dict[str, str] = {
     "loc/scheme": "The scheme of the URL is neither http nor https.",
     "loc/whitespace": "There is white space inside the URL; it was left as it stands.",
     "priority/unreadable": "The priority is no number from 0 to 1.",
-    "robots/no-directive": "A line is the address of a sitemap without \"Sitemap:\" before it; it was read as if it were there.",
+    "robots/no-directive": 'A line is the address of a sitemap without "Sitemap:" before it; it was read as if it were there.',
     "robots/not-a-url": "A Sitemap line holds no address that can be fetched.",
     "text/not-a-url": "A line is no URL.",
     "unpack/bad-checksum": "The packed data does not match its own checksum.",

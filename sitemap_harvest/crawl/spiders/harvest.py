@@ -7,6 +7,7 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
+import pyarrow as pa
 from scrapy import Request, Spider, signals
 from scrapy.exceptions import CloseSpider, ResponseDataLossError
 from scrapy.utils.defer import maybe_deferred_to_future
@@ -20,7 +21,7 @@ from sitemap_harvest.crawl.summary import Summary
 from sitemap_harvest.errors import HarvestError
 from sitemap_harvest.formats import Document
 from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRecord, UrlBatch
-from sitemap_harvest.plan import Bounds, Frontier, Lead, Refusal, next_well_known, refuse
+from sitemap_harvest.plan import Bounds, Frontier, Lead, Refusal, next_well_known, refuse, room
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -38,8 +39,8 @@ class HarvestSpider(Spider):
     """Reads the sitemaps of sites: asks the formats what a body says and the plan where to go, decides nothing itself.
 
     Leads wait in a frontier of our own, not in Scrapy's scheduler: 50,000
-    children cost a few megabytes there, and no more than
-    ``SITEMAP_HARVEST_CONCURRENCY`` bodies are in memory.
+    children cost a few megabytes there, and only as many are downloaded at a
+    time as fit into ``SITEMAP_HARVEST_BODIES``.
     """
 
     name = "harvest"
@@ -86,6 +87,7 @@ class HarvestSpider(Spider):
         if self.refused is not None:
             self.logger.error(self.refused)
             raise CloseSpider("wrong_argument")
+        pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps some 25 MB that it has let go of
         for complaint in self.plan.complaints:
             self.logger.warning(complaint)
         self.frontier = Frontier(max_documents=self.options.max_documents)
@@ -97,6 +99,7 @@ class HarvestSpider(Spider):
             only_site=self.plan.only_site,
         )
         self._in_flight = 0
+        self._largest_body = 0
         self._news: Deferred[None] = Deferred()
         self._as_rows: bool | None = None
 
@@ -109,13 +112,22 @@ class HarvestSpider(Spider):
             if self._has_enough():
                 for item in self._give_up():
                     yield item
-            elif self._in_flight < self.options.concurrency and (lead := self.frontier.take()):
+            elif self._has_room() and (lead := self.frontier.take()):
                 self._in_flight += 1
                 yield self._request(lead)
                 continue
             if self._in_flight:
                 await maybe_deferred_to_future(self._news)
                 self._news = Deferred()
+
+    def _has_room(self) -> bool:
+        options = self.options
+        return self._in_flight < room(
+            most=options.concurrency,
+            bytes_in_memory=options.bodies,
+            done=self.summary.documents,
+            largest=self._largest_body,
+        )
 
     def _consider(self, lead: Lead) -> Iterator[SitemapRecord]:
         """Let *lead* into the frontier, or yield the ledger row that says why not."""
@@ -149,9 +161,13 @@ class HarvestSpider(Spider):
             self._done()
 
     def _read(self, response: Response, lead: Lead, asked: float) -> Iterator[Any]:
+        self._largest_body = max(self._largest_body, len(response.body))
         record = _record(lead, outcome.of_status(response.status), response, asked)
         if self._has_enough():
-            record.outcome, record.reason = Outcome.OVER_LIMIT, f"limit={self.plan.limit} was reached before it was read"
+            record.outcome, record.reason = (
+                Outcome.OVER_LIMIT,
+                f"limit={self.plan.limit} was reached before it was read",
+            )
         elif response.url != lead.url and not self.frontier.claim(response.url):
             record.outcome, record.reason = Outcome.SKIPPED, f"it redirects to {response.url}, which is read by itself"
         elif record.outcome is Outcome.READ:

@@ -1,0 +1,169 @@
+"""Measure what a URL costs, side by side with a stock Scrapy spider that yields an item a URL.
+
+    python -m tests.benchmarks.throughput [--files 20] [--urls 50000] [--rounds 3] [--formats jsonl parquet]
+
+Generates sitemaps, serves them on loopback, and runs both spiders in turns, each
+in a process of its own. Prints the processor time of each per URL, their ratio
+round by round, and peak memory. Quote ratios of one run; seconds depend on the
+machine. Everything is below a temporary folder and ends by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import http.server
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+STOCK_SPIDER = """
+import scrapy
+from scrapy.utils.sitemap import Sitemap
+
+class Stock(scrapy.Spider):
+    name = "stock"
+    custom_settings = {{"LOG_LEVEL": "INFO", "TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False}}
+
+    async def start(self):
+        yield scrapy.Request("{index}")
+
+    def parse(self, response):
+        sitemap = Sitemap(response.body)
+        if sitemap.type == "sitemapindex":
+            for entry in sitemap:
+                yield scrapy.Request(entry["loc"])
+        else:
+            for entry in sitemap:
+                yield {{"url": entry["loc"], "sitemap": response.url, **entry}}
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--files", type=int, default=20, help="sitemaps (20)")
+    parser.add_argument("--urls", type=int, default=50_000, help="URLs in each (50000)")
+    parser.add_argument("--rounds", type=int, default=3, help="runs of each (3)")
+    parser.add_argument("--formats", nargs="+", default=["jsonl", "parquet"], help="feed formats (jsonl parquet)")
+    parser.add_argument("--extensions", action="store_true", help="3 alternates and 1 image a URL")
+    parser.add_argument(
+        "--shape", choices=["same", "mixed"], default="same", help="whether every entry has every field"
+    )
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        site = Path(folder, "site")
+        with serve(site) as port:
+            generate(site, port, options)
+            compare(Path(folder), port, options)
+
+
+def generate(site: Path, port: int, options: argparse.Namespace) -> None:
+    base = f"http://127.0.0.1:{port}"
+    for number in range(options.files):
+        Path(site, f"sitemap-{number}.xml").write_text(sitemap(number, options), encoding="utf-8")
+    children = "".join(
+        f"<sitemap><loc>{base}/sitemap-{number}.xml</loc></sitemap>\n" for number in range(options.files)
+    )
+    index = f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{children}</sitemapindex>\n'
+    Path(site, "index.xml").write_text(index, encoding="utf-8")
+
+
+def sitemap(number: int, options: argparse.Namespace) -> str:
+    namespaces = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+    if options.extensions:
+        namespaces += (
+            ' xmlns:image="http://www.google.com/schemas/sitemap-image/1.1" xmlns:xhtml="http://www.w3.org/1999/xhtml"'
+        )
+    entries = "".join(entry(number, row, options) for row in range(options.urls))
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<urlset {namespaces}>\n{entries}</urlset>\n'
+
+
+def entry(number: int, row: int, options: argparse.Namespace) -> str:
+    loc = f"https://www.example.com/catalog/section-{row % 97}/product-{number}-{row}-with-a-name.html"
+    lines = [f"    <loc>{loc}</loc>\n"]
+    if options.shape == "same" or row % 3:
+        day, hour, minute = 1 + row % 28, row % 24, row % 60
+        lines.append(f"    <lastmod>2025-0{1 + row % 9}-{day:02}T{hour:02}:{minute:02}:00+00:00</lastmod>\n")
+    lines.append("    <changefreq>weekly</changefreq>\n")
+    if options.shape == "same" or row % 5:
+        lines.append(f"    <priority>0.{row % 10}</priority>\n")
+    if options.extensions:
+        lines += [
+            f'    <xhtml:link rel="alternate" hreflang="{lang}" href="{loc}?lang={lang}"/>\n'
+            for lang in ("de", "fr", "es")
+        ]
+        lines.append(f"    <image:image><image:loc>{loc}.jpg</image:loc></image:image>\n")
+    return f"  <url>\n{''.join(lines)}  </url>\n"
+
+
+class serve:  # noqa: N801 - reads as a verb in a with statement
+    """Serve a folder on a free port of loopback, from a process of its own, as long as the block lasts."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        handler = functools.partial(Quiet, directory=str(folder))
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+
+    def __enter__(self) -> int:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self._server.server_address[1]
+
+    def __exit__(self, *exception: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args: object) -> None:
+        """Say nothing."""
+
+
+def compare(folder: Path, port: int, options: argparse.Namespace) -> None:
+    index = f"http://127.0.0.1:{port}/index.xml"
+    stock = folder / "stock.py"
+    stock.write_text(STOCK_SPIDER.format(index=index), encoding="utf-8")
+    urls = options.files * options.urls
+    print(
+        f"{options.files} sitemaps of {options.urls} URLs, {options.rounds} rounds, shape {options.shape}"
+        + (", with extensions" if options.extensions else "")
+    )
+    for form in options.formats:
+        ratios = []
+        stock_form = form if form != "parquet" else "jsonl"
+        for number in range(1, options.rounds + 1):
+            theirs = run(["runspider", str(stock), "-O", str(folder / f"stock.{stock_form}")], folder, urls)
+            ours = run(["crawl", "sitemap", "-a", f"sitemap={index}", "-O", str(folder / f"ours.{form}")], folder, urls)
+            ratios.append(theirs[0] / ours[0])
+            print(
+                f"{form} round {number}: stock ({stock_form}) {theirs[0] / urls * 1e6:6.2f} us/URL, {theirs[1]:4.0f} MB"
+                f"   ours {ours[0] / urls * 1e6:5.2f} us/URL, {ours[1]:4.0f} MB   ratio {ratios[-1]:5.1f}"
+            )
+        print(f"{form}: median ratio {statistics.median(ratios):.1f}")
+
+
+def run(command: list[str], folder: Path, urls: int) -> tuple[float, float]:
+    """Run a scrapy command; return its processor seconds and peak memory in MB."""
+    root = Path(__file__).parents[2]
+    environment = os.environ | {"PYTHONPATH": str(root)}
+    cwd = root if command[0] == "crawl" else folder
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scrapy", *command], cwd=cwd, env=environment, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    log = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    if status or f"'item_scraped_count': {urls}" not in log.replace(
+        f"'item_scraped_count': {urls + 0},", f"'item_scraped_count': {urls}"
+    ):
+        sys.exit(f"{' '.join(command)} failed:\n{log[-3000:]}")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()
