@@ -28,7 +28,8 @@ class Arguments:
     """What ``scrapy crawl sitemap -a name=value`` takes. At least one of site, sites and sitemap is needed."""
 
     site: str | None = None
-    """A site, such as ``https://www.example.com``: its robots.txt is asked for its sitemaps. Without a scheme, https."""
+    """A site, such as ``https://www.example.com``, or several separated by blanks: its robots.txt is asked for its
+    sitemaps. Without a scheme, https."""
     sites: str | None = None
     """A text file of sites, one a line. Blank lines and what follows a ``#`` are passed over, a site that stands twice
     counts once, and a line that is no site is reported and the others are harvested."""
@@ -94,7 +95,7 @@ class Plan:
 def _leads(arguments: Arguments) -> tuple[list[Lead], list[str]]:
     sites, complaints = [], []
     if arguments.site is not None:
-        sites.append(_site("site", arguments.site))
+        sites += [_site("site", site) for site in str(arguments.site).split() or [""]]
     if arguments.sites is not None:
         listed, complaints = _listed_sites(arguments.sites)
         sites += listed

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from scrapy import __version__ as scrapy_version
+
+from sitemap_harvest import __version__
+
 PLAIN: dict[str, Any] = {
+    "USER_AGENT": f"sitemap_harvest/{__version__} Scrapy/{scrapy_version}",
     "ROBOTSTXT_OBEY": True,
     "COOKIES_ENABLED": False,  # sitemaps need none, and the cookie middleware looks up a suffix list on the network
     "TELNETCONSOLE_ENABLED": False,

@@ -16,6 +16,7 @@ from twisted.internet.defer import Deferred
 from sitemap_harvest.crawl import defaults, outcome
 from sitemap_harvest.crawl.arguments import Arguments, Plan
 from sitemap_harvest.crawl.options import Options
+from sitemap_harvest.crawl.quiet import quieten
 from sitemap_harvest.crawl.rows import why_rows
 from sitemap_harvest.crawl.summary import Summary
 from sitemap_harvest.errors import HarvestError
@@ -87,6 +88,7 @@ class HarvestSpider(Spider):
         if self.refused is not None:
             self.logger.error(self.refused)
             raise CloseSpider("wrong_argument")
+        quieten()
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps some 25 MB that it has let go of
         for complaint in self.plan.complaints:
             self.logger.warning(complaint)
@@ -149,6 +151,7 @@ class HarvestSpider(Spider):
                 "handle_httpstatus_list": _ERROR_STATUSES,
                 "dont_obey_robotstxt": lead.site_root,
                 "sitemap_harvest": True,
+                "dont_retry": lead.url.startswith("file:"),
                 **meta,
             },
         )
@@ -213,8 +216,10 @@ class HarvestSpider(Spider):
             yield self._request(lead, download_fail_on_dataloss=False, dont_retry=True)
             return
         try:
-            yield from self._enter(_record(lead, outcome.of_error(failure.value), asked=asked))
-            yield from self._try_next(lead)
+            refusal = outcome.of_error(failure.value)
+            yield from self._enter(_record(lead, refusal, asked=asked))
+            if refusal.outcome is not Outcome.FAILED:  # a host that cannot be reached is not asked for more
+                yield from self._try_next(lead)
         finally:
             self._done()
 

@@ -1,0 +1,74 @@
+"""What a person is told when a crawl has ended, and what a script is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.filesize import decimal
+from rich.table import Table
+
+from sitemap_harvest.crawl.summary import Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import Console
+
+    from sitemap_harvest.crawl.summary import Summary
+
+FINE, NOTHING_FOUND, PARTLY_FAILED = 0, 3, 4
+
+
+def exit_code(summary: Summary, stats: Mapping[str, Any]) -> int:
+    """Return 0 if URLs were harvested and nothing failed, 3 if there was none, 4 if some of it failed."""
+    if not summary.urls:
+        return NOTHING_FOUND
+    is_whole = stats.get("finish_reason") == "finished" and not stats.get("log_count/ERROR")
+    return FINE if is_whole and not summary.has_failed and not summary.complaints else PARTLY_FAILED
+
+
+def show(summary: Summary, stats: Mapping[str, Any], *, console: Console, has_output: bool) -> None:
+    """Print the closing table, and in words what did not go well."""
+    console.print(_table(summary))
+    if not summary.urls:
+        console.print(summary.why_nothing(), markup=False, highlight=False, soft_wrap=True)
+    elif summary.notes:
+        console.print(
+            "Not read:",
+            *(f"  {note}" for note in summary.notes),
+            sep="\n",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+    if summary.problems:
+        most = ", ".join(f"{code} {count:,}" for code, count in summary.problems.most_common(8))
+        console.print(f"Problems in what was read: {most}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"Ended after {stats.get('elapsed_time_seconds') or 0.0:,.1f} seconds.", highlight=False)
+    if stats.get("finish_reason") not in {"finished", None}:
+        console.print(f"The run ended early: {stats['finish_reason']}.", markup=False, highlight=False)
+    if summary.urls and not has_output:
+        console.print("No output was named, so nothing was kept: add -O urls.jsonl", markup=False, highlight=False)
+
+
+def _table(summary: Summary) -> Table:
+    table = Table(title=None, show_edge=False, pad_edge=False)
+    table.add_column("outcome")
+    for name in ("documents", "URLs", "bytes", "download s"):
+        table.add_column(name, justify="right")
+    for outcome, tally in sorted(summary.tallies.items(), key=lambda pair: -pair[1].documents):
+        table.add_row(str(outcome), *_cells(tally))
+    tallies = summary.tallies.values()
+    total = Tally(
+        documents=summary.documents,
+        urls=summary.urls,
+        bytes=sum(tally.bytes for tally in tallies),
+        seconds=sum(tally.seconds for tally in tallies),
+    )
+    table.add_section()
+    table.add_row("in all", *_cells(total))
+    return table
+
+
+def _cells(tally: Tally) -> tuple[str, str, str, str]:
+    return f"{tally.documents:,}", f"{tally.urls:,}", decimal(tally.bytes), f"{tally.seconds:,.1f}"

@@ -1,0 +1,115 @@
+"""``scrapy harvest crawl``: from sites, sitemaps or files to a file of URLs."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from rich.console import Console
+from scrapy import signals
+from scrapy.crawler import AsyncCrawlerProcess
+
+from sitemap_harvest.commands.closing import exit_code, show
+from sitemap_harvest.commands.progress import ProgressLine
+from sitemap_harvest.crawl.arguments import Arguments, Plan
+from sitemap_harvest.crawl.options import Options
+from sitemap_harvest.crawl.spiders.sitemap import SitemapSpider
+from sitemap_harvest.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.settings import Settings
+
+HELP = "Harvest the URLs of sites, sitemaps or files."
+EPILOG = (
+    "Exit codes: 0 URLs were harvested and nothing failed; 1 Scrapy could not start; 2 wrong usage; "
+    "3 no URL was found; 4 some of it failed."
+)
+_COULD_NOT_START = 1
+_CHATTY = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware", "scrapy.utils.log")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this action."""
+    parser.add_argument(
+        "targets",
+        nargs="*",
+        metavar="TARGET",
+        help="a site (https://www.example.com), the address of a sitemap (https://www.example.com/sitemap.xml) or a file",
+    )
+
+
+def run(opts: argparse.Namespace, settings: Settings) -> int:
+    """Crawl, and return the exit code. Raises :exc:`HarvestError` if an argument or a setting is wrong."""
+    arguments = arguments_of(opts.targets, opts.spargs)
+    Plan.of(Arguments(**arguments))
+    Options.from_settings(settings)
+    _set_up_log(opts, settings)
+    process = AsyncCrawlerProcess(settings)
+    crawler = process.create_crawler(SitemapSpider)
+    spiders = _remember_spider(crawler)
+    process.crawl(crawler, **arguments)
+    process.start()
+    spider = spiders.get("spider")
+    if process.bootstrap_failed or spider is None:
+        return _COULD_NOT_START
+    stats = crawler.stats.get_stats()
+    show(spider.summary, stats, console=Console(stderr=True), has_output=bool(settings.getdict("FEEDS")))
+    return exit_code(spider.summary, stats)
+
+
+def arguments_of(targets: list[str], given: dict[str, str]) -> dict[str, str]:
+    """Return the spider's arguments for *targets* and those *given* by ``-a``."""
+    Arguments.check_names(dict(given))
+    sites = [target for target in targets if is_site(target)]
+    sitemaps = [target for target in targets if not is_site(target)]
+    arguments = dict(given)
+    for name, values in (("site", sites), ("sitemap", sitemaps)):
+        if values and name in given:
+            raise ArgumentError(name, given[name], f"given twice, as {values[0]!r} too")
+        if values:
+            arguments[name] = " ".join(values)
+    return arguments
+
+
+def is_site(target: str) -> bool:
+    """Whether *target* is the address of a site and not of one document: it has no path."""
+    parts = urlsplit(target if "://" in target else f"https://{target}")
+    if "://" not in target and ("/" in target.strip("/") or _is_file(target)):
+        return False
+    return parts.scheme in {"http", "https"} and parts.path in {"", "/"} and not parts.query
+
+
+def _is_file(target: str) -> bool:
+    return Path(target).exists() or target.endswith((".xml", ".gz", ".txt", ".rss", ".atom"))
+
+
+def _set_up_log(opts: argparse.Namespace, settings: Settings) -> None:
+    """On a terminal show one live line and warnings; elsewhere log lines. What the user asks for wins."""
+    if opts.loglevel or opts.logfile or opts.nolog:
+        return
+    settings.set("STATS_DUMP", False, priority="addon")  # noqa: FBT003 - Scrapy's interface; the closing table has them
+    if sys.stderr.isatty():
+        settings.set("LOG_LEVEL", "WARNING", priority="addon")
+        settings.set_in_component_priority_dict("EXTENSIONS", ProgressLine, 0)
+    else:
+        settings.set("LOG_LEVEL", "INFO", priority="addon")
+    for name in _CHATTY:
+        logging.getLogger(name).disabled = True  # a level would be undone when Scrapy sets up its log
+
+
+def _remember_spider(crawler: Crawler) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+
+    def remember(spider: Spider) -> None:
+        found["spider"] = spider
+
+    found["handler"] = remember  # signals hold their handlers weakly
+    crawler.signals.connect(remember, signal=signals.spider_opened)
+    return found

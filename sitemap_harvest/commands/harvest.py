@@ -1,0 +1,59 @@
+"""``scrapy harvest ACTION``: finds the action and hands over."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from scrapy.commands import BaseRunSpiderCommand
+from scrapy.exceptions import UsageError
+
+from sitemap_harvest.commands import crawl
+from sitemap_harvest.crawl import Addon
+from sitemap_harvest.errors import HarvestError
+
+if TYPE_CHECKING:
+    import argparse
+
+WRONG_USAGE = 2
+
+
+class HarvestCommand(BaseRunSpiderCommand):
+    """The Scrapy command; an action each has a module beside this one."""
+
+    requires_project = False
+    requires_crawler_process = False  # an action that crawls makes its own
+
+    def syntax(self) -> str:
+        """Return what follows ``scrapy harvest``."""
+        return "crawl [options] TARGET..."
+
+    def short_desc(self) -> str:
+        """Return the line that ``scrapy`` shows."""
+        return "Read the sitemaps of sites into files (sitemap_harvest)"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the actions, each with its options."""
+        actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
+        crawling = actions.add_parser("crawl", help=crawl.HELP, description=crawl.HELP, epilog=crawl.EPILOG)
+        super().add_options(crawling)
+        crawl.add_options(crawling)
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Check that there is an action, and put its options into the settings."""
+        if opts.action is None:
+            raise UsageError("an action is needed: scrapy harvest crawl TARGET...", print_help=False)
+        if args:
+            raise UsageError(f"unknown: {' '.join(args)}", print_help=False)
+        assert self.settings is not None  # noqa: S101 - scrapy.cmdline sets it; this tells mypy
+        Addon().update_settings(self.settings)  # before -O is read, so that its formats are known
+        super().process_options(args, opts)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002 - process_options saw to args
+        """Do the action."""
+        assert self.settings is not None  # noqa: S101 - scrapy.cmdline sets it; this tells mypy
+        try:
+            self.exitcode = crawl.run(opts, self.settings)
+        except HarvestError as error:
+            sys.stderr.write(f"scrapy harvest {opts.action}: {error}\n")
+            self.exitcode = WRONG_USAGE
