@@ -46,7 +46,8 @@ def show(summary: Summary, stats: Mapping[str, Any], *, console: Console, has_ou
         console.print(f"Problems in what was read: {most}", markup=False, highlight=False, soft_wrap=True)
     console.print(f"Ended after {stats.get('elapsed_time_seconds') or 0.0:,.1f} seconds.", highlight=False)
     if stats.get("finish_reason") not in {"finished", None}:
-        console.print(f"The run ended early: {stats['finish_reason']}.", markup=False, highlight=False)
+        early = f"The run ended early ({stats['finish_reason']}): {summary.queued:,} known documents were not read."
+        console.print(early, markup=False, highlight=False)
     if summary.urls and not has_output:
         console.print("No output was named, so nothing was kept: add -O urls.jsonl", markup=False, highlight=False)
 

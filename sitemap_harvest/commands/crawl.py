@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "targets",
         nargs="*",
         metavar="TARGET",
-        help="a site (https://www.example.com), the address of a sitemap (https://www.example.com/sitemap.xml) or a file",
+        help="a site (https://www.example.com), a sitemap (https://www.example.com/sitemap.xml) or a file",
     )
 
 

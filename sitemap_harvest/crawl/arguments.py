@@ -93,7 +93,8 @@ class Plan:
 
 
 def _leads(arguments: Arguments) -> tuple[list[Lead], list[str]]:
-    sites, complaints = [], []
+    sites: list[str] = []
+    complaints: list[str] = []
     if arguments.site is not None:
         sites += [_site("site", site) for site in str(arguments.site).split() or [""]]
     if arguments.sites is not None:

@@ -56,7 +56,7 @@ def of_status(status: int) -> Refusal | None:
     return Refusal(Outcome.BLOCKED if status in _BLOCKED else Outcome.FAILED, reason)
 
 
-def of_error(error: BaseException) -> Refusal:
+def of_error(error: BaseException | None) -> Refusal:
     """Return what an error of the download says of a document."""
     text = " ".join(str(error).split())
     if isinstance(error, (DownloadCancelledError, IgnoreRequest)):

@@ -1,0 +1,1 @@
+"""The spiders, for ``SPIDER_MODULES``."""

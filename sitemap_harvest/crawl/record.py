@@ -1,0 +1,65 @@
+"""The ledger row of a document: what was asked, what came, what it turned out to be."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from sitemap_harvest.crawl import outcome
+from sitemap_harvest.model import Outcome, SitemapRecord
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
+
+    from sitemap_harvest.formats import Document
+    from sitemap_harvest.plan import Lead, Refusal
+
+
+def record_of(lead: Lead, refusal: Refusal | None, *, asked: float | None = None) -> SitemapRecord:
+    """Return the row of *lead*, asked for at *asked* (seconds since the epoch); *refusal* kept it from being read."""
+    record = SitemapRecord(
+        url=lead.url,
+        parent=lead.parent,
+        root=lead.root,
+        depth=lead.depth,
+        found_by=lead.found_by,
+        outcome=refusal.outcome if refusal else Outcome.READ,
+        reason=refusal.reason if refusal else None,
+        lastmod=lead.lastmod,
+        lastmod_text=lead.lastmod_text,
+    )
+    if asked is not None:
+        record.fetched_at = datetime.fromtimestamp(asked, UTC)
+        record.seconds = round(max(0.0, time.time() - asked), 3)
+    return record
+
+
+def answered(record: SitemapRecord, response: Response) -> None:
+    """Put what *response* says into *record*."""
+    record.final_url = response.url
+    record.status = response.status if response.url.startswith("http") else None
+    record.bytes_downloaded = len(response.body)
+    record.content_type = _header(response, "Content-Type")
+    record.etag = _header(response, "ETag")
+    record.last_modified = _header(response, "Last-Modified")
+
+
+def _header(response: Response, name: str) -> str | None:
+    value = response.headers.get(name)
+    return value.decode("latin-1") if value is not None else None
+
+
+def describe(record: SitemapRecord, document: Document, *, was_cut: bool) -> None:
+    """Put what *document* turned out to be into *record*; *was_cut* tells whether the connection ended early."""
+    record.kind = document.kind
+    record.outcome, record.reason = outcome.of_document(document)
+    record.bytes_unpacked = document.bytes_unpacked
+    record.layers = document.layers
+    record.encoding = document.encoding
+    record.entries = document.entries
+    record.problems = document.problems
+    record.sha256 = document.sha256
+    record.complete = document.complete and not was_cut
+    if was_cut and record.outcome in {Outcome.READ, Outcome.PARTIAL}:
+        record.outcome, record.reason = Outcome.PARTIAL, "the connection was cut; what came before was read"
