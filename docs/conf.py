@@ -1,0 +1,118 @@
+"""Sphinx configuration, and the tables of the reference that are made from the code."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from docutils import nodes
+from itemadapter import ItemAdapter
+from sphinx.util.docutils import SphinxDirective
+
+import sitemap_harvest
+from sitemap_harvest.crawl import defaults
+from sitemap_harvest.crawl.options import Options
+from sitemap_harvest.formats.limits import Limits
+from sitemap_harvest.formats.problems import ProblemLog
+from sitemap_harvest.model import CATALOGUE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sphinx.application import Sphinx
+
+project = "sitemap_harvest"
+copyright = "the sitemap_harvest authors"  # noqa: A001 - Sphinx's name for it
+version = release = sitemap_harvest.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+exclude_patterns = ["_build"]
+myst_heading_anchors = 3
+html_theme = "furo"
+html_title = f"sitemap_harvest {release}"
+
+autodoc_member_order = "bysource"
+autodoc_class_signature = "separated"  # the fields of a record are told below it, not in one long line
+autodoc_typehints_format = "short"
+autodoc_default_options = {"members": True, "undoc-members": True, "exclude-members": "__init__, __new__"}
+
+Cell = str | nodes.Node
+
+
+class CodeTable(SphinxDirective):
+    """Base of the tables that are made from the code, so that they cannot be out of date."""
+
+    head: ClassVar[tuple[str, ...]]
+
+    def lines(self) -> Iterable[tuple[Cell, ...]]:
+        raise NotImplementedError
+
+    def run(self) -> list[nodes.Node]:
+        group = nodes.tgroup(cols=len(self.head))
+        group += [nodes.colspec(colwidth=1) for _ in self.head]
+        group += nodes.thead("", self._row(self.head))
+        group += nodes.tbody("", *map(self._row, self.lines()))
+        return [nodes.table("", group)]
+
+    @staticmethod
+    def _row(cells: tuple[Cell, ...]) -> nodes.row:
+        row = nodes.row()
+        for cell in cells:
+            text = nodes.Text(cell) if isinstance(cell, str) else cell
+            row += nodes.entry("", nodes.paragraph("", "", text))
+        return row
+
+
+class PlainSettings(CodeTable):
+    """The Scrapy settings that the package offers a value of its own for."""
+
+    head = ("setting", "value")
+
+    def lines(self) -> Iterable[tuple[Cell, ...]]:
+        return [(_code(name), _code(repr(value))) for name, value in defaults.PLAIN.items()]
+
+
+class Problems(CodeTable):
+    """The catalogue of problems."""
+
+    head = ("code", "meaning", "entries may be lost")
+
+    def lines(self) -> Iterable[tuple[Cell, ...]]:
+        for code, meaning in CATALOGUE.items():
+            log = ProblemLog("")
+            log.add(code)
+            name = nodes.literal(code, code, ids=[nodes.make_id(code)])
+            yield name, meaning, "yes" if log.lost_something else ""
+
+
+class JsonSchema(SphinxDirective):
+    """The JSON Schema of an item class, named as ``sitemap_harvest`` exports it."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        schema = ItemAdapter.get_json_schema(getattr(sitemap_harvest, self.arguments[0]))
+        text = json.dumps(schema, indent=2)
+        return [nodes.literal_block(text, text, language="json")]
+
+
+def _code(text: str) -> nodes.literal:
+    return nodes.literal(text, text)
+
+
+def tell_default(app: Sphinx, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
+    """Add the default to each field of a record whose class cannot show it, because it has slots."""
+    for record in (Options, Limits):
+        prefix = f"{record.__module__}.{record.__qualname__}."
+        public = prefix.replace(Limits.__module__, "sitemap_harvest")
+        for field in dataclasses.fields(record):
+            if name in {prefix + field.name, public + field.name}:
+                lines += ["", f"Default: ``{field.default!r}``."]
+
+
+def setup(app: Sphinx) -> None:
+    app.add_directive("plain-settings", PlainSettings)
+    app.add_directive("problem-table", Problems)
+    app.add_directive("json-schema", JsonSchema)
+    app.connect("autodoc-process-docstring", tell_default)
