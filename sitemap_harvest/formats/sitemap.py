@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sitemap_harvest.formats.entries import EntryReader
 from sitemap_harvest.formats.mend import mend
 from sitemap_harvest.formats.strict import NotWellFormed, read_strictly
-from sitemap_harvest.formats.template import Rest, read_by_template
+from sitemap_harvest.formats.quick import Rest, read_quickly
 from sitemap_harvest.model import Kind
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def read_sitemap(source: Source, kind: Kind, into: Collector) -> Iterator[UrlBat
     try:
         rest: Rest | None = Rest(source.utf8(into.problems))
         if kind is Kind.SITEMAP:
-            rest = yield from read_by_template(source.utf8(into.problems), into)
+            rest = yield from read_quickly(source.utf8(into.problems), into)
         if rest is not None:
             reader = EntryReader(into, kind, position=rest.entries, line=rest.lines)
             yield from read_strictly(rest.blocks, reader, into)
