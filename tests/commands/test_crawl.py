@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sitemap_harvest.commands.crawl import arguments_of, is_site
+from sitemap_harvest.errors import ArgumentError
+from tests.site import Page, Site, index, robots, urlset
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def harvest(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run ``scrapy harvest`` where there is no Scrapy project."""
+    command = [sys.executable, "-m", "scrapy", "harvest", *arguments, "-s", "RETRY_TIMES=0", "-s", "DOWNLOAD_TIMEOUT=5"]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_whole_site_is_harvested_with_exit_code_0(tmp_path: Path) -> None:
+    with Site({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/a", "/b")}) as site:
+        run = harvest("crawl", site.url, "-O", "urls.jsonl", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    rows = [json.loads(line) for line in (tmp_path / "urls.jsonl").read_text().splitlines()]
+    assert [row["loc"] for row in rows] == [f"{site.url}/a", f"{site.url}/b"]
+    assert run.stdout == ""
+    table = run.stderr[run.stderr.index("outcome") :].splitlines()
+    assert table[2].replace("│", "").split()[:3] == ["read", "2", "2"]
+    assert table[4].replace("│", "").split()[:4] == ["in", "all", "2", "2"]
+
+
+def test_one_child_that_failed_gives_exit_code_4_and_a_line_that_says_why(tmp_path: Path) -> None:
+    pages = {"/i.xml": index("/a.xml", "/gone.xml", "/page.xml"), "/a.xml": urlset("/a"), "/page.xml": "<html></html>"}
+    with Site(pages) as site:
+        run = harvest("crawl", f"{site.url}/i.xml", "-O", "urls.csv", cwd=tmp_path)
+    assert run.returncode == 4, run.stderr
+    assert f"{site.url}/gone.xml: HTTP 404: the server has no such document" in run.stderr
+    assert f"{site.url}/page.xml: it is a web page" in run.stderr
+    assert len((tmp_path / "urls.csv").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("pages", "words"),
+    [
+        pytest.param({}, "HTTP 404", id="no-sitemap"),
+        pytest.param({"/robots.txt": Page("go away", status=403)}, "HTTP 403: the server refuses", id="blocked"),
+        pytest.param({"/robots.txt": robots("/s.xml"), "/s.xml": urlset()}, "list none", id="empty"),
+    ],
+)
+def test_nothing_found_gives_exit_code_3_and_says_why(
+    pages: dict[str, Page | str | bytes], words: str, tmp_path: Path
+) -> None:
+    with Site(pages) as site:
+        run = harvest("crawl", site.url, cwd=tmp_path)
+    assert run.returncode == 3, run.stderr
+    assert "No URL was found" in run.stderr
+    assert words in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param([], "an action is needed", id="no-action"),
+        pytest.param(["crawl"], "give at least one of site, sites and sitemap", id="no-target"),
+        pytest.param(["crawl", "x.xml", "-a", "bogus=1"], "argument bogus='1': there is no such argument", id="unknown-argument"),
+        pytest.param(["crawl", "x.xml", "-a", "limit=few"], "argument limit='few': a whole number", id="bad-limit"),
+        pytest.param(["crawl", "x.xml", "--frob"], "unknown: --frob", id="unknown-option"),
+        pytest.param(["crawl", "x.xml", "-O", "x.bogus"], "Unrecognized output format 'bogus'", id="unknown-format"),
+        pytest.param(
+            ["crawl", "x.xml", "-s", "SITEMAP_HARVEST_MAX_DEPTH=0"], "SITEMAP_HARVEST_MAX_DEPTH is '0'", id="bad-setting"
+        ),
+        pytest.param(["frob"], "invalid choice: 'frob'", id="unknown-action"),
+    ],
+)
+def test_wrong_usage_gives_exit_code_2_and_one_line(arguments: list[str], words: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "scrapy", "harvest", *arguments]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 2, run.stderr
+    assert words in run.stderr
+    assert "Traceback" not in run.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_that_cannot_be_written_is_no_success(tmp_path: Path) -> None:
+    (tmp_path / "urls.jsonl").mkdir()
+    with Site({"/s.xml": urlset("/a")}) as site:
+        run = harvest("crawl", f"{site.url}/s.xml", "-O", "urls.jsonl", cwd=tmp_path)
+    assert run.returncode == 4, run.stderr
+
+
+def test_the_log_is_plain_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
+    with Site({"/s.xml": urlset("/a")}) as site:
+        run = harvest("crawl", f"{site.url}/s.xml", cwd=tmp_path)
+    assert "Spider opened" in run.stderr
+    assert "\x1b" not in run.stderr
+    assert "Overridden settings" not in run.stderr
+    assert "No output was named, so nothing was kept" in run.stderr
+
+
+def test_a_terminal_shows_a_live_line(tmp_path: Path) -> None:
+    with Site({"/s.xml": Page(urlset("/a"), delay=1.0)}) as site:
+        shown = on_terminal("crawl", f"{site.url}/s.xml", cwd=tmp_path)
+    assert "0 documents done, 1 to go · 0 URLs" in shown
+    assert "INFO" not in shown
+    assert "in all" in shown
+
+
+def on_terminal(*arguments: str, cwd: Path) -> str:
+    """Return all that ``scrapy harvest`` shows on a terminal."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "scrapy", "harvest", *arguments]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
+    with subprocess.Popen(command, cwd=cwd, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                shown += os.read(ours, 4096)
+            except OSError:  # the other end was closed
+                break
+        process.wait(timeout=60)
+    os.close(ours)
+    return shown.decode()
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        pytest.param("https://www.example.com", True, id="site"),
+        pytest.param("https://www.example.com/", True, id="site-slash"),
+        pytest.param("www.example.com", True, id="host"),
+        pytest.param("http://localhost:8000", True, id="port"),
+        pytest.param("https://www.example.com/sitemap.xml", False, id="sitemap"),
+        pytest.param("https://www.example.com/?map=1", False, id="query"),
+        pytest.param("www.example.com/sitemap.xml", False, id="sitemap-without-scheme"),
+        pytest.param("sitemap.xml", False, id="file"),
+        pytest.param("folder/sitemap.xml", False, id="path"),
+        pytest.param("file:///tmp/sitemap.xml", False, id="file-url"),
+    ],
+)
+def test_a_target_without_a_path_is_a_site(target: str, expected: bool) -> None:
+    assert is_site(target) is expected
+
+
+def test_targets_become_arguments() -> None:
+    targets = ["https://a.example", "b.example", "https://a.example/s.xml", "c.xml"]
+    assert arguments_of(targets, {"limit": "5"}) == {
+        "site": "https://a.example b.example",
+        "sitemap": "https://a.example/s.xml c.xml",
+        "limit": "5",
+    }
+
+
+def test_a_target_given_twice_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="given twice"):
+        arguments_of(["https://a.example"], {"site": "https://b.example"})
