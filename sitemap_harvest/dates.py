@@ -47,15 +47,19 @@ def read_date(text: str) -> Instant | None:
 def _read_w3c(text: str) -> Instant | None:
     if not (match := _W3C.fullmatch(text)):
         return None
-    *parts, fraction, zone = match.groups()
-    numbers = [int(part) for part in parts if part is not None]
-    given = len(numbers) + (fraction is not None)
+    year, month, day, hour, minute, second, fraction, zone = match.groups()
+    given = sum(part is not None for part in (year, month, day, hour, minute, second, fraction))
     try:
-        value = datetime(*(numbers + [1, 1])[:3] if len(numbers) < 3 else numbers, tzinfo=_zone(zone))  # type: ignore[arg-type, misc]  # noqa: DTZ001 - tzinfo is given
-        value = value.replace(microsecond=int((fraction or "0").ljust(6, "0")[:6])).astimezone(UTC)
+        date = datetime(int(year), int(month or 1), int(day or 1), tzinfo=_zone(zone))
+        value = date.replace(
+            hour=int(hour or 0),
+            minute=int(minute or 0),
+            second=int(second or 0),
+            microsecond=int((fraction or "0").ljust(6, "0")[:6]),
+        ).astimezone(UTC)
     except (ValueError, OverflowError):
         return None  # 2005-02-30, 0000-00-00, 9999-12-31T23:59-14:00
-    return Instant(value, _PRECISIONS[given - 1], None if len(numbers) <= 3 else zone is not None)
+    return Instant(value, _PRECISIONS[given - 1], None if hour is None else zone is not None)
 
 
 def _zone(text: str | None) -> timezone:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _ESCAPED = r'["\\\x00-\x1f]'
-_ESCAPED_IN_ASCII = r'["\\\x00-\x1f]|[^\x00-\x7f]'
+_ESCAPED_IN_ASCII = r'["\\\x00-\x1f]|[^\x00-\x7e]'
 
 
 def json_objects(
@@ -69,7 +69,7 @@ def json_values(array: pa.Array, *, ascii_only: bool = False) -> pa.StringArray:
 
 
 def _escaped(texts: pa.StringArray, *, ascii_only: bool) -> pa.StringArray:
-    if not holds_byte(texts, below=0x20, among=b'"\\', above=0x7F if ascii_only else 0xFF):
+    if not holds_byte(texts, below=0x20, among=b'"\\', above=0x7E if ascii_only else 0xFF):
         return texts
     pattern = _ESCAPED_IN_ASCII if ascii_only else _ESCAPED
     return replaced(texts, pattern, lambda text: json.dumps(text, ensure_ascii=ascii_only)[1:-1])

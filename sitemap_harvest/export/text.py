@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-_SECOND = 1_000_000  # microseconds
+_LAST_BYTE = 255
 
 
 def concat(parts: Iterable[pa.Array | str], rows: int) -> pa.StringArray:
@@ -22,7 +22,7 @@ def concat(parts: Iterable[pa.Array | str], rows: int) -> pa.StringArray:
         else:
             merged.append(part)
     if all(isinstance(part, str) for part in merged):
-        return pa.repeat("".join(merged), rows)  # type: ignore[arg-type]  # all of them are strings
+        return pa.repeat("".join(merged), rows)
     return pc.binary_join_element_wise(*merged, "")
 
 
@@ -30,10 +30,15 @@ def text_of(array: pa.Array) -> pa.StringArray:
     """Return numbers, truth values and instants as text, in the form that Python and JSON give them."""
     if pa.types.is_timestamp(array.type):
         return _iso(array)
-    text = array.cast(pa.string())
     if pa.types.is_floating(array.type):
-        return pc.replace_substring_regex(text, r"^(-?\d+)$", r"\1.0")
-    return text
+        return _floats(array)
+    return array.cast(pa.string())
+
+
+def _floats(numbers: pa.FloatingPointArray) -> pa.StringArray:
+    """Return *numbers* as Python writes them: Arrow has 0.00001 for 1e-05. There are few different ones in a column."""
+    encoded = numbers.dictionary_encode()
+    return pa.array([repr(number) for number in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)
 
 
 def _iso(instants: pa.TimestampArray) -> pa.StringArray:
@@ -50,14 +55,14 @@ def _iso(instants: pa.TimestampArray) -> pa.StringArray:
 
 def replaced(texts: pa.StringArray, pattern: str, replace: Callable[[str], str]) -> pa.StringArray:
     """Return *texts* with *replace* done to those in which *pattern* (RE2) is found."""
-    mask = pc.fill_null(pc.match_substring_regex(texts, pattern), False)
+    mask = pc.fill_null(pc.match_substring_regex(texts, pattern), fill_value=False)
     if not mask.true_count:
         return texts
     values = [replace(text) for text in texts.filter(mask).to_pylist()]
     return pc.replace_with_mask(texts, mask, pa.array(values, pa.string()))
 
 
-def holds_byte(texts: pa.StringArray, *, below: int = 0, among: bytes = b"", above: int = 255) -> bool:
+def holds_byte(texts: pa.StringArray, *, below: int = 0, among: bytes = b"", above: int = _LAST_BYTE) -> bool:
     """Return whether any byte of *texts* is less than *below*, one of *among*, or greater than *above*.
 
     One look at the whole buffer costs a tenth of a regular expression over the column.
@@ -67,7 +72,7 @@ def holds_byte(texts: pa.StringArray, *, below: int = 0, among: bytes = b"", abo
     tests = [pc.equal(values, pa.scalar(byte, pa.uint8())) for byte in among]
     if below:
         tests.append(pc.less(values, pa.scalar(below, pa.uint8())))
-    if above < 255:
+    if above < _LAST_BYTE:
         tests.append(pc.greater(values, pa.scalar(above, pa.uint8())))
     return any(test.true_count for test in tests)
 

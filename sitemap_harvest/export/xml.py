@@ -39,7 +39,8 @@ def _elements(array: pa.Array, name: str) -> pa.StringArray:
 
 
 def _escaped(texts: pa.StringArray) -> pa.StringArray:
-    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+    """Return *texts* as character data; a bare carriage return would be read back as a line feed."""
+    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\r", "&#13;")):
         texts = pc.replace_substring(texts, character, entity)
     return replaced(texts, _FORBIDDEN, _without_forbidden)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sitemap_harvest.dates import read_date
 from sitemap_harvest.formats import columns
 from sitemap_harvest.formats.problems import ProblemLog
 from sitemap_harvest.model import MAX_ROWS, SitemapRef, UrlBatch
@@ -95,13 +96,13 @@ class Collector:
             raise LimitReached
         self.entries += entries
 
-    def add_columns(self, texts: Mapping[str, pa.StringArray | None]) -> Iterator[UrlBatch]:
+    def add_columns(self, texts: Mapping[str, Any]) -> Iterator[UrlBatch]:
         """Add entries by whole columns, numbered on from those added before, and yield them as batches.
 
         *texts* has an array, or ``None`` for absent, for each of ``loc``,
         ``lastmod``, ``changefreq`` and ``priority``.
         """
-        rows = len(texts["loc"])  # type: ignore[arg-type]  # loc is never absent
+        rows = len(texts["loc"])
         allowed = min(rows, self._limit - self.entries)
         for start in range(0, allowed, MAX_ROWS):
             size = min(MAX_ROWS, allowed - start)
@@ -122,23 +123,28 @@ class Collector:
         if address.loc is None:
             return
         text = None if lastmod is None else lastmod.strip(BLANKS)
-        read = columns.read_date(text) if text else None
+        read = read_date(text) if text else None
         if text and not read:
             self.problems.add("lastmod/unreadable", entry=position, excerpt=text)
         self.refs.append(
             SitemapRef(loc=address.loc, position=position, lastmod=read.value if read else None, lastmod_text=text)
         )
 
+    @property
+    def is_full(self) -> bool:
+        """Whether enough has been added for a batch."""
+        return len(self._loc) >= MAX_ROWS
+
     def full_batches(self) -> Iterator[UrlBatch]:
         """Yield what has been added, if there is enough of it for a batch."""
-        if len(self._loc) >= MAX_ROWS:
+        if self.is_full:
             yield from self.last_batches()
 
     def last_batches(self) -> Iterator[UrlBatch]:
         """Yield all that has been added."""
         if not self._loc:
             return
-        texts: dict[str, pa.Array | None] = {
+        texts: dict[str, Any] = {
             "position": pa.array(self._position, pa.int64()),
             "loc": pa.array(self._loc, pa.string()),
         }
@@ -152,7 +158,8 @@ class Collector:
         for start in range(0, rows, MAX_ROWS):
             yield from self._batch({n: None if c is None else c.slice(start, MAX_ROWS) for n, c in texts.items()})
 
-    def _batch(self, texts: Mapping[str, pa.Array | None]) -> Iterator[UrlBatch]:
+    def _batch(self, texts: Mapping[str, Any]) -> Iterator[UrlBatch]:
+        """Yield the entries with the columns *texts* (``None`` for one that is absent) as a batch, if there are any."""
         loc_texts = texts["loc"]
         rows = len(loc_texts)
         urls = address_columns(loc_texts, self._base)
@@ -194,11 +201,11 @@ class Collector:
         if passed_over < table.num_rows:
             yield UrlBatch(table.slice(passed_over))
 
-    def _note(self, code: str, mask: pa.BooleanArray, texts: Mapping[str, pa.Array | None], column: str) -> None:
+    def _note(self, code: str, mask: pa.BooleanArray, texts: Mapping[str, Any], column: str) -> None:
         """Note a problem for each row of which *mask* is true, with the first few as samples."""
         flawed = list(columns.rows_where(mask))
         for number, row in enumerate(flawed[:MAX_SAMPLES], start=1):
             last = number == min(MAX_SAMPLES, len(flawed))
             count = len(flawed) - number + 1 if last else 1
-            excerpt = texts[column][row].as_py()  # type: ignore[index]  # only called for columns that are there
-            self.problems.add(code, entry=texts["position"][row].as_py(), excerpt=excerpt, count=count)  # type: ignore[index]  # always there
+            excerpt = texts[column][row].as_py()
+            self.problems.add(code, entry=texts["position"][row].as_py(), excerpt=excerpt, count=count)

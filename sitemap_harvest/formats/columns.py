@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 INSTANT = pa.timestamp("us", tz="UTC")
 
 _UNIFORM_DATES = (  # what nearly all generators write; each is read by one cast of the column
-    (r"^\d{4}-\d\d-\d\d$", "day", None),
-    (r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)$", "second", True),
-    (r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,6}(?:Z|[+-]\d\d:\d\d)$", "fraction", True),
+    (r"^[12]\d{3}-\d\d-\d\d$", "day", None),  # other years could leave the range that Python has
+    (r"^[12]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)$", "second", True),
+    (r"^[12]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,6}(?:Z|[+-]\d\d:\d\d)$", "fraction", True),
 )
 
 
@@ -44,7 +44,7 @@ def dates(texts: pa.StringArray) -> DateColumns:
     for pattern, word, zone in _UNIFORM_DATES:
         if not unread.true_count:
             break
-        mask = pc.and_(unread, pc.fill_null(pc.match_substring_regex(texts, pattern), False))
+        mask = pc.and_(unread, pc.fill_null(pc.match_substring_regex(texts, pattern), fill_value=False))
         if not mask.true_count:
             continue
         try:
@@ -98,7 +98,7 @@ def priorities(texts: pa.StringArray) -> tuple[pa.DoubleArray, pa.StringArray]:
 
 def read_priority(text: str) -> float | None:
     """Return *text* as a number from 0 to 1, or ``None``."""
-    if not text.isascii() or not text.strip("+-.0123456789") == "":
+    if not text.isascii() or text.strip("+-.0123456789"):
         return None
     try:
         number = float(text)
@@ -109,4 +109,4 @@ def read_priority(text: str) -> float | None:
 
 def rows_where(mask: pa.BooleanArray) -> Iterator[int]:
     """Yield the numbers of the rows for which *mask* is true."""
-    yield from pc.indices_nonzero(pc.fill_null(mask, False)).to_pylist()
+    yield from pc.indices_nonzero(pc.fill_null(mask, fill_value=False)).to_pylist()

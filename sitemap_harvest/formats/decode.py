@@ -44,7 +44,13 @@ _WEB_NAMES = {  # what browsers read under these names: supersets, so that nothi
     "iso8859-11": "cp874",
     "utf-8-sig": "utf-8",
 }
+_NO_DOCUMENTS = frozenset({"idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape", "utf-7"})
 _WIDE = ("utf-16", "utf-32")
+_ESCAPE_BASE = 0xDC00  # what surrogateescape adds to a byte
+_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
+_REPLACEMENT = "\ufffd"
+_REPLACED = re.compile(_REPLACEMENT)
+_ASCII = b"<?xml version='1.0'?>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +76,23 @@ def detect(head: bytes, content_type: str | None, problems: ProblemLog) -> Encod
     for pattern, name in _PATTERNS:
         if pattern.match(head):
             return Encoding(name, 0)
-    declared = match[1].decode() if (match := _DECLARED.match(head)) else None
-    charset = match[1] if content_type and (match := _CHARSET.search(content_type)) else None
-    for label in filter(None, (declared, charset)):
-        name = _codec(label)
-        if name is None:
+    for label in _labels(head, content_type):
+        codec = _codec(label)
+        if codec is None:
             problems.add("encoding/unknown", f"there is no encoding {label!r}", excerpt=label)
-        elif name.startswith(_WIDE):
+        elif not _holds_ascii(codec):
             problems.add("encoding/lies", f"{label} is declared, but the bytes are not", excerpt=label)
         else:
-            return Encoding(name, 0)
+            return Encoding(codec, 0)
     return Encoding("utf-8", 0)
+
+
+def _labels(head: bytes, content_type: str | None) -> Iterator[str]:
+    """Yield the names that the document and its header give the encoding."""
+    if declared := _DECLARED.match(head):
+        yield declared[1].decode()
+    if content_type and (charset := _CHARSET.search(content_type)):
+        yield charset[1]
 
 
 def _codec(label: str) -> str | None:
@@ -89,37 +101,39 @@ def _codec(label: str) -> str | None:
         "".encode(name)  # refuses codecs that are no text encoding, such as base64
     except (LookupError, UnicodeError, ValueError):
         return None
-    return _WEB_NAMES.get(name, name)
+    return None if name in _NO_DOCUMENTS else _WEB_NAMES.get(name, name)
+
+
+def _holds_ascii(codec: str) -> bool:
+    """Whether ASCII bytes, as which a label was read, are ASCII in *codec*: UTF-16 and EBCDIC are not meant."""
+    return _ASCII.decode(codec, "replace") == _ASCII.decode()
 
 
 def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) -> Iterator[str]:
     """Yield *blocks* as text. Bytes that are not valid become windows-1252 characters, and a problem."""
     errors = "replace" if encoding.is_wide else "surrogateescape"
     decoder = codecs.getincrementaldecoder(encoding.name)(errors)
+    bad = _REPLACED if encoding.is_wide else _ESCAPED_BYTE
     skip = encoding.mark_bytes
     for block in blocks:
         text = decoder.decode(block[skip:])
         skip = max(0, skip - len(block))
-        yield _mended(text, problems)
+        yield _mended(text, bad, problems)
     if last := decoder.decode(b"", final=True):
-        yield _mended(last, problems)
+        yield _mended(last, bad, problems)
 
 
-_ESCAPED_BYTE = re.compile("[\udc80-\udcff]|\ufffd")
-
-
-def _mended(text: str, problems: ProblemLog) -> str:
-    if text.isascii() or not (first := _ESCAPED_BYTE.search(text)):
+def _mended(text: str, bad: re.Pattern[str], problems: ProblemLog) -> str:
+    if text.isascii() or not (first := bad.search(text)):
         return text
     around = text[max(0, first.start() - 40) : first.start() + 20]
-    mended, count = _ESCAPED_BYTE.subn(_as_windows_1252, text)
-    problems.add("encoding/bad-bytes", count=count, excerpt=_ESCAPED_BYTE.sub(_as_windows_1252, around))
+    mended, count = bad.subn(_as_windows_1252, text)
+    problems.add("encoding/bad-bytes", count=count, excerpt=bad.sub(_as_windows_1252, around))
     return mended
 
 
 def _as_windows_1252(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    if code == 0xFFFD:
+    if match[0] == _REPLACEMENT:
         return match[0]
-    byte = bytes([code - 0xDC00])
+    byte = bytes([ord(match[0]) - _ESCAPE_BASE])
     return byte.decode("cp1252", "ignore") or byte.decode("latin-1")

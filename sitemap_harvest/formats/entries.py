@@ -7,7 +7,7 @@ lxml's and the mending lane's own are read by the same code.
 
 from __future__ import annotations
 
-from enum import Enum, auto
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.formats.extensions import Extensions
@@ -19,25 +19,22 @@ if TYPE_CHECKING:
 
 
 class Role(Enum):
-    """What an element is in a sitemap."""
+    """What an element is in a sitemap. The value is its name in lower case."""
 
-    URL = auto()
-    SITEMAP = auto()
-    LOC = auto()
-    LASTMOD = auto()
-    CHANGEFREQ = auto()
-    PRIORITY = auto()
-    OTHER = auto()
+    URL = "url"
+    SITEMAP = "sitemap"
+    LOC = "loc"
+    LASTMOD = "lastmod"
+    CHANGEFREQ = "changefreq"
+    PRIORITY = "priority"
+    OTHER = ""
+
+    def __init__(self, name: str) -> None:
+        self.is_entry = name in {"url", "sitemap"}  #: Whether it holds a URL and what belongs to it.
+        self.is_field = name in {"loc", "lastmod", "changefreq", "priority"}  #: Whether it is a value of an entry.
 
 
-_ROLES = {
-    "url": Role.URL,
-    "sitemap": Role.SITEMAP,
-    "loc": Role.LOC,
-    "lastmod": Role.LASTMOD,
-    "changefreq": Role.CHANGEFREQ,
-    "priority": Role.PRIORITY,
-}
+_ROLES = {role.value: role for role in Role}
 _SITEMAP_NAMESPACES = ("sitemaps.org/schemas/sitemap", "google.com/schemas/sitemap/0.")
 
 
@@ -86,9 +83,8 @@ class _Entry:
 
     def set(self, role: Role, text: str, element: Any) -> None:
         """Set a field other than loc; a field that stands twice keeps its first value, the other goes to ``extra``."""
-        name = role.name.lower()
-        if getattr(self, name) is None:
-            setattr(self, name, text)
+        if getattr(self, role.value) is None:
+            setattr(self, role.value, text)
         else:
             self.keep(element)
 
@@ -122,7 +118,7 @@ class EntryReader:
     def read(self, element: Any, root_tag: object) -> None:
         """Read *element*, a child of the root: an entry, or something that may hold entries."""
         role = self.roles(root_tag)[element.tag]
-        if role is Role.URL or role is Role.SITEMAP:
+        if role.is_entry:
             self._entry(element, role)
         else:
             for child in element:
@@ -148,9 +144,7 @@ class EntryReader:
                     self._put(role, position, entry)
                     entry = _Entry()
                 entry.loc = text
-            elif found is Role.LASTMOD and entry.lastmod is None:
-                entry.lastmod = text
-            elif found is Role.URL or found is Role.SITEMAP:
+            elif found.is_entry:
                 nested.append((child, found))
             else:
                 entry.set(found, text, child)

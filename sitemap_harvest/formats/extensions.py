@@ -22,13 +22,26 @@ _NEWS = {
     for name in ("title", "publication_date", "keywords", "genres", "access", "stock_tickers", "geo_locations")
 }
 _PUBLICATION = {"name": "publication_name", "language": "publication_language"}
-_VIDEO = {
-    name: name
-    for name in (
-        "thumbnail_loc title description content_loc player_loc duration expiration_date rating view_count"
-        " publication_date family_friendly requires_subscription uploader live category gallery_loc"
-    ).split()
-}
+_VIDEO = frozenset(
+    {
+        "category",
+        "content_loc",
+        "description",
+        "duration",
+        "expiration_date",
+        "family_friendly",
+        "gallery_loc",
+        "live",
+        "player_loc",
+        "publication_date",
+        "rating",
+        "requires_subscription",
+        "thumbnail_loc",
+        "title",
+        "uploader",
+        "view_count",
+    }
+)
 _KNOWN_ATTRIBUTES = {"uploader": ("info", "uploader_info"), "gallery_loc": ("title", "gallery_title")}
 
 

@@ -56,6 +56,11 @@ class _Item:
             return guid
         return self.texts.get("origlink")
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the address would be the same if more of the item followed."""
+        return "alternate" in dict(self.links) or "link" in self.texts
+
     def date(self) -> str | None:
         """Return the text of the date of the last change, or else of another date."""
         return next((self.texts[name] for name in _DATES if self.texts.get(name)), None)
@@ -84,7 +89,7 @@ class _Feed:
     def finish(self) -> None:
         if self._item:
             self._into.problems.add("xml/truncated", line=self.tokens.line)
-            if self._text is None:
+            if self._item.is_settled:
                 self._close_item()
         elif self._root_is_open:
             self._into.problems.add("xml/truncated", line=self.tokens.line)
@@ -95,7 +100,7 @@ class _Feed:
         if name in _ROOTS:
             self._root_is_open = not token.is_empty
         if "xml:base" in found and (self._item is None or not self._open):
-            self._base = urljoin(self._base, found["xml:base"])
+            self._base = _joined(self._base, found["xml:base"])
         if name in _ITEMS and not self._open:
             if self._item:
                 self._into.problems.add("xml/unclosed-entry", line=token.line)
@@ -107,7 +112,7 @@ class _Feed:
     def _start_inside(self, item: _Item, name: str, found: dict[str, str], token: Token) -> None:
         if not self._open:
             if name == "link" and "href" in found:
-                item.links.append((found.get("rel", "alternate").lower(), urljoin(self._base, found["href"])))
+                item.links.append((found.get("rel", "alternate").lower(), _joined(self._base, found["href"])))
             if name == "guid":
                 item.guid_is_link = found.get("isPermaLink", "true").lower() != "false"
             is_rss_name = ":" not in token.value or name in {"date", "origlink"}
@@ -138,8 +143,15 @@ class _Feed:
             return
         title = item.texts.get("title")
         self._into.add(
-            self._position, urljoin(self._base, address), item.date(), more={"title": title} if title else None
+            self._position, _joined(self._base, address), item.date(), more={"title": title} if title else None
         )
+
+
+def _joined(base: str, address: str) -> str:
+    try:
+        return urljoin(base, address)
+    except ValueError:  # an IPv6 address that is none
+        return address
 
 
 def _local(name: str) -> str:

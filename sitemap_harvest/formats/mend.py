@@ -6,10 +6,9 @@ an entry that was cut is left out. Everything that had to be mended is a problem
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from sitemap_harvest.formats.entries import EntryReader, Role, split
+from sitemap_harvest.formats.entries import EntryReader, Role
 from sitemap_harvest.formats.extensions import WELL_KNOWN_PREFIXES
 from sitemap_harvest.formats.tokens import Sort, Token, Tokenizer, attributes
 
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import UrlBatch
 
 _ROOTS = frozenset({"urlset", "sitemapindex"})
-_FIELDS = frozenset({Role.LOC, Role.LASTMOD, Role.CHANGEFREQ, Role.PRIORITY})
-_ENTRIES = frozenset({Role.URL, Role.SITEMAP})
 _MAX_DEPTH = 64  # elements inside an entry; deeper ones are passed over, as no extension goes there
 _MAX_VALUE_CHARS = 1024 * 1024  # text of one element; a URL has 2,048
 _MAX_NODES = 100_000  # elements inside one entry: 1,000 images of 5 elements each, twenty times over
@@ -30,15 +27,23 @@ _MAX_NODES = 100_000  # elements inside one entry: 1,000 images of 5 elements ea
 class Element(list["Element"]):
     """An element as :class:`EntryReader` wants it: like lxml's, and able to hold any character."""
 
-    __slots__ = ("_attributes", "is_whole", "sourceline", "tag", "text")
+    __slots__ = ("_attributes", "is_whole", "local", "role", "scope", "sourceline", "tag", "tail", "text")
 
-    def __init__(self, tag: str, attributes: dict[str, str], line: int) -> None:
-        super().__init__()
-        self.tag = tag
+    def __init__(self, tag: Tag, role: Role, attributes: dict[str, str], line: int, scope: Namespaces) -> None:
+        self.tag, self.local = tag
+        self.role = role  #: What it is to the entry that it is a child of.
         self.text = ""
+        self.tail = ""
         self.sourceline = line
+        self.scope = scope  #: What prefixes mean inside it.
         self.is_whole = True
         self._attributes = attributes
+
+    def name_attributes(self) -> None:
+        """Give the attributes their full names, without the declarations of namespaces."""
+        if self._attributes:
+            given = self._attributes.items()
+            self._attributes = {self.scope.attribute(n): value for n, value in given if not n.startswith("xmlns")}
 
     def get(self, name: str) -> str | None:
         """Return the value of the attribute *name*."""
@@ -55,33 +60,44 @@ class Element(list["Element"]):
             yield from child.iter()
 
     def itertext(self) -> Iterator[str]:
-        """Yield all text in the element."""
-        for element in self.iter():
-            yield element.text
+        """Yield all text in the element, in document order."""
+        yield self.text
+        for child in self:
+            yield from child.itertext()
+            yield child.tail
 
 
-class Namespaces:
-    """What prefixes mean, as declared so far; one scope, for real documents declare at the root."""
+class Tag(NamedTuple):
+    """The name of an element."""
 
-    def __init__(self) -> None:
-        self._declared: dict[str, str] = {}
+    full: str
+    """``{namespace}local``, or ``local`` where there is no namespace."""
+    local: str
+    """Without the namespace, in lower case."""
 
-    def learn(self, found: dict[str, str]) -> None:
-        """Take note of the ``xmlns`` attributes among *found*."""
-        for name, value in found.items():
-            if name == "xmlns" or name.startswith("xmlns:"):
-                self._declared[name[6:]] = value
 
-    def tag(self, name: str) -> str:
-        """Return ``{namespace}local`` for the tag *name*."""
+class Namespaces(dict[str, Tag]):
+    """What names mean in one scope: name as written to :class:`Tag`, filled as names are met."""
+
+    def __init__(self, declared: dict[str, str] | None = None) -> None:
+        super().__init__()
+        self._declared = declared or {}
+
+    def declaring(self, found: dict[str, str]) -> Namespaces:
+        """Return the scope inside an element that has the attributes *found*."""
+        declared = {name[6:]: value for name, value in found.items() if name == "xmlns" or name.startswith("xmlns:")}
+        return Namespaces(self._declared | declared) if declared else self
+
+    def __missing__(self, name: str) -> Tag:
+        """Work out what *name* means. A usual prefix that is not declared means what it usually does."""
         prefix, _, local = name.rpartition(":")
-        known = WELL_KNOWN_PREFIXES.get(prefix.lower(), prefix)
-        namespace = self._declared.get(prefix, known)
-        return f"{{{namespace}}}{local}" if namespace else local
+        namespace = self._declared.get(prefix, WELL_KNOWN_PREFIXES.get(prefix.lower(), prefix))
+        tag = self[name] = Tag(f"{{{namespace}}}{local}" if namespace else local, local.lower())
+        return tag
 
     def attribute(self, name: str) -> str:
         """Return ``{namespace}local`` for the attribute *name*: without a prefix it has no namespace."""
-        return self.tag(name) if ":" in name else name
+        return self[name].full if ":" in name else name
 
 
 def mend(chunks: Iterator[str], reader: EntryReader, into: Collector) -> Iterator[UrlBatch]:
@@ -89,7 +105,8 @@ def mend(chunks: Iterator[str], reader: EntryReader, into: Collector) -> Iterato
     lane = _Lane(Tokenizer(chunks, into.problems), reader, into)
     for token in lane.tokens:
         lane.take(token)
-        yield from into.full_batches()
+        if into.is_full:
+            yield from into.full_batches()
     lane.finish()
 
 
@@ -100,7 +117,7 @@ class _Lane:
         self.tokens = tokens
         self._reader = reader
         self._problems = into.problems
-        self._namespaces = Namespaces()
+        self._scope = Namespaces()
         self._root: str | None = None
         self._root_tag = ""
         self._root_is_open = False
@@ -128,10 +145,9 @@ class _Lane:
             self._problems.add("xml/truncated", line=self.tokens.line)
 
     def _cut(self) -> None:
-        """The document ends inside an entry: what of it is whole counts, a value that was cut does not."""
+        """Take an entry that the document ends in: what of it is whole counts, a value that was cut does not."""
         self._problems.add("xml/truncated", line=self.tokens.line, excerpt=self._open[-1].text.strip() or None)
-        if len(self._open) > 1:
-            self._open[-2].pop()
+        self._open[-1].is_whole = False
         self._close(len(self._open))
 
     def _text(self, token: Token) -> None:
@@ -139,7 +155,9 @@ class _Lane:
             self._stray_text(token)
             return
         element = self._open[-1]
-        if len(element.text) < _MAX_VALUE_CHARS:
+        if element:
+            element[-1].tail += token.value[:_MAX_VALUE_CHARS]
+        elif len(element.text) < _MAX_VALUE_CHARS:
             element.text += token.value
         else:
             self._problems.add("xml/malformed", "an element has too much text to be a value", line=token.line)
@@ -160,54 +178,56 @@ class _Lane:
             self._problems.add(code, line=line, excerpt=excerpt)
 
     def _start(self, token: Token) -> None:
-        found = attributes(token) if token.attributes else {}
-        if "xmlns" in token.attributes:
-            self._namespaces.learn(found)
-        tag = self._namespaces.tag(token.value)
-        role = self._reader.roles(self._open[0].tag if self._open else self._root_tag)[tag]
+        scope = self._open[-1].scope if self._open else self._scope
+        found: dict[str, str] = {}
+        if token.attributes:
+            found = attributes(token)
+            scope = scope.declaring(found)
+        tag = scope[token.value]
+        role = self._reader.roles(self._open[0].tag if self._open else self._root_tag)[tag.full]
+        if not (self._open or role.is_entry or token.is_empty):
+            self._scope = scope
+        element = Element(tag, role, found, token.line, scope)
         if self._open:
-            self._start_inside(tag, role, found, token)
-        elif role in _ENTRIES:
-            self._start_entry(tag, found, token)
-        elif (local := split(tag)[1].lower()) in _ROOTS:
-            self._start_root(local, tag, token)
+            self._start_inside(element, token)
+        elif role.is_entry:
+            self._start_entry(element, token)
+        elif tag.local in _ROOTS:
+            self._start_root(tag, token)
         elif not self._root_is_open:
             self._note_once("xml/junk-after" if self._has_ended else "xml/junk-before", token.line, f"<{token.value}>")
 
-    def _start_root(self, local: str, tag: str, token: Token) -> None:
+    def _start_root(self, tag: Tag, token: Token) -> None:
         if self._root is not None:
             detail = "a second document follows" if self._has_ended else "a second root element inside the first"
             self._problems.add("xml/junk-after", detail, line=token.line)
-        self._root, self._root_tag = local, tag
+        self._root, self._root_tag = tag.local, tag.full
         self._root_is_open = not token.is_empty
         self._has_ended = token.is_empty
 
-    def _start_entry(self, tag: str, found: dict[str, str], token: Token) -> None:
+    def _start_entry(self, entry: Element, token: Token) -> None:
         if not self._root_is_open:
             self._problems.add("xml/entry-outside", line=token.line)
-        self._push(Element(tag, found, token.line))
+        entry.role = Role.OTHER
+        self._open.append(entry)
+        self._nodes = 0
         if token.is_empty:
             self._close(1)
 
-    def _start_inside(self, tag: str, role: Role, found: dict[str, str], token: Token) -> None:
-        inside = self._role(self._open[-1])
-        if role in _ENTRIES and len(self._open) == 2 and inside is Role.LOC:
+    def _start_inside(self, element: Element, token: Token) -> None:
+        inside, role = self._open[-1].role, element.role
+        if role.is_entry and (inside.is_field or len(self._open) == 1):
+            if inside is not Role.LOC:
+                self._start_unclosed(element, token)
             return  # <loc><url>...</url></loc>: the tag is wrong, the text is the URL
-        if role in _ENTRIES and self._depth_of_known() == len(self._open):
-            self._problems.add("xml/unclosed-entry", line=token.line)
-            if inside in _FIELDS:
-                self._drop_open_field(token)
-            self._close(len(self._open))
-            self._start_entry(tag, found, token)
-            return
-        if inside in _FIELDS and (role in _FIELDS or self._open[-1].text.strip()):
+        if inside.is_field and (role.is_field or self._open[-1].text.strip()):
             self._problems.add(
                 "xml/malformed", "an element is not closed", line=token.line, excerpt=self._open[-1].text
             )
             self._close(1)
-        element = Element(
-            tag, {self._namespaces.attribute(n): v for n, v in found.items() if not n.startswith("xmlns")}, token.line
-        )
+        if len(self._open) > 1:
+            element.role = Role.OTHER  # below an extension nothing has a role
+        element.name_attributes()
         self._nodes += 1
         if len(self._open) >= _MAX_DEPTH or self._nodes > _MAX_NODES:
             self._problems.add("xml/malformed", "too many elements inside one entry", line=token.line)
@@ -217,44 +237,33 @@ class _Lane:
         if not token.is_empty:
             self._open.append(element)
 
-    def _role(self, element: Element) -> Role:
-        """Return the role of an open element; below an extension nothing has one."""
-        if len(self._open) < 2 or element is not self._open[1]:
-            return Role.OTHER
-        return self._reader.roles(self._open[0].tag)[element.tag]
-
-    def _depth_of_known(self) -> int:
-        """Return how many of the open elements are the entry and its own field."""
-        return len(self._open) if len(self._open) == 1 or self._role(self._open[-1]) in _FIELDS else 0
-
-    def _drop_open_field(self, token: Token) -> None:
-        """An entry begins inside a value: the value may have been cut, so it does not count."""
-        value = self._open.pop()
-        self._open[-1].pop()
-        self._problems.add(
-            "xml/malformed", "a value ends where another entry begins", line=token.line, excerpt=value.text
-        )
-
-    def _push(self, element: Element) -> None:
-        self._open.append(element)
-        self._nodes = 0
+    def _start_unclosed(self, entry: Element, token: Token) -> None:
+        """Start an *entry* inside another one, which ends there."""
+        self._problems.add("xml/unclosed-entry", line=token.line)
+        value = self._open[-1]
+        if value.role.is_field:
+            value.is_whole = False  # it may have been cut, so it does not count
+            self._problems.add(
+                "xml/malformed", "a value ends where another entry begins", line=token.line, excerpt=value.text
+            )
+        self._close(len(self._open))
+        self._start_entry(entry, token)
 
     def _end(self, token: Token) -> None:
         if self._passed_over:
             self._passed_over -= 1
             return
-        tag = self._namespaces.tag(token.value)
-        local = split(tag)[1].lower()
+        tag = (self._open[-1].scope if self._open else self._scope)[token.value]
         for depth, element in enumerate(reversed(self._open), start=1):
-            if split(element.tag)[1].lower() == local:
+            if element.local == tag.local:
                 if depth > 1:
                     self._problems.add("xml/malformed", "an element is not closed", line=token.line)
                 self._close(depth)
                 return
-        if local in _ROOTS:
+        if tag.local in _ROOTS:
             self._end_root(token)
-        elif self._open and self._role(self._open[-1]) in _FIELDS:
-            if self._reader.roles(self._open[0].tag)[tag] in _ENTRIES:
+        elif self._open and self._open[-1].role.is_field:
+            if self._reader.roles(self._open[0].tag)[tag.full].is_entry:
                 return  # the other half of a tag that was passed over inside a <loc>
             self._problems.add(
                 "xml/malformed", "an end tag of another name", line=token.line, excerpt=f"</{token.value}>"

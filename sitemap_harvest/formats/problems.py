@@ -56,6 +56,11 @@ class ProblemLog:
         """Whether one of the problems means that an entry may be missing."""
         return not _LOSSY.isdisjoint(self._found)
 
+    @property
+    def lost_bytes(self) -> bool:
+        """Whether one of the problems means that the document was not unpacked to its end."""
+        return any(code.startswith("unpack/") and code in _LOSSY for code in self._found)
+
     def all(self) -> tuple[Problem, ...]:
         """Return the problems, in the order in which each was first met."""
         return tuple(

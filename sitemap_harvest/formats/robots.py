@@ -25,7 +25,7 @@ _WRAPPED = re.compile(r"""(["'<])(.*)(["'>])""", re.DOTALL)
 
 def read_robots(chunks: Iterable[str], into: Collector) -> None:
     """Add each ``Sitemap:`` line of *chunks* to *into*; it counts wherever it stands, in any group or none."""
-    for number, line in lines(chunks):
+    for number, line in lines(chunks, into.problems):
         text = line.strip(BLANKS)
         if match := _SITEMAP.match(text):
             _refer(number, match[1], into)

@@ -22,7 +22,12 @@ _ROOTS = {
     "html": Kind.HTML,
 }
 _ENTRIES = {"url": Kind.SITEMAP, "sitemap": Kind.INDEX}  # as the first tag: a document whose root is missing
-_HTML_TAGS = frozenset("head body title meta script style div p a br table span h1 center form link".split())
+_HTML_TAGS = frozenset(
+    {
+        *("head", "body", "title", "meta", "script", "style", "link"),
+        *("div", "p", "a", "br", "table", "span", "h1", "center", "form"),
+    }
+)
 _ROBOTS = re.compile(
     r"^[ \t]*(?:user-?\s?agent|(?:dis)?allow|crawl-delay|site-?maps?)[ \t]*:", re.IGNORECASE | re.MULTILINE
 )

@@ -37,13 +37,14 @@ class Source:
         """Digest of the unpacked body, hexadecimal; ``None`` before it was read to its end."""
 
     def utf8(self, problems: ProblemLog) -> Iterator[bytes]:
-        """Yield the document in blocks of UTF-8; one that is said to be UTF-8 comes as it is, valid or not."""
+        """Yield the document in blocks of UTF-8, none empty; what is said to be UTF-8 comes as it is, valid or not."""
         encoding = detect(self._head, self._content_type, problems)
         blocks = self._unpacked(problems)
         if encoding.name != "utf-8":
-            yield from (text.encode("utf-8", "replace") for text in decode(blocks, encoding, problems))
+            yield from (text.encode() for text in decode(blocks, encoding, problems) if text)
             return
-        yield next(blocks, b"")[encoding.mark_bytes :]
+        if first := next(blocks, b"")[encoding.mark_bytes :]:
+            yield first
         yield from blocks
 
     def text(self, problems: ProblemLog) -> Iterator[str]:
@@ -76,4 +77,5 @@ class Source:
             digest.update(block)
             self.bytes_unpacked += len(block)
             yield block
-        self.sha256 = digest.hexdigest()
+        if not problems.lost_bytes:
+            self.sha256 = digest.hexdigest()

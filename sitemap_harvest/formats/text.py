@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sitemap_harvest.formats.collector import Collector
+    from sitemap_harvest.formats.problems import ProblemLog
     from sitemap_harvest.model import UrlBatch
 
 _MAX_LINE_CHARS = 64 * 1024  # thirty times the longest URL that the protocol allows
@@ -23,7 +24,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://\S", re.ASCII)
 
 def read_text(chunks: Iterable[str], into: Collector) -> Iterator[UrlBatch]:
     """Read the list in *chunks*, yielding batches: each line that is a URL is an entry, others are problems."""
-    for number, line in lines(chunks):
+    for number, line in lines(chunks, into.problems):
         text = line.strip(BLANKS)
         if _URL.match(text):
             into.add(number, line)
@@ -32,12 +33,13 @@ def read_text(chunks: Iterable[str], into: Collector) -> Iterator[UrlBatch]:
         yield from into.full_batches()
 
 
-def lines(chunks: Iterable[str]) -> Iterator[tuple[int, str]]:
+def lines(chunks: Iterable[str], problems: ProblemLog) -> Iterator[tuple[int, str]]:
     """Yield the lines in *chunks* with their numbers, from 1, without their ends.
 
     A line ends with LF, CR LF or CR. Not ``splitlines()``: that breaks at
     U+2028 too, which occurs inside URLs in the wild. A line of more than 64 Ki
-    characters comes in pieces.
+    characters comes in pieces. The last line is left out, with a problem, if
+    *problems* tell that the document was cut.
     """
     number, rest = 1, ""
     for chunk in chunks:
@@ -51,7 +53,9 @@ def lines(chunks: Iterable[str]) -> Iterator[tuple[int, str]]:
             yield number, rest
             rest = ""
         rest += "\r" if is_between else ""
-    for line in rest.replace("\r", "\n").split("\n"):
-        if line:
-            yield number, line
-        number += 1
+    if rest.endswith("\r"):
+        yield number, rest[:-1]
+    elif rest and problems.lost_bytes:
+        problems.add("text/truncated", line=number, excerpt=rest)
+    elif rest:
+        yield number, rest

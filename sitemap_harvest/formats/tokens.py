@@ -8,9 +8,9 @@ Memory is flat: text comes in pieces, and comments are skipped as they arrive.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+import sys
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from sitemap_harvest.formats.problems import ProblemLog
 
 _MAX_TAG_CHARS = 256 * 1024  # a tag longer than this is text: a `<` that somebody forgot to escape
-_MAX_TEXT_CHARS = 64 * 1024
 _MAX_REFERENCE_CHARS = 70  # as _REFERENCE has it
 _MAX_DOCTYPE_CHARS = 1024 * 1024
 
+_PIECE = re.compile(  # what most of a document is: text that says what it means, and a tag without attributes behind it
+    r"([^<&\x00-\x08\x0b\x0c\x0e-\x1f]*+)<(?:/([^\s<>/]*+)|((?:[^\W\d]|:)[^\s<>/=\"']*+))>"
+)
 _START = re.compile(r"<((?:[^\W\d]|:)[^\s<>/=\"']*+)((?:[^<>\"'/]|\"[^\"<]*+\"|'[^'<]*+'|/(?!>))*+)(/?)>")
 _LOOSE_START = re.compile(r"<((?:[^\W\d]|:)[^\s<>/=\"']*+)([^<>]*?)(/?)>")
 _END = re.compile(r"</\s*+([^\s<>/]*+)[^<>]*+>")
@@ -30,6 +32,7 @@ _ENTITY = re.compile(r"<!ENTITY\s+([^\s%\"'>]+)")
 _ATTRIBUTE = re.compile(r"([^\s=\"'<>/]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>]+))")
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,8})|#[xX]([0-9a-fA-F]{1,7})|([A-Za-z_][\w.\-]{0,63}));|&")
 _PREDEFINED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+_SURROGATES = range(0xD800, 0xE000)
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
@@ -41,8 +44,7 @@ class Sort(Enum):
     TEXT = auto()
 
 
-@dataclass(slots=True)
-class Token:
+class Token(NamedTuple):
     """A tag or a piece of text."""
 
     sort: Sort
@@ -59,7 +61,7 @@ class Token:
 
 def attributes(token: Token) -> dict[str, str]:
     """Return the attributes of a start tag, by their names as written."""
-    found = {}
+    found: dict[str, str] = {}
     for name, double, single, bare in _ATTRIBUTE.findall(token.attributes):
         found.setdefault(name, _decoded(double or single or bare, frozenset(), None)[0])
     return found
@@ -78,7 +80,7 @@ def _decoded(text: str, declared: frozenset[str], note: _Notes | None) -> tuple[
             return _PREDEFINED[name]
         if name is None and (decimal or hexadecimal):
             code = int(decimal) if decimal else int(hexadecimal, 16)
-            if code < 0x110000 and not 0xD800 <= code < 0xE000:
+            if code <= sys.maxunicode and code not in _SURROGATES:
                 return chr(code)
         unknowable = unknowable or name in declared
         if note and name not in declared:
@@ -110,6 +112,7 @@ class Tokenizer:
         self._buffer = ""
         self._at = 0
         self._line = 1
+        self._tag_end = -1  # where the next > is, if this is not before self._at
         self._at_end = False
         self._declared: frozenset[str] = frozenset()
 
@@ -120,6 +123,7 @@ class Tokenizer:
 
     def __iter__(self) -> Iterator[Token]:
         while True:
+            yield from self._pieces()
             mark = self._buffer.find("<", self._at)
             if mark < 0:
                 yield from self._text(len(self._buffer))
@@ -128,10 +132,22 @@ class Tokenizer:
                     return
                 continue
             yield from self._text(mark)
-            if (token := self._markup()) is not None:
-                yield token
-            elif self._at_end and self._at >= len(self._buffer):
+            yield from self._markup()
+            if self._at_end and self._at >= len(self._buffer):
                 return
+
+    def _pieces(self) -> Iterator[Token]:
+        """Yield tokens as long as nothing but text and plain tags follows."""
+        buffer, at, line = self._buffer, self._at, self._line
+        while match := _PIECE.match(buffer, at):
+            at = match.end()
+            text, end, start = match.groups()
+            self._at = at
+            if text:
+                yield Token(Sort.TEXT, text, line)
+                line += text.count("\n")
+                self._line = line
+            yield Token(Sort.END, end, line) if start is None else Token(Sort.START, start, line)
 
     def _more(self) -> bool:
         """Read another chunk behind what is left of the buffer; ``False`` at the end of the document."""
@@ -141,6 +157,7 @@ class Tokenizer:
             return False
         self._buffer = self._buffer[self._at :] + chunk
         self._at = 0
+        self._tag_end = -1
         return True
 
     def _advance(self, end: int) -> str:
@@ -158,24 +175,26 @@ class Tokenizer:
             return
         line = self._line
         raw = self._advance(end)
-        if _FORBIDDEN.search(raw):
-            self._problems.add("xml/control-character", line=line, excerpt=repr(raw.strip()[:100]))
+        if forbidden := _FORBIDDEN.findall(raw):
+            excerpt = repr(raw.strip()[:100])
+            self._problems.add("xml/control-character", line=line, excerpt=excerpt, count=len(forbidden))
         text, unknowable = _decoded(raw, self._declared, _Notes(self._problems, line))
         yield Token(Sort.TEXT, text, line, is_unknowable=unknowable)
 
-    def _markup(self) -> Token | None:
-        """Return the token that begins at the ``<`` reached; ``None`` if it was skipped."""
+    def _markup(self) -> Iterator[Token]:
+        """Yield the token that begins at the ``<`` reached, if it is none to be skipped."""
         self._require(len("<![CDATA["))
         rest = self._buffer[self._at : self._at + 9]
         if rest.startswith("<!--"):
-            return self._skip("-->", 4)
-        if rest == "<![CDATA[":
-            return self._cdata()
-        if rest.startswith("<?"):
-            return self._skip("?>", 2)
-        if rest[:9].upper() == "<!DOCTYPE":
-            return self._doctype()
-        return self._tag()
+            self._skip("-->", 4)
+        elif rest == "<![CDATA[":
+            yield from self._cdata()
+        elif rest.startswith("<?"):
+            self._skip("?>", 2)
+        elif rest.upper() == "<!DOCTYPE":
+            self._doctype()
+        elif token := self._tag():
+            yield token
 
     def _require(self, length: int) -> None:
         while len(self._buffer) - self._at < length and not self._at_end:
@@ -191,21 +210,18 @@ class Tokenizer:
                 return
         self._advance(found + len(end))
 
-    def _cdata(self) -> Token:
-        line = self._line
+    def _cdata(self) -> Iterator[Token]:
+        """Yield the text of a CDATA section, as it arrives."""
         self._advance(self._at + len("<![CDATA["))
-        parts, size = [], 0
         while (found := self._buffer.find("]]>", self._at)) < 0:
-            part = self._advance(max(self._at, len(self._buffer) - 2))
-            size += len(part)
-            if size <= _MAX_TEXT_CHARS:
-                parts.append(part)
+            line = self._line
+            yield Token(Sort.TEXT, self._advance(max(self._at, len(self._buffer) - 2)), line)
             if not self._more():
-                parts.append(self._advance(len(self._buffer)))
-                return Token(Sort.TEXT, "".join(parts), line)
-        parts.append(self._advance(found))
+                yield Token(Sort.TEXT, self._advance(len(self._buffer)), self._line)
+                return
+        line = self._line
+        yield Token(Sort.TEXT, self._advance(found), line)
         self._advance(found + 3)
-        return Token(Sort.TEXT, "".join(parts), line)
 
     def _doctype(self) -> None:
         while not (match := _DOCTYPE.match(self._buffer, self._at)):
@@ -221,7 +237,7 @@ class Tokenizer:
             self._advance(self._at + len("<!DOCTYPE"))
 
     def _tag(self) -> Token | None:
-        while (end := self._buffer.find(">", self._at)) < 0:
+        while not (has_end := self._has_tag_end()):
             if self._at_end or len(self._buffer) - self._at > _MAX_TAG_CHARS or not self._more():
                 break
         line = self._line
@@ -229,25 +245,31 @@ class Tokenizer:
             self._advance(match.end())
             return Token(Sort.END, match[1], line)
         match = _START.match(self._buffer, self._at)
-        if not match and end >= 0 and self._quotes_are_open(end) and self._more_for_quotes():
+        while not match and has_end and self._more_for_quotes():
             match = _START.match(self._buffer, self._at)
         match = match or _LOOSE_START.match(self._buffer, self._at)
         if match:
             self._advance(match.end())
             return Token(Sort.START, match[1], line, match[2], is_empty=bool(match[3]))
-        return self._stray(end)
+        return self._stray(has_end=has_end)
 
-    def _quotes_are_open(self, end: int) -> bool:
-        """Whether the ``>`` at *end* may stand in the value of an attribute that goes on in the next chunk."""
-        return self._buffer.count('"', self._at, end) % 2 == 1 or self._buffer.count("'", self._at, end) % 2 == 1
+    def _has_tag_end(self) -> bool:
+        """Whether a ``>`` follows in the buffer; looked for once, however many ``<`` stand before it."""
+        if self._tag_end < self._at:
+            found = self._buffer.find(">", self._at)
+            self._tag_end = len(self._buffer) if found < 0 else found
+        return self._tag_end < len(self._buffer)
 
     def _more_for_quotes(self) -> bool:
-        return len(self._buffer) - self._at <= _MAX_TAG_CHARS and not self._at_end and self._more()
+        """Read another chunk, if the ``>`` may stand in the value of an attribute that goes on there."""
+        if self._at_end or len(self._buffer) - self._at > _MAX_TAG_CHARS or self._buffer.find("<", self._at + 1) >= 0:
+            return False
+        return any(self._buffer.count(quote, self._at) % 2 for quote in "\"'") and self._more()
 
-    def _stray(self, end: int) -> Token | None:
-        """A ``<`` that begins no tag: at the end of the document it is a tag that was cut, elsewhere text."""
+    def _stray(self, *, has_end: bool) -> Token | None:
+        """Take a ``<`` that begins no tag: at the end of the document it is a tag that was cut, elsewhere text."""
         line = self._line
-        if end < 0 and self._at_end:
+        if not has_end and self._at_end:
             cut = self._advance(len(self._buffer))
             self._problems.add("xml/truncated", "the document ends inside a tag", line=line, excerpt=cut)
             # An end tag, if cut, still ends the text before it; of a start tag nothing can be used.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 512 * 1024  # large enough for column work, small beside the 104 MB that the imports take
 _GZIP = b"\x1f\x8b"
+_GZIP_WINDOW = 31  # tells zlib to expect a gzip header, and windows of any size
 
 
 def unpack(body: bytes, limits: Limits, problems: ProblemLog, layers: list[str]) -> Iterator[bytes]:
@@ -63,37 +64,64 @@ def _bounded(blocks: Iterator[bytes], packed: int, limits: Limits, problems: Pro
 
 def _gunzip(packed: Iterator[bytes], problems: ProblemLog) -> Iterator[bytes]:
     """Yield the members of a gzip file one after the other, as they are inflated."""
-    inflater, data, offset = None, b"", 0
+    members = _Members(problems)
     for block in packed:
-        data += block
-        while data:
-            if inflater is None:
-                if len(data) < len(_GZIP):
-                    break  # the next block tells whether a member begins here
-                if not data.startswith(_GZIP):
-                    break
-                inflater = zlib.decompressobj(31)
-            before = inflater.copy()
-            try:
-                inflated = inflater.decompress(data, BLOCK_BYTES)
-            except zlib.error as error:
-                yield _salvage(before, data)
-                code = "unpack/bad-checksum" if "check" in str(error) else "unpack/unreadable"
-                problems.add(code, f"after byte {offset} of the packed document: {error}", byte=offset)
-                return
-            if inflated:
-                yield inflated
-            rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
-            offset += len(data) - len(rest)
-            data = rest
-            if inflater.eof:
-                inflater = None
-        if inflater is None and len(data) >= len(_GZIP):
+        yield from members.inflate(block)
+        if members.are_over:
             break
-    if inflater is not None:
-        problems.add("unpack/truncated", byte=offset)
-    elif data.strip(b"\0"):  # padding with zeros is usual and harmless (gzip(1) passes over it too)
-        problems.add("unpack/trailing-bytes", byte=offset, excerpt=repr(data[:60]))
+    members.finish()
+
+
+class _Members:
+    """Inflates the members of one gzip file."""
+
+    def __init__(self, problems: ProblemLog) -> None:
+        self._problems = problems
+        self._inflater: zlib._Decompress | None = None
+        self._data = b""
+        self._offset = 0
+        self._is_damaged = False
+        self.are_over = False  #: Whether what was given last can only be followed by what is no member.
+
+    def inflate(self, block: bytes) -> Iterator[bytes]:
+        """Yield what can be inflated with the next *block* of the file."""
+        self._data += block
+        while self._data and not self.are_over:
+            if self._inflater is None:
+                if len(self._data) < len(_GZIP):
+                    return  # the next block tells whether a member begins here
+                if not self._data.startswith(_GZIP):
+                    self.are_over = True
+                    return
+                self._inflater = zlib.decompressobj(_GZIP_WINDOW)
+            if inflated := self._step(self._inflater):
+                yield inflated
+
+    def _step(self, inflater: zlib._Decompress) -> bytes:
+        before = inflater.copy()
+        try:
+            inflated = inflater.decompress(self._data, BLOCK_BYTES)
+        except zlib.error as error:
+            self.are_over = self._is_damaged = True
+            code = "unpack/bad-checksum" if "check" in str(error) else "unpack/unreadable"
+            detail = f"after byte {self._offset} of the packed document: {error}"
+            self._problems.add(code, detail, byte=self._offset)
+            return _salvage(before, self._data)
+        rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
+        self._offset += len(self._data) - len(rest)
+        self._data = rest
+        if inflater.eof:
+            self._inflater = None
+        return inflated
+
+    def finish(self) -> None:
+        """Say what is wrong with the end of the file."""
+        if self._is_damaged:
+            return
+        if self._inflater or self._data == _GZIP[:1]:
+            self._problems.add("unpack/truncated", byte=self._offset)
+        elif self._data.strip(b"\0"):  # padding with zeros is usual and harmless (gzip(1) passes over it too)
+            self._problems.add("unpack/trailing-bytes", byte=self._offset, excerpt=repr(self._data[:60]))
 
 
 def _salvage(inflater: zlib._Decompress, data: bytes) -> bytes:

@@ -119,7 +119,7 @@ def _plain(value: Any) -> Any:
 def _maker(record: type) -> Callable[[dict[str, Any]], Any]:
     """Return a function that makes a *record* of a dictionary as Arrow gives it."""
     hints = typing.get_type_hints(record)
-    nested = {name: make for name, hint in hints.items() if (make := _nested_maker(hint))}
+    nested = {name: inner for name, hint in hints.items() if (inner := _nested_maker(hint))}
 
     def make(values: dict[str, Any]) -> Any:
         for name, inner in nested.items():
@@ -133,9 +133,12 @@ def _maker(record: type) -> Callable[[dict[str, Any]], Any]:
 def _nested_maker(hint: Any) -> Callable[[Any], Any] | None:
     for part in (hint, *typing.get_args(hint)):
         if typing.get_origin(part) is tuple:
-            item = typing.get_args(part)[0]
-            inner = _maker(item) if dataclasses.is_dataclass(item) else None
-            return lambda values: tuple(map(inner, values)) if inner else tuple(values)
+            inner = _nested_maker(typing.get_args(part)[0])
+            return _tuple_maker(inner) if inner else tuple
         if isinstance(part, type) and dataclasses.is_dataclass(part):
             return _maker(part)
     return None
+
+
+def _tuple_maker(inner: Callable[[Any], Any]) -> Callable[[Iterable[Any]], tuple[Any, ...]]:
+    return lambda values: tuple(map(inner, values))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime  # noqa: TC003 - the schema is made from these annotations at run time
 from enum import StrEnum
 
-from sitemap_harvest.model.kind import Kind
-from sitemap_harvest.model.problem import Problem
+from sitemap_harvest.model.kind import Kind  # noqa: TC001 - the schema is made from these annotations at run time
+from sitemap_harvest.model.problem import Problem  # noqa: TC001 - the same
 
 
 class Outcome(StrEnum):

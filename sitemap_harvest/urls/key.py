@@ -13,8 +13,8 @@ import re
 import idna
 
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
-_AUTHORITY = re.compile(r"(?:(.*)@)?(\[[^\]]*\]|[^:]*)(?::(\d*))?", re.DOTALL)
-_DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
+_AUTHORITY = re.compile(r"(?:(.*)@)?(\[[^\]]*\]|[^:]*)(?::([0-9]*))?", re.DOTALL)
+_DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _ESCAPE_OR_ILLEGAL = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?#]")
 
@@ -25,7 +25,7 @@ CANONICAL_PATTERN = (
     rf"(?:/(?:(?:{_ATOM})(?:{_ATOM}|\.)*)?)+"  # segments that begin with a dot are left to url_key
     rf"(?:\?(?:{_ATOM}|[./?])*)?$"
 )
-"""A URL that this matches (RE2 or ``re``) is its own key. Most are, and so cost no Python call."""
+"""A URL that this matches (with RE2, or ``re.fullmatch``) is its own key. Most are, and so cost no Python call."""
 
 
 def url_key(url: str) -> str | None:
@@ -54,7 +54,8 @@ def _authority(authority: str, scheme: str) -> str | None:
     user, host, port = match.groups()
     host = _host(host)
     prefix = f"{_escaped(user)}@" if user else ""
-    suffix = f":{int(port)}" if port and int(port) != _DEFAULT_PORTS.get(scheme) else ""
+    port = (port or "").lstrip("0") or (port and "0")  # as text: int() refuses thousands of digits
+    suffix = f":{port}" if port and port != _DEFAULT_PORTS.get(scheme) else ""
     return prefix + host + suffix
 
 
@@ -66,7 +67,7 @@ def _host(host: str) -> str:
             return idna.encode(host, uts46=True).decode("ascii")
         except idna.IDNAError:
             pass  # no name that can be looked up: escaped below, so that it still has a key
-    return _escaped(host.lower())
+    return _escaped(_escaped(host).lower())  # again, for the escapes in upper case
 
 
 def _escaped(text: str) -> str:
@@ -75,7 +76,7 @@ def _escaped(text: str) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     found = match[0]
-    if len(found) == 3:
+    if len(found) > 1:  # an escape
         byte = int(found[1:], 16)
         return chr(byte) if byte in _UNRESERVED else found.upper()
     return "".join(f"%{byte:02X}" for byte in found.encode("utf-8", "surrogatepass"))
