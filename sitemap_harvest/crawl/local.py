@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import unquote, urlsplit
 
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
 from scrapy.utils.asyncio import run_in_thread
 from w3lib.url import file_uri_to_path
+
+from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -23,7 +25,7 @@ class LocalFiles:
     """Downloader middleware: answers requests for files, and with a ``root`` every request.
 
     With a folder standing in for a site nothing reaches the network: what is
-    not below the folder is a 404.
+    not below the folder is a 404. For our own spiders only.
     """
 
     def __init__(self, crawler: Crawler, most_bytes: int) -> None:
@@ -32,15 +34,16 @@ class LocalFiles:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
+        if not issubclass(crawler.spidercls, HarvestSpider):
+            raise NotConfigured
         return cls(crawler, crawler.settings.getint("DOWNLOAD_MAXSIZE"))
 
     async def process_request(self, request: Request, spider: Any = None) -> Response | None:
         """Answer *request* with a file, or let it pass to the network."""
         root: Path | None = getattr(self._crawler.spider, "local_root", None)
         if root is not None:
-            path = below(root, request.url)
-            found = path is not None and await run_in_thread(path.exists)
-            return await self._read(path, request.url) if found and path else Response(request.url, status=404)
+            path = await run_in_thread(below, root, request.url)
+            return await self._read(path, request.url) if path else Response(request.url, status=404)
         if request.url.startswith("file:"):
             return await self._read(Path(file_uri_to_path(request.url)), request.url)
         return None
@@ -57,12 +60,17 @@ class LocalFiles:
 
 
 def below(root: Path, url: str) -> Path | None:
-    """Return the file below *root* that stands for *url*, ``None`` if the address leads out of *root*."""
-    parts = [part for part in unquote(urlsplit(url).path).split("/") if part]
-    path = root.joinpath(*parts) if parts else root
-    if "\0" in str(path):
+    """Return the file below *root* that stands for *url*; ``None`` if there is none, or it lies outside *root*."""
+    address = unquote(urlsplit(url).path, errors="surrogateescape")  # a file's name may be any bytes
+    parts = [part for part in address.split("/") if part]
+    if "\0" in address:
         return None
-    if path.is_dir() and (urlsplit(url).path.endswith("/") or not parts):
-        path = path / _INDEX_PAGE
-    resolved = path.resolve()
-    return resolved if resolved.is_relative_to(root.resolve()) else None
+    try:
+        path = root.joinpath(*parts).resolve()
+        if not path.is_relative_to(root.resolve()):
+            return None
+        if path.is_dir() and (address.endswith("/") or not parts):
+            path = (path / _INDEX_PAGE).resolve()
+        return path if path.exists() and path.is_relative_to(root.resolve()) else None
+    except (OSError, RuntimeError):  # a name that is too long, or links that go round in a circle
+        return None

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Self
 
+from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
+
+from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -21,26 +24,31 @@ class RobotsOnce:
 
     The spider reads robots.txt for its sitemaps, and Scrapy's own middleware
     reads it for its rules. Sits next to the downloader, so that all that happens
-    to a response happens to this one too. Failures are not kept.
+    to a response happens to this one too. Failures are not kept. For our own
+    spiders only: others download as ever.
     """
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Response] = OrderedDict()
-        self._asked: dict[str, Deferred[None]] = {}
+        self._asked: dict[str, list[Deferred[None]]] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
+        if not issubclass(crawler.spidercls, HarvestSpider):
+            raise NotConfigured
         return cls()
 
     async def process_request(self, request: Request, spider: Any = None) -> Response | None:
         """Answer a request for a robots.txt that is known, after waiting for one that is being asked for."""
         if not _is_robots(request):
             return None
-        while waiting := self._asked.get(request.url):
-            await maybe_deferred_to_future(_branch(waiting))
+        while (waiting := self._asked.get(request.url)) is not None:
+            turn: Deferred[None] = Deferred()
+            waiting.append(turn)
+            await maybe_deferred_to_future(turn)
         if kept := self._kept.get(request.url):
-            return kept.replace()
-        self._asked[request.url] = Deferred()
+            return kept.replace(request=request)  # else Scrapy would call the first one's callback
+        self._asked[request.url] = []
         return None
 
     def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
@@ -59,16 +67,9 @@ class RobotsOnce:
             self._done(request.url)
 
     def _done(self, url: str) -> None:
-        if waiting := self._asked.pop(url, None):
-            waiting.callback(None)
+        for turn in self._asked.pop(url, []):
+            turn.callback(None)
 
 
 def _is_robots(request: Request) -> bool:
     return request.method == "GET" and request.url.partition("?")[0].endswith("/robots.txt")
-
-
-def _branch(waiting: Deferred[None]) -> Deferred[None]:
-    """Return a Deferred of one's own that fires with *waiting*, which others wait for too."""
-    branch: Deferred[None] = Deferred()
-    waiting.addBoth(lambda result: branch.callback(None) or result)
-    return branch

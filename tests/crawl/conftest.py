@@ -1,0 +1,34 @@
+"""Real crawls of real (local) sites, each in a process of its own."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.crawl.crawling import Runner
+from tests.site import Site
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.site import Page
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Site]]:
+    """Return a function that starts a site with the given pages; it is stopped at the end of the test."""
+    with ExitStack() as stack:
+
+        def start(pages: dict[str, Page | str | bytes] | None = None, *, host: str = "127.0.0.1") -> Site:
+            return stack.enter_context(Site(pages, host=host))
+
+        yield start
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Runner:
+    """Return what runs ``scrapy crawl`` with its output below *tmp_path*."""
+    return Runner(tmp_path)

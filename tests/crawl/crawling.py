@@ -1,0 +1,147 @@
+"""Runs ``scrapy crawl sitemap`` as a user would, and reads what it left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sitemap_harvest.crawl import defaults
+
+HERE = Path(__file__).parents[2]
+"""The folder with ``scrapy.cfg``."""
+_TIMEOUT_SECONDS = 60  # for a whole crawl: one that takes longer has gone astray
+_SETTINGS: dict[str, Any] = {"DOWNLOAD_TIMEOUT": 2, "RETRY_TIMES": 0, "LOG_LEVEL": "INFO", "DNS_TIMEOUT": 2}
+_STATS = "tests.crawl.parts.StatsDump"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What a crawl left behind."""
+
+    code: int
+    log: str
+    stats: dict[str, Any] = field(repr=False)
+    folder: Path
+
+    @property
+    def urls(self) -> list[dict[str, Any]]:
+        """The URLs, as the default feed has them."""
+        return lines(self.folder / "urls.jsonl")
+
+    @property
+    def locs(self) -> list[str]:
+        """The addresses in :attr:`urls`."""
+        return [row["loc"] for row in self.urls]
+
+    @property
+    def ledger(self) -> list[dict[str, Any]]:
+        """The rows of the ledger, as the default feed has them."""
+        return lines(self.folder / "ledger.jsonl")
+
+    def fates(self, site: str = "") -> dict[str, str]:
+        """Return the outcome of each document by its address, without *site*; none is met twice."""
+        rows = self.ledger
+        assert len({row["url"] for row in rows}) == len(rows)
+        return {row["url"].removeprefix(site): row["outcome"] for row in rows}
+
+    def row(self, url: str) -> dict[str, Any]:
+        """Return the ledger row of the document at *url*."""
+        (row,) = [row for row in self.ledger if row["url"] == url]
+        return row
+
+    @property
+    def errors(self) -> list[str]:
+        """Lines of the log at ERROR or above."""
+        return re.findall(r"^.*\] (?:ERROR|CRITICAL): .*$", self.log, re.MULTILINE)
+
+    @property
+    def reason(self) -> str:
+        """Why the crawl ended."""
+        return str(self.stats["finish_reason"])
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    """Return the objects of a JSON Lines file; none, if it is not there."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+class Runner:
+    """Runs crawls with their output in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def feeds(self) -> dict[str, dict[str, Any]]:
+        """Return the feeds that a crawl has by default: one of URLs, one of the ledger."""
+        return {
+            f"{self.folder}/urls.jsonl": _feed("sitemap_harvest.UrlEntry"),
+            f"{self.folder}/ledger.jsonl": _feed("sitemap_harvest.SitemapRecord"),
+        }
+
+    def __call__(
+        self,
+        *,
+        feeds: dict[str, dict[str, Any]] | None = None,
+        options: tuple[str, ...] = (),
+        settings: dict[str, Any] | None = None,
+        calm: bool = True,
+        **arguments: Any,
+    ) -> Run:
+        """Run a crawl to its end. A *calm* one logs neither an error nor a traceback."""
+        process = self.start(feeds=feeds, options=options, settings=settings, **arguments)
+        try:
+            log, _ = process.communicate(timeout=_TIMEOUT_SECONDS)
+        finally:
+            process.kill()
+        return self.finished(process.returncode, log, calm=calm)
+
+    def start(
+        self,
+        *,
+        feeds: dict[str, dict[str, Any]] | None = None,
+        options: tuple[str, ...] = (),
+        settings: dict[str, Any] | None = None,
+        **arguments: Any,
+    ) -> subprocess.Popen[str]:
+        """Start a crawl."""
+        if "-O" not in options and "-o" not in options:
+            settings = {"FEEDS": self.feeds() if feeds is None else feeds, **(settings or {})}
+        settings = {**_SETTINGS, **(settings or {})}
+        settings["EXTENSIONS"] = {**defaults.EXTENSIONS, _STATS: 0, **settings.get("EXTENSIONS", {})}
+        arguments = {"emit": "urls,sitemaps", **arguments}
+        command = [sys.executable, "-m", "scrapy", "crawl", "sitemap", *options]
+        for name, value in arguments.items():
+            command += ["-a", f"{name}={value}"] if value is not None else []
+        for name, value in settings.items():
+            command += ["-s", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
+        return subprocess.Popen(
+            command, cwd=HERE, env=self._environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+
+    def finished(self, code: int, log: str, *, calm: bool = True) -> Run:
+        """Return what a crawl that has ended left behind."""
+        dump = self.folder / "stats.json"
+        run = Run(
+            code=code, log=log, stats=json.loads(dump.read_text()) if dump.exists() else {}, folder=self.folder
+        )
+        assert "ScrapyDeprecationWarning" not in log or not calm, log
+        if calm:
+            assert not run.errors, log
+            assert "Traceback" not in log, log
+        return run
+
+    def _environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY")}
+        return {**kept, "STATS_FILE": str(self.folder / "stats.json"), "NO_PROXY": "*", "no_proxy": "*"}
+
+
+def _feed(kind: str) -> dict[str, Any]:
+    return {"format": "jsonl", "item_classes": [kind], "overwrite": True}

@@ -1,0 +1,150 @@
+"""Parts of a project that knows nothing of batches, as third parties write them; and some that do."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow.compute as pc
+from itemadapter import ItemAdapter
+from scrapy import signals
+from scrapy.exceptions import DropItem
+from scrapy.exporters import BaseItemExporter
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from sitemap_harvest import UrlBatch
+
+
+class StatsDump:
+    """Writes the closing stats to the file that the environment names."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        dump = cls(crawler)
+        crawler.signals.connect(dump.engine_stopped, signal=signals.engine_stopped)
+        return dump
+
+    def engine_stopped(self) -> None:
+        Path(os.environ["STATS_FILE"]).write_text(json.dumps(self._crawler.stats.get_stats(), default=str))
+
+
+class Plain:
+    """A pipeline."""
+
+    def process_item(self, item: Any) -> Any:
+        ItemAdapter(item)["title"] = "plain"
+        return item
+
+
+class Awaited:
+    """A pipeline that is awaited."""
+
+    async def process_item(self, item: Any) -> Any:
+        ItemAdapter(item)["changefreq"] = "awaited"
+        return item
+
+
+class OldStyle:
+    """A pipeline of the time when the spider was passed along."""
+
+    def process_item(self, item: Any, spider: Any) -> Any:
+        ItemAdapter(item)["priority_text"] = spider.name
+        return item
+
+
+class ToDict:
+    """A pipeline that makes something else of an item."""
+
+    def process_item(self, item: Any) -> Any:
+        return {"address": ItemAdapter(item)["loc"]}
+
+
+class DropEven:
+    """A pipeline that drops every second page."""
+
+    def process_item(self, item: Any) -> Any:
+        if int(ItemAdapter(item)["loc"].rpartition("/p")[2]) % 2 == 0:
+            raise DropItem("even")
+        return item
+
+
+class FailAtThree:
+    """A pipeline with a bug."""
+
+    def process_item(self, item: Any) -> Any:
+        if ItemAdapter(item)["loc"].endswith("/p3"):
+            raise ValueError("three is too much")
+        return item
+
+
+class WrongType:
+    """A pipeline that puts into a field what its column cannot hold."""
+
+    def process_item(self, item: Any) -> Any:
+        if ItemAdapter(item)["loc"].endswith("/p2"):
+            ItemAdapter(item)["position"] = "second"
+        return item
+
+
+class OnlyOdd:
+    """A pipeline that knows batches, and nothing else."""
+
+    def process_batch(self, batch: UrlBatch) -> UrlBatch:
+        return batch.filter(pc.match_substring_regex(batch["loc"], r"[13579]$"))
+
+
+class DropBatch:
+    """A pipeline that drops whole batches."""
+
+    def process_batch(self, batch: UrlBatch) -> UrlBatch:
+        raise DropItem("none of them")
+
+
+class AddressExporter(BaseItemExporter):
+    """An exporter that has only export_item."""
+
+    def __init__(self, file: Any, **options: Any) -> None:
+        super().__init__(dont_fail=True, **options)
+        self._file = file
+
+    def export_item(self, item: Any) -> None:
+        self._file.write(f"{type(item).__name__} {item.loc}\n".encode())
+
+
+class Listener:
+    """An extension that listens to every item."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        listener = cls(crawler)
+        crawler.signals.connect(listener.heard, signal=signals.item_scraped)
+        return listener
+
+    def heard(self, item: Any) -> None:
+        self._crawler.stats.inc_value(f"heard/{type(item).__name__}")
+
+
+class BatchListener(Listener):
+    """One that can take batches."""
+
+    accepts_batches = True
+
+
+class Odd:
+    """A feed's filter."""
+
+    def __init__(self, feed_options: Any) -> None:
+        pass
+
+    def accepts(self, item: Any) -> bool:
+        return bool(int(item.loc.rpartition("/p")[2]) % 2)
