@@ -64,6 +64,16 @@ class CodeTable(SphinxDirective):
         return row
 
 
+class OurSettings(CodeTable):
+    """The settings of the package, with the fields of ``Options`` that they are."""
+
+    head = ("setting", "default", "told below as")
+
+    def lines(self) -> Iterable[tuple[Cell, ...]]:
+        for field in dataclasses.fields(Options):
+            yield _code(f"SITEMAP_HARVEST_{field.name.upper()}"), _code(repr(field.default)), _code(field.name)
+
+
 class PlainSettings(CodeTable):
     """The Scrapy settings that the package offers a value of its own for."""
 
@@ -101,7 +111,7 @@ def _code(text: str) -> nodes.literal:
     return nodes.literal(text, text)
 
 
-def tell_default(app: Sphinx, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
+def tell_default(_app: Sphinx, _what: str, name: str, _found: Any, _options: Any, lines: list[str]) -> None:
     """Add the default to each field of a record whose class cannot show it, because it has slots."""
     for record in (Options, Limits):
         prefix = f"{record.__module__}.{record.__qualname__}."
@@ -112,6 +122,7 @@ def tell_default(app: Sphinx, what: str, name: str, found: Any, options: Any, li
 
 
 def setup(app: Sphinx) -> None:
+    app.add_directive("our-settings", OurSettings)
     app.add_directive("plain-settings", PlainSettings)
     app.add_directive("problem-table", Problems)
     app.add_directive("json-schema", JsonSchema)

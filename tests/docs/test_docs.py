@@ -1,0 +1,130 @@
+"""What the documentation says is there, and what is there is in the documentation."""
+
+from __future__ import annotations
+
+import dataclasses
+import doctest
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import lxml.html
+import pytest
+
+from sitemap_harvest import SitemapRecord, UrlEntry
+from sitemap_harvest.crawl.arguments import Arguments, Plan
+from sitemap_harvest.crawl.options import Options
+from sitemap_harvest.model import CATALOGUE
+from sitemap_harvest.urls import url_key
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+_FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(language):
+    return [
+        pytest.param(body, id=f"{page.stem}-{number}")
+        for page in PAGES
+        for number, (found, body) in enumerate(_FENCE.findall(page.read_text("utf-8")), start=1)
+        if found == language
+    ]
+
+
+def commands():
+    return [
+        pytest.param(line, id=f"{block.id}: {line}")
+        for block in blocks("shell")
+        for line in block.values[0].replace("\\\n", " ").splitlines()
+        if line.startswith(("scrapy crawl sitemap", "scrapy harvest crawl"))
+    ]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    output = tmp_path_factory.mktemp("docs")
+    run = subprocess.run(
+        [
+            *(sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"),
+            *("-d", str(output / "doctrees"), "docs", str(output / "html")),
+        ],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert run.returncode == 0, run.stderr
+    return output / "html"
+
+
+def page_text(built, name):
+    return lxml.html.parse(str(built / name)).getroot().xpath("//article")[0].text_content()
+
+
+def test_every_setting_is_in_the_reference(built):
+    text = page_text(built, "reference/settings.html")
+    names = [f"SITEMAP_HARVEST_{field.name.upper()}" for field in dataclasses.fields(Options)]
+    assert [name for name in names if name not in text] == []
+
+
+def test_every_argument_is_in_the_reference(built):
+    page = lxml.html.parse(str(built / "reference" / "arguments.html")).getroot()
+    prefix = "sitemap_harvest.crawl.arguments.Arguments."
+    assert [name for name in Arguments.names() if page.get_element_by_id(prefix + name, None) is None] == []
+
+
+def test_every_problem_is_in_the_reference(built):
+    page = lxml.html.parse(str(built / "reference" / "problems.html")).getroot()
+    assert page.xpath("//article//tbody//td[1]//text()[normalize-space()]") == list(CATALOGUE)
+
+
+@pytest.mark.parametrize("record", [UrlEntry, SitemapRecord])
+def test_every_field_is_in_the_reference(built, record):
+    page = lxml.html.parse(str(built / "reference" / "items.html")).getroot()
+    prefix = f"sitemap_harvest.{record.__name__}."
+    names = [field.name for field in dataclasses.fields(record)]
+    assert [name for name in names if page.get_element_by_id(prefix + name, None) is None] == []
+
+
+@pytest.mark.parametrize("command", commands())
+def test_commands_name_arguments_that_exist(command, monkeypatch, tmp_path):
+    words = shlex.split(command, comments=True)
+    given = dict(words[number + 1].split("=", 1) for number, word in enumerate(words) if word == "-a")
+    Arguments.check_names(given)
+    settings = [words[number + 1].split("=", 1)[0] for number, word in enumerate(words) if word == "-s"]
+    ours = {f"SITEMAP_HARVEST_{field.name.upper()}" for field in dataclasses.fields(Options)}
+    assert {name for name in settings if name.startswith("SITEMAP_HARVEST_")} <= ours
+    # The values too, where the file or folder that they name is there.
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sites.txt").write_text("https://www.example.com\n", "utf-8")
+    (tmp_path / given.get("root", "public")).mkdir(parents=True)
+    if words[1] == "crawl":
+        Plan.of(Arguments(**given))
+
+
+@pytest.mark.parametrize("body", blocks("pycon"))
+def test_examples(body, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    page = next(page for page in PAGES if body in page.read_text("utf-8"))
+    whole = "\n".join(found for language, found in _FENCE.findall(page.read_text("utf-8")) if language == "pycon")
+    until = whole[: whole.index(body) + len(body)]
+    test = doctest.DocTestParser().get_doctest(until, {}, page.name, str(page), 0)
+    output = []
+    assert doctest.DocTestRunner(verbose=False).run(test, out=output.append).failed == 0, "".join(output)
+
+
+@pytest.mark.parametrize("body", blocks("python"))
+def test_code_compiles(body):
+    compile(body, "documentation", "exec")
+
+
+def test_steps_of_the_key():
+    page = (ROOT / "docs/explain/keys.md").read_text("utf-8")
+    steps = re.findall(r"^\| [^|`]+ \| `([^`]+)` \| `([^`]+)` \|$", page, re.MULTILINE)
+    assert len(steps) == 8
+    for before, after in steps:
+        site = "" if "://" in before else "https://www.example.com"
+        assert url_key(site + before) == site + after
