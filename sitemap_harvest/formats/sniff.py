@@ -6,9 +6,11 @@ Pure: no byte is fetched, nothing is raised.
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from sitemap_harvest.model import Kind
 
+_TELLING_TAGS = 40  # an error message before the root may have a few
 HEAD_CHARS = 64 * 1024  # a licence comment of a few kilobytes before the root is usual, more is not
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)", re.DOTALL)
@@ -58,14 +60,14 @@ def _path(url: str) -> str:
 
 def _by_tags(text: str, *, leave_text: bool) -> Kind | None:
     """Return what the first telling tag says; ``None`` if *text* is no markup."""
-    tags = [match[1] for match in _TAG.finditer(_COMMENT.sub("", text))]
+    tags = [match[1] for match in islice(_TAG.finditer(_COMMENT.sub("", text)), _TELLING_TAGS)]
     if not tags:
         return Kind.XML if text.startswith("<?xml") else None
     first = (tags[0] or "html").lower()
     if text.startswith("<") or not leave_text:
         if first in _ENTRIES:
             return _ENTRIES[first]
-        if kind := next((_ROOTS[t] for tag in tags[:40] if (t := (tag or "html").lower()) in _ROOTS), None):
+        if kind := next((_ROOTS[t] for tag in tags if (t := (tag or "html").lower()) in _ROOTS), None):
             return kind
         if first in _HTML_TAGS:
             return Kind.HTML
