@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -165,6 +166,13 @@ def test_what_the_flaws_become(crawled):
     assert (unreadable["lastmod"], unreadable["lastmod_text"]) == (None, "14/06/2025")
     assert foreign["site"] == "https://careers.example.net"
     assert rows[f"{SITE}/en/café"]["key"] == f"{SITE}/en/caf%C3%A9"
+
+
+def test_the_record_that_the_docs_show(crawled):
+    page = (ROOT / "docs/start.md").read_text("utf-8")
+    shown = json.loads(re.search(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1])
+    row = next(row for row in crawled["urls"] if row["loc"] == shown["loc"])
+    assert {name: value for name, value in row.items() if value is not None} == shown
 
 
 def test_extensions(crawled):
