@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from sitemap_harvest.urls import BLANKS, Address, resolve
+
+BASE = "https://example.com/maps/sitemap.xml"
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        pytest.param("https://example.com/a", Address("https://example.com/a", None), id="absolute"),
+        pytest.param("HTTPS://example.com/a", Address("HTTPS://example.com/a", None), id="scheme-in-upper-case"),
+        pytest.param("\n\t https://example.com/a \u00a0", Address("https://example.com/a", None), id="blanks-around"),
+        pytest.param("\ufeffhttps://example.com/a", Address("https://example.com/a", None), id="mark-before"),
+        pytest.param("", Address(None, "loc/empty"), id="empty"),
+        pytest.param(BLANKS, Address(None, "loc/empty"), id="all-blanks"),
+        pytest.param("https://e.x/a b", Address("https://e.x/a b", "loc/whitespace"), id="blank-inside"),
+        pytest.param("https://e.x/a\nb", Address("https://e.x/a\nb", "loc/whitespace"), id="line-break-inside"),
+        pytest.param("/a", Address("https://example.com/a", "loc/relative"), id="path"),
+        pytest.param("a.html", Address("https://example.com/maps/a.html", "loc/relative"), id="name"),
+        pytest.param("?a=1", Address("https://example.com/maps/sitemap.xml?a=1", "loc/relative"), id="query"),
+        pytest.param("//cdn.example/a", Address("https://cdn.example/a", "loc/relative"), id="no-scheme"),
+        pytest.param("http:/e.x/a", Address("http:/e.x/a", "loc/malformed"), id="one-slash"),
+        pytest.param("https//e.x/a", Address("https//e.x/a", "loc/malformed"), id="no-colon"),
+        pytest.param("www.example.com/a", Address("www.example.com/a", "loc/malformed"), id="www"),
+        pytest.param("localhost:3000/a", Address("localhost:3000/a", "loc/malformed"), id="host-and-port"),
+        pytest.param("//[bad/a", Address("//[bad/a", "loc/malformed"), id="no-ipv6-address"),
+        pytest.param("ftp://e.x/a", Address("ftp://e.x/a", "loc/scheme"), id="ftp"),
+        pytest.param("file:///etc/passwd", Address("file:///etc/passwd", "loc/scheme"), id="file"),
+        pytest.param("mailto:me@e.x", Address(None, "loc/not-a-url"), id="mail"),
+        pytest.param("javascript:void(0)", Address(None, "loc/not-a-url"), id="script"),
+    ],
+)
+def test_address(text: str, address: Address) -> None:
+    assert resolve(text, BASE) == address
+
+
+@pytest.mark.parametrize("base", [None, "sitemap.xml", "file:///tmp/sitemap.xml"])
+def test_without_a_web_address_to_join_to_a_relative_url_stays(base: str | None) -> None:
+    assert resolve("/a", base) == Address("/a", "loc/malformed")

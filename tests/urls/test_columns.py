@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_harvest.urls import BLANKS, address_columns, resolve, site_of, url_key
+from tests.urls.test_key import urls
+
+BASE = "https://example.com/sitemap.xml"
+odd = st.sampled_from(["", " ", "/a", "mailto:x", "ftp://e.x/", " https://e.x/b\n", "http://e.x/a\n", "www.e.x", "http://["])
+plain = st.sampled_from(["https://example.com/a", "https://example.com/b?c=d", "https://other.example/a"])
+
+
+@given(st.lists(urls | odd | plain, max_size=6) | st.lists(plain, max_size=6))
+def test_columns_say_what_rows_say(texts: list[str]) -> None:
+    columns = address_columns(pa.array(texts, pa.string()), BASE)
+    addresses = [resolve(text, BASE) for text in texts]
+    assert columns.loc.to_pylist() == [address.loc for address in addresses]
+    assert columns.loc_raw.to_pylist() == [
+        text if address.loc != text else None for text, address in zip(texts, addresses, strict=True)
+    ]
+    assert columns.key.to_pylist() == [address.loc and url_key(address.loc) for address in addresses]
+    assert columns.site.to_pylist() == [address.loc and site_of(address.loc) for address in addresses]
+    assert columns.flaws == [
+        (row, address.flaw, text)
+        for row, (text, address) in enumerate(zip(texts, addresses, strict=True))
+        if address.flaw
+    ]
+
+
+def test_a_slice_of_a_column_is_read_as_such() -> None:
+    texts = pa.array(["", "https://e.x/a", "/b"], pa.string()).slice(1)
+    columns = address_columns(texts, BASE)
+    assert columns.key.to_pylist() == ["https://e.x/a", "https://example.com/b"]
+    assert [flaw.row for flaw in columns.flaws] == [1]
+
+
+def test_blanks_are_what_arrow_and_python_trim_alike() -> None:
+    assert all(f"{blank}a{blank}".strip(BLANKS) == "a" for blank in BLANKS)
