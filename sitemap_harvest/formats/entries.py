@@ -38,6 +38,11 @@ _ROLES = {role.value: role for role in Role}
 _SITEMAP_NAMESPACES = ("sitemaps.org/schemas/sitemap", "google.com/schemas/sitemap/0.")
 
 
+_URL, _SITEMAP, _LOC, _OTHER = Role.URL, Role.SITEMAP, Role.LOC, Role.OTHER  # a member of an Enum is slow to look up
+_LASTMOD, _CHANGEFREQ, _PRIORITY = Role.LASTMOD, Role.CHANGEFREQ, Role.PRIORITY
+_Fields = tuple[str | None, str | None, str | None, str | None]  # loc, lastmod, changefreq, priority
+
+
 class Roles(dict[object, Role]):
     """What each tag is below an element of one namespace; filled as tags are met."""
 
@@ -67,32 +72,6 @@ def split(tag: str) -> tuple[str, str]:
     """Return namespace and local name of ``{namespace}local``."""
     namespace, brace, local = tag.rpartition("}")
     return (namespace[1:], local) if brace else ("", tag)
-
-
-class _Entry:
-    """The texts of one entry, as far as they have been met."""
-
-    __slots__ = ("changefreq", "lastmod", "loc", "others", "priority")
-
-    def __init__(self) -> None:
-        self.loc: str | None = None
-        self.lastmod: str | None = None
-        self.changefreq: str | None = None
-        self.priority: str | None = None
-        self.others: list[Any] | None = None
-
-    def set(self, role: Role, text: str, element: Any) -> None:
-        """Set a field other than loc; a field that stands twice keeps its first value, the other goes to ``extra``."""
-        if getattr(self, role.value) is None:
-            setattr(self, role.value, text)
-        else:
-            self.keep(element)
-
-    def keep(self, element: Any) -> None:
-        """Keep an element that is no field."""
-        if self.others is None:
-            self.others = []
-        self.others.append(element)
 
 
 class EntryReader:
@@ -125,45 +104,53 @@ class EntryReader:
                 if len(child):
                     self.read(child, element.tag)
 
-    def _entry(self, element: Any, role: Role) -> None:
+    def _entry(self, element: Any, role: Role) -> None:  # noqa: C901, PLR0912 - the hot loop: a call less for each field
         self._position = position = self._position + 1
         if role is not self._own_role:
             self._into.problems.add("xml/foreign-entry", entry=position, line=self._line(element))
-        entry = _Entry()
+        loc = lastmod = changefreq = priority = None
+        others: list[Any] = []
         nested: list[tuple[Any, Role]] = []
         roles = self.roles(element.tag)
         for child in element:
             found = roles[child.tag]
-            if found is Role.OTHER:
-                entry.keep(child)
+            if found is _OTHER:
+                others.append(child)
                 continue
             text = "".join(child.itertext()) if len(child) else (child.text or "")
-            if found is Role.LOC:
-                if entry.loc and entry.loc.strip(BLANKS):
+            if found is _LOC:
+                if loc and loc.strip(BLANKS):
                     self._into.problems.add("loc/repeated", entry=position, line=self._line(child), excerpt=text)
-                    self._put(role, position, entry)
-                    entry = _Entry()
-                entry.loc = text
-            elif found.is_entry:
+                    self._put(role, position, (loc, lastmod, changefreq, priority), others)
+                    lastmod = changefreq = priority = None
+                    others = []
+                loc = text
+            elif found is _LASTMOD and lastmod is None:
+                lastmod = text
+            elif found is _CHANGEFREQ and changefreq is None:
+                changefreq = text
+            elif found is _PRIORITY and priority is None:
+                priority = text
+            elif found is _URL or found is _SITEMAP:
                 nested.append((child, found))
             else:
-                entry.set(found, text, child)
-        if entry.loc is None and (text := (element.text or "").strip(BLANKS)) and "://" in text:
-            entry.loc = text
-        if entry.loc is not None or not nested:
-            self._put(role, position, entry)
+                others.append(child)  # a field that stands twice: the first counts, the other is kept
+        if loc is None and (text := (element.text or "").strip(BLANKS)) and "://" in text:
+            loc = text
+        if loc is not None or not nested:
+            self._put(role, position, (loc, lastmod, changefreq, priority), others)
         for child, found in nested:
             self._entry(child, found)
 
-    def _put(self, role: Role, position: int, entry: _Entry) -> None:
-        loc = entry.loc
-        if not loc or loc.isspace() or not loc.strip(BLANKS):
+    def _put(self, role: Role, position: int, fields: _Fields, others: list[Any]) -> None:
+        loc, lastmod, changefreq, priority = fields
+        if not loc or not loc.strip(BLANKS):
             self._into.problems.add("loc/empty", entry=position)
-        elif role is Role.SITEMAP:
-            self._into.refer(position, loc, entry.lastmod)
+        elif role is _SITEMAP:
+            self._into.refer(position, loc, lastmod)
         else:
-            more = self._extensions.read(entry.others) if entry.others else None
-            self._into.add(position, loc, entry.lastmod, entry.changefreq, entry.priority, more)
+            more = self._extensions.read(others) if others else None
+            self._into.add(position, loc, lastmod, changefreq, priority, more)
 
     def _line(self, element: Any) -> int | None:
         line: int | None = element.sourceline

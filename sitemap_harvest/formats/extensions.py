@@ -7,6 +7,7 @@ stands twice where one is due, goes to ``extra`` below the name of its parent.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.urls import BLANKS
@@ -45,6 +46,9 @@ _VIDEO = frozenset(
 _KNOWN_ATTRIBUTES = {"uploader": ("info", "uploader_info"), "gallery_loc": ("title", "gallery_title")}
 
 
+_LINK_ATTRIBUTES = frozenset({"href", "hreflang", "media", "type"})
+
+
 class Extensions:
     """Reads the children of an entry that are not the protocol's own."""
 
@@ -77,7 +81,13 @@ def _reader(tag: str) -> Callable[[Any, Plain], None] | None:
 
 
 def _local(element: Any) -> str:
-    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+    """Return the local name of *element* in lower case; empty for a comment."""
+    return _local_name(element.tag)
+
+
+@lru_cache(maxsize=1024)
+def _local_name(tag: object) -> str:
+    return tag.rpartition("}")[2].lower() if isinstance(tag, str) else ""
 
 
 def _text(element: Any) -> str:
@@ -110,7 +120,7 @@ def _fill(element: Any, fields: dict[str, str], into: Plain) -> list[Any]:
     """Put the texts of known children of *element* *into* a record; return the other children."""
     unknown = []
     for child in element:
-        field = fields.get(_local(child).lower())
+        field = fields.get(_local(child))
         if field and field not in into and not len(child) and not child.items():
             into[field] = _text(child)
         else:
@@ -129,7 +139,7 @@ def _news(element: Any, found: Plain) -> None:
     news: Plain = {}
     unknown = []
     for child in _fill(element, _NEWS, news):
-        if _local(child).lower() == "publication" and not child.items():
+        if _local(child) == "publication" and not child.items():
             unknown += _fill(child, _PUBLICATION, news)
         else:
             unknown.append(child)
@@ -140,7 +150,7 @@ def _news(element: Any, found: Plain) -> None:
 def _video(element: Any, found: Plain) -> None:
     video: Plain = {}
     for child in element:
-        _video_field(child, _local(child).lower(), video)
+        _video_field(child, _local(child), video)
     found.setdefault("videos", []).append(video)
 
 
@@ -172,16 +182,17 @@ def _other(element: Any, name: str, video: Plain, *, with_attributes: bool = Tru
         video.setdefault("other", []).append({"name": name, "value": _text(element)})
     for child in element:
         if isinstance(child.tag, str):
-            _other(child, f"{name}/{_local(child).lower()}", video)
+            _other(child, f"{name}/{_local(child)}", video)
 
 
 def _link(element: Any, found: Plain) -> None:
     attributes = dict(element.items())
-    relation = attributes.pop("rel", "alternate")
-    if relation.lower() != "alternate" or len(element) or set(attributes) - {"href", "hreflang", "media", "type"}:
+    is_alternate = attributes.pop("rel", "alternate").lower() == "alternate"
+    is_known = attributes.keys() <= _LINK_ATTRIBUTES
+    if not is_alternate or not is_known or len(element):
         _keep(element, 0, found)
-    if relation.lower() == "alternate":
-        known = {key: attributes[key] for key in ("href", "hreflang", "media", "type") if key in attributes}
+    if is_alternate:
+        known = attributes if is_known else {name: attributes[name] for name in _LINK_ATTRIBUTES & attributes.keys()}
         found.setdefault("alternates", []).append(known)
 
 
@@ -194,10 +205,10 @@ def _mobile(element: Any, found: Plain) -> None:
 def _pagemap(element: Any, found: Plain) -> None:
     unknown = []
     for child in element:
-        if _local(child).lower() == "dataobject":
+        if _local(child) == "dataobject":
             attributes: list[Plain] = []
             for leaf in child.iter():
-                if _local(leaf).lower() == "attribute":
+                if _local(leaf) == "attribute":
                     value = leaf.get("value")
                     attributes.append(
                         {"name": leaf.get("name") or "", "value": _text(leaf) if value is None else value}
