@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 HELP = "Harvest the URLs of sites, sitemaps or files."
 EPILOG = (
+    f"Arguments for -a: {', '.join(Arguments.names())}. "
     "Exit codes: 0 URLs were harvested and nothing failed; 1 Scrapy could not start; 2 wrong usage; "
     "3 no URL was found; 4 some of it failed."
 )

@@ -35,7 +35,13 @@ class HarvestCommand(BaseRunSpiderCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the actions, each with its options."""
         actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
-        crawling = actions.add_parser("crawl", help=crawl.HELP, description=crawl.HELP, epilog=crawl.EPILOG)
+        crawling = actions.add_parser(
+            "crawl",
+            usage=f"scrapy harvest {self.syntax()}",
+            help=crawl.HELP,
+            description=crawl.HELP,
+            epilog=crawl.EPILOG,
+        )
         super().add_options(crawling)
         crawl.add_options(crawling)
 

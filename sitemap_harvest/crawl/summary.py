@@ -69,6 +69,12 @@ class Summary:
             if len(self.notes) < _MAX_NOTES:
                 self.notes.append(f"{record.url}: {record.reason}")
 
+    def in_words(self) -> str:
+        """Return the run in one line, and why nothing was found, if so."""
+        outcomes = ", ".join(f"{tally.documents:,} {outcome}" for outcome, tally in self.tallies.items())
+        line = f"{self.urls:,} URLs from {self.documents:,} documents ({outcomes or 'none'})"
+        return line if self.urls else f"{line}. {self.why_nothing()}"
+
     def why_nothing(self) -> str:
         """Say in words why no URL was found."""
         if not self.documents:

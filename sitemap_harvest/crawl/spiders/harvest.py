@@ -107,6 +107,11 @@ class HarvestSpider(Spider):
             only_site=self.plan.only_site,
         )
 
+    def closed(self, reason: str) -> None:  # noqa: ARG002 - Scrapy's interface
+        """Log the run in one line."""
+        if self.refused is None:
+            self.logger.info(self.summary.in_words())
+
     async def start(self) -> AsyncIterator[Any]:
         """Yield a request for each lead as soon as there is room for its body, and a ledger row for each given up."""
         for lead in self.plan.leads:
