@@ -1,0 +1,128 @@
+"""All formats against what a reader of theirs makes of them, for random rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from sitemap_harvest import UrlBatch, UrlEntry
+from sitemap_harvest.export import csv_header, csv_lines, json_objects, utf8_bytes, xml_elements
+from sitemap_harvest.model import Alternate
+from tests.model.records import records_of
+from tests.model.test_batch import FULL
+
+PLAIN = UrlEntry(loc="https://example.com/", sitemap="https://example.com/sitemap.xml", position=1)
+ODD = UrlEntry(
+    loc='https://example.com/?a=1&b="<>"', sitemap="", position=2, title="a,b\r\n\x7f\u2028é\x00", priority=1e-05
+)
+some = settings(suppress_health_check=[HealthCheck.too_slow], max_examples=40, deadline=None)
+rows_and_start = st.tuples(st.lists(records_of(UrlEntry), min_size=1, max_size=4), st.integers(0, 2))
+
+
+def columns_of(rows: list[UrlEntry], start: int = 0) -> tuple[dict[str, Any], list[UrlEntry]]:
+    """Return the columns of *rows* from *start* on, as a slice of a batch, and those rows."""
+    arrow = UrlBatch.of(rows).slice(start).arrow
+    return dict(zip(arrow.schema.names, arrow.columns, strict=True)), rows[start:]
+
+
+def as_text(value: Any) -> str:
+    assert isinstance(value, datetime)
+    return value.isoformat()
+
+
+@some
+@given(rows_and_start, st.booleans())
+@example(([FULL, PLAIN, ODD], 0), False)
+@example(([FULL, PLAIN, ODD], 1), True)
+@example(([PLAIN, PLAIN], 0), False)
+def test_json_is_what_python_writes(given_rows: tuple[list[UrlEntry], int], ascii_only: bool) -> None:
+    columns, rows = columns_of(*given_rows)
+    wanted = [json.dumps(asdict(row), ensure_ascii=ascii_only, default=as_text) + ",\n" for row in rows]
+    assert json_objects(columns, len(rows), ascii_only=ascii_only, end=",\n").to_pylist() == wanted
+
+
+@some
+@given(rows_and_start, st.sampled_from(",;\t|^]"))
+@example(([FULL, PLAIN, ODD], 1), ",")
+def test_csv_is_read_back(given_rows: tuple[list[UrlEntry], int], delimiter: str) -> None:
+    columns, rows = columns_of(*given_rows)
+    text = csv_header(columns, delimiter=delimiter) + "".join(
+        csv_lines(columns, len(rows), delimiter=delimiter).to_pylist()
+    )
+    names, *lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    assert names == list(columns)
+    assert lines == [[cell(value) for value in asdict(row).values()] for row in rows]
+
+
+def cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | tuple) else str(value)
+
+
+def test_an_empty_text_is_told_from_an_absent_one_in_csv() -> None:
+    columns, _ = columns_of([UrlEntry(loc="a", sitemap="", position=1)])
+    assert csv_lines({name: columns[name] for name in ("loc", "sitemap", "title")}, 1).to_pylist() == ['a,"",\r\n']
+
+
+@some
+@given(rows_and_start)
+@example(([FULL, PLAIN, ODD], 1))
+def test_xml_is_read_back(given_rows: tuple[list[UrlEntry], int]) -> None:
+    columns, rows = columns_of(*given_rows)
+    items = "".join(xml_elements(columns, len(rows), name="item", end="\n").to_pylist())
+    root = etree.fromstring(f"<items>{items}</items>".encode())
+    assert [content(item) for item in root] == [as_elements(asdict(row)) for row in rows]
+
+
+def content(element: Any) -> Any:
+    """Return ``[[name, content], ...]``, or the text of an element without children."""
+    return [[child.tag, content(child)] for child in element] if len(element) else element.text or ""
+
+
+def as_elements(value: Any) -> Any:
+    if isinstance(value, dict):
+        return [[name, as_elements(item)] for name, item in value.items() if item is not None] or ""
+    if isinstance(value, list | tuple):
+        return [["value", as_elements(item)] for item in value] or ""
+    return re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "\ufffd", cell(value))
+
+
+def test_the_bytes_of_a_column_are_those_of_its_slice() -> None:
+    column = UrlBatch.of([PLAIN, ODD, PLAIN])["loc"]
+    assert bytes(utf8_bytes(column.slice(1, 1))) == ODD.loc.encode()
+    assert bytes(utf8_bytes(column.slice(0, 0))) == b""
+
+
+@pytest.mark.parametrize(
+    ("row", "line"),
+    [
+        pytest.param(
+            PLAIN,
+            '{"loc": "https://example.com/", "alternates": null, "priority": null}',
+            id="nulls",
+        ),
+        pytest.param(
+            UrlEntry(loc="é", sitemap="", position=1, priority=1.0, alternates=(Alternate(href="a\nb"),)),
+            '{"loc": "é", "alternates": [{"href": "a\\nb", "hreflang": null, "media": null, "type": null}], "priority": 1.0}',
+            id="values",
+        ),
+    ],
+)
+def test_a_line_of_json(row: UrlEntry, line: str) -> None:
+    columns, _ = columns_of([row])
+    assert json_objects({n: columns[n] for n in ("loc", "alternates", "priority")}, 1).to_pylist() == [line]

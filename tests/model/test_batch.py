@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sitemap_harvest import FoundBy, Kind, Outcome, SitemapRecord, UrlBatch, UrlEntry
+from sitemap_harvest.errors import SchemaError
+from sitemap_harvest.model import (
+    Alternate,
+    Attribute,
+    DataObject,
+    Extra,
+    Image,
+    LedgerBatch,
+    News,
+    Price,
+    Restriction,
+    Video,
+)
+from tests.model.records import records_of
+
+FULL = UrlEntry(
+    loc="https://example.com/a",
+    sitemap="https://example.com/sitemap.xml",
+    position=1,
+    alternates=(Alternate(href="https://example.com/de", hreflang="de"), Alternate(media="print")),
+    images=(Image(loc="https://example.com/a.png", caption="A"),),
+    videos=(
+        Video(
+            title="T",
+            restriction=Restriction(relationship="deny", value="GB"),
+            prices=(Price(value="1.99", currency="EUR"), Price(value="2")),
+            tags=("a", "b"),
+            other=(Attribute(name="id", value="7"),),
+        ),
+        Video(),
+    ),
+    news=(News(publication_name="N"),),
+    mobile=True,
+    pagemap=(DataObject(type="document", attributes=(Attribute(name="x", value="1"),)),),
+    extra=(Extra(name="{urn:x}a", attributes=(Attribute(name="b"),)), Extra(name="{urn:x}c", depth=1, text="t")),
+)
+
+
+def test_a_full_row_comes_back_as_it_was() -> None:
+    assert list(UrlBatch.of([FULL]).rows()) == [FULL]
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=40, deadline=None)
+@given(st.lists(records_of(UrlEntry), max_size=3))
+def test_rows_come_back_as_they_were(rows: list[UrlEntry]) -> None:
+    assert list(UrlBatch.of(rows).rows()) == rows
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=20, deadline=None)
+@given(st.lists(records_of(SitemapRecord), max_size=3))
+def test_ledger_rows_come_back_as_they_were(rows: list[SitemapRecord]) -> None:
+    back = list(LedgerBatch.of(rows))
+    assert back == rows
+
+
+def row(number: int) -> UrlEntry:
+    return UrlEntry(loc=f"https://example.com/{number}", sitemap="https://example.com/sitemap.xml", position=number)
+
+
+def test_a_batch_is_filtered_and_cut_by_columns() -> None:
+    batch = UrlBatch.of([row(1), row(2), row(3)])
+    assert len(batch) == 3
+    assert list(batch.filter(pa.array([True, None, False]))) == [row(1)]
+    assert list(batch.slice(1)) == [row(2), row(3)]
+    assert list(batch.slice(1, 1)) == [row(2)]
+    assert batch["position"].to_pylist() == [1, 2, 3]
+    assert repr(batch) == "<UrlBatch of 3 rows>"
+
+
+def test_other_columns_are_refused() -> None:
+    with pytest.raises(SchemaError, match="UrlBatch needs the columns"):
+        UrlBatch(pa.RecordBatch.from_pydict({"loc": ["https://example.com/"]}))
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_only_documents_that_list_urls_are_readable(kind: Kind) -> None:
+    assert kind.is_readable == (kind in {Kind.SITEMAP, Kind.INDEX, Kind.LIST, Kind.FEED, Kind.ROBOTS})
+
+
+def test_words_are_words() -> None:
+    assert {str(outcome) for outcome in Outcome if outcome.has_rows} == {"read", "partial", "too-large"}
+    assert str(FoundBy.WELL_KNOWN) == "well-known"

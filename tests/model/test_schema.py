@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import pytest
+
+from sitemap_harvest.model import (
+    SCHEMA_VERSION,
+    Problem,
+    SitemapRecord,
+    SitemapRef,
+    UrlEntry,
+    arrow_schema,
+)
+
+_EXTRA = "list<item: struct<name: string not null, value: string> not null>"
+
+# A change here is a change of every snapshot and feed: SCHEMA_VERSION goes up with it.
+URLS = f"""\
+loc: string not null
+loc_raw: string
+key: string
+site: string
+sitemap: string not null
+position: int64 not null
+lastmod: timestamp[us, tz=UTC]
+lastmod_text: string
+lastmod_precision: string
+lastmod_zoned: bool
+changefreq: string
+priority: double
+priority_text: string
+title: string
+alternates: list<item: struct<href: string, hreflang: string, media: string, type: string> not null>
+images: list<item: struct<loc: string, caption: string, title: string, geo_location: string, license: string> not null>
+videos: list<item: struct<thumbnail_loc: string, title: string, description: string, content_loc: string, \
+player_loc: string, duration: string, expiration_date: string, rating: string, view_count: string, \
+publication_date: string, family_friendly: string, restriction: struct<relationship: string, value: string>, \
+platform: struct<relationship: string, value: string>, prices: list<item: struct<value: string, currency: string, \
+type: string, resolution: string> not null>, requires_subscription: string, uploader: string, uploader_info: string, \
+live: string, tags: list<item: string not null>, category: string, gallery_loc: string, gallery_title: string, \
+other: {_EXTRA}> not null>
+news: list<item: struct<publication_name: string, publication_language: string, title: string, \
+publication_date: string, keywords: string, genres: string, access: string, stock_tickers: string, \
+geo_locations: string> not null>
+mobile: bool
+pagemap: list<item: struct<type: string, id: string, attributes: {_EXTRA}> not null>
+extra: list<item: struct<name: string not null, depth: int64 not null, text: string, attributes: {_EXTRA}> not null>
+in_scope: bool
+"""
+
+SAMPLES = "list<item: struct<entry: int64, line: int64, byte: int64, excerpt: string> not null> not null"
+SITEMAPS = f"""\
+url: string not null
+final_url: string
+parent: string
+root: string not null
+depth: int64 not null
+found_by: string not null
+kind: string
+outcome: string not null
+reason: string
+status: int64
+content_type: string
+etag: string
+last_modified: string
+bytes_downloaded: int64
+bytes_unpacked: int64
+layers: list<item: string not null> not null
+encoding: string
+entries: int64 not null
+problems: list<item: struct<code: string not null, document: string not null, detail: string not null, \
+count: int64 not null, samples: {SAMPLES}> not null> not null
+sha256: string
+fetched_at: timestamp[us, tz=UTC]
+seconds: double
+lastmod: timestamp[us, tz=UTC]
+lastmod_text: string
+complete: bool not null
+rows_from: string
+"""
+
+REFS = """\
+loc: string not null
+position: int64 not null
+lastmod: timestamp[us, tz=UTC]
+lastmod_text: string
+"""
+
+
+def pinned(record: type) -> str:
+    fields = arrow_schema(record)
+    return "".join(f"{field.name}: {field.type}{'' if field.nullable else ' not null'}\n" for field in fields)
+
+
+@pytest.mark.parametrize(
+    ("record", "schema"),
+    [
+        pytest.param(UrlEntry, URLS, id="urls"),
+        pytest.param(SitemapRecord, SITEMAPS, id="sitemaps"),
+        pytest.param(SitemapRef, REFS, id="refs"),
+    ],
+)
+def test_the_schema_does_not_move_unnoticed(record: type, schema: str) -> None:
+    assert SCHEMA_VERSION == 1
+    assert pinned(record) == schema
+
+
+@pytest.mark.parametrize("record", [UrlEntry, SitemapRecord, SitemapRef, Problem])
+def test_columns_are_the_fields_in_their_order(record: type) -> None:
+    assert arrow_schema(record).names == [field.name for field in dataclasses.fields(record)]
+
+
+def test_what_may_be_absent_is_null_by_default() -> None:
+    nullable = {field.name for field in arrow_schema(UrlEntry) if field.nullable}
+    assert nullable == {field.name for field in dataclasses.fields(UrlEntry) if field.default is None}
+
+
+def test_the_version_travels_with_the_schema() -> None:
+    assert arrow_schema(UrlEntry).metadata == {b"sitemap_harvest.schema": b"1"}
+
+
+@dataclass
+class Unusual:
+    field: list[str]
+
+
+def test_a_field_that_has_no_column_is_an_error() -> None:
+    with pytest.raises(TypeError, match="no Arrow type"):
+        arrow_schema(Unusual)

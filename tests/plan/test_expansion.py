@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import pickle
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from sitemap_harvest import FoundBy, Outcome, SitemapRef
+from sitemap_harvest.plan import Bounds, Lead, Refusal, refuse
+
+ROOT = "https://www.example.com"
+BOUNDS = Bounds(max_depth=3)
+
+
+def lead(url: str, *, found_by: FoundBy = FoundBy.INDEX, depth: int = 1, root: str = ROOT) -> Lead:
+    return Lead(url=url, root=root, found_by=found_by, parent=f"{ROOT}/index.xml", depth=depth)
+
+
+@pytest.mark.parametrize(
+    ("found", "bounds"),
+    [
+        pytest.param(lead(f"{ROOT}/a.xml"), BOUNDS, id="same-host"),
+        pytest.param(lead("http://EXAMPLE.com/a.xml"), BOUNDS, id="same-host-but-www-and-scheme"),
+        pytest.param(lead("https://cdn.example/a.xml", found_by=FoundBy.ROBOTS), BOUNDS, id="robots-may-name-any-host"),
+        pytest.param(lead("https://cdn.example/a.xml"), Bounds(offsite=True), id="offsite-is-wanted"),
+        pytest.param(lead(f"{ROOT}/a.xml", depth=3), BOUNDS, id="as-deep-as-allowed"),
+        pytest.param(lead(f"{ROOT}/a.xml"), Bounds(follow=re.compile("a")), id="follow"),
+        pytest.param(lead(f"{ROOT}/a.xml"), Bounds(skip=re.compile("b")), id="other-skip"),
+        pytest.param(lead(f"{ROOT}/a.xml"), Bounds(only_site="https://example.com"), id="the-folder's-site"),
+        pytest.param(Lead(url="ftp://else.example/", root=ROOT), Bounds(skip=re.compile("")), id="the-user-named-it"),
+    ],
+)
+def test_followed(found: Lead, bounds: Bounds) -> None:
+    assert refuse(found, bounds) is None
+
+
+@pytest.mark.parametrize(
+    ("found", "bounds", "outcome"),
+    [
+        pytest.param(lead("ftp://www.example.com/a.xml"), BOUNDS, Outcome.OUT_OF_SCOPE, id="scheme"),
+        pytest.param(lead("file:///etc/passwd"), BOUNDS, Outcome.OUT_OF_SCOPE, id="file"),
+        pytest.param(lead("https://else.example/a.xml"), BOUNDS, Outcome.OUT_OF_SCOPE, id="other-host"),
+        pytest.param(lead("https://[/a.xml"), BOUNDS, Outcome.OUT_OF_SCOPE, id="no-host"),
+        pytest.param(
+            lead("https://else.example/a.xml", found_by=FoundBy.ROBOTS),
+            Bounds(only_site=ROOT),
+            Outcome.OUT_OF_SCOPE,
+            id="not-in-the-folder",
+        ),
+        pytest.param(lead(f"{ROOT}/a.xml", depth=4), BOUNDS, Outcome.OVER_LIMIT, id="too-deep"),
+        pytest.param(lead(f"{ROOT}/a.xml"), Bounds(skip=re.compile("a")), Outcome.SKIPPED, id="skip"),
+        pytest.param(lead(f"{ROOT}/a.xml"), Bounds(follow=re.compile("b")), Outcome.SKIPPED, id="not-follow"),
+    ],
+)
+def test_refused(found: Lead, bounds: Bounds, outcome: Outcome) -> None:
+    refusal = refuse(found, bounds)
+    assert refusal is not None
+    assert refusal.outcome is outcome
+    assert refusal.reason
+
+
+def test_a_reference_opens_a_lead() -> None:
+    now = datetime(2025, 3, 9, tzinfo=UTC)
+    parent = Lead(url=f"{ROOT}/index.xml", root=ROOT, depth=1)
+    ref = SitemapRef(loc=f"{ROOT}/a.xml", position=1, lastmod=now, lastmod_text="2025-03-09")
+    assert parent.child(ref, FoundBy.INDEX) == Lead(
+        url=f"{ROOT}/a.xml",
+        root=ROOT,
+        found_by=FoundBy.INDEX,
+        parent=f"{ROOT}/index.xml",
+        depth=2,
+        lastmod=now,
+        lastmod_text="2025-03-09",
+    )
+
+
+def test_a_lead_can_be_kept_by_a_paused_crawl() -> None:
+    one = lead(f"{ROOT}/a.xml")
+    assert pickle.loads(pickle.dumps(one)) == one
+
+
+def test_a_refusal_says_its_outcome_and_why() -> None:
+    assert refuse(lead(f"{ROOT}/a.xml", depth=4), BOUNDS) == Refusal(
+        Outcome.OVER_LIMIT, "it is more than 3 levels deep"
+    )
