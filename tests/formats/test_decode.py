@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import codecs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_harvest import read
+from sitemap_harvest.formats.decode import Encoding, decode, detect
+from tests.documents import HERE, codes, locs, log, noted
+
+XML = '<?xml version="1.0" encoding="{}"?><urlset><url><loc>https://example.com/é</loc></url></urlset>'
+
+
+@pytest.mark.parametrize(
+    ("head", "content_type", "encoding", "problems"),
+    [
+        pytest.param(b"<urlset>", None, Encoding("utf-8", 0), {}, id="nothing-said"),
+        pytest.param(codecs.BOM_UTF8 + b"<u", None, Encoding("utf-8", 3), {}, id="mark"),
+        pytest.param(codecs.BOM_UTF16_LE + b"<\0", None, Encoding("utf-16-le", 2), {}, id="mark-16-le"),
+        pytest.param(codecs.BOM_UTF16_BE + b"\0<", None, Encoding("utf-16-be", 2), {}, id="mark-16-be"),
+        pytest.param(codecs.BOM_UTF32_LE + b"<\0\0\0", None, Encoding("utf-32-le", 4), {}, id="mark-32-le"),
+        pytest.param(codecs.BOM_UTF32_BE + b"\0\0\0<", None, Encoding("utf-32-be", 4), {}, id="mark-32-be"),
+        pytest.param("<ur".encode("utf-16-le"), None, Encoding("utf-16-le", 0), {}, id="16-le-without-mark"),
+        pytest.param("http".encode("utf-16-be"), None, Encoding("utf-16-be", 0), {}, id="16-be-without-mark"),
+        pytest.param("<ur".encode("utf-32-le"), None, Encoding("utf-32-le", 0), {}, id="32-le-without-mark"),
+        pytest.param("<ur".encode("utf-32-be"), None, Encoding("utf-32-be", 0), {}, id="32-be-without-mark"),
+        pytest.param(b"<?xml encoding='ISO-8859-1'?>", None, Encoding("cp1252", 0), {}, id="latin-1-as-on-the-web"),
+        pytest.param(b'\n<?xml version="1.0" encoding = "gb2312"?>', None, Encoding("gb18030", 0), {}, id="chinese"),
+        pytest.param(b"<?xml encoding='us-ascii'?>", None, Encoding("utf-8", 0), {}, id="ascii"),
+        pytest.param(b"http://e.x/", "text/plain; charset=Shift_JIS", Encoding("cp932", 0), {}, id="header"),
+        pytest.param(
+            b"<?xml encoding='utf-8'?>", "text/xml; charset=latin-1", Encoding("utf-8", 0), {}, id="document-wins"
+        ),
+        pytest.param(codecs.BOM_UTF8 + b"<?xml encoding='utf-16'?>", None, Encoding("utf-8", 3), {}, id="mark-wins"),
+        pytest.param(
+            b"<?xml encoding='utf-16'?>", None, Encoding("utf-8", 0), {"encoding/lies": 1}, id="lies-about-utf-16"
+        ),
+        pytest.param(
+            b"<?xml encoding='cp500'?>", None, Encoding("utf-8", 0), {"encoding/lies": 1}, id="lies-about-ebcdic"
+        ),
+        pytest.param(
+            b"<?xml encoding='x-none'?>", None, Encoding("utf-8", 0), {"encoding/unknown": 1}, id="unknown-name"
+        ),
+        pytest.param(
+            b"<?xml encoding='x-none'?>",
+            "text/xml; charset=latin-1",
+            Encoding("cp1252", 0),
+            {"encoding/unknown": 1},
+            id="unknown-name-and-header",
+        ),
+        pytest.param(
+            b"<?xml encoding='base64'?>", None, Encoding("utf-8", 0), {"encoding/unknown": 1}, id="no-text-encoding"
+        ),
+        pytest.param(
+            b"<?xml encoding='utf-7'?>", None, Encoding("utf-8", 0), {"encoding/unknown": 1}, id="utf-7-is-refused"
+        ),
+        pytest.param(b"x", "text/xml; charset=idna", Encoding("utf-8", 0), {"encoding/unknown": 1}, id="idna"),
+    ],
+)
+def test_encoding(head: bytes, content_type: str | None, encoding: Encoding, problems: dict[str, int]) -> None:
+    found = log()
+    assert detect(head, content_type, found) == encoding
+    assert noted(found) == problems
+
+
+@pytest.mark.parametrize(
+    ("body", "problems"),
+    [
+        pytest.param(XML.format("utf-8").encode(), {}, id="utf-8"),
+        pytest.param(codecs.BOM_UTF8 + XML.format("utf-8").encode(), {}, id="utf-8-with-mark"),
+        pytest.param(XML.format("utf-16").encode("utf-16"), {}, id="utf-16"),
+        pytest.param(XML.format("utf-16").encode("utf-16-be"), {}, id="utf-16-without-mark"),
+        pytest.param(XML.format("utf-32").encode("utf-32"), {}, id="utf-32"),
+        pytest.param(XML.format("iso-8859-1").encode("latin-1"), {}, id="latin-1"),
+        pytest.param(XML.format("UTF-16").encode(), {"encoding/lies": 1}, id="lies"),
+        pytest.param(XML.format("none").encode(), {"encoding/unknown": 1}, id="unknown"),
+        pytest.param(
+            XML.format("utf-8").encode("latin-1"), {"xml/not-well-formed": 1, "encoding/bad-bytes": 1}, id="bad-bytes"
+        ),
+    ],
+)
+def test_a_sitemap_is_read_in_its_encoding(body: bytes, problems: dict[str, int]) -> None:
+    document = read(body, url=HERE)
+    assert locs(document) == ["https://example.com/é"]
+    assert codes(document) == problems
+    assert document.complete
+
+
+def test_bad_bytes_are_read_as_windows_1252_and_counted() -> None:
+    found = log()
+    assert "".join(decode([b"a\x80b\xe9", b"\x81"], Encoding("utf-8", 0), found)) == "a€bé\x81"
+    assert noted(found) == {"encoding/bad-bytes": 3}
+
+
+def test_a_replacement_character_that_was_published_is_no_flaw() -> None:
+    found = log()
+    assert "".join(decode(["a\ufffd".encode()], Encoding("utf-8", 0), found)) == "a\ufffd"
+    assert noted(found) == {}
+
+
+def test_half_a_character_of_utf_16_is_replaced() -> None:
+    found = log()
+    assert "".join(decode([b"a\0\x3d\xd8", b"b\0c"], Encoding("utf-16-le", 0), found)).startswith("a\ufffd")
+    assert "encoding/bad-bytes" in found
+
+
+@given(st.binary(max_size=60), st.sampled_from(["utf-8", "utf-16-le", "utf-32-be", "cp932", "gb18030", "iso2022_jp"]))
+def test_where_blocks_end_does_not_matter(body: bytes, name: str) -> None:
+    whole = "".join(decode([body], Encoding(name, 0), log()))
+    assert not any(0xD800 <= ord(character) < 0xE000 for character in whole)
+    assert whole == "".join(decode([bytes([byte]) for byte in body], Encoding(name, 0), log()))
+
+
+@given(
+    st.sampled_from(["", "text/plain; charset="]),
+    st.text(st.characters(codec="ascii"), max_size=12),
+    st.binary(max_size=40),
+)
+def test_no_name_of_an_encoding_raises(prefix: str, label: str, rest: bytes) -> None:
+    for name in (label, *_ODD_CODECS):
+        body = b'<?xml version="1.0" encoding="%b"?>' % name.encode() if not prefix else b""
+        document = read(body + rest, url=HERE, content_type=prefix + name)
+        assert isinstance(document.problems, tuple)
+
+
+_ODD_CODECS = ("idna", "punycode", "utf-7", "unicode_escape", "raw_unicode_escape", "undefined", "rot13", "hz", "mbcs")

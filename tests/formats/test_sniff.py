@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+
+from sitemap_harvest import Kind, read
+from sitemap_harvest.formats.sniff import sniff
+
+XML = "https://example.com/sitemap.xml"
+ROBOTS = "https://example.com/robots.txt"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        pytest.param("<urlset></urlset>", Kind.SITEMAP, id="urlset"),
+        pytest.param('<?xml version="1.0"?>\n<!-- by <html> -->\n<urlset/>', Kind.SITEMAP, id="comment-before"),
+        pytest.param("<sm:urlset xmlns:sm='x'>", Kind.SITEMAP, id="prefix"),
+        pytest.param("<URLSET>", Kind.SITEMAP, id="upper-case"),
+        pytest.param("\ufeff\n\n <urlset>", Kind.SITEMAP, id="mark-and-blanks-before"),
+        pytest.param("Warning: mysql\n<urlset><url>", Kind.SITEMAP, id="junk-before"),
+        pytest.param("<!DOCTYPE urlset [<!ENTITY a 'b'>]><urlset>", Kind.SITEMAP, id="doctype"),
+        pytest.param("<url><loc>http://e.x/</loc></url>", Kind.SITEMAP, id="root-is-missing"),
+        pytest.param("<sitemapindex>", Kind.INDEX, id="index"),
+        pytest.param("<sitemap><loc>http://e.x/</loc></sitemap>", Kind.INDEX, id="index-root-is-missing"),
+        pytest.param("<rss version='2.0'>", Kind.FEED, id="rss"),
+        pytest.param("<rdf:RDF xmlns:rdf='x'>", Kind.FEED, id="rss-1"),
+        pytest.param("<feed xmlns='http://www.w3.org/2005/Atom'>", Kind.FEED, id="atom"),
+        pytest.param("<!DOCTYPE html><body>", Kind.HTML, id="html"),
+        pytest.param("<html><head><link href='/feed'>", Kind.HTML, id="html-without-doctype"),
+        pytest.param("<h1>404</h1>", Kind.HTML, id="html-fragment"),
+        pytest.param("<opml><outline/></opml>", Kind.XML, id="other-xml"),
+        pytest.param("<?xml version='1.0'?>", Kind.XML, id="declaration-alone"),
+        pytest.param("", Kind.EMPTY, id="empty"),
+        pytest.param(" \r\n\t\x00\ufeff", Kind.EMPTY, id="blanks"),
+        pytest.param("https://e.x/a\nhttps://e.x/b", Kind.LIST, id="list"),
+        pytest.param("# a list\nhttps://e.x/a", Kind.LIST, id="list-with-a-heading"),
+        pytest.param("User-agent: *\nDisallow: /", Kind.ROBOTS, id="robots-anywhere"),
+        pytest.param("Sitemap: https://e.x/a.xml", Kind.ROBOTS, id="sitemap-line"),
+        pytest.param("not found", Kind.UNKNOWN, id="words"),
+        pytest.param("\x01\x02\x03", Kind.UNKNOWN, id="binary"),
+    ],
+)
+def test_kind_by_content(text: str, kind: Kind) -> None:
+    assert sniff(text, url=XML) is kind
+
+
+@pytest.mark.parametrize(
+    ("text", "url", "content_type", "kind"),
+    [
+        pytest.param("hello", ROBOTS, None, Kind.ROBOTS, id="robots-by-name"),
+        pytest.param("# see <b>docs</b>\nDisallow: /", ROBOTS, None, Kind.ROBOTS, id="tags-in-robots"),
+        pytest.param("<!doctype html><p>", ROBOTS, None, Kind.HTML, id="soft-404-of-robots"),
+        pytest.param("<urlset>", ROBOTS, "text/plain", Kind.SITEMAP, id="sitemap-at-robots"),
+        pytest.param("ftp://e.x/a", "https://e.x/urls.txt", None, Kind.LIST, id="list-by-name"),
+        pytest.param("ftp://e.x/a", XML, "text/plain; charset=utf-8", Kind.LIST, id="list-by-type"),
+        pytest.param("ftp://e.x/a", XML, None, Kind.UNKNOWN, id="nothing-breaks-the-tie"),
+        pytest.param("<urlset>", "https://e.x/page.html", "text/html", Kind.SITEMAP, id="type-is-wrong"),
+    ],
+)
+def test_names_break_ties(text: str, url: str, content_type: str | None, kind: Kind) -> None:
+    assert sniff(text, url=url, content_type=content_type) is kind
+
+
+def test_a_long_licence_before_the_root_is_passed_over() -> None:
+    assert read(b"<!--" + b"x" * 60_000 + b"-->\n<urlset></urlset>", url=XML).kind is Kind.SITEMAP

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import gzip
+import random
+
+import pytest
+
+from sitemap_harvest import Limits, read
+from sitemap_harvest.formats import unpack as module
+from sitemap_harvest.formats.unpack import unpack
+from tests.documents import HERE, codes, locs, log, noted, urlset
+
+TEXT = urlset("".join(f"<url><loc>https://example.com/{number}</loc></url>" for number in range(20)))
+NOISE = random.Random(1).randbytes(3000)
+
+
+def unpacked(body: bytes, limits: Limits = Limits()) -> tuple[bytes, list[str], dict[str, int]]:
+    problems, layers = log(), []
+    data = b"".join(unpack(body, limits, problems, layers))
+    return data, layers, noted(problems)
+
+
+@pytest.mark.parametrize(
+    ("body", "data", "layers"),
+    [
+        pytest.param(TEXT, TEXT, [], id="not-packed"),
+        pytest.param(b"", b"", [], id="empty"),
+        pytest.param(gzip.compress(TEXT), TEXT, ["gzip"], id="gzip"),
+        pytest.param(gzip.compress(b""), b"", ["gzip"], id="gzip-of-nothing"),
+        pytest.param(gzip.compress(TEXT[:50]) + gzip.compress(TEXT[50:]), TEXT, ["gzip"], id="two-members"),
+        pytest.param(
+            b"".join(gzip.compress(bytes([byte])) for byte in TEXT), TEXT, ["gzip"], id="a-member-for-each-byte"
+        ),
+        pytest.param(gzip.compress(gzip.compress(TEXT)), TEXT, ["gzip", "gzip"], id="gzip-in-gzip"),
+        pytest.param(gzip.compress(TEXT) + b"\0" * 1000, TEXT, ["gzip"], id="padded-with-zeros"),
+    ],
+)
+def test_packed_documents_come_out_whole(body: bytes, data: bytes, layers: list[str]) -> None:
+    assert unpacked(body) == (data, layers, {})
+
+
+@pytest.mark.parametrize(
+    ("body", "data", "problems"),
+    [
+        pytest.param(gzip.compress(TEXT) + b"junk", TEXT, {"unpack/trailing-bytes": 1}, id="bytes-behind"),
+        pytest.param(gzip.compress(TEXT)[:-8] + b"\0" * 8, TEXT, {"unpack/bad-checksum": 1}, id="bad-checksum"),
+        pytest.param(gzip.compress(TEXT)[:-1] + b"\xff", TEXT, {"unpack/unreadable": 1}, id="bad-length"),
+        pytest.param(b"\x1f\x8b junk", b"", {"unpack/unreadable": 1}, id="not-gzip-after-all"),
+        pytest.param(b"\x1f\x8b", b"", {"unpack/truncated": 1}, id="two-bytes"),
+        pytest.param(
+            gzip.compress(TEXT) + b"\x1f\x8b junk", TEXT, {"unpack/unreadable": 1}, id="second-member-is-damaged"
+        ),
+    ],
+)
+def test_what_comes_before_a_fault_is_kept(body: bytes, data: bytes, problems: dict[str, int]) -> None:
+    assert unpacked(body) == (data, ["gzip"], problems)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(gzip.compress(TEXT), id="text"),
+        pytest.param(gzip.compress(NOISE), id="noise"),
+        pytest.param(gzip.compress(TEXT[:99]) + gzip.compress(TEXT[99:]), id="two-members"),
+        pytest.param(gzip.compress(gzip.compress(TEXT)), id="two-layers"),
+    ],
+)
+def test_cut_at_every_byte_it_is_a_prefix_and_says_so(body: bytes) -> None:
+    whole, _, _ = unpacked(body)
+    border = len(gzip.compress(TEXT[:99]))
+    for cut in range(2, len(body)):
+        data, _, problems = unpacked(body[:cut])
+        assert whole.startswith(data)
+        assert problems.keys() <= {"unpack/truncated"}
+        assert problems or cut == border, cut
+
+
+def test_a_fault_at_every_byte_loses_nothing_in_silence() -> None:
+    body = gzip.compress(TEXT, mtime=0)
+    for at in range(10, len(body)):  # behind the header, whose time and flags mean nothing
+        damaged = body[:at] + bytes([body[at] ^ 0xFF]) + body[at + 1 :]
+        data, _, problems = unpacked(damaged)
+        assert data == TEXT or problems
+        assert problems
+
+
+def test_blocks_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = gzip.compress(TEXT[:99]) + gzip.compress(TEXT[99:]) + b"\0\0"
+    for size in (1, 2, 3, 17, 64):
+        monkeypatch.setattr(module, "BLOCK_BYTES", size)
+        assert unpacked(body) == (TEXT, ["gzip"], {})
+
+
+@pytest.mark.parametrize(
+    ("body", "limits", "size", "problems"),
+    [
+        pytest.param(gzip.compress(TEXT), Limits(unpacked_bytes=100), 100, {"unpack/too-large": 1}, id="size"),
+        pytest.param(TEXT, Limits(unpacked_bytes=100), 100, {"unpack/too-large": 1}, id="size-of-a-plain-one"),
+        pytest.param(TEXT, Limits(unpacked_bytes=len(TEXT)), len(TEXT), {}, id="as-large-as-allowed"),
+        pytest.param(gzip.compress(b"\0" * 20_000_000), Limits(ratio=100), 10 * 2**20, {"unpack/ratio": 1}, id="ratio"),
+        pytest.param(gzip.compress(b"\0" * 2_000_000), Limits(ratio=100), 2_000_000, {}, id="ratio-of-a-small-one"),
+        pytest.param(
+            gzip.compress(gzip.compress(b"\0" * 20_000_000)), Limits(), 10 * 2**20, {"unpack/ratio": 1}, id="two-layers"
+        ),
+        pytest.param(
+            gzip.compress(gzip.compress(TEXT)), Limits(layers=1), 0, {"unpack/too-deep": 1}, id="too-many-layers"
+        ),
+    ],
+)
+def test_limits(body: bytes, limits: Limits, size: int, problems: dict[str, int]) -> None:
+    data, _, found = unpacked(body, limits)
+    assert (len(data), found) == (size, problems)
+
+
+def test_a_digest_is_given_only_of_what_was_unpacked_to_its_end() -> None:
+    body = gzip.compress(TEXT)
+    whole, cut = read(body, url=HERE), read(body[:-30], url=HERE)
+    assert whole.sha256 == read(TEXT, url=HERE).sha256 is not None
+    assert whole.bytes_unpacked == len(TEXT)
+    assert cut.sha256 is None
+    assert read(body, url=HERE, limits=Limits(unpacked_bytes=100)).sha256 is None
+
+
+def test_a_damaged_member_behind_a_whole_document_is_told() -> None:
+    document = read(gzip.compress(TEXT) + b"\x1f\x8b junk", url=HERE)
+    assert len(locs(document)) == 20
+    assert codes(document) == {"unpack/unreadable": 1}
+    assert not document.complete
