@@ -15,6 +15,8 @@ from sitemap_harvest.urls import BLANKS, site_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from scrapy.settings import BaseSettings
+
 EMIT = ("urls", "sitemaps")
 _HOST = re.compile(
     r"(?:[^\W_](?:[\w\-]*[^\W_])?\.)+[^\W\d_]{2,}\.?(?::\d{1,5})?(?=[/?#]|$)|localhost(?::\d{1,5})?(?=/|$)",
@@ -39,9 +41,10 @@ class Arguments:
     """A folder that stands in for the site: each of its addresses is a file below the folder. Nothing is fetched
     from the network. Needs ``site``."""
     follow: str | None = None
-    """Regular expression: only sitemaps in whose address it is found are read."""
+    """Regular expression: of what an index names, only sitemaps in whose address it is found are read."""
     skip: str | None = None
-    """Regular expression: sitemaps in whose address it is found are not read."""
+    """Regular expression: sitemaps in whose address it is found are not read, whether robots.txt or an index names
+    them."""
     limit: str | int | None = None
     """Most URLs to harvest, 1 or more."""
     emit: str = "urls"
@@ -90,6 +93,18 @@ class Plan:
             limit=_limit(arguments.limit),
             emit=_emit(arguments.emit),
         )
+
+
+def check_feeds(settings: BaseSettings, emit: frozenset[str]) -> None:
+    """Raise :exc:`ArgumentError` if a feed would hold several kinds of item, which have no columns in common."""
+    if len(emit) < 2:
+        return
+    for uri, options in settings.getdict("FEEDS").items():
+        if not options.get("item_classes") and not options.get("item_filter"):
+            kinds = " and ".join(sorted(emit))
+            raise ArgumentError(
+                "emit", ",".join(sorted(emit)), f"the feed {uri} would hold {kinds}; give it item_classes"
+            )
 
 
 def _leads(arguments: Arguments) -> tuple[list[Lead], list[str]]:

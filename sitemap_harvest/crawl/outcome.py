@@ -45,8 +45,13 @@ _ERRORS: tuple[tuple[type[Exception], Outcome, str], ...] = (
 )
 
 
-def of_status(status: int) -> Refusal | None:
-    """Return what an HTTP status says of a document, ``None`` if its body is to be read."""
+def of_status(status: int, *, is_local: bool = False) -> Refusal | None:
+    """Return what an HTTP status says of a document, ``None`` if its body is to be read.
+
+    *is_local* tells that a file answered, and no server.
+    """
+    if is_local:
+        return None if status == 200 else Refusal(Outcome.ABSENT, "there is no such file")
     if 200 <= status < 300 and status != 204:
         return None
     words = _STATUS_WORDS.get(status, "the server failed" if status >= 500 else "the server gave no document")

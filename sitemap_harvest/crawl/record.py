@@ -35,10 +35,10 @@ def record_of(lead: Lead, refusal: Refusal | None, *, asked: float | None = None
     return record
 
 
-def answered(record: SitemapRecord, response: Response) -> None:
-    """Put what *response* says into *record*."""
+def answered(record: SitemapRecord, response: Response, *, is_local: bool) -> None:
+    """Put what *response* says into *record*; *is_local* tells that a file answered, and no server."""
     record.final_url = response.url
-    record.status = response.status if response.url.startswith("http") else None
+    record.status = None if is_local else response.status
     record.bytes_downloaded = len(response.body)
     record.content_type = _header(response, "Content-Type")
     record.etag = _header(response, "ETag")

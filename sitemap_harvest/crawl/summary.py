@@ -11,7 +11,8 @@ from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRecord
 if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
-_FINE = frozenset({Outcome.READ, Outcome.UNCHANGED, Outcome.SKIPPED, Outcome.OUT_OF_SCOPE})
+_READ = frozenset({Outcome.READ, Outcome.UNCHANGED})
+_PASSED_OVER = frozenset({Outcome.SKIPPED, Outcome.OUT_OF_SCOPE})
 _MAX_NOTES = 10  # reasons shown; the ledger has them all
 
 
@@ -36,6 +37,8 @@ class Summary:
     tallies: dict[Outcome, Tally] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     """The first documents that did not end well, each with the reason in words."""
+    passed_over: list[str] = field(default_factory=list)
+    """The first documents that were not to be read, each with the reason in words."""
     problems: Counter[str] = field(default_factory=Counter)
     """Occurrences of each problem, by code."""
     complaints: tuple[str, ...] = ()
@@ -48,8 +51,11 @@ class Summary:
         """Documents done with."""
         return sum(tally.documents for tally in self.tallies.values())
 
-    def add(self, record: SitemapRecord, urls: int, stats: StatsCollector) -> None:
-        """Count *record*, whose document gave *urls* URLs, here and in *stats*."""
+    def add(self, record: SitemapRecord, stats: StatsCollector, *, urls: int, is_wanted: bool) -> None:
+        """Count *record*, whose document gave *urls* URLs, here and in *stats*.
+
+        *is_wanted* tells that the user has asked for this outcome (``limit``).
+        """
         tally = self.tallies.setdefault(record.outcome, Tally())
         tally.documents += 1
         tally.urls += urls
@@ -64,10 +70,11 @@ class Summary:
         for problem in record.problems:
             self.problems[problem.code] += problem.count
             stats.inc_value(f"sitemap_harvest/problem/{problem.code}", problem.count)
-        if not _is_fine(record):
+        if record.outcome in _PASSED_OVER or is_wanted:
+            _note(self.passed_over, record)
+        elif record.outcome not in _READ:
             self.has_failed = self.has_failed or not _is_probe(record)
-            if len(self.notes) < _MAX_NOTES:
-                self.notes.append(f"{record.url}: {record.reason}")
+            _note(self.notes, record)
 
     def in_words(self) -> str:
         """Return the run in one line, and why nothing was found, if so."""
@@ -79,13 +86,14 @@ class Summary:
         """Say in words why no URL was found."""
         if not self.documents:
             return "No document was asked for."
-        if self.notes:
-            return "No URL was found. " + "; ".join(self.notes[:3]) + "."
+        if reasons := self.notes or self.passed_over:
+            return f"No URL was found. {'; '.join(reasons[:3])}."
         return "No URL was found: the documents that were read list none."
 
 
-def _is_fine(record: SitemapRecord) -> bool:
-    return record.outcome in _FINE
+def _note(notes: list[str], record: SitemapRecord) -> None:
+    if len(notes) < _MAX_NOTES:
+        notes.append(f"{record.url}: {record.reason}")
 
 
 def _is_probe(record: SitemapRecord) -> bool:

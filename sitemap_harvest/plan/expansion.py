@@ -17,9 +17,9 @@ class Bounds:
     max_depth: int = 10
     """Levels below what the run starts with."""
     follow: re.Pattern[str] | None = None
-    """Only sitemaps whose address this is found in; ``None``: all."""
+    """Of what an index names, only sitemaps in whose address this is found; ``None``: all."""
     skip: re.Pattern[str] | None = None
-    """No sitemaps whose address this is found in."""
+    """No sitemaps in whose address this is found."""
     offsite: bool = False
     """Whether an index may name sitemaps on any other host."""
     only_site: str | None = None
@@ -40,7 +40,7 @@ def refuse(lead: Lead, bounds: Bounds) -> Refusal | None:  # noqa: PLR0911 - one
         return Refusal(Outcome.OVER_LIMIT, f"it is more than {bounds.max_depth} levels deep")
     if bounds.skip and bounds.skip.search(lead.url):
         return Refusal(Outcome.SKIPPED, f"its address matches skip={bounds.skip.pattern}")
-    if bounds.follow and not bounds.follow.search(lead.url):
+    if lead.found_by is FoundBy.INDEX and bounds.follow and not bounds.follow.search(lead.url):
         return Refusal(Outcome.SKIPPED, f"its address does not match follow={bounds.follow.pattern}")
     return None
 

@@ -12,7 +12,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from sitemap_harvest.crawl import defaults, outcome
-from sitemap_harvest.crawl.arguments import Arguments, Plan
+from sitemap_harvest.crawl.arguments import Arguments, Plan, check_feeds
 from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.crawl.quiet import quieten
 from sitemap_harvest.crawl.record import answered, describe, record_of
@@ -43,7 +43,6 @@ class HarvestSpider(Spider):
     time as fit into ``SITEMAP_HARVEST_BODIES``.
     """
 
-    name = "harvest"
     local_root: Path | None = None
     """The folder that stands in for the site, if one does."""
     refused: str | None = None
@@ -59,6 +58,7 @@ class HarvestSpider(Spider):
         super().__init__(name)
         self.summary = Summary()
         self._in_flight: set[str] = set()
+        self._scheduled: set[str] = set()
         self._largest_body = 0
         self._news: Deferred[None] = Deferred()
         self._as_rows: bool | None = None
@@ -83,12 +83,16 @@ class HarvestSpider(Spider):
         """Make the spider, and read the settings once they are final."""
         spider = super().from_crawler(crawler, *args, **kwargs)
         crawler.signals.connect(spider.prepare, signal=signals.spider_opened)
+        crawler.signals.connect(spider.note_scheduled, signal=signals.request_scheduled)
+        crawler.signals.connect(spider.note_dropped, signal=signals.request_dropped)
         return spider
 
     def prepare(self) -> None:
         """Read the settings. A wrong one, or a wrong argument, ends the run with one line and no traceback."""
         try:
             self.options = Options.from_settings(self.crawler.settings)
+            if self.refused is None:
+                check_feeds(self.crawler.settings, self.plan.emit)
         except HarvestError as error:
             self.refused = self.refused or str(error)
         if self.refused is not None:
@@ -111,6 +115,8 @@ class HarvestSpider(Spider):
         """Log the run in one line."""
         if self.refused is None:
             self.logger.info(self.summary.in_words())
+            for note in self.summary.notes:
+                self.logger.info("Not read: %s", note)
 
     async def start(self) -> AsyncIterator[Any]:
         """Yield a request for each lead as soon as there is room for its body, and a ledger row for each given up."""
@@ -124,10 +130,30 @@ class HarvestSpider(Spider):
             elif self._has_room() and (next_lead := self.frontier.take()):
                 self._in_flight.add(next_lead.url)
                 yield self._request(next_lead)
+                for record in self._passed_over(next_lead):
+                    yield record
                 continue
             if self._in_flight:
                 await maybe_deferred_to_future(self._news)
                 self._news = Deferred()
+
+    def note_scheduled(self, request: Request) -> None:
+        """Remember that the request of a lead has come as far as the scheduler."""
+        if isinstance(lead := request.cb_kwargs.get("lead"), Lead):
+            self._scheduled.add(lead.url)
+
+    def note_dropped(self, request: Request) -> None:
+        """Remember that the scheduler did not take the request of a lead."""
+        if isinstance(lead := request.cb_kwargs.get("lead"), Lead):
+            self._scheduled.discard(lead.url)
+
+    def _passed_over(self, lead: Lead) -> Iterator[SitemapRecord]:
+        """Yield the ledger row of *lead* if its request never reached the scheduler: nobody will answer it."""
+        if lead.url in self._scheduled:
+            self._scheduled.discard(lead.url)
+            return
+        yield from self._enter(record_of(lead, Refusal(Outcome.SKIPPED, "a spider middleware passed over it")))
+        self._done(lead)
 
     def _consider(self, lead: Lead) -> Iterator[SitemapRecord]:
         """Let *lead* into the frontier, or yield the ledger row that says why not."""
@@ -176,11 +202,14 @@ class HarvestSpider(Spider):
             self._done(lead)
 
     def _read(self, response: Response, lead: Lead, asked: float) -> Iterator[Any]:
-        record = record_of(lead, outcome.of_status(response.status), asked=asked)
-        answered(record, response)
+        is_local = self.local_root is not None or lead.url.startswith("file:")
+        record = record_of(lead, outcome.of_status(response.status, is_local=is_local), asked=asked)
+        answered(record, response, is_local=is_local)
         if self._has_enough():
             record.outcome, record.reason = Outcome.OVER_LIMIT, self._limit_words("before it was read")
-        elif response.url != lead.url and not self.frontier.claim(response.url):
+            yield from self._enter(record, is_wanted=True)
+            return
+        if response.url != lead.url and not self.frontier.claim(response.url):
             record.outcome, record.reason = Outcome.SKIPPED, f"it redirects to {response.url}, which is read by itself"
         elif record.outcome is Outcome.READ:
             yield from self._read_body(response, lead, record)
@@ -204,14 +233,16 @@ class HarvestSpider(Spider):
             if self._has_enough():
                 break
         urls = self.summary.urls - before
+        was_limited = False
         describe(record, document, was_cut="dataloss" in response.flags)
         references = list(document.sitemaps())
         if self._has_enough() and (urls < listed or urls < document.entries - len(references)):
+            was_limited = True
             record.outcome, record.reason, record.complete = Outcome.PARTIAL, self._limit_words("within it"), False
         found_by = FoundBy.ROBOTS if document.kind is Kind.ROBOTS else FoundBy.INDEX
         for reference in references:
             yield from self._consider(lead.child(reference, found_by))
-        yield from self._enter(record, urls)
+        yield from self._enter(record, urls=urls, is_wanted=was_limited)
         if not document.entries:
             yield from self._try_next(lead)
 
@@ -255,7 +286,7 @@ class HarvestSpider(Spider):
     def _give_up(self) -> Iterator[SitemapRecord]:
         for lead in self.frontier.drain():
             refusal = Refusal(Outcome.OVER_LIMIT, self._limit_words("before it was asked for"))
-            yield from self._enter(record_of(lead, refusal))
+            yield from self._enter(record_of(lead, refusal), is_wanted=True)
 
     def _hand_out(self, batch: UrlBatch) -> Iterator[Any]:
         if self.plan.limit is not None:
@@ -278,8 +309,8 @@ class HarvestSpider(Spider):
             self.logger.info("URLs travel one by one, which is slower: %s", reason)
         return reason is not None
 
-    def _enter(self, record: SitemapRecord, urls: int = 0) -> Iterator[SitemapRecord]:
-        """Enter *record*, whose document gave *urls* URLs, into the ledger."""
-        self.summary.add(record, urls, self.crawler.stats)
+    def _enter(self, record: SitemapRecord, *, urls: int = 0, is_wanted: bool = False) -> Iterator[SitemapRecord]:
+        """Enter *record*, whose document gave *urls* URLs, into the ledger; *is_wanted*: the user asked for this."""
+        self.summary.add(record, self.crawler.stats, urls=urls, is_wanted=is_wanted)
         if "sitemaps" in self.plan.emit:
             yield record
