@@ -13,6 +13,7 @@ import itertools
 import socket
 import struct
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -67,7 +68,7 @@ class Site:
         self.user_agents: set[str | None] = set()
         self.cookies: list[str | None] = []
         self._stopped = threading.Event()
-        self._server = ThreadingHTTPServer((host, 0), self._handler)
+        self._server = _Server((host, 0), self._handler)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
     @property
@@ -139,16 +140,21 @@ class Site:
         if page.status != 204:
             handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
-        try:
+        with suppress(ConnectionError):  # the crawler has had enough
             handler.wfile.write(body[: len(body) // 2] if page.manner is Manner.CUT else body)
-        except ConnectionError:
-            pass  # the crawler has had enough
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *_: Any) -> None:
+        """Print nothing: crawlers hang up as they like."""
 
 
 def robots(*sitemaps: str, disallow: Iterable[str] = ()) -> str:
     """Return a robots.txt."""
     rules = ["User-agent: *", *(f"Disallow: {path}" for path in disallow), ""]
-    return "\n".join([*rules, *(f"Sitemap: {{site}}{path}" if path[0] == "/" else f"Sitemap: {path}" for path in sitemaps)])
+    return "\n".join(
+        [*rules, *(f"Sitemap: {{site}}{path}" if path[0] == "/" else f"Sitemap: {path}" for path in sitemaps)]
+    )
 
 
 def index(*children: str) -> str:

@@ -16,7 +16,11 @@ _OURS = frozenset({"sitemap_harvest.crawl.feeds.FeedExporter"})
 
 
 class Addon:
-    """Offers the settings of :mod:`sitemap_harvest.crawl.defaults`; whatever the project sets itself stays."""
+    """Offers the settings of :mod:`sitemap_harvest.crawl.defaults`; whatever the project sets itself stays.
+
+    Those with a value of their own, such as ``DOWNLOAD_MAXSIZE``, our spiders
+    bring along themselves: the project's own spiders keep what they have.
+    """
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
@@ -24,9 +28,8 @@ class Addon:
         settings.add_to_list("SPIDER_MODULES", defaults.SPIDER_MODULE)
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Offer everything else."""
-        for name, value in {**defaults.PLAIN, "ITEM_PROCESSOR": defaults.ITEM_PROCESSOR}.items():
-            settings.set(name, value, priority="addon")
+        """Offer the parts that let batches travel."""
+        settings.set("ITEM_PROCESSOR", defaults.ITEM_PROCESSOR, priority="addon")
         for name, path in defaults.FEED_EXPORTERS.items():
             if name not in settings.getdict("FEED_EXPORTERS"):
                 settings["FEED_EXPORTERS"][name] = path

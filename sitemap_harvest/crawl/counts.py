@@ -11,7 +11,6 @@ from sitemap_harvest.crawl.processor import Rows
 from sitemap_harvest.model import Batch
 
 if TYPE_CHECKING:
-    from scrapy import Spider
     from scrapy.crawler import Crawler
 
 
@@ -33,7 +32,7 @@ class BatchCounts:
         crawler.signals.connect(counts.item_dropped, signal=signals.item_dropped)
         return counts
 
-    def item_scraped(self, item: Any, spider: Spider) -> None:
+    def item_scraped(self, item: Any) -> None:
         """Add what Scrapy, which counts one for each item, leaves out."""
         rows = len(item) if isinstance(item, (Batch, Rows)) else 1
         if rows != 1:

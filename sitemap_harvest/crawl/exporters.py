@@ -7,11 +7,12 @@ kinds are left to Scrapy's exporter.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from itemadapter import ItemAdapter
+from lxml import etree
 from scrapy import exporters
 
 from sitemap_harvest.export import csv_header, csv_lines, json_objects, utf8_bytes, xml_elements
@@ -20,6 +21,8 @@ from sitemap_harvest.model import Batch, LedgerBatch, UrlBatch
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import IO
+
+logger = logging.getLogger(__name__)
 
 _BATCHES: dict[type, type[Batch[Any]]] = {kind.row_type: kind for kind in (UrlBatch, LedgerBatch)}
 _ROWS_GATHERED = 1000  # single rows are written together from this many on
@@ -32,7 +35,7 @@ class BatchExporter(exporters.BaseItemExporter):
     _rows: list[Any]
 
     def __init__(self, file: IO[bytes], **options: Any) -> None:
-        super().__init__(file, **options)
+        super().__init__(file, **options)  # type: ignore[call-arg, arg-type]  # Scrapy's exporter comes next in line
         self._rows = []
 
     def export_batch(self, batch: Batch[Any]) -> None:
@@ -60,30 +63,38 @@ class BatchExporter(exporters.BaseItemExporter):
         super().finish_exporting()
 
     def _flush(self) -> None:
-        if self._rows:
-            rows, self._rows = self._rows, []
-            self._write(_BATCHES[type(rows[0])].of(rows))
+        if not self._rows:
+            return
+        rows, self._rows = self._rows, []
+        try:
+            batch = _BATCHES[type(rows[0])].of(rows)
+        except (pa.ArrowException, TypeError, ValueError, AttributeError):
+            for row in rows:  # a pipeline has put something into a row that its column cannot hold
+                self._write_other(row)
+        else:
+            self._write(batch)
 
     def _write(self, batch: Batch[Any]) -> None:
         raise NotImplementedError
 
     def _write_other(self, item: Any) -> None:
-        super().export_item(item)
+        super().export_item(item)  # type: ignore[safe-super]  # Scrapy's exporter comes next in line
 
     def _columns(self, batch: Batch[Any]) -> dict[str, pa.Array]:
         """Return the columns to write by their names in the file, as ``FEED_EXPORT_FIELDS`` has it."""
-        names = self.fields_to_export
-        if names is None:
-            names = batch.arrow.schema.names
-        pairs: Mapping[str, str] = names if hasattr(names, "items") else {name: name for name in names}
         missing = pa.nulls(len(batch), pa.string())
         known = batch.arrow.schema.names
         include_all = self.export_empty_fields or isinstance(self, (CsvExporter, ParquetExporter))
         return {
             out: batch[name] if name in known else missing
-            for name, out in pairs.items()
+            for name, out in self._names(batch).items()
             if name in known or include_all
         }
+
+    def _names(self, batch: Batch[Any]) -> Mapping[str, str]:
+        """Return the names of the columns to write, and those that they have in the file."""
+        names: Any = batch.arrow.schema.names if self.fields_to_export is None else self.fields_to_export
+        return dict(names) if hasattr(names, "items") else {name: name for name in names}
 
 
 def _encoded(texts: pa.StringArray, encoding: str | None, errors: str = "strict") -> bytes | memoryview:
@@ -137,14 +148,19 @@ class XmlExporter(BatchExporter, exporters.XmlItemExporter):
     """One element a row, one child element a field that is there."""
 
     def _write(self, batch: Batch[Any]) -> None:
-        if self.indent:
-            for row in batch.rows():
-                self._write_other(ItemAdapter(row).asdict())
-            return
-        end = "" if self.indent is None else "\n"
+        end = "\n" if self.indent == 0 else ""
         elements = xml_elements(self._columns(batch), len(batch), name=self.item_element, end=end)
+        if self.indent:
+            elements = pa.array(_indented(text, self.indent) for text in elements.to_pylist())
         self.stream.flush()
         self.stream.buffer.write(_encoded(elements, self.encoding, "xmlcharrefreplace"))
+
+
+def _indented(text: str, width: int) -> str:
+    """Return the element *text* as lines of its own, its children further in."""
+    element = etree.fromstring(text)
+    etree.indent(element, " " * width, level=1)
+    return f"{' ' * width}{etree.tostring(element, encoding='unicode')}\n"
 
 
 class ParquetExporter(BatchExporter):
@@ -152,8 +168,11 @@ class ParquetExporter(BatchExporter):
 
     Row groups span batches and sitemaps. Items of other kinds are gathered, and
     their columns are what the first 1,000 of them have. A file has one kind of
-    item.
+    item, the first that comes: others are left out, and the log says so.
     """
+
+    can_append = False
+    """What :class:`~sitemap_harvest.crawl.feeds.FeedExporter` asks before it opens a file."""
 
     _FEW_VALUES: ClassVar[tuple[str, ...]] = (
         "site", "sitemap", "lastmod_precision", "changefreq", "priority", "priority_text", "found_by", "outcome", "kind"
@@ -167,6 +186,8 @@ class ParquetExporter(BatchExporter):
         self._writer: pq.ParquetWriter | None = None
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0
+        self._schema: pa.Schema | None = None
+        self._has_left_out = False
         self._others: list[dict[str, Any]] = []
 
     def finish_exporting(self) -> None:
@@ -175,8 +196,9 @@ class ParquetExporter(BatchExporter):
         self._write_others()
         self._write_group()
         if self._writer is None:
-            self._open(UrlBatch.schema())
-        assert self._writer is not None  # noqa: S101 - _open() makes it; this tells mypy
+            self._write(UrlBatch.of([]))
+            self._write_group()
+        assert self._writer is not None  # noqa: S101 - _write_group() makes it; this tells mypy
         self._writer.close()
 
     def _write(self, batch: Batch[Any]) -> None:
@@ -184,23 +206,32 @@ class ParquetExporter(BatchExporter):
         schema = batch.arrow.schema
         fields = [
             schema.field(name).with_name(out) if name in schema.names else pa.field(out, pa.string())
-            for name, out in self._names(schema)
+            for name, out in self._names(batch).items()
         ]
         self._keep(
             pa.RecordBatch.from_arrays(list(columns.values()), schema=pa.schema(fields, metadata=schema.metadata))
         )
 
-    def _names(self, schema: pa.Schema) -> list[tuple[str, str]]:
-        names = self.fields_to_export
-        if names is None:
-            return [(name, name) for name in schema.names]
-        return list(names.items()) if hasattr(names, "items") else [(name, name) for name in names]
-
     def _keep(self, columns: pa.RecordBatch) -> None:
+        if self._schema is None:
+            self._schema = columns.schema
+        if columns.schema != self._schema:
+            self._leave_out(columns)
+            return
         self._waiting.append(columns)
         self._waiting_rows += columns.num_rows
         if self._waiting_rows >= _PARQUET_GROUP_ROWS:
             self._write_group()
+
+    def _leave_out(self, columns: pa.RecordBatch) -> None:
+        if not self._has_left_out:
+            self._has_left_out = True
+            logger.error(
+                "A Parquet file holds one kind of item, here that with the columns %s; others are left out, "
+                "such as one with the columns %s. Give each kind a feed of its own, with item_classes",
+                ", ".join(self._schema.names if self._schema else ()),
+                ", ".join(columns.schema.names),
+            )
 
     def _write_group(self) -> None:
         if not self._waiting:
@@ -228,6 +259,8 @@ class ParquetExporter(BatchExporter):
         if not self._others:
             return
         items, self._others = self._others, []
-        schema = self._writer.schema if self._writer else self._waiting[0].schema if self._waiting else None
+        schema = self._schema
+        if schema is not None and not any(item.keys() & set(schema.names) for item in items):
+            schema = None  # of another kind: left out
         for batch in pa.Table.from_pylist(items, schema).to_batches():
             self._keep(batch)

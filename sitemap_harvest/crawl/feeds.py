@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scrapy.exceptions import CloseSpider
 from scrapy.extensions import feedexport
 
 from sitemap_harvest.crawl.processor import Rows
@@ -15,19 +18,29 @@ if TYPE_CHECKING:
     from scrapy import Spider
 
 
+logger = logging.getLogger(__name__)
+
+
 class FeedExporter(feedexport.FeedExporter):
     """Gives batches whole to exporters that have ``export_batch``, and rows to all others.
 
     ``item_classes`` and a filter of one's own see the rows' class, and
-    ``batch_item_count`` counts rows.
+    ``batch_item_count`` counts rows. An exporter with ``can_append = False`` is
+    never given a file that has something in it: the run ends before it begins.
     """
 
     accepts_batches = True
 
     def open_spider(self, spider: Spider) -> None:
         """Open the feeds, unless the arguments are wrong: a slip must not cost the last run's file."""
-        if not getattr(spider, "refused", None):
-            super().open_spider(spider)
+        if getattr(spider, "refused", None):
+            return
+        super().open_spider(spider)
+        for slot in self.slots:
+            if _would_spoil(slot):
+                self.slots = []
+                logger.error("%s is there already, and nothing can be added to such a file: take -O", slot.uri)
+                raise CloseSpider("wrong_argument")
 
     def item_scraped(self, item: Any, spider: Spider) -> None:
         """Export *item*, or all that is in it."""
@@ -75,6 +88,15 @@ class FeedExporter(feedexport.FeedExporter):
             spider=spider,
             uri_template=slot.uri_template,
         )
+
+
+def _would_spoil(slot: feedexport.FeedSlot) -> bool:
+    """Whether *slot* would add to a file in a format that can only be written whole."""
+    storage = slot.storage
+    if getattr(slot.exporters[slot.format], "can_append", True) or not isinstance(storage, feedexport.FileFeedStorage):
+        return False
+    path = Path(storage.path)
+    return storage.write_mode == "ab" and path.is_file() and path.stat().st_size > 0
 
 
 def _accepted(batch: Batch[Any], item_filter: feedexport.ItemFilter) -> Iterator[Batch[Any]]:

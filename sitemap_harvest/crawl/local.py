@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import unquote, urlsplit
 
 from scrapy.exceptions import IgnoreRequest, NotConfigured
@@ -34,11 +34,12 @@ class LocalFiles:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
+        """Make the middleware, for a spider of ours."""
         if not issubclass(crawler.spidercls, HarvestSpider):
             raise NotConfigured
         return cls(crawler, crawler.settings.getint("DOWNLOAD_MAXSIZE"))
 
-    async def process_request(self, request: Request, spider: Any = None) -> Response | None:
+    async def process_request(self, request: Request) -> Response | None:
         """Answer *request* with a file, or let it pass to the network."""
         root: Path | None = getattr(self._crawler.spider, "local_root", None)
         if root is not None:

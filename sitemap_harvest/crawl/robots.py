@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import maybe_deferred_to_future
@@ -34,11 +34,12 @@ class RobotsOnce:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
+        """Make the middleware, for a spider of ours."""
         if not issubclass(crawler.spidercls, HarvestSpider):
             raise NotConfigured
         return cls()
 
-    async def process_request(self, request: Request, spider: Any = None) -> Response | None:
+    async def process_request(self, request: Request) -> Response | None:
         """Answer a request for a robots.txt that is known, after waiting for one that is being asked for."""
         if not _is_robots(request):
             return None
@@ -51,7 +52,7 @@ class RobotsOnce:
         self._asked[request.url] = []
         return None
 
-    def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
+    def process_response(self, request: Request, response: Response) -> Response:
         """Keep the answer, if it is one."""
         if _is_robots(request):
             if response.status < 500 and response.status != 429 and len(response.body) <= _MAX_KEPT_BYTES:
@@ -61,7 +62,7 @@ class RobotsOnce:
             self._done(request.url)
         return response
 
-    def process_exception(self, request: Request, exception: Exception, spider: Any = None) -> None:
+    def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002 - Scrapy's signature
         """Let the next one ask for itself."""
         if _is_robots(request):
             self._done(request.url)

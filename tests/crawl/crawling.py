@@ -112,6 +112,7 @@ class Runner:
         **arguments: Any,
     ) -> subprocess.Popen[str]:
         """Start a crawl."""
+        (self.folder / "stats.json").unlink(missing_ok=True)
         if "-O" not in options and "-o" not in options:
             settings = {"FEEDS": self.feeds() if feeds is None else feeds, **(settings or {})}
         settings = {**_SETTINGS, **(settings or {})}
@@ -129,9 +130,7 @@ class Runner:
     def finished(self, code: int, log: str, *, calm: bool = True) -> Run:
         """Return what a crawl that has ended left behind."""
         dump = self.folder / "stats.json"
-        run = Run(
-            code=code, log=log, stats=json.loads(dump.read_text()) if dump.exists() else {}, folder=self.folder
-        )
+        run = Run(code=code, log=log, stats=json.loads(dump.read_text()) if dump.exists() else {}, folder=self.folder)
         assert "ScrapyDeprecationWarning" not in log or not calm, log
         if calm:
             assert not run.errors, log

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 from pathlib import Path
@@ -28,10 +29,10 @@ class StatsDump:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         dump = cls(crawler)
-        crawler.signals.connect(dump.engine_stopped, signal=signals.engine_stopped)
+        atexit.register(dump.write)  # a crawl that ends as it begins sends no signal of its end
         return dump
 
-    def engine_stopped(self) -> None:
+    def write(self) -> None:
         Path(os.environ["STATS_FILE"]).write_text(json.dumps(self._crawler.stats.get_stats(), default=str))
 
 
@@ -147,4 +148,11 @@ class Odd:
         pass
 
     def accepts(self, item: Any) -> bool:
-        return bool(int(item.loc.rpartition("/p")[2]) % 2)
+        return hasattr(item, "loc") and bool(int(item.loc.rpartition("/p")[2]) % 2)
+
+
+class Nothing(Odd):
+    """A filter that lets nothing through."""
+
+    def accepts(self, item: Any) -> bool:
+        return False

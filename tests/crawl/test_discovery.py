@@ -100,8 +100,12 @@ def test_a_site_with_nothing_gives_no_urls_and_a_ledger_that_says_why(serve, cra
 
 
 def test_robots_txt_may_name_a_sitemap_on_another_host_but_an_index_may_not(serve, crawl):
-    other = serve({"/theirs.xml": index("/deep.xml"), "/deep.xml": urlset("/1"), "/no.xml": urlset("/2")}, host="127.0.0.2")
-    site = serve({"/robots.txt": robots(f"{other.url}/theirs.xml", "/ours.xml"), "/ours.xml": index(f"{other.url}/no.xml")})
+    other = serve(
+        {"/theirs.xml": index("/deep.xml"), "/deep.xml": urlset("/1"), "/no.xml": urlset("/2")}, host="127.0.0.2"
+    )
+    site = serve(
+        {"/robots.txt": robots(f"{other.url}/theirs.xml", "/ours.xml"), "/ours.xml": index(f"{other.url}/no.xml")}
+    )
     run = crawl(site=site.url)
     assert run.locs == [f"{other.url}/1"]
     assert run.row(f"{other.url}/theirs.xml")["found_by"] == "robots"

@@ -1,0 +1,115 @@
+"""The add-on in somebody else's project."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.crawl.crawling import lines
+from tests.site import Page, robots, urlset
+
+OWN_SPIDER = """
+import scrapy
+
+
+class OwnSpider(scrapy.Spider):
+    name = "own"
+    custom_settings = {"ROBOTSTXT_OBEY": False}
+
+    async def start(self):
+        yield scrapy.Request(self.site + "/login", callback=self.logged_in, dont_filter=True)
+
+    def logged_in(self, response):
+        settings = self.crawler.settings
+        yield {"maxsize": settings.getint("DOWNLOAD_MAXSIZE"), "cookies": settings.getbool("COOKIES_ENABLED"),
+               "items": settings.getint("CONCURRENT_ITEMS")}
+        yield scrapy.Request(self.site + "/page")
+        yield scrapy.Request(self.file)
+
+    def parse(self, response):
+        yield {"url": response.url, "body": response.text}
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    command = [sys.executable, "-m", "scrapy", "startproject", "theirs", str(tmp_path / "theirs")]
+    subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
+    folder = tmp_path / "theirs"
+    (folder / "theirs/spiders/own.py").write_text(OWN_SPIDER)
+    return folder
+
+
+def configure(project, *rows):
+    with (project / "theirs/settings.py").open("a") as file:
+        file.write("\nADDONS = {'sitemap_harvest.crawl.Addon': 300}\nDOWNLOAD_DELAY = 0\n")
+        file.write("RETRY_TIMES = 0\nDOWNLOAD_TIMEOUT = 5\nTELNETCONSOLE_ENABLED = False\n" + "\n".join(rows) + "\n")
+
+
+TWO_LINES = (
+    "from sitemap_harvest.crawl.defaults import FEED_EXPORTERS",
+    "SPIDER_MODULES = ['theirs.spiders', 'sitemap_harvest.crawl.spiders']",
+)
+
+
+def run(project, *arguments):
+    command = [sys.executable, "-m", "scrapy", *arguments]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=project, timeout=60)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def test_one_line_is_enough_to_crawl_and_theirs_is_as_ever(project, serve):
+    site = serve({
+        "/robots.txt": robots("/s.xml"),
+        "/s.xml": urlset("/1", "/2"),
+        "/login": Page("in", headers={"Set-Cookie": "token=1"}),
+        "/page": "page",
+    })  # fmt: skip
+    configure(project, "FEED_EXPORT_FIELDS = None")
+    (project / "file.txt").write_text("from a file")
+
+    done = run(project, "crawl", "sitemap", "-a", f"site={site.url}", "-O", "urls.jsonl")
+    rows = lines(project / "urls.jsonl")
+    assert [row["loc"] for row in rows] == [f"{site.url}/1", f"{site.url}/2"], done.stderr
+    assert "images" in rows[0]
+    assert "one by one" not in done.stderr
+    assert site.count("/robots.txt") == 1
+
+    done = run(project, "crawl", "own", "-a", f"site={site.url}", "-a", f"file={(project / 'file.txt').as_uri()}",
+               "-O", "own.jsonl")  # fmt: skip
+    first, *rows = lines(project / "own.jsonl")
+    assert first == {"maxsize": 1024**3, "cookies": True, "items": 100}
+    assert sorted(row["body"] for row in rows) == ["from a file", "page"]
+    assert site.cookies[-2:] == [None, "token=1"]
+    assert "LocalFiles" not in done.stderr
+    assert "RobotsOnce" not in done.stderr
+    assert "'item_scraped_count': 3" in done.stderr
+
+
+def test_two_more_lines_list_our_spiders_and_know_parquet(project, serve):
+    site = serve({"/s.xml": urlset("/1")})
+    configure(project, *TWO_LINES, "USER_AGENT = 'theirs'", "SITEMAP_HARVEST_MAX_URLS = 5", "COOKIES_ENABLED = True")
+    assert run(project, "list").stdout.split() == ["own", "sitemap"]
+    done = run(project, "crawl", "sitemap", "-a", f"sitemap={site.url}/s.xml", "-O", "urls.parquet")
+    assert "parquet feed (1 items)" in done.stderr
+    assert (project / "urls.parquet").read_bytes()[:4] == b"PAR1"
+    assert site.user_agents == {"theirs"}
+    assert "CookiesMiddleware" in done.stderr
+
+
+def test_what_the_project_sets_itself_stays(project, tmp_path):
+    (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
+    configure(
+        project,
+        *TWO_LINES[1:],
+        "EXTENSIONS = {'scrapy.extensions.feedexport.FeedExporter': 5}",
+        "FEED_EXPORTERS = {'jsonl': 'scrapy.exporters.JsonLinesItemExporter'}",
+    )
+    done = run(project, "crawl", "sitemap", "-a", f"sitemap={tmp_path}/s.xml", "-O", "urls.jsonl")
+    assert "one by one, which is slower: the extension FeedExporter is not sitemap_harvest's" in done.stderr
+    (row,) = [json.loads(line) for line in (project / "urls.jsonl").read_text().splitlines()]
+    assert row["loc"] == "https://a.example/1"

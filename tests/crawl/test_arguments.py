@@ -1,0 +1,90 @@
+"""What a user gives: files of sites, folders, and all that can be wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.site import index, robots, urlset
+
+
+def test_a_file_of_sites_may_have_comments_duplicates_and_bad_lines(serve, crawl, tmp_path):
+    one = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")})
+    two = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/2")}, host="127.0.0.2")
+    sites = tmp_path / "sites.txt"
+    sites.write_text(
+        f"\ufeff# ours\n{one.url}/some/page\n\nnot a site\n{two.url}  # theirs\r\n{one.url.upper()}\nftp://a.example\n",
+        encoding="utf-8",
+    )
+    run = crawl(sites=sites)
+    assert sorted(run.locs) == [f"{one.url}/1", f"{two.url}/2"]
+    assert one.requests == two.requests == ["/robots.txt", "/s.xml"]
+    assert f"{sites}, line 4: 'not a site' is no site" in run.log
+    assert f"{sites}, line 7: 'ftp://a.example' is no site" in run.log
+
+
+def test_a_folder_stands_in_for_a_site_and_nothing_is_fetched(serve, crawl, tmp_path):
+    site = serve({"/robots.txt": robots("/live.xml"), "/live.xml": urlset("/live"), "/missing.xml": urlset("/live")})
+    other = serve({"/s.xml": urlset("/live")}, host="127.0.0.2")
+    folder = tmp_path / "public"
+    folder.mkdir()
+    here = site.url
+    (tmp_path / "outside.xml").write_text(urlset("https://a.example/outside"))
+    (folder / "link.xml").symlink_to(tmp_path / "outside.xml")
+    children = ("/a.xml", "/missing.xml", "/%2e%2e/outside.xml", "/link.xml", f"{other.url}/s.xml", "/forbidden.xml")
+    (folder / "index.xml").write_text(index(*children).replace("{site}", here))
+    (folder / "robots.txt").write_text(robots("/index.xml", disallow=["/forbidden"]).replace("{site}", here))
+    (folder / "a.xml").write_text(urlset("/1").replace("{site}", here))
+    (folder / "forbidden.xml").write_text(urlset("/2").replace("{site}", here))
+
+    run = crawl(site=here, root=folder)
+
+    assert run.locs == [f"{here}/1"]
+    assert run.fates(here) == {
+        "/robots.txt": "read",
+        "/index.xml": "read",
+        "/a.xml": "read",
+        "/missing.xml": "absent",
+        "/%2e%2e/outside.xml": "absent",
+        "/link.xml": "absent",
+        f"{other.url}/s.xml": "out-of-scope",
+        "/forbidden.xml": "forbidden",
+    }
+    assert site.requests == other.requests == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "words"),
+    [
+        pytest.param({"stie": "https://a.example"}, {}, ["stie", "'https://a.example'", "site, sites, sitemap"], id="name"),
+        pytest.param({}, {}, ["site", "give at least one of site, sites and sitemap"], id="nothing"),
+        pytest.param({"site": "a b://?"}, {}, ["site", "such as https://www.example.com"], id="site"),
+        pytest.param({"site": "a.example", "limit": "0"}, {}, ["limit='0'", "a whole number, 1 or more"], id="limit"),
+        pytest.param({"site": "a.example", "follow": "("}, {}, ["follow='('", "a regular expression"], id="pattern"),
+        pytest.param({"site": "a.example", "emit": "pages"}, {}, ["emit='pages'", "urls, sitemaps"], id="emit"),
+        pytest.param({"site": "a.example", "root": "/no/such"}, {}, ["root='/no/such'", "a folder"], id="root"),
+        pytest.param({"sites": "/no/such"}, {}, ["sites='/no/such'", "a text file of sites"], id="sites"),
+        pytest.param({"sitemap": "ftp://a.example/s"}, {}, ["sitemap='ftp://a.example/s'", "http://"], id="sitemap"),
+        pytest.param(
+            {"site": "a.example"},
+            {"SITEMAP_HARVEST_MAX_DEPTH": "deep"},
+            ["SITEMAP_HARVEST_MAX_DEPTH is 'deep'", "a whole number, 1 or more"],
+            id="setting",
+        ),
+        pytest.param(
+            {"site": "a.example"},
+            {"SITEMAP_HARVEST_ITEMS": "batch"},
+            ["SITEMAP_HARVEST_ITEMS is 'batch'", "auto, rows"],
+            id="choice",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_in_one_line_and_costs_nothing(crawl, tmp_path, arguments, settings, words):
+    kept = tmp_path / "kept.jsonl"
+    kept.write_text("the last run\n")
+    run = crawl(options=("-O", str(kept)), settings=settings, calm=False, **{"emit": None, **arguments})
+    (line,) = run.errors
+    assert all(word in line for word in words)
+    assert "Traceback" not in run.log
+    assert run.reason == "wrong_argument"
+    assert kept.read_text() == "the last run\n"
+    assert "downloader/request_count" not in run.stats

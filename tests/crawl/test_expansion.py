@@ -1,0 +1,88 @@
+"""Indexes that lead in circles, too deep, or on without end; and what bounds a harvest."""
+
+from __future__ import annotations
+
+from tests.site import index, moved, numbered, robots, urlset
+
+
+def test_every_document_is_read_once_whatever_leads_to_it(serve, crawl):
+    site = serve({
+        "/robots.txt": robots("/a.xml"),
+        "/a.xml": index("/a.xml", "/b.xml", "/shared.xml", "/to-a.xml", "/to-shared.xml", "/to-new.xml", "deep/c.xml"),
+        "/b.xml": index("/a.xml", "/b.xml", "/shared.xml", "/SHARED.xml#x"),
+        "/shared.xml": urlset("/1"),
+        "/to-a.xml": moved("{site}/a.xml"),
+        "/to-shared.xml": moved("/shared.xml"),
+        "/to-new.xml": moved("/deep/new.xml"),
+        "/deep/new.xml": urlset("/2"),
+        "/deep/c.xml": index("../d.xml"),
+        "/d.xml": urlset("/3"),
+    })  # fmt: skip
+    run = crawl(site=site.url)
+    assert sorted(run.locs) == [f"{site.url}/{number}" for number in (1, 2, 3)]
+    fates = run.fates(site.url)
+    assert {url: fate for url, fate in fates.items() if fate != "read"} == {
+        "/to-a.xml": "skipped", "/to-shared.xml": "skipped", "/SHARED.xml#x": "absent"
+    }  # fmt: skip
+    assert run.row(f"{site.url}/to-a.xml")["reason"] == f"it redirects to {site.url}/a.xml, which is read by itself"
+    assert run.row(f"{site.url}/to-new.xml")["final_url"] == f"{site.url}/deep/new.xml"
+    assert site.count("/b.xml") == site.count("/d.xml") == 1
+    assert site.count("/shared.xml") <= 2  # once more, behind the redirect
+
+
+def test_follow_and_skip_choose_sitemaps(serve, crawl):
+    site = serve({
+        "/index.xml": index("/shop-1.xml", "/shop-2.xml", "/blog.xml"),
+        "/shop-1.xml": urlset("/1"),
+        "/shop-2.xml": urlset("/2"),
+        "/blog.xml": urlset("/3"),
+    })  # fmt: skip
+    run = crawl(sitemap=f"{site.url}/index.xml", follow="shop", skip="-2")
+    assert run.locs == [f"{site.url}/1"]
+    assert run.fates(site.url) == {
+        "/index.xml": "read", "/shop-1.xml": "read", "/shop-2.xml": "skipped", "/blog.xml": "skipped"
+    }  # fmt: skip
+    assert run.row(f"{site.url}/blog.xml")["reason"] == "its address does not match follow=shop"
+    assert site.count("/blog.xml") == 0
+
+
+def test_depth_is_limited_and_a_chain_without_end_ends(serve, crawl):
+    site = serve({"/0.xml": index("/1.xml")})
+    site.generate = lambda path: index(f"/{int(path[1:-4]) + 1}.xml") if path.endswith(".xml") else None
+    run = crawl(sitemap=f"{site.url}/0.xml", settings={"SITEMAP_HARVEST_MAX_DEPTH": 3})
+    assert run.fates(site.url) == {
+        "/0.xml": "read", "/1.xml": "read", "/2.xml": "read", "/3.xml": "read", "/4.xml": "over-limit"
+    }  # fmt: skip
+    assert run.row(f"{site.url}/4.xml")["reason"] == "it is more than 3 levels deep"
+
+    run = crawl(sitemap=f"{site.url}/0.xml")
+    assert len(run.ledger) == 12
+    assert run.row(f"{site.url}/11.xml")["outcome"] == "over-limit"
+
+
+def test_documents_are_limited_for_each_root(serve, crawl):
+    pages = {f"/{number}.xml": urlset(f"/p{number}") for number in range(10)}
+    site = serve({"/index.xml": index(*pages), "/other.xml": urlset("/other"), **pages})
+    run = crawl(sitemap=f"{site.url}/index.xml {site.url}/other.xml", settings={"SITEMAP_HARVEST_MAX_DOCUMENTS": 4})
+    assert len(run.urls) == 4  # the index and three of its children, and the other one
+    assert list(run.fates().values()).count("over-limit") == 7
+
+
+def test_limit_is_exact_and_the_rest_is_over_limit(serve, crawl):
+    pages = {f"/{number}.xml": urlset(*numbered(10, start=10 * number)) for number in range(6)}
+    site = serve({"/index.xml": index(*pages), **pages})
+    for limit, read, partial in ((25, 2, 1), (20, 2, 0), (3, 0, 1)):
+        run = crawl(sitemap=f"{site.url}/index.xml", limit=limit, settings={"SITEMAP_HARVEST_CONCURRENCY": 1})
+        assert len(run.urls) == len(set(run.locs)) == limit
+        assert run.stats["sitemap_harvest/urls"] == limit
+        fates = list(run.fates().values())
+        assert (fates.count("read"), fates.count("partial")) == (1 + read, partial)
+        assert fates.count("over-limit") == 6 - read - partial
+
+
+def test_limit_is_exact_with_many_downloads_at_a_time(serve, crawl):
+    pages = {f"/{number}.xml": urlset(*numbered(10, start=10 * number)) for number in range(20)}
+    site = serve({"/index.xml": index(*pages), **pages})
+    run = crawl(sitemap=f"{site.url}/index.xml", limit=47)
+    assert len(run.urls) == 47
+    assert len(run.ledger) == 21

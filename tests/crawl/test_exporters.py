@@ -1,0 +1,176 @@
+"""Feeds: the same rows in every format, whether URLs travel in batches or one by one."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+
+import pyarrow.parquet as pq
+import pytest
+from lxml import etree
+
+from sitemap_harvest.model import UrlBatch
+from tests.crawl.crawling import lines
+from tests.site import numbered, urlset
+
+FORMATS = ("jsonl", "json", "csv", "xml", "parquet")
+RICH = """<?xml version="1.0"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:xhtml="http://www.w3.org/1999/xhtml"
+ xmlns:image="http://www.google.com/schemas/sitemap-image/1.1" xmlns:my="urn:my">
+<url><loc>https://a.example/1?a=1&amp;b=2</loc><lastmod>2025-03-09T14:00:00.5+01:00</lastmod><priority>0.8</priority></url>
+<url><loc>https://a.example/zwei-käse-\U0001f9c0</loc><lastmod>2025</lastmod><changefreq>say "hi", &lt;you&gt;</changefreq>
+<xhtml:link rel="alternate" hreflang="de" href="https://a.example/de"/>
+<xhtml:link rel="alternate" hreflang="fr" href="https://a.example/fr"/></url>
+<url><loc>https://a.example/3</loc><priority>1</priority><image:image><image:loc>https://a.example/i.png</image:loc>
+<image:title>Ein Käse</image:title></image:image><my:note kind="x">one
+two</my:note></url>
+</urlset>"""
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "rich.xml"
+    path.write_text(RICH, encoding="utf-8")
+    return path
+
+
+def feeds(folder, formats=FORMATS, **options):
+    folder.mkdir(exist_ok=True)
+    return {f"{folder}/urls.{name}": {"format": name, **options} for name in formats}
+
+
+# Each pair of crawls writes every format once, so the options come as one row each.
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        pytest.param({}, {}, id="plain"),
+        pytest.param({"indent": 4}, {"FEED_EXPORT_FIELDS": ["loc", "lastmod", "alternates", "images", "none"]}, id="list"),
+        pytest.param({"indent": 0, "fields": {"loc": "address", "title": "title", "priority": "weight"}}, {}, id="dict"),
+        pytest.param({"encoding": None}, {"FEED_EXPORT_ENCODING": ""}, id="no-encoding"),
+        pytest.param({"item_export_kwargs": {"export_empty_fields": True}, "fields": ["loc", "none"]}, {}, id="empty"),
+    ],
+)  # fmt: skip
+def test_batches_and_rows_give_the_same_files(crawl, tmp_path, source, options, settings):
+    written = {}
+    for way in ("auto", "rows"):
+        folder = tmp_path / way
+        run = crawl(
+            sitemap=source,
+            emit="urls",
+            feeds=feeds(folder, **options),
+            settings={"SITEMAP_HARVEST_ITEMS": way, **settings},
+        )
+        assert run.stats["item_scraped_count"] == 3
+        assert ("travel one by one" in run.log) is False
+        written[way] = {name: (folder / f"urls.{name}").read_bytes() for name in FORMATS}
+    for name in FORMATS:
+        if name == "parquet":
+            assert pq.read_table(tmp_path / "auto/urls.parquet").equals(pq.read_table(tmp_path / "rows/urls.parquet"))
+        else:
+            assert written["auto"][name] == written["rows"][name]
+    _agree(written["auto"], options)
+
+
+def _agree(written, options):
+    """The formats hold the same rows."""
+    rows = [json.loads(line) for line in written["jsonl"].decode().splitlines()]
+    assert len(rows) == 3
+    assert json.loads(written["json"].decode()) == rows
+    table = pq.read_table(io.BytesIO(written["parquet"]))
+    names = [name for name in table.schema.names if name in rows[0]]
+    assert names == list(rows[0])
+    key = "address" if "address" in rows[0] else "loc"
+    locs = table[key].to_pylist()
+    assert locs == [row[key] for row in rows]
+    assert locs[1] == "https://a.example/zwei-käse-\U0001f9c0"
+    cells = list(csv.DictReader(io.StringIO(written["csv"].decode(), newline="")))
+    assert [row[key] for row in cells] == locs
+    assert list(cells[0]) == table.schema.names
+    tree = etree.fromstring(written["xml"])
+    assert [item.findtext(key) for item in tree.findall("item")] == locs
+    assert "None" not in {element.text for element in tree.iter()}
+    if "lastmod" in rows[0]:
+        assert tree.findtext("item/lastmod") == rows[0]["lastmod"] == "2025-03-09T13:00:00.500000+00:00"
+    if options.get("encoding", "utf-8") is None:
+        assert written["jsonl"].isascii()
+
+
+def test_json_has_every_field_and_parquet_has_types(crawl, tmp_path, source):
+    crawl(sitemap=source, emit="urls", feeds=feeds(tmp_path / "out", ("jsonl", "parquet")))
+    rows = lines(tmp_path / "out/urls.jsonl")
+    assert all(list(row) == UrlBatch.schema().names for row in rows)
+    assert rows[0]["title"] is rows[0]["images"] is None
+    table = pq.read_table(tmp_path / "out/urls.parquet")
+    assert table.schema.equals(UrlBatch.schema())
+    assert table.schema.metadata[b"sitemap_harvest.schema"]
+    assert table["images"].to_pylist()[2][0]["title"] == "Ein Käse"
+
+
+def test_xml_with_indent_is_laid_out(crawl, tmp_path, source):
+    options = {"indent": 2, "fields": ["loc", "alternates"]}
+    crawl(sitemap=source, emit="urls", feeds=feeds(tmp_path / "out", ("xml",), **options))
+    text = (tmp_path / "out/urls.xml").read_text(encoding="utf-8")
+    assert "\n  <item>\n    <loc>https://a.example/1?a=1&amp;b=2</loc>\n  </item>\n  <item>\n" in text
+    assert "\n    <alternates>\n      <value>\n        <" in text
+    assert text.rstrip().endswith("  </item>\n</items>")
+
+
+def test_a_file_is_added_to_where_its_format_allows_it(crawl, tmp_path, source):
+    kept = tmp_path / "kept.jsonl"
+    for _ in range(2):
+        crawl(sitemap=source, emit="urls", options=("-o", str(kept)))
+    assert len(lines(kept)) == 6
+
+    table = tmp_path / "kept.parquet"
+    crawl(sitemap=source, emit="urls", options=("-o", str(table)))
+    before = table.read_bytes()
+    run = crawl(sitemap=source, emit="urls", options=("-o", str(table)), calm=False)
+    (line,) = run.errors
+    assert f"{table} is there already" in line
+    assert "Traceback" not in run.log
+    assert run.reason == "wrong_argument"
+    assert table.read_bytes() == before
+    crawl(sitemap=source, emit="urls", options=("-O", str(table)))
+    assert pq.read_table(table).num_rows == 3
+
+
+def test_files_are_split_packed_and_kept_empty_as_scrapy_does(crawl, tmp_path):
+    source = tmp_path / "s.xml"
+    source.write_text(urlset(*(f"https://a.example{path}" for path in numbered(25))))
+    gz = ["scrapy.extensions.postprocessing.GzipPlugin"]
+    run = crawl(
+        sitemap=source,
+        feeds={
+            f"{tmp_path}/part-%(batch_id)d.jsonl": {"format": "jsonl", "batch_item_count": 10, "item_classes": ["sitemap_harvest.UrlEntry"]},
+            f"{tmp_path}/part-%(batch_id)d.parquet": {"format": "parquet", "batch_item_count": 12, "item_classes": ["sitemap_harvest.UrlEntry"]},
+            f"{tmp_path}/all.jsonl.gz": {"format": "jsonl", "postprocessing": gz, "item_classes": ["sitemap_harvest.UrlEntry"]},
+            f"{tmp_path}/ledger.parquet": {"format": "parquet", "item_classes": ["sitemap_harvest.SitemapRecord"]},
+            f"{tmp_path}/none.json": {"format": "json", "item_filter": "tests.crawl.parts.Nothing", "store_empty": True},
+            f"{tmp_path}/none.parquet": {"format": "parquet", "item_filter": "tests.crawl.parts.Nothing", "store_empty": True},
+            f"{tmp_path}/not.json": {"format": "json", "item_filter": "tests.crawl.parts.Nothing", "store_empty": False},
+            f"{tmp_path}/odd.csv": {"format": "csv", "fields": ["loc"], "item_filter": "tests.crawl.parts.Odd"},
+        },
+    )  # fmt: skip
+    assert [len(lines(tmp_path / f"part-{number}.jsonl")) for number in (1, 2, 3)] == [10, 10, 5]
+    assert not (tmp_path / "part-4.jsonl").exists()
+    assert [pq.read_table(tmp_path / f"part-{number}.parquet").num_rows for number in (1, 2, 3)] == [12, 12, 1]
+    assert len(gzip.decompress((tmp_path / "all.jsonl.gz").read_bytes()).splitlines()) == 25
+    assert pq.read_table(tmp_path / "ledger.parquet")["outcome"].to_pylist() == ["read"]
+    assert json.loads((tmp_path / "none.json").read_text()) == []
+    assert pq.read_table(tmp_path / "none.parquet").num_rows == 0
+    assert not (tmp_path / "not.json").exists()
+    assert (tmp_path / "odd.csv").read_text().split() == [
+        "loc", *(f"https://a.example/p{number}" for number in range(1, 26, 2))
+    ]  # fmt: skip
+    assert run.stats["item_scraped_count"] == 26
+    assert "jsonl feed (25 items)" in run.log
+
+
+def test_a_parquet_file_holds_one_kind_and_the_log_says_what_was_left_out(crawl, tmp_path, source):
+    table = tmp_path / "mixed.parquet"
+    run = crawl(sitemap=source, options=("-O", str(table)), calm=False)
+    (line,) = run.errors
+    assert "one kind of item" in line
+    assert pq.read_table(table).num_rows == 3

@@ -1,0 +1,147 @@
+"""Pipelines, signal handlers and exporters of others, with batches and without."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crawl.crawling import lines
+from tests.site import numbered, urlset
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "s.xml"
+    path.write_text(urlset(*(f"https://a.example{path}" for path in numbered(6))))
+    return path
+
+
+def harvest(crawl, source, *pipelines, way="auto", calm=True, **settings):
+    order = {f"tests.crawl.parts.{name}": 100 + number for number, name in enumerate(pipelines)}
+    return crawl(
+        sitemap=source,
+        feeds={f"{crawl.folder}/out.jsonl": {"format": "jsonl", "item_classes": ["sitemap_harvest.UrlEntry", "builtins.dict"]}},
+        settings={"ITEM_PIPELINES": order, "SITEMAP_HARVEST_ITEMS": way, "FEED_STORAGES": {}, **settings},
+        calm=calm,
+        emit="urls",
+    )  # fmt: skip
+
+
+def out(crawl):
+    rows = lines(crawl.folder / "out.jsonl")
+    (crawl.folder / "out.jsonl").unlink(missing_ok=True)
+    return rows
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_pipelines_that_know_only_items_see_every_url(crawl, source, way):
+    run = harvest(crawl, source, "Plain", "Awaited", "OldStyle", "DropEven", way=way, calm=False)
+    rows = out(crawl)
+    assert [row["loc"] for row in rows] == [f"https://a.example/p{number}" for number in (1, 3, 5)]
+    assert {(row["title"], row["changefreq"], row["priority_text"]) for row in rows} == {
+        ("plain", "awaited", "sitemap")
+    }
+    assert run.stats["item_scraped_count"] == run.stats["item_dropped_count"] == 3
+    assert run.stats["item_dropped_reasons_count/DropItem"] == 3
+    assert run.log.count("Dropped: even") == 3
+    assert not run.errors
+    assert "Traceback" not in run.log
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_a_pipeline_may_make_something_else_of_an_item(crawl, source, way):
+    run = harvest(crawl, source, "ToDict", way=way)
+    assert out(crawl) == [{"address": f"https://a.example/p{number}"} for number in range(1, 7)]
+    assert run.stats["item_scraped_count"] == 6
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_a_bug_of_a_pipeline_costs_one_item(crawl, source, way):
+    run = harvest(crawl, source, "FailAtThree", way=way, calm=False)
+    assert [row["loc"][-1] for row in out(crawl)] == ["1", "2", "4", "5", "6"]
+    assert run.stats["item_scraped_count"] == 5
+    assert len(run.errors) == 1
+    assert "three is too much" in run.log
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_a_value_that_its_column_cannot_hold_costs_no_item(crawl, source, way):
+    run = harvest(crawl, source, "WrongType", way=way)
+    assert [row["position"] for row in out(crawl)] == [1, "second", 3, 4, 5, 6]
+    assert run.stats["item_scraped_count"] == 6
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_a_pipeline_that_knows_batches_works_on_either(crawl, source, way):
+    run = harvest(crawl, source, "OnlyOdd", "Plain", way=way, calm=False)
+    rows = out(crawl)
+    assert [row["loc"][-1] for row in rows] == ["1", "3", "5"]
+    assert {row["title"] for row in rows} == {"plain"}
+    assert run.stats["item_scraped_count"] == 3
+    assert not run.errors
+
+
+def test_a_batch_that_is_dropped_counts_all_its_urls(crawl, source):
+    run = harvest(crawl, source, "DropBatch", calm=False)
+    assert out(crawl) == []
+    assert run.stats["item_dropped_count"] == run.stats["item_dropped_reasons_count/DropItem"] == 6
+    assert "item_scraped_count" not in run.stats
+
+
+def test_a_handler_that_knows_only_items_gets_items_and_the_log_says_so_once(crawl, source):
+    run = harvest(crawl, source, EXTENSIONS={"tests.crawl.parts.Listener": 0})
+    assert run.stats["heard/UrlEntry"] == 6
+    (line,) = [line for line in run.log.splitlines() if "travel one by one" in line]
+    assert "Listener.heard" in line
+    assert "accepts_batches" in line
+    assert len(out(crawl)) == 6
+
+
+def test_a_handler_that_takes_batches_gets_them(crawl, source):
+    run = harvest(crawl, source, EXTENSIONS={"tests.crawl.parts.BatchListener": 0})
+    assert run.stats["heard/UrlBatch"] == 1
+    assert "heard/UrlEntry" not in run.stats
+    assert "one by one" not in run.log
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        pytest.param({"ITEM_PROCESSOR": "scrapy.pipelines.ItemPipelineManager"}, "ITEM_PROCESSOR", id="processor"),
+        pytest.param({"EXTENSIONS": {"sitemap_harvest.crawl.counts.BatchCounts": None}}, "BatchCounts", id="counts"),
+        pytest.param(
+            {"EXTENSIONS": {"sitemap_harvest.crawl.feeds.FeedExporter": None, "scrapy.extensions.feedexport.FeedExporter": 0}},
+            "FeedExporter",
+            id="feeds",
+        ),
+    ],
+)  # fmt: skip
+def test_where_a_part_is_replaced_urls_travel_one_by_one(crawl, source, settings, words):
+    run = harvest(crawl, source, **settings)
+    assert len(out(crawl)) == run.stats["item_scraped_count"] == 6
+    (line,) = [line for line in run.log.splitlines() if "travel one by one" in line]
+    assert words in line
+
+
+def test_an_exporter_that_knows_only_items_gets_items(crawl, tmp_path, source):
+    run = crawl(
+        sitemap=source,
+        emit="urls",
+        feeds={f"{tmp_path}/out.lst": {"format": "lst"}, f"{tmp_path}/out.jsonl": {"format": "jsonl"}},
+        settings={"FEED_EXPORTERS": {"lst": "tests.crawl.parts.AddressExporter", "jsonl": "sitemap_harvest.crawl.exporters.JsonLinesExporter"}},
+    )  # fmt: skip
+    assert (tmp_path / "out.lst").read_text().splitlines()[1] == "UrlEntry https://a.example/p2"
+    assert len(lines(tmp_path / "out.jsonl")) == 6
+    assert "one by one" not in run.log
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_closespider_itemcount_counts_urls(serve, crawl, way):
+    pages = {f"/{number}.xml": urlset(*numbered(10, start=10 * number)) for number in range(30)}
+    site = serve(pages)
+    run = crawl(
+        sitemap=" ".join(site.url + path for path in pages),
+        emit="urls",
+        settings={"CLOSESPIDER_ITEMCOUNT": 25, "SITEMAP_HARVEST_ITEMS": way, "SITEMAP_HARVEST_CONCURRENCY": 1},
+    )
+    assert run.reason == "closespider_itemcount"
+    assert 25 <= len(run.urls) == run.stats["item_scraped_count"] <= 60
