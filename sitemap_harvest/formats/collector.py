@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.formats.limits import Limits
 
-_CORE = ("position", "loc", "lastmod", "changefreq", "priority")
-
 
 class LimitReached(Exception):  # noqa: N818 - no error: it ends the reading of one document
     """The document has more entries than the limit."""
@@ -184,17 +182,12 @@ class Collector:
             found["priority"], found["priority_text"] = columns.priorities(priority)
             self._note("priority/unreadable", found["priority_text"].is_valid(), texts, "priority")
         schema = UrlBatch.schema()
-        arrays = [
-            found[field.name]
-            if field.name in found
-            else texts[field.name]
-            if texts.get(field.name) is not None
-            else pa.nulls(rows, field.type)
-            for field in schema
-        ]
-        table = pa.RecordBatch.from_arrays(arrays, schema=schema)
-        if urls.loc.null_count:
-            table = table.filter(urls.loc.is_valid())
+        given = {name: column for name, column in texts.items() if column is not None} | found
+        arrays = [given[f.name] if f.name in given else pa.nulls(rows, f.type) for f in schema]
+        yield from self._emit(pa.RecordBatch.from_arrays(arrays, schema=schema).filter(urls.loc.is_valid()))
+
+    def _emit(self, table: pa.RecordBatch) -> Iterator[UrlBatch]:
+        """Yield what of *table* was not yielded before a restart."""
         self._given += table.num_rows
         passed_over = min(self._skip, table.num_rows)
         self._skip -= passed_over
@@ -204,8 +197,8 @@ class Collector:
     def _note(self, code: str, mask: pa.BooleanArray, texts: Mapping[str, Any], column: str) -> None:
         """Note a problem for each row of which *mask* is true, with the first few as samples."""
         flawed = list(columns.rows_where(mask))
-        for number, row in enumerate(flawed[:MAX_SAMPLES], start=1):
-            last = number == min(MAX_SAMPLES, len(flawed))
-            count = len(flawed) - number + 1 if last else 1
-            excerpt = texts[column][row].as_py()
-            self.problems.add(code, entry=texts["position"][row].as_py(), excerpt=excerpt, count=count)
+        without_sample = len(flawed[MAX_SAMPLES:])
+        for row in flawed[:MAX_SAMPLES]:
+            count, without_sample = 1 + without_sample, 0
+            place, excerpt = texts["position"][row].as_py(), texts[column][row].as_py()
+            self.problems.add(code, entry=place, excerpt=excerpt, count=count)

@@ -44,10 +44,10 @@ _WEB_NAMES = {  # what browsers read under these names: supersets, so that nothi
     "iso8859-11": "cp874",
     "utf-8-sig": "utf-8",
 }
-_NO_DOCUMENTS = frozenset({"idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape", "utf-7"})
+_NO_DOCUMENTS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
 _WIDE = ("utf-16", "utf-32")
-_ESCAPE_BASE = 0xDC00  # what surrogateescape adds to a byte
-_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
+_ESCAPE_BASE = 0xDC00  # added to a byte that is not valid: no text decodes to that
+_ESCAPED_BYTE = re.compile("[\udc00-\udcff]")
 _REPLACEMENT = "\ufffd"
 _REPLACED = re.compile(_REPLACEMENT)
 _ASCII = b"<?xml version='1.0'?>"
@@ -101,7 +101,7 @@ def _codec(label: str) -> str | None:
         "".encode(name)  # refuses codecs that are no text encoding, such as base64
     except (LookupError, UnicodeError, ValueError):
         return None
-    return None if name in _NO_DOCUMENTS else _WEB_NAMES.get(name, name)
+    return None if name.replace("_", "-") in _NO_DOCUMENTS else _WEB_NAMES.get(name, name)
 
 
 def _holds_ascii(codec: str) -> bool:
@@ -111,7 +111,7 @@ def _holds_ascii(codec: str) -> bool:
 
 def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) -> Iterator[str]:
     """Yield *blocks* as text. Bytes that are not valid become windows-1252 characters, and a problem."""
-    errors = "replace" if encoding.is_wide else "surrogateescape"
+    errors = "replace" if encoding.is_wide else _ESCAPE
     decoder = codecs.getincrementaldecoder(encoding.name)(errors)
     bad = _REPLACED if encoding.is_wide else _ESCAPED_BYTE
     skip = encoding.mark_bytes
@@ -121,6 +121,17 @@ def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) ->
         yield _mended(text, bad, problems)
     if last := decoder.decode(b"", final=True):
         yield _mended(last, bad, problems)
+
+
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    """Take one byte that is not valid, of whatever value: ``surrogateescape`` gives up below 0x80."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return chr(_ESCAPE_BASE + error.object[error.start]), error.start + 1
+
+
+_ESCAPE = "sitemap_harvest.escape"
+codecs.register_error(_ESCAPE, _escape)
 
 
 def _mended(text: str, bad: re.Pattern[str], problems: ProblemLog) -> str:

@@ -26,7 +26,7 @@ def unpack(body: bytes, limits: Limits, problems: ProblemLog, layers: list[str])
     layers.clear()
     blocks: Iterator[bytes] = _slices(body)
     while True:
-        first = next(blocks, b"")
+        first = _start(blocks)
         if not first.startswith(_GZIP):
             break
         if len(layers) == limits.layers:
@@ -40,6 +40,14 @@ def unpack(body: bytes, limits: Limits, problems: ProblemLog, layers: list[str])
 def _slices(body: bytes) -> Iterator[bytes]:
     for start in range(0, len(body), BLOCK_BYTES):
         yield body[start : start + BLOCK_BYTES]
+
+
+def _start(blocks: Iterator[bytes]) -> bytes:
+    """Return the first blocks, as many as are needed to tell a layer."""
+    start = next(blocks, b"")
+    while len(start) < len(_GZIP) and (more := next(blocks, b"")):
+        start += more
+    return start
 
 
 def _prepend(first: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:

@@ -118,7 +118,8 @@ def test_the_bytes_of_a_column_are_those_of_its_slice() -> None:
         ),
         pytest.param(
             UrlEntry(loc="é", sitemap="", position=1, priority=1.0, alternates=(Alternate(href="a\nb"),)),
-            '{"loc": "é", "alternates": [{"href": "a\\nb", "hreflang": null, "media": null, "type": null}], "priority": 1.0}',
+            '{"loc": "é", "alternates": [{"href": "a\\nb", "hreflang": null, "media": null, "type": null}],'
+            ' "priority": 1.0}',
             id="values",
         ),
     ],

@@ -106,7 +106,10 @@ def test_half_a_character_of_utf_16_is_replaced() -> None:
     assert "encoding/bad-bytes" in found
 
 
-@given(st.binary(max_size=60), st.sampled_from(["utf-8", "utf-16-le", "utf-32-be", "cp932", "gb18030", "iso2022_jp"]))
+@given(
+    st.binary(max_size=60) | st.text("\x1b$B~{}!(aé", max_size=20).map(str.encode),
+    st.sampled_from(["utf-8", "utf-16-le", "utf-32-be", "cp932", "gb18030", "iso2022_jp", "hz"]),
+)
 def test_where_blocks_end_does_not_matter(body: bytes, name: str) -> None:
     whole = "".join(decode([body], Encoding(name, 0), log()))
     assert not any(0xD800 <= ord(character) < 0xE000 for character in whole)
