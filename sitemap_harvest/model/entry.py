@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime  # noqa: TC003 - the schema is made from these annotations at run time
+
+
+INSTANT = {"json_schema_extra": {"type": ["string", "null"], "format": "date-time"}}
+"""What the JSON Schema of a record says of an instant that may be absent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -11,7 +15,9 @@ class Attribute:
     """A name and a value, as published."""
 
     name: str
+    """The name."""
     value: str | None = None
+    """The value; ``None`` if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +45,15 @@ class Image:
     """
 
     loc: str | None = None
+    """Address of the image."""
     caption: str | None = None
+    """Caption."""
     title: str | None = None
+    """Title."""
     geo_location: str | None = None
+    """Where it was taken, in words."""
     license: str | None = None
+    """Address of its licence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +174,7 @@ class UrlEntry:
     loc_raw: str | None = None
     """The text that ``loc`` was made from, where it differs: it had blanks around it, or was relative."""
     key: str | None = None
-    """Canonical form of ``loc``: what identifies the URL (see ``docs/explain/keys.md``).
+    """Canonical form of ``loc``: what identifies the URL (RFC 3986 normalisation, and no more).
     ``None`` where ``loc`` is no absolute URL that can be taken apart."""
     site: str | None = None
     """Scheme, host and port of ``key``, such as ``https://www.example.com``."""
@@ -171,11 +182,12 @@ class UrlEntry:
     """The document that lists the URL, by the address that it was asked for."""
     position: int
     """Which entry of the document this is, from 1. In a list, the line."""
-    lastmod: datetime | None = None
+    lastmod: datetime | None = field(default=None, metadata=INSTANT)
     """Last change, in UTC. ``None`` if absent or unreadable: ``lastmod_text`` tells which.
     A date without a time stands for its first instant (see ``lastmod_precision``)."""
     lastmod_text: str | None = None
-    """``<lastmod>`` (feeds: ``pubDate``, ``updated``) to the letter; ``None`` if the element is absent."""
+    """``<lastmod>`` (feeds: ``pubDate``, ``updated``) to the letter, without the blanks around it; ``None`` if
+    the element is absent."""
     lastmod_precision: str | None = None
     """How much of ``lastmod`` was given: ``year``, ``month``, ``day``, ``minute``, ``second`` or ``fraction``."""
     lastmod_zoned: bool | None = None
@@ -185,17 +197,21 @@ class UrlEntry:
     priority: float | None = None
     """0.0 to 1.0. ``None`` if absent or unreadable: 0.5, the protocol's default, is never filled in."""
     priority_text: str | None = None
-    """``<priority>`` to the letter, only where it is no number from 0 to 1."""
+    """``<priority>`` to the letter, without the blanks around it, only where it is no number from 0 to 1."""
     title: str | None = None
     """Title of a feed's entry."""
     alternates: tuple[Alternate, ...] | None = None
     """Other language or device versions of the page."""
     images: tuple[Image, ...] | None = None
+    """Images of the page: ``<image:image>``."""
     videos: tuple[Video, ...] | None = None
+    """Videos of the page: ``<video:video>``."""
     news: tuple[News, ...] | None = None
+    """The page as an article of a publication: ``<news:news>``, of which there should be one."""
     mobile: bool | None = None
     """``True`` where ``<mobile:mobile/>`` stands."""
     pagemap: tuple[DataObject, ...] | None = None
+    """What ``<PageMap>`` says of the page."""
     extra: tuple[Extra, ...] | None = None
     """Elements that no other field holds, in document order."""
     in_scope: bool | None = None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime  # noqa: TC003 - the schema is made from these annotations at run time
 from enum import StrEnum
 
+from sitemap_harvest.model.entry import INSTANT
 from sitemap_harvest.model.kind import Kind  # noqa: TC001 - the schema is made from these annotations at run time
 from sitemap_harvest.model.problem import Problem  # noqa: TC001 - the same
 
@@ -78,9 +79,11 @@ class SitemapRecord:
     depth: int = 0
     """0 for what a run starts with, 1 for what that names, and so on."""
     found_by: FoundBy
+    """How it was found."""
     kind: Kind | None = None
     """What the document turned out to be; ``None`` if there was nothing to look at."""
     outcome: Outcome
+    """What became of it, in one word."""
     reason: str | None = None
     """Why it ended so, in words; ``None`` where the outcome says all (``read``)."""
     status: int | None = None
@@ -102,13 +105,14 @@ class SitemapRecord:
     entries: int = 0
     """URLs and references that the document lists, and that were read."""
     problems: tuple[Problem, ...] = ()
+    """What is wrong with it."""
     sha256: str | None = None
     """Digest of the unpacked document, hexadecimal; ``None`` unless it was unpacked to its end."""
-    fetched_at: datetime | None = None
+    fetched_at: datetime | None = field(default=None, metadata=INSTANT)
     """When it was asked for, in UTC."""
     seconds: float | None = None
     """From asking to the end of the download."""
-    lastmod: datetime | None = None
+    lastmod: datetime | None = field(default=None, metadata=INSTANT)
     """When it last changed, says its parent, in UTC."""
     lastmod_text: str | None = None
     """The same to the letter."""

@@ -33,7 +33,9 @@ class Problem:
     detail: str
     """The first occurrence in words."""
     count: int = 1
+    """How often it occurs."""
     samples: tuple[Sample, ...] = ()
+    """The first five places."""
 
 
 CATALOGUE: dict[str, str] = {
