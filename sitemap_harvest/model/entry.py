@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime  # noqa: TC003 - the schema is made from these annotations at run time
 
-
 INSTANT = {"json_schema_extra": {"type": ["string", "null"], "format": "date-time"}}
 """What the JSON Schema of a record says of an instant that may be absent."""
 
