@@ -1,26 +1,32 @@
 """Read everything that a site publishes about its own URLs.
 
->>> from sitemap_harvest import read
->>> document = read(b"https://a.example/one", url="https://a.example/sitemap.txt")
->>> document.kind
-<Kind.LIST: 'list'>
->>> [entry.loc for entry in document.rows()]
-['https://a.example/one']
+    >>> from sitemap_harvest import read
+    >>> document = read(b"https://a.example/one", url="https://a.example/sitemap.txt")
+    >>> document.kind
+    <Kind.LIST: 'list'>
+    >>> [entry.loc for entry in document.rows()]
+    ['https://a.example/one']
 """
 
-from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
-from sitemap_harvest.formats import Document, Limits, read
-from sitemap_harvest.model import (
-    FoundBy,
-    Kind,
-    Outcome,
-    Problem,
-    Sample,
-    SitemapRecord,
-    SitemapRef,
-    UrlBatch,
-    UrlEntry,
-)
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
+    from sitemap_harvest.formats import Document, Limits, read
+    from sitemap_harvest.model import (
+        FoundBy,
+        Kind,
+        Outcome,
+        Problem,
+        Sample,
+        SitemapRecord,
+        SitemapRef,
+        UrlBatch,
+        UrlEntry,
+    )
 
 __version__ = "0.1.0"
 
@@ -42,3 +48,19 @@ __all__ = [
     "__version__",
     "read",
 ]
+
+_HOMES = ("sitemap_harvest.errors", "sitemap_harvest.model", "sitemap_harvest.formats")
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for.
+
+    Scrapy imports this package for each of its commands, to see ours; that must
+    not cost the third of a second that Arrow and lxml take to load.
+    """
+    if name in __all__:
+        for home in _HOMES:
+            if hasattr(module := import_module(home), name):
+                value = globals()[name] = getattr(module, name)
+                return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,8 @@
-"""``scrapy harvest ACTION``: finds the action and hands over."""
+"""``scrapy harvest ACTION``: finds the action and hands over.
+
+Scrapy imports this module for each of its commands, so it loads what it needs
+only when it is the one that is run.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,6 @@ from typing import TYPE_CHECKING
 from scrapy.commands import BaseRunSpiderCommand
 from scrapy.exceptions import UsageError
 
-from sitemap_harvest.commands import crawl
-from sitemap_harvest.crawl import Addon
 from sitemap_harvest.errors import HarvestError
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ class HarvestCommand(BaseRunSpiderCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the actions, each with its options."""
+        from sitemap_harvest.commands import crawl
+
         actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
         crawling = actions.add_parser(
             "crawl",
@@ -47,6 +51,8 @@ class HarvestCommand(BaseRunSpiderCommand):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check that there is an action, and put its options into the settings."""
+        from sitemap_harvest.crawl import Addon
+
         if opts.action is None:
             raise UsageError("an action is needed: scrapy harvest crawl TARGET...", print_help=False)
         if args:
@@ -57,6 +63,8 @@ class HarvestCommand(BaseRunSpiderCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002 - process_options saw to args
         """Do the action."""
+        from sitemap_harvest.commands import crawl
+
         assert self.settings is not None  # noqa: S101 - scrapy.cmdline sets it; this tells mypy
         try:
             self.exitcode = crawl.run(opts, self.settings)
