@@ -1,11 +1,11 @@
 """Read everything that a site publishes about its own URLs.
 
-    >>> from sitemap_harvest import read
-    >>> document = read(b"https://a.example/one", url="https://a.example/sitemap.txt")
-    >>> document.kind
-    <Kind.LIST: 'list'>
-    >>> [entry.loc for entry in document.rows()]
-    ['https://a.example/one']
+>>> from sitemap_harvest import read
+>>> document = read(b"https://a.example/one", url="https://a.example/sitemap.txt")
+>>> document.kind
+<Kind.LIST: 'list'>
+>>> [entry.loc for entry in document.rows()]
+['https://a.example/one']
 """
 
 from __future__ import annotations

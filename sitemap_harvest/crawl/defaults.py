@@ -16,6 +16,7 @@ PLAIN: dict[str, Any] = {
     "REMOTE_CONTROL_ENABLED": False,  # on by default in Scrapy 2.19: a server that runs what it is sent
     "DOWNLOAD_MAXSIZE": 60 * 1024 * 1024,  # the protocol allows 50 MiB
     "DOWNLOAD_WARNSIZE": 0,  # a sitemap of 50 MiB is nothing to warn of
+    "DOWNLOAD_TIMEOUT": 60,  # seconds; Scrapy's 180, three times over, is nine minutes for a host that hangs
     "CONCURRENT_ITEMS": 4,  # batches of 10,000 rows in flight for each document
     "FEED_EXPORT_ENCODING": "utf-8",
 }

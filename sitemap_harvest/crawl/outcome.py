@@ -82,11 +82,11 @@ def of_error(error: BaseException | None) -> Refusal:
 def of_document(document: Document) -> tuple[Outcome, str | None]:
     """Return what became of a document that was read to its end."""
     codes = {problem.code: problem for problem in document.problems}
-    if document.kind is Kind.EMPTY:
-        return Outcome.NOT_A_SITEMAP, "it is empty"
     for code in ("unpack/too-large", "unpack/ratio", "document/too-many-urls"):
         if code in codes:
             return Outcome.TOO_LARGE, f"{codes[code].detail}; what came before was read"
+    if document.kind is Kind.EMPTY:
+        return Outcome.NOT_A_SITEMAP, "it is empty"
     if not document.kind.is_readable:
         words = {Kind.HTML: "it is a web page", Kind.XML: "it is XML of another sort"}
         return Outcome.NOT_A_SITEMAP, words.get(document.kind, "it is nothing that lists URLs")
