@@ -210,16 +210,18 @@ class _Lane:
             self._problems.add("xml/entry-outside", line=token.line)
         entry.role = Role.OTHER
         self._open.append(entry)
-        self._nodes = 0
+        self._nodes = self._passed_over = 0
         if token.is_empty:
             self._close(1)
 
     def _start_inside(self, element: Element, token: Token) -> None:
         inside, role = self._open[-1].role, element.role
         if role.is_entry and (inside.is_field or len(self._open) == 1):
-            if inside is not Role.LOC:
+            if inside is not Role.LOC or self._open[-1].text.strip():
                 self._start_unclosed(element, token)
-            return  # <loc><url>...</url></loc>: the tag is wrong, the text is the URL
+            else:  # <loc><url>...</url></loc>: the tag is wrong, the text is the URL
+                self._passed_over += not token.is_empty
+            return
         if inside.is_field and (role.is_field or self._open[-1].text.strip()):
             self._problems.add(
                 "xml/malformed", "an element is not closed", line=token.line, excerpt=self._open[-1].text
@@ -263,8 +265,6 @@ class _Lane:
         if tag.local in _ROOTS:
             self._end_root(token)
         elif self._open and self._open[-1].role.is_field:
-            if self._reader.roles(self._open[0].tag)[tag.full].is_entry:
-                return  # the other half of a tag that was passed over inside a <loc>
             self._problems.add(
                 "xml/malformed", "an end tag of another name", line=token.line, excerpt=f"</{token.value}>"
             )

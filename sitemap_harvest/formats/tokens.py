@@ -245,7 +245,7 @@ class Tokenizer:
             self._advance(match.end())
             return Token(Sort.END, match[1], line)
         match = _START.match(self._buffer, self._at)
-        while not match and has_end and self._more_for_quotes():
+        while not match and has_end and self._more_of_tag():
             match = _START.match(self._buffer, self._at)
         match = match or _LOOSE_START.match(self._buffer, self._at)
         if match:
@@ -260,11 +260,11 @@ class Tokenizer:
             self._tag_end = len(self._buffer) if found < 0 else found
         return self._tag_end < len(self._buffer)
 
-    def _more_for_quotes(self) -> bool:
-        """Read another chunk, if the ``>`` may stand in the value of an attribute that goes on there."""
+    def _more_of_tag(self) -> bool:
+        """Read another chunk, if the ``>`` may stand in the value of an attribute and the tag go on in that chunk."""
         if self._at_end or len(self._buffer) - self._at > _MAX_TAG_CHARS or self._buffer.find("<", self._at + 1) >= 0:
             return False
-        return any(self._buffer.count(quote, self._at) % 2 for quote in "\"'") and self._more()
+        return self._more()
 
     def _stray(self, *, has_end: bool) -> Token | None:
         """Take a ``<`` that begins no tag: at the end of the document it is a tag that was cut, elsewhere text."""

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import pytest
+
+from sitemap_harvest import read
+from tests.documents import HERE, SITEMAPS, codes, locs, urlset
+
+A, B = "https://example.com/a", "https://example.com/b"
+FLAWED = "xml/not-well-formed"
+
+
+def entry(loc: str, more: str = "") -> str:
+    return f"<url><loc>{loc}</loc>{more}</url>"
+
+
+@pytest.mark.parametrize(
+    ("body", "urls", "problems", "complete"),
+    [
+        pytest.param(urlset(entry(A) + entry(B)) + b"<p>", [A, B], {"xml/junk-after": 1}, True, id="junk-after"),
+        pytest.param(b"Notice: x\n" + urlset(entry(A)), [A], {"xml/junk-before": 1}, True, id="junk-before"),
+        pytest.param(b"\n<?xml version='1.0'?>" + urlset(entry(A)), [A], {}, True, id="blank-before"),
+        pytest.param(urlset(entry(A)) + urlset(entry(B)), [A, B], {"xml/junk-after": 1}, True, id="two-documents"),
+        pytest.param(urlset(entry(A + "\x01")), [A + "\x01"], {"xml/control-character": 1}, True, id="control"),
+        pytest.param(urlset(entry(A, "<image:image/>")), [A], {}, True, id="prefix-is-not-declared"),
+        pytest.param(urlset(entry(A + "&nbsp;")), [A + "&nbsp;"], {"xml/unknown-entity": 1}, True, id="entity"),
+        pytest.param(
+            urlset(f"<url><loc>{A}</loc>" + entry(B)), [A, B], {"xml/unclosed-entry": 1}, True, id="url-is-not-closed"
+        ),
+        pytest.param(
+            urlset(f"<url><loc>{A}" + entry(B)),
+            [B],
+            {"xml/unclosed-entry": 1, "xml/malformed": 1, "loc/empty": 1},
+            False,
+            id="loc-may-have-been-cut",
+        ),
+        pytest.param(
+            urlset(f"<url><loc><url>{A}</url></loc></url>" + entry(B + "&c")),
+            [A, B + "&c"],
+            {"xml/bare-ampersand": 1},
+            True,
+            id="url-inside-loc",
+        ),
+        pytest.param(
+            urlset(f"<url><loc>{A}</url>" + entry(B)), [A, B], {"xml/malformed": 1}, False, id="loc-has-no-end"
+        ),
+        pytest.param(
+            urlset(f"<url><loc>{A}<lastmod>2025</lastmod></url>" + entry(B)),
+            [A, B],
+            {"xml/malformed": 1},
+            False,
+            id="loc-ends-at-the-next-field",
+        ),
+        pytest.param(
+            urlset(f"<url><loc>{A}</lok></url>" + entry(B)), [A, B], {"xml/malformed": 1}, False, id="other-end-tag"
+        ),
+        pytest.param(
+            urlset(f"<url><loc>{A}</loc></loc></url>" + entry(B)),
+            [A, B],
+            {"xml/malformed": 1},
+            False,
+            id="end-tag-twice",
+        ),
+        pytest.param(
+            f"<urlset>{entry(A)}<url><loc>{B[:-3]}".encode(), [A], {"xml/truncated": 2, "loc/empty": 1}, False, id="cut"
+        ),
+        pytest.param(
+            f"<urlset><url><loc>{A}</loc><lastmod>2025-0".encode(),
+            [A],
+            {"xml/truncated": 2},
+            False,
+            id="cut-in-lastmod",
+        ),
+        pytest.param(entry(A).encode(), [A], {"xml/entry-outside": 1, "xml/malformed": 1}, False, id="no-root"),
+        pytest.param(urlset(entry(A) + "<a <b>" + entry(B)), [A, B], {"xml/malformed": 1}, False, id="stray-sign"),
+    ],
+)
+def test_flaws(body: bytes, urls: list[str], problems: dict[str, int], complete: bool) -> None:
+    document = read(body, url=HERE)
+    found = codes(document)
+    assert locs(document) == urls
+    assert {code: count for code, count in found.items() if code != FLAWED} == problems
+    assert document.complete is complete
+
+
+def test_a_namespace_that_an_element_declares_ends_with_it() -> None:
+    pagemap = '<PageMap xmlns="http://www.google.com/schemas/sitemap-pagemap/1.0"><DataObject type="t"/></PageMap>'
+    document = read(urlset(entry(A, pagemap) + entry("https://example.com/?b&c", pagemap) + entry(B)), url=HERE)
+    rows = list(document.rows())
+    assert [row.loc for row in rows] == [A, "https://example.com/?b&c", B]
+    assert [row.pagemap and row.pagemap[0].type for row in rows] == ["t", "t", None]
+
+
+def test_text_around_an_element_inside_a_value_keeps_its_order() -> None:
+    document = read(urlset("<url><loc><b>https://example.com/</b>a</loc></url>") + b"&", url=HERE)
+    assert locs(document) == [A]
+
+
+def test_an_entity_that_was_cut_with_its_value_takes_no_other_value_along() -> None:
+    body = b'<!DOCTYPE a [<!ENTITY x "y">]>' + f"<urlset><url><loc>{A}</loc><lastmod>&x;".encode()
+    assert locs(read(body, url=HERE)) == [A]
+
+
+@pytest.mark.parametrize("prefix", ["s:", ""])
+def test_elements_deeper_than_any_extension_are_passed_over(prefix: str) -> None:
+    deep = f"<{prefix}x>" * 200 + f"</{prefix}x>" * 200
+    body = f'<{prefix}urlset xmlns{":s" if prefix else ""}="{SITEMAPS}">'
+    body += "".join(f"<{prefix}url><{prefix}loc>{loc}</{prefix}loc>{deep}</{prefix}url>" for loc in (A, B))
+    document = read(f"{body}</{prefix}urlset>&".encode(), url=HERE)
+    assert locs(document) == [A, B]
+    assert codes(document)["xml/malformed"] > 0
+
+
+def test_one_entry_holds_a_limited_number_of_elements() -> None:
+    document = read(urlset(entry(A, "<x/>" * 100_001 + "&")), url=HERE)
+    (row,) = document.rows()
+    assert row.extra is not None
+    assert len(row.extra) < 100_001
+    assert not document.complete

@@ -1,0 +1,197 @@
+"""Three lanes, one answer."""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+
+from sitemap_harvest import Kind, read
+from sitemap_harvest.formats import source
+from sitemap_harvest.formats.entries import EntryReader
+from sitemap_harvest.formats.mend import mend
+from sitemap_harvest.formats.quick import read_quickly
+from sitemap_harvest.formats.strict import NotWellFormed, read_strictly
+from tests.documents import HERE, SITEMAPS, codes, collected, collector, fixture_bytes, index, locs, noted, urlset
+from tests.formats.sitemaps import odd_sitemaps, plain_sitemaps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sitemap_harvest.model import UrlBatch
+
+Read = tuple[list[Any], dict[str, int], int]
+many = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def strictly(text: str) -> Read:
+    into = collector()
+    rows = collected(into, read_strictly([text.encode()], EntryReader(into, Kind.SITEMAP), into))
+    return rows, noted(into.problems), into.entries
+
+
+def mending(text: str, size: int | None = None) -> Read:
+    into = collector()
+    pieces = [text] if size is None else [text[at : at + size] for at in range(0, len(text), size)]
+    rows = collected(into, mend(iter(pieces), EntryReader(into, Kind.SITEMAP), into))
+    return rows, noted(into.problems), into.entries
+
+
+def quickly(text: str) -> tuple[Read, bool]:
+    """Return what the quick lane and, for what it leaves, the strict lane read; and whether it left nothing."""
+    into = collector()
+    left = []
+
+    def batches() -> Iterator[UrlBatch]:
+        rest = yield from read_quickly(iter([text.encode()]), into)
+        left.append(rest)
+        if rest is not None:
+            reader = EntryReader(into, Kind.SITEMAP, position=rest.entries, line=rest.lines)
+            yield from read_strictly(rest.blocks, reader, into)
+
+    rows = collected(into, batches())
+    return (rows, noted(into.problems), into.entries), left == [None]
+
+
+@many
+@given(plain_sitemaps())
+def test_the_lanes_agree_on_plain_sitemaps(text: str) -> None:
+    wanted = strictly(text)
+    assert quickly(text)[0] == wanted
+    assert mending(text) == wanted
+
+
+@many
+@given(odd_sitemaps())
+@example(urlset("<url><loc>https://e.x/a<!-- c -->b</loc></url>").decode())
+@example(urlset("<url><loc><b>https://e.x/</b>c</loc></url>").decode())
+def test_the_lanes_agree_on_odd_sitemaps(text: str) -> None:
+    wanted = strictly(text)
+    assert quickly(text)[0] == wanted
+    assert mending(text) == wanted
+    assert mending(text, size=7) == wanted
+
+
+PLAIN_ENTRY = "<url><loc>https://example.com/a</loc><lastmod>2025-03-09</lastmod></url>"
+
+
+@pytest.mark.parametrize(
+    ("entries", "is_quick"),
+    [
+        pytest.param(PLAIN_ENTRY * 3, True, id="one-pattern"),
+        pytest.param(PLAIN_ENTRY + "<url><loc>https://example.com/b</loc></url>", True, id="a-field-left-out"),
+        pytest.param(PLAIN_ENTRY.replace("/a<", "/a?b&amp;c<"), True, id="entity"),
+        pytest.param(PLAIN_ENTRY.replace("/a<", "/a?b&#38;c<"), False, id="reference"),
+        pytest.param(PLAIN_ENTRY.replace("<loc>", "<loc >"), False, id="blank-in-a-tag"),
+        pytest.param(PLAIN_ENTRY + "<!-- -->", False, id="comment"),
+        pytest.param(PLAIN_ENTRY.replace("</url>", "<priority/></url>"), False, id="empty-element"),
+        pytest.param(PLAIN_ENTRY.replace("/a<", "/a\n<"), False, id="line-break-in-a-value"),
+        pytest.param("<sitemap><loc>https://example.com/a</loc></sitemap>", False, id="no-url"),
+    ],
+)
+def test_what_the_quick_lane_takes(entries: str, is_quick: bool) -> None:
+    text = urlset(entries).decode()
+    found, whole = quickly(text)
+    assert found == strictly(text)
+    assert whole is is_quick
+
+
+@pytest.mark.parametrize("odd", ["\x0c", "\x0b", "\x00", "\x1f", "\ufffe", "&nbsp;", "&", "<b>"])
+@pytest.mark.parametrize("place", ["<url>{}<loc>", "https://{}", "</url>{}<url>", "</url>{}</urlset>", "</urlset>{}"])
+def test_the_quick_lane_takes_nothing_that_is_not_well_formed(odd: str, place: str) -> None:
+    text = urlset(PLAIN_ENTRY * 2).decode()
+    text = text.replace(place.replace("{}", ""), place.format(odd), 1)
+    document = read(text.encode(), url=HERE)
+    assert "xml/not-well-formed" in codes(document)
+    assert len(locs(document)) >= 1
+
+
+def test_many_entries_pass_from_lane_to_lane_without_loss() -> None:
+    entries = [f"<url><loc>https://example.com/{number}</loc></url>\n" for number in range(30_000)]
+    entries[25_000] = "<url><loc>https://example.com/a&b</loc></url>\n"
+    entries[28_000] = "<url><!-- --><loc>https://example.com/c</loc></url>\n"
+    document = read(urlset("".join(entries)), url=HERE)
+    rows = list(document.rows())
+    assert [row.position for row in rows] == list(range(1, 30_001))
+    assert rows[25_000].loc == "https://example.com/a&b"
+    assert len({row.loc for row in rows}) == 30_000
+    assert codes(document) == {"xml/not-well-formed": 1, "xml/bare-ampersand": 1}
+
+
+def test_a_bare_ampersand_is_kept_and_told() -> None:
+    document = read(urlset("<url><loc>https://example.com/?a=1&b=2&amp;c=3&lt=4</loc></url>"), url=HERE)
+    assert locs(document) == ["https://example.com/?a=1&b=2&c=3&lt=4"]
+    assert codes(document) == {"xml/not-well-formed": 1, "xml/bare-ampersand": 2}
+    assert document.complete
+
+
+@pytest.mark.parametrize("name", ["xml/full.xml", "xml/plain.xml", "xml/index.xml"])
+def test_cut_at_every_byte_a_document_yields_no_url_that_it_does_not_have(name: str) -> None:
+    body = fixture_bytes(name)
+    whole = read(body, url=HERE)
+    wanted = {row.loc for row in whole.rows()} | {ref.loc for ref in whole.sitemaps()}
+    end = len(body.rstrip())
+    for cut in range(len(body)):
+        document = read(body[:cut], url=HERE)
+        found = {row.loc for row in document.rows()} | {ref.loc for ref in document.sitemaps()}
+        assert found <= wanted, cut
+        assert document.complete == (cut >= end), cut
+        assert (document.problems == whole.problems) == (cut >= end), cut
+
+
+@pytest.mark.parametrize("name", ["xml/full.xml", "xml/plain.xml", "xml/index.xml"])
+def test_cut_at_every_byte_a_packed_document_yields_no_url_that_it_does_not_have(name: str) -> None:
+    body = fixture_bytes(name)
+    wanted = {row.loc for row in read(body, url=HERE).rows()} | {ref.loc for ref in read(body, url=HERE).sitemaps()}
+    packed = gzip.compress(body)
+    for cut in range(len(packed)):
+        document = read(packed[:cut], url=HERE)
+        assert {row.loc for row in document.rows()} | {ref.loc for ref in document.sitemaps()} <= wanted, cut
+        assert not document.complete, cut
+        assert document.problems, cut
+
+
+@settings(many, max_examples=20)
+@given(odd_sitemaps())
+def test_cut_anywhere_an_odd_sitemap_yields_no_url_that_it_does_not_have(text: str) -> None:
+    body = text.encode()
+    wanted = set(locs(read(body, url=HERE)))
+    for cut in range(0, len(body), 13):
+        assert set(locs(read(body[:cut], url=HERE))) <= wanted
+
+
+def test_a_doctype_is_passed_over_and_entities_stay_as_they_are() -> None:
+    body = b'<!DOCTYPE urlset [<!ENTITY x SYSTEM "file:///etc/passwd">]>' + urlset(
+        "<url><loc>https://example.com/&x;</loc></url><url><loc>https://example.com/b</loc></url>"
+    )
+    document = read(body, url=HERE)
+    assert locs(document) == ["https://example.com/b"]
+    assert codes(document) == {"xml/doctype": 1, "xml/entity-not-expanded": 1, "loc/empty": 1}
+    assert not document.complete
+
+
+def test_an_element_that_does_not_end_keeps_memory_flat() -> None:
+    with pytest.raises(NotWellFormed, match="more than"):
+        strictly(f'<urlset xmlns="{SITEMAPS}"><url>' + "<a/>" * 3_000_000)
+
+
+def test_blocks_may_end_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = fixture_bytes("xml/full.xml")
+    wanted = list(read(body, url=HERE).rows())
+    monkeypatch.setattr(source, "_HEAD_BYTES", 500)
+    for size in (1, 7, 100):
+        monkeypatch.setattr("sitemap_harvest.formats.unpack.BLOCK_BYTES", size)
+        assert list(read(body, url=HERE).rows()) == wanted
+        mended = read(body + b"&", url=HERE)
+        assert list(mended.rows()) == wanted
+
+
+def test_an_index_is_read_like_a_sitemap() -> None:
+    entries = "<sitemap><loc>/a.xml</loc><lastmod>2025-03</lastmod></sitemap><sitemap><loc>/b.xml?a&b</loc></sitemap>"
+    document = read(index(entries), url=HERE)
+    assert [(ref.loc, ref.position, ref.lastmod_text) for ref in document.sitemaps()] == [
+        ("https://example.com/a.xml", 1, "2025-03"),
+        ("https://example.com/b.xml?a&b", 2, None),
+    ]

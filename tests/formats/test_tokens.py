@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from sitemap_harvest.formats.tokens import Sort, Token, Tokenizer, attributes
+from tests.documents import log, noted
+
+Seen = list[tuple[str, ...]]
+
+
+def tokens(*chunks: str) -> tuple[Seen, dict[str, int]]:
+    """Return ``("<", name, attributes)``, ``("</", name)``, ``(">", text)``; texts side by side are one."""
+    problems = log()
+    seen: Seen = []
+    for token in Tokenizer(iter(chunks), problems):
+        if token.sort is Sort.TEXT:
+            before = seen.pop()[1] if seen and seen[-1][0] == ">" else ""
+            seen.append((">", before + token.value))
+        elif token.sort is Sort.START:
+            seen.append(("</>" if token.is_empty else "<", token.value, token.attributes.strip()))
+        else:
+            seen.append(("</", token.value))
+    return [one for one in seen if one != (">", "")], noted(problems)
+
+
+@pytest.mark.parametrize(
+    ("text", "seen", "problems"),
+    [
+        pytest.param("<a>b</a>", [("<", "a", ""), (">", "b"), ("</", "a")], {}, id="element"),
+        pytest.param("<a b='c'/>", [("</>", "a", "b='c'")], {}, id="empty-element"),
+        pytest.param('<a b="x > y / z">', [("<", "a", 'b="x > y / z"')], {}, id="sign-in-an-attribute"),
+        pytest.param("</a >", [("</", "a")], {}, id="blank-in-an-end-tag"),
+        pytest.param("&lt;&amp;&#65;&#x42;&quot;", [(">", '<&AB"')], {}, id="references"),
+        pytest.param("a&b", [(">", "a&b")], {"xml/bare-ampersand": 1}, id="bare-ampersand"),
+        pytest.param("&nbsp;", [(">", "&nbsp;")], {"xml/unknown-entity": 1}, id="unknown-entity"),
+        pytest.param("&#xD800;&#1114112;", [(">", "&#xD800;&#1114112;")], {"xml/unknown-entity": 2}, id="no-character"),
+        pytest.param("<![CDATA[<a>&amp;]]>", [(">", "<a>&amp;")], {}, id="cdata"),
+        pytest.param("<![CDATA[a]b", [(">", "a]b")], {}, id="cdata-that-does-not-end"),
+        pytest.param("a<!-- <b> -- -->c", [(">", "ac")], {}, id="comment"),
+        pytest.param("a<!-- <b>", [(">", "a")], {}, id="comment-that-does-not-end"),
+        pytest.param("a<?php <b> ?>c", [(">", "ac")], {}, id="instruction"),
+        pytest.param("<!DOCTYPE a [<!ENTITY b '>'>]>c", [(">", "c")], {"xml/doctype": 1}, id="doctype"),
+        pytest.param(
+            "<!DOCTYPE a [", [(">", " a [")], {"xml/doctype": 1, "xml/malformed": 1}, id="doctype-that-does-not-end"
+        ),
+        pytest.param("1 < 2 > 0", [(">", "1 < 2 > 0")], {"xml/malformed": 1}, id="stray-sign"),
+        pytest.param('<a b="c>d', [("<", "a", 'b="c'), (">", "d")], {}, id="quote-that-does-not-end"),
+        pytest.param("a<b", [(">", "a")], {"xml/truncated": 1}, id="cut-start-tag"),
+        pytest.param("a</b", [(">", "a"), ("</", "b")], {"xml/truncated": 1}, id="cut-end-tag"),
+        pytest.param("a\x00b\x1f", [(">", "a\x00b\x1f")], {"xml/control-character": 2}, id="control-characters"),
+        pytest.param("<é:a.b-c>", [("<", "é:a.b-c", "")], {}, id="letters-of-names"),
+    ],
+)
+def test_tokens(text: str, seen: Seen, problems: dict[str, int]) -> None:
+    assert tokens(text) == (seen, problems)
+    assert tokens(*text) == (seen, problems)
+
+
+pieces = st.sampled_from(
+    [
+        *(
+            "<",
+            ">",
+            "</",
+            "/>",
+            "<a",
+            "<a>",
+            "</a>",
+            "<b c='d'",
+            '"',
+            "'",
+            "=",
+            " ",
+            "\n",
+            "&",
+            "&amp;",
+            "&#6",
+            "5;",
+            ";",
+        ),
+        *(
+            "<!--",
+            "-->",
+            "<![CDATA[",
+            "]]>",
+            "]",
+            "<?",
+            "?>",
+            "<!DOCTYPE",
+            "[",
+            "<!ENTITY x 'y'>",
+            "]>",
+            "&x;",
+            "\x00",
+            "é",
+        ),
+    ]
+)
+
+
+@given(st.lists(pieces, max_size=10).map("".join))
+@example('<a b="c > d">e</a>')
+@example("<a b='<'><c>")
+def test_where_chunks_end_does_not_matter(text: str) -> None:
+    whole = tokens(text)
+    for at in range(1, len(text)):
+        assert tokens(text[:at], text[at:]) == whole
+    assert tokens(*text) == whole
+
+
+@given(st.lists(pieces, max_size=10).map("".join))
+def test_lines_are_counted_through_everything(text: str) -> None:
+    tokenizer = Tokenizer(iter(text), log())
+    lines = [token.line for token in tokenizer]
+    assert lines == sorted(lines)
+    assert tokenizer.line <= text.count("\n") + 1
+
+
+def test_a_token_knows_its_line() -> None:
+    found = list(Tokenizer(iter(["a\n<b\n>", "<!--\n-->", "c\n&amp;\n</b>"]), log()))
+    assert [(token.sort, token.value, token.line) for token in found] == [
+        (Sort.TEXT, "a\n", 1),
+        (Sort.START, "b", 2),
+        (Sort.TEXT, "c\n&\n", 4),
+        (Sort.END, "b", 6),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["<" * 99_999, "< " * 99_999 + ">", "<a b='" * 99_999, "&" * 99_999, "<![CDATA[" * 99_999]
+)
+def test_no_text_takes_long(text: str) -> None:
+    start = time.process_time()
+    tokens(*(text[at : at + 65_536] for at in range(0, len(text), 65_536)))
+    assert time.process_time() - start < 5
+
+
+def test_attributes() -> None:
+    token = Token(Sort.START, "a", 1, " a='1' b = \"2 &amp; 3\" c=4 d e='' a='5'")
+    assert attributes(token) == {"a": "1", "b": "2 & 3", "c": "4", "e": ""}
