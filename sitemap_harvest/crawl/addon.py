@@ -12,8 +12,6 @@ from sitemap_harvest.crawl import defaults
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-_OURS = frozenset({"sitemap_harvest.crawl.feeds.FeedExporter"})
-
 
 class Addon:
     """Offers the settings of :mod:`sitemap_harvest.crawl.defaults`; whatever the project sets itself stays.
@@ -35,14 +33,17 @@ class Addon:
                 settings["FEED_EXPORTERS"][name] = path
         for path, order in defaults.DOWNLOADER_MIDDLEWARES.items():
             settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", load_object(path), order)
-        self._replace_feed_exporter(settings)
+        self._offer_extensions(settings)
 
     @staticmethod
-    def _replace_feed_exporter(settings: BaseSettings) -> None:
+    def _offer_extensions(settings: BaseSettings) -> None:
         stock = feedexport.FeedExporter
-        given = {load_object(cls): order for cls, order in settings.getdict("EXTENSIONS").items()}
-        if stock not in given:  # one that the project has set itself, or switched off, stays
-            settings.set_in_component_priority_dict("EXTENSIONS", stock, None)
-            for path, order in defaults.EXTENSIONS.items():
-                if order is not None:
-                    settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(path), order)
+        given = {load_object(cls) for cls in settings.getdict("EXTENSIONS")}
+        for path, order in defaults.EXTENSIONS.items():
+            cls = load_object(path)
+            if issubclass(cls, stock) and stock in given:
+                continue  # the one that the project has set itself, or switched off, stays
+            if order is None:
+                settings.set_in_component_priority_dict("EXTENSIONS", cls, None)
+            else:
+                settings.setdefault_in_component_priority_dict("EXTENSIONS", cls, order)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import gzip
 import socket
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.site import Manner, Page, gzipped, index, numbered, robots, urlset
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BAD = {
     "/404.xml": (Page(status=404), "absent", "HTTP 404: the server has no such document"),

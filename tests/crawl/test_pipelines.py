@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from sitemap_harvest.crawl import defaults
 from tests.crawl.crawling import lines
 from tests.site import numbered, urlset
+
+OUR_FEEDS = "sitemap_harvest.crawl.feeds.FeedExporter"
 
 
 @pytest.fixture
@@ -19,11 +22,11 @@ def harvest(crawl, source, *pipelines, way="auto", calm=True, **settings):
     order = {f"tests.crawl.parts.{name}": 100 + number for number, name in enumerate(pipelines)}
     return crawl(
         sitemap=source,
-        feeds={f"{crawl.folder}/out.jsonl": {"format": "jsonl", "item_classes": ["sitemap_harvest.UrlEntry", "builtins.dict"]}},
-        settings={"ITEM_PIPELINES": order, "SITEMAP_HARVEST_ITEMS": way, "FEED_STORAGES": {}, **settings},
-        calm=calm,
         emit="urls",
-    )  # fmt: skip
+        feeds={f"{crawl.folder}/out.jsonl": {"format": "jsonl"}},
+        settings={"ITEM_PIPELINES": order, "SITEMAP_HARVEST_ITEMS": way, **settings},
+        calm=calm,
+    )
 
 
 def out(crawl):
@@ -109,7 +112,7 @@ def test_a_handler_that_takes_batches_gets_them(crawl, source):
         pytest.param({"ITEM_PROCESSOR": "scrapy.pipelines.ItemPipelineManager"}, "ITEM_PROCESSOR", id="processor"),
         pytest.param({"EXTENSIONS": {"sitemap_harvest.crawl.counts.BatchCounts": None}}, "BatchCounts", id="counts"),
         pytest.param(
-            {"EXTENSIONS": {"sitemap_harvest.crawl.feeds.FeedExporter": None, "scrapy.extensions.feedexport.FeedExporter": 0}},
+            {"EXTENSIONS": {OUR_FEEDS: None, "scrapy.extensions.feedexport.FeedExporter": 0}},
             "FeedExporter",
             id="feeds",
         ),
@@ -127,7 +130,7 @@ def test_an_exporter_that_knows_only_items_gets_items(crawl, tmp_path, source):
         sitemap=source,
         emit="urls",
         feeds={f"{tmp_path}/out.lst": {"format": "lst"}, f"{tmp_path}/out.jsonl": {"format": "jsonl"}},
-        settings={"FEED_EXPORTERS": {"lst": "tests.crawl.parts.AddressExporter", "jsonl": "sitemap_harvest.crawl.exporters.JsonLinesExporter"}},
+        settings={"FEED_EXPORTERS": {**defaults.FEED_EXPORTERS, "lst": "tests.crawl.parts.AddressExporter"}},
     )  # fmt: skip
     assert (tmp_path / "out.lst").read_text().splitlines()[1] == "UrlEntry https://a.example/p2"
     assert len(lines(tmp_path / "out.jsonl")) == 6

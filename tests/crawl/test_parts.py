@@ -1,0 +1,265 @@
+"""The parts by themselves: what needs no crawl to be seen."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from scrapy import Request, Spider, signals
+from scrapy.exceptions import NotConfigured
+from scrapy.http import Response
+from scrapy.utils.test import get_crawler
+from twisted.internet.defer import Deferred
+
+from sitemap_harvest import SitemapRecord, UrlEntry
+from sitemap_harvest.crawl import defaults
+from sitemap_harvest.crawl.exporters import JsonExporter, JsonLinesExporter, ParquetExporter
+from sitemap_harvest.crawl.local import LocalFiles, below
+from sitemap_harvest.crawl.robots import RobotsOnce
+from sitemap_harvest.crawl.rows import why_rows
+from sitemap_harvest.crawl.spiders.sitemap import SitemapSpider
+from sitemap_harvest.model import LedgerBatch, UrlBatch
+from tests.crawl.parts import BatchListener, Listener
+
+URL = "https://a.example/robots.txt"
+
+
+def crawler_of(spider: type[Spider] = SitemapSpider, **settings: Any):
+    return get_crawler(spider, {**defaults.ALL, **settings})
+
+
+class TestWhyRows:
+    def test_nothing_stands_in_the_way_of_batches_in_our_own_settings(self):
+        assert why_rows(crawler_of()) is None
+
+    def test_nor_does_what_comes_with_scrapy(self):
+        assert why_rows(crawler_of(CLOSESPIDER_ITEMCOUNT=5, PERIODIC_LOG_STATS=True)) is None
+
+    @pytest.mark.parametrize(
+        ("settings", "words"),
+        [
+            pytest.param({"ITEM_PROCESSOR": "scrapy.pipelines.ItemPipelineManager"}, "ITEM_PROCESSOR", id="processor"),
+            pytest.param({"EXTENSIONS": {}}, "BatchCounts", id="counts"),
+            pytest.param(
+                {
+                    "EXTENSIONS": {"sitemap_harvest.crawl.counts.BatchCounts": 0},
+                    "FEEDS": {"x.jsonl": {"format": "jsonl"}},
+                },
+                "FeedExporter",
+                id="feeds",
+            ),
+        ],
+    )
+    def test_a_part_that_is_not_ours_does(self, settings, words):
+        assert words in why_rows(crawler_of(**settings))
+
+    def test_a_handler_that_knows_only_items_does_and_is_named(self):
+        crawler = crawler_of()
+        listener = Listener.from_crawler(crawler)
+        assert listener
+        assert "Listener.heard is connected to item_scraped" in why_rows(crawler)
+
+    def test_a_handler_that_says_it_takes_batches_does_not(self):
+        crawler = crawler_of()
+        listener = BatchListener.from_crawler(crawler)
+        assert listener
+        assert why_rows(crawler) is None
+
+    def test_a_function_may_say_so_too(self):
+        def heard(item):
+            """Listen."""
+
+        crawler = crawler_of()
+        crawler.signals.connect(heard, signal=signals.item_scraped)
+        assert "heard" in why_rows(crawler)
+        heard.accepts_batches = True
+        assert why_rows(crawler) is None
+
+
+class TestRobotsOnce:
+    @staticmethod
+    def ask(once: RobotsOnce) -> Deferred[Response | None]:
+        return Deferred.fromCoroutine(once.process_request(Request(URL)))
+
+    @pytest.fixture
+    def once(self):
+        return RobotsOnce.from_crawler(crawler_of())
+
+    def test_the_second_waits_for_the_first_and_gets_its_answer(self, once):
+        async def scenario():
+            first, second, third = (asyncio.create_task(once.process_request(Request(URL))) for _ in range(3))
+            await asyncio.sleep(0)
+            assert [task.done() for task in (first, second, third)] == [True, False, False]
+            once.process_response(Request(URL), Response(URL, body=b"rules"))
+            return [await task for task in (first, second, third)]
+
+        first, second, third = asyncio.run(scenario())
+        assert first is None
+        assert second.body == third.body == b"rules"
+
+    def test_a_failure_lets_the_next_one_ask_and_the_others_wait_for_that(self, once):
+        async def scenario():
+            _, second, third = (asyncio.create_task(once.process_request(Request(URL))) for _ in range(3))
+            await asyncio.sleep(0)
+            once.process_exception(Request(URL), OSError())
+            assert await second is None
+            await asyncio.sleep(0)
+            assert not third.done()
+            once.process_response(Request(URL), Response(URL, body=b"rules"))
+            return await third
+
+        assert asyncio.run(scenario()).body == b"rules"
+
+    @pytest.mark.parametrize("status", [500, 503, 429])
+    def test_a_failed_answer_is_not_kept(self, once, status):
+        self.ask(once)
+        once.process_response(Request(URL), Response(URL, status=status))
+        assert self.ask(once).result is None
+
+    def test_that_there_is_none_is_an_answer(self, once):
+        self.ask(once)
+        once.process_response(Request(URL), Response(URL, status=404))
+        assert self.ask(once).result.status == 404
+
+    def test_the_answer_belongs_to_the_request_that_gets_it(self, once):
+        self.ask(once)
+        kept = Response(URL)
+        once.process_response(Request(URL), kept)
+        kept.request = Request(URL, cb_kwargs={"of": "the first"})
+        mine = Request(URL)
+        answer = Deferred.fromCoroutine(once.process_request(mine)).result
+        assert answer.request is mine
+
+    def test_other_addresses_and_methods_pass(self, once):
+        for request in (Request("https://a.example/sitemap.xml"), Request(URL, method="HEAD")):
+            for _ in range(2):
+                assert Deferred.fromCoroutine(once.process_request(request)).result is None
+                assert once.process_response(request, Response(request.url)).url == request.url
+
+    def test_what_is_kept_is_bounded(self, once):
+        for number in range(300):
+            request = Request(f"https://{number}.example/robots.txt")
+            Deferred.fromCoroutine(once.process_request(request))
+            once.process_response(request, Response(request.url))
+        assert len(once._kept) == 256
+        assert not once._asked
+
+
+class TestLocalFiles:
+    @pytest.fixture
+    def root(self, tmp_path):
+        root = tmp_path / "public"
+        for name in ("a.xml", "blog/index.html", "ein käse.xml", "%41.xml"):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text("")
+        (tmp_path / "secret.xml").write_text("")
+        (tmp_path / "public-too").mkdir()
+        (tmp_path / "public-too/b.xml").write_text("")
+        (root / "out.xml").symlink_to(tmp_path / "secret.xml")
+        (root / "away").symlink_to(tmp_path)
+        (root / "in.xml").symlink_to(root / "a.xml")
+        (root / "round").symlink_to(root / "round")
+        (root / "trap").mkdir()
+        (root / "trap/index.html").symlink_to(tmp_path / "secret.xml")
+        return root
+
+    @pytest.mark.parametrize(
+        ("path", "name"),
+        [
+            pytest.param("/a.xml", "a.xml", id="file"),
+            pytest.param("/a.xml?x=1#y", "a.xml", id="query"),
+            pytest.param("//a.xml", "a.xml", id="two-slashes"),
+            pytest.param("/blog/../a.xml", "a.xml", id="dots-inside"),
+            pytest.param("/ein%20k%C3%A4se.xml", "ein käse.xml", id="escaped"),
+            pytest.param("/%2541.xml", "%41.xml", id="escaped-once"),
+            pytest.param("/blog/", "blog/index.html", id="folder"),
+            pytest.param("/blog", "blog", id="folder-without-slash"),
+            pytest.param("/in.xml", "a.xml", id="link-inside"),
+            pytest.param("/missing.xml", None, id="missing"),
+            pytest.param("/", None, id="no-index"),
+            pytest.param("/../secret.xml", None, id="dots"),
+            pytest.param("/blog/../../secret.xml", None, id="dots-later"),
+            pytest.param("/../public-too/b.xml", None, id="a-name-that-begins-alike"),
+            pytest.param("/%2e%2e/secret.xml", None, id="escaped-dots"),
+            pytest.param("/..%2Fsecret.xml", None, id="escaped-slash"),
+            pytest.param("/%2Fetc/hostname", None, id="escaped-root"),
+            pytest.param("/out.xml", None, id="link-out"),
+            pytest.param("/away/secret.xml", None, id="folder-link-out"),
+            pytest.param("/trap/", None, id="index-link-out"),
+            pytest.param("/round", None, id="link-in-a-circle"),
+            pytest.param("/a%00.xml", None, id="nul"),
+            pytest.param("/" + "x" * 5000, None, id="too-long"),
+            pytest.param("/%FF%FE.xml", None, id="no-utf-8"),
+        ],
+    )
+    def test_below(self, root, path, name):
+        found = below(root, f"https://a.example{path}")
+        assert found == (root / name if name else None)
+
+    @pytest.mark.parametrize("part", [LocalFiles, RobotsOnce])
+    def test_spiders_of_others_keep_what_scrapy_does(self, part):
+        with pytest.raises(NotConfigured) as error:
+            part.from_crawler(SimpleNamespace(spidercls=Spider))
+        assert not error.value.args
+
+
+class TestExporters:
+    def test_rows_batches_and_other_items_keep_their_order(self):
+        entries = [
+            UrlEntry(loc=f"https://a.example/{number}", key="k", site="s", sitemap="m", position=number)
+            for number in range(5)
+        ]
+        file = io.BytesIO()
+        exporter = JsonLinesExporter(file, encoding="utf-8", fields_to_export=["loc"])
+        exporter.start_exporting()
+        for item in (entries[0], {"loc": "other"}, entries[1], UrlBatch.of(entries[2:4]), entries[4]):
+            exporter.export_item(item)
+        exporter.finish_exporting()
+        assert [line[-3:-2] for line in file.getvalue().splitlines()] == [b"0", b"r", b"1", b"2", b"3", b"4"]
+
+    def test_json_is_one_array_whatever_comes(self):
+        file = io.BytesIO()
+        exporter = JsonExporter(file)
+        exporter.start_exporting()
+        exporter.export_batch(UrlBatch.of([]))
+        exporter.export_item({"loc": "a"})
+        exporter.export_batch(UrlBatch.of([]))
+        exporter.finish_exporting()
+        assert file.getvalue() == b'[{"loc": "a"}]'
+
+    def test_parquet_takes_items_of_others(self):
+        file = io.BytesIO()
+        exporter = ParquetExporter(file)
+        exporter.start_exporting()
+        for number in range(2500):
+            exporter.export_item({"number": number, "even": number % 2 == 0})
+        exporter.finish_exporting()
+        table = pq.read_table(io.BytesIO(file.getvalue()))
+        assert table.num_rows == 2500
+        assert table.schema.names == ["number", "even"]
+
+    def test_parquet_without_a_row_has_the_columns_that_were_asked_for(self):
+        file = io.BytesIO()
+        exporter = ParquetExporter(file, fields_to_export={"loc": "address", "nothing": "nothing"})
+        exporter.start_exporting()
+        exporter.finish_exporting()
+        table = pq.read_table(io.BytesIO(file.getvalue()))
+        assert (table.num_rows, table.schema.names) == (0, ["address", "nothing"])
+
+    def test_parquet_holds_one_kind_and_the_log_says_what_was_left_out(self, caplog):
+        file = io.BytesIO()
+        exporter = ParquetExporter(file)
+        exporter.start_exporting()
+        for _ in range(3):
+            exporter.export_batch(UrlBatch.of([UrlEntry(loc="l", key="k", site="s", sitemap="m", position=1)]))
+            exporter.export_batch(LedgerBatch.of([SitemapRecord(url="u", root="r", found_by="index", outcome="read")]))
+            exporter.export_item({"another": 1})
+        exporter.finish_exporting()
+        assert pq.read_table(io.BytesIO(file.getvalue())).num_rows == 3
+        (record,) = caplog.records
+        assert "one kind of item" in record.message
+        assert "item_classes" in record.message

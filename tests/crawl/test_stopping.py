@@ -1,0 +1,41 @@
+"""A crawl that is told to stop ends by itself, and its files can be read."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.site import Page, index, urlset
+
+
+@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_crawl_in_good_order(serve, crawl, tmp_path, way):
+    pages = {f"/{number}.xml": Page(urlset(f"/p{number}"), delay=0.05) for number in range(400)}
+    site = serve({"/index.xml": index(*pages), **pages})
+    feeds = {
+        f"{tmp_path}/urls.{name}": {"format": name, "item_classes": ["sitemap_harvest.UrlEntry"]}
+        for name in ("parquet", "json")
+    }
+    process = crawl.start(
+        sitemap=f"{site.url}/index.xml",
+        feeds=feeds,
+        settings={"SITEMAP_HARVEST_CONCURRENCY": 2},
+    )
+    try:
+        deadline = time.monotonic() + 20
+        while len(site.requests) < 20 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(way)
+        log, _ = process.communicate(timeout=20)
+    finally:
+        process.kill()
+    run = crawl.finished(process.returncode, log)
+    assert run.reason == "shutdown"
+    rows = json.loads((tmp_path / "urls.json").read_text())
+    assert 10 < len(rows) < 390
+    assert pq.read_table(tmp_path / "urls.parquet")["loc"].to_pylist() == [row["loc"] for row in rows]
+    assert run.stats["sitemap_harvest/urls"] == len(rows)
