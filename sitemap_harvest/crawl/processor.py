@@ -8,14 +8,18 @@ gets single rows as batches of one.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from contextlib import suppress
+from inspect import iscoroutine
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from scrapy import signals
 from scrapy.exceptions import DropItem
 from scrapy.pipelines import ItemPipelineManager
+from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.log import logformatter_adapter
 from twisted.python.failure import Failure
@@ -26,6 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 logger = logging.getLogger(__name__)
+
+_AWAITED_TOGETHER = 100  # rows of a batch: what Scrapy's CONCURRENT_ITEMS is for items by default
+_NOTHING = object()
 
 
 class Rows:
@@ -70,20 +77,40 @@ class BatchItemProcessor(ItemPipelineManager):
             if isinstance(result, Batch) and hasattr(pipeline, "process_batch"):
                 result = await ensure_awaitable(pipeline.process_batch(result))
             elif hasattr(pipeline, "process_item"):
-                result = _gathered(batch, [row async for row in self._each(pipeline.process_item, result)])
+                result = _gathered(batch, await self._each(pipeline.process_item, result.rows()))
         return result
 
-    async def _each(self, process: Callable[..., Any], rows: Batch[Any] | Rows) -> Any:
-        for row in rows.rows():
-            try:
-                if process in self._mw_methods_requiring_spider:
-                    yield await ensure_awaitable(process(row, self._spider))
-                else:
-                    yield await ensure_awaitable(process(row))
-            except DropItem as reason:
-                await self._dropped(row, reason)
-            except Exception as error:  # noqa: BLE001 - as Scrapy does: one bad item, one log line, one signal
-                await self._failed(row, error)
+    async def _each(self, process: Callable[..., Any], rows: Iterator[Any]) -> list[Any]:
+        """Return what *process* makes of *rows*, in their order; what it awaits, it awaits for many at a time."""
+        spider = (self._spider,) if process in self._mw_methods_requiring_spider else ()
+        made: list[Any] = []
+        while some := list(islice(rows, _AWAITED_TOGETHER)):
+            results = [await self._called(process, row, *spider) for row in some]
+            if any(map(iscoroutine, results)):
+                results = await _all(results)
+            made += [result for result in results if result is not _NOTHING]
+        return made
+
+    async def _called(self, process: Callable[..., Any], row: Any, *spider: Any) -> Any:
+        """Return what *process* makes of *row*: ``_NOTHING`` if it drops it, a coroutine if it must be awaited."""
+        try:
+            result = process(row, *spider)
+        except Exception as error:  # noqa: BLE001 - as Scrapy does: one bad item, one log line, one signal
+            return await self._left_out(row, error)
+        return self._awaited(row, result) if hasattr(result, "__await__") else result
+
+    async def _awaited(self, row: Any, result: Any) -> Any:
+        try:
+            return await ensure_awaitable(result)
+        except Exception as error:  # noqa: BLE001 - the same
+            return await self._left_out(row, error)
+
+    async def _left_out(self, row: Any, error: Exception) -> object:
+        if isinstance(error, DropItem):
+            await self._dropped(row, error)
+        else:
+            await self._failed(row, error)
+        return _NOTHING
 
     async def _dropped(self, row: Any, reason: DropItem) -> None:
         assert self.crawler is not None  # noqa: S101 - from_crawler gives it; this tells mypy
@@ -105,6 +132,13 @@ class BatchItemProcessor(ItemPipelineManager):
             spider=self._spider,
             failure=Failure(),  # type: ignore[no-untyped-call]  # Twisted has no hint for it
         )
+
+
+async def _all(results: list[Any]) -> list[Any]:
+    """Return *results* with the coroutines among them awaited, together where that can be done."""
+    waiting = [result for result in results if iscoroutine(result)]
+    done = iter(await asyncio.gather(*waiting) if is_asyncio_available() else [await one for one in waiting])
+    return [next(done) if iscoroutine(result) else result for result in results]
 
 
 def _gathered(batch: Batch[Any], rows: list[Any]) -> Batch[Any] | Rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import json
 import os
@@ -49,6 +50,29 @@ class Awaited:
 
     async def process_item(self, item: Any) -> Any:
         ItemAdapter(item)["changefreq"] = "awaited"
+        return item
+
+
+class Slow:
+    """A pipeline that waits for something, and counts how many do so at a time."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._waiting = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_item(self, item: Any) -> Any:
+        self._waiting += 1
+        self._crawler.stats.max_value("slow/together", self._waiting)
+        await asyncio.sleep(0.001 if item.position % 2 else 0.005)
+        self._waiting -= 1
+        if item.position == 7:
+            raise DropItem("seven")
+        if item.position == 8:
+            raise ValueError("eight")
         return item
 
 

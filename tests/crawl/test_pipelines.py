@@ -83,6 +83,14 @@ def test_a_pipeline_that_knows_batches_works_on_either(crawl, source, way):
     assert not run.errors
 
 
+def test_what_a_pipeline_awaits_is_awaited_for_many_at_a_time_and_order_is_kept(crawl, source):
+    source.write_text(urlset(*(f"https://a.example{path}" for path in numbered(250))))
+    run = harvest(crawl, source, "Slow", calm=False)
+    assert [row["position"] for row in out(crawl)] == [*range(1, 7), *range(9, 251)]
+    assert run.stats["slow/together"] == 100
+    assert run.stats["item_dropped_count"] == len(run.errors) == 1
+
+
 def test_a_batch_that_is_dropped_counts_all_its_urls(crawl, source):
     run = harvest(crawl, source, "DropBatch", calm=False)
     assert out(crawl) == []
