@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.site import Manner, Page, gzipped, index, numbered, robots, urlset
+from tests.site import Manner, Page, gzipped, index, moved, numbered, robots, urlset
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,6 +99,41 @@ def test_more_bytes_than_download_maxsize_is_too_large_packed_or_not(serve, craw
     for path in ("/packed.xml", "/large.xml"):
         row = run.row(f"{site.url}{path}")
         assert (row["outcome"], row["reason"]) == ("too-large", "larger than DOWNLOAD_MAXSIZE allows")
+
+
+@pytest.mark.xfail(strict=True, reason="crawl/outcome.py finds 'robots.txt' in the address that Scrapy's message names")
+def test_a_robots_txt_that_is_too_large_is_not_forbidden(serve, crawl):
+    site = serve({"/robots.txt": "#" * 200_000})
+    run = crawl(site=site.url, settings={"DOWNLOAD_MAXSIZE": 100_000}, calm=False)
+    assert run.row(f"{site.url}/robots.txt")["outcome"] == "too-large"
+
+
+@pytest.mark.xfail(strict=True, reason="crawl/outcome.py takes every IgnoreRequest of Scrapy's own for a wish to skip")
+def test_answers_that_are_no_document_and_no_error_have_failed(serve, crawl):
+    site = serve({
+        "/index.xml": index("/302.xml", "/304.xml", "/999.xml", "/round.xml"),
+        "/302.xml": Page(status=302),
+        "/304.xml": Page(status=304),
+        "/999.xml": Page("x", status=999),
+        "/round.xml": moved("/back.xml"),
+        "/back.xml": moved("/round.xml"),
+    })  # fmt: skip
+    run = crawl(sitemap=f"{site.url}/index.xml", settings={"REDIRECT_MAX_TIMES": 4})
+    fates = run.fates(site.url)
+    assert fates.pop("/index.xml") == "read"
+    assert set(fates.values()) == {"failed"}
+    assert [run.row(f"{site.url}/{status}.xml")["status"] for status in (302, 304, 999)] == [302, 304, 999]
+
+
+@pytest.mark.xfail(strict=True, reason="the spider takes the escaping of an address for a redirect to a known document")
+def test_an_address_that_has_to_be_escaped_is_read(serve, crawl):
+    site = serve({
+        "/index.xml": index("/zwei-käse.xml", "/two words.xml"),
+        "/zwei-k%C3%A4se.xml": urlset("/1"),
+        "/two%20words.xml": urlset("/2"),
+    })  # fmt: skip
+    run = crawl(sitemap=f"{site.url}/index.xml")
+    assert sorted(run.locs) == [f"{site.url}/1", f"{site.url}/2"]
 
 
 def test_files_that_cannot_be_read_say_why(crawl, tmp_path):
