@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest import Document, Limits
 from sitemap_harvest.formats.collector import Collector
 from sitemap_harvest.formats.problems import ProblemLog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 HERE = "https://example.com/sitemap.xml"
@@ -29,9 +31,12 @@ def expected(name: str) -> list[dict[str, Any]]:
 
 
 def found(document: Document) -> list[dict[str, Any]]:
-    """Return what *document* lists and what is wrong with it, as ``.expected.jsonl`` has it: nothing that is ``None``."""
-    records = [*document.rows(), *document.sitemaps(), *document.problems]
-    return [_without_nulls(asdict(record)) for record in records]
+    """Return what *document* lists and what is wrong with it, as ``.expected.jsonl`` has it: without nulls."""
+    records = [_without_nulls(asdict(one)) for one in (*document.rows(), *document.sitemaps(), *document.problems)]
+    for record in records:
+        if record.get("code") == "xml/not-well-formed":
+            del record["detail"]  # the words of libxml2, which change with its versions
+    return records
 
 
 def _without_nulls(value: Any) -> Any:

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from sitemap_harvest import Problem, Sample, SitemapRef
+from sitemap_harvest.formats.collector import LimitReached
+from sitemap_harvest.model import CATALOGUE, MAX_ROWS
+from tests.documents import HERE, collected, collector, log, noted
+
+
+def test_equal_problems_are_one_with_a_count_and_five_samples() -> None:
+    problems = log()
+    for number in range(7):
+        problems.add("loc/empty", entry=number, excerpt="x" * 300)
+    problems.add("xml/doctype", "in words", line=3, count=2)
+    samples = tuple(Sample(entry=number, excerpt="x" * 200) for number in range(5))
+    assert problems.all() == (
+        Problem(code="loc/empty", document=HERE, detail=CATALOGUE["loc/empty"], count=7, samples=samples),
+        Problem(code="xml/doctype", document=HERE, detail="in words", count=2, samples=(Sample(line=3),)),
+    )
+    assert not problems.lost_something
+
+
+def test_a_problem_without_a_name_in_the_catalogue_is_a_mistake_of_ours() -> None:
+    with pytest.raises(KeyError):
+        log().add("no/such-code")
+
+
+def test_flaws_of_a_batch_are_counted_and_sampled() -> None:
+    into = collector()
+    for number in range(1, 9):
+        into.add(number, f"/{number}", "yesterday", None, "9")
+    rows = collected(into, iter(()))
+    assert [row.loc for row in rows] == [f"https://example.com/{number}" for number in range(1, 9)]
+    assert noted(into.problems) == {"loc/relative": 8, "lastmod/unreadable": 8, "priority/unreadable": 8}
+    assert [len(problem.samples) for problem in into.problems.all()] == [5, 5, 5]
+
+
+def test_a_batch_is_handed_out_when_it_is_full() -> None:
+    into = collector()
+    for number in range(MAX_ROWS - 1):
+        into.add(number, "https://example.com/")
+    assert (into.is_full, list(into.full_batches())) == (False, [])
+    into.add(MAX_ROWS, "https://example.com/")
+    assert into.is_full
+    assert [len(batch) for batch in into.full_batches()] == [MAX_ROWS]
+    assert list(into.last_batches()) == []
+
+
+def test_entries_past_the_limit_are_not_taken() -> None:
+    into = collector(urls=2)
+    into.add(1, "https://example.com/a")
+    into.refer(2, "https://example.com/b")
+    with pytest.raises(LimitReached):
+        into.add(3, "https://example.com/c")
+    assert [row.position for row in collected(into, iter(()))] == [1]
+    assert into.refs == [SitemapRef(loc="https://example.com/b", position=2)]
+    assert noted(into.problems) == {"document/too-many-urls": 1}
+    assert into.problems.lost_something
+
+
+def test_whole_columns_past_the_limit_are_cut_there() -> None:
+    into = collector(urls=3)
+    texts = {"loc": pa.array([f"https://example.com/{n}" for n in range(5)]), "lastmod": None}
+    rows = []
+    with pytest.raises(LimitReached):
+        rows += [row for batch in into.add_columns({**texts, "changefreq": None, "priority": None}) for row in batch]
+    assert into.entries == 3
+    assert noted(into.problems) == {"document/too-many-urls": 1}
+
+
+def test_after_a_restart_no_row_comes_twice() -> None:
+    into = collector()
+    for number in range(1, 4):
+        into.add(number, f"https://example.com/{number}")
+    assert [row.position for row in collected(into, iter(()))] == [1, 2, 3]
+    into.problems.add("loc/empty")
+    into.restart()
+    for number in range(1, 6):
+        into.add(number, f"https://example.com/{number}")
+    assert [row.position for row in collected(into, iter(()))] == [4, 5]
+    assert noted(into.problems) == {}
+    assert into.entries == 5
+
+
+def test_blanks_around_values_do_not_count() -> None:
+    into = collector()
+    into.add(1, " https://example.com/ ", " 2025-03-09\n", "\tdaily", " 0.5 ")
+    (row,) = collected(into, iter(()))
+    assert (row.lastmod_text, row.changefreq, row.priority, row.loc_raw) == (
+        "2025-03-09",
+        "daily",
+        0.5,
+        " https://example.com/ ",
+    )
+    assert noted(into.problems) == {}
+
+
+def test_every_code_has_a_meaning_in_one_sentence() -> None:
+    assert all(meaning.endswith(".") and code.count("/") == 1 for code, meaning in CATALOGUE.items())

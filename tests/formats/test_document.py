@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import hashlib
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from sitemap_harvest import Document, Kind, Limits, read
+from sitemap_harvest.model import MAX_ROWS
+from tests.documents import FIXTURES, HERE, codes, expected, fixture_bytes, found, index, locs, urlset
+
+DOCUMENTS = sorted(
+    str(path.relative_to(FIXTURES)).removesuffix(".expected.jsonl") for path in FIXTURES.rglob("*.expected.jsonl")
+)
+KINDS = ("xml/full.xml", "xml/index.xml", "xml/flawed.xml", "robots/shop.txt", "text/list.txt", "feeds/rss.xml")
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_document_is_read_as_expected(name: str) -> None:
+    assert found(read(fixture_bytes(name), url=f"https://example.com/{name.rpartition('/')[2]}")) == expected(name)
+
+
+@pytest.mark.parametrize("order", [*permutations(("urls", "sitemaps", "problems", "complete"))], ids="-".join)
+@pytest.mark.parametrize("name", KINDS)
+def test_it_does_not_matter_what_is_asked_first(name: str, order: tuple[str, ...]) -> None:
+    document = read(fixture_bytes(name), url=HERE)
+    answers = {question: _ask(document, question) for question in order}
+    again = {question: _ask(document, question) for question in order}
+    fresh = {question: _ask(read(fixture_bytes(name), url=HERE), question) for question in order}
+    assert answers == again == fresh
+
+
+def _ask(document: Document, question: str) -> Any:
+    if question == "urls":
+        return list(document.rows())
+    return list(document.sitemaps()) if question == "sitemaps" else getattr(document, question)
+
+
+def test_urls_that_are_taken_in_turns_with_questions_stay_the_same() -> None:
+    body = urlset("".join(f"<url><loc>https://example.com/{n}</loc></url>" for n in range(25_000)))
+    document = read(body, url=HERE)
+    batches = document.urls()
+    first = next(batches)
+    assert document.complete
+    second = list(document.rows())
+    assert [*first.rows(), *(row for batch in batches for row in batch.rows())] == second
+    assert len(second) == document.entries == 25_000
+
+
+def test_batches_hold_no_more_rows_than_they_may() -> None:
+    body = b"".join(b"https://example.com/%d\n" % number for number in range(25_000))
+    assert [len(batch) for batch in read(body, url=HERE).urls()] == [MAX_ROWS, MAX_ROWS, 5000]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "problems", "complete"),
+    [
+        pytest.param(b"", Kind.EMPTY, {"document/empty": 1}, False, id="empty"),
+        pytest.param(b"<!doctype html>", Kind.HTML, {"document/not-a-sitemap": 1}, False, id="html"),
+        pytest.param(b"\x89PNG\x01\x02", Kind.UNKNOWN, {"document/not-a-sitemap": 1}, False, id="picture"),
+        pytest.param(urlset(""), Kind.SITEMAP, {"document/no-entries": 1}, True, id="no-urls"),
+        pytest.param(index(""), Kind.INDEX, {"document/no-entries": 1}, True, id="no-sitemaps"),
+        pytest.param(b"User-agent: *", Kind.ROBOTS, {}, True, id="robots-without-sitemaps"),
+    ],
+)
+def test_what_lists_nothing(body: bytes, kind: Kind, problems: dict[str, int], complete: bool) -> None:
+    document = read(body, url=HERE)
+    assert (document.kind, codes(document), document.complete) == (kind, problems, complete)
+    assert list(document.urls()) == []
+
+
+def test_facts() -> None:
+    body = fixture_bytes("xml/plain.xml")
+    document = read(fixture_bytes("gzip/members.xml.gz"), url=HERE)
+    assert document.layers == ("gzip",)
+    assert document.encoding == "utf-8"
+    assert document.bytes_unpacked == len(body)
+    assert document.sha256 == hashlib.sha256(body).hexdigest()
+    assert document.entries == 3
+    assert repr(document) == f"<Document sitemap {HERE}>"
+
+
+@pytest.mark.parametrize("name", [*KINDS, "xml/plain.xml"])
+def test_a_limit_of_urls_ends_the_reading(name: str) -> None:
+    whole = found(read(fixture_bytes(name), url=HERE))
+    document = read(fixture_bytes(name), url=HERE, limits=Limits(urls=1))
+    listed = [*document.rows(), *document.sitemaps()]
+    assert len(listed) == document.entries == 1
+    assert listed[0].loc in {record.get("loc") for record in whole}
+    assert codes(document)["document/too-many-urls"] == 1
+    assert not document.complete
+
+
+def test_as_many_urls_as_allowed_are_no_problem() -> None:
+    document = read(fixture_bytes("xml/full.xml"), url=HERE, limits=Limits(urls=4))
+    assert len(locs(document)) == 4
+    assert document.complete
+
+
+def test_text_is_refused() -> None:
+    with pytest.raises(TypeError, match="takes the bytes"):
+        read("https://example.com/", url=HERE)  # type: ignore[arg-type]
+
+
+def test_any_buffer_is_taken() -> None:
+    assert locs(read(memoryview(bytearray(b"https://example.com/a")), url=HERE)) == ["https://example.com/a"]  # type: ignore[arg-type]

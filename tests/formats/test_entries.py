@@ -1,0 +1,94 @@
+"""What entries mean, in the strict lane and in the mending one alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sitemap_harvest import UrlEntry, read
+from tests.documents import HERE, SITEMAPS, codes, index, locs, urlset
+
+A, B = "https://example.com/a", "https://example.com/b"
+
+
+@pytest.fixture(params=["strict", "mending"])
+def flaw(request: pytest.FixtureRequest) -> bytes:
+    """What is put behind a document, so that one lane or the other reads it."""
+    return b"" if request.param == "strict" else b"junk"
+
+
+def problems(document: Any) -> dict[str, int]:
+    return {code: n for code, n in codes(document).items() if code not in {"xml/not-well-formed", "xml/junk-after"}}
+
+
+@pytest.mark.parametrize(
+    ("inside", "urls", "found"),
+    [
+        pytest.param(f"<url><loc>{A}</loc></url>", [A], {}, id="one"),
+        pytest.param(f"<url><loc>{A}</loc><loc>{B}</loc></url>", [A, B], {"loc/repeated": 1}, id="several-locs"),
+        pytest.param(f"<url><loc></loc><loc>{B}</loc></url>", [B], {}, id="an-empty-loc-first"),
+        pytest.param("<url><loc/></url>", [], {"loc/empty": 1, "document/no-entries": 1}, id="empty-loc"),
+        pytest.param("<url></url>", [], {"loc/empty": 1, "document/no-entries": 1}, id="no-loc"),
+        pytest.param(f"<url>{A}</url>", [A], {}, id="text-in-url"),
+        pytest.param(f"<url><loc>{A}</loc>{B}</url>", [A], {}, id="text-beside-loc"),
+        pytest.param(f"<URL><Loc>{A}</Loc></URL>", [A], {}, id="upper-case"),
+        pytest.param(f'<url><loc xmlns="urn:x">{A}</loc><loc>{B}</loc></url>', [B], {}, id="foreign-loc"),
+        pytest.param(
+            f'<s:url xmlns:s="http://www.google.com/schemas/sitemap/0.84"><s:loc>{A}</s:loc></s:url>', [A], {}, id="old"
+        ),
+        pytest.param(f"<x><url><loc>{A}</loc></url></x>", [A], {}, id="wrapped"),
+        pytest.param(f"<sitemap><loc>{A}</loc></sitemap>", [], {"xml/foreign-entry": 1}, id="sitemap-in-a-sitemap"),
+        pytest.param(f"<url>\n<loc>\n{A}\n</loc>\n</url>", [A], {}, id="blanks-everywhere"),
+        pytest.param(f"<url><loc>{A}?<![CDATA[b&c]]>&amp;d</loc></url>", [f"{A}?b&c&d"], {}, id="cdata-in-part"),
+        pytest.param(f"<url><loc>{A}<!-- -->b</loc></url>", [f"{A}b"], {}, id="comment-inside"),
+        pytest.param("<url><loc>mailto:a@example.com</loc></url>", [], {"loc/not-a-url": 1}, id="no-url"),
+    ],
+)
+def test_urls(inside: str, urls: list[str], found: dict[str, int], flaw: bytes) -> None:
+    document = read(urlset(inside) + flaw, url=HERE)
+    assert locs(document) == urls
+    assert problems(document) == found
+
+
+def test_an_entry_inside_an_entry_is_one_of_its_own(flaw: bytes) -> None:
+    document = read(urlset(f"<url><loc>{A}</loc><url><loc>{B}</loc></url></url>") + flaw, url=HERE)
+    assert locs(document) == [A, B]
+
+
+@pytest.mark.parametrize(
+    ("inside", "refs", "found"),
+    [
+        pytest.param(f"<sitemap><loc>{A}</loc></sitemap>", [A], {}, id="one"),
+        pytest.param(f"<sitemap>{A}</sitemap>", [A], {}, id="text-in-sitemap"),
+        pytest.param(f"<sitemap><loc>{A}</loc><loc>{B}</loc></sitemap>", [A, B], {"loc/repeated": 1}, id="several"),
+        pytest.param("<sitemap><loc> </loc></sitemap>", [], {"loc/empty": 1, "document/no-entries": 1}, id="empty"),
+    ],
+)
+def test_references(inside: str, refs: list[str], found: dict[str, int], flaw: bytes) -> None:
+    document = read(index(inside) + flaw, url=HERE)
+    assert [ref.loc for ref in document.sitemaps()] == refs
+    assert problems(document) == found
+
+
+def test_a_url_in_an_index_is_a_url(flaw: bytes) -> None:
+    document = read(index(f"<url><loc>{A}</loc></url><sitemap><loc>{B}</loc></sitemap>") + flaw, url=HERE)
+    assert locs(document) == [A]
+    assert [ref.loc for ref in document.sitemaps()] == [B]
+    assert problems(document) == {"xml/foreign-entry": 1}
+
+
+def test_the_first_value_counts_and_the_others_are_kept(flaw: bytes) -> None:
+    fields = "<priority>0.1</priority><priority>0.2</priority><lastmod/><lastmod>2025</lastmod><lastmod>2024</lastmod>"
+    (row,) = read(urlset(f"<url><loc>{A}</loc>{fields}</url>") + flaw, url=HERE).rows()
+    assert (row.priority, row.lastmod_text) == (0.1, "")
+    assert [(extra.name, extra.text) for extra in row.extra or ()] == [
+        (f"{{{SITEMAPS}}}priority", "0.2"),
+        (f"{{{SITEMAPS}}}lastmod", "2025"),
+        (f"{{{SITEMAPS}}}lastmod", "2024"),
+    ]
+
+
+def test_what_is_absent_is_none(flaw: bytes) -> None:
+    rows = list(read(urlset(f"<url><loc>{A}</loc></url>") + flaw, url=HERE).rows())
+    assert rows == [UrlEntry(loc=A, key=A, site="https://example.com", sitemap=HERE, position=1)]
