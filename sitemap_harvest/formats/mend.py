@@ -124,6 +124,7 @@ class _Lane:
         self._has_ended = False
         self._open: list[Element] = []
         self._passed_over = 0
+        self._around: list[tuple[str, Namespaces]] = []
         self._nodes = 0
 
     def take(self, token: Token) -> None:
@@ -186,6 +187,8 @@ class _Lane:
         tag = scope[token.value]
         role = self._reader.roles(self._open[0].tag if self._open else self._root_tag)[tag.full]
         if not (self._open or role.is_entry or token.is_empty):
+            if tag.local not in _ROOTS and len(self._around) < _MAX_DEPTH:
+                self._around.append((tag.local, self._scope))
             self._scope = scope
         element = Element(tag, role, found, token.line, scope)
         if self._open:
@@ -269,10 +272,19 @@ class _Lane:
                 "xml/malformed", "an end tag of another name", line=token.line, excerpt=f"</{token.value}>"
             )
             self._close(1)
-        elif self._open or self._root_is_open:
+        elif self._open or (self._root_is_open and not self._end_around(tag.local)):
             self._problems.add(
                 "xml/malformed", "an end tag without its start", line=token.line, excerpt=f"</{token.value}>"
             )
+
+    def _end_around(self, local: str) -> bool:
+        """Close an element that stands between the root and entries; ``False`` if none of that name is open."""
+        for depth, (name, scope) in enumerate(reversed(self._around), start=1):
+            if name == local:
+                del self._around[-depth:]
+                self._scope = scope
+                return True
+        return False
 
     def _end_root(self, token: Token) -> None:
         if self._open:
