@@ -105,7 +105,7 @@ def mend(chunks: Iterator[str], reader: EntryReader, into: Collector) -> Iterato
     lane = _Lane(Tokenizer(chunks, into.problems), reader, into)
     for token in lane.tokens:
         lane.take(token)
-        if into.is_full:
+        if token.sort is Sort.END and into.is_full:
             yield from into.full_batches()
     lane.finish()
 

@@ -139,15 +139,16 @@ class Tokenizer:
     def _pieces(self) -> Iterator[Token]:
         """Yield tokens as long as nothing but text and plain tags follows."""
         buffer, at, line = self._buffer, self._at, self._line
+        is_text, is_start, is_end = Sort.TEXT, Sort.START, Sort.END  # looking up a member takes longer than a match
         while match := _PIECE.match(buffer, at):
             at = match.end()
             text, end, start = match.groups()
             self._at = at
             if text:
-                yield Token(Sort.TEXT, text, line)
+                yield Token(is_text, text, line)
                 line += text.count("\n")
                 self._line = line
-            yield Token(Sort.END, end, line) if start is None else Token(Sort.START, start, line)
+            yield Token(is_end, end, line) if start is None else Token(is_start, start, line)
 
     def _more(self) -> bool:
         """Read another chunk behind what is left of the buffer; ``False`` at the end of the document."""

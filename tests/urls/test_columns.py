@@ -8,7 +8,9 @@ from sitemap_harvest.urls import BLANKS, address_columns, resolve, site_of, url_
 from tests.urls.test_key import urls
 
 BASE = "https://example.com/sitemap.xml"
-odd = st.sampled_from(["", " ", "/a", "mailto:x", "ftp://e.x/", " https://e.x/b\n", "http://e.x/a\n", "www.e.x", "http://["])
+odd = st.sampled_from(
+    ["", " ", "/a", "mailto:x", "ftp://e.x/", " https://e.x/b\n", "http://e.x/a\n", "www.e.x", "http://["]
+)
 plain = st.sampled_from(["https://example.com/a", "https://example.com/b?c=d", "https://other.example/a"])
 
 

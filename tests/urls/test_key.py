@@ -11,9 +11,42 @@ from sitemap_harvest.urls.key import CANONICAL_PATTERN
 
 pieces = st.sampled_from(
     [
-        *("http://", "https://", "HTTP://", "ftp://", "//", "/", "?", "#", "@", ":", ".", "..", "/./", "/../", "[", "]"),
+        *(
+            "http://",
+            "https://",
+            "HTTP://",
+            "ftp://",
+            "//",
+            "/",
+            "?",
+            "#",
+            "@",
+            ":",
+            ".",
+            "..",
+            "/./",
+            "/../",
+            "[",
+            "]",
+        ),
         *("example.com", "EXAMPLE", "a", "Z", "0", "80", "443", ":80", ":443", ":08", "%", "%41", "%2f", "%2F", "%e9"),
-        *("é", "münchen.de", "日本", "。", "／", "\u200b", " ", "\n", "\\", "%2E%2e", "xn--mnchen-3ya", "&", "=", "|", '"'),
+        *(
+            "é",
+            "münchen.de",
+            "日本",
+            "\u3002",
+            "\uff0f",
+            "\u200b",
+            " ",
+            "\n",
+            "\\",
+            "%2E%2e",
+            "xn--mnchen-3ya",
+            "&",
+            "=",
+            "|",
+            '"',
+        ),
     ]
 )
 urls = st.lists(pieces, max_size=8).map("".join) | st.lists(pieces, max_size=8).map(lambda p: "http://" + "".join(p))
