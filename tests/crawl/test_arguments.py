@@ -57,25 +57,17 @@ def test_a_folder_stands_in_for_a_site_and_nothing_is_fetched(serve, crawl, tmp_
     [
         pytest.param({"stie": "a.example"}, {}, ["stie='a.example'", "site, sites, sitemap"], id="name"),
         pytest.param({}, {}, ["site", "give at least one of site, sites and sitemap"], id="nothing"),
-        pytest.param({"site": "a b://?"}, {}, ["site", "such as https://www.example.com"], id="site"),
         pytest.param({"site": "a.example", "limit": "0"}, {}, ["limit='0'", "a whole number, 1 or more"], id="limit"),
         pytest.param({"site": "a.example", "follow": "("}, {}, ["follow='('", "a regular expression"], id="pattern"),
         pytest.param({"site": "a.example", "emit": "pages"}, {}, ["emit='pages'", "urls, sitemaps"], id="emit"),
         pytest.param({"site": "a.example", "emit": "urls,sitemaps"}, {}, ["emit=", "item_classes"], id="two-kinds"),
         pytest.param({"site": "a.example", "root": "/no/such"}, {}, ["root='/no/such'", "a folder"], id="root"),
         pytest.param({"sites": "/no/such"}, {}, ["sites='/no/such'", "a text file of sites"], id="sites"),
-        pytest.param({"sitemap": "ftp://a.example/s"}, {}, ["sitemap='ftp://a.example/s'", "http://"], id="sitemap"),
         pytest.param(
             {"site": "a.example"},
             {"SITEMAP_HARVEST_MAX_DEPTH": "deep"},
             ["SITEMAP_HARVEST_MAX_DEPTH is 'deep'", "a whole number, 1 or more"],
             id="setting",
-        ),
-        pytest.param(
-            {"site": "a.example"},
-            {"SITEMAP_HARVEST_ITEMS": "batch"},
-            ["SITEMAP_HARVEST_ITEMS is 'batch'", "auto, rows"],
-            id="choice",
         ),
     ],
 )  # fmt: skip

@@ -52,7 +52,6 @@ def in_formats(folder, formats=FORMATS, **options):
         pytest.param({"indent": 4}, {"FEED_EXPORT_FIELDS": ["loc", "lastmod", "images", "none"]}, id="list"),
         pytest.param({"indent": 0, "fields": {"loc": "address", "title": "title", "priority": "p"}}, {}, id="dict"),
         pytest.param({"encoding": None}, {"FEED_EXPORT_ENCODING": ""}, id="no-encoding"),
-        pytest.param({"item_export_kwargs": {"export_empty_fields": True}, "fields": ["loc", "none"]}, {}, id="empty"),
     ],
 )  # fmt: skip
 def test_batches_and_rows_give_the_same_files(crawl, tmp_path, source, options, settings):
