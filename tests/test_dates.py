@@ -37,18 +37,20 @@ def at(*parts: int) -> datetime:
         pytest.param("2005-03-09T14:30:15", Instant(at(2005, 3, 9, 14, 30, 15), "second", False), id="no-zone"),
         pytest.param("2005-03-09 14:30:15", Instant(at(2005, 3, 9, 14, 30, 15), "second", False), id="blank-for-t"),
         pytest.param("2005-03-09t14:30:15z", Instant(at(2005, 3, 9, 14, 30, 15), "second", True), id="lower-case"),
-        pytest.param("2005-03-09T14:30:15 +00:00", Instant(at(2005, 3, 9, 14, 30, 15), "second", True), id="blank-zone"),
+        pytest.param(
+            "2005-03-09T14:30:15 +00:00", Instant(at(2005, 3, 9, 14, 30, 15), "second", True), id="blank-zone"
+        ),
         pytest.param("2004-02-29", Instant(at(2004, 2, 29), "day", None), id="leap-day"),
         pytest.param("0001-01-01", Instant(at(1, 1, 1), "day", None), id="first-day"),
-        pytest.param(
-            "Wed, 09 Mar 2005 14:30:15 GMT", Instant(at(2005, 3, 9, 14, 30, 15), "second", True), id="http"
-        ),
+        pytest.param("Wed, 09 Mar 2005 14:30:15 GMT", Instant(at(2005, 3, 9, 14, 30, 15), "second", True), id="http"),
         pytest.param(
             "9 Mar 2005 14:30:15 +0100", Instant(at(2005, 3, 9, 13, 30, 15), "second", True), id="rfc822-offset"
         ),
         pytest.param("Wed, 09 Mar 2005 14:30 EST", Instant(at(2005, 3, 9, 19, 30), "minute", True), id="rfc822-name"),
         pytest.param("09 Mar 05 14:30:15 GMT", Instant(at(2005, 3, 9, 14, 30, 15), "second", True), id="rfc822-year"),
-        pytest.param("Wed, 09 Mar 2005 14:30:15", Instant(at(2005, 3, 9, 14, 30, 15), "second", False), id="rfc822-bare"),
+        pytest.param(
+            "Wed, 09 Mar 2005 14:30:15", Instant(at(2005, 3, 9, 14, 30, 15), "second", False), id="rfc822-bare"
+        ),
     ],
 )
 def test_a_date_is_read_to_an_instant(text: str, instant: Instant) -> None:
