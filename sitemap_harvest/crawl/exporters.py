@@ -26,29 +26,35 @@ logger = logging.getLogger(__name__)
 
 _BATCHES: dict[type, type[Batch[Any]]] = {kind.row_type: kind for kind in (UrlBatch, LedgerBatch)}
 _ROWS_GATHERED = 1000  # single rows are written together from this many on
+_BATCH_ROWS_GATHERED = 4000  # and rows of batches from this many on, for sitemaps may be small
 _PARQUET_GROUP_ROWS = 20_000  # one row group: large enough to pack well, some 10 MB in memory
 
 
 class BatchExporter(exporters.BaseItemExporter):
-    """What the exporters share: which columns go out, and how single rows become a batch."""
+    """What the exporters share: which columns go out, and how rows and small batches become large ones."""
 
     _rows: list[Any]
+    _batches: list[Batch[Any]]
 
     def __init__(self, file: IO[bytes], **options: Any) -> None:
         super().__init__(file, **options)  # type: ignore[call-arg, arg-type]  # Scrapy's exporter comes next in line
         self._rows = []
+        self._batches = []
 
     def export_batch(self, batch: Batch[Any]) -> None:
-        """Write *batch*."""
-        self._flush()
-        self._write(batch)
+        """Write *batch*, sooner or later."""
+        if self._rows or (self._batches and type(batch) is not type(self._batches[0])):
+            self._flush()
+        self._batches.append(batch)
+        if sum(map(len, self._batches)) >= _BATCH_ROWS_GATHERED:
+            self._flush()
 
     def export_item(self, item: Any) -> None:
         """Write one item."""
         if isinstance(item, Batch):
             self.export_batch(item)
         elif type(item) in _BATCHES:
-            if self._rows and type(item) is not type(self._rows[0]):
+            if self._batches or (self._rows and type(item) is not type(self._rows[0])):
                 self._flush()
             self._rows.append(item)
             if len(self._rows) >= _ROWS_GATHERED:
@@ -63,9 +69,12 @@ class BatchExporter(exporters.BaseItemExporter):
         super().finish_exporting()
 
     def _flush(self) -> None:
-        if not self._rows:
-            return
+        batches, self._batches = self._batches, []
+        if batches:
+            self._write(type(batches[0]).joined(batches))
         rows, self._rows = self._rows, []
+        if not rows:
+            return
         try:
             batch = _BATCHES[type(rows[0])].of(rows)
         except (pa.ArrowException, TypeError, ValueError, AttributeError):
@@ -182,6 +191,7 @@ class ParquetExporter(BatchExporter):
         options.setdefault("dont_fail", True)
         exporters.BaseItemExporter.__init__(self, **options)
         self._rows = []
+        self._batches = []
         self._file = file
         self._writer: pq.ParquetWriter | None = None
         self._waiting: list[pa.RecordBatch] = []

@@ -15,7 +15,7 @@ from sitemap_harvest.model.ledger import SitemapRecord
 from sitemap_harvest.model.schema import arrow_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 MAX_ROWS = 10_000  # some 4 MB of typical rows: large enough for vectors, small enough for flat memory
 
@@ -55,6 +55,13 @@ class Batch(Generic[Row]):
         records = list(rows)
         columns = [_column([getattr(row, field.name) for row in records], field.type) for field in schema]
         return cls(pa.RecordBatch.from_arrays(columns, schema=schema))
+
+    @classmethod
+    def joined(cls, batches: Sequence[Self]) -> Self:
+        """Return the rows of *batches*, of which there is at least one, as one batch."""
+        if len(batches) == 1:
+            return batches[0]
+        return cls(pa.concat_batches([batch.arrow for batch in batches]))
 
     def __len__(self) -> int:
         return int(self.arrow.num_rows)

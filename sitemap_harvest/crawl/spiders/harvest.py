@@ -62,6 +62,8 @@ class HarvestSpider(Spider):
         self._largest_body = 0
         self._news: Deferred[None] = Deferred()
         self._as_rows: bool | None = None
+        # Scrapy looks into the source of each callback object that it has not met, and a method is a new one each time.
+        self._callback, self._errback = self.parse_document, self.on_error
         try:
             Arguments.check_names(arguments)
             self.plan = Plan.of(Arguments(**arguments))
@@ -175,8 +177,8 @@ class HarvestSpider(Spider):
     def _request(self, lead: Lead, **meta: Any) -> Request:
         return Request(
             lead.url,
-            callback=self.parse_document,
-            errback=self.on_error,
+            callback=self._callback,
+            errback=self._errback,
             cb_kwargs={"lead": lead, "asked": time.time()},
             dont_filter=True,  # the frontier knows what was asked for
             meta={
