@@ -20,7 +20,7 @@ _W3C = re.compile(
     re.ASCII,
 )
 _RFC822 = re.compile(
-    r"(?:[A-Za-z]{3,9},?\s+)?\d{1,2}\s+[A-Za-z]{3}\s+(?:\d\d|\d{4})\s+\d{1,2}:\d\d(?::\d\d)?(?:\s+(?:[+-]\d{4}|[A-Z]{1,4}))?",
+    r"(?:[A-Za-z]{3,9},?\s+)?\d{1,2}\s+[A-Za-z]{3}\s+(?:\d\d|\d{4})\s+\d{1,2}:\d\d(?::\d\d)?(?:\s+(?:[+-]\d{4}|([A-Z]{1,4})))?",
     re.ASCII,
 )
 _PRECISIONS = ("year", "month", "day", "minute", "minute", "second", "fraction")  # by the last part that is there
@@ -71,11 +71,13 @@ def _zone(text: str | None) -> timezone:
 
 
 def _read_rfc822(text: str) -> Instant | None:
-    if not _RFC822.fullmatch(text):
+    if not (match := _RFC822.fullmatch(text)):
         return None
     try:
         value = parsedate_to_datetime(text)
         zoned = value.tzinfo is not None
+        if match[1] and not zoned:
+            return None  # a zone by a name that RFC 822 does not know, such as CEST
         value = value.astimezone(UTC) if zoned else value.replace(tzinfo=UTC)
     except (ValueError, OverflowError, TypeError):
         return None

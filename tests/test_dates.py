@@ -109,3 +109,7 @@ def test_what_python_writes_is_read_back(instant: datetime) -> None:
 def test_nothing_raises(text: str) -> None:
     read = read_date(text)
     assert read is None or read.value.tzinfo is UTC
+
+
+def test_a_zone_by_an_unknown_name_is_not_taken_for_utc() -> None:
+    assert read_date("Tue, 03 Jun 2025 10:00:00 CEST") is None

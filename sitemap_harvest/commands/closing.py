@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.crawl.summary import Summary
 
-FINE, NOTHING_FOUND, PARTLY_FAILED = 0, 3, 4
+FINE, WRONG_USAGE, NOTHING_FOUND, PARTLY_FAILED = 0, 2, 3, 4
 
 
 def exit_code(summary: Summary, stats: Mapping[str, Any]) -> int:
-    """Return 0 if URLs were harvested and nothing failed, 3 if there was none, 4 if some of it failed."""
+    """Return 0 if URLs were harvested and nothing failed, 2 if it was not begun, 3 if there was no URL, else 4."""
+    if stats.get("finish_reason") == "wrong_argument":
+        return WRONG_USAGE
     if not summary.urls:
         return NOTHING_FOUND
     is_whole = stats.get("finish_reason") == "finished" and not stats.get("log_count/ERROR")
@@ -29,6 +31,8 @@ def exit_code(summary: Summary, stats: Mapping[str, Any]) -> int:
 
 def show(summary: Summary, stats: Mapping[str, Any], *, console: Console, has_output: bool) -> None:
     """Print the closing table, and in words what did not go well."""
+    if stats.get("finish_reason") == "wrong_argument":
+        return  # the log has said it in one line
     console.print(_table(summary))
     if not summary.urls:
         console.print(summary.why_nothing(), markup=False, highlight=False, soft_wrap=True)

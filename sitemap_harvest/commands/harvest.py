@@ -17,8 +17,6 @@ from sitemap_harvest.errors import HarvestError
 if TYPE_CHECKING:
     import argparse
 
-WRONG_USAGE = 2
-
 
 class HarvestCommand(BaseRunSpiderCommand):
     """The Scrapy command; an action each has a module beside this one."""
@@ -63,11 +61,11 @@ class HarvestCommand(BaseRunSpiderCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002 - process_options saw to args
         """Do the action."""
-        from sitemap_harvest.commands import crawl
+        from sitemap_harvest.commands import closing, crawl
 
         assert self.settings is not None  # noqa: S101 - scrapy.cmdline sets it; this tells mypy
         try:
             self.exitcode = crawl.run(opts, self.settings)
         except HarvestError as error:
             sys.stderr.write(f"scrapy harvest {opts.action}: {error}\n")
-            self.exitcode = WRONG_USAGE
+            self.exitcode = closing.WRONG_USAGE

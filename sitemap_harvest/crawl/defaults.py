@@ -30,7 +30,7 @@ EXTENSIONS: dict[str, int | None] = {
     "sitemap_harvest.crawl.counts.BatchCounts": 0,
 }
 DOWNLOADER_MIDDLEWARES: dict[str, int | None] = {
-    "sitemap_harvest.crawl.local.LocalFiles": 940,  # above HttpCacheMiddleware: files need no cache
+    "sitemap_harvest.crawl.local.LocalFiles": 890,  # before HttpCacheMiddleware, which must not answer for a file
     "sitemap_harvest.crawl.robots.RobotsOnce": 950,  # next to the downloader
 }
 FEED_EXPORTERS: dict[str, str] = {

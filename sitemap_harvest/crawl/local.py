@@ -42,6 +42,8 @@ class LocalFiles:
     async def process_request(self, request: Request) -> Response | None:
         """Answer *request* with a file, or let it pass to the network."""
         root: Path | None = getattr(self._crawler.spider, "local_root", None)
+        if root is not None or request.url.startswith("file:"):
+            request.meta["dont_cache"] = True  # HttpCacheMiddleware would not see that the file has changed
         if root is not None:
             path = await run_in_thread(below, root, request.url)
             return await self._read(path, request.url) if path else Response(request.url, status=404)

@@ -14,6 +14,7 @@ from scrapy.exceptions import (
     ResponseDataLossError,
     UnsupportedURLSchemeError,
 )
+from scrapy.spidermiddlewares.httperror import HttpError
 
 from sitemap_harvest.model import Kind, Outcome
 from sitemap_harvest.plan import Refusal
@@ -64,12 +65,10 @@ def of_status(status: int, *, is_local: bool = False) -> Refusal | None:
 def of_error(error: BaseException | None) -> Refusal:
     """Return what an error of the download says of a document."""
     text = " ".join(str(error).split())
+    if isinstance(error, HttpError):
+        return of_status(error.response.status) or Refusal(Outcome.FAILED, text)
     if isinstance(error, (DownloadCancelledError, IgnoreRequest)):
-        if "maxsize" in text.lower():
-            return Refusal(Outcome.TOO_LARGE, "larger than DOWNLOAD_MAXSIZE allows")
-        if "robots.txt" in text:
-            return Refusal(Outcome.FORBIDDEN, "robots.txt forbids it")
-        return Refusal(Outcome.SKIPPED, text or "a part of the project passed over it")
+        return _of_refusal(text, is_cancelled=isinstance(error, DownloadCancelledError))
     for kind, outcome, reason in _ERRORS:
         if isinstance(error, kind):
             return Refusal(outcome, reason)
@@ -77,6 +76,19 @@ def of_error(error: BaseException | None) -> Refusal:
         is_tls = any(word in text.lower() for word in ("ssl", "tls", "certificate"))
         return Refusal(Outcome.FAILED, f"{'TLS failed' if is_tls else 'the connection failed'}: {text[:200]}")
     return Refusal(Outcome.FAILED, f"{type(error).__name__}: {text[:200]}")
+
+
+def _of_refusal(text: str, *, is_cancelled: bool) -> Refusal:
+    """Return what it means that a part of Scrapy would not go on, which only its words tell."""
+    if "max size" in text or "DOWNLOAD_MAXSIZE" in text:
+        return Refusal(Outcome.TOO_LARGE, "larger than DOWNLOAD_MAXSIZE allows")
+    if text.startswith("Forbidden by robots.txt"):
+        return Refusal(Outcome.FORBIDDEN, "robots.txt forbids it")
+    if text.startswith("max redirections"):
+        return Refusal(Outcome.FAILED, "it redirects too often")
+    if is_cancelled:
+        return Refusal(Outcome.FAILED, text[:200] or "the download was cancelled")
+    return Refusal(Outcome.SKIPPED, text[:200] or "a part of the project passed over it")
 
 
 def of_document(document: Document) -> tuple[Outcome, str | None]:

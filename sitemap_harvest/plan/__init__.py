@@ -2,8 +2,18 @@
 
 from sitemap_harvest.plan.discovery import next_well_known, robots_of
 from sitemap_harvest.plan.expansion import Bounds, refuse
-from sitemap_harvest.plan.frontier import Frontier
+from sitemap_harvest.plan.frontier import Frontier, document_key
 from sitemap_harvest.plan.lead import Lead, Refusal
 from sitemap_harvest.plan.room import room
 
-__all__ = ["Bounds", "Frontier", "Lead", "Refusal", "next_well_known", "refuse", "robots_of", "room"]
+__all__ = [
+    "Bounds",
+    "Frontier",
+    "Lead",
+    "Refusal",
+    "document_key",
+    "next_well_known",
+    "refuse",
+    "robots_of",
+    "room",
+]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from typing import TYPE_CHECKING
+from urllib.parse import urldefrag
 
 from sitemap_harvest.model import Outcome
 from sitemap_harvest.plan.lead import Lead, Refusal
@@ -11,6 +12,12 @@ from sitemap_harvest.urls import url_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+def document_key(url: str) -> str:
+    """Return what identifies the document at *url*: its key without the fragment, which is never sent."""
+    address = urldefrag(url).url
+    return url_key(address) or address
 
 
 class Frontier:
@@ -28,7 +35,7 @@ class Frontier:
 
     def claim(self, url: str) -> bool:
         """Note that the document at *url* is taken up; ``False`` if it was known before, under any spelling."""
-        key = url_key(url) or url
+        key = document_key(url)
         is_new = key not in self._known
         self._known.add(key)
         return is_new

@@ -68,13 +68,13 @@ def test_nothing_found_gives_exit_code_3_and_says_why(
     [
         pytest.param([], "an action is needed", id="no-action"),
         pytest.param(["crawl"], "give at least one of site, sites and sitemap", id="no-target"),
-        pytest.param(["crawl", "x.xml", "-a", "bogus=1"], "argument bogus='1': there is no such argument", id="unknown-argument"),
+        pytest.param(
+            ["crawl", "x.xml", "-a", "bogus=1"], "argument bogus='1': there is no such", id="unknown-argument"
+        ),
         pytest.param(["crawl", "x.xml", "-a", "limit=few"], "argument limit='few': a whole number", id="bad-limit"),
         pytest.param(["crawl", "x.xml", "--frob"], "unknown: --frob", id="unknown-option"),
         pytest.param(["crawl", "x.xml", "-O", "x.bogus"], "Unrecognized output format 'bogus'", id="unknown-format"),
-        pytest.param(
-            ["crawl", "x.xml", "-s", "SITEMAP_HARVEST_MAX_DEPTH=0"], "SITEMAP_HARVEST_MAX_DEPTH is '0'", id="bad-setting"
-        ),
+        pytest.param(["crawl", "x.xml", "-s", "SITEMAP_HARVEST_MAX_DEPTH=0"], "MAX_DEPTH is '0'", id="bad-setting"),
         pytest.param(["frob"], "invalid choice: 'frob'", id="unknown-action"),
     ],
 )
@@ -85,6 +85,14 @@ def test_wrong_usage_gives_exit_code_2_and_one_line(arguments: list[str], words:
     assert words in run.stderr
     assert "Traceback" not in run.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_that_must_not_be_appended_to_is_wrong_usage(tmp_path: Path) -> None:
+    (tmp_path / "urls.parquet").write_bytes(b"the last run")
+    with Site({"/s.xml": urlset("/a")}) as site:
+        run = harvest("crawl", f"{site.url}/s.xml", "-o", "urls.parquet", cwd=tmp_path)
+    assert run.returncode == 2, run.stderr
+    assert (tmp_path / "urls.parquet").read_bytes() == b"the last run"
 
 
 def test_an_output_that_cannot_be_written_is_no_success(tmp_path: Path) -> None:

@@ -86,3 +86,48 @@ def test_limit_is_exact_with_many_downloads_at_a_time(serve, crawl):
     run = crawl(sitemap=f"{site.url}/index.xml", limit=47)
     assert len(run.urls) == 47
     assert len(run.ledger) == 21
+
+
+def test_a_redirect_to_another_host_needs_the_same_leave_as_a_link(serve, crawl):
+    other = serve({"/far.xml": urlset("/2")}, host="127.0.0.2")
+    site = serve({
+        "/robots.txt": robots("/index.xml"),
+        "/index.xml": index("/near.xml", "/away.xml"),
+        "/near.xml": urlset("/1"),
+        "/away.xml": moved(f"{other.url}/far.xml"),
+    })  # fmt: skip
+    run = crawl(site=site.url)
+    assert run.locs == [f"{site.url}/1"]
+    row = run.row(f"{site.url}/away.xml")
+    assert (row["outcome"], row["entries"]) == ("out-of-scope", 0)
+    assert row["reason"].startswith(f"it redirects to {other.url}/far.xml: an index may only name")
+
+
+def test_a_request_that_a_spider_middleware_takes_away_does_not_hold_up_the_run(serve, crawl):
+    site = serve({"/index.xml": index("/a.xml", "/b.xml?" + "x" * 3_000), "/a.xml": urlset("/1")})
+    run = crawl(sitemap=f"{site.url}/index.xml")
+    assert run.locs == [f"{site.url}/1"]
+    assert [(row["outcome"], row["reason"]) for row in run.ledger if "xxx" in row["url"]] == [
+        ("skipped", "a spider middleware passed over it")
+    ]
+
+
+def test_follow_chooses_among_what_an_index_names_and_lets_the_index_be_read(serve, crawl):
+    site = serve({
+        "/robots.txt": robots("/index.xml"),
+        "/index.xml": index("/products.xml", "/pages.xml"),
+        "/products.xml": urlset("/1"),
+        "/pages.xml": urlset("/2"),
+    })  # fmt: skip
+    run = crawl(site=site.url, follow="products")
+    assert run.locs == [f"{site.url}/1"]
+
+
+def test_a_folder_is_looked_into_anew_though_scrapy_keeps_a_cache(crawl, tmp_path):
+    folder = tmp_path / "public"
+    folder.mkdir()
+    settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+    for count in (1, 2):
+        urls = numbered(count, prefix="https://www.example.com/p")
+        (folder / "sitemap.xml").write_text(urlset(*urls))
+        assert crawl(site="https://www.example.com", root=str(folder), settings=settings).locs == urls

@@ -85,7 +85,6 @@ def test_each_bad_document_has_its_own_outcome_and_the_good_ones_are_read(serve,
     assert len(run.ledger) == run.stats["sitemap_harvest/documents"]
 
 
-@pytest.mark.xfail(strict=True, reason="crawl/outcome.py looks for 'maxsize', and Scrapy says 'max size'")
 def test_more_bytes_than_download_maxsize_is_too_large_packed_or_not(serve, crawl):
     large = urlset(*numbered(3_000, prefix="/a-rather-long-path-to-fill-the-file/"))
     site = serve({
@@ -101,14 +100,12 @@ def test_more_bytes_than_download_maxsize_is_too_large_packed_or_not(serve, craw
         assert (row["outcome"], row["reason"]) == ("too-large", "larger than DOWNLOAD_MAXSIZE allows")
 
 
-@pytest.mark.xfail(strict=True, reason="crawl/outcome.py finds 'robots.txt' in the address that Scrapy's message names")
 def test_a_robots_txt_that_is_too_large_is_not_forbidden(serve, crawl):
     site = serve({"/robots.txt": "#" * 200_000})
     run = crawl(site=site.url, settings={"DOWNLOAD_MAXSIZE": 100_000}, calm=False)
     assert run.row(f"{site.url}/robots.txt")["outcome"] == "too-large"
 
 
-@pytest.mark.xfail(strict=True, reason="crawl/outcome.py takes every IgnoreRequest of Scrapy's own for a wish to skip")
 def test_answers_that_are_no_document_and_no_error_have_failed(serve, crawl):
     site = serve({
         "/index.xml": index("/302.xml", "/304.xml", "/999.xml", "/round.xml"),
@@ -125,7 +122,6 @@ def test_answers_that_are_no_document_and_no_error_have_failed(serve, crawl):
     assert [run.row(f"{site.url}/{status}.xml")["status"] for status in (302, 304, 999)] == [302, 304, 999]
 
 
-@pytest.mark.xfail(strict=True, reason="the spider takes the escaping of an address for a redirect to a known document")
 def test_an_address_that_has_to_be_escaped_is_read(serve, crawl):
     site = serve({
         "/index.xml": index("/zwei-käse.xml", "/two words.xml"),

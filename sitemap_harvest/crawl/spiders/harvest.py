@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 from scrapy import Request, Spider, signals
 from scrapy.exceptions import CloseSpider, ResponseDataLossError
+from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
@@ -21,7 +23,7 @@ from sitemap_harvest.crawl.summary import Summary
 from sitemap_harvest.errors import HarvestError
 from sitemap_harvest.formats import Document
 from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRecord, UrlBatch
-from sitemap_harvest.plan import Bounds, Frontier, Lead, Refusal, next_well_known, refuse, room
+from sitemap_harvest.plan import Bounds, Frontier, Lead, Refusal, document_key, next_well_known, refuse, room
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -211,13 +213,23 @@ class HarvestSpider(Spider):
             record.outcome, record.reason = Outcome.OVER_LIMIT, self._limit_words("before it was read")
             yield from self._enter(record, is_wanted=True)
             return
-        if response.url != lead.url and not self.frontier.claim(response.url):
-            record.outcome, record.reason = Outcome.SKIPPED, f"it redirects to {response.url}, which is read by itself"
-        elif record.outcome is Outcome.READ:
+        if refusal := self._refuse_redirect(lead, response.url):
+            record.outcome, record.reason = refusal.outcome, refusal.reason
+        if record.outcome is Outcome.READ:
             yield from self._read_body(response, lead, record)
             return
         yield from self._enter(record)
         yield from self._try_next(lead)
+
+    def _refuse_redirect(self, lead: Lead, final_url: str) -> Refusal | None:
+        """Return why the document that *lead* has led to is not read from there, or ``None`` if it is."""
+        if document_key(final_url) == document_key(lead.url):
+            return None  # no redirect, though Scrapy may have escaped the address
+        if refusal := refuse(replace(lead, url=final_url), self.bounds):
+            return Refusal(refusal.outcome, f"it redirects to {final_url}: {refusal.reason}")
+        if not self.frontier.claim(final_url):
+            return Refusal(Outcome.SKIPPED, f"it redirects to {final_url}, which is read by itself")
+        return None
 
     def _read_body(self, response: Response, lead: Lead, record: SitemapRecord) -> Iterator[Any]:
         document = Document(
@@ -259,7 +271,10 @@ class HarvestSpider(Spider):
             return
         try:
             refusal = outcome.of_error(error)
-            yield from self._enter(record_of(lead, refusal, asked=asked))
+            record = record_of(lead, refusal, asked=asked)
+            if isinstance(error, HttpError):
+                answered(record, error.response, is_local=False)
+            yield from self._enter(record)
             if refusal.outcome is not Outcome.FAILED:  # a host that cannot be reached is not asked for more
                 yield from self._try_next(lead)
         finally:
