@@ -9,10 +9,10 @@ from sitemap_harvest.formats.collector import Collector, LimitReached
 from sitemap_harvest.formats.feed import read_feed
 from sitemap_harvest.formats.limits import Limits
 from sitemap_harvest.formats.robots import read_robots
-from sitemap_harvest.formats.sitemap import read_sitemap
 from sitemap_harvest.formats.sniff import sniff
 from sitemap_harvest.formats.source import Source
 from sitemap_harvest.formats.text import read_text
+from sitemap_harvest.formats.xml import read_sitemap
 from sitemap_harvest.model import Kind
 
 if TYPE_CHECKING:

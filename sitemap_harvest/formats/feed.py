@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from sitemap_harvest.formats.tokens import Sort, Token, Tokenizer, attributes
+from sitemap_harvest.formats.xml.tokens import Sort, Token, Tokenizer, attributes
 from sitemap_harvest.urls import BLANKS
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import pytest
 from lxml import etree
 
 from sitemap_harvest import Document, Kind, Limits, read
-from sitemap_harvest.formats.entries import EntryReader
-from sitemap_harvest.formats.mend import mend
+from sitemap_harvest.formats.xml.entries import EntryReader
+from sitemap_harvest.formats.xml.mend import mend
 from sitemap_harvest.urls import BLANKS, resolve, url_key
 from tests.documents import collected, collector
 

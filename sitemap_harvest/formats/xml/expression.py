@@ -12,7 +12,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from sitemap_harvest.formats.texts import FIELDS, NotExplained, Texts, count_controls, finished
+from sitemap_harvest.formats.xml.texts import FIELDS, NotExplained, Texts, count_controls, finished
 
 _LEARNED_BYTES = 64 * 1024
 _TAG = re.compile(rb"<(url|loc|lastmod|changefreq|priority)>")

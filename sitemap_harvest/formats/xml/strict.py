@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sitemap_harvest.formats.collector import Collector
-    from sitemap_harvest.formats.entries import EntryReader
+    from sitemap_harvest.formats.xml.entries import EntryReader
     from sitemap_harvest.model import UrlBatch
 
 _FEED_BYTES = 64 * 1024  # measured: the tree of a block of this size stays in the processor's cache

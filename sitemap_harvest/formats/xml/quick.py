@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from sitemap_harvest.formats.expression import Expression
-from sitemap_harvest.formats.template import Template
-from sitemap_harvest.formats.texts import NotExplained, Texts
+from sitemap_harvest.formats.xml.expression import Expression
+from sitemap_harvest.formats.xml.template import Template
+from sitemap_harvest.formats.xml.texts import NotExplained, Texts
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

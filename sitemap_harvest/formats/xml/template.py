@@ -14,7 +14,7 @@ from typing import Self
 import pyarrow as pa
 from pyarrow import csv
 
-from sitemap_harvest.formats.texts import NotExplained, Texts, count_controls, finished
+from sitemap_harvest.formats.xml.texts import NotExplained, Texts, count_controls, finished
 
 _MAX_PATTERN_CHARS = 512  # white space between two values; more is no generator's work
 _SMALL_BYTES = 64 * 1024  # the CSV reader costs a millisecond to set up; splitting so much costs less

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sitemap_harvest.formats.tokens import Sort, Token, Tokenizer, attributes
+from sitemap_harvest.formats.xml.tokens import Sort, Token, Tokenizer, attributes
 from tests.documents import log, noted
 
 Seen = list[tuple[str, ...]]

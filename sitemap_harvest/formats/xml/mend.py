@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sitemap_harvest.formats.entries import EntryReader, Role
-from sitemap_harvest.formats.extensions import WELL_KNOWN_PREFIXES
-from sitemap_harvest.formats.tokens import Sort, Token, Tokenizer, attributes
+from sitemap_harvest.formats.xml.entries import EntryReader, Role
+from sitemap_harvest.formats.xml.extensions import WELL_KNOWN_PREFIXES
+from sitemap_harvest.formats.xml.tokens import Sort, Token, Tokenizer, attributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

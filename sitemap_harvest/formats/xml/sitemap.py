@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.formats.entries import EntryReader
-from sitemap_harvest.formats.mend import mend
-from sitemap_harvest.formats.quick import Rest, read_quickly
-from sitemap_harvest.formats.strict import NotWellFormed, read_strictly
+from sitemap_harvest.formats.xml.entries import EntryReader
+from sitemap_harvest.formats.xml.mend import mend
+from sitemap_harvest.formats.xml.quick import Rest, read_quickly
+from sitemap_harvest.formats.xml.strict import NotWellFormed, read_strictly
 from sitemap_harvest.model import Kind
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from sitemap_harvest.model import (
     Video,
 )
 from tests.documents import HERE, urlset
-from tests.formats.sitemaps import NAMESPACES
+from tests.formats.xml.sitemaps import NAMESPACES
 
 IMAGE = "{http://www.google.com/schemas/sitemap-image/1.1}"
 XHTML = "{http://www.w3.org/1999/xhtml}"

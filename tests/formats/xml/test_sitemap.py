@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, example, given, settings
 
 from sitemap_harvest import Kind, read
 from sitemap_harvest.formats import source
-from sitemap_harvest.formats.entries import EntryReader
-from sitemap_harvest.formats.mend import mend
-from sitemap_harvest.formats.quick import read_quickly
-from sitemap_harvest.formats.strict import NotWellFormed, read_strictly
+from sitemap_harvest.formats.xml.entries import EntryReader
+from sitemap_harvest.formats.xml.mend import mend
+from sitemap_harvest.formats.xml.quick import read_quickly
+from sitemap_harvest.formats.xml.strict import NotWellFormed, read_strictly
 from tests.documents import HERE, SITEMAPS, codes, collected, collector, fixture_bytes, index, locs, noted, urlset
-from tests.formats.sitemaps import odd_sitemaps, plain_sitemaps
+from tests.formats.xml.sitemaps import odd_sitemaps, plain_sitemaps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

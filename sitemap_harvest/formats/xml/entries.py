@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from sitemap_harvest.formats.extensions import Extensions
+from sitemap_harvest.formats.xml.extensions import Extensions
 from sitemap_harvest.urls import BLANKS
 
 if TYPE_CHECKING:
