@@ -12,10 +12,11 @@ class HarvestError(Exception):
 
 
 class ArgumentError(HarvestError, ValueError):
-    """An argument of a spider or of a command is wrong."""
+    """An argument of a spider or of a command is wrong, or missing."""
 
-    def __init__(self, name: str, value: object, accepted: str) -> None:
-        super().__init__(f"argument {name}={value!r}: {accepted}")
+    def __init__(self, name: str, value: object, accepted: str, *, message: str | None = None) -> None:
+        """*message* says it where "it must be" and *accepted* would not."""
+        super().__init__(message or f"argument {name}={value!r}: it must be {accepted}")
         self.name = name  #: The argument's name.
         self.value = value  #: What was given.
         self.accepted = accepted  #: What is accepted instead, in words.

@@ -38,7 +38,7 @@ def show(summary: Summary, stats: Mapping[str, Any], *, console: Console, has_ou
         console.print(summary.why_nothing(), markup=False, highlight=False, soft_wrap=True)
     elif summary.notes:
         console.print(
-            "Not read:",
+            "Not read, or not whole:",
             *(f"  {note}" for note in summary.notes),
             sep="\n",
             markup=False,
@@ -47,7 +47,7 @@ def show(summary: Summary, stats: Mapping[str, Any], *, console: Console, has_ou
         )
     if summary.problems:
         most = ", ".join(f"{code} {count:,}" for code, count in summary.problems.most_common(8))
-        console.print(f"Problems in what was read: {most}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"Problems of the documents: {most}", markup=False, highlight=False, soft_wrap=True)
     console.print(f"Ended after {stats.get('elapsed_time_seconds') or 0.0:,.1f} seconds.", highlight=False)
     if stats.get("finish_reason") not in {"finished", None}:
         early = f"The run ended early ({stats['finish_reason']}): {summary.queued:,} known documents were not read."

@@ -22,9 +22,10 @@ from sitemap_harvest.errors import ArgumentError
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import Settings
+
+    from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
 
 HELP = "Harvest the URLs of sites, sitemaps or files."
 EPILOG = (
@@ -32,6 +33,7 @@ EPILOG = (
     "Exit codes: 0 URLs were harvested and nothing failed; 1 Scrapy could not start; 2 wrong usage; "
     "3 no URL was found; 4 some of it failed."
 )
+_NO_TARGET = "nothing to harvest: name a TARGET, which is a site, the address of a sitemap, or a file"
 _COULD_NOT_START = 1
 _CHATTY = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware", "scrapy.utils.log")
 
@@ -49,6 +51,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(opts: argparse.Namespace, settings: Settings) -> int:
     """Crawl, and return the exit code. Raises :exc:`HarvestError` if an argument or a setting is wrong."""
     arguments = arguments_of(opts.targets, opts.spargs)
+    if not arguments:
+        raise ArgumentError("TARGET", None, "a site, a sitemap or a file", message=_NO_TARGET)
     Plan.of(Arguments(**arguments))
     Options.from_settings(settings)
     _set_up_log(opts, settings)
@@ -65,17 +69,17 @@ def run(opts: argparse.Namespace, settings: Settings) -> int:
     return exit_code(spider.summary, stats)
 
 
-def arguments_of(targets: list[str], given: dict[str, str]) -> dict[str, str]:
+def arguments_of(targets: list[str], given: dict[str, str]) -> dict[str, Any]:
     """Return the spider's arguments for *targets* and those *given* by ``-a``."""
     Arguments.check_names(dict(given))
     sites = [target for target in targets if is_site(target)]
     sitemaps = [target for target in targets if not is_site(target)]
-    arguments = dict(given)
+    arguments: dict[str, Any] = dict(given)
     for name, values in (("site", sites), ("sitemap", sitemaps)):
         if values and name in given:
             raise ArgumentError(name, given[name], f"given twice, as {values[0]!r} too")
         if values:
-            arguments[name] = " ".join(values)
+            arguments[name] = values
     return arguments
 
 
@@ -108,8 +112,9 @@ def _set_up_log(opts: argparse.Namespace, settings: Settings) -> None:
 def _remember_spider(crawler: Crawler) -> dict[str, Any]:
     found: dict[str, Any] = {}
 
-    def remember(spider: Spider) -> None:
+    def remember(spider: HarvestSpider) -> None:
         found["spider"] = spider
+        spider.says_how_it_ended = False  # the closing table does
 
     found["handler"] = remember  # signals hold their handlers weakly
     crawler.signals.connect(remember, signal=signals.spider_opened)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -22,6 +23,7 @@ _HOST = re.compile(
     r"(?:[^\W_](?:[\w\-]*[^\W_])?\.)+[^\W\d_]{2,}\.?(?::\d{1,5})?(?=[/?#]|$)|localhost(?::\d{1,5})?(?=/|$)",
     re.IGNORECASE,
 )
+_DOCUMENT = re.compile(r"/[^?#]*\.(?:xml|gz|txt|rss|atom|json)(?:[?#]|$)", re.IGNORECASE)
 _ONE_SITE = "a site, such as https://www.example.com"
 
 
@@ -29,13 +31,13 @@ _ONE_SITE = "a site, such as https://www.example.com"
 class Arguments:
     """What ``scrapy crawl sitemap -a name=value`` takes. At least one of site, sites and sitemap is needed."""
 
-    site: str | None = None
+    site: str | list[str] | None = None
     """A site, such as ``https://www.example.com``, or several separated by blanks: its robots.txt is asked for its
     sitemaps. Without a scheme, https."""
     sites: str | None = None
     """A text file of sites, one a line. Blank lines and what follows a ``#`` are passed over, a site that stands twice
     counts once, and a line that is no site is reported and the others are harvested."""
-    sitemap: str | None = None
+    sitemap: str | list[str] | None = None
     """Sitemaps, indexes, lists or feeds, separated by blanks: addresses, or files on this machine."""
     root: str | None = None
     """A folder that stands in for the site: each of its addresses is a file below the folder. Nothing is fetched
@@ -61,7 +63,9 @@ class Arguments:
         """Raise :exc:`ArgumentError` if *given* has a name that is no argument."""
         for name, value in given.items():
             if name not in cls.names():
-                raise ArgumentError(name, value, f"there is no such argument; there are {', '.join(cls.names())}")
+                known = ", ".join(cls.names())
+                message = f"argument {name}={value!r}: there is no such argument; there are {known}"
+                raise ArgumentError(name, value, known, message=message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,17 +105,16 @@ def check_feeds(settings: BaseSettings, emit: frozenset[str]) -> None:
         return
     for uri, options in settings.getdict("FEEDS").items():
         if not options.get("item_classes") and not options.get("item_filter"):
-            kinds = " and ".join(sorted(emit))
-            raise ArgumentError(
-                "emit", ",".join(sorted(emit)), f"the feed {uri} would hold {kinds}; give it item_classes"
-            )
+            given = ",".join(sorted(emit))
+            message = f"argument emit={given!r}: the feed {uri} would hold both kinds; give it item_classes"
+            raise ArgumentError("emit", given, " or ".join(EMIT), message=message)
 
 
 def _leads(arguments: Arguments) -> tuple[list[Lead], list[str]]:
     sites: list[str] = []
     complaints: list[str] = []
     if arguments.site is not None:
-        sites += [_site("site", site) for site in str(arguments.site).split() or [""]]
+        sites += [_site("site", site) for site in _parts(arguments.site) or [""]]
     if arguments.sites is not None:
         listed, complaints = _listed_sites(arguments.sites)
         sites += listed
@@ -119,7 +122,8 @@ def _leads(arguments: Arguments) -> tuple[list[Lead], list[str]]:
     if arguments.sitemap is not None:
         leads += [Lead(url=url, root=url) for url in dict.fromkeys(_sitemaps(arguments.sitemap))]
     if not leads:
-        raise ArgumentError("site", arguments.site, "give at least one of site, sites and sitemap")
+        message = "nothing to harvest: give at least one of the arguments site, sites and sitemap"
+        raise ArgumentError("site", None, _ONE_SITE, message=message)
     return leads, complaints
 
 
@@ -128,9 +132,11 @@ def _site(name: str, value: str) -> str:
     url = text if "://" in text else f"https://{text}"
     host = url.partition("://")[2]
     is_web = url.lower().startswith(("http://", "https://"))
-    site = site_of(url) if is_web and host and not re.search(r"\s", host) and host[0] not in "/?#" else None
+    site = site_of(url) if is_web and host and not re.search(r"\s", host) and host[0] not in "/?#." else None
     if not site or not _has_port_in_range(site):
         raise ArgumentError(name, value, _ONE_SITE)
+    if _DOCUMENT.search(host):
+        raise ArgumentError(name, value, f"{_ONE_SITE}; a document is named by sitemap=")
     return site
 
 
@@ -145,7 +151,8 @@ def _listed_sites(path: str) -> tuple[list[str], list[str]]:
     try:
         text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
     except OSError as error:
-        raise ArgumentError("sites", path, f"a text file of sites, one a line ({_words(error)})") from error
+        hint = "; a site is named by site=" if "://" in path else ""
+        raise ArgumentError("sites", path, f"a text file of sites, one a line ({_words(error)}){hint}") from error
     sites, complaints = [], []
     for number, line in enumerate(text.split("\n"), start=1):
         if not (entry := re.sub(r"(?:^|\s)#.*", "", line).strip(BLANKS)):
@@ -155,17 +162,22 @@ def _listed_sites(path: str) -> tuple[list[str], list[str]]:
         except ArgumentError:
             complaints.append(f"{path}, line {number}: {entry[:100]!r} is no site")
     if not sites:
-        raise ArgumentError("sites", path, "a text file of sites, one a line; this one has none")
+        raise ArgumentError("sites", path, "a text file of sites, one a line, and this one has none")
     return sites, complaints
 
 
-def _sitemaps(value: str) -> Iterator[str]:
-    if not (names := str(value).split()):
+def _sitemaps(value: str | list[str]) -> Iterator[str]:
+    if not (names := _parts(value)):
         raise ArgumentError("sitemap", value, "addresses or files, separated by blanks")
-    if len(names) > 1 and Path(str(value)).is_file():
-        names = [str(value)]  # a file whose name has blanks
     for name in names:
         yield _address(name)
+
+
+def _parts(value: str | list[str]) -> list[str]:
+    """Return the parts of *value*, which are separated by blanks unless it is the name of one file with blanks."""
+    if isinstance(value, list):
+        return value
+    return [value] if os.path.isfile(value) else str(value).split()  # noqa: PTH113 - Path raises on a long text
 
 
 def _address(name: str) -> str:
@@ -173,10 +185,9 @@ def _address(name: str) -> str:
         if name.lower().startswith("file:") or (name.lower().startswith(("http://", "https://")) and site_of(name)):
             return name
         raise ArgumentError("sitemap", name, "an address that begins with http:// or https://, or a file")
-    path = Path(name)
-    if "/" in name and not path.exists() and _HOST.match(name):
+    if "/" in name and not os.path.exists(name) and _HOST.match(name):  # noqa: PTH110 - the same
         return f"https://{name}"
-    return path.absolute().as_uri()
+    return Path(os.path.abspath(name)).as_uri()  # noqa: PTH100 - without .. and, unlike resolve(), through no link
 
 
 def _root(arguments: Arguments) -> Path | None:
@@ -186,7 +197,7 @@ def _root(arguments: Arguments) -> Path | None:
     if not folder.is_dir():
         raise ArgumentError("root", arguments.root, "a folder that is there")
     if arguments.site is None or arguments.sites is not None or arguments.sitemap is not None:
-        raise ArgumentError("root", arguments.root, "a folder needs the one site that it stands in for, as site=")
+        raise ArgumentError("root", arguments.root, "given with the one site that the folder stands in for, as site=")
     return folder.resolve()
 
 

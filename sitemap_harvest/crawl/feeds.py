@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_CURE = 'write it anew with -O, or with "overwrite": True in FEEDS'
+
 
 class FeedExporter(feedexport.FeedExporter):
     """Gives batches whole to exporters that have ``export_batch``, and rows to all others.
@@ -39,7 +41,7 @@ class FeedExporter(feedexport.FeedExporter):
         for slot in self.slots:
             if _would_spoil(slot):
                 self.slots = []
-                logger.error("%s is there already, and nothing can be added to such a file: take -O", slot.uri)
+                logger.error("%s is there already, and nothing can be added to such a file: %s", slot.uri, _CURE)
                 raise CloseSpider("wrong_argument")
 
     def item_scraped(self, item: Any, spider: Spider) -> None:

@@ -16,6 +16,7 @@ from scrapy.exceptions import (
 )
 from scrapy.spidermiddlewares.httperror import HttpError
 
+from sitemap_harvest.formats.problems import LOSSY
 from sitemap_harvest.model import Kind, Outcome
 from sitemap_harvest.plan import Refusal
 
@@ -73,6 +74,10 @@ def of_error(error: BaseException | None) -> Refusal:
         if isinstance(error, kind):
             return Refusal(outcome, reason)
     if isinstance(error, DownloadFailedError):
+        if "wrong version number" in text:
+            return Refusal(
+                Outcome.FAILED, "TLS failed: the server does not speak it; its address may begin with http://"
+            )
         is_tls = any(word in text.lower() for word in ("ssl", "tls", "certificate"))
         return Refusal(Outcome.FAILED, f"{'TLS failed' if is_tls else 'the connection failed'}: {text[:200]}")
     return Refusal(Outcome.FAILED, f"{type(error).__name__}: {text[:200]}")
@@ -103,6 +108,5 @@ def of_document(document: Document) -> tuple[Outcome, str | None]:
         words = {Kind.HTML: "it is a web page", Kind.XML: "it is XML of another sort"}
         return Outcome.NOT_A_SITEMAP, words.get(document.kind, "it is nothing that lists URLs")
     if not document.complete:
-        lossy = ", ".join(code for code in codes if code.startswith(("xml/", "unpack/")))
-        return Outcome.PARTIAL, f"it is damaged ({lossy})"
+        return Outcome.PARTIAL, f"it is damaged ({', '.join(code for code in codes if code in LOSSY)})"
     return Outcome.READ, None

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
 _READ = frozenset({Outcome.READ, Outcome.UNCHANGED})
-_PASSED_OVER = frozenset({Outcome.SKIPPED, Outcome.OUT_OF_SCOPE})
 _MAX_NOTES = 10  # reasons shown; the ledger has them all
 
 
@@ -70,8 +69,10 @@ class Summary:
         for problem in record.problems:
             self.problems[problem.code] += problem.count
             stats.inc_value(f"sitemap_harvest/problem/{problem.code}", problem.count)
-        if record.outcome in _PASSED_OVER or is_wanted:
+        if record.outcome is Outcome.SKIPPED or is_wanted:
             _note(self.passed_over, record)
+        elif record.outcome is Outcome.OUT_OF_SCOPE:
+            _note(self.notes, record)  # worth a look, but no failure
         elif record.outcome not in _READ:
             self.has_failed = self.has_failed or not _is_probe(record)
             _note(self.notes, record)
@@ -79,7 +80,7 @@ class Summary:
     def in_words(self) -> str:
         """Return the run in one line, and why nothing was found, if so."""
         outcomes = ", ".join(f"{tally.documents:,} {outcome}" for outcome, tally in self.tallies.items())
-        line = f"{self.urls:,} URLs from {self.documents:,} documents ({outcomes or 'none'})"
+        line = f"{_counted(self.urls, 'URL')} from {_counted(self.documents, 'document')} ({outcomes or 'none'})"
         return line if self.urls else f"{line}. {self.why_nothing()}"
 
     def why_nothing(self) -> str:
@@ -89,6 +90,10 @@ class Summary:
         if reasons := self.notes or self.passed_over:
             return f"No URL was found. {'; '.join(reasons[:3])}."
         return "No URL was found: the documents that were read list none."
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _note(notes: list[str], record: SitemapRecord) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.formats.limits import Limits
 
+_CHANGEFREQS = pa.array(["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"])
+
 
 class LimitReached(Exception):  # noqa: N818 - no error: it ends the reading of one document
     """The document has more entries than the limit."""
@@ -181,6 +183,9 @@ class Collector:
         if (priority := texts.get("priority")) is not None:
             found["priority"], found["priority_text"] = columns.priorities(priority)
             self._note("priority/unreadable", found["priority_text"].is_valid(), texts, "priority")
+        if (changefreq := texts.get("changefreq")) is not None:
+            unknown = pc.and_(changefreq.is_valid(), pc.invert(pc.is_in(changefreq, value_set=_CHANGEFREQS)))
+            self._note("changefreq/unknown", unknown, texts, "changefreq")
         schema = UrlBatch.schema()
         given = {name: column for name, column in texts.items() if column is not None} | found
         arrays = [given[f.name] if f.name in given else pa.nulls(rows, f.type) for f in schema]

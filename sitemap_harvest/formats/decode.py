@@ -112,14 +112,17 @@ def _holds_ascii(codec: str) -> bool:
 def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) -> Iterator[str]:
     """Yield *blocks* as text. Bytes that are not valid become windows-1252 characters, and a problem."""
     errors = "replace" if encoding.is_wide else _ESCAPE
-    decoder = codecs.getincrementaldecoder(encoding.name)(errors)
     bad = _REPLACED if encoding.is_wide else _ESCAPED_BYTE
+    if encoding.name.startswith("iso2022"):  # Python's decoder cannot stop inside one of its escape sequences
+        yield _mended(b"".join(blocks).decode(encoding.name, errors), bad, problems)
+        return
+    decoder = codecs.getincrementaldecoder(encoding.name)(errors)
     skip = encoding.mark_bytes
     for block in blocks:
         text = decoder.decode(block[skip:])
         skip = max(0, skip - len(block))
         yield _mended(text, bad, problems)
-    if last := decoder.decode(b"", final=True):
+    while last := decoder.decode(b"", final=True):  # of bytes that are left over, one is taken at a time
         yield _mended(last, bad, problems)
 
 

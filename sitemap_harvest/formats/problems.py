@@ -5,7 +5,7 @@ from __future__ import annotations
 from sitemap_harvest.model import CATALOGUE, Problem, Sample
 from sitemap_harvest.model.problem import MAX_EXCERPT_CHARS, MAX_SAMPLES
 
-_LOSSY = frozenset(
+LOSSY = frozenset(
     {
         "document/too-many-urls",
         "unpack/ratio",
@@ -19,6 +19,7 @@ _LOSSY = frozenset(
         "xml/truncated",
     }
 )
+"""Codes of the problems after which an entry may be missing."""
 
 
 class ProblemLog:
@@ -48,18 +49,22 @@ class ProblemLog:
             samples.append(Sample(entry=entry, line=line, byte=byte, excerpt=excerpt and excerpt[:MAX_EXCERPT_CHARS]))
         self._found[code] = (first_detail, seen + count, samples)
 
+    def has_enough(self, code: str) -> bool:
+        """Whether as many samples of the problem *code* are there as are kept."""
+        return code in self._found and len(self._found[code][2]) >= MAX_SAMPLES
+
     def __contains__(self, code: str) -> bool:
         return code in self._found
 
     @property
     def lost_something(self) -> bool:
         """Whether one of the problems means that an entry may be missing."""
-        return not _LOSSY.isdisjoint(self._found)
+        return not LOSSY.isdisjoint(self._found)
 
     @property
     def lost_bytes(self) -> bool:
         """Whether one of the problems means that the document was not unpacked to its end."""
-        return any(code.startswith("unpack/") and code in _LOSSY for code in self._found)
+        return any(code.startswith("unpack/") and code in LOSSY for code in self._found)
 
     def all(self) -> tuple[Problem, ...]:
         """Return the problems, in the order in which each was first met."""

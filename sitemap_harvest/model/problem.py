@@ -39,6 +39,7 @@ class Problem:
 
 
 CATALOGUE: dict[str, str] = {
+    "changefreq/unknown": "The change frequency is no word of the protocol; it is kept as published.",
     "document/empty": "The document has no bytes, or blanks only.",
     "document/no-entries": "The document is of a kind that lists URLs, and lists none.",
     "document/not-a-sitemap": "The document is of a kind that lists no URLs.",
@@ -51,6 +52,7 @@ CATALOGUE: dict[str, str] = {
     "lastmod/unreadable": "The date is none that can be read without guessing.",
     "loc/empty": "An entry has no URL.",
     "loc/malformed": "The URL cannot be taken apart; it is kept as published and was not made absolute.",
+    "loc/markup": "There is an element inside the URL; its text was read as part of the URL.",
     "loc/not-a-url": "The text is no URL of a page, so there is no entry for it.",
     "loc/relative": "The URL is relative; it was made absolute against the document's address.",
     "loc/repeated": "One entry holds several URLs; each has become an entry of its own.",

@@ -2,7 +2,7 @@
 
 from sitemap_harvest.plan.discovery import next_well_known, robots_of
 from sitemap_harvest.plan.expansion import Bounds, refuse
-from sitemap_harvest.plan.frontier import Frontier, document_key
+from sitemap_harvest.plan.frontier import Frontier, document_key, host_of
 from sitemap_harvest.plan.lead import Lead, Refusal
 from sitemap_harvest.plan.room import room
 
@@ -12,6 +12,7 @@ __all__ = [
     "Lead",
     "Refusal",
     "document_key",
+    "host_of",
     "next_well_known",
     "refuse",
     "robots_of",

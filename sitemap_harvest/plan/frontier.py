@@ -11,13 +11,18 @@ from sitemap_harvest.plan.lead import Lead, Refusal
 from sitemap_harvest.urls import url_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 
 def document_key(url: str) -> str:
     """Return what identifies the document at *url*: its key without the fragment, which is never sent."""
     address = urldefrag(url).url
     return url_key(address) or address
+
+
+def host_of(url: str) -> str:
+    """Return host and port of *url*; empty for a file."""
+    return url.partition("://")[2].partition("/")[0]
 
 
 class Frontier:
@@ -48,9 +53,13 @@ class Frontier:
         self._waiting.append(lead)
         return None
 
-    def take(self) -> Lead | None:
-        """Return the lead whose turn it is, or ``None`` if none waits."""
-        return self._waiting.popleft() if self._waiting else None
+    def take(self, busy_hosts: Collection[str] = ()) -> Lead | None:
+        """Return the lead whose turn it is, of those that are not on *busy_hosts*; ``None`` if there is none."""
+        for number, lead in enumerate(self._waiting):
+            if host_of(lead.url) not in busy_hosts:
+                del self._waiting[number]
+                return lead
+        return None
 
     def drain(self) -> Iterator[Lead]:
         """Yield all leads that wait; none does afterwards."""

@@ -67,11 +67,13 @@ def test_nothing_found_gives_exit_code_3_and_says_why(
     ("arguments", "words"),
     [
         pytest.param([], "an action is needed", id="no-action"),
-        pytest.param(["crawl"], "give at least one of site, sites and sitemap", id="no-target"),
+        pytest.param(["crawl"], "name a TARGET, which is a site, the address of a sitemap, or a file", id="no-target"),
         pytest.param(
             ["crawl", "x.xml", "-a", "bogus=1"], "argument bogus='1': there is no such", id="unknown-argument"
         ),
-        pytest.param(["crawl", "x.xml", "-a", "limit=few"], "argument limit='few': a whole number", id="bad-limit"),
+        pytest.param(
+            ["crawl", "x.xml", "-a", "limit=few"], "argument limit='few': it must be a whole number", id="bad-limit"
+        ),
         pytest.param(["crawl", "x.xml", "--frob"], "unknown: --frob", id="unknown-option"),
         pytest.param(["crawl", "x.xml", "-O", "x.bogus"], "Unrecognized output format 'bogus'", id="unknown-format"),
         pytest.param(["crawl", "x.xml", "-s", "SITEMAP_HARVEST_MAX_DEPTH=0"], "MAX_DEPTH is '0'", id="bad-setting"),
@@ -159,8 +161,8 @@ def test_a_target_without_a_path_is_a_site(target: str, expected: bool) -> None:
 def test_targets_become_arguments() -> None:
     targets = ["https://a.example", "b.example", "https://a.example/s.xml", "c.xml"]
     assert arguments_of(targets, {"limit": "5"}) == {
-        "site": "https://a.example b.example",
-        "sitemap": "https://a.example/s.xml c.xml",
+        "site": ["https://a.example", "b.example"],
+        "sitemap": ["https://a.example/s.xml", "c.xml"],
         "limit": "5",
     }
 

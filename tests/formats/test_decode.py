@@ -106,6 +106,17 @@ def test_half_a_character_of_utf_16_is_replaced() -> None:
     assert "encoding/bad-bytes" in found
 
 
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [("iso2022_jp", b"\x1b$\0\0\0\0\0\0\0"), ("iso2022_jp", b"a\x1b$\0\0"), ("gb18030", b"a\x810\x81")],
+    ids=["escape-sequence-without-end", "cut-escape-sequence", "cut-character"],
+)
+def test_no_byte_at_the_end_is_lost(name: str, body: bytes) -> None:
+    found = log()
+    assert "".join(decode([body], Encoding(name, 0), found)).encode("cp1252", "replace") == body.replace(b"\x81", b"?")
+    assert "encoding/bad-bytes" in found
+
+
 @given(
     st.binary(max_size=60) | st.text("\x1b$B~{}!(aé", max_size=20).map(str.encode),
     st.sampled_from(["utf-8", "utf-16-le", "utf-32-be", "cp932", "gb18030", "iso2022_jp", "hz"]),

@@ -23,7 +23,7 @@ from sitemap_harvest.crawl.summary import Summary
 from sitemap_harvest.errors import HarvestError
 from sitemap_harvest.formats import Document
 from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRecord, UrlBatch
-from sitemap_harvest.plan import Bounds, Frontier, Lead, Refusal, document_key, next_well_known, refuse, room
+from sitemap_harvest.plan import Bounds, Frontier, Lead, Refusal, document_key, host_of, next_well_known, refuse, room
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -50,6 +50,9 @@ class HarvestSpider(Spider):
     refused: str | None = None
     """Why the run ends before it begins: a wrong argument or setting, in words."""
 
+    says_how_it_ended: bool = True
+    """Whether the log is told at the end what was found, and what was not read."""
+
     plan: Plan
     options: Options
     frontier: Frontier
@@ -60,6 +63,7 @@ class HarvestSpider(Spider):
         super().__init__(name)
         self.summary = Summary()
         self._in_flight: set[str] = set()
+        self._hosts_met: set[str] = {""}  # files have none
         self._scheduled: set[str] = set()
         self._largest_body = 0
         self._news: Deferred[None] = Deferred()
@@ -115,12 +119,12 @@ class HarvestSpider(Spider):
             only_site=self.plan.only_site,
         )
 
-    def closed(self, reason: str) -> None:  # noqa: ARG002 - Scrapy's interface
-        """Log the run in one line."""
-        if self.refused is None:
+    def closed(self, reason: str) -> None:
+        """Log the run in one line, and what was not read."""
+        if reason != "wrong_argument" and self.says_how_it_ended:
             self.logger.info(self.summary.in_words())
             for note in self.summary.notes:
-                self.logger.info("Not read: %s", note)
+                self.logger.info("Not read, or not whole: %s", note)
 
     async def start(self) -> AsyncIterator[Any]:
         """Yield a request for each lead as soon as there is room for its body, and a ledger row for each given up."""
@@ -131,7 +135,7 @@ class HarvestSpider(Spider):
             if self._has_enough():
                 for record in self._give_up():
                     yield record
-            elif self._has_room() and (next_lead := self.frontier.take()):
+            elif self._has_room() and (next_lead := self.frontier.take(self._hosts_being_met())):
                 self._in_flight.add(next_lead.url)
                 yield self._request(next_lead)
                 for record in self._passed_over(next_lead):
@@ -140,6 +144,14 @@ class HarvestSpider(Spider):
             if self._in_flight:
                 await maybe_deferred_to_future(self._news)
                 self._news = Deferred()
+
+    def _hosts_being_met(self) -> set[str]:
+        """Return the hosts whose first document is on its way.
+
+        They are asked for one document at first: of several requests that wait for one robots.txt, Scrapy 2.19 lets all
+        but the first pass without a look at its rules.
+        """
+        return {host for url in self._in_flight if (host := host_of(url)) not in self._hosts_met}
 
     def note_scheduled(self, request: Request) -> None:
         """Remember that the request of a lead has come as far as the scheduler."""
@@ -287,6 +299,7 @@ class HarvestSpider(Spider):
 
     def _done(self, lead: Lead) -> None:
         self._in_flight.discard(lead.url)
+        self._hosts_met.add(host_of(lead.url))
         self._count_queued()
         if not self._news.called:
             self._news.callback(None)

@@ -119,6 +119,8 @@ class EntryReader:
                 continue
             text = "".join(child.itertext()) if len(child) else (child.text or "")
             if found is _LOC:
+                if len(child):
+                    self._into.problems.add("loc/markup", entry=position, line=self._line(child), excerpt=text)
                 if loc and loc.strip(BLANKS):
                     self._into.problems.add("loc/repeated", entry=position, line=self._line(child), excerpt=text)
                     self._put(role, position, (loc, lastmod, changefreq, priority), others)

@@ -143,13 +143,14 @@ class _Lane:
         if self._root is None:
             self._problems.add("xml/malformed", "there is no root element")
         elif self._root_is_open:
-            self._problems.add("xml/truncated", line=self.tokens.line)
+            self._note_once("xml/truncated", self.tokens.line)
 
     def _cut(self) -> None:
         """Take an entry that the document ends in: what of it is whole counts, a value that was cut does not."""
-        self._problems.add("xml/truncated", line=self.tokens.line, excerpt=self._open[-1].text.strip() or None)
+        self._note_once("xml/truncated", self.tokens.line, self._open[-1].text.strip() or None)
         self._open[-1].is_whole = False
-        self._close(len(self._open))
+        if any(child.role is Role.LOC and child.is_whole for child in self._open[0]):
+            self._close(len(self._open))
 
     def _text(self, token: Token) -> None:
         if not self._open:
@@ -174,7 +175,7 @@ class _Lane:
         elif text and not self._root_is_open:
             self._note_once("xml/junk-before", token.line, text)
 
-    def _note_once(self, code: str, line: int, excerpt: str) -> None:
+    def _note_once(self, code: str, line: int, excerpt: str | None = None) -> None:
         if code not in self._problems:
             self._problems.add(code, line=line, excerpt=excerpt)
 

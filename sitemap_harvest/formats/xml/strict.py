@@ -88,5 +88,6 @@ def _drain(root: Any, reader: EntryReader, *, keep: int) -> int:
         return 0
     for element in root[:count]:
         reader.read(element, root.tag)
+    del element  # what is still in use is moved to a document of its own, which takes lxml n² for n children
     del root[:count]
     return count

@@ -98,6 +98,9 @@ class _Notes:
         self._line = line
 
     def __call__(self, code: str, match: re.Match[str]) -> None:
+        if self._problems.has_enough(code):
+            self._problems.add(code)  # no more samples are kept, and a look for the place would take long
+            return
         line = self._line + match.string.count("\n", 0, match.start())
         excerpt = match.string[max(0, match.start() - 80) : match.end() + 40].strip()
         self._problems.add(code, line=line, excerpt=excerpt)

@@ -60,15 +60,23 @@ def entry(loc: str, more: str = "") -> str:
             False,
             id="end-tag-twice",
         ),
-        pytest.param(
-            f"<urlset>{entry(A)}<url><loc>{B[:-3]}".encode(), [A], {"xml/truncated": 2, "loc/empty": 1}, False, id="cut"
-        ),
+        pytest.param(f"<urlset>{entry(A)}<url><loc>{B[:-3]}".encode(), [A], {"xml/truncated": 1}, False, id="cut"),
         pytest.param(
             f"<urlset><url><loc>{A}</loc><lastmod>2025-0".encode(),
             [A],
-            {"xml/truncated": 2},
+            {"xml/truncated": 1},
             False,
             id="cut-in-lastmod",
+        ),
+        pytest.param(
+            f"<urlset>{entry(A)}<url>{B[:-3]}".encode(), [A], {"xml/truncated": 1}, False, id="cut-in-bare-text"
+        ),
+        pytest.param(
+            f"<urlset>{entry(A)}<url><lastmod>2025-01-01</lastmod></ur".encode(),
+            [A],
+            {"xml/truncated": 1, "xml/malformed": 1},
+            False,
+            id="cut-in-an-end-tag",
         ),
         pytest.param(entry(A).encode(), [A], {"xml/entry-outside": 1, "xml/malformed": 1}, False, id="no-root"),
         pytest.param(urlset(entry(A) + "<a <b>" + entry(B)), [A, B], {"xml/malformed": 1}, False, id="stray-sign"),
