@@ -6,10 +6,11 @@ import os
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.model import LedgerBatch, UrlBatch
 from sitemap_harvest.plan import Lead, robots_of
 from sitemap_harvest.urls import BLANKS, site_of
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-EMIT = ("urls", "sitemaps")
+    from sitemap_harvest.model import Batch
+
+EMIT: dict[str, type[Batch[Any]]] = {"urls": UrlBatch, "sitemaps": LedgerBatch}
 _HOST = re.compile(
     r"(?:[^\W_](?:[\w\-]*[^\W_])?\.)+[^\W\d_]{2,}\.?(?::\d{1,5})?(?=[/?#]|$)|localhost(?::\d{1,5})?(?=/|$)",
     re.IGNORECASE,
@@ -97,6 +100,11 @@ class Plan:
             limit=_limit(arguments.limit),
             emit=_emit(arguments.emit),
         )
+
+    @property
+    def batch_types(self) -> tuple[type[Batch[Any]], ...]:
+        """The kinds of batch that the run gives."""
+        return tuple(batch_type for name, batch_type in EMIT.items() if name in self.emit)
 
 
 def check_feeds(settings: BaseSettings, emit: frozenset[str]) -> None:
@@ -224,7 +232,7 @@ def _limit(value: str | int | None) -> int | None:
 
 def _emit(value: str) -> frozenset[str]:
     kinds = frozenset(re.split(r"[\s,]+", str(value).strip(" ,")))
-    if not kinds <= set(EMIT):
+    if not kinds <= EMIT.keys():
         raise ArgumentError("emit", value, f"any of {', '.join(EMIT)}")
     return kinds
 

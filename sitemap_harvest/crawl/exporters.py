@@ -206,9 +206,8 @@ class ParquetExporter(BatchExporter):
         self._write_others()
         self._write_group()
         if self._writer is None:
-            self._write(UrlBatch.of([]))
-            self._write_group()
-        assert self._writer is not None  # noqa: S101 - _write_group() makes it; this tells mypy
+            self._open(pa.schema([]))
+        assert self._writer is not None  # noqa: S101 - _open() makes it; this tells mypy
         self._writer.close()
 
     def _write(self, batch: Batch[Any]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import CloseSpider
 from scrapy.extensions import feedexport
 
+from sitemap_harvest.crawl.arguments import Plan
 from sitemap_harvest.crawl.processor import Rows
 from sitemap_harvest.model import Batch
 
@@ -54,6 +55,16 @@ class FeedExporter(feedexport.FeedExporter):
                 self._export(item, index, spider)
         else:
             super().item_scraped(item, spider)
+
+    async def close_spider(self, spider: Spider) -> None:
+        """Close the feeds. One in which nothing came tells the columns of what might have come."""
+        plan = getattr(spider, "plan", None)
+        for slot in self.slots:
+            if isinstance(plan, Plan) and slot.store_empty and slot.batch_id == 1 and not slot.itemcount:
+                parts = (part for kind in plan.batch_types for part in _accepted(kind.of([]), slot.filter))
+                if (part := next(parts, None)) is not None:
+                    self._write(slot, part)
+        await super().close_spider(spider)
 
     def _export(self, batch: Batch[Any], index: int, spider: Spider) -> None:
         """Export *batch* to the feed at *index* of the slots, which is another slot whenever a file is full."""

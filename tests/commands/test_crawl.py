@@ -45,6 +45,17 @@ def test_one_child_that_failed_gives_exit_code_4_and_a_line_that_says_why(tmp_pa
     assert len((tmp_path / "urls.csv").read_text().splitlines()) == 2
 
 
+def test_any_number_of_files_is_read_also_one_whose_name_has_blanks(tmp_path: Path) -> None:
+    names = [f"a folder/sitemap number {number}.xml" for number in range(300)]
+    (tmp_path / "a folder").mkdir()
+    for number, name in enumerate(names):
+        (tmp_path / name).write_text(urlset(f"https://a.example/{number}"))
+    run = harvest("crawl", *names, "-O", "urls.jsonl", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    rows = [json.loads(line) for line in (tmp_path / "urls.jsonl").read_text().splitlines()]
+    assert {row["loc"] for row in rows} == {f"https://a.example/{number}" for number in range(300)}
+
+
 @pytest.mark.parametrize(
     ("pages", "words"),
     [

@@ -56,7 +56,9 @@ def test_a_folder_stands_in_for_a_site_and_nothing_is_fetched(serve, crawl, tmp_
     ("arguments", "settings", "words"),
     [
         pytest.param({"stie": "a.example"}, {}, ["stie='a.example'", "site, sites, sitemap"], id="name"),
-        pytest.param({}, {}, ["nothing to harvest: give at least one of the arguments site, sites and sitemap"], id="nothing"),
+        pytest.param({}, {}, ["nothing to harvest: give at least one of the arguments site, sites"], id="nothing"),
+        pytest.param({"site": "a.example/sitemap.xml"}, {}, ["a document is named by sitemap="], id="document"),
+        pytest.param({"sites": "https://a.example"}, {}, ["a site is named by site="], id="sites-is-a-site"),
         pytest.param({"site": "a.example", "limit": "0"}, {}, ["limit='0'", "a whole number, 1 or more"], id="limit"),
         pytest.param({"site": "a.example", "follow": "("}, {}, ["follow='('", "a regular expression"], id="pattern"),
         pytest.param({"site": "a.example", "emit": "pages"}, {}, ["emit='pages'", "urls, sitemaps"], id="emit"),

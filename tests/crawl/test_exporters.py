@@ -138,6 +138,19 @@ def test_a_file_is_added_to_where_its_format_allows_it(crawl, tmp_path, source):
     assert pq.read_table(table).num_rows == 3
 
 
+def test_a_file_of_no_urls_has_their_columns(crawl, tmp_path):
+    source = tmp_path / "s.xml"
+    source.write_text(urlset())
+    names = {suffix: f"{tmp_path}/none.{suffix}" for suffix in ("csv", "parquet", "jsonl", "json", "xml")}
+    run = crawl(sitemap=source, emit="urls", feeds={name: {"format": suffix} for suffix, name in names.items()})
+    assert (tmp_path / "none.csv").read_text().strip().split(",") == UrlBatch.schema().names
+    assert pq.read_table(tmp_path / "none.parquet").schema.equals(UrlBatch.schema())
+    assert (tmp_path / "none.jsonl").read_text() == ""
+    assert json.loads((tmp_path / "none.json").read_text()) == []
+    assert etree.parse(tmp_path / "none.xml").getroot().tag == "items"
+    assert run.stats["finish_reason"] == "finished"
+
+
 def test_files_are_split_packed_and_kept_empty_as_scrapy_does(crawl, tmp_path):
     source = tmp_path / "s.xml"
     source.write_text(urlset(*(f"https://a.example{path}" for path in numbered(25))))

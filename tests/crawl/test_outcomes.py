@@ -192,3 +192,16 @@ def _may_read_all(path: Path) -> bool:
     except PermissionError:
         return False
     return True  # as root may
+
+
+def test_rules_of_a_host_hold_for_all_its_documents_that_are_asked_for_at_once(serve, crawl, tmp_path):
+    site = serve({"/robots.txt": Page(robots(disallow=["/no"]), delay=0.5), "/yes.xml": urlset("/1")})
+    site.pages |= {path: urlset("/no") for path in numbered(6, prefix="/no")}
+    saved = tmp_path / "index.xml"
+    saved.write_text(index(*numbered(6, prefix="/no"), "/yes.xml").replace("{site}", site.url))
+    run = crawl(sitemap=saved)
+    assert run.locs == [f"{site.url}/1"]
+    assert {path: run.fates(site.url)[path] for path in numbered(6, prefix="/no")} == dict.fromkeys(
+        numbered(6, prefix="/no"), "forbidden"
+    )
+    assert site.requests == ["/robots.txt", "/yes.xml"]

@@ -246,9 +246,17 @@ class TestExporters:
         file = io.BytesIO()
         exporter = ParquetExporter(file, fields_to_export={"loc": "address", "nothing": "nothing"})
         exporter.start_exporting()
+        exporter.export_batch(UrlBatch.of([]))
         exporter.finish_exporting()
         table = pq.read_table(io.BytesIO(file.getvalue()))
         assert (table.num_rows, table.schema.names) == (0, ["address", "nothing"])
+
+    def test_parquet_of_nothing_can_be_read(self):
+        file = io.BytesIO()
+        exporter = ParquetExporter(file)
+        exporter.start_exporting()
+        exporter.finish_exporting()
+        assert pq.read_table(io.BytesIO(file.getvalue())).shape == (0, 0)
 
     def test_parquet_holds_one_kind_and_the_log_says_what_was_left_out(self, caplog):
         file = io.BytesIO()

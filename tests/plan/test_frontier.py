@@ -30,6 +30,17 @@ def test_leads_wait_their_turn() -> None:
     assert frontier.take() is None
 
 
+def test_a_host_that_is_busy_holds_up_only_its_own_documents() -> None:
+    frontier = Frontier(max_documents=9)
+    a1, a2, b1, file = (lead(url) for url in ("http://a:80/1", "http://a:80/2", "http://b/1", "file:///tmp/1"))
+    for one in (a1, a2, b1, file):
+        frontier.add(one)
+    assert frontier.take({"a:80"}) == b1
+    assert frontier.take({"a:80", "b"}) == file
+    assert frontier.take({"a:80", "b"}) is None
+    assert [frontier.take(), frontier.take()] == [a1, a2]
+
+
 def test_each_root_has_room_of_its_own() -> None:
     frontier = Frontier(max_documents=1)
     assert frontier.add(lead("https://a.example/1", "https://a.example")) is None

@@ -1,0 +1,58 @@
+"""Documents made to cost time: eight times the size costs about eight times the time, not sixty-four."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sitemap_harvest import read
+from tests.documents import HERE, SITEMAPS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = f'<urlset xmlns="{SITEMAPS}">'.encode()
+A = b"<loc>http://a.example/1</loc>"
+GROWTH = 8
+MOST = 2  # times GROWTH: what is quadratic takes GROWTH times GROWTH
+
+
+@pytest.mark.parametrize(
+    ("size", "document"),
+    [
+        pytest.param(20_000, lambda n: ROOT + b"<url>" + A * n + b"</url></urlset>", id="locs-in-one-entry"),
+        pytest.param(20_000, lambda n: ROOT + b"<a>" * n, id="nested"),
+        pytest.param(20_000, lambda n: ROOT + b"<url>" + A + b"<a>" * n, id="nested-in-an-entry"),
+        pytest.param(8_000, lambda n: ROOT + b"<url>" * n, id="unclosed-entries"),
+        pytest.param(20_000, lambda n: ROOT + b"</url>" * n, id="end-tags"),
+        pytest.param(20_000, lambda n: ROOT + b"<" * n, id="less-than-signs"),
+        pytest.param(20_000, lambda n: ROOT + b"<url><loc>" + b"&" * n + b"</loc></url></urlset>", id="ampersands"),
+        pytest.param(20_000, lambda n: ROOT + b"<url><loc>" + b"&#1;" * n + b"</loc></url></urlset>", id="references"),
+        pytest.param(20_000, lambda n: b"<urlset " + b'a="b" ' * n + b">", id="attributes"),
+        pytest.param(20_000, lambda n: ROOT + b'<url a="' + b"'\"" * n + b">" + A, id="quotes"),
+        pytest.param(20_000, lambda n: ROOT + b"<!--" * n, id="comments"),
+        pytest.param(20_000, lambda n: ROOT + b"<![CDATA[" * n, id="cdata-sections"),
+        pytest.param(20_000, lambda n: b"<!DOCTYPE urlset [" + b"<!ENTITY a 'b'>" * n + b"]>" + ROOT, id="entities"),
+        pytest.param(20_000, lambda n: b"<!DOCTYPE urlset [" + b"'" * n + ROOT, id="unclosed-doctype"),
+        pytest.param(60_000, lambda n: b"Sitemap: " * n, id="robots"),
+        pytest.param(60_000, lambda n: b"http://" * n, id="list"),
+        pytest.param(4_000, lambda n: b"<rss><channel>" + b"<item><link>" * n, id="feed"),
+    ],
+)
+def test_time_grows_with_size_and_no_faster(size: int, document: Callable[[int], bytes]) -> None:
+    small, large = document(size), document(size * GROWTH)
+    assert _seconds(large, times=2) < _seconds(small, times=5) * GROWTH * MOST
+
+
+def _seconds(body: bytes, *, times: int) -> float:
+    """Return the processor time of reading *body*, the least of several."""
+    return min(_once(body) for _ in range(times))
+
+
+def _once(body: bytes) -> float:
+    started = time.process_time()
+    document = read(body, url=HERE)
+    assert isinstance(document.problems, tuple)
+    return time.process_time() - started + 0.002  # what is too short to be measured is no evidence
