@@ -12,11 +12,12 @@ from typing import Self
 
 import pyarrow as pa
 
-from sitemap_harvest.formats.xml.texts import FIELDS, NotExplained, Texts, count_controls, finished
+from sitemap_harvest.formats.xml.texts import FIELDS, FORBIDDEN, NotExplained, Texts, finished
 
 _LEARNED_BYTES = 64 * 1024
 _TAG = re.compile(rb"<(url|loc|lastmod|changefreq|priority)>")
-_BLANKS = rb"[ \t\r\n]*"
+_BLANKS = rb"[ \t\n]*+"
+_ALLOWED = bytes({*range(256)} - FORBIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +40,18 @@ class Expression:
 
     def texts(self, chunk: bytes) -> Texts:
         """Return the columns of *chunk*, which is whole entries. Raises :exc:`NotExplained`."""
+        if b"\r" in chunk:
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")  # as XML has it
+        if chunk.translate(None, _ALLOWED):
+            raise NotExplained
         entries = self.pattern.findall(chunk)
         if not entries:
             raise NotExplained
         values = dict(zip(self.fields, zip(*entries, strict=True), strict=True))
+        if any(map(bytes.isspace, values["loc"])):
+            raise NotExplained
         tags = 2 * (len(entries) + sum(len(entries) - column.count(b"") for column in values.values()))
         if chunk.count(b"<") != tags or chunk.count(b">") != tags:
-            raise NotExplained
-        if count_controls(chunk) != sum(chunk.count(blank) for blank in (b"\n", b"\r", b"\t")):
             raise NotExplained
         try:
             columns = {name: _column(column) for name, column in values.items() if any(column)}
@@ -57,11 +62,11 @@ class Expression:
 
 def _entry(fields: tuple[str, ...]) -> bytes:
     """Return the expression for an entry; a value is never empty, so an empty group is a field that is not there."""
-    value = rb"([^<>\x00-\x1f]+)"
+    value = rb"([^<]++)"  # a > in it would be one too many for the tags
     found = b""
     for name in (field.encode() for field in fields):
         element = rb"<%b>%b</%b>%b" % (name, value, name, _BLANKS)
-        found += element if name == b"loc" else rb"(?:%b)?" % element
+        found += element if name == b"loc" else rb"(?:%b)?+" % element
     return rb"<url>%b%b</url>" % (_BLANKS, found)
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FIELDS = ("loc", "lastmod", "changefreq", "priority")
 Texts = dict[str, Any]  # by field: a pa.StringArray, or None where no entry has the field
+FORBIDDEN = frozenset(range(0x20)) - frozenset(b"\t\n\r")  # control characters that XML does not allow
 
 _SHORTEST_URL = len("http://a")
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))  # & last
@@ -22,12 +23,6 @@ _NONCHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")  # U+FFFE and U+FFFF, which 
 
 class NotExplained(Exception):  # noqa: N818 - no error: it sends the rest of the document to the strict lane
     """Something stands in the document that the quick lane does not read."""
-
-
-def count_controls(data: bytes) -> int:
-    """Return how many bytes of *data* are control characters."""
-    values = pa.UInt8Array.from_buffers(pa.uint8(), len(data), [None, pa.py_buffer(data)])
-    return int(pc.less(values, pa.scalar(0x20, pa.uint8())).true_count)
 
 
 def finished(columns: Mapping[str, pa.StringArray], data: bytes) -> Texts:

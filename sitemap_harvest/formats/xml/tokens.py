@@ -1,7 +1,7 @@
 """Tags and text of markup that no XML parser would take, one token at a time.
 
 Spec: https://www.w3.org/TR/xml/ for what is well-formed, and nothing for the rest.
-Nothing is ever altered or expanded: what is no tag is text, to the letter.
+Nothing is ever altered or expanded: what is no tag is text, to the letter, but that line ends are as XML has them.
 Memory is flat: text comes in pieces, and comments are skipped as they arrive.
 """
 
@@ -106,11 +106,25 @@ class _Notes:
         self._problems.add(code, line=line, excerpt=excerpt)
 
 
+def _with_plain_line_ends(chunks: Iterator[str]) -> Iterator[str]:
+    """Yield *chunks* with each line end as XML has it (https://www.w3.org/TR/xml/#sec-line-ends)."""
+    held = ""
+    for chunk in chunks:
+        text, held = held + chunk, ""
+        if "\r" in text:
+            if text.endswith("\r"):  # half a line end, perhaps
+                text, held = text[:-1], "\r"
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+        yield text
+    if held:
+        yield "\n"
+
+
 class Tokenizer:
     """Cuts text that arrives in pieces into tokens."""
 
     def __init__(self, chunks: Iterator[str], problems: ProblemLog) -> None:
-        self._chunks = chunks
+        self._chunks = _with_plain_line_ends(chunks)
         self._problems = problems
         self._buffer = ""
         self._at = 0

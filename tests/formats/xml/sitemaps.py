@@ -23,6 +23,9 @@ LOCS = st.one_of(
             " https://example.com/blanks ",
             "https://example.com/&amp;",
             "          ",
+            "\n\t \r\n\n\n\n\n\n",
+            "\r\n  https://example.com/lines\r\n",
+            "https://example.com/a\rb\tc\n",
             "\u00a0\u00a0\u00a0\u00a0",
             "mailto:me@example.com",
             "x",
@@ -41,7 +44,7 @@ VALUES = {
             " 2025-03-09 ",
         ]
     ),
-    "changefreq": st.sampled_from(["daily", " weekly", "Often", "<never>"]),
+    "changefreq": st.sampled_from(["daily", " weekly", "Often", "<never>", "\r\n"]),
     "priority": st.sampled_from(["0.5", "1", "2", "high", "0,5", ".5"]),
 }
 

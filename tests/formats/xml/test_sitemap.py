@@ -87,7 +87,10 @@ PLAIN_ENTRY = "<url><loc>https://example.com/a</loc><lastmod>2025-03-09</lastmod
         pytest.param(PLAIN_ENTRY.replace("<loc>", "<loc >"), False, id="blank-in-a-tag"),
         pytest.param(PLAIN_ENTRY + "<!-- -->", False, id="comment"),
         pytest.param(PLAIN_ENTRY.replace("</url>", "<priority/></url>"), False, id="empty-element"),
-        pytest.param(PLAIN_ENTRY.replace("/a<", "/a\n<"), False, id="line-break-in-a-value"),
+        pytest.param(PLAIN_ENTRY.replace("/a<", "/a\n<"), True, id="line-break-in-a-value"),
+        pytest.param(PLAIN_ENTRY.replace("/a<", "/a\r\n<"), True, id="line-break-of-windows"),
+        pytest.param(PLAIN_ENTRY + "<url><loc>" + "\n\t " * 5 + "</loc></url>", False, id="loc-of-blanks"),
+        pytest.param(PLAIN_ENTRY.replace("/a<", "/a>b<"), False, id="greater-than-sign"),
         pytest.param("<sitemap><loc>https://example.com/a</loc></sitemap>", False, id="no-url"),
     ],
 )
