@@ -299,7 +299,8 @@ class HarvestSpider(Spider):
 
     def _done(self, lead: Lead) -> None:
         self._in_flight.discard(lead.url)
-        self._hosts_met.add(host_of(lead.url))
+        if not lead.site_root:  # for which the rules of its host were not asked
+            self._hosts_met.add(host_of(lead.url))
         self._count_queued()
         if not self._news.called:
             self._news.callback(None)
