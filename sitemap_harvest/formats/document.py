@@ -52,7 +52,7 @@ class Document:
         """The address that the document was found at."""
         self._base = base or url
         self._limits = limits
-        self._source = Source(body, content_type=content_type, limits=limits)
+        self._source = Source(body, url=url, content_type=content_type, limits=limits)
         self._content_type = content_type
         self._read: Collector | None = None
 

@@ -9,6 +9,7 @@ LOSSY = frozenset(
     {
         "document/too-many-urls",
         "unpack/ratio",
+        "unpack/several-files",
         "unpack/too-deep",
         "unpack/too-large",
         "unpack/truncated",

@@ -25,8 +25,9 @@ class Source:
     reader can begin again; nothing is kept but the body as it came.
     """
 
-    def __init__(self, body: bytes, *, content_type: str | None, limits: Limits) -> None:
+    def __init__(self, body: bytes, *, url: str, content_type: str | None, limits: Limits) -> None:
         self._body = body
+        self._name = url.partition("?")[0].lower()
         self._content_type = content_type
         self._limits = limits
         self.layers: list[str] = []
@@ -65,7 +66,7 @@ class Source:
     @cached_property
     def _head(self) -> bytes:
         head = b""
-        for block in unpack(self._body, self._limits, ProblemLog(""), []):
+        for block in unpack(self._body, self._limits, ProblemLog(""), [], name=self._name):
             head += block
             if len(head) >= _HEAD_BYTES:
                 break
@@ -73,7 +74,7 @@ class Source:
 
     def _unpacked(self, problems: ProblemLog) -> Iterator[bytes]:
         digest, self.bytes_unpacked, self.sha256 = hashlib.sha256(), 0, None
-        for block in unpack(self._body, self._limits, problems, self.layers):
+        for block in unpack(self._body, self._limits, problems, self.layers, name=self._name):
             digest.update(block)
             self.bytes_unpacked += len(block)
             yield block

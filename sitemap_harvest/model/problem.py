@@ -65,6 +65,7 @@ CATALOGUE: dict[str, str] = {
     "text/truncated": "The document ends early, and its last line with it; that line is left out.",
     "unpack/bad-checksum": "The packed data does not match its own checksum.",
     "unpack/ratio": "The document grew by more than the allowed ratio while being unpacked; it was cut off.",
+    "unpack/several-files": "The archive holds several files; only the first was read.",
     "unpack/too-deep": "The document is packed in more layers than the limit.",
     "unpack/too-large": "The document grew past the allowed size while being unpacked; it was cut off.",
     "unpack/trailing-bytes": "Bytes that are not packed data follow the packed data.",

@@ -1,18 +1,41 @@
 from __future__ import annotations
 
+import bz2
 import gzip
+import io
 import random
+import sys
+import zipfile
+import zlib
+from typing import TYPE_CHECKING
 
+import brotli
 import pytest
 
 from sitemap_harvest import Limits, read
-from sitemap_harvest.formats import unpack as module
+from sitemap_harvest.formats import inflate as module
 from sitemap_harvest.formats.unpack import unpack
 from tests.documents import HERE, codes, locs, log, noted, urlset
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TEXT = urlset("".join(f"<url><loc>https://example.com/{number}</loc></url>" for number in range(20)))
 DEFAULT = Limits()
 NOISE = random.Random(1).randbytes(3000)
+
+
+def zipped(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", method) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return packed.getvalue()
 
 
 def unpacked(body: bytes, limits: Limits = DEFAULT) -> tuple[bytes, list[str], dict[str, int]]:
@@ -34,6 +57,18 @@ def unpacked(body: bytes, limits: Limits = DEFAULT) -> tuple[bytes, list[str], d
         ),
         pytest.param(gzip.compress(gzip.compress(TEXT)), TEXT, ["gzip", "gzip"], id="gzip-in-gzip"),
         pytest.param(gzip.compress(TEXT) + b"\0" * 1000, TEXT, ["gzip"], id="padded-with-zeros"),
+        pytest.param(zlib.compress(TEXT), TEXT, ["zlib"], id="zlib"),
+        pytest.param(zlib.compress(TEXT, 1), TEXT, ["zlib"], id="zlib-fast"),
+        pytest.param(bz2.compress(TEXT), TEXT, ["bzip2"], id="bzip2"),
+        pytest.param(bz2.compress(TEXT[:50]) + bz2.compress(TEXT[50:]), TEXT, ["bzip2"], id="two-bzip2-streams"),
+        pytest.param(zstd.compress(TEXT), TEXT, ["zstd"], id="zstd"),
+        pytest.param(zstd.compress(TEXT[:50]) + zstd.compress(TEXT[50:]), TEXT, ["zstd"], id="two-zstd-frames"),
+        pytest.param(zipped({"sitemap.xml": TEXT}), TEXT, ["zip"], id="zip"),
+        pytest.param(zipped({"maps/": b"", "maps/a.xml": TEXT}), TEXT, ["zip"], id="zip-with-a-folder"),
+        pytest.param(zipped({"a.xml": TEXT}, zipfile.ZIP_STORED), TEXT, ["zip"], id="zip-that-packs-nothing"),
+        pytest.param(gzip.compress(zstd.compress(bz2.compress(TEXT))), TEXT, ["gzip", "zstd", "bzip2"], id="three"),
+        pytest.param(b"x^2 is text", b"x^2 is text", [], id="text-like-zlib"),
+        pytest.param(b"BZh is text", b"BZh is text", [], id="text-like-bzip2"),
     ],
 )
 def test_packed_documents_come_out_whole(body: bytes, data: bytes, layers: list[str]) -> None:
@@ -55,6 +90,53 @@ def test_packed_documents_come_out_whole(body: bytes, data: bytes, layers: list[
 )
 def test_what_comes_before_a_fault_is_kept(body: bytes, data: bytes, problems: dict[str, int]) -> None:
     assert unpacked(body) == (data, ["gzip"], problems)
+
+
+@pytest.mark.parametrize(
+    ("body", "problems"),
+    [
+        pytest.param(zipped({"a.xml": TEXT, "b.xml": TEXT}), {"unpack/several-files": 1}, id="zip-of-two"),
+        pytest.param(
+            zipped({"a.xml": TEXT})[:-50],
+            {"unpack/trailing-bytes": 1, "unpack/truncated": 1},
+            id="zip-without-directory",
+        ),
+        pytest.param(zlib.compress(TEXT) + b"junk", {"unpack/trailing-bytes": 1}, id="behind-zlib"),
+        pytest.param(bz2.compress(TEXT) + b"junk", {"unpack/trailing-bytes": 1}, id="behind-bzip2"),
+        pytest.param(zstd.compress(TEXT) + b"junk", {"unpack/trailing-bytes": 1}, id="behind-zstd"),
+        pytest.param(zlib.compress(TEXT)[:-2], {"unpack/truncated": 1}, id="zlib-without-checksum"),
+    ],
+)
+def test_what_is_odd_behind_the_data_is_told(body: bytes, problems: dict[str, int]) -> None:
+    data, _, found = unpacked(body)
+    assert (data, found) == (TEXT, problems)
+
+
+@pytest.mark.parametrize("compress", [zlib.compress, bz2.compress, zstd.compress, lambda text: zipped({"a": text})])
+def test_of_a_cut_document_what_comes_before_is_kept(compress: Callable[[bytes], bytes]) -> None:
+    whole = "".join(f"<url><loc>https://example.com/{NOISE[:number].hex()}</loc></url>" for number in range(1000))
+    body = compress(whole.encode())
+    for cut in (len(body) // 10 * 9, len(body) // 2):
+        data, _, problems = unpacked(body[:cut])
+        assert whole.encode().startswith(data)
+        assert problems == {"unpack/truncated": 1}
+    assert data or compress is bz2.compress  # whose blocks are larger than this
+
+
+def test_brotli_is_told_by_the_name_only() -> None:
+    body = brotli.compress(TEXT)
+    assert locs(read(body, url=f"{HERE}.br?v=1")) == locs(read(TEXT, url=HERE))
+    assert read(body, url=f"{HERE}.br").layers == ("brotli",)
+    assert read(TEXT, url=f"{HERE}.br").layers == ()
+    assert codes(read(body[:-5], url=f"{HERE}.br"))["unpack/truncated"] == 1
+    assert not read(body, url=HERE).complete
+
+
+def test_an_encrypted_zip_is_unreadable() -> None:
+    body = bytearray(zipped({"a.xml": TEXT}))
+    body[6] |= 1
+    body[body.index(b"PK\x01\x02") + 8] |= 1
+    assert unpacked(bytes(body)) == (b"", ["zip"], {"unpack/unreadable": 1})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,256 @@
+"""The formats that documents are packed in: packed blocks in, unpacked blocks out.
+
+Specs: https://www.rfc-editor.org/rfc/rfc1952 (gzip), rfc1950 (zlib), rfc8878
+(zstd) and rfc7932 (brotli); bzip2 and zip as Python's own modules have them.
+Never more in memory than a block, but for zip, whose directory is at its end.
+What was unpacked before a fault is kept, and the fault is a problem.
+"""
+
+from __future__ import annotations
+
+import bz2
+import copy
+import io
+import sys
+import zipfile
+import zlib
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import brotli  # type: ignore[import-untyped]  # it has no hints
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sitemap_harvest.formats.problems import ProblemLog
+
+BLOCK_BYTES = 512 * 1024  # large enough for column work, small beside the 104 MB that the imports take
+_STEP_BYTES = 16 * 1024  # fed at a time: what a step gives is bounded, and little is lost with one that fails
+_ERRORS = (zlib.error, OSError, EOFError, zstd.ZstdError, brotli.error)
+_ZIP_ERRORS = (NotImplementedError, RuntimeError, ValueError, *_ERRORS)  # a method, a password, a name, a fault
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """One format."""
+
+    name: str
+    magic: tuple[bytes, ...]
+    """What a packed document begins with; nothing, where only a name tells."""
+    decompressor: Callable[[], Any]
+    """Makes one that works as :class:`bz2.BZ2Decompressor` does."""
+    is_sure: bool = True
+    """Whether :attr:`magic` is no text; where it may be, unpacking is tried."""
+
+    def begins(self, data: bytes) -> bool:
+        """Whether *data* is the start of a packed document."""
+        if self.magic and not data.startswith(self.magic):
+            return False
+        if self.is_sure:
+            return True
+        with suppress(*_ERRORS):
+            self.decompressor().decompress(data[:_STEP_BYTES], BLOCK_BYTES)
+            return True
+        return False
+
+    def unpack(self, packed: Iterator[bytes], problems: ProblemLog) -> Iterator[bytes]:
+        """Yield the members of a packed document one after the other, as they are unpacked."""
+        members = _Members(self, problems)
+        for block in packed:
+            for start in range(0, len(block), _STEP_BYTES):
+                yield from members.unpack(block[start : start + _STEP_BYTES])
+                if members.are_over:
+                    return
+        members.finish()
+
+
+class _Zlib:
+    """Makes the decompressor of :mod:`zlib` work as that of :mod:`bz2` does."""
+
+    def __init__(self, window: int) -> None:
+        self._inflater = zlib.decompressobj(window)
+
+    @property
+    def eof(self) -> bool:
+        return self._inflater.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._inflater.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inflater.unused_data
+
+    def copy(self) -> Self:
+        """Return another one in the same state."""
+        other = copy.copy(self)
+        other._inflater = self._inflater.copy()  # noqa: SLF001 - its own
+        return other
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        return self._inflater.decompress(self._inflater.unconsumed_tail + data, max_length)
+
+
+class _Brotli:
+    """The same for :mod:`brotli`."""
+
+    unused_data = b""
+
+    def __init__(self) -> None:
+        self._decompressor = brotli.Decompressor()
+        self._has_more = False
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._decompressor.is_finished())
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._has_more and bool(self._decompressor.can_accept_more_data())
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        unpacked: bytes = self._decompressor.process(data, output_buffer_limit=max_length)
+        self._has_more = len(unpacked) >= max_length
+        return unpacked
+
+
+class _Members:
+    """Unpacks the members of one packed document."""
+
+    def __init__(self, packing: Packing, problems: ProblemLog) -> None:
+        self._packing = packing
+        self._problems = problems
+        self._decompressor: Any = None
+        self._data = b""
+        self._offset = 0  # of self._data in the packed document
+        self._members = 0
+        self.are_over = False  #: Whether no member can follow what was given last.
+
+    def unpack(self, piece: bytes) -> Iterator[bytes]:
+        """Yield what can be unpacked with the next *piece* of the document."""
+        self._data += piece
+        while self._data and not self.are_over:
+            if self._decompressor is None and not self._start():
+                return
+            yield from self._step()
+
+    def _start(self) -> bool:
+        """Start a member, if one begins here."""
+        if len(self._data) < max(map(len, self._packing.magic), default=0):
+            return False  # the next piece tells
+        if self._members and not (self._packing.magic and self._packing.begins(self._data)):
+            self._end()
+            return False
+        self._decompressor = self._packing.decompressor()
+        self._members += 1
+        return True
+
+    def _step(self) -> Iterator[bytes]:
+        data, self._data = self._data, b""
+        while True:
+            before = self._decompressor.copy() if hasattr(self._decompressor, "copy") else None
+            try:
+                unpacked = self._decompressor.decompress(data, BLOCK_BYTES)
+            except _ERRORS as error:
+                self._fail(error)
+                if before is not None:
+                    yield _salvage(before, data)
+                return
+            if unpacked:
+                yield unpacked
+            self._offset += len(data)
+            data = b""
+            if self._decompressor.eof:
+                self._data = self._decompressor.unused_data
+                self._offset -= len(self._data)
+                self._decompressor = None
+                return
+            if self._decompressor.needs_input:
+                return
+
+    def _fail(self, error: Exception) -> None:
+        self.are_over = True
+        code = "unpack/bad-checksum" if "check" in str(error) else "unpack/unreadable"
+        detail = f"after byte {self._offset} of the packed document: {error}"
+        self._problems.add(code, detail, byte=self._offset)
+
+    def finish(self) -> None:
+        """Say what is wrong with the end of the document."""
+        if self._decompressor or (self._data and any(magic.startswith(self._data) for magic in self._packing.magic)):
+            self._problems.add("unpack/truncated", byte=self._offset)
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        """Look at what follows the last member."""
+        self.are_over = True
+        if self._data.strip(b"\0"):  # padding with zeros is usual and harmless (gzip(1) passes over it too)
+            self._problems.add("unpack/trailing-bytes", byte=self._offset, excerpt=repr(self._data[:60]))
+
+
+def _salvage(decompressor: Any, data: bytes) -> bytes:
+    """Return what can be unpacked of *data* before the fault in it: zlib gives nothing of a call that fails."""
+    salvaged = []
+    for start in range(len(data)):
+        try:
+            salvaged.append(decompressor.decompress(data[start : start + 1], BLOCK_BYTES))
+        except _ERRORS:
+            break
+    return b"".join(salvaged)
+
+
+class Zip(Packing):
+    """Zip archives with one file in them."""
+
+    __slots__ = ()
+
+    def unpack(self, packed: Iterator[bytes], problems: ProblemLog) -> Iterator[bytes]:
+        """Yield the first file of an archive."""
+        archive = b"".join(packed)
+        try:
+            yield from _first_file(archive, problems)
+        except zipfile.BadZipFile:  # the directory, which is at the end, is not there
+            yield from _DEFLATE.unpack(iter([archive[_zip_header_bytes(archive) :]]), problems)
+            if "unpack/truncated" not in problems:
+                problems.add("unpack/truncated", "the archive ends before its directory", byte=len(archive))
+        except _ZIP_ERRORS as error:
+            problems.add("unpack/unreadable", f"the zip archive cannot be read: {error}")
+
+
+def _first_file(archive: bytes, problems: ProblemLog) -> Iterator[bytes]:
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        files = [entry for entry in opened.infolist() if not entry.is_dir()]
+        if len(files) > 1:
+            names = ", ".join(entry.filename for entry in files[:5])
+            problems.add("unpack/several-files", f"{len(files)} files, of which the first was read: {names}")
+        for entry in files[:1]:
+            with opened.open(entry) as file:
+                while block := file.read(_STEP_BYTES):
+                    yield block
+
+
+def _zip_header_bytes(archive: bytes) -> int:
+    """Return how many bytes stand before the data of the first file."""
+    return 30 + int.from_bytes(archive[26:28], "little") + int.from_bytes(archive[28:30], "little")
+
+
+_DEFLATE = Packing("deflate", (), lambda: _Zlib(-zlib.MAX_WBITS))
+PACKINGS = (
+    Packing("gzip", (b"\x1f\x8b",), lambda: _Zlib(zlib.MAX_WBITS | 16)),
+    Packing("bzip2", (b"BZh",), bz2.BZ2Decompressor, is_sure=False),
+    Packing("zstd", (b"\x28\xb5\x2f\xfd",), zstd.ZstdDecompressor),
+    Packing("zlib", (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"), lambda: _Zlib(zlib.MAX_WBITS), is_sure=False),
+    Zip("zip", (b"PK\x03\x04",), lambda: None),
+)
+"""What shows in the first bytes."""
+BROTLI = Packing("brotli", (), _Brotli, is_sure=False)
+"""What only a name tells."""
+MAGIC_BYTES = 4
+"""As many as are needed to tell a format."""
