@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.crawl.summary import Summary
 
+_MOST_PROBLEMS = 8  # codes shown; the ledger has them all
 FINE, WRONG_USAGE, NOTHING_FOUND, PARTLY_FAILED = 0, 2, 3, 4
 
 
@@ -46,7 +47,8 @@ def show(summary: Summary, stats: Mapping[str, Any], *, console: Console, has_ou
             soft_wrap=True,
         )
     if summary.problems:
-        most = ", ".join(f"{code} {count:,}" for code, count in summary.problems.most_common(8))
+        by_count = sorted(summary.problems.items(), key=lambda pair: (-pair[1], pair[0]))
+        most = ", ".join(f"{code} {count:,}" for code, count in by_count[:_MOST_PROBLEMS])
         console.print(f"Problems of the documents: {most}", markup=False, highlight=False, soft_wrap=True)
     console.print(f"Ended after {stats.get('elapsed_time_seconds') or 0.0:,.1f} seconds.", highlight=False)
     if stats.get("finish_reason") not in {"finished", None}:
