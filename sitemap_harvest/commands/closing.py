@@ -37,10 +37,10 @@ def show(summary: Summary, stats: Mapping[str, Any], *, console: Console, has_ou
     console.print(_table(summary))
     if not summary.urls:
         console.print(summary.why_nothing(), markup=False, highlight=False, soft_wrap=True)
-    elif summary.notes:
+    elif summary.notes.first:
         console.print(
             "Not read, or not whole:",
-            *(f"  {note}" for note in summary.notes),
+            *(f"  {note}" for note in summary.notes.lines()),
             sep="\n",
             markup=False,
             highlight=False,
@@ -49,13 +49,26 @@ def show(summary: Summary, stats: Mapping[str, Any], *, console: Console, has_ou
     if summary.problems:
         by_count = sorted(summary.problems.items(), key=lambda pair: (-pair[1], pair[0]))
         most = ", ".join(f"{code} {count:,}" for code, count in by_count[:_MOST_PROBLEMS])
+        most += f", and {len(by_count) - _MOST_PROBLEMS} more kinds" if len(by_count) > _MOST_PROBLEMS else ""
         console.print(f"Problems of the documents: {most}", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"Ended after {stats.get('elapsed_time_seconds') or 0.0:,.1f} seconds.", highlight=False)
-    if stats.get("finish_reason") not in {"finished", None}:
-        early = f"The run ended early ({stats['finish_reason']}): {summary.queued:,} known documents were not read."
-        console.print(early, markup=False, highlight=False)
+    console.print(_ending(summary, stats), markup=False, highlight=False, soft_wrap=True)
     if summary.urls and not has_output:
-        console.print("No output was named, so nothing was kept: add -O urls.jsonl", markup=False, highlight=False)
+        show_no_output(console)
+
+
+def show_no_output(console: Console) -> None:
+    """Say that nothing is kept of the run."""
+    console.print("No output is named, so nothing is kept: add -O urls.jsonl", markup=False, highlight=False)
+
+
+def _ending(summary: Summary, stats: Mapping[str, Any]) -> str:
+    reason = stats.get("finish_reason")
+    if reason is None:
+        return "The run was broken off: its files may be cut, and those that they replace are gone."
+    lasted = f"Ended after {stats['elapsed_time_seconds']:,.1f} seconds"
+    if reason == "finished":
+        return f"{lasted}."
+    return f"{lasted}, early ({reason}): {summary.queued:,} known documents were not read."
 
 
 def _table(summary: Summary) -> Table:

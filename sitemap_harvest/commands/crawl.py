@@ -12,7 +12,7 @@ from rich.console import Console
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
 
-from sitemap_harvest.commands.closing import exit_code, show
+from sitemap_harvest.commands import closing
 from sitemap_harvest.commands.progress import ProgressLine
 from sitemap_harvest.crawl.arguments import Arguments, Plan
 from sitemap_harvest.crawl.options import Options
@@ -56,6 +56,9 @@ def run(opts: argparse.Namespace, settings: Settings) -> int:
     Plan.of(Arguments(**arguments))
     Options.from_settings(settings)
     _set_up_log(opts, settings)
+    console = Console(stderr=True)
+    if not (has_output := bool(settings.getdict("FEEDS"))):
+        closing.show_no_output(console)
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(SitemapSpider)
     spiders = _remember_spider(crawler)
@@ -65,8 +68,8 @@ def run(opts: argparse.Namespace, settings: Settings) -> int:
     if process.bootstrap_failed or spider is None:
         return _COULD_NOT_START
     stats = crawler.stats.get_stats()
-    show(spider.summary, stats, console=Console(stderr=True), has_output=bool(settings.getdict("FEEDS")))
-    return exit_code(spider.summary, stats)
+    closing.show(spider.summary, stats, console=console, has_output=has_output)
+    return closing.exit_code(spider.summary, stats)
 
 
 def arguments_of(targets: list[str], given: dict[str, str]) -> dict[str, Any]:
@@ -77,7 +80,8 @@ def arguments_of(targets: list[str], given: dict[str, str]) -> dict[str, Any]:
     arguments: dict[str, Any] = dict(given)
     for name, values in (("site", sites), ("sitemap", sitemaps)):
         if values and name in given:
-            raise ArgumentError(name, given[name], f"given twice, as {values[0]!r} too")
+            message = f"argument {name}={given[name]!r}: {values[0]!r} is named too; name all of them as targets"
+            raise ArgumentError(name, given[name], "given once", message=message)
         if values:
             arguments[name] = values
     return arguments

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
+from scrapy.utils.misc import load_object
+
+from sitemap_harvest.crawl.defaults import LOCAL_FILES
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.model import LedgerBatch, UrlBatch
 from sitemap_harvest.plan import Lead, robots_of
@@ -17,6 +20,7 @@ from sitemap_harvest.urls import BLANKS, site_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
     from sitemap_harvest.model import Batch
@@ -36,7 +40,7 @@ class Arguments:
 
     site: str | list[str] | None = None
     """A site, such as ``https://www.example.com``, or several separated by blanks: its robots.txt is asked for its
-    sitemaps. Without a scheme, https."""
+    sitemaps. Without a scheme, https. A path behind the host is passed over."""
     sites: str | None = None
     """A text file of sites, one a line. Blank lines and what follows a ``#`` are passed over, a site that stands twice
     counts once, and a line that is no site is reported and the others are harvested."""
@@ -113,9 +117,16 @@ def check_feeds(settings: BaseSettings, emit: frozenset[str]) -> None:
         return
     for uri, options in settings.getdict("FEEDS").items():
         if not options.get("item_classes") and not options.get("item_filter"):
-            given = ",".join(sorted(emit))
+            given = ",".join(name for name in EMIT if name in emit)
             message = f"argument emit={given!r}: the feed {uri} would hold both kinds; give it item_classes"
             raise ArgumentError("emit", given, " or ".join(EMIT), message=message)
+
+
+def check_root(root: Path | None, crawler: Crawler) -> None:
+    """Raise :exc:`ArgumentError` if a folder stands in for the site, and *crawler* would go to the network for it."""
+    if root is not None and crawler.get_downloader_middleware(load_object(LOCAL_FILES)) is None:
+        message = f"argument root={str(root)!r}: this project has no sitemap_harvest add-on, which it needs (ADDONS)"
+        raise ArgumentError("root", root, "given where the add-on is", message=message)
 
 
 def _leads(arguments: Arguments) -> tuple[list[Lead], list[str]]:
@@ -141,6 +152,7 @@ def _site(name: str, value: str) -> str:
     host = url.partition("://")[2]
     is_web = url.lower().startswith(("http://", "https://"))
     site = site_of(url) if is_web and host and not re.search(r"\s", host) and host[0] not in "/?#." else None
+    _check_no_password(name, url)
     if not site or not _has_port_in_range(site):
         raise ArgumentError(name, value, _ONE_SITE)
     if _DOCUMENT.search(host):
@@ -188,8 +200,15 @@ def _parts(value: str | list[str]) -> list[str]:
     return [value] if os.path.isfile(value) else str(value).split()  # noqa: PTH113 - Path raises on a long text
 
 
+def _check_no_password(name: str, url: str) -> None:
+    if "@" in re.split(r"[/?#]", url.partition("://")[2], maxsplit=1)[0]:
+        message = f"argument {name}: an address with a user name in it cannot be fetched; leave out all up to the @"
+        raise ArgumentError(name, None, "an address without a user name", message=message)
+
+
 def _address(name: str) -> str:
     if "://" in name:
+        _check_no_password("sitemap", name)
         if name.lower().startswith("file:") or (name.lower().startswith(("http://", "https://")) and site_of(name)):
             return name
         raise ArgumentError("sitemap", name, "an address that begins with http:// or https://, or a file")
@@ -204,7 +223,7 @@ def _root(arguments: Arguments) -> Path | None:
     folder = Path(str(arguments.root))
     if not folder.is_dir():
         raise ArgumentError("root", arguments.root, "a folder that is there")
-    if arguments.site is None or arguments.sites is not None or arguments.sitemap is not None:
+    if arguments.sites is not None or arguments.sitemap is not None or len(_parts(arguments.site or "")) != 1:
         raise ArgumentError("root", arguments.root, "given with the one site that the folder stands in for, as site=")
     return folder.resolve()
 

@@ -29,8 +29,9 @@ EXTENSIONS: dict[str, int | None] = {
     "sitemap_harvest.crawl.feeds.FeedExporter": 0,
     "sitemap_harvest.crawl.counts.BatchCounts": 0,
 }
+LOCAL_FILES = "sitemap_harvest.crawl.local.LocalFiles"
 DOWNLOADER_MIDDLEWARES: dict[str, int | None] = {
-    "sitemap_harvest.crawl.local.LocalFiles": 890,  # before HttpCacheMiddleware, which must not answer for a file
+    LOCAL_FILES: 890,  # before HttpCacheMiddleware, which must not answer for a file
     "sitemap_harvest.crawl.robots.RobotsOnce": 950,  # next to the downloader
 }
 FEED_EXPORTERS: dict[str, str] = {

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from lxml import etree
 from scrapy import exporters
 
-from sitemap_harvest.export import csv_header, csv_lines, json_objects, utf8_bytes, xml_elements
+from sitemap_harvest.export import csv_header, csv_lines, json_objects, utf8_bytes, without_forbidden, xml_elements
 from sitemap_harvest.model import Batch, LedgerBatch, UrlBatch
 
 if TYPE_CHECKING:
@@ -125,6 +125,9 @@ class JsonLinesExporter(BatchExporter, exporters.JsonLinesItemExporter):
 class JsonExporter(BatchExporter, exporters.JsonItemExporter):
     """One JSON array of objects."""
 
+    can_append = False
+    """What :class:`~sitemap_harvest.crawl.feeds.FeedExporter` asks before it opens a file."""
+
     def _write(self, batch: Batch[Any]) -> None:
         if self.indent:
             for row in batch.rows():
@@ -154,15 +157,30 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
 
 
 class XmlExporter(BatchExporter, exporters.XmlItemExporter):
-    """One element a row, one child element a field that is there."""
+    """One element a row, one child element a field that is there.
+
+    A character that XML cannot hold becomes U+FFFD, and the log says so.
+    """
+
+    can_append = False
+    """The same."""
+    _has_replaced = False
 
     def _write(self, batch: Batch[Any]) -> None:
         end = "\n" if self.indent == 0 else ""
-        elements = xml_elements(self._columns(batch), len(batch), name=self.item_element, end=end)
+        elements = xml_elements(self._columns(batch), len(batch), name=self.item_element, end=end, mend=self._mend)
         if self.indent:
             elements = pa.array(_indented(text, self.indent) for text in elements.to_pylist())
         self.stream.flush()
         self.stream.buffer.write(_encoded(elements, self.encoding, "xmlcharrefreplace"))
+
+    def _mend(self, text: str) -> str:
+        if not self._has_replaced:
+            self._has_replaced = True
+            logger.warning(
+                "XML cannot hold all characters of %r: such are U+FFFD in the file, and kept in other formats", text
+            )
+        return without_forbidden(text)
 
 
 def _indented(text: str, width: int) -> str:

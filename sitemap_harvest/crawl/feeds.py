@@ -39,10 +39,11 @@ class FeedExporter(feedexport.FeedExporter):
         if getattr(spider, "refused", None):
             return
         super().open_spider(spider)
+        is_ours = isinstance(getattr(spider, "plan", None), Plan)
         for slot in self.slots:
-            if _would_spoil(slot):
+            if reason := _why_not(slot, is_ours=is_ours):
                 self.slots = []
-                logger.error("%s is there already, and nothing can be added to such a file: %s", slot.uri, _CURE)
+                logger.error(reason)
                 raise CloseSpider("wrong_argument")
 
     def item_scraped(self, item: Any, spider: Spider) -> None:
@@ -57,8 +58,14 @@ class FeedExporter(feedexport.FeedExporter):
             super().item_scraped(item, spider)
 
     async def close_spider(self, spider: Spider) -> None:
-        """Close the feeds. One in which nothing came tells the columns of what might have come."""
+        """Close the feeds, after the ledger rows of what the run did not come to.
+
+        A feed in which nothing came tells the columns of what might have come.
+        """
         plan = getattr(spider, "plan", None)
+        if self.slots and isinstance(plan, Plan):
+            for record in spider.left_over():  # type: ignore[attr-defined]  # what has a plan is ours
+                self.item_scraped(record, spider)
         for slot in self.slots:
             if isinstance(plan, Plan) and slot.store_empty and slot.batch_id == 1 and not slot.itemcount:
                 parts = (part for kind in plan.batch_types for part in _accepted(kind.of([]), slot.filter))
@@ -103,13 +110,29 @@ class FeedExporter(feedexport.FeedExporter):
         )
 
 
-def _would_spoil(slot: feedexport.FeedSlot) -> bool:
-    """Whether *slot* would add to a file in a format that can only be written whole."""
+def _why_not(slot: feedexport.FeedSlot, *, is_ours: bool) -> str | None:
+    """Return why the file of *slot* cannot be written; ``None`` if it can, or is no file."""
     storage = slot.storage
-    if getattr(slot.exporters[slot.format], "can_append", True) or not isinstance(storage, feedexport.FileFeedStorage):
-        return False
+    if not isinstance(storage, feedexport.FileFeedStorage):
+        return None
     path = Path(storage.path)
-    return storage.write_mode == "ab" and path.is_file() and path.stat().st_size > 0
+    can_append = getattr(slot.exporters[slot.format], "can_append", True)
+    if storage.write_mode == "ab" and not can_append and path.is_file() and path.stat().st_size:
+        return f"{slot.uri} is there already, and nothing can be added to such a file: {_CURE}"
+    return _why_not_opened(path) if is_ours else None
+
+
+def _why_not_opened(path: Path) -> str | None:
+    try:
+        is_new = not path.exists()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab"):
+            pass
+        if is_new:
+            path.unlink()
+    except OSError as error:
+        return f"{path} cannot be written: {(error.strerror or str(error)).lower()}"
+    return None
 
 
 def _accepted(batch: Batch[Any], item_filter: feedexport.ItemFilter) -> Iterator[Batch[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Self
 
 from sitemap_harvest.errors import OptionError
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 _ITEMS = ("auto", "rows")
+_PREFIX = "SITEMAP_HARVEST_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,10 @@ class Options:
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
         """Read the settings. Raises :exc:`OptionError`, which names the setting, its value and what is accepted."""
+        known = {f"{_PREFIX}{option.name.upper()}" for option in fields(cls)}
+        for name in settings:
+            if str(name).startswith(_PREFIX) and name not in known:
+                raise OptionError(f"{name}: there is no such setting; there are {', '.join(sorted(known))}")
         default = cls()  # with slots, cls.max_depth is the slot and not its default
         return cls(
             items=_choice(settings, "ITEMS", default.items, _ITEMS),
@@ -65,26 +70,26 @@ class Options:
 
 
 def _choice(settings: BaseSettings, name: str, default: str, choices: tuple[str, ...]) -> str:
-    value = settings.get(f"SITEMAP_HARVEST_{name}", default)
+    value = settings.get(f"{_PREFIX}{name}", default)
     if value not in choices:
-        raise OptionError(f"SITEMAP_HARVEST_{name} is {value!r}; it must be one of {', '.join(choices)}")
+        raise OptionError(f"{_PREFIX}{name} is {value!r}; it must be one of {', '.join(choices)}")
     return str(value)
 
 
 def _whole(settings: BaseSettings, name: str, default: int) -> int:
-    value = settings.get(f"SITEMAP_HARVEST_{name}", default)
+    value = settings.get(f"{_PREFIX}{name}", default)
     try:
         number = int(value)
     except (TypeError, ValueError):
         number = 0
     if number < 1:
-        raise OptionError(f"SITEMAP_HARVEST_{name} is {value!r}; it must be a whole number, 1 or more")
+        raise OptionError(f"{_PREFIX}{name} is {value!r}; it must be a whole number, 1 or more")
     return number
 
 
 def _flag(settings: BaseSettings, name: str, default: bool) -> bool:  # noqa: FBT001 - a value, not a switch
     try:
-        return settings.getbool(f"SITEMAP_HARVEST_{name}", default)
+        return settings.getbool(f"{_PREFIX}{name}", default)
     except ValueError as error:
-        value = settings.get(f"SITEMAP_HARVEST_{name}")
-        raise OptionError(f"SITEMAP_HARVEST_{name} is {value!r}; it must be True or False") from error
+        value = settings.get(f"{_PREFIX}{name}")
+        raise OptionError(f"{_PREFIX}{name} is {value!r}; it must be True or False") from error

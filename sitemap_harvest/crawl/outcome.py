@@ -102,6 +102,8 @@ def of_document(document: Document) -> tuple[Outcome, str | None]:
     for code in ("unpack/too-large", "unpack/ratio", "document/too-many-urls"):
         if code in codes:
             return Outcome.TOO_LARGE, f"{codes[code].detail}; what came before was read"
+    if not document.kind.is_readable and any(code in LOSSY for code in codes):
+        return Outcome.FAILED, f"it cannot be unpacked ({', '.join(codes)})"
     if document.kind is Kind.EMPTY:
         return Outcome.NOT_A_SITEMAP, "it is empty"
     if not document.kind.is_readable:

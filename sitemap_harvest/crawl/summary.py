@@ -26,6 +26,26 @@ class Tally:
 
 
 @dataclass(slots=True)
+class Notes:
+    """Documents, each with the reason for its outcome in words: the first few, and how many more."""
+
+    first: list[str] = field(default_factory=list)
+    more: int = 0
+
+    def add(self, record: SitemapRecord) -> None:
+        """Add *record*."""
+        if len(self.first) < _MAX_NOTES:
+            self.first.append(f"{record.url}: {record.reason}")
+        else:
+            self.more += 1
+
+    def lines(self) -> list[str]:
+        """Return a line for each of the first, and one for the others."""
+        rest = [f"and {self.more:,} more, which the ledger tells (emit=sitemaps)"] if self.more else []
+        return self.first + rest
+
+
+@dataclass(slots=True)
 class Summary:
     """The run so far. Counts only, so its size does not depend on the site's."""
 
@@ -34,10 +54,12 @@ class Summary:
     queued: int = 0
     """Documents that wait or are being fetched."""
     tallies: dict[Outcome, Tally] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    """The first documents that did not end well, each with the reason in words."""
-    passed_over: list[str] = field(default_factory=list)
-    """The first documents that were not to be read, each with the reason in words."""
+    notes: Notes = field(default_factory=Notes)
+    """Documents that did not end well."""
+    passed_over: Notes = field(default_factory=Notes)
+    """Documents that were not to be read."""
+    probes: Notes = field(default_factory=Notes)
+    """Documents that nobody said to be there, and that were not."""
     problems: Counter[str] = field(default_factory=Counter)
     """Occurrences of each problem, by code."""
     complaints: tuple[str, ...] = ()
@@ -70,12 +92,12 @@ class Summary:
             self.problems[problem.code] += problem.count
             stats.inc_value(f"sitemap_harvest/problem/{problem.code}", problem.count)
         if record.outcome is Outcome.SKIPPED or is_wanted:
-            _note(self.passed_over, record)
-        elif record.outcome is Outcome.OUT_OF_SCOPE:
-            _note(self.notes, record)  # worth a look, but no failure
+            self.passed_over.add(record)
+        elif record.outcome not in _READ and _is_probe(record):
+            self.probes.add(record)
         elif record.outcome not in _READ:
-            self.has_failed = self.has_failed or not _is_probe(record)
-            _note(self.notes, record)
+            self.has_failed = self.has_failed or record.outcome is not Outcome.OUT_OF_SCOPE
+            self.notes.add(record)
 
     def in_words(self) -> str:
         """Return the run in one line, and why nothing was found, if so."""
@@ -87,18 +109,13 @@ class Summary:
         """Say in words why no URL was found."""
         if not self.documents:
             return "No document was asked for."
-        if reasons := self.notes or self.passed_over:
+        if reasons := [*self.notes.first, *self.probes.first] or self.passed_over.first:
             return f"No URL was found. {'; '.join(reasons[:3])}."
         return "No URL was found: the documents that were read list none."
 
 
 def _counted(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
-
-
-def _note(notes: list[str], record: SitemapRecord) -> None:
-    if len(notes) < _MAX_NOTES:
-        notes.append(f"{record.url}: {record.reason}")
 
 
 def _is_probe(record: SitemapRecord) -> bool:

@@ -11,39 +11,50 @@ import pyarrow.compute as pc
 from sitemap_harvest.export.text import concat, replaced, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 _FORBIDDEN = "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
 
 
-def xml_elements(columns: Mapping[str, pa.Array], rows: int, *, name: str, end: str = "") -> pa.StringArray:
-    """Return one element *name* a row, with *end* behind it. A character that XML cannot hold becomes U+FFFD."""
-    children = [_elements(column, field) for field, column in columns.items() if column.null_count < rows]
+def without_forbidden(text: str) -> str:
+    """Return *text* with U+FFFD for each character that XML cannot hold."""
+    return re.sub(_FORBIDDEN, "\ufffd", text)
+
+
+def xml_elements(
+    columns: Mapping[str, pa.Array],
+    rows: int,
+    *,
+    name: str,
+    end: str = "",
+    mend: Callable[[str], str] = without_forbidden,
+) -> pa.StringArray:
+    """Return one element *name* a row, with *end* behind it.
+
+    *mend* makes of a text with characters that XML cannot hold one without.
+    """
+    children = [_elements(column, field, mend) for field, column in columns.items() if column.null_count < rows]
     return concat([f"<{name}>", *children, f"</{name}>{end}"], rows)
 
 
-def _elements(array: pa.Array, name: str) -> pa.StringArray:
+def _elements(array: pa.Array, name: str, mend: Callable[[str], str]) -> pa.StringArray:
     """Return each value of *array* as an element, and an empty text for a null."""
     if pa.types.is_list(array.type):
-        values = _elements(array.flatten(), "value")
+        values = _elements(array.flatten(), "value", mend)
         lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int32())
         offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
         text = pc.binary_join(pa.ListArray.from_arrays(offsets, values), "")
     elif pa.types.is_struct(array.type):
-        fields = [_elements(array.field(index), field.name) for index, field in enumerate(array.type)]
+        fields = [_elements(array.field(index), field.name, mend) for index, field in enumerate(array.type)]
         text = concat(fields, len(array)) if fields else pa.repeat("", len(array))
     else:
-        text = _escaped(array) if pa.types.is_string(array.type) else text_of(array)
+        text = _escaped(array, mend) if pa.types.is_string(array.type) else text_of(array)
     element = concat([f"<{name}>", pc.fill_null(text, ""), f"</{name}>"], len(array))
     return pc.if_else(array.is_valid(), element, "")
 
 
-def _escaped(texts: pa.StringArray) -> pa.StringArray:
+def _escaped(texts: pa.StringArray, mend: Callable[[str], str]) -> pa.StringArray:
     """Return *texts* as character data; a bare carriage return would be read back as a line feed."""
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\r", "&#13;")):
         texts = pc.replace_substring(texts, character, entity)
-    return replaced(texts, _FORBIDDEN, _without_forbidden)
-
-
-def _without_forbidden(text: str) -> str:
-    return re.sub(_FORBIDDEN, "\ufffd", text)
+    return replaced(texts, _FORBIDDEN, mend)

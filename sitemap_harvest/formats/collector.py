@@ -37,8 +37,7 @@ class Collector:
         """Gather what *document* lists; *base* is what relative URLs are relative to (``None``: nothing)."""
         self.problems = ProblemLog(document)
         self.refs: list[SitemapRef] = []
-        self.entries = 0
-        """Entries and references added."""
+        self._added = 0  # entries and references, also those that turned out to be no URL
         self._given = 0  # rows of the batches that were yielded
         self._skip = 0  # rows still to be passed over, because they were yielded before a restart
         self._document = document
@@ -61,7 +60,7 @@ class Collector:
         """
         self.problems = ProblemLog(self._document)
         self.refs = []
-        self.entries = 0
+        self._added = 0
         self._skip = self._given
         self._given = 0
         self._clear()
@@ -90,11 +89,16 @@ class Collector:
             for name, value in more.items():
                 self._sparse.setdefault(name, {})[row] = value
 
+    @property
+    def entries(self) -> int:
+        """URLs yielded, and references."""
+        return self._given + len(self.refs)
+
     def _count(self, entries: int) -> None:
-        if self.entries + entries > self._limit:
+        if self._added + entries > self._limit:
             self.problems.add("document/too-many-urls", f"more than {self._limit} entries")
             raise LimitReached
-        self.entries += entries
+        self._added += entries
 
     def add_columns(self, texts: Mapping[str, Any]) -> Iterator[UrlBatch]:
         """Add entries by whole columns, numbered on from those added before, and yield them as batches.
@@ -103,13 +107,13 @@ class Collector:
         ``lastmod``, ``changefreq`` and ``priority``.
         """
         rows = len(texts["loc"])
-        allowed = min(rows, self._limit - self.entries)
+        allowed = min(rows, self._limit - self._added)
         for start in range(0, allowed, MAX_ROWS):
             size = min(MAX_ROWS, allowed - start)
             part = {name: None if column is None else column.slice(start, size) for name, column in texts.items()}
             for name in ("lastmod", "changefreq", "priority"):
                 part[name] = None if part[name] is None else columns.trimmed(part[name])
-            first = self.entries + 1
+            first = self._added + 1
             self._count(size)
             yield from self._batch({"position": pa.array(range(first, first + size), pa.int64()), **part})
         self._count(rows - allowed)

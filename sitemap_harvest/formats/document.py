@@ -144,6 +144,8 @@ class Document:
                 pass  # for its size and digest, and the problems of its packing
 
     def _judge(self, into: Collector) -> None:
+        if into.problems.lost_bytes and not self.kind.is_readable:
+            return  # what it is cannot be told
         if self.kind is Kind.EMPTY:
             into.problems.add("document/empty")
         elif not self.kind.is_readable:

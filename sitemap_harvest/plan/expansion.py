@@ -37,11 +37,11 @@ def refuse(lead: Lead, bounds: Bounds) -> Refusal | None:  # noqa: PLR0911 - one
     if lead.found_by is FoundBy.INDEX and not bounds.offsite and not _same_host(lead):
         return Refusal(Outcome.OUT_OF_SCOPE, "an index may only name sitemaps of its own host")
     if lead.depth > bounds.max_depth:
-        return Refusal(Outcome.OVER_LIMIT, f"it is more than {bounds.max_depth} levels deep")
+        return Refusal(Outcome.OVER_LIMIT, f"it is deeper than MAX_DEPTH allows, which is {bounds.max_depth}")
     if bounds.skip and bounds.skip.search(lead.url):
-        return Refusal(Outcome.SKIPPED, f"its address matches skip={bounds.skip.pattern}")
+        return Refusal(Outcome.SKIPPED, f"its address matches skip={bounds.skip.pattern!r}")
     if lead.found_by is FoundBy.INDEX and bounds.follow and not bounds.follow.search(lead.url):
-        return Refusal(Outcome.SKIPPED, f"its address does not match follow={bounds.follow.pattern}")
+        return Refusal(Outcome.SKIPPED, f"its address does not match follow={bounds.follow.pattern!r}")
     return None
 
 

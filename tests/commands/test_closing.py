@@ -1,11 +1,15 @@
 from __future__ import annotations
 
-import pytest
+import io
+from collections import Counter
 
-from sitemap_harvest.commands.closing import exit_code
+import pytest
+from rich.console import Console
+
+from sitemap_harvest.commands.closing import exit_code, show
 from sitemap_harvest.commands.progress import line
 from sitemap_harvest.crawl.summary import Summary, Tally
-from sitemap_harvest.model import Outcome
+from sitemap_harvest.model import Outcome, SitemapRecord
 
 FINISHED = {"finish_reason": "finished"}
 
@@ -24,6 +28,42 @@ FINISHED = {"finish_reason": "finished"}
 )
 def test_exit_codes(summary: Summary, stats: dict[str, object], expected: int) -> None:
     assert exit_code(summary, stats) == expected
+
+
+def shown(summary: Summary, stats: dict[str, object]) -> list[str]:
+    """Return the lines below the table."""
+    file = io.StringIO()
+    show(summary, stats, console=Console(file=file, width=200), has_output=True)
+    lines = file.getvalue().splitlines()
+    return lines[next(number for number, line in enumerate(lines) if line.startswith("in all")) + 1 :]
+
+
+def test_more_than_can_be_shown_is_counted() -> None:
+    summary = Summary(urls=1, problems=Counter({f"a/{number}": number for number in range(1, 11)}))
+    for number in range(12):
+        summary.notes.add(SitemapRecord(url=f"/{number}", root="/", found_by="index", outcome="failed", reason="no"))
+    assert shown(summary, {**FINISHED, "elapsed_time_seconds": 1.25}) == [
+        "Not read, or not whole:",
+        *(f"  /{number}: no" for number in range(10)),
+        "  and 2 more, which the ledger tells (emit=sitemaps)",
+        "Problems of the documents: a/10 10, a/9 9, a/8 8, a/7 7, a/6 6, a/5 5, a/4 4, a/3 3, and 2 more kinds",
+        "Ended after 1.2 seconds.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stats", "expected"),
+    [
+        pytest.param({}, "The run was broken off: its files may be cut, and those that they replace are gone.", id="2"),
+        pytest.param(
+            {"finish_reason": "shutdown", "elapsed_time_seconds": 3.0},
+            "Ended after 3.0 seconds, early (shutdown): 1,200 known documents were not read.",
+            id="1",
+        ),
+    ],
+)
+def test_a_run_that_was_interrupted_once_or_twice_says_so(stats: dict[str, object], expected: str) -> None:
+    assert shown(Summary(urls=1, queued=1200), stats) == [expected]
 
 
 @pytest.mark.parametrize(

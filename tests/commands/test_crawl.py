@@ -88,6 +88,10 @@ def test_nothing_found_gives_exit_code_3_and_says_why(
         pytest.param(["crawl", "x.xml", "--frob"], "unknown: --frob", id="unknown-option"),
         pytest.param(["crawl", "x.xml", "-O", "x.bogus"], "Unrecognized output format 'bogus'", id="unknown-format"),
         pytest.param(["crawl", "x.xml", "-s", "SITEMAP_HARVEST_MAX_DEPTH=0"], "MAX_DEPTH is '0'", id="bad-setting"),
+        pytest.param(["crawl", "x.xml", "-s", "SITEMAP_HARVEST_DEPTH=1"], "no such setting", id="unknown-setting"),
+        pytest.param(["crawl", "http://me:secret@a.example"], "an address with a user name", id="password"),
+        pytest.param(["crawl", "http://me:secret@a.example/s.xml"], "an address with a user name", id="password-2"),
+        pytest.param(["crawl", "a.example", "b.example", "-a", "root=."], "with the one site", id="folder-for-two"),
         pytest.param(["frob"], "invalid choice: 'frob'", id="unknown-action"),
     ],
 )
@@ -97,6 +101,7 @@ def test_wrong_usage_gives_exit_code_2_and_one_line(arguments: list[str], words:
     assert run.returncode == 2, run.stderr
     assert words in run.stderr
     assert "Traceback" not in run.stderr
+    assert "secret" not in run.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -108,11 +113,17 @@ def test_an_output_that_must_not_be_appended_to_is_wrong_usage(tmp_path: Path) -
     assert (tmp_path / "urls.parquet").read_bytes() == b"the last run"
 
 
-def test_an_output_that_cannot_be_written_is_no_success(tmp_path: Path) -> None:
-    (tmp_path / "urls.jsonl").mkdir()
+@pytest.mark.parametrize("output", ["folder.jsonl", "folder.parquet", "file/urls.jsonl", "/proc/urls.jsonl"])
+def test_an_output_that_cannot_be_written_is_wrong_usage_and_nothing_is_fetched(output: str, tmp_path: Path) -> None:
+    for name in ("folder.jsonl", "folder.parquet"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "file").touch()
     with Site({"/s.xml": urlset("/a")}) as site:
-        run = harvest("crawl", f"{site.url}/s.xml", "-O", "urls.jsonl", cwd=tmp_path)
-    assert run.returncode == 4, run.stderr
+        run = harvest("crawl", f"{site.url}/s.xml", "-O", output, cwd=tmp_path)
+    assert run.returncode == 2, run.stderr
+    assert f"{output} cannot be written: " in run.stderr
+    assert "Traceback" not in run.stderr
+    assert site.requests == []
 
 
 def test_the_log_is_plain_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
@@ -121,7 +132,7 @@ def test_the_log_is_plain_lines_where_there_is_no_terminal(tmp_path: Path) -> No
     assert "Spider opened" in run.stderr
     assert "\x1b" not in run.stderr
     assert "Overridden settings" not in run.stderr
-    assert "No output was named, so nothing was kept" in run.stderr
+    assert "No output is named, so nothing is kept" in run.stderr
 
 
 def test_a_terminal_shows_a_live_line(tmp_path: Path) -> None:
@@ -179,5 +190,5 @@ def test_targets_become_arguments() -> None:
 
 
 def test_a_target_given_twice_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="given twice"):
+    with pytest.raises(ArgumentError, match="is named too"):
         arguments_of(["https://a.example"], {"site": "https://b.example"})

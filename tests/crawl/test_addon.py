@@ -100,6 +100,16 @@ def test_two_more_lines_list_our_spiders_and_know_parquet(project, serve):
     assert "CookiesMiddleware" in done.stderr
 
 
+def test_without_the_add_on_a_folder_is_refused_and_the_network_left_alone(project, serve):
+    site = serve()
+    with (project / "theirs/settings.py").open("a") as file:
+        file.write(f"\n{TWO_LINES[1]}\n")
+    done = run(project, "crawl", "sitemap", "-a", f"site={site.url}", "-a", "root=.", "-O", "urls.jsonl")
+    assert "this project has no sitemap_harvest add-on, which it needs (ADDONS)" in done.stderr
+    assert "'finish_reason': 'wrong_argument'" in done.stderr
+    assert site.requests == []
+
+
 def test_what_the_project_sets_itself_stays(project, tmp_path):
     (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
     configure(

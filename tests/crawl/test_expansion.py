@@ -42,7 +42,7 @@ def test_follow_and_skip_choose_sitemaps(serve, crawl):
     assert run.fates(site.url) == {
         "/index.xml": "read", "/shop-1.xml": "read", "/shop-2.xml": "skipped", "/blog.xml": "skipped"
     }  # fmt: skip
-    assert run.row(f"{site.url}/blog.xml")["reason"] == "its address does not match follow=shop"
+    assert run.row(f"{site.url}/blog.xml")["reason"] == "its address does not match follow='shop'"
     assert site.count("/blog.xml") == 0
 
 
@@ -53,7 +53,7 @@ def test_depth_is_limited_and_a_chain_without_end_ends(serve, crawl):
     assert run.fates(site.url) == {
         "/0.xml": "read", "/1.xml": "read", "/2.xml": "read", "/3.xml": "read", "/4.xml": "over-limit"
     }  # fmt: skip
-    assert run.row(f"{site.url}/4.xml")["reason"] == "it is more than 3 levels deep"
+    assert run.row(f"{site.url}/4.xml")["reason"] == "it is deeper than MAX_DEPTH allows, which is 3"
 
     run = crawl(sitemap=f"{site.url}/0.xml")
     assert len(run.ledger) == 12

@@ -125,7 +125,10 @@ def test_a_file_is_added_to_where_its_format_allows_it(crawl, tmp_path, source):
         crawl(sitemap=source, emit="urls", options=("-o", str(kept)))
     assert len(lines(kept)) == 6
 
-    table = tmp_path / "kept.parquet"
+
+@pytest.mark.parametrize("suffix", ["parquet", "json", "xml"])
+def test_a_file_that_must_be_written_whole_is_not_added_to(crawl, tmp_path, source, suffix):
+    table = tmp_path / f"kept.{suffix}"
     crawl(sitemap=source, emit="urls", options=("-o", str(table)))
     before = table.read_bytes()
     run = crawl(sitemap=source, emit="urls", options=("-o", str(table)), calm=False)
@@ -135,7 +138,19 @@ def test_a_file_is_added_to_where_its_format_allows_it(crawl, tmp_path, source):
     assert run.reason == "wrong_argument"
     assert table.read_bytes() == before
     crawl(sitemap=source, emit="urls", options=("-O", str(table)))
-    assert pq.read_table(table).num_rows == 3
+    assert table.stat().st_size == len(before)
+
+
+def test_the_log_tells_of_a_character_that_xml_cannot_hold(crawl, tmp_path):
+    source = tmp_path / "s.xml"
+    source.write_text(urlset("https://a.example/a\x01b", "https://a.example/c\x02d"))
+    feeds = {f"{tmp_path}/urls.{suffix}": {"format": suffix} for suffix in ("xml", "jsonl")}
+    run = crawl(sitemap=source, emit="urls", feeds=feeds)
+    assert [row["loc"] for row in run.urls] == ["https://a.example/a\x01b", "https://a.example/c\x02d"]
+    locs = etree.parse(tmp_path / "urls.xml").xpath("//loc/text()")
+    assert locs == ["https://a.example/a\ufffdb", "https://a.example/c\ufffdd"]
+    assert run.log.count("XML cannot hold all characters of 'https://a.example/a\\x01b'") == 1
+    assert run.log.count("XML cannot hold") == 1
 
 
 def test_a_file_of_no_urls_has_their_columns(crawl, tmp_path):

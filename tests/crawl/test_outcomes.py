@@ -25,6 +25,7 @@ BAD = {
     "/html.xml": (Page("<!doctype html><html><body>Hello</body></html>"), "not-a-sitemap", "it is a web page"),
     "/other.xml": (Page("<?xml version='1.0'?><svg/>"), "not-a-sitemap", "it is XML of another sort"),
     "/json.xml": (Page('{"urls": []}'), "not-a-sitemap", "it is nothing that lists URLs"),
+    "/junk.xml.gz": (Page(b"\x1f\x8bjunk"), "failed", "it cannot be unpacked (unpack/unreadable)"),
     "/empty.xml": (Page(b""), "not-a-sitemap", "it is empty"),
     "/truncated.xml": (Page(urlset("/t1", "/t2")[:-30]), "partial", "xml/truncated"),
     "/reset.xml": (Page(manner=Manner.RESET), "failed", "the connection failed"),

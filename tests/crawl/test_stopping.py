@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
+from collections import Counter
 
 import pyarrow.parquet as pq
 import pytest
@@ -20,6 +21,7 @@ def test_a_signal_ends_a_crawl_in_good_order(serve, crawl, tmp_path, way):
         f"{tmp_path}/urls.{name}": {"format": name, "item_classes": ["sitemap_harvest.UrlEntry"]}
         for name in ("parquet", "json")
     }
+    feeds[f"{tmp_path}/ledger.jsonl"] = {"format": "jsonl", "item_classes": ["sitemap_harvest.SitemapRecord"]}
     process = crawl.start(
         sitemap=f"{site.url}/index.xml",
         feeds=feeds,
@@ -39,3 +41,6 @@ def test_a_signal_ends_a_crawl_in_good_order(serve, crawl, tmp_path, way):
     assert 10 < len(rows) < 390
     assert pq.read_table(tmp_path / "urls.parquet")["loc"].to_pylist() == [row["loc"] for row in rows]
     assert run.stats["sitemap_harvest/urls"] == len(rows)
+    fates = run.fates(site.url)
+    assert fates.keys() == {"/index.xml", *pages}
+    assert Counter(fates.values()) == {"read": len(rows) + 1, "over-limit": 400 - len(rows)}

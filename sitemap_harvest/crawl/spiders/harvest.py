@@ -14,7 +14,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from sitemap_harvest.crawl import defaults, outcome
-from sitemap_harvest.crawl.arguments import Arguments, Plan, check_feeds
+from sitemap_harvest.crawl.arguments import Arguments, Plan, check_feeds, check_root
 from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.crawl.quiet import quieten
 from sitemap_harvest.crawl.record import answered, describe, record_of
@@ -101,6 +101,7 @@ class HarvestSpider(Spider):
             self.options = Options.from_settings(self.crawler.settings)
             if self.refused is None:
                 check_feeds(self.crawler.settings, self.plan.emit)
+                check_root(self.local_root, self.crawler)
         except HarvestError as error:
             self.refused = self.refused or str(error)
         if self.refused is not None:
@@ -123,7 +124,7 @@ class HarvestSpider(Spider):
         """Log the run in one line, and what was not read."""
         if reason != "wrong_argument" and self.says_how_it_ended:
             self.logger.info(self.summary.in_words())
-            for note in self.summary.notes:
+            for note in self.summary.notes.lines():
                 self.logger.info("Not read, or not whole: %s", note)
 
     async def start(self) -> AsyncIterator[Any]:
@@ -146,11 +147,8 @@ class HarvestSpider(Spider):
                 self._news = Deferred()
 
     def _hosts_being_met(self) -> set[str]:
-        """Return the hosts whose first document is on its way.
-
-        They are asked for one document at first: of several requests that wait for one robots.txt, Scrapy 2.19 lets all
-        but the first pass without a look at its rules.
-        """
+        """Return the hosts whose first document is on its way, which are asked for no second one before."""
+        # Of several requests that wait for one robots.txt, Scrapy 2.19 lets all but the first pass unlooked at.
         return {host for url in self._in_flight if (host := host_of(url)) not in self._hosts_met}
 
     def note_scheduled(self, request: Request) -> None:
@@ -318,6 +316,12 @@ class HarvestSpider(Spider):
         for lead in self.frontier.drain():
             refusal = Refusal(Outcome.OVER_LIMIT, self._limit_words("before it was asked for"))
             yield from self._enter(record_of(lead, refusal), is_wanted=True)
+
+    def left_over(self) -> Iterator[SitemapRecord]:
+        """Yield the ledger rows of the documents that a run which ended early did not come to."""
+        if self.refused is None and "sitemaps" in self.plan.emit:
+            refusal = Refusal(Outcome.OVER_LIMIT, "the run ended before it was asked for")
+            yield from (record_of(lead, refusal) for lead in self.frontier.drain())
 
     def _hand_out(self, batch: UrlBatch) -> Iterator[Any]:
         if self.plan.limit is not None:

@@ -43,7 +43,12 @@ def problems(document: Any) -> dict[str, int]:
         pytest.param(f"<url><loc>{A}?<![CDATA[b&c]]>&amp;d</loc></url>", [f"{A}?b&c&d"], {}, id="cdata-in-part"),
         pytest.param(f"<url><loc>{A}<!-- -->b</loc></url>", [f"{A}b"], {}, id="comment-inside"),
         pytest.param(f"<url><loc><b>{A}</b>?<i>b</i></loc></url>", [f"{A}?b"], {"loc/markup": 1}, id="markup-inside"),
-        pytest.param("<url><loc>mailto:a@example.com</loc></url>", [], {"loc/not-a-url": 1}, id="no-url"),
+        pytest.param(
+            "<url><loc>mailto:a@example.com</loc></url>",
+            [],
+            {"loc/not-a-url": 1, "document/no-entries": 1},
+            id="no-url",
+        ),
     ],
 )
 def test_urls(inside: str, urls: list[str], found: dict[str, int], flaw: bytes) -> None:
