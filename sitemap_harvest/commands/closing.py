@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.crawl.summary import Summary
 
 _MOST_PROBLEMS = 8  # codes shown; the ledger has them all
+_ERRORS = ("log_count/ERROR", "feedexport/failed_count/", "sitemap_harvest/output_failed")  # stats, if they are there
 FINE, WRONG_USAGE, NOTHING_FOUND, PARTLY_FAILED = 0, 2, 3, 4
 
 
@@ -26,7 +27,7 @@ def exit_code(summary: Summary, stats: Mapping[str, Any]) -> int:
         return WRONG_USAGE
     if not summary.urls:
         return NOTHING_FOUND
-    is_whole = stats.get("finish_reason") == "finished" and not stats.get("log_count/ERROR")
+    is_whole = stats.get("finish_reason") == "finished" and not any(name.startswith(_ERRORS) for name in stats)
     return FINE if is_whole and not summary.has_failed and not summary.complaints else PARTLY_FAILED
 
 
@@ -68,7 +69,8 @@ def _ending(summary: Summary, stats: Mapping[str, Any]) -> str:
     lasted = f"Ended after {stats['elapsed_time_seconds']:,.1f} seconds"
     if reason == "finished":
         return f"{lasted}."
-    return f"{lasted}, early ({reason}): {summary.queued:,} known documents were not read."
+    left = f": {summary.queued:,} known documents were not read" if summary.queued else ""
+    return f"{lasted}, early ({reason}){left}."
 
 
 def _table(summary: Summary) -> Table:

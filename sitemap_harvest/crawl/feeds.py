@@ -6,8 +6,10 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from scrapy.exceptions import CloseSpider
 from scrapy.extensions import feedexport
+from scrapy.utils.defer import deferred_from_coro
 
 from sitemap_harvest.crawl.arguments import Plan
 from sitemap_harvest.crawl.processor import Rows
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_WRITE_ERRORS = (OSError, pa.ArrowException)
 _CURE = 'write it anew with -O, or with "overwrite": True in FEEDS'
 
 
@@ -33,6 +36,7 @@ class FeedExporter(feedexport.FeedExporter):
     """
 
     accepts_batches = True
+    _has_failed = False  # the disk may be full: what comes after is not written, and the run ends
 
     def open_spider(self, spider: Spider) -> None:
         """Open the feeds, unless the arguments are wrong: a slip must not cost the last run's file."""
@@ -47,7 +51,22 @@ class FeedExporter(feedexport.FeedExporter):
                 raise CloseSpider("wrong_argument")
 
     def item_scraped(self, item: Any, spider: Spider) -> None:
-        """Export *item*, or all that is in it."""
+        """Export *item*, or all that is in it. A feed that cannot be written to ends the run."""
+        if self._has_failed:
+            return
+        try:
+            self._take(item, spider)
+        except _WRITE_ERRORS as error:
+            self._fail(error)
+            deferred_from_coro(self.crawler.engine.close_spider_async(reason="output_failed"))
+
+    def _fail(self, error: Exception) -> None:
+        if not self._has_failed:
+            self._has_failed = True
+            self.crawler.stats.inc_value("sitemap_harvest/output_failed")
+            logger.error("The output cannot be written, and is not whole: %s", error)
+
+    def _take(self, item: Any, spider: Spider) -> None:
         if isinstance(item, Rows):
             for row in item.rows():
                 super().item_scraped(row, spider)
@@ -71,7 +90,21 @@ class FeedExporter(feedexport.FeedExporter):
                 parts = (part for kind in plan.batch_types for part in _accepted(kind.of([]), slot.filter))
                 if (part := next(parts, None)) is not None:
                     self._write(slot, part)
+        self.slots = [slot for slot in self.slots if self._is_finished(slot)]
         await super().close_spider(spider)
+
+    def _is_finished(self, slot: feedexport.FeedSlot) -> bool:
+        """Write the end of the file of *slot*; ``False`` if that cannot be done."""
+        if not slot.itemcount:
+            return not self._has_failed  # an empty file is Scrapy's affair
+        try:
+            slot.finish_exporting()
+            if slot.file is not None:
+                slot.file.flush()
+        except _WRITE_ERRORS as error:
+            self._fail(error)
+            return False
+        return True
 
     def _export(self, batch: Batch[Any], index: int, spider: Spider) -> None:
         """Export *batch* to the feed at *index* of the slots, which is another slot whenever a file is full."""
