@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.formats.limits import Limits
 
+_MAX_RECORDS = 20_000  # images, alternates and the like of one batch: as Python objects they take some 10 MB
 _CHANGEFREQS = pa.array(["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"])
 
 
@@ -39,7 +40,6 @@ class Collector:
         self.refs: list[SitemapRef] = []
         self._added = 0  # entries and references, also those that turned out to be no URL
         self._given = 0  # rows of the batches that were yielded
-        self._skip = 0  # rows still to be passed over, because they were yielded before a restart
         self._document = document
         self._base = base
         self._limit = limits.urls
@@ -52,18 +52,7 @@ class Collector:
         self._changefreq: list[str | None] = []
         self._priority: list[str | None] = []
         self._sparse: dict[str, dict[int, Any]] = {}
-
-    def restart(self) -> None:
-        """Forget all that was found, and do not yield again the rows that were yielded.
-
-        For a reader that begins anew, and will come by the same rows first.
-        """
-        self.problems = ProblemLog(self._document)
-        self.refs = []
-        self._added = 0
-        self._skip = self._given
-        self._given = 0
-        self._clear()
+        self._records = 0  # in self._sparse
 
     def add(
         self,
@@ -88,6 +77,7 @@ class Collector:
             row = len(self._loc) - 1
             for name, value in more.items():
                 self._sparse.setdefault(name, {})[row] = value
+                self._records += len(value) if isinstance(value, list) else 1
 
     @property
     def entries(self) -> int:
@@ -137,7 +127,7 @@ class Collector:
     @property
     def is_full(self) -> bool:
         """Whether enough has been added for a batch."""
-        return len(self._loc) >= MAX_ROWS
+        return len(self._loc) >= MAX_ROWS or self._records >= _MAX_RECORDS
 
     def full_batches(self) -> Iterator[UrlBatch]:
         """Yield what has been added, if there is enough of it for a batch."""
@@ -193,15 +183,10 @@ class Collector:
         schema = UrlBatch.schema()
         given = {name: column for name, column in texts.items() if column is not None} | found
         arrays = [given[f.name] if f.name in given else pa.nulls(rows, f.type) for f in schema]
-        yield from self._emit(pa.RecordBatch.from_arrays(arrays, schema=schema).filter(urls.loc.is_valid()))
-
-    def _emit(self, table: pa.RecordBatch) -> Iterator[UrlBatch]:
-        """Yield what of *table* was not yielded before a restart."""
+        table = pa.RecordBatch.from_arrays(arrays, schema=schema).filter(urls.loc.is_valid())
         self._given += table.num_rows
-        passed_over = min(self._skip, table.num_rows)
-        self._skip -= passed_over
-        if passed_over < table.num_rows:
-            yield UrlBatch(table.slice(passed_over))
+        if table.num_rows:
+            yield UrlBatch(table)
 
     def _note(self, code: str, mask: pa.BooleanArray, texts: Mapping[str, Any], column: str) -> None:
         """Note a problem for each row of which *mask* is true, with the first few as samples."""

@@ -96,7 +96,7 @@ class _Feed:
 
     def _start(self, token: Token) -> None:
         name = _local(token.value)
-        found = attributes(token) if token.attributes else {}
+        found = attributes(token, self._into.problems) if token.attributes else {}
         if name in _ROOTS:
             self._root_is_open = not token.is_empty
         if "xml:base" in found and (self._item is None or not self._open):

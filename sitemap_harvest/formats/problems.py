@@ -50,6 +50,10 @@ class ProblemLog:
             samples.append(Sample(entry=entry, line=line, byte=byte, excerpt=excerpt and excerpt[:MAX_EXCERPT_CHARS]))
         self._found[code] = (first_detail, seen + count, samples)
 
+    def forget(self, prefixes: tuple[str, ...]) -> None:
+        """Forget the problems whose codes begin with one of *prefixes*: who told them will tell them again."""
+        self._found = {code: found for code, found in self._found.items() if not code.startswith(prefixes)}
+
     def has_enough(self, code: str) -> bool:
         """Whether as many samples of the problem *code* are there as are kept."""
         return code in self._found and len(self._found[code][2]) >= MAX_SAMPLES

@@ -13,7 +13,7 @@ from sitemap_harvest.model import Kind
 _TELLING_TAGS = 40  # an error message before the root may have a few
 HEAD_CHARS = 64 * 1024  # a licence comment of a few kilobytes before the root is usual, more is not
 
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|<\?xml\s[^>]*>|<\?.*?(?:\?>|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)", re.DOTALL)
 _TAG = re.compile(r"<!doctype\s+html|<(?:[\w.\-]+:)?([a-zA-Z_][\w.\-]*)(?=[\s/>])", re.IGNORECASE)
 _ROOTS = {
     "urlset": Kind.SITEMAP,

@@ -25,6 +25,9 @@ class Source:
     reader can begin again; nothing is kept but the body as it came.
     """
 
+    PROBLEMS = ("unpack/", "encoding/")
+    """What the codes begin with of the problems that each reading tells anew."""
+
     def __init__(self, body: bytes, *, url: str, content_type: str | None, limits: Limits) -> None:
         self._body = body
         self._name = url.partition("?")[0].lower()

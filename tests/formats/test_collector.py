@@ -70,20 +70,6 @@ def test_whole_columns_past_the_limit_are_cut_there() -> None:
     assert noted(into.problems) == {"document/too-many-urls": 1}
 
 
-def test_after_a_restart_no_row_comes_twice() -> None:
-    into = collector()
-    for number in range(1, 4):
-        into.add(number, f"https://example.com/{number}")
-    assert [row.position for row in collected(into, iter(()))] == [1, 2, 3]
-    into.problems.add("loc/empty")
-    into.restart()
-    for number in range(1, 6):
-        into.add(number, f"https://example.com/{number}")
-    assert [row.position for row in collected(into, iter(()))] == [4, 5]
-    assert noted(into.problems) == {}
-    assert into.entries == 5
-
-
 def test_blanks_around_values_do_not_count() -> None:
     into = collector()
     into.add(1, " https://example.com/ ", " 2025-03-09\n", "\tdaily", " 0.5 ")

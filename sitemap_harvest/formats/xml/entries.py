@@ -77,14 +77,23 @@ def split(tag: str) -> tuple[str, str]:
 class EntryReader:
     """Reads ``<url>`` and ``<sitemap>`` elements, in document order, into a collector."""
 
-    def __init__(self, into: Collector, kind: Kind, *, position: int = 0, line: int = 0) -> None:
-        """Read into *into*; *position* entries and *line* lines of the document come before what is read here."""
+    def __init__(
+        self, into: Collector, kind: Kind, *, read: int = 0, position: int | None = None, line: int = 0
+    ) -> None:
+        """Read into *into* what comes behind *read* children of the root.
+
+        They hold *position* entries (``None``: one each); *line* of their lines
+        are not in what is read here.
+        """
         self._into = into
+        self.read_children = read
+        """Children of the root that have been read, here and before."""
+        self.position = read if position is None else position
+        """Entries that have been read, here and before."""
         self._line_before = line
         self._own_role = Role.SITEMAP if kind == "index" else Role.URL
         self._roles: dict[object, Roles] = {}
         self._extensions = Extensions()
-        self._position = position
 
     def roles(self, parent_tag: object) -> Roles:
         """Return what tags are inside an element *parent_tag*."""
@@ -94,25 +103,46 @@ class EntryReader:
             roles = self._roles[parent_tag] = Roles(namespace)
         return roles
 
+    def knows(self, tag: object) -> bool:
+        """Whether *tag* is that of an extension."""
+        return self._extensions.know(tag)
+
     def read(self, element: Any, root_tag: object) -> None:
         """Read *element*, a child of the root: an entry, or something that may hold entries."""
-        role = self.roles(root_tag)[element.tag]
+        self._read(element, root_tag)
+        self.read_children += 1
+
+    def _read(self, element: Any, parent_tag: object) -> None:
+        role = self.roles(parent_tag)[element.tag]
         if role.is_entry:
             self._entry(element, role)
-        else:
+        elif role is _LOC:
+            self._outside(element)
+        elif not self._extensions.know(element.tag):  # an image outside an entry belongs to no page
             for child in element:
-                if len(child):
-                    self.read(child, element.tag)
+                self._read(child, element.tag)
+
+    def _outside(self, loc: Any) -> None:
+        """Read a *loc* that stands in no entry, if it is surely a URL."""
+        text = "".join(loc.itertext())
+        if "://" not in text:
+            return
+        self.position += 1
+        self._into.problems.add("loc/outside-entry", entry=self.position, line=self._line(loc), excerpt=text)
+        self._put(self._own_role, self.position, (text, None, None, None), [])
 
     def _entry(self, element: Any, role: Role) -> None:  # noqa: C901, PLR0912 - the hot loop: a call less for each field
-        self._position = position = self._position + 1
+        self.position = position = self.position + 1
         if role is not self._own_role:
             self._into.problems.add("xml/foreign-entry", entry=position, line=self._line(element))
         loc = lastmod = changefreq = priority = None
         others: list[Any] = []
         nested: list[tuple[Any, Role]] = []
         roles = self.roles(element.tag)
+        stray = element.text
         for child in element:
+            if (tail := child.tail) and not tail.isspace():
+                stray = tail
             found = roles[child.tag]
             if found is _OTHER:
                 others.append(child)
@@ -124,6 +154,7 @@ class EntryReader:
                 if loc and loc.strip(BLANKS):
                     self._into.problems.add("loc/repeated", entry=position, line=self._line(child), excerpt=text)
                     self._put(role, position, (loc, lastmod, changefreq, priority), others)
+                    self._look_for_entries(others, roles)
                     lastmod = changefreq = priority = None
                     others = []
                 loc = text
@@ -135,14 +166,32 @@ class EntryReader:
                 priority = text
             elif found is _URL or found is _SITEMAP:
                 nested.append((child, found))
+            else:  # a field that stands twice: the first counts, the other is kept
+                self._into.problems.add("xml/repeated-field", entry=position, line=self._line(child), excerpt=text)
+                others.append(child)
+        if stray and (stray := stray.strip(BLANKS)):
+            if loc is None and "://" in stray:
+                loc = stray
             else:
-                others.append(child)  # a field that stands twice: the first counts, the other is kept
-        if loc is None and (text := (element.text or "").strip(BLANKS)) and "://" in text:
-            loc = text
+                self._into.problems.add("xml/stray-text", entry=position, line=self._line(element), excerpt=stray)
         if loc is not None or not nested:
             self._put(role, position, (loc, lastmod, changefreq, priority), others)
         for child, found in nested:
-            self._entry(child, found)
+            self._nested(child, found)
+        if others:
+            self._look_for_entries(others, roles)
+
+    def _nested(self, element: Any, role: Role) -> None:
+        self._into.problems.add("xml/nested-entry", entry=self.position + 1, line=self._line(element))
+        self._entry(element, role)
+
+    def _look_for_entries(self, others: list[Any], roles: Roles) -> None:
+        """Read the entries inside of what belongs to no extension: somebody forgot an end tag, or wrote a wrong one."""
+        for other in others:
+            if len(other) and not self._extensions.know(other.tag):
+                for element in other.iter():
+                    if (role := roles[element.tag]).is_entry and any(roles[child.tag] is _LOC for child in element):
+                        self._nested(element, role)
 
     def _put(self, role: Role, position: int, fields: _Fields, others: list[Any]) -> None:
         loc, lastmod, changefreq, priority = fields

@@ -17,6 +17,7 @@ from sitemap_harvest.formats.xml.texts import FIELDS, FORBIDDEN, NotExplained, T
 _LEARNED_BYTES = 64 * 1024
 _TAG = re.compile(rb"<(url|loc|lastmod|changefreq|priority)>")
 _BLANKS = rb"[ \t\n]*+"
+_SEAM = re.compile(rb"</url>" + _BLANKS + rb"(?:<url>|\Z)")
 _ALLOWED = bytes({*range(256)} - FORBIDDEN)
 
 
@@ -48,7 +49,7 @@ class Expression:
         if not entries:
             raise NotExplained
         values = dict(zip(self.fields, zip(*entries, strict=True), strict=True))
-        if any(map(bytes.isspace, values["loc"])):
+        if any(map(bytes.isspace, values["loc"])) or len(_SEAM.findall(chunk)) != len(entries):
             raise NotExplained
         tags = 2 * (len(entries) + sum(len(entries) - column.count(b"") for column in values.values()))
         if chunk.count(b"<") != tags or chunk.count(b">") != tags:

@@ -55,17 +55,22 @@ class Extensions:
     def __init__(self) -> None:
         self._readers: dict[object, Callable[[Any, Plain], None] | None] = {}
 
+    def know(self, tag: object) -> bool:
+        """Whether *tag* is that of an extension."""
+        return self._reader(tag) is not None
+
+    def _reader(self, tag: object) -> Callable[[Any, Plain], None] | None:
+        if tag not in self._readers:
+            self._readers[tag] = _reader(tag) if isinstance(tag, str) else None
+        return self._readers[tag]
+
     def read(self, elements: Iterable[Any]) -> Plain:
         """Return columns of ``UrlEntry`` by name, with plain values, for what *elements* hold."""
         found: Plain = {}
         for element in elements:
-            tag = element.tag
-            if not isinstance(tag, str):
+            if not isinstance(element.tag, str):
                 continue  # a comment
-            if tag not in self._readers:
-                self._readers[tag] = _reader(tag)
-            reader = self._readers[tag]
-            if reader:
+            if reader := self._reader(element.tag):
                 reader(element, found)
             else:
                 _keep(element, 0, found)

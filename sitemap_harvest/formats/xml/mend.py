@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import UrlBatch
 
 _ROOTS = frozenset({"urlset", "sitemapindex"})
+_MAX_PREFIXES = 256  # declared around one element; extensions need ten
 _MAX_DEPTH = 64  # elements inside an entry; deeper ones are passed over, as no extension goes there
 _MAX_VALUE_CHARS = 1024 * 1024  # text of one element; a URL has 2,048
 _MAX_NODES = 100_000  # elements inside one entry: 1,000 images of 5 elements each, twenty times over
@@ -27,14 +28,15 @@ _MAX_NODES = 100_000  # elements inside one entry: 1,000 images of 5 elements ea
 class Element(list["Element"]):
     """An element as :class:`EntryReader` wants it: like lxml's, and able to hold any character."""
 
-    __slots__ = ("_attributes", "is_whole", "local", "role", "scope", "sourceline", "tag", "tail", "text")
+    __slots__ = ("_attributes", "is_whole", "local", "role", "scope", "sourceline", "tag", "tail", "text", "token")
 
-    def __init__(self, tag: Tag, role: Role, attributes: dict[str, str], line: int, scope: Namespaces) -> None:
+    def __init__(self, tag: Tag, role: Role, attributes: dict[str, str], token: Token, scope: Namespaces) -> None:
         self.tag, self.local = tag
         self.role = role  #: What it is to the entry that it is a child of.
         self.text = ""
         self.tail = ""
-        self.sourceline = line
+        self.token = token  #: Its start tag.
+        self.sourceline = token.line
         self.scope = scope  #: What prefixes mean inside it.
         self.is_whole = True
         self._attributes = attributes
@@ -66,6 +68,13 @@ class Element(list["Element"]):
             yield from child.itertext()
             yield child.tail
 
+    def add_text(self, text: str) -> None:
+        """Add *text* behind what is in the element."""
+        if self:
+            self[-1].tail += text
+        else:
+            self.text += text
+
 
 class Tag(NamedTuple):
     """The name of an element."""
@@ -86,7 +95,9 @@ class Namespaces(dict[str, Tag]):
     def declaring(self, found: dict[str, str]) -> Namespaces:
         """Return the scope inside an element that has the attributes *found*."""
         declared = {name[6:]: value for name, value in found.items() if name == "xmlns" or name.startswith("xmlns:")}
-        return Namespaces(self._declared | declared) if declared else self
+        if not declared or len(self._declared) > _MAX_PREFIXES:
+            return self
+        return Namespaces(self._declared | declared)
 
     def __missing__(self, name: str) -> Tag:
         """Work out what *name* means. A usual prefix that is not declared means what it usually does."""
@@ -101,7 +112,11 @@ class Namespaces(dict[str, Tag]):
 
 
 def mend(chunks: Iterator[str], reader: EntryReader, into: Collector) -> Iterator[UrlBatch]:
-    """Read the text of a document that is not well-formed, yielding batches."""
+    """Read the text of a document that is not well-formed, yielding batches.
+
+    As many children of the root as *reader* has read before are passed over:
+    up to there the document is well-formed, so counting tags is enough.
+    """
     lane = _Lane(Tokenizer(chunks, into.problems), reader, into)
     for token in lane.tokens:
         lane.take(token)
@@ -124,20 +139,35 @@ class _Lane:
         self._has_ended = False
         self._open: list[Element] = []
         self._passed_over = 0
-        self._around: list[tuple[str, Namespaces]] = []
+        self._read_before = reader.read_children
+        self._depth = 0  # below the root, as long as children are passed over
+        self._around: list[tuple[Tag, Namespaces]] = []
         self._nodes = 0
 
     def take(self, token: Token) -> None:
         """Take the next token."""
-        if token.sort is Sort.TEXT:
+        if self._read_before and self._root is not None:
+            self._pass_over(token)
+        elif token.sort is Sort.TEXT:
             self._text(token)
         elif token.sort is Sort.START:
             self._start(token)
         else:
             self._end(token)
 
+    def _pass_over(self, token: Token) -> None:
+        """Take a token of the children of the root that have been read before."""
+        if token.sort is Sort.TEXT:
+            return
+        if not token.is_empty:
+            self._depth += 1 if token.sort is Sort.START else -1
+        if self._depth == 0:
+            self._read_before -= 1
+
     def finish(self) -> None:
         """Take the end of the document."""
+        if self._read_before:
+            self._problems.add("xml/malformed", "the end of what was well-formed was not found again")
         if self._open:
             self._cut()
         if self._root is None:
@@ -148,6 +178,7 @@ class _Lane:
     def _cut(self) -> None:
         """Take an entry that the document ends in: what of it is whole counts, a value that was cut does not."""
         self._note_once("xml/truncated", self.tokens.line, self._open[-1].text.strip() or None)
+        self._break_value()
         self._open[-1].is_whole = False
         if any(child.role is Role.LOC and child.is_whole for child in self._open[0]):
             self._close(len(self._open))
@@ -157,10 +188,8 @@ class _Lane:
             self._stray_text(token)
             return
         element = self._open[-1]
-        if element:
-            element[-1].tail += token.value[:_MAX_VALUE_CHARS]
-        elif len(element.text) < _MAX_VALUE_CHARS:
-            element.text += token.value
+        if len(element[-1].tail if element else element.text) < _MAX_VALUE_CHARS:
+            element.add_text(token.value)
         else:
             self._problems.add("xml/malformed", "an element has too much text to be a value", line=token.line)
             element.is_whole = False
@@ -174,6 +203,8 @@ class _Lane:
             self._note_once("xml/junk-after", token.line, text)
         elif text and not self._root_is_open:
             self._note_once("xml/junk-before", token.line, text)
+        elif text and not self._around:
+            self._problems.add("xml/stray-text", line=token.line, excerpt=text)
 
     def _note_once(self, code: str, line: int, excerpt: str | None = None) -> None:
         if code not in self._problems:
@@ -183,23 +214,32 @@ class _Lane:
         scope = self._open[-1].scope if self._open else self._scope
         found: dict[str, str] = {}
         if token.attributes:
-            found = attributes(token)
+            found = attributes(token, self._problems)
             scope = scope.declaring(found)
         tag = scope[token.value]
-        role = self._reader.roles(self._open[0].tag if self._open else self._root_tag)[tag.full]
-        if not (self._open or role.is_entry or token.is_empty):
+        role = self._reader.roles(self._parent_tag())[tag.full]
+        is_loc_outside = role is Role.LOC and not (self._open or self._reader.knows(self._parent_tag()))
+        if not (self._open or role.is_entry or is_loc_outside or token.is_empty):
             if tag.local not in _ROOTS and len(self._around) < _MAX_DEPTH:
-                self._around.append((tag.local, self._scope))
+                self._around.append((tag, self._scope))
             self._scope = scope
-        element = Element(tag, role, found, token.line, scope)
+        element = Element(tag, role, found, token, scope)
         if self._open:
             self._start_inside(element, token)
         elif role.is_entry:
             self._start_entry(element, token)
+        elif is_loc_outside and not token.is_empty:
+            self._open.append(element)
         elif tag.local in _ROOTS:
             self._start_root(tag, token)
         elif not self._root_is_open:
             self._note_once("xml/junk-after" if self._has_ended else "xml/junk-before", token.line, f"<{token.value}>")
+
+    def _parent_tag(self) -> str:
+        """Return the tag of what is open: the entry, or else what stands around entries."""
+        if self._open:
+            return self._open[0].tag
+        return self._around[-1][0].full if self._around else self._root_tag
 
     def _start_root(self, tag: Tag, token: Token) -> None:
         if self._root is not None:
@@ -224,14 +264,18 @@ class _Lane:
             if inside is not Role.LOC or self._open[-1].text.strip():
                 self._start_unclosed(element, token)
             else:  # <loc><url>...</url></loc>: the tag is wrong, the text is the URL
+                self._problems.add("loc/markup", line=token.line)
                 self._passed_over += not token.is_empty
             return
-        if inside.is_field and (role.is_field or self._open[-1].text.strip()):
+        if role is Role.LOC and inside.is_entry and len(self._open) > 1:
+            self._split_off()
+            inside = Role.OTHER
+        if inside.is_field and (role.is_field or (self._open[-1].text.strip() and self._reader.knows(element.tag))):
             self._problems.add(
                 "xml/malformed", "an element is not closed", line=token.line, excerpt=self._open[-1].text
             )
             self._close(1)
-        if len(self._open) > 1:
+        if len(self._open) > 1 and not role.is_entry:
             element.role = Role.OTHER  # below an extension nothing has a role
         element.name_attributes()
         self._nodes += 1
@@ -245,15 +289,29 @@ class _Lane:
 
     def _start_unclosed(self, entry: Element, token: Token) -> None:
         """Start an *entry* inside another one, which ends there."""
-        self._problems.add("xml/unclosed-entry", line=token.line)
-        value = self._open[-1]
-        if value.role.is_field:
-            value.is_whole = False  # it may have been cut, so it does not count
-            self._problems.add(
-                "xml/malformed", "a value ends where another entry begins", line=token.line, excerpt=value.text
-            )
-        self._close(len(self._open))
+        self._end_unclosed(token)
         self._start_entry(entry, token)
+
+    def _end_unclosed(self, token: Token) -> None:
+        """End the entry that is open; a value that is open too may have been cut, and does not count."""
+        self._problems.add("xml/unclosed-entry", line=token.line)
+        if (value := self._break_value()) is not None:
+            self._problems.add("xml/malformed", "a value has no end", line=token.line, excerpt=value.text)
+        self._close(len(self._open))
+
+    def _break_value(self) -> Element | None:
+        """Return the value that is open, if one is, and let it not count."""
+        value = next((element for element in self._open if element.role.is_field), None)
+        if value is not None:
+            value.is_whole = False
+        return value
+
+    def _split_off(self) -> None:
+        """Make the innermost element an entry of its own: with a URL in it, it is no part of what it stands in."""
+        entry = self._open.pop()
+        self._open[-1].pop()
+        self._end_unclosed(entry.token)
+        self._start_entry(entry, entry.token)
 
     def _end(self, token: Token) -> None:
         if self._passed_over:
@@ -280,8 +338,8 @@ class _Lane:
 
     def _end_around(self, local: str) -> bool:
         """Close an element that stands between the root and entries; ``False`` if none of that name is open."""
-        for depth, (name, scope) in enumerate(reversed(self._around), start=1):
-            if name == local:
+        for depth, (tag, scope) in enumerate(reversed(self._around), start=1):
+            if tag.local == local:
                 del self._around[-depth:]
                 self._scope = scope
                 return True
@@ -289,17 +347,31 @@ class _Lane:
 
     def _end_root(self, token: Token) -> None:
         if self._open:
-            self._problems.add("xml/unclosed-entry", line=token.line)
-            self._close(len(self._open))
+            self._end_unclosed(token)
         self._root_is_open = False
         self._has_ended = True
 
     def _close(self, count: int) -> None:
         """Close the *count* innermost elements; read the entry, if it is among them."""
-        entry = self._open[0]
-        for _ in range(count):
+        outermost = self._open[0]
+        is_in_value = any(element.role.is_field for element in self._open[: len(self._open) - count + 1])
+        for left in reversed(range(count)):
             element = self._open.pop()
-            if not element.is_whole and self._open:
+            if not self._open:
+                if outermost.is_whole or not outermost.role.is_field:
+                    self._reader.read(outermost, self._parent_tag())
+            elif not element.is_whole:
                 self._open[-1].pop()
-        if not self._open:
-            self._reader.read(entry, self._root_tag)
+            elif left:
+                self._end_without_tag(element, self._open[-1], is_in_value=is_in_value)
+
+    @staticmethod
+    def _end_without_tag(element: Element, parent: Element, *, is_in_value: bool) -> None:
+        """End *element*, which has no end tag: a tag in a value was text, and what stands in a value follows it."""
+        if is_in_value:
+            parent.pop()
+            parent.add_text(element.token.as_text + element.text)
+            parent.extend(element)
+        elif element.role.is_field:
+            parent.extend(element)
+            element.clear()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sitemap_harvest.formats.source import Source
 from sitemap_harvest.formats.xml.entries import EntryReader
 from sitemap_harvest.formats.xml.mend import mend
 from sitemap_harvest.formats.xml.quick import Rest, read_quickly
@@ -19,22 +20,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sitemap_harvest.formats.collector import Collector
-    from sitemap_harvest.formats.source import Source
     from sitemap_harvest.model import UrlBatch
 
 
 def read_sitemap(source: Source, kind: Kind, into: Collector) -> Iterator[UrlBatch]:
     """Read the sitemap or index in *source*, yielding batches."""
+    rest: Rest | None = Rest(source.utf8(into.problems))
+    if kind is Kind.SITEMAP:
+        rest = yield from read_quickly(source.utf8(into.problems), into)
+    if rest is None:
+        return
+    reader = EntryReader(into, kind, read=rest.entries, line=rest.lines)
     try:
-        rest: Rest | None = Rest(source.utf8(into.problems))
-        if kind is Kind.SITEMAP:
-            rest = yield from read_quickly(source.utf8(into.problems), into)
-        if rest is not None:
-            reader = EntryReader(into, kind, position=rest.entries, line=rest.lines)
-            yield from read_strictly(rest.blocks, reader, into)
+        yield from read_strictly(rest.blocks, reader, into)
     except NotWellFormed as reason:
-        # What was yielded stands, for it was well-formed. The mending lane reads the document anew.
-        into.restart()
+        # What has been read stands, for it was well-formed: the mending lane passes over as many children of the root.
+        into.problems.forget(Source.PROBLEMS)
         if reason.is_flaw:
-            into.problems.add("xml/not-well-formed", str(reason), line=reason.line)
-        yield from mend(source.text(into.problems), EntryReader(into, kind), into)
+            line = reason.line and reason.line + rest.lines
+            into.problems.add("xml/not-well-formed", str(reason), line=line)
+        mending = EntryReader(into, kind, read=reader.read_children, position=reader.position)
+        yield from mend(source.text(into.problems), mending, into)

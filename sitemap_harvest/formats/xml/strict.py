@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
+from sitemap_harvest.urls import BLANKS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import UrlBatch
 
 _FEED_BYTES = 64 * 1024  # measured: the tree of a block of this size stays in the processor's cache
-_MAX_UNDRAINED_BYTES = 8 * 1024 * 1024  # below one child of the root; past it the mending lane, whose memory is flat
+_MAX_UNDRAINED_BYTES = 512 * 1024  # below one child of the root; past it the mending lane, whose memory is flat
 _ROOTS = tuple(
     "{*}" + name
     for word in ("urlset", "urlSet", "sitemapindex", "sitemapIndex")
@@ -53,16 +55,17 @@ def read_strictly(blocks: Iterable[bytes], reader: EntryReader, into: Collector)
     try:
         for piece in _pieces(blocks):
             parser.feed(piece)
+            _check(parser)
             if root is None and (root := _root(parser)) is None:
                 raise NotWellFormed("it does not begin with a root element of the protocol")
-            undrained = 0 if _drain(root, reader, keep=1) else undrained + len(piece)
+            undrained = 0 if _drain(root, reader, into, keep=1) else undrained + len(piece)
             if undrained > _MAX_UNDRAINED_BYTES:
                 raise NotWellFormed(f"one element has more than {_MAX_UNDRAINED_BYTES} bytes")
             yield from into.full_batches()
         parser.close()
     except etree.XMLSyntaxError as error:
         raise NotWellFormed(error.msg or "not well-formed", is_flaw=True, line=error.lineno) from error
-    _drain(root, reader, keep=0)
+    _drain(root, reader, into, keep=0)
 
 
 def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
@@ -75,19 +78,27 @@ def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
             yield block[start : start + _FEED_BYTES]
 
 
+def _check(parser: etree.XMLPullParser[Any]) -> None:
+    """Raise :exc:`NotWellFormed` for an error after which lxml goes on until the end, such as an undeclared prefix."""
+    if len(parser.feed_error_log) and (errors := parser.feed_error_log.filter_from_errors()):
+        raise NotWellFormed(errors[0].message, is_flaw=True, line=errors[0].line)
+
+
 def _root(parser: etree.XMLPullParser[Any]) -> Any:
     for _, element in parser.read_events():
         return element if element.getparent() is None else None
     return None
 
 
-def _drain(root: Any, reader: EntryReader, *, keep: int) -> int:
+def _drain(root: Any, reader: EntryReader, into: Collector, *, keep: int) -> int:
     """Read all children of *root* but the last *keep*, and let go of them; return how many."""
     count = len(root) - keep
     if count <= 0:
         return 0
     for element in root[:count]:
         reader.read(element, root.tag)
+        if (tail := element.tail) and (text := tail.strip(BLANKS)):
+            into.problems.add("xml/stray-text", line=element.sourceline, excerpt=text)
     del element  # what is still in use is moved to a document of its own, which takes lxml n² for n children
     del root[:count]
     return count

@@ -26,10 +26,13 @@ _PIECE = re.compile(  # what most of a document is: text that says what it means
 )
 _START = re.compile(r"<((?:[^\W\d]|:)[^\s<>/=\"']*+)((?:[^<>\"'/]|\"[^\"<]*+\"|'[^'<]*+'|/(?!>))*+)(/?)>")
 _LOOSE_START = re.compile(r"<((?:[^\W\d]|:)[^\s<>/=\"']*+)([^<>]*?)(/?)>")
+_SIGNS = re.compile(r"<(?:<*(?=<))?")  # all but the last of several: that may begin a tag
 _END = re.compile(r"</\s*+([^\s<>/]*+)[^<>]*+>")
 _DOCTYPE = re.compile(r"<!DOCTYPE[^\[>]*+(?:\[(?:[^\]\"']|\"[^\"]*+\"|'[^']*+')*+\]\s*+)?>", re.IGNORECASE)
+_DECLARATION = re.compile(r"<\?xml\s", re.IGNORECASE)  # has no > before its end, and ends there even if the ? is gone
 _ENTITY = re.compile(r"<!ENTITY\s+([^\s%\"'>]+)")
 _ATTRIBUTE = re.compile(r"([^\s=\"'<>/]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>]+))")
+_ATTRIBUTES = re.compile(r"(?:\s++[^\s=\"'<>/]++\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'))*+\s*+")  # well-formed ones
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,8})|#[xX]([0-9a-fA-F]{1,7})|([A-Za-z_][\w.\-]{0,63}));|&")
 _PREDEFINED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _SURROGATES = range(0xD800, 0xE000)
@@ -58,16 +61,24 @@ class Token(NamedTuple):
     is_unknowable: bool = False
     """Whether the text uses an entity that the document declares, so that what it means is not told."""
 
+    @property
+    def as_text(self) -> str:
+        """The start tag as it stands in the document."""
+        return f"<{self.value}{self.attributes}{'/' if self.is_empty else ''}>"
 
-def attributes(token: Token) -> dict[str, str]:
+
+def attributes(token: Token, problems: ProblemLog) -> dict[str, str]:
     """Return the attributes of a start tag, by their names as written."""
     found: dict[str, str] = {}
+    note = _Notes(problems, token.line)
     for name, double, single, bare in _ATTRIBUTE.findall(token.attributes):
-        found.setdefault(name, _decoded(double or single or bare, frozenset(), None)[0])
+        found.setdefault(name, _decoded(double or single or bare, frozenset(), note)[0])
+    if not _ATTRIBUTES.fullmatch(token.attributes):
+        problems.add("xml/bad-attributes", line=token.line, excerpt=token.as_text)
     return found
 
 
-def _decoded(text: str, declared: frozenset[str], note: _Notes | None) -> tuple[str, bool]:
+def _decoded(text: str, declared: frozenset[str], note: _Notes) -> tuple[str, bool]:
     """Return *text* with its references resolved, and whether one of them is a declared entity."""
     if "&" not in text:
         return text, False
@@ -83,7 +94,7 @@ def _decoded(text: str, declared: frozenset[str], note: _Notes | None) -> tuple[
             if code <= sys.maxunicode and code not in _SURROGATES:
                 return chr(code)
         unknowable = unknowable or name in declared
-        if note and name not in declared:
+        if name not in declared:
             note("xml/unknown-entity" if match[0] != "&" else "xml/bare-ampersand", match)
         return match[0]
 
@@ -208,7 +219,7 @@ class Tokenizer:
         elif rest == "<![CDATA[":
             yield from self._cdata()
         elif rest.startswith("<?"):
-            self._skip("?>", 2)
+            self._skip(">" if _DECLARATION.match(rest) else "?>", 2)
         elif rest.upper() == "<!DOCTYPE":
             self._doctype()
         elif token := self._tag():
@@ -293,5 +304,6 @@ class Tokenizer:
             # An end tag, if cut, still ends the text before it; of a start tag nothing can be used.
             return Token(Sort.END, cut[2:].strip(), line) if cut.startswith("</") else None
         excerpt = self._buffer[self._at : self._at + 60]
-        self._problems.add("xml/malformed", "a < that begins no tag", line=line, excerpt=excerpt)
-        return Token(Sort.TEXT, self._advance(self._at + 1), line)
+        count = _SIGNS.match(self._buffer, self._at).end() - self._at  # type: ignore[union-attr]  # there is one
+        self._problems.add("xml/malformed", "a < that begins no tag", line=line, excerpt=excerpt, count=count)
+        return Token(Sort.TEXT, self._advance(self._at + count), line)

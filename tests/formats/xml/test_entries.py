@@ -10,16 +10,17 @@ from sitemap_harvest import UrlEntry, read
 from tests.documents import HERE, SITEMAPS, codes, index, locs, urlset
 
 A, B = "https://example.com/a", "https://example.com/b"
+IMAGE = '<image:image xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">'
 
 
 @pytest.fixture(params=["strict", "mending"])
 def flaw(request: pytest.FixtureRequest) -> bytes:
-    """What is put behind a document, so that one lane or the other reads it."""
+    """What is put before a document, so that one lane or the other reads it."""
     return b"" if request.param == "strict" else b"junk"
 
 
 def problems(document: Any) -> dict[str, int]:
-    return {code: n for code, n in codes(document).items() if code not in {"xml/not-well-formed", "xml/junk-after"}}
+    return {code: n for code, n in codes(document).items() if code not in {"xml/not-well-formed", "xml/junk-before"}}
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,22 @@ def problems(document: Any) -> dict[str, int]:
         pytest.param("<url><loc/></url>", [], {"loc/empty": 1, "document/no-entries": 1}, id="empty-loc"),
         pytest.param("<url></url>", [], {"loc/empty": 1, "document/no-entries": 1}, id="no-loc"),
         pytest.param(f"<url>{A}</url>", [A], {}, id="text-in-url"),
-        pytest.param(f"<url><loc>{A}</loc>{B}</url>", [A], {}, id="text-beside-loc"),
+        pytest.param(f"<url><loc>{A}</loc></url>x<url><loc>{B}</loc></url>", [A, B], {"xml/stray-text": 1}, id="text"),
+        pytest.param(
+            f"<url><loc>{A}</loc><lastmod>2025</lastmod><lastmod>2026</lastmod></url>",
+            [A],
+            {"xml/repeated-field": 1},
+            id="lastmod-twice",
+        ),
+        pytest.param(f"<loc>{A}</loc>", [A], {"loc/outside-entry": 1}, id="loc-without-url"),
+        pytest.param("<x><loc>Paris</loc></x>", [], {"document/no-entries": 1}, id="loc-of-something-else"),
+        pytest.param(f"<x><loc>{A}</loc></x>", [A], {"loc/outside-entry": 1}, id="loc-in-another-element"),
+        pytest.param(f'<url xmlns="urn:x"><loc>{A}</loc></url>', [A], {"loc/outside-entry": 1}, id="foreign-url"),
+        pytest.param(f"<x><url>{A}</url></x>", [A], {}, id="text-in-url-in-another-element"),
+        pytest.param(
+            f"{IMAGE}<image:loc>{A}</image:loc></image:image>", [], {"document/no-entries": 1}, id="image-outside"
+        ),
+        pytest.param(f"<url><loc>{A}</loc>{B}</url>", [A], {"xml/stray-text": 1}, id="text-beside-loc"),
         pytest.param(f"<URL><Loc>{A}</Loc></URL>", [A], {}, id="upper-case"),
         pytest.param(f'<url><loc xmlns="urn:x">{A}</loc><loc>{B}</loc></url>', [B], {}, id="foreign-loc"),
         pytest.param(
@@ -52,14 +68,21 @@ def problems(document: Any) -> dict[str, int]:
     ],
 )
 def test_urls(inside: str, urls: list[str], found: dict[str, int], flaw: bytes) -> None:
-    document = read(urlset(inside) + flaw, url=HERE)
+    document = read(flaw + urlset(inside), url=HERE)
     assert locs(document) == urls
     assert problems(document) == found
 
 
 def test_an_entry_inside_an_entry_is_one_of_its_own(flaw: bytes) -> None:
-    document = read(urlset(f"<url><loc>{A}</loc><url><loc>{B}</loc></url></url>") + flaw, url=HERE)
+    document = read(flaw + urlset(f"<url><loc>{A}</loc><url><loc>{B}</loc></url></url>"), url=HERE)
     assert locs(document) == [A, B]
+
+
+@pytest.mark.parametrize("inside", [f"<url><loc>{A}</loc></url>", f"<x><url><loc>{A}</loc></url></x>"])
+def test_an_entry_inside_an_entry_that_is_well_formed_is_a_problem(inside: str) -> None:
+    document = read(urlset(f"<url><loc>{B}</loc>{inside}</url>"), url=HERE)
+    assert locs(document) == [B, A]
+    assert codes(document) == {"xml/nested-entry": 1}
 
 
 @pytest.mark.parametrize(
@@ -72,13 +95,13 @@ def test_an_entry_inside_an_entry_is_one_of_its_own(flaw: bytes) -> None:
     ],
 )
 def test_references(inside: str, refs: list[str], found: dict[str, int], flaw: bytes) -> None:
-    document = read(index(inside) + flaw, url=HERE)
+    document = read(flaw + index(inside), url=HERE)
     assert [ref.loc for ref in document.sitemaps()] == refs
     assert problems(document) == found
 
 
 def test_a_url_in_an_index_is_a_url(flaw: bytes) -> None:
-    document = read(index(f"<url><loc>{A}</loc></url><sitemap><loc>{B}</loc></sitemap>") + flaw, url=HERE)
+    document = read(flaw + index(f"<url><loc>{A}</loc></url><sitemap><loc>{B}</loc></sitemap>"), url=HERE)
     assert locs(document) == [A]
     assert [ref.loc for ref in document.sitemaps()] == [B]
     assert problems(document) == {"xml/foreign-entry": 1}
@@ -86,7 +109,7 @@ def test_a_url_in_an_index_is_a_url(flaw: bytes) -> None:
 
 def test_the_first_value_counts_and_the_others_are_kept(flaw: bytes) -> None:
     fields = "<priority>0.1</priority><priority>0.2</priority><lastmod/><lastmod>2025</lastmod><lastmod>2024</lastmod>"
-    (row,) = read(urlset(f"<url><loc>{A}</loc>{fields}</url>") + flaw, url=HERE).rows()
+    (row,) = read(flaw + urlset(f"<url><loc>{A}</loc>{fields}</url>"), url=HERE).rows()
     assert (row.priority, row.lastmod_text) == (0.1, "")
     assert [(extra.name, extra.text) for extra in row.extra or ()] == [
         (f"{{{SITEMAPS}}}priority", "0.2"),
@@ -96,5 +119,5 @@ def test_the_first_value_counts_and_the_others_are_kept(flaw: bytes) -> None:
 
 
 def test_what_is_absent_is_none(flaw: bytes) -> None:
-    rows = list(read(urlset(f"<url><loc>{A}</loc></url>") + flaw, url=HERE).rows())
+    rows = list(read(flaw + urlset(f"<url><loc>{A}</loc></url>"), url=HERE).rows())
     assert rows == [UrlEntry(loc=A, key=A, site="https://example.com", sitemap=HERE, position=1)]

@@ -143,7 +143,7 @@ XHTML = "{http://www.w3.org/1999/xhtml}"
 )
 def test_extension(element: str, columns: dict[str, Any], flaw: bytes) -> None:
     body = urlset(f"<url><loc>https://example.com/a</loc>{element}</url>", NAMESPACES)
-    (row,) = read(body + flaw, url=HERE).rows()
+    (row,) = read(flaw + body, url=HERE).rows()
     names = ("alternates", "images", "videos", "news", "mobile", "pagemap", "extra")
     assert {name: getattr(row, name) for name in names} == dict.fromkeys(names) | columns
 

@@ -5,7 +5,7 @@ import pytest
 from sitemap_harvest import read
 from tests.documents import HERE, SITEMAPS, codes, locs, urlset
 
-A, B = "https://example.com/a", "https://example.com/b"
+A, B, C = "https://example.com/a", "https://example.com/b", "https://example.com/c"
 FLAWED = "xml/not-well-formed"
 
 
@@ -36,7 +36,7 @@ def entry(loc: str, more: str = "") -> str:
         pytest.param(
             urlset(f"<url><loc><url>{A}</url></loc></url>" + entry(B + "&c")),
             [A, B + "&c"],
-            {"xml/bare-ampersand": 1},
+            {"xml/bare-ampersand": 1, "loc/markup": 1},
             True,
             id="url-inside-loc",
         ),
@@ -79,7 +79,99 @@ def entry(loc: str, more: str = "") -> str:
             id="cut-in-an-end-tag",
         ),
         pytest.param(entry(A).encode(), [A], {"xml/entry-outside": 1, "xml/malformed": 1}, False, id="no-root"),
-        pytest.param(urlset(entry(A) + "<a <b>" + entry(B)), [A, B], {"xml/malformed": 1}, False, id="stray-sign"),
+        pytest.param(
+            urlset(entry(A) + "<a <b>" + entry(B)),
+            [A, B],
+            {"xml/malformed": 1, "xml/stray-text": 2},
+            False,
+            id="stray-sign",
+        ),
+        pytest.param(
+            urlset(f"<url><loc>{A}</loc><xurl>" + entry(B) + entry(C)),
+            [A, B, C],
+            {"xml/unclosed-entry": 1},
+            True,
+            id="end-tag-that-became-a-start-tag",
+        ),
+        pytest.param(
+            urlset(f"<url><loc>{A}</loc><image:image><image:loc>{A}i</image:loc>" + entry(B) + entry(C)),
+            [A, B, C],
+            {"xml/unclosed-entry": 1},
+            True,
+            id="extension-and-entry-are-not-closed",
+        ),
+        pytest.param(
+            urlset(f"{entry(A)}<url><loc>{B[:-3]}"),
+            [A],
+            {"xml/unclosed-entry": 1, "xml/malformed": 1, "loc/empty": 1},
+            False,
+            id="footer-in-the-middle-of-a-loc",
+        ),
+        pytest.param(
+            urlset(f"{entry(A)}<url><loc>{B[:-3]}<b>"),
+            [A],
+            {"xml/unclosed-entry": 1, "xml/malformed": 1, "loc/empty": 1},
+            False,
+            id="footer-in-markup-in-a-loc",
+        ),
+        pytest.param(
+            f"<urlset>{entry(A)}<url><loc>{B}<b".encode(), [A], {"xml/truncated": 1}, False, id="cut-in-markup-in-a-loc"
+        ),
+        pytest.param(
+            urlset(entry("https://example.com/a<b>b</b>c") + entry(B + "&c")),
+            ["https://example.com/abc", B + "&c"],
+            {"loc/markup": 1, "xml/bare-ampersand": 1},
+            True,
+            id="markup-in-a-loc",
+        ),
+        pytest.param(
+            b"<!DOCTYPE urlset>" + urlset(entry("https://example.com/a<b>b</b>c")),
+            ["https://example.com/abc"],
+            {"loc/markup": 1, "xml/doctype": 1},
+            True,
+            id="markup-in-a-loc-that-is-well-formed",
+        ),
+        pytest.param(
+            urlset(entry("https://example.com/a?q=<script>b") + entry(B)),
+            ["https://example.com/a?q=<script>b", B],
+            {"xml/malformed": 1},
+            False,
+            id="a-tag-in-a-loc-that-is-text",
+        ),
+        pytest.param(
+            urlset(f"<url><loc>{A}<foo x='1'>c</foo></url>" + entry(B)),
+            [A, B],
+            {"xml/malformed": 1},
+            False,
+            id="loc-has-no-end-before-an-unknown-element",
+        ),
+        pytest.param(
+            urlset(f"{entry(A)}<loc>{B}</loc>" + entry(C + "?&")),
+            [A, B, C + "?&"],
+            {"loc/outside-entry": 1, "xml/bare-ampersand": 1},
+            True,
+            id="loc-outside-an-entry",
+        ),
+        pytest.param(
+            urlset(f"<a>&</a>{entry(A)}<loc>{B}" + entry(C)),
+            [A, C],
+            {"xml/bare-ampersand": 1, "xml/unclosed-entry": 1, "xml/malformed": 1},
+            False,
+            id="loc-outside-an-entry-may-have-been-cut",
+        ),
+        pytest.param(
+            b"<?xml version='1.0' encoding='utf-8'>" + urlset(entry(A)), [A], {}, True, id="declaration-without-its-end"
+        ),
+        pytest.param(
+            f"<urlset xmlns='{SITEMAPS}>{entry(A)}</urlset>".encode(),
+            [A],
+            {"xml/bad-attributes": 1},
+            True,
+            id="attribute-without-its-end",
+        ),
+        pytest.param(
+            urlset(entry(A), ' a="&nbsp;"'), [A], {"xml/unknown-entity": 1}, True, id="entity-in-an-attribute"
+        ),
     ],
 )
 def test_flaws(body: bytes, urls: list[str], problems: dict[str, int], complete: bool) -> None:
@@ -99,7 +191,7 @@ def test_a_namespace_that_an_element_declares_ends_with_it() -> None:
 
 
 def test_text_around_an_element_inside_a_value_keeps_its_order() -> None:
-    document = read(urlset("<url><loc><b>https://example.com/</b>a</loc></url>") + b"&", url=HERE)
+    document = read(b"&" + urlset("<url><loc><b>https://example.com/</b>a</loc></url>"), url=HERE)
     assert locs(document) == [A]
 
 

@@ -187,7 +187,7 @@ def test_blocks_may_end_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     for size in (1, 7, 100):
         monkeypatch.setattr("sitemap_harvest.formats.unpack.BLOCK_BYTES", size)
         assert list(read(body, url=HERE).rows()) == wanted
-        mended = read(body + b"&", url=HERE)
+        mended = read(b"&" + body, url=HERE)
         assert list(mended.rows()) == wanted
 
 
@@ -198,3 +198,27 @@ def test_an_index_is_read_like_a_sitemap() -> None:
         ("https://example.com/a.xml", 1, "2025-03"),
         ("https://example.com/b.xml?a&b", 2, None),
     ]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param('<x:url xmlns:x="urn:x"><url>https://example.com/in</url></x:url>', id="url-in-another-element"),
+        pytest.param("<url><sitemap><loc>/in.xml</loc></sitemap><loc>https://example.com/o</loc></url>", id="sitemap"),
+        pytest.param("<url><loc>https://example.com/<url>in</url>o</loc></url>", id="url-in-loc"),
+        pytest.param("<url><loc>https://example.com/<loc>in</loc>o</loc></url>", id="loc-in-loc"),
+        pytest.param("<url><url><url><loc>/in</loc></url></url><loc>/o</loc></url>", id="url-in-url"),
+        pytest.param("<loc>https://example.com/o</loc><url/><x><y/></x><!-- <url> --><?a <url>?>", id="outside"),
+        pytest.param("<url><loc><![CDATA[https://example.com/</url>]]></loc><a b='>'/></url>", id="cdata"),
+    ],
+)
+@pytest.mark.parametrize("flaw", ["<url><loc>https://example.com/?a&b</loc></url>", "<image:image/>", "<url>", ""])
+def test_from_lane_to_lane_no_entry_is_lost_or_comes_twice(odd: str, flaw: str) -> None:
+    plain = [f"https://example.com/{number}" for number in range(6000)]
+    entries = [f"<url><loc>{loc}</loc></url>" for loc in plain]
+    entries.insert(2500, odd)  # so that the quick lane ends before it, and the strict one has read on before the flaw
+    document = read(urlset("".join(entries) + flaw), url=HERE)
+    rows, ours = list(document.rows()), set(plain)
+    assert [row.loc for row in rows if row.loc in ours] == plain
+    positions = [row.position for row in rows]
+    assert positions == sorted(set(positions))

@@ -141,4 +141,27 @@ def test_no_text_takes_long(text: str) -> None:
 
 def test_attributes() -> None:
     token = Token(Sort.START, "a", 1, " a='1' b = \"2 &amp; 3\" c=4 d e='' a='5'")
-    assert attributes(token) == {"a": "1", "b": "2 & 3", "c": "4", "e": ""}
+    problems = log()
+    assert attributes(token, problems) == {"a": "1", "b": "2 & 3", "c": "4", "e": ""}
+    assert noted(problems) == {"xml/bad-attributes": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "problems"),
+    [
+        (
+            """  a='1'
+ x:b = "'2'" """,
+            {"a": "1", "x:b": "'2'"},
+            {},
+        ),
+        (" href='/?a&b=1'", {"href": "/?a&b=1"}, {"xml/bare-ampersand": 1}),
+        (" a='&nbsp;'", {"a": "&nbsp;"}, {"xml/unknown-entity": 1}),
+        (" href=/a", {"href": "/a"}, {"xml/bad-attributes": 1}),
+        (" a", {}, {"xml/bad-attributes": 1}),
+    ],
+)
+def test_flaws_of_attributes(text: str, found: dict[str, str], problems: dict[str, int]) -> None:
+    noted_here = log()
+    assert attributes(Token(Sort.START, "a", 1, text), noted_here) == found
+    assert noted(noted_here) == problems
