@@ -44,6 +44,8 @@ _WEB_NAMES = {  # what browsers read under these names: supersets, so that nothi
     "iso8859-11": "cp874",
     "utf-8-sig": "utf-8",
 }
+_LABELS = {"windows-31j": "cp932"}  # used on the web, and unknown to Python
+_UPPER_BYTES = bytes(range(0x80, 0x100))
 _NO_DOCUMENTS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
 _WIDE = ("utf-16", "utf-32")
 _ESCAPE_BASE = 0xDC00  # added to a byte that is not valid: no text decodes to that
@@ -82,6 +84,8 @@ def detect(head: bytes, content_type: str | None, problems: ProblemLog) -> Encod
             problems.add("encoding/unknown", f"there is no encoding {label!r}", excerpt=label)
         elif not _holds_ascii(codec):
             problems.add("encoding/lies", f"{label} is declared, but the bytes are not", excerpt=label)
+        elif codec != "utf-8" and _is_rather_utf_8(head, codec):
+            problems.add("encoding/lies", f"{label} is declared, but the bytes are UTF-8", excerpt=label)
         else:
             return Encoding(codec, 0)
     return Encoding("utf-8", 0)
@@ -95,9 +99,21 @@ def _labels(head: bytes, content_type: str | None) -> Iterator[str]:
         yield charset[1]
 
 
+def _is_rather_utf_8(head: bytes, codec: str) -> bool:
+    """Whether *head* has characters in UTF-8, which hardly ever happens by chance, and no sign that it is *codec*."""
+    if head.isascii():
+        return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # may end within a character
+    except UnicodeDecodeError:
+        return False
+    is_single_byte = len(_UPPER_BYTES.decode(codec, "replace")) == len(_UPPER_BYTES)
+    return is_single_byte or "\ufffd" in codecs.getincrementaldecoder(codec)("replace").decode(head)
+
+
 def _codec(label: str) -> str | None:
     try:
-        name = codecs.lookup(label).name
+        name = codecs.lookup(_LABELS.get(label.lower(), label.lower().removeprefix("x-"))).name
         "".encode(name)  # refuses codecs that are no text encoding, such as base64
     except (LookupError, UnicodeError, ValueError):
         return None
@@ -123,7 +139,9 @@ def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) ->
         skip = max(0, skip - len(block))
         yield _mended(text, bad, problems)
     while last := decoder.decode(b"", final=True):  # of bytes that are left over, one is taken at a time
-        yield _mended(last, bad, problems)
+        problems.add("encoding/cut-character")
+        if not encoding.is_wide:
+            yield _mended(last, bad, problems)
 
 
 def _escape(error: UnicodeError) -> tuple[str, int]:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 _ITEMS = frozenset({"item", "entry"})
 _ROOTS = frozenset({"rss", "rdf", "feed"})
 _DATES = ("updated", "modified", "pubdate", "date", "published", "issued", "created")  # the last change first
-_TEXTS = frozenset({"link", "guid", "id", "title", "origlink", *_DATES})
+_LINKS = frozenset({"link", "guid", "id", "origlink"})
+_TEXTS = frozenset({"title", *_LINKS, *_DATES})
 _MAX_TEXT_CHARS = 64 * 1024
 
 
@@ -79,7 +80,7 @@ class _Feed:
 
     def take(self, token: Token) -> None:
         if token.sort is Sort.TEXT:
-            if self._text is not None and len(self._open) == 1 and len(self._text) < _MAX_TEXT_CHARS:
+            if self._text is not None and len(self._text) < _MAX_TEXT_CHARS:
                 self._text += token.value
         elif token.sort is Sort.START:
             self._start(token)
@@ -117,6 +118,8 @@ class _Feed:
                 item.guid_is_link = found.get("isPermaLink", "true").lower() != "false"
             is_rss_name = ":" not in token.value or name in {"date", "origlink"}
             self._text = "" if name in _TEXTS and is_rss_name else None
+        elif self._text is not None and self._open[0] in _LINKS:
+            self._into.problems.add("loc/markup", entry=self._position + 1, line=token.line)
         if not token.is_empty:
             self._open.append(name)
 

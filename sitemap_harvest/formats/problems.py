@@ -8,6 +8,10 @@ from sitemap_harvest.model.problem import MAX_EXCERPT_CHARS, MAX_SAMPLES
 LOSSY = frozenset(
     {
         "document/too-many-urls",
+        "encoding/cut-character",
+        "text/line-too-long",
+        "text/no-scheme",
+        "text/truncated",
         "unpack/ratio",
         "unpack/several-files",
         "unpack/too-deep",

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import re
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from sitemap_harvest.model import Kind
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _TELLING_TAGS = 40  # an error message before the root may have a few
-HEAD_CHARS = 64 * 1024  # a licence comment of a few kilobytes before the root is usual, more is not
+_HEAD_CHARS = 64 * 1024
+_BLANK = "\ufeff\x00 \t\r\n\u00a0\u200b"
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|<\?xml\s[^>]*>|<\?.*?(?:\?>|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)", re.DOTALL)
 _TAG = re.compile(r"<!doctype\s+html|<(?:[\w.\-]+:)?([a-zA-Z_][\w.\-]*)(?=[\s/>])", re.IGNORECASE)
@@ -37,9 +42,26 @@ _URL_LINE = re.compile(r"^\s*https?://[^\s<>]+[^\S\n]*$", re.IGNORECASE | re.MUL
 _BINARY = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
+def telling_start(chunks: Iterable[str]) -> str:
+    """Return the first 64 Ki characters of a document that tell something: no blanks and no comments before them."""
+    start, held, is_comment = "", "", False
+    for chunk in chunks:
+        text, at = held + chunk, 0
+        while at >= 0 and len(start) < _HEAD_CHARS:
+            end = text.find("-->" if is_comment else "<!--", at)
+            if not is_comment:
+                start = (start + (text[at:end] if end >= 0 else text[at:])).lstrip(_BLANK)
+            held = text[-2:] if is_comment and end < 0 else ""  # perhaps the start of a -->
+            at = end if end < 0 else end + (3 if is_comment else 4)
+            is_comment ^= end >= 0
+        if len(start) >= _HEAD_CHARS:
+            break
+    return start[:_HEAD_CHARS]
+
+
 def sniff(head: str, *, url: str, content_type: str | None = None) -> Kind:
-    """Return the kind of the document whose text begins with *head*, found at *url*."""
-    text = head[:HEAD_CHARS].lstrip("\ufeff\x00 \t\r\n\u00a0\u200b")
+    """Return the kind of the document whose text begins with *head*, found at *url*: see :func:`telling_start`."""
+    text = head.lstrip(_BLANK)
     if not text:
         return Kind.EMPTY
     named_robots = _path(url).endswith("/robots.txt")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sitemap_harvest.formats.decode import Encoding, decode, detect
 from sitemap_harvest.formats.problems import ProblemLog
+from sitemap_harvest.formats.sniff import telling_start
 from sitemap_harvest.formats.unpack import unpack
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.formats.limits import Limits
 
-_HEAD_BYTES = 64 * 1024
+_HEAD_BYTES = 64 * 1024  # for the encoding, which shows at the start or nowhere
 
 
 class Source:
@@ -58,8 +59,10 @@ class Source:
 
     @cached_property
     def head(self) -> str:
-        """The first 64 KiB as text, for a look at what the document is."""
-        return "".join(decode([self._head], self.encoding, ProblemLog("")))
+        """The first 64 Ki characters that count, for a look at what the document is."""
+        unheard = ProblemLog("")
+        blocks = unpack(self._body, self._limits, unheard, [], name=self._name)
+        return telling_start(decode(blocks, self.encoding, unheard))
 
     @cached_property
     def encoding(self) -> Encoding:

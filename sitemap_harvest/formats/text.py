@@ -7,6 +7,7 @@ Text in, entries out: fetches nothing, logs nothing, raises on no document.
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.urls import BLANKS
@@ -18,41 +19,99 @@ if TYPE_CHECKING:
     from sitemap_harvest.formats.problems import ProblemLog
     from sitemap_harvest.model import UrlBatch
 
-_MAX_LINE_CHARS = 64 * 1024  # thirty times the longest URL that the protocol allows
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://\S", re.ASCII)
+_MAX_LINE_CHARS = 1024 * 1024  # what a value in XML may have; a URL has 2,048
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://\S+", re.ASCII)
+_NEARLY_URL = re.compile(r"(?:www\.|/|[A-Za-z]{4,5}:/?|https?/)\S+")
+_ADDRESS = re.compile(r"[\w\-]+(?:\.[\w\-]+)+(?:[/:?]\S*)?")
+_URL_IN_LINE = re.compile(r"(?:^|(?<=[\s,;|\"'<(\[]))[A-Za-z][A-Za-z0-9+.\-]*://[^\s\"'<>]+", re.ASCII)
+_CLOSED_BY = {"(": ")", "[": "]", ",": ",", ";": ";", "|": "|"}
+
+_TABLE_LINES = 100  # of the start of a list: enough to tell that all have columns
+_HEADER = re.compile(r"[\"']?(?:urls?|loc|links?|address|page)[\"']?\s*([,;\t])", re.IGNORECASE)
+_ROW = re.compile(  # a URL, and then nothing but dates, numbers and words of the protocol
+    r"[a-z]+://[^\s,;]+(?:([,;\t])(?:\d{4}-\d\d-\d\d[^,;\t]*|\d++(?:\.\d++)?|always|hourly|daily|weekly|monthly|yearly|never|))+",
+    re.IGNORECASE,
+)
 
 
 def read_text(chunks: Iterable[str], into: Collector) -> Iterator[UrlBatch]:
     """Read the list in *chunks*, yielding batches: each line that is a URL is an entry, others are problems."""
-    for number, line in lines(chunks, into.problems):
+    chunks = iter(chunks)
+    first = next(chunks, "")
+    delimiter = _delimiter(first)
+    for number, line in lines(chain([first], chunks), into.problems):
         text = line.strip(BLANKS)
-        if _URL.match(text):
-            into.add(number, line)
+        if delimiter:
+            text = _first_column(number, text, delimiter, into)
+        if _URL.fullmatch(text):
+            into.add(number, line if not delimiter else text)
         elif text:
-            into.problems.add("text/not-a-url", line=number, excerpt=text)
+            _read_odd(number, text, into)
         yield from into.full_batches()
+
+
+def _delimiter(start: str) -> str | None:
+    """Return what parts the columns of the list that begins with *start*, or ``None`` if it is no table.
+
+    A comma may stand in a URL, so a header has to name the column, or all
+    lines have to show that what follows is no part of it.
+    """
+    few = [line.strip(" \r\ufeff") for line in start.split("\n", _TABLE_LINES)[:_TABLE_LINES] if line.strip()]
+    if few and (header := _HEADER.match(few[0])):
+        return header[1]
+    rows = [_ROW.fullmatch(line) for line in few]
+    found = {row[1] for row in rows if row}
+    return found.pop() if all(rows) and len(found) == 1 else None
+
+
+def _first_column(number: int, text: str, delimiter: str, into: Collector) -> str:
+    url, found, _ = text.partition(delimiter)
+    if found and _URL_IN_LINE.search(url):
+        into.problems.add("text/beside-url", line=number, excerpt=text)
+    return url.strip(f"\"'{BLANKS}")
+
+
+def _read_odd(number: int, text: str, into: Collector) -> None:
+    """Read a line that is not just a URL: with something beside it, several, or none."""
+    found = list(_URL_IN_LINE.finditer(text))
+    if found and (found[0].start() > 0 or len(found) > 1 or "\t" in text):
+        into.problems.add("text/beside-url", line=number, excerpt=text)
+        for url in found:
+            closed_by = _CLOSED_BY.get(text[url.start() - 1] if url.start() else "")
+            into.add(number, url[0].partition(closed_by)[0] if closed_by else url[0])
+    elif found or _NEARLY_URL.fullmatch(text):
+        into.add(number, text)  # with white space inside, relative, or with a slip in its scheme: told of when resolved
+    elif _ADDRESS.fullmatch(text):
+        into.problems.add("text/no-scheme", line=number, excerpt=text)
+    else:
+        into.problems.add("text/not-a-url", line=number, excerpt=text)
 
 
 def lines(chunks: Iterable[str], problems: ProblemLog) -> Iterator[tuple[int, str]]:
     """Yield the lines in *chunks* with their numbers, from 1, without their ends.
 
     A line ends with LF, CR LF or CR. Not ``splitlines()``: that breaks at
-    U+2028 too, which occurs inside URLs in the wild. A line of more than 64 Ki
-    characters comes in pieces. The last line is left out, with a problem, if
+    U+2028 too, which occurs inside URLs in the wild. A line of more than a
+    million characters is left out, with a problem; so is the last line, if
     *problems* tell that the document was cut.
     """
-    number, rest = 1, ""
+    number, rest, is_too_long = 1, "", False
     for chunk in chunks:
         rest += chunk
         is_between = rest.endswith("\r")  # an LF may follow
         *whole, rest = rest[: -1 if is_between else None].replace("\r\n", "\n").replace("\r", "\n").split("\n")
         for line in whole:
-            yield number, line
+            if not is_too_long:
+                yield number, line
+            is_too_long = False
             number += 1
         if len(rest) > _MAX_LINE_CHARS:
-            yield number, rest
-            rest = ""
+            if not is_too_long:
+                problems.add("text/line-too-long", line=number, excerpt=rest)
+            rest, is_too_long = "", True
         rest += "\r" if is_between else ""
+    if is_too_long:
+        return
     if rest.endswith("\r"):
         yield number, rest[:-1]
     elif rest and problems.lost_bytes:

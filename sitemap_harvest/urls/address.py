@@ -15,7 +15,7 @@ BLANKS = (
 _WEB = re.compile(r"https?://[^/?#\s\\]", re.IGNORECASE)
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+\-]*):(//[^/?#\s]|file:///)?")
 _NEARLY_ABSOLUTE = re.compile(r"(?:https?[:/]|www\.|[A-Za-z0-9.\-]+:\d+(?:/|$))", re.IGNORECASE)
-_INNER_WHITESPACE = re.compile(r"[ \t\r\n]")
+_INNER_WHITESPACE = re.compile(f"[{BLANKS}\x01-\x1f\x7f]")
 
 
 class Address(NamedTuple):

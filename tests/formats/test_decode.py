@@ -10,6 +10,8 @@ from sitemap_harvest import read
 from sitemap_harvest.formats.decode import Encoding, decode, detect
 from tests.documents import HERE, codes, locs, log, noted
 
+LIES = {"encoding/lies": 1}
+LATIN = "<?xml encoding='iso-8859-1'?>ééé"
 XML = '<?xml version="1.0" encoding="{}"?><urlset><url><loc>https://example.com/é</loc></url></urlset>'
 
 
@@ -56,6 +58,19 @@ XML = '<?xml version="1.0" encoding="{}"?><urlset><url><loc>https://example.com/
         pytest.param(
             b"<?xml encoding='utf-7'?>", None, Encoding("utf-8", 0), {"encoding/unknown": 1}, id="utf-7-is-refused"
         ),
+        pytest.param(b"<?xml encoding='windows-31j'?>", None, Encoding("cp932", 0), {}, id="unknown-to-python"),
+        pytest.param(b"<?xml encoding='x-sjis'?>", None, Encoding("cp932", 0), {}, id="with-an-x"),
+        pytest.param("é".encode(), "text/plain; charset=ISO-8859-1", Encoding("utf-8", 0), LIES, id="header-lies"),
+        pytest.param(LATIN.encode(), None, Encoding("utf-8", 0), LIES, id="lies-about-latin-1"),
+        pytest.param(LATIN.encode()[:-1], None, Encoding("utf-8", 0), LIES, id="lies-and-is-cut-within-a-character"),
+        pytest.param(LATIN.encode("latin-1"), None, Encoding("cp1252", 0), {}, id="latin-1"),
+        pytest.param(
+            "<?xml encoding='iso-2022-jp'?>é".encode(), None, Encoding("utf-8", 0), LIES, id="lies-about-iso-2022"
+        ),
+        pytest.param("<?xml encoding='gb2312'?>汉字".encode("gb2312"), None, Encoding("gb18030", 0), {}, id="gb2312"),
+        pytest.param(
+            "<?xml encoding='gb2312'?>é".encode() + b"\n", None, Encoding("gb18030", 0), {}, id="could-be-both"
+        ),
         pytest.param(b"x", "text/xml; charset=idna", Encoding("utf-8", 0), {"encoding/unknown": 1}, id="idna"),
     ],
 )
@@ -91,7 +106,7 @@ def test_a_sitemap_is_read_in_its_encoding(body: bytes, problems: dict[str, int]
 def test_bad_bytes_are_read_as_windows_1252_and_counted() -> None:
     found = log()
     assert "".join(decode([b"a\x80b\xe9", b"\x81"], Encoding("utf-8", 0), found)) == "a€bé\x81"
-    assert noted(found) == {"encoding/bad-bytes": 3}
+    assert noted(found) == {"encoding/bad-bytes": 3, "encoding/cut-character": 1}
 
 
 def test_a_replacement_character_that_was_published_is_no_flaw() -> None:

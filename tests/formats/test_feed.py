@@ -48,6 +48,19 @@ def rss(inside: str) -> bytes:
             {"loc/relative": 1},
             id="relative-base",
         ),
+        pytest.param(rss(f"<item><link>{A}<b>b</b>c</link></item>"), [f"{A}bc"], {"loc/markup": 1}, id="markup"),
+        pytest.param(
+            b"<feed><entry><link href='https://example.com/?a&b'/></entry></feed>",
+            ["https://example.com/?a&b"],
+            {"xml/bare-ampersand": 1},
+            id="bare-ampersand-in-an-attribute",
+        ),
+        pytest.param(
+            b"<feed><entry><link href=https://example.com/a /></entry></feed>",
+            [A],
+            {"xml/bad-attributes": 1},
+            id="attribute-without-quotes",
+        ),
     ],
 )
 def test_feeds(body: bytes, urls: list[str], problems: dict[str, int]) -> None:

@@ -7,6 +7,9 @@ from tests.documents import codes
 
 ROBOTS = "https://example.com/robots.txt"
 A = "https://example.com/a.xml"
+SPACED = "https://example.com/my site.xml"
+DIRECTIVE = "robots/bad-directive"
+ODD = {DIRECTIVE: 1}
 
 
 @pytest.mark.parametrize(
@@ -16,12 +19,21 @@ A = "https://example.com/a.xml"
         pytest.param(f"sitemap:{A}", [A], {}, id="lower-case-no-blank"),
         pytest.param(f"SITEMAP :\t{A}\r\n", [A], {}, id="blank-before-the-colon"),
         pytest.param(f"\ufeffSitemap: {A}", [A], {}, id="mark"),
-        pytest.param(f"Site-map: {A}\nSitemaps: {A}?2", [A, f"{A}?2"], {}, id="other-spellings"),
-        pytest.param(f"Sitemap {A}", [A], {}, id="no-colon"),
-        pytest.param(f"Sitemap: '{A}'", [A], {}, id="quotes"),
+        pytest.param(f"Site-map: {A}\nSitemaps: {A}?2", [A, f"{A}?2"], {DIRECTIVE: 2}, id="other-spellings"),
+        pytest.param(f"Sitemap {A}", [A], ODD, id="no-colon"),
+        pytest.param(f"Sitemap: '{A}'", [A], ODD, id="quotes"),
         pytest.param(f"Sitemap: {A} # all", [A], {}, id="comment-behind"),
         pytest.param(f"Sitemap: {A}#all", [f"{A}#all"], {}, id="fragment"),
-        pytest.param(f"Sitemap: {A} {A}?2", [A, f"{A}?2"], {}, id="two-in-a-line"),
+        pytest.param(f"Sitemap: {A} {A}?2", [A, f"{A}?2"], ODD, id="two-in-a-line"),
+        pytest.param(f"Sitemap: {A}, {A}?2", [A, f"{A}?2"], ODD, id="two-with-a-comma"),
+        pytest.param(f"Sitemap: {A}Sitemap: {A}?2", [A, f"{A}?2"], ODD, id="two-without-a-line-end"),
+        pytest.param(f"Sitemap: {A} (all)", [A], ODD, id="words-behind"),
+        pytest.param(f"Sitemap = {A}", [A], ODD, id="equals-sign"),
+        pytest.param(f"Disallow: /x Sitemap: {A}", [A], ODD, id="behind-a-rule"),
+        pytest.param(f"Disallow: /xSitemap: {A} # all", [A], ODD, id="glued-to-a-rule"),
+        pytest.param(f"Disallow: /x # Sitemap: {A}", [], {}, id="in-a-comment-behind-a-rule"),
+        pytest.param(f"Sitemap: {SPACED}", [SPACED], {"loc/whitespace": 1}, id="blank-inside"),
+        pytest.param(f"Sitemap: {SPACED}?x=1\u20282", [SPACED + "?x=1\u20282"], {"loc/whitespace": 1}, id="separator"),
         pytest.param(f"# Sitemap: {A}", [], {}, id="commented-out"),
         pytest.param("Sitemap:", [], {"robots/not-a-url": 1}, id="no-address"),
         pytest.param("Sitemap: /a.xml", [A], {"loc/relative": 1}, id="relative"),

@@ -4,6 +4,7 @@ import pytest
 
 from sitemap_harvest import Kind, read
 from sitemap_harvest.formats.sniff import sniff
+from tests.documents import locs
 
 XML = "https://example.com/sitemap.xml"
 ROBOTS = "https://example.com/robots.txt"
@@ -63,3 +64,16 @@ def test_names_break_ties(text: str, url: str, content_type: str | None, kind: K
 
 def test_a_long_licence_before_the_root_is_passed_over() -> None:
     assert read(b"<!--" + b"x" * 60_000 + b"-->\n<urlset></urlset>", url=XML).kind is Kind.SITEMAP
+
+
+@pytest.mark.parametrize(
+    "before",
+    [b"\n" * 700_000, b"<!--" + b"x" * 700_000 + b"-->", b"<?xml version='1.0'?><!--" + b"-" * 70_000 + b"-->"],
+    ids=["blanks", "comment", "declaration-and-comment"],
+)
+def test_what_tells_nothing_may_be_of_any_size(before: bytes) -> None:
+    document = read(before + b"<urlset><url><loc>https://example.com/a</loc></url></urlset>", url=XML)
+    assert document.kind is Kind.SITEMAP
+    assert locs(document) == ["https://example.com/a"]
+    assert read(b"\n" * 70_000 + b"Sitemap: /a", url=XML).kind is Kind.ROBOTS
+    assert read(b"\n" * 70_000 + b"https://example.com/a", url=XML).kind is Kind.LIST

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from sitemap_harvest import read
 from sitemap_harvest.formats.text import lines
-from tests.documents import HERE, codes, locs, log
+from tests.documents import HERE, codes, locs, log, noted
+
+BESIDE, NONE = "text/beside-url", "text/not-a-url"
 
 
 @pytest.mark.parametrize(
@@ -37,8 +39,39 @@ def test_lines_are_the_same_wherever_chunks_end(text: str) -> None:
     assert [one for one in lines(text, log()) if one[1]] == [one for one in whole if one[1]]
 
 
-def test_a_line_without_end_comes_in_pieces() -> None:
-    assert [len(line) for _, line in lines(["x" * 40_000] * 5, log())] == [80_000, 80_000, 40_000]
+def test_a_line_that_is_too_long_is_left_out_with_a_problem() -> None:
+    problems = log()
+    long = ["a\n", *["x" * 400_000] * 4, "\nb\n", *["x" * 400_000] * 3]
+    assert list(lines(long, problems)) == [(1, "a"), (3, "b")]
+    assert noted(problems) == {"text/line-too-long": 2}
+    assert problems.lost_something
+
+
+@pytest.mark.parametrize(
+    ("text", "urls", "problems", "complete"),
+    [
+        pytest.param("{}a\n{}b\tx\n", ["a", "b"], {"text/beside-url": 1}, True, id="tab"),
+        pytest.param("url,lastmod\n{}a,2025-01-01\n{}b,\n", ["a", "b"], {BESIDE: 2, NONE: 1}, True, id="header"),
+        pytest.param("{}a,2025-01-01,0.5\n{}b,,1\n", ["a", "b"], {BESIDE: 2}, True, id="columns-without-a-header"),
+        pytest.param("{}a\n{}b,2025\n", ["a", "b,2025"], {}, True, id="comma-in-a-url"),
+        pytest.param('"{}a"\n"{}b","x"\n', ["a", "b"], {BESIDE: 2}, True, id="quotes"),
+        pytest.param("<{}a>\n({}b)\n[{}c]\n", ["a", "b", "c"], {BESIDE: 3}, True, id="brackets"),
+        pytest.param("- {}a\n1. {}b\n", ["a", "b"], {BESIDE: 2}, True, id="bullets"),
+        pytest.param("2025,{}a,x\n", ["a"], {BESIDE: 1}, True, id="second-column"),
+        pytest.param("{}a {}b\n", ["a", "b"], {BESIDE: 1}, True, id="two-on-a-line"),
+        pytest.param("{}a b\n", ["a b"], {"loc/whitespace": 1}, True, id="blank-inside"),
+        pytest.param("{}a\x00b\n", ["a\x00b"], {"loc/whitespace": 1}, True, id="control-character-inside"),
+        pytest.param("{}a\n/b\n", ["a", "b"], {"loc/relative": 1}, True, id="relative"),
+        pytest.param("{}a\nexample.com/b\n", ["a"], {"text/no-scheme": 1}, False, id="no-scheme"),
+        pytest.param("# all\n{}a\nTralala\n", ["a"], {NONE: 2}, True, id="words"),
+    ],
+)
+def test_odd_lines(text: str, urls: list[str], problems: dict[str, int], complete: bool) -> None:
+    site = "https://example.com/"
+    document = read(text.replace("{}", site).encode(), url=f"{site}list.txt")
+    assert locs(document) == [site + path for path in urls]
+    assert codes(document) == problems
+    assert document.complete is complete
 
 
 def test_a_packed_list_that_is_cut_yields_no_half_url() -> None:

@@ -7,6 +7,7 @@ from tests.documents import HERE, SITEMAPS, codes, locs, urlset
 
 A, B, C = "https://example.com/a", "https://example.com/b", "https://example.com/c"
 FLAWED = "xml/not-well-formed"
+CONTROL = {"xml/control-character": 1, "loc/whitespace": 1}
 
 
 def entry(loc: str, more: str = "") -> str:
@@ -20,7 +21,13 @@ def entry(loc: str, more: str = "") -> str:
         pytest.param(b"Notice: x\n" + urlset(entry(A)), [A], {"xml/junk-before": 1}, True, id="junk-before"),
         pytest.param(b"\n<?xml version='1.0'?>" + urlset(entry(A)), [A], {}, True, id="blank-before"),
         pytest.param(urlset(entry(A)) + urlset(entry(B)), [A, B], {"xml/junk-after": 1}, True, id="two-documents"),
-        pytest.param(urlset(entry(A + "\x01")), [A + "\x01"], {"xml/control-character": 1}, True, id="control"),
+        pytest.param(
+            urlset(entry(A + "\x01")),
+            [A + "\x01"],
+            {"xml/control-character": 1, "loc/whitespace": 1},
+            True,
+            id="control",
+        ),
         pytest.param(urlset(entry(A, "<image:image/>")), [A], {}, True, id="prefix-is-not-declared"),
         pytest.param(urlset(entry(A + "&nbsp;")), [A + "&nbsp;"], {"xml/unknown-entity": 1}, True, id="entity"),
         pytest.param(
