@@ -31,6 +31,7 @@ EXTENSIONS: dict[str, int | None] = {
 }
 LOCAL_FILES = "sitemap_harvest.crawl.local.LocalFiles"
 DOWNLOADER_MIDDLEWARES: dict[str, int | None] = {
+    "sitemap_harvest.crawl.packed.PackedBodies": 595,  # before HttpCompressionMiddleware
     LOCAL_FILES: 890,  # before HttpCacheMiddleware, which must not answer for a file
     "sitemap_harvest.crawl.robots.RobotsOnce": 950,  # next to the downloader
 }

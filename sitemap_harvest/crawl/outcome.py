@@ -43,6 +43,7 @@ _ERRORS: tuple[tuple[type[Exception], Outcome, str], ...] = (
     (UnsupportedURLSchemeError, Outcome.OUT_OF_SCOPE, "its address is of a kind that cannot be fetched"),
     (FileNotFoundError, Outcome.ABSENT, "there is no such file"),
     (IsADirectoryError, Outcome.FAILED, "it is a folder, not a file"),
+    (UnicodeError, Outcome.FAILED, "no such host: its name is none that a host can have"),
     (PermissionError, Outcome.FAILED, "the file may not be read"),
 )
 
@@ -79,8 +80,14 @@ def of_error(error: BaseException | None) -> Refusal:
                 Outcome.FAILED, "TLS failed: the server does not speak it; its address may begin with http://"
             )
         is_tls = any(word in text.lower() for word in ("ssl", "tls", "certificate"))
-        return Refusal(Outcome.FAILED, f"{'TLS failed' if is_tls else 'the connection failed'}: {text[:200]}")
+        return Refusal(Outcome.FAILED, f"{'TLS failed' if is_tls else 'the connection failed'}: {_cause(error)[:200]}")
     return Refusal(Outcome.FAILED, f"{type(error).__name__}: {text[:200]}")
+
+
+def _cause(error: Exception) -> str:
+    """Return in words what has made a download fail: Twisted gives a list of failures, of which the last says most."""
+    reasons = getattr(error.__cause__, "reasons", None)
+    return " ".join(str(reasons[-1].value if reasons else error).split()).rstrip(".")
 
 
 def _of_refusal(text: str, *, is_cancelled: bool) -> Refusal:

@@ -46,13 +46,22 @@ class Document:
     """
 
     def __init__(
-        self, body: bytes, *, url: str, content_type: str | None, limits: Limits, base: str | None = None
+        self,
+        body: bytes,
+        *,
+        url: str,
+        content_type: str | None,
+        limits: Limits,
+        base: str | None = None,
+        content_encodings: tuple[str, ...] = (),
     ) -> None:
         self.url = url
         """The address that the document was found at."""
         self._base = base or url
         self._limits = limits
-        self._source = Source(body, url=url, content_type=content_type, limits=limits)
+        self._source = Source(
+            body, url=url, content_type=content_type, limits=limits, content_encodings=content_encodings
+        )
         self._content_type = content_type
         self._read: Collector | None = None
 

@@ -217,7 +217,7 @@ class Zip(Packing):
         try:
             yield from _first_file(archive, problems)
         except zipfile.BadZipFile:  # the directory, which is at the end, is not there
-            yield from _DEFLATE.unpack(iter([archive[_zip_header_bytes(archive) :]]), problems)
+            yield from _RAW_DEFLATE.unpack(iter([archive[_zip_header_bytes(archive) :]]), problems)
             if "unpack/truncated" not in problems:
                 problems.add("unpack/truncated", "the archive ends before its directory", byte=len(archive))
         except _ZIP_ERRORS as error:
@@ -241,16 +241,29 @@ def _zip_header_bytes(archive: bytes) -> int:
     return 30 + int.from_bytes(archive[26:28], "little") + int.from_bytes(archive[28:30], "little")
 
 
-_DEFLATE = Packing("deflate", (), lambda: _Zlib(-zlib.MAX_WBITS))
+_GZIP = Packing("gzip", (b"\x1f\x8b",), lambda: _Zlib(zlib.MAX_WBITS | 16))
+_ZSTD = Packing("zstd", (b"\x28\xb5\x2f\xfd",), zstd.ZstdDecompressor)
+_ZLIB = Packing(
+    "zlib", (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"), lambda: _Zlib(zlib.MAX_WBITS), is_sure=False
+)
 PACKINGS = (
-    Packing("gzip", (b"\x1f\x8b",), lambda: _Zlib(zlib.MAX_WBITS | 16)),
+    _GZIP,
     Packing("bzip2", (b"BZh",), bz2.BZ2Decompressor, is_sure=False),
-    Packing("zstd", (b"\x28\xb5\x2f\xfd",), zstd.ZstdDecompressor),
-    Packing("zlib", (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"), lambda: _Zlib(zlib.MAX_WBITS), is_sure=False),
+    _ZSTD,
+    _ZLIB,
     Zip("zip", (b"PK\x03\x04",), lambda: None),
 )
 """What shows in the first bytes."""
 BROTLI = Packing("brotli", (), _Brotli, is_sure=False)
 """What only a name tells."""
+_RAW_DEFLATE = Packing("deflate", (), lambda: _Zlib(-zlib.MAX_WBITS), is_sure=False)
+CONTENT_ENCODINGS = {
+    "gzip": (_GZIP,),
+    "x-gzip": (_GZIP,),
+    "deflate": (_ZLIB, _RAW_DEFLATE),  # zlib by the standard, and raw from some servers
+    "br": (BROTLI,),
+    "zstd": (_ZSTD,),
+}
+"""What each name in the header ``Content-Encoding`` can mean (RFC 9110, section 8.4.1)."""
 MAGIC_BYTES = 4
 """As many as are needed to tell a format."""

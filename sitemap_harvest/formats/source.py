@@ -29,8 +29,18 @@ class Source:
     PROBLEMS = ("unpack/", "encoding/")
     """What the codes begin with of the problems that each reading tells anew."""
 
-    def __init__(self, body: bytes, *, url: str, content_type: str | None, limits: Limits) -> None:
+    def __init__(
+        self,
+        body: bytes,
+        *,
+        url: str,
+        content_type: str | None,
+        limits: Limits,
+        content_encodings: tuple[str, ...] = (),
+    ) -> None:
+        """Take *body* as it came; *content_encodings* is the header ``Content-Encoding``, if it was not undone yet."""
         self._body = body
+        self._content_encodings = content_encodings
         self._name = url.partition("?")[0].lower()
         self._content_type = content_type
         self._limits = limits
@@ -61,8 +71,7 @@ class Source:
     def head(self) -> str:
         """The first 64 Ki characters that count, for a look at what the document is."""
         unheard = ProblemLog("")
-        blocks = unpack(self._body, self._limits, unheard, [], name=self._name)
-        return telling_start(decode(blocks, self.encoding, unheard))
+        return telling_start(decode(self._blocks(unheard), self.encoding, unheard))
 
     @cached_property
     def encoding(self) -> Encoding:
@@ -72,15 +81,25 @@ class Source:
     @cached_property
     def _head(self) -> bytes:
         head = b""
-        for block in unpack(self._body, self._limits, ProblemLog(""), [], name=self._name):
+        for block in self._blocks(ProblemLog("")):
             head += block
             if len(head) >= _HEAD_BYTES:
                 break
         return head[:_HEAD_BYTES]
 
+    def _blocks(self, problems: ProblemLog) -> Iterator[bytes]:
+        return unpack(
+            self._body,
+            self._limits,
+            problems,
+            self.layers,
+            name=self._name,
+            content_encodings=self._content_encodings,
+        )
+
     def _unpacked(self, problems: ProblemLog) -> Iterator[bytes]:
         digest, self.bytes_unpacked, self.sha256 = hashlib.sha256(), 0, None
-        for block in unpack(self._body, self._limits, problems, self.layers, name=self._name):
+        for block in self._blocks(problems):
             digest.update(block)
             self.bytes_unpacked += len(block)
             yield block

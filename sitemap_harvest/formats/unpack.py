@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.formats.inflate import BLOCK_BYTES, BROTLI, MAGIC_BYTES, PACKINGS, Packing
+from sitemap_harvest.formats.inflate import (
+    BLOCK_BYTES,
+    BROTLI,
+    CONTENT_ENCODINGS,
+    MAGIC_BYTES,
+    PACKINGS,
+    Packing,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,11 +24,28 @@ if TYPE_CHECKING:
     from sitemap_harvest.formats.problems import ProblemLog
 
 
-def unpack(body: bytes, limits: Limits, problems: ProblemLog, layers: list[str], *, name: str = "") -> Iterator[bytes]:
-    """Yield *body* unpacked, in blocks; put the name of each layer into *layers*. *name* is the document's own."""
+def unpack(
+    body: bytes,
+    limits: Limits,
+    problems: ProblemLog,
+    layers: list[str],
+    *,
+    name: str = "",
+    content_encodings: tuple[str, ...] = (),
+) -> Iterator[bytes]:
+    """Yield *body* unpacked, in blocks; put the name of each layer into *layers*. *name* is the document's own.
+
+    *content_encodings* is what the header of that name says, first the one that
+    was applied first. It counts where it is true, and makes no layers.
+    """
     layers.clear()
     blocks: Iterator[bytes] = _slices(body)
     first = _start(blocks)
+    is_bounded = False
+    for encoding in reversed(content_encodings):
+        if declared := next((one for one in CONTENT_ENCODINGS.get(encoding, ()) if one.begins(first)), None):
+            blocks = _bounded(declared.unpack(_prepend(first, blocks), problems), len(body), limits, problems)
+            first, is_bounded = _start(blocks), True
     packing = BROTLI if name.endswith(".br") and BROTLI.begins(first) else _packing(first)
     while packing:
         if len(layers) == limits.layers:
@@ -32,7 +56,7 @@ def unpack(body: bytes, limits: Limits, problems: ProblemLog, layers: list[str],
         first = _start(blocks)
         packing = _packing(first)
     blocks = _prepend(first, blocks)
-    yield from blocks if layers else _bounded(blocks, len(body), limits, problems)
+    yield from blocks if layers or is_bounded else _bounded(blocks, len(body), limits, problems)
 
 
 def _packing(first: bytes) -> Packing | None:

@@ -95,11 +95,11 @@ class SitemapRecord:
     last_modified: str | None = None
     """The header ``Last-Modified`` as sent."""
     bytes_downloaded: int | None = None
-    """Size of the body in bytes, after any ``Content-Encoding`` and before unpacking."""
+    """Size of the body in bytes, as it was sent."""
     bytes_unpacked: int | None = None
     """Size of the document in bytes, unpacked."""
     layers: tuple[str, ...] = ()
-    """How the document was packed, outermost first, such as ``("gzip",)``."""
+    """How the document was packed, outermost first, such as ``("gzip",)``; without what a ``Content-Encoding`` adds."""
     encoding: str | None = None
     """The encoding that the document was read with."""
     entries: int = 0

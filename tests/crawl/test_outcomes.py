@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import gzip
+import random
 import socket
+import sys
 import time
+import zlib
 from typing import TYPE_CHECKING
 
+import brotli
 import pytest
 
 from tests.site import Manner, Page, gzipped, index, moved, numbered, robots, urlset
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +37,7 @@ BAD = {
     "/junk.xml.gz": (Page(b"\x1f\x8bjunk"), "failed", "it cannot be unpacked (unpack/unreadable)"),
     "/empty.xml": (Page(b""), "not-a-sitemap", "it is empty"),
     "/truncated.xml": (Page(urlset("/t1", "/t2")[:-30]), "partial", "xml/truncated"),
-    "/reset.xml": (Page(manner=Manner.RESET), "failed", "the connection failed"),
+    "/reset.xml": (Page(manner=Manner.RESET), "failed", "the connection failed: Connection to the other side was lost"),
     "/hang.xml": (Page(manner=Manner.HANG), "failed", "no answer within the time allowed"),
     "/cut.xml": (Page(urlset(*numbered(400, prefix="/c")), manner=Manner.CUT), "partial", "the connection was cut"),
 }
@@ -72,7 +81,10 @@ def test_each_bad_document_has_its_own_outcome_and_the_good_ones_are_read(serve,
     assert (fates[lost], rows[lost]["reason"]) == ("failed", "no such host: its name cannot be looked up")
     assert fates["/bomb.xml.gz"] == "too-large"
     assert "what came before was read" in rows["/bomb.xml.gz"]["reason"]
-    assert (fates["/cut.txt.gz"], rows["/cut.txt.gz"]["reason"]) == ("partial", "it is damaged (unpack/truncated)")
+    assert (fates["/cut.txt.gz"], rows["/cut.txt.gz"]["reason"]) == (
+        "partial",
+        "it is damaged (unpack/truncated, text/truncated)",
+    )
 
     locs = [loc.removeprefix(site.url) for loc in run.locs]
     assert {"/1", "/2", "/t1"} <= set(locs)
@@ -86,19 +98,71 @@ def test_each_bad_document_has_its_own_outcome_and_the_good_ones_are_read(serve,
     assert len(run.ledger) == run.stats["sitemap_harvest/documents"]
 
 
-def test_more_bytes_than_download_maxsize_is_too_large_packed_or_not(serve, crawl):
+def test_more_bytes_than_download_maxsize_is_too_large(serve, crawl):
     large = urlset(*numbered(3_000, prefix="/a-rather-long-path-to-fill-the-file/"))
     site = serve({
-        "/robots.txt": robots("/large.xml", "/packed.xml", "/small.xml"),
+        "/robots.txt": robots("/large.xml", "/small.xml"),
         "/large.xml": large,
-        "/packed.xml": Page(gzipped(large), headers={"Content-Encoding": "gzip"}),
         "/small.xml": urlset("/1"),
     })  # fmt: skip
     run = crawl(site=site.url, settings={"DOWNLOAD_MAXSIZE": 100_000}, calm=False)
     assert run.locs == [f"{site.url}/1"]
-    for path in ("/packed.xml", "/large.xml"):
-        row = run.row(f"{site.url}{path}")
-        assert (row["outcome"], row["reason"]) == ("too-large", "larger than DOWNLOAD_MAXSIZE allows")
+    row = run.row(f"{site.url}/large.xml")
+    assert (row["outcome"], row["reason"]) == ("too-large", "larger than DOWNLOAD_MAXSIZE allows")
+
+
+_NOISE = random.Random(2)
+_LINES = "".join(f"https://www.example.com/{_NOISE.getrandbits(256):x}\n" for _ in range(2_000)).encode()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "pack"),
+    [
+        ("gzip", gzipped),
+        ("X-GZIP", gzipped),
+        ("deflate", zlib.compress),
+        ("deflate", lambda body: zlib.compress(body, wbits=-15)),
+        ("br", brotli.compress),
+        ("zstd", zstd.compress),
+        ("gzip, br", lambda body: brotli.compress(gzipped(body))),
+        ("gzip", bytes),
+        ("br", bytes),
+        ("none-of-these", bytes),
+    ],
+    ids=["gzip", "x-gzip", "deflate", "raw-deflate", "br", "zstd", "gzip-and-br", "gzip-lies", "br-lies", "unknown"],
+)
+def test_a_body_that_was_packed_for_the_way_is_read_and_one_that_was_cut_is_partial(encoding, pack, serve, crawl):
+    packed, headers = pack(_LINES), {"Content-Encoding": encoding}
+    names = b"Sitemap: /whole.txt\nSitemap: /cut.txt"
+    site = serve({
+        "/robots.txt": Page(pack(names), headers=headers if packed != _LINES else {}),
+        "/whole.txt": Page(packed, headers=headers),
+        "/cut.txt": Page(packed[: len(packed) * 9 // 10], headers=headers),
+    })  # fmt: skip
+    run = crawl(site=site.url, settings={"ROBOTSTXT_OBEY": True})
+    wanted = _LINES.decode().split()
+    whole, cut = run.row(f"{site.url}/whole.txt"), run.row(f"{site.url}/cut.txt")
+    assert (whole["outcome"], whole["entries"], whole["layers"], whole["problems"]) == ("read", 2_000, [], [])
+    assert (whole["bytes_downloaded"], whole["bytes_unpacked"]) == (len(packed), len(_LINES))
+    if packed != _LINES:
+        assert (cut["outcome"], cut["complete"]) == ("partial", False)
+        assert set(run.locs) <= set(wanted)
+        assert 0 < cut["entries"] < 2_000
+
+
+def test_a_document_packed_twice_and_a_bomb_in_a_content_encoding(serve, crawl):
+    headers = {"Content-Encoding": "gzip"}
+    site = serve({
+        "/robots.txt": robots("/twice.txt.gz", "/once.txt.gz", "/bomb.xml"),
+        "/twice.txt.gz": Page(gzipped(gzipped(_LINES)), headers=headers),
+        "/once.txt.gz": Page(gzipped(_LINES), headers=headers),
+        "/bomb.xml": Page(gzipped(bytes(20_000_000)), headers=headers),
+    })  # fmt: skip
+    run = crawl(site=site.url)
+    assert run.row(f"{site.url}/twice.txt.gz")["layers"] == ["gzip"]
+    assert run.row(f"{site.url}/once.txt.gz")["layers"] == []
+    assert len(run.locs) == 4_000
+    assert run.row(f"{site.url}/bomb.xml")["outcome"] == "too-large"
 
 
 def test_a_robots_txt_that_is_too_large_is_not_forbidden(serve, crawl):

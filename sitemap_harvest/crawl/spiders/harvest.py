@@ -247,6 +247,7 @@ class HarvestSpider(Spider):
             url=lead.url,
             base=response.url,
             content_type=record.content_type,
+            content_encodings=response.meta.get("content_encodings", ()),
             limits=self.options.limits,
         )
         before = self.summary.urls
