@@ -38,7 +38,11 @@ _HTML_TAGS = frozenset(
 _ROBOTS = re.compile(
     r"^[ \t]*(?:user-?\s?agent|(?:dis)?allow|crawl-delay|site-?maps?)[ \t]*:", re.IGNORECASE | re.MULTILINE
 )
-_URL_LINE = re.compile(r"^\s*https?://[^\s<>]+[^\S\n]*$", re.IGNORECASE | re.MULTILINE)
+_URL_LINE = re.compile(  # a URL, with a bullet or quotes or another URL or columns beside it
+    r"""^[ \t]*(?:[-*"'<(\[]|\d{1,9}[.)])?[ \t]*https?://[^\s<>"']+
+    (?:["'>)\],;\ \t\r]*|[,;\ \t]+https?://.*|\t.*|["'][,;\t].*)$""",
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
 _BINARY = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
@@ -67,6 +71,7 @@ def sniff(head: str, *, url: str, content_type: str | None = None) -> Kind:
     named_robots = _path(url).endswith("/robots.txt")
     if "<" in text and (kind := _by_tags(text, leave_text=named_robots)):
         return kind
+    text = text.replace("\r", "\n")
     if named_robots or _ROBOTS.search(text):
         return Kind.ROBOTS
     if _URL_LINE.search(text):

@@ -43,6 +43,7 @@ MOST = 2  # times GROWTH: what is quadratic takes GROWTH times GROWTH
         pytest.param(8_000, lambda n: ROOT + b"".join(b'<x xmlns:a%d="u">' % i for i in range(n)), id="prefixes"),
         pytest.param(60_000, lambda n: b"http://a.example/," + b"1" * n + b"\n", id="digits-in-a-table"),
         pytest.param(60_000, lambda n: b"http://a.example/" + b',"' * n + b"\n", id="quotes-in-a-list"),
+        pytest.param(8_000, lambda n: b"x" + b"\n" * n, id="blank-lines"),
         pytest.param(60_000, lambda n: b"Sitemap: " * n, id="robots"),
         pytest.param(60_000, lambda n: b"http://" * n, id="list"),
         pytest.param(4_000, lambda n: b"<rss><channel>" + b"<item><link>" * n, id="feed"),
