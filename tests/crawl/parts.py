@@ -180,3 +180,33 @@ class Nothing(Odd):
 
     def accepts(self, item: Any) -> bool:
         return False
+
+
+class FailsAtOnce:
+    """A spider middleware with a bug that shows before the first item; only documents that end in ``bad.xml``."""
+
+    async def process_spider_output(self, response: Any, result: Any) -> Any:
+        if response.url.endswith("bad.xml"):
+            raise ValueError("not this one")
+        async for item in result:
+            yield item
+
+
+class FailsAtFirst(FailsAtOnce):
+    """One with a bug that shows at the first item."""
+
+    async def process_spider_output(self, response: Any, result: Any) -> Any:
+        async for item in result:
+            if response.url.endswith("bad.xml"):
+                raise ValueError("not this one")
+            yield item
+
+
+class LooksAway(FailsAtOnce):
+    """One that takes nothing from some documents."""
+
+    async def process_spider_output(self, response: Any, result: Any) -> Any:
+        if response.url.endswith("bad.xml"):
+            return
+        async for item in result:
+            yield item
