@@ -210,3 +210,21 @@ class LooksAway(FailsAtOnce):
             return
         async for item in result:
             yield item
+
+
+class RefusesRobots:
+    """A downloader middleware that fails on the answer for a robots.txt."""
+
+    def process_response(self, request: Any, response: Any) -> Any:
+        if request.url.endswith("/robots.txt"):
+            raise ValueError("no rules, please")
+        return response
+
+
+class AsksRobotsAgain:
+    """One that asks for each robots.txt a second time, under the same address."""
+
+    def process_response(self, request: Any, response: Any) -> Any:
+        if request.url.endswith("/robots.txt") and not request.meta.get("again"):
+            return request.replace(meta={**request.meta, "again": True}, dont_filter=True)
+        return response
