@@ -182,12 +182,12 @@ class HarvestSpider(Spider):
         self._done(lead)
 
     def _consider(self, lead: Lead) -> Iterator[SitemapRecord]:
-        """Let *lead* into the frontier, or yield the ledger row that says why not."""
-        if not self.frontier.claim(lead.url):
+        """Let *lead* into the frontier, or yield the ledger row that says why not, once for each document."""
+        if self.frontier.knows(lead.url):
             return
         refusal = refuse(lead, self.bounds) or self.frontier.add(lead)
         self._count_queued()
-        if refusal:
+        if refusal and self.frontier.refuse(lead.url):
             yield from self._enter(record_of(lead, refusal))
 
     def _has_room(self) -> bool:
