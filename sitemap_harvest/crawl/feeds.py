@@ -77,14 +77,8 @@ class FeedExporter(feedexport.FeedExporter):
             super().item_scraped(item, spider)
 
     async def close_spider(self, spider: Spider) -> None:
-        """Close the feeds, after the ledger rows of what the run did not come to.
-
-        A feed in which nothing came tells the columns of what might have come.
-        """
+        """Close the feeds. One in which nothing came tells the columns of what might have come."""
         plan = getattr(spider, "plan", None)
-        if self.slots and isinstance(plan, Plan):
-            for record in spider.left_over():  # type: ignore[attr-defined]  # what has a plan is ours
-                self.item_scraped(record, spider)
         for slot in self.slots:
             if isinstance(plan, Plan) and slot.store_empty and slot.batch_id == 1 and not slot.itemcount:
                 parts = (part for kind in plan.batch_types for part in _accepted(kind.of([]), slot.filter))

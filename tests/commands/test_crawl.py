@@ -45,6 +45,20 @@ def test_one_child_that_failed_gives_exit_code_4_and_a_line_that_says_why(tmp_pa
     assert len((tmp_path / "urls.csv").read_text().splitlines()) == 2
 
 
+def test_the_closing_table_of_a_run_that_ends_early_counts_what_was_not_read(tmp_path: Path) -> None:
+    names = [f"{number}.xml" for number in range(50)]
+    for name in names:
+        (tmp_path / name).write_text(urlset("https://a.example/1"))
+    run = harvest("crawl", *names, "-O", "urls.jsonl", "-s", "CLOSESPIDER_PAGECOUNT=5", cwd=tmp_path)
+    assert run.returncode == 4, run.stderr
+    cells = [line.replace("│", "").split()[:3] for line in run.stderr.splitlines()]
+    (read,) = (int(row[1]) for row in cells if row[:1] == ["read"])
+    assert ["over-limit", str(50 - read), "0"] in cells
+    assert ["in", "all", "50"] in cells
+    assert f"early (closespider_pagecount): {50 - read} known documents were not read." in run.stderr
+    assert "the run ended before" not in run.stderr
+
+
 def test_any_number_of_files_is_read_also_one_whose_name_has_blanks(tmp_path: Path) -> None:
     names = [f"a folder/sitemap number {number}.xml" for number in range(300)]
     (tmp_path / "a folder").mkdir()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 from scrapy import Request, Spider, signals
 from scrapy.exceptions import CloseSpider, ResponseDataLossError
+from scrapy.extensions.feedexport import FeedExporter
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
@@ -99,6 +100,7 @@ class HarvestSpider(Spider):
         crawler.signals.connect(spider.note_scheduled, signal=signals.request_scheduled)
         crawler.signals.connect(spider.note_dropped, signal=signals.request_dropped)
         crawler.signals.connect(spider.note_error, signal=signals.spider_error)
+        crawler.signals.connect(spider.conclude, signal=signals.spider_closed)  # before the feeds are closed
         return spider
 
     def prepare(self) -> None:
@@ -126,8 +128,10 @@ class HarvestSpider(Spider):
             only_site=self.plan.only_site,
         )
 
-    def closed(self, reason: str) -> None:
-        """Log the run in one line, and what was not read."""
+    def conclude(self, reason: str) -> None:
+        """Complete the ledger, and log the run in one line, and what was not read."""
+        if self.refused is None:
+            self._enter_left_over()
         if reason != "wrong_argument" and self.says_how_it_ended:
             self.logger.info(self.summary.in_words())
             for note in self.summary.notes.lines():
@@ -346,11 +350,24 @@ class HarvestSpider(Spider):
             refusal = Refusal(Outcome.OVER_LIMIT, self._limit_words("before it was asked for"))
             yield from self._enter(record_of(lead, refusal), is_wanted=True)
 
-    def left_over(self) -> Iterator[SitemapRecord]:
-        """Yield the ledger rows of the documents that a run which ended early did not come to."""
-        if self.refused is None and "sitemaps" in self.plan.emit:
-            refusal = Refusal(Outcome.OVER_LIMIT, "the run ended before it was asked for")
-            yield from (record_of(lead, refusal) for lead in self.frontier.drain())
+    def _enter_left_over(self) -> None:
+        """Enter what a run that ended early did not come to: for the feeds alone, as pipelines are closed by then."""
+        exporter = self.crawler.get_extension(FeedExporter)
+        left = 0
+        for record in self._left_over():
+            is_left = record.outcome is Outcome.OVER_LIMIT
+            left += is_left
+            for row in self._enter(record, is_wanted=is_left):
+                if exporter is not None:
+                    exporter.item_scraped(row, self)
+        self.summary.queued = left
+
+    def _left_over(self) -> Iterator[SitemapRecord]:
+        yield from self._owed
+        for lead in self._unanswered.values():
+            yield record_of(lead, Refusal(Outcome.OVER_LIMIT, "the run ended before it was answered"))
+        for lead in self.frontier.drain():
+            yield record_of(lead, Refusal(Outcome.OVER_LIMIT, "the run ended before it was asked for"))
 
     def _hand_out(self, batch: UrlBatch) -> Iterator[Any]:
         if self.plan.limit is not None:
