@@ -69,12 +69,21 @@ class FeedExporter(feedexport.FeedExporter):
     def _take(self, item: Any, spider: Spider) -> None:
         if isinstance(item, Rows):
             for row in item.rows():
-                super().item_scraped(row, spider)
+                self._take_row(row, spider)
         elif isinstance(item, Batch):
             for index in range(len(self.slots)):
                 self._export(item, index, spider)
         else:
             super().item_scraped(item, spider)
+
+    def _take_row(self, row: Any, spider: Spider) -> None:
+        """Export one item of several. What is no item is an error in the log, as it is where rows travel one by one."""
+        try:
+            super().item_scraped(row, spider)
+        except _WRITE_ERRORS:
+            raise
+        except Exception:
+            logger.exception("Error caught on signal handler: %s", self.item_scraped)
 
     async def close_spider(self, spider: Spider) -> None:
         """Close the feeds. One in which nothing came tells the columns of what might have come."""

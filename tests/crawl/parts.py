@@ -109,6 +109,24 @@ class FailAtThree:
         return item
 
 
+class Forgetful:
+    """A pipeline that forgets to return every second item, and makes a number of the fifth."""
+
+    def process_item(self, item: Any) -> Any:
+        if item.position == 5:
+            return 5
+        if item.position % 2:
+            return item
+        return None
+
+
+class ForgetfulOfBatches:
+    """A pipeline that forgets to return a batch."""
+
+    def process_batch(self, batch: UrlBatch) -> None:
+        """Return nothing."""
+
+
 class WrongType:
     """A pipeline that puts into a field what its column cannot hold."""
 

@@ -74,6 +74,34 @@ def test_a_value_that_its_column_cannot_hold_costs_no_item(crawl, source, way):
 
 
 @pytest.mark.parametrize("way", ["auto", "rows"])
+def test_an_item_that_a_pipeline_forgets_to_return_harms_no_other(crawl, source, way):
+    run = harvest(crawl, source, "Forgetful", way=way, calm=False)
+    assert [row["position"] for row in out(crawl)] == [1, 3]
+    assert run.stats["item_scraped_count"] == 6  # Scrapy counts what it was given
+    assert [line.partition(" of <")[0].partition("] ")[2] for line in run.errors] == [
+        "ERROR: Error caught on signal handler: <bound method FeedExporter.item_scraped"
+    ] * 4
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_nor_does_it_with_pipelines_behind_it(crawl, source, way):
+    run = harvest(crawl, source, "Forgetful", "OnlyOdd", "Plain", way=way, calm=False)
+    assert [(row["position"], row["title"]) for row in out(crawl)] == [(1, "plain"), (3, "plain")]
+    assert run.stats["item_scraped_count"] == 2
+    assert len(run.errors) == 4
+    run = harvest(crawl, source, "WrongType", "OnlyOdd", way=way, calm=False)
+    assert [row["position"] for row in out(crawl)] == [1, "second", 3, 5]
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_a_batch_that_a_pipeline_forgets_to_return_is_named(crawl, source, way):
+    run = harvest(crawl, source, "ForgetfulOfBatches", way=way, calm=False)
+    assert out(crawl) == []
+    assert "item_scraped_count" not in run.stats
+    assert "ForgetfulOfBatches.process_batch() returned None, which is no batch" in run.log
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
 def test_a_pipeline_that_knows_batches_works_on_either(crawl, source, way):
     run = harvest(crawl, source, "OnlyOdd", "Plain", way=way, calm=False)
     rows = out(crawl)
