@@ -47,6 +47,8 @@ class FeedExporter(feedexport.FeedExporter):
         for slot in self.slots:
             if reason := _why_not(slot, is_ours=is_ours):
                 self.slots = []
+                if is_ours:
+                    spider.refuse(reason)  # type: ignore[attr-defined]  # what has a plan is ours
                 logger.error(reason)
                 raise CloseSpider("wrong_argument")
 

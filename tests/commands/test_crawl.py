@@ -127,6 +127,56 @@ def test_an_output_that_must_not_be_appended_to_is_wrong_usage(tmp_path: Path) -
     assert (tmp_path / "urls.parquet").read_bytes() == b"the last run"
 
 
+QUIET = [
+    pytest.param([], id="shown"),
+    pytest.param(["--nolog"], id="nolog"),
+    pytest.param(["-L", "CRITICAL"], id="level"),
+    pytest.param(["--logfile", "run.log"], id="file"),
+]
+
+
+@pytest.mark.parametrize("quiet", QUIET)
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        pytest.param('FEEDS={"b.jsonl": {"format": "jsn"}}', "FEEDS: Scrapy cannot write", id="format"),
+        pytest.param('FEEDS={"foo://b": {"format": "jsonl"}}', "FEEDS: Scrapy cannot write", id="scheme"),
+        pytest.param("FEED_EXPORT_BATCH_ITEM_COUNT=5", "FEEDS: Scrapy cannot write", id="parts"),
+        pytest.param("FEED_EXPORT_ENCODING=nope", "FEED_EXPORT_ENCODING is 'nope'; it must be", id="encoding"),
+        pytest.param(
+            'FEEDS={"b.jsonl": {"format": "jsonl", "encoding": "nope"}}', "encoding of b.jsonl is 'nope'", id="its-own"
+        ),
+        pytest.param('FEEDS={"/proc/b.jsonl": {"format": "jsonl"}}', "/proc/b.jsonl cannot be written", id="path"),
+    ],
+)
+def test_an_output_that_is_configured_wrongly_is_wrong_usage_whatever_the_log_shows(
+    setting: str, words: str, quiet: list[str], tmp_path: Path
+) -> None:
+    output = [] if setting.startswith("FEEDS") else ["-O", "urls.jsonl"]
+    with Site({"/s.xml": urlset("/a")}) as site:
+        run = harvest("crawl", f"{site.url}/s.xml", *output, "-s", setting, *quiet, cwd=tmp_path)
+    assert run.returncode == 2, run.stderr
+    assert run.stderr.count(words) == 1
+    assert "Traceback" not in run.stderr
+    assert site.requests == []
+
+
+@pytest.mark.parametrize("quiet", QUIET)
+def test_an_error_of_the_project_gives_exit_code_4_whatever_the_log_shows(quiet: list[str], tmp_path: Path) -> None:
+    (tmp_path / "parts.py").write_text("class Bug:\n    def process_item(self, item):\n        raise ValueError\n")
+    (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
+    pipeline = 'ITEM_PIPELINES={"parts.Bug": 1}'
+    run = harvest("crawl", "s.xml", "-O", "urls.jsonl", "-s", pipeline, *quiet, cwd=tmp_path)
+    assert run.returncode == 4, run.stderr
+
+
+@pytest.mark.parametrize("quiet", QUIET)
+def test_two_kinds_in_one_output_are_wrong_usage_whatever_the_log_shows(quiet: list[str], tmp_path: Path) -> None:
+    run = harvest("crawl", "s.xml", "-a", "emit=urls,sitemaps", "-O", "b.jsonl", *quiet, cwd=tmp_path)
+    assert run.returncode == 2, run.stderr
+    assert run.stderr.count("would hold both kinds; give it item_classes") == 1
+
+
 @pytest.mark.parametrize("output", ["folder.jsonl", "folder.parquet", "file/urls.jsonl", "/proc/urls.jsonl"])
 def test_an_output_that_cannot_be_written_is_wrong_usage_and_nothing_is_fetched(output: str, tmp_path: Path) -> None:
     for name in ("folder.jsonl", "folder.parquet"):

@@ -6,7 +6,7 @@ import time
 import weakref
 from collections import deque
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import pyarrow as pa
 from scrapy import Request, Spider, signals
@@ -17,7 +17,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from sitemap_harvest.crawl import defaults, outcome
-from sitemap_harvest.crawl.arguments import Arguments, Plan, check_feeds, check_root
+from sitemap_harvest.crawl.arguments import Arguments, Plan, check_exporter, check_feeds, check_root
 from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.crawl.quiet import quieten
 from sitemap_harvest.crawl.record import answered, describe, record_of
@@ -109,12 +109,12 @@ class HarvestSpider(Spider):
             self.options = Options.from_settings(self.crawler.settings)
             if self.refused is None:
                 check_feeds(self.crawler.settings, self.plan.emit)
+                check_exporter(self.crawler)
                 check_root(self.local_root, self.crawler)
         except HarvestError as error:
             self.refused = self.refused or str(error)
         if self.refused is not None:
-            self.logger.error(self.refused)
-            raise CloseSpider("wrong_argument")
+            self.refuse(self.refused)
         quieten()
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps some 25 MB that it has let go of
         for complaint in self.plan.complaints:
@@ -127,6 +127,12 @@ class HarvestSpider(Spider):
             offsite=self.options.offsite,
             only_site=self.plan.only_site,
         )
+
+    def refuse(self, reason: str) -> NoReturn:
+        """End the run before it begins, and say why in one line."""
+        self.refused = reason
+        self.logger.error(reason)
+        raise CloseSpider("wrong_argument")
 
     def conclude(self, reason: str) -> None:
         """Complete the ledger, and log the run in one line, and what was not read."""
