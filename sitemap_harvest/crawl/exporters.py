@@ -8,6 +8,7 @@ kinds are left to Scrapy's exporter.
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
@@ -143,6 +144,11 @@ class JsonExporter(BatchExporter, exporters.JsonItemExporter):
 class CsvExporter(BatchExporter, exporters.CsvItemExporter):
     """One line a row below a line of names; lists and structures are JSON in their cell."""
 
+    def __init__(self, file: IO[bytes], **options: Any) -> None:
+        super().__init__(file, **options)
+        if _has_content(file):  # and a line of names, which would not be one in the middle
+            self.include_headers_line = False
+
     def _write(self, batch: Batch[Any]) -> None:
         columns = self._columns(batch)
         delimiter = self._kwargs.get("delimiter", ",")
@@ -154,6 +160,15 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
                 self.stream.flush()
         lines = csv_lines(columns, len(batch), delimiter=delimiter)
         self.stream.buffer.write(_encoded(lines, self.encoding, self.stream.errors or "strict"))
+
+
+def _has_content(file: IO[bytes]) -> bool:
+    """Whether *file* had something in it when it was opened for appending."""
+    opened = getattr(file, "file", file)  # behind Scrapy's postprocessing, which may have begun with a head of its own
+    try:
+        return os.fstat(opened.fileno()).st_size > 0
+    except (OSError, AttributeError):  # it is in memory
+        return False
 
 
 class XmlExporter(BatchExporter, exporters.XmlItemExporter):
