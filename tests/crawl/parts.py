@@ -246,3 +246,36 @@ class AsksRobotsAgain:
         if request.url.endswith("/robots.txt") and not request.meta.get("again"):
             return request.replace(meta={**request.meta, "again": True}, dont_filter=True)
         return response
+
+
+class Watches:
+    """A spider middleware that looks at every item."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_spider_output(self, response: Any, result: Any) -> Any:
+        async for item in result:
+            self._crawler.stats.inc_value(f"seen/{type(item).__name__}")
+            yield item
+
+
+class WatchesBatches(Watches):
+    """One that can take batches."""
+
+    accepts_batches = True
+
+
+class ListensLate(Listener):
+    """An extension that listens from the first item on."""
+
+    accepts_batches = True
+
+    def heard(self, item: Any) -> None:
+        super().heard(item)
+        if not hasattr(self, "listener"):
+            self.listener = Listener.from_crawler(self._crawler)

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from scrapy import Request, Spider, signals
+from scrapy.core.spidermw import SpiderMiddlewareManager
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
@@ -29,7 +30,10 @@ URL = "https://a.example/robots.txt"
 
 
 def crawler_of(spider: type[Spider] = SitemapSpider, **settings: Any):
-    return get_crawler(spider, {**defaults.ALL, **settings})
+    crawler = get_crawler(spider, {**defaults.ALL, **settings})
+    middlewares = SpiderMiddlewareManager.from_crawler(crawler)
+    crawler.engine = SimpleNamespace(scraper=SimpleNamespace(spidermw=middlewares))
+    return crawler
 
 
 class TestWhyRows:

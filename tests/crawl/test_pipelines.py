@@ -142,6 +142,34 @@ def test_a_handler_that_takes_batches_gets_them(crawl, source):
     assert "one by one" not in run.log
 
 
+def test_a_spider_middleware_that_knows_only_items_gets_items_and_the_log_says_so(crawl, source):
+    run = harvest(crawl, source, SPIDER_MIDDLEWARES={"tests.crawl.parts.Watches": 100})
+    assert run.stats["seen/UrlEntry"] == 6
+    assert "seen/UrlBatch" not in run.stats
+    (line,) = [line for line in run.log.splitlines() if "travel one by one" in line]
+    assert "the spider middleware Watches has no accepts_batches = True" in line
+
+
+def test_a_spider_middleware_that_takes_batches_gets_them(crawl, source):
+    run = harvest(crawl, source, SPIDER_MIDDLEWARES={"tests.crawl.parts.WatchesBatches": 100})
+    assert run.stats["seen/UrlBatch"] == 1
+    assert "one by one" not in run.log
+
+
+def test_a_handler_that_is_connected_late_gets_items_from_then_on(serve, crawl):
+    pages = {f"/{number}.xml": urlset(*numbered(10, start=10 * number)) for number in range(5)}
+    site = serve(pages)
+    run = crawl(
+        sitemap=" ".join(site.url + path for path in pages),
+        emit="urls",
+        settings={"EXTENSIONS": {"tests.crawl.parts.ListensLate": 0}, "SITEMAP_HARVEST_CONCURRENCY": 1},
+    )
+    assert len(run.urls) == 50
+    assert run.stats["heard/UrlBatch"] == 1
+    assert run.stats["heard/UrlEntry"] == 2 * 40
+    assert run.log.count("travel one by one") == 1
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [

@@ -73,7 +73,7 @@ class HarvestSpider(Spider):
         self._scheduled: set[str] = set()
         self._largest_body = 0
         self._news: Deferred[None] = Deferred()
-        self._as_rows: bool | None = None
+        self._as_rows = False
         # Scrapy looks into the source of each callback object that it has not met, and a method is a new one each time.
         self._callback, self._errback = self.parse_document, self.on_error
         try:
@@ -382,8 +382,7 @@ class HarvestSpider(Spider):
         self.crawler.stats.inc_value("sitemap_harvest/urls", len(batch))
         if "urls" not in self.plan.emit:
             return
-        if self._as_rows is None:
-            self._as_rows = self._wants_rows()
+        self._as_rows = self._as_rows or self._wants_rows()  # each time: a handler may have been connected since
         if self._as_rows:
             yield from batch.rows()
         else:
