@@ -35,6 +35,7 @@ EPILOG = (
     "3 no URL was found; 4 some of it failed."
 )
 _NO_TARGET = "nothing to harvest: name a TARGET, which is a site, the address of a sitemap, or a file"
+_EMPTY_TARGET = "a TARGET is empty: name a site, the address of a sitemap, or a file"
 _COULD_NOT_START = 1
 _CHATTY = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware", "scrapy.utils.log")
 
@@ -87,6 +88,8 @@ def _log_is_shown() -> bool:
 def arguments_of(targets: list[str], given: dict[str, str]) -> dict[str, Any]:
     """Return the spider's arguments for *targets* and those *given* by ``-a``."""
     Arguments.check_names(dict(given))
+    if not all(target.strip() for target in targets):
+        raise ArgumentError("TARGET", "", "a site, a sitemap or a file", message=_EMPTY_TARGET)
     sites = [target for target in targets if is_site(target)]
     sitemaps = [target for target in targets if not is_site(target)]
     arguments: dict[str, Any] = dict(given)

@@ -95,6 +95,7 @@ class Plan:
     @classmethod
     def of(cls, arguments: Arguments) -> Self:
         """Read *arguments*. Raises :exc:`ArgumentError` at the first that is wrong."""
+        _check_not_blank(arguments)
         leads, complaints = _leads(arguments)
         return cls(
             leads=tuple(leads),
@@ -151,6 +152,15 @@ def check_root(root: Path | None, crawler: Crawler) -> None:
     if root is not None and crawler.get_downloader_middleware(load_object(LOCAL_FILES)) is None:
         message = f"argument root={str(root)!r}: this project has no sitemap_harvest add-on, which it needs (ADDONS)"
         raise ArgumentError("root", root, "given where the add-on is", message=message)
+
+
+def _check_not_blank(arguments: Arguments) -> None:
+    for name in Arguments.names():
+        value = getattr(arguments, name)
+        if any(isinstance(part, str) and not part.strip() for part in (value if isinstance(value, list) else [value])):
+            raise ArgumentError(
+                name, value, "a value", message=f"argument {name}: it is empty; give a value, or leave it out"
+            )
 
 
 def _leads(arguments: Arguments) -> tuple[list[Lead], list[str]]:

@@ -93,6 +93,9 @@ def test_nothing_found_gives_exit_code_3_and_says_why(
     [
         pytest.param([], "an action is needed", id="no-action"),
         pytest.param(["crawl"], "name a TARGET, which is a site, the address of a sitemap, or a file", id="no-target"),
+        pytest.param(["crawl", ""], "a TARGET is empty: name a site", id="empty-target"),
+        pytest.param(["crawl", "x.xml", " "], "a TARGET is empty: name a site", id="blank-target"),
+        pytest.param(["crawl", "a.example", "-a", "root="], "argument root: it is empty", id="empty-argument"),
         pytest.param(
             ["crawl", "x.xml", "-a", "bogus=1"], "argument bogus='1': there is no such", id="unknown-argument"
         ),

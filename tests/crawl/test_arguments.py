@@ -56,6 +56,11 @@ def test_a_folder_stands_in_for_a_site_and_nothing_is_fetched(serve, crawl, tmp_
     ("arguments", "settings", "words"),
     [
         pytest.param({"stie": "a.example"}, {}, ["stie='a.example'", "site, sites, sitemap"], id="name"),
+        *(
+            pytest.param({"site": "a.example", name: value}, {}, [f"argument {name}: it is empty"], id=f"empty-{name}")
+            for name in ("site", "sites", "sitemap", "root", "follow", "skip", "limit", "emit")
+            for value in ("", " ")
+        ),
         pytest.param({}, {}, ["nothing to harvest: give at least one of the arguments site, sites"], id="nothing"),
         pytest.param({"site": "a.example/sitemap.xml"}, {}, ["a document is named by sitemap="], id="document"),
         pytest.param({"sites": "https://a.example"}, {}, ["a site is named by site="], id="sites-is-a-site"),
