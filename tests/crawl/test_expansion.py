@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.site import Page, index, moved, numbered, robots, urlset
 
 
@@ -58,6 +60,16 @@ def test_depth_is_limited_and_a_chain_without_end_ends(serve, crawl):
     run = crawl(sitemap=f"{site.url}/0.xml")
     assert len(run.ledger) == 12
     assert run.row(f"{site.url}/11.xml")["outcome"] == "over-limit"
+
+
+@pytest.mark.parametrize(("limit", "name", "depth"), [(1, "DEPTH_LIMIT", 1), (0, "MAX_DEPTH", 2), (3, "MAX_DEPTH", 2)])
+def test_scrapys_own_limit_of_depth_holds_where_it_is_smaller(serve, crawl, limit, name, depth):
+    site = serve({f"/{number}.xml": index(f"/{number + 1}.xml") for number in range(5)})
+    settings = {"SITEMAP_HARVEST_MAX_DEPTH": 2, "DEPTH_LIMIT": limit}
+    run = crawl(sitemap=f"{site.url}/0.xml", settings=settings)
+    row = run.row(f"{site.url}/{depth + 1}.xml")
+    assert (row["outcome"], row["reason"]) == ("over-limit", f"it is deeper than {name} allows, which is {depth}")
+    assert len(run.ledger) == depth + 2
 
 
 def test_documents_are_limited_for_each_root(serve, crawl):

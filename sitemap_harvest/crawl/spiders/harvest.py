@@ -120,13 +120,21 @@ class HarvestSpider(Spider):
         for complaint in self.plan.complaints:
             self.logger.warning(complaint)
         self.frontier = Frontier(max_documents=self.options.max_documents)
+        max_depth, depth_setting = self._max_depth()
         self.bounds = Bounds(
-            max_depth=self.options.max_depth,
+            max_depth=max_depth,
+            depth_setting=depth_setting,
             follow=self.plan.follow,
             skip=self.plan.skip,
             offsite=self.options.offsite,
             only_site=self.plan.only_site,
         )
+
+    def _max_depth(self) -> tuple[int, str]:
+        """Return how deep the run goes, and which setting says so."""
+        # Scrapy's own middleware sees no depth: all requests come from start().
+        limit = self.crawler.settings.getint("DEPTH_LIMIT")
+        return (limit, "DEPTH_LIMIT") if 0 < limit < self.options.max_depth else (self.options.max_depth, "MAX_DEPTH")
 
     def refuse(self, reason: str) -> NoReturn:
         """End the run before it begins, and say why in one line."""
