@@ -20,7 +20,7 @@ from sitemap_harvest.export import csv_header, csv_lines, json_objects, utf8_byt
 from sitemap_harvest.model import Batch, LedgerBatch, UrlBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import IO
 
 logger = logging.getLogger(__name__)
@@ -258,21 +258,21 @@ class ParquetExporter(BatchExporter):
         if self._schema is None:
             self._schema = columns.schema
         if columns.schema != self._schema:
-            self._leave_out(columns)
+            self._leave_out(columns.schema.names)
             return
         self._waiting.append(columns)
         self._waiting_rows += columns.num_rows
         if self._waiting_rows >= _PARQUET_GROUP_ROWS:
             self._write_group()
 
-    def _leave_out(self, columns: pa.RecordBatch) -> None:
+    def _leave_out(self, columns: Iterable[str]) -> None:
         if not self._has_left_out:
             self._has_left_out = True
             logger.error(
                 "A Parquet file holds one kind of item, here that with the columns %s; others are left out, "
                 "such as one with the columns %s. Give each kind a feed of its own, with item_classes",
                 ", ".join(self._schema.names if self._schema else ()),
-                ", ".join(columns.schema.names),
+                ", ".join(columns),
             )
 
     def _write_group(self) -> None:
@@ -301,8 +301,18 @@ class ParquetExporter(BatchExporter):
         if not self._others:
             return
         items, self._others = self._others, []
-        schema = self._schema
-        if schema is not None and not any(item.keys() & set(schema.names) for item in items):
-            schema = None  # of another kind: left out
-        for batch in pa.Table.from_pylist(items, schema).to_batches():
+        if self._schema is not None:
+            items = self._fitting(items, self._schema)
+        for batch in pa.Table.from_pylist(items, self._schema).to_batches():
             self._keep(batch)
+
+    def _fitting(self, items: list[dict[str, Any]], schema: pa.Schema) -> list[dict[str, Any]]:
+        """Return those of *items* that a file with *schema* can hold; others are of another kind, or lack a value."""
+        needed = [field.name for field in schema if not field.nullable]
+        fitting = []
+        for item in items:
+            if item.keys() & set(schema.names) and all(item.get(name) is not None for name in needed):
+                fitting.append(item)
+            else:
+                self._leave_out(item)
+        return fitting

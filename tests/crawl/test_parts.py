@@ -19,7 +19,7 @@ from twisted.internet.defer import Deferred
 from sitemap_harvest import SitemapRecord, UrlEntry
 from sitemap_harvest.crawl import defaults
 from sitemap_harvest.crawl.exporters import JsonExporter, JsonLinesExporter, ParquetExporter
-from sitemap_harvest.crawl.local import LocalFiles, below
+from sitemap_harvest.crawl.local import LocalFiles, OutsideError, below
 from sitemap_harvest.crawl.robots import RobotsOnce
 from sitemap_harvest.crawl.rows import why_rows
 from sitemap_harvest.crawl.spiders.sitemap import SitemapSpider
@@ -218,15 +218,7 @@ class TestLocalFiles:
             pytest.param("/in.xml", "a.xml", id="link-inside"),
             pytest.param("/missing.xml", None, id="missing"),
             pytest.param("/", None, id="no-index"),
-            pytest.param("/../secret.xml", None, id="dots"),
-            pytest.param("/blog/../../secret.xml", None, id="dots-later"),
-            pytest.param("/../public-too/b.xml", None, id="a-name-that-begins-alike"),
-            pytest.param("/%2e%2e/secret.xml", None, id="escaped-dots"),
-            pytest.param("/..%2Fsecret.xml", None, id="escaped-slash"),
             pytest.param("/%2Fetc/hostname", None, id="escaped-root"),
-            pytest.param("/out.xml", None, id="link-out"),
-            pytest.param("/away/secret.xml", None, id="folder-link-out"),
-            pytest.param("/trap/", None, id="index-link-out"),
             pytest.param("/round", None, id="link-in-a-circle"),
             pytest.param("/a%00.xml", None, id="nul"),
             pytest.param("/" + "x" * 5000, None, id="too-long"),
@@ -236,6 +228,23 @@ class TestLocalFiles:
     def test_below(self, root, path, name):
         found = below(root, f"https://a.example{path}")
         assert found == (root / name if name else None)
+
+    @pytest.mark.parametrize(
+        "path",
+        [
+            pytest.param("/../secret.xml", id="dots"),
+            pytest.param("/blog/../../secret.xml", id="dots-later"),
+            pytest.param("/../public-too/b.xml", id="a-name-that-begins-alike"),
+            pytest.param("/%2e%2e/secret.xml", id="escaped-dots"),
+            pytest.param("/..%2Fsecret.xml", id="escaped-slash"),
+            pytest.param("/out.xml", id="link-out"),
+            pytest.param("/away/secret.xml", id="folder-link-out"),
+            pytest.param("/trap/", id="index-link-out"),
+        ],
+    )
+    def test_what_lies_outside_is_told_from_what_is_not_there(self, root, path):
+        with pytest.raises(OutsideError):
+            below(root, f"https://a.example{path}")
 
     @pytest.mark.parametrize("part", [LocalFiles, RobotsOnce])
     def test_spiders_of_others_keep_what_scrapy_does(self, part):
@@ -278,6 +287,18 @@ class TestExporters:
         table = pq.read_table(io.BytesIO(file.getvalue()))
         assert table.num_rows == 2500
         assert table.schema.names == ["number", "even"]
+
+    def test_parquet_leaves_out_items_that_lack_a_column_and_the_log_says_so(self, caplog):
+        file = io.BytesIO()
+        exporter = ParquetExporter(file)
+        exporter.start_exporting()
+        exporter.export_item(UrlEntry(loc="l", key="k", site="s", sitemap="m", position=1))
+        exporter.export_item({"loc": "lacks", "key": "k"})
+        exporter.export_item({"loc": "has", "site": "s", "sitemap": "m", "position": 2})
+        exporter.finish_exporting()
+        assert pq.read_table(io.BytesIO(file.getvalue()))["loc"].to_pylist() == ["l", "has"]
+        (record,) = caplog.records
+        assert "such as one with the columns loc, key" in record.message
 
     def test_parquet_without_a_row_has_the_columns_that_were_asked_for(self):
         file = io.BytesIO()
