@@ -173,6 +173,16 @@ def test_an_error_of_the_project_gives_exit_code_4_whatever_the_log_shows(quiet:
     assert run.returncode == 4, run.stderr
 
 
+def test_a_pipeline_that_cannot_be_opened_gives_exit_code_1_and_no_error_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "parts.py").write_text(
+        "class Bug:\n    def open_spider(self):\n        raise ValueError('no database')\n"
+    )
+    run = harvest("crawl", "s.xml", "-O", "urls.jsonl", "-s", 'ITEM_PIPELINES={"parts.Bug": 1}', cwd=tmp_path)
+    assert run.returncode == 1, run.stderr
+    assert "no database" in run.stderr
+    assert "sitemap_harvest/" not in run.stderr
+
+
 @pytest.mark.parametrize("quiet", QUIET)
 def test_two_kinds_in_one_output_are_wrong_usage_whatever_the_log_shows(quiet: list[str], tmp_path: Path) -> None:
     run = harvest("crawl", "s.xml", "-a", "emit=urls,sitemaps", "-O", "b.jsonl", *quiet, cwd=tmp_path)

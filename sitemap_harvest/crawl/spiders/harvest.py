@@ -74,6 +74,7 @@ class HarvestSpider(Spider):
         self._largest_body = 0
         self._news: Deferred[None] = Deferred()
         self._as_rows = False
+        self._has_begun = False
         # Scrapy looks into the source of each callback object that it has not met, and a method is a new one each time.
         self._callback, self._errback = self.parse_document, self.on_error
         try:
@@ -129,6 +130,7 @@ class HarvestSpider(Spider):
             offsite=self.options.offsite,
             only_site=self.plan.only_site,
         )
+        self._has_begun = True
 
     def _max_depth(self) -> tuple[int, str]:
         """Return how deep the run goes, and which setting says so."""
@@ -138,15 +140,16 @@ class HarvestSpider(Spider):
 
     def refuse(self, reason: str) -> NoReturn:
         """End the run before it begins, and say why in one line."""
-        self.refused = reason
+        self.refused, self._has_begun = reason, False
         self.logger.error(reason)
         raise CloseSpider("wrong_argument")
 
-    def conclude(self, reason: str) -> None:
+    def conclude(self) -> None:
         """Complete the ledger, and log the run in one line, and what was not read."""
-        if self.refused is None:
-            self._enter_left_over()
-        if reason != "wrong_argument" and self.says_how_it_ended:
+        if not self._has_begun:
+            return
+        self._enter_left_over()
+        if self.says_how_it_ended:
             self.logger.info(self.summary.in_words())
             for note in self.summary.notes.lines():
                 self.logger.info("Not read, or not whole: %s", note)
