@@ -23,7 +23,7 @@ class ArgumentError(HarvestError, ValueError):
 
 
 class OptionError(HarvestError, ValueError):
-    """A ``SITEMAP_HARVEST_*`` setting is wrong."""
+    """A setting is wrong: one of ``SITEMAP_HARVEST_*``, or one of Scrapy's for the output."""
 
 
 class SchemaError(HarvestError, TypeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from rich.filesize import decimal
@@ -17,17 +18,33 @@ if TYPE_CHECKING:
     from sitemap_harvest.crawl.summary import Summary
 
 _MOST_PROBLEMS = 8  # codes shown; the ledger has them all
-_ERRORS = ("log_count/ERROR", "feedexport/failed_count/", "sitemap_harvest/output_failed")  # stats, if they are there
+_ERRORS = ("feedexport/failed_count/", "sitemap_harvest/output_failed")  # stats, if they are there
 FINE, WRONG_USAGE, NOTHING_FOUND, PARTLY_FAILED = 0, 2, 3, 4
 
 
-def exit_code(summary: Summary, stats: Mapping[str, Any]) -> int:
-    """Return 0 if URLs were harvested and nothing failed, 2 if it was not begun, 3 if there was no URL, else 4."""
+class ErrorCount(logging.Handler):
+    """Counts what is logged at ERROR or above. Scrapy's own count has only what the log shows."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.errors = 0
+
+    def emit(self, record: logging.LogRecord) -> None:  # noqa: ARG002 - the interface of logging
+        """Count *record*."""
+        self.errors += 1
+
+
+def exit_code(summary: Summary, stats: Mapping[str, Any], *, errors: int = 0) -> int:
+    """Return 0 if URLs were harvested and nothing failed, 2 if it was not begun, 3 if there was no URL, else 4.
+
+    *errors* tells how many the log has, or would have if it showed them.
+    """
     if stats.get("finish_reason") == "wrong_argument":
         return WRONG_USAGE
     if not summary.urls:
         return NOTHING_FOUND
-    is_whole = stats.get("finish_reason") == "finished" and not any(name.startswith(_ERRORS) for name in stats)
+    has_errors = errors or any(name.startswith(_ERRORS) for name in stats)
+    is_whole = stats.get("finish_reason") == "finished" and not has_errors
     return FINE if is_whole and not summary.has_failed and not summary.complaints else PARTLY_FAILED
 
 

@@ -11,13 +11,14 @@ from urllib.parse import urlsplit
 from rich.console import Console
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.utils.log import get_scrapy_root_handler
 
 from sitemap_harvest.commands import closing
 from sitemap_harvest.commands.progress import ProgressLine
 from sitemap_harvest.crawl.arguments import Arguments, Plan
 from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.crawl.spiders.sitemap import SitemapSpider
-from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.errors import ArgumentError, OptionError
 
 if TYPE_CHECKING:
     import argparse
@@ -34,6 +35,7 @@ EPILOG = (
     "3 no URL was found; 4 some of it failed."
 )
 _NO_TARGET = "nothing to harvest: name a TARGET, which is a site, the address of a sitemap, or a file"
+_EMPTY_TARGET = "a TARGET is empty: name a site, the address of a sitemap, or a file"
 _COULD_NOT_START = 1
 _CHATTY = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware", "scrapy.utils.log")
 
@@ -62,19 +64,32 @@ def run(opts: argparse.Namespace, settings: Settings) -> int:
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(SitemapSpider)
     spiders = _remember_spider(crawler)
+    logging.root.addHandler(errors := closing.ErrorCount())
     process.crawl(crawler, **arguments)
     process.start()
     spider = spiders.get("spider")
     if process.bootstrap_failed or spider is None:
         return _COULD_NOT_START
+    if spider.refused is not None and not _log_is_shown():
+        raise OptionError(spider.refused)
     stats = crawler.stats.get_stats()
     closing.show(spider.summary, stats, console=console, has_output=has_output)
-    return closing.exit_code(spider.summary, stats)
+    return closing.exit_code(spider.summary, stats, errors=errors.errors)
+
+
+def _log_is_shown() -> bool:
+    """Whether an error in the log is on the screen."""
+    handler = get_scrapy_root_handler()
+    if not isinstance(handler, logging.StreamHandler) or isinstance(handler, logging.FileHandler):
+        return False
+    return handler.level <= logging.ERROR
 
 
 def arguments_of(targets: list[str], given: dict[str, str]) -> dict[str, Any]:
     """Return the spider's arguments for *targets* and those *given* by ``-a``."""
     Arguments.check_names(dict(given))
+    if not all(target.strip() for target in targets):
+        raise ArgumentError("TARGET", "", "a site, a sitemap or a file", message=_EMPTY_TARGET)
     sites = [target for target in targets if is_site(target)]
     sitemaps = [target for target in targets if not is_site(target)]
     arguments: dict[str, Any] = dict(given)

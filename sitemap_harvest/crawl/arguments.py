@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
+from scrapy.extensions.feedexport import FeedExporter
+from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
 from sitemap_harvest.crawl.defaults import LOCAL_FILES
-from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.errors import ArgumentError, OptionError
 from sitemap_harvest.model import LedgerBatch, UrlBatch
 from sitemap_harvest.plan import Lead, robots_of
 from sitemap_harvest.urls import BLANKS, site_of
@@ -93,6 +95,7 @@ class Plan:
     @classmethod
     def of(cls, arguments: Arguments) -> Self:
         """Read *arguments*. Raises :exc:`ArgumentError` at the first that is wrong."""
+        _check_not_blank(arguments)
         leads, complaints = _leads(arguments)
         return cls(
             leads=tuple(leads),
@@ -122,11 +125,42 @@ def check_feeds(settings: BaseSettings, emit: frozenset[str]) -> None:
             raise ArgumentError("emit", given, " or ".join(EMIT), message=message)
 
 
+def check_exporter(crawler: Crawler) -> None:
+    """Raise :exc:`OptionError` if outputs are named and Scrapy has left out what would write them."""
+    settings = crawler.settings
+    _check_encodings(settings)
+    if not settings["FEEDS"] and not settings["FEED_URI"]:
+        return
+    enabled = build_component_list(settings.get_component_priority_dict_with_base("EXTENSIONS"))
+    is_wanted = any(issubclass(load_object(extension), FeedExporter) for extension in enabled)
+    if is_wanted and crawler.get_extension(FeedExporter) is None:
+        raise OptionError("FEEDS: Scrapy cannot write such an output; its error in the log says why")
+
+
+def _check_encodings(settings: BaseSettings) -> None:
+    given = {"FEED_EXPORT_ENCODING": settings["FEED_EXPORT_ENCODING"]}
+    given |= {f"FEEDS: encoding of {uri}": feed.get("encoding") for uri, feed in settings.getdict("FEEDS").items()}
+    for name, encoding in given.items():
+        try:
+            "".encode(encoding or "utf-8")
+        except LookupError as error:
+            raise OptionError(f"{name} is {encoding!r}; it must be an encoding, such as utf-8") from error
+
+
 def check_root(root: Path | None, crawler: Crawler) -> None:
     """Raise :exc:`ArgumentError` if a folder stands in for the site, and *crawler* would go to the network for it."""
     if root is not None and crawler.get_downloader_middleware(load_object(LOCAL_FILES)) is None:
         message = f"argument root={str(root)!r}: this project has no sitemap_harvest add-on, which it needs (ADDONS)"
         raise ArgumentError("root", root, "given where the add-on is", message=message)
+
+
+def _check_not_blank(arguments: Arguments) -> None:
+    for name in Arguments.names():
+        value = getattr(arguments, name)
+        if any(isinstance(part, str) and not part.strip() for part in (value if isinstance(value, list) else [value])):
+            raise ArgumentError(
+                name, value, "a value", message=f"argument {name}: it is empty; give a value, or leave it out"
+            )
 
 
 def _leads(arguments: Arguments) -> tuple[list[Lead], list[str]]:

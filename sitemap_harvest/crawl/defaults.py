@@ -33,7 +33,8 @@ LOCAL_FILES = "sitemap_harvest.crawl.local.LocalFiles"
 DOWNLOADER_MIDDLEWARES: dict[str, int | None] = {
     "sitemap_harvest.crawl.packed.PackedBodies": 595,  # before HttpCompressionMiddleware
     LOCAL_FILES: 890,  # before HttpCacheMiddleware, which must not answer for a file
-    "sitemap_harvest.crawl.robots.RobotsOnce": 950,  # next to the downloader
+    # Next to the downloader: what came between might wait for something, and two who ask at once would both pass.
+    "sitemap_harvest.crawl.robots.RobotsOnce": 1_000_000,
 }
 FEED_EXPORTERS: dict[str, str] = {
     "jsonl": "sitemap_harvest.crawl.exporters.JsonLinesExporter",

@@ -8,6 +8,7 @@ kinds are left to Scrapy's exporter.
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from sitemap_harvest.export import csv_header, csv_lines, json_objects, utf8_byt
 from sitemap_harvest.model import Batch, LedgerBatch, UrlBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import IO
 
 logger = logging.getLogger(__name__)
@@ -143,6 +144,11 @@ class JsonExporter(BatchExporter, exporters.JsonItemExporter):
 class CsvExporter(BatchExporter, exporters.CsvItemExporter):
     """One line a row below a line of names; lists and structures are JSON in their cell."""
 
+    def __init__(self, file: IO[bytes], **options: Any) -> None:
+        super().__init__(file, **options)
+        if _has_content(file):  # and a line of names, which would not be one in the middle
+            self.include_headers_line = False
+
     def _write(self, batch: Batch[Any]) -> None:
         columns = self._columns(batch)
         delimiter = self._kwargs.get("delimiter", ",")
@@ -154,6 +160,15 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
                 self.stream.flush()
         lines = csv_lines(columns, len(batch), delimiter=delimiter)
         self.stream.buffer.write(_encoded(lines, self.encoding, self.stream.errors or "strict"))
+
+
+def _has_content(file: IO[bytes]) -> bool:
+    """Whether *file* had something in it when it was opened for appending."""
+    opened = getattr(file, "file", file)  # behind Scrapy's postprocessing, which may have begun with a head of its own
+    try:
+        return os.fstat(opened.fileno()).st_size > 0
+    except (OSError, AttributeError):  # it is in memory
+        return False
 
 
 class XmlExporter(BatchExporter, exporters.XmlItemExporter):
@@ -243,21 +258,21 @@ class ParquetExporter(BatchExporter):
         if self._schema is None:
             self._schema = columns.schema
         if columns.schema != self._schema:
-            self._leave_out(columns)
+            self._leave_out(columns.schema.names)
             return
         self._waiting.append(columns)
         self._waiting_rows += columns.num_rows
         if self._waiting_rows >= _PARQUET_GROUP_ROWS:
             self._write_group()
 
-    def _leave_out(self, columns: pa.RecordBatch) -> None:
+    def _leave_out(self, columns: Iterable[str]) -> None:
         if not self._has_left_out:
             self._has_left_out = True
             logger.error(
                 "A Parquet file holds one kind of item, here that with the columns %s; others are left out, "
                 "such as one with the columns %s. Give each kind a feed of its own, with item_classes",
                 ", ".join(self._schema.names if self._schema else ()),
-                ", ".join(columns.schema.names),
+                ", ".join(columns),
             )
 
     def _write_group(self) -> None:
@@ -286,8 +301,18 @@ class ParquetExporter(BatchExporter):
         if not self._others:
             return
         items, self._others = self._others, []
-        schema = self._schema
-        if schema is not None and not any(item.keys() & set(schema.names) for item in items):
-            schema = None  # of another kind: left out
-        for batch in pa.Table.from_pylist(items, schema).to_batches():
+        if self._schema is not None:
+            items = self._fitting(items, self._schema)
+        for batch in pa.Table.from_pylist(items, self._schema).to_batches():
             self._keep(batch)
+
+    def _fitting(self, items: list[dict[str, Any]], schema: pa.Schema) -> list[dict[str, Any]]:
+        """Return those of *items* that a file with *schema* can hold; others are of another kind, or lack a value."""
+        needed = [field.name for field in schema if not field.nullable]
+        fitting = []
+        for item in items:
+            if item.keys() & set(schema.names) and all(item.get(name) is not None for name in needed):
+                fitting.append(item)
+            else:
+                self._leave_out(item)
+        return fitting

@@ -47,6 +47,8 @@ class FeedExporter(feedexport.FeedExporter):
         for slot in self.slots:
             if reason := _why_not(slot, is_ours=is_ours):
                 self.slots = []
+                if is_ours:
+                    spider.refuse(reason)  # type: ignore[attr-defined]  # what has a plan is ours
                 logger.error(reason)
                 raise CloseSpider("wrong_argument")
 
@@ -69,22 +71,25 @@ class FeedExporter(feedexport.FeedExporter):
     def _take(self, item: Any, spider: Spider) -> None:
         if isinstance(item, Rows):
             for row in item.rows():
-                super().item_scraped(row, spider)
+                self._take_row(row, spider)
         elif isinstance(item, Batch):
             for index in range(len(self.slots)):
                 self._export(item, index, spider)
         else:
             super().item_scraped(item, spider)
 
-    async def close_spider(self, spider: Spider) -> None:
-        """Close the feeds, after the ledger rows of what the run did not come to.
+    def _take_row(self, row: Any, spider: Spider) -> None:
+        """Export one item of several. What is no item is an error in the log, as it is where rows travel one by one."""
+        try:
+            super().item_scraped(row, spider)
+        except _WRITE_ERRORS:
+            raise
+        except Exception:
+            logger.exception("Error caught on signal handler: %s", self.item_scraped)
 
-        A feed in which nothing came tells the columns of what might have come.
-        """
+    async def close_spider(self, spider: Spider) -> None:
+        """Close the feeds. One in which nothing came tells the columns of what might have come."""
         plan = getattr(spider, "plan", None)
-        if self.slots and isinstance(plan, Plan):
-            for record in spider.left_over():  # type: ignore[attr-defined]  # what has a plan is ours
-                self.item_scraped(record, spider)
         for slot in self.slots:
             if isinstance(plan, Plan) and slot.store_empty and slot.batch_id == 1 and not slot.itemcount:
                 parts = (part for kind in plan.batch_types for part in _accepted(kind.of([]), slot.filter))

@@ -12,6 +12,7 @@ from scrapy.http import Response
 from scrapy.utils.asyncio import run_in_thread
 from w3lib.url import file_uri_to_path
 
+from sitemap_harvest.crawl.record import OUTSIDE
 from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
 
 if TYPE_CHECKING:
@@ -45,7 +46,10 @@ class LocalFiles:
         if root is not None or request.url.startswith("file:"):
             request.meta["dont_cache"] = True  # HttpCacheMiddleware would not see that the file has changed
         if root is not None:
-            path = await run_in_thread(below, root, request.url)
+            try:
+                path = await run_in_thread(below, root, request.url)
+            except OutsideError:
+                return Response(request.url, status=404, flags=[OUTSIDE])
             return await self._read(path, request.url) if path else Response(request.url, status=404)
         if request.url.startswith("file:"):
             return await self._read(Path(file_uri_to_path(request.url)), request.url)
@@ -62,18 +66,28 @@ class LocalFiles:
         return Response(url, body=await run_in_thread(path.read_bytes))
 
 
+class OutsideError(Exception):
+    """A file is not below the folder that stands in for the site, though its address or a link leads to it."""
+
+
 def below(root: Path, url: str) -> Path | None:
-    """Return the file below *root* that stands for *url*; ``None`` if there is none, or it lies outside *root*."""
+    """Return the file below *root* that stands for *url*, if there is one. Raises :exc:`OutsideError`."""
     address = unquote(urlsplit(url).path, errors="surrogateescape")  # a file's name may be any bytes
     parts = [part for part in address.split("/") if part]
     if "\0" in address:
         return None
     try:
-        path = root.joinpath(*parts).resolve()
-        if not path.is_relative_to(root.resolve()):
-            return None
+        path = _inside(root, root.joinpath(*parts))
         if path.is_dir() and (address.endswith("/") or not parts):
-            path = (path / _INDEX_PAGE).resolve()
-        return path if path.exists() and path.is_relative_to(root.resolve()) else None
+            path = _inside(root, path / _INDEX_PAGE)
+        return path if path.exists() else None
     except (OSError, RuntimeError):  # a name that is too long, or links that go round in a circle
         return None
+
+
+def _inside(root: Path, path: Path) -> Path:
+    """Return what *path* leads to."""
+    target = path.resolve()
+    if not target.is_relative_to(root.resolve()):
+        raise OutsideError(str(target))
+    return target

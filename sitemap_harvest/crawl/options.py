@@ -23,7 +23,8 @@ class Options:
     """How URLs travel through Scrapy (``SITEMAP_HARVEST_ITEMS``): ``auto``, as batches wherever every part of the
     project can take them; ``rows``, always one item a URL."""
     max_depth: int = 10
-    """Levels of documents followed below what the run starts with, 1 or more (``SITEMAP_HARVEST_MAX_DEPTH``)."""
+    """Levels of documents followed below what the run starts with, 1 or more (``SITEMAP_HARVEST_MAX_DEPTH``).
+    Scrapy's own ``DEPTH_LIMIT`` holds where it is smaller and not 0."""
     max_documents: int = 50_000
     """Most documents of one site or one named sitemap (``SITEMAP_HARVEST_MAX_DOCUMENTS``)."""
     max_urls: int = 1_000_000

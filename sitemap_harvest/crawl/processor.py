@@ -72,13 +72,23 @@ class BatchItemProcessor(ItemPipelineManager):
         return await super().process_item_async(item)
 
     async def _process_batch(self, batch: Batch[Any]) -> Batch[Any] | Rows:
-        result: Batch[Any] | Rows = batch
+        parts: list[Batch[Any] | Rows] = [batch]
         for pipeline in self._pipelines:
-            if isinstance(result, Batch) and hasattr(pipeline, "process_batch"):
-                result = await ensure_awaitable(pipeline.process_batch(result))
-            elif hasattr(pipeline, "process_item"):
-                result = _gathered(batch, await self._each(pipeline.process_item, result.rows()))
-        return result
+            parts = [made for part in parts for made in await self._through(pipeline, part, type(batch))]
+        if all(isinstance(part, Batch) for part in parts):
+            return type(batch).joined(parts)  # type: ignore[arg-type]  # all() tells mypy nothing
+        return Rows([row for part in parts for row in part.rows()])
+
+    async def _through(self, pipeline: Any, part: Batch[Any] | Rows, kind: type[Batch[Any]]) -> list[Batch[Any] | Rows]:
+        """Return what *pipeline* makes of *part*, in batches of *kind* wherever that can be."""
+        if isinstance(part, Batch) and hasattr(pipeline, "process_batch"):
+            result = await ensure_awaitable(pipeline.process_batch(part))
+            if not isinstance(result, Batch):
+                raise TypeError(f"{type(pipeline).__qualname__}.process_batch() returned {result!r}, which is no batch")
+            return [result]
+        if hasattr(pipeline, "process_item"):
+            return _gathered(kind, await self._each(pipeline.process_item, part.rows()))
+        return [part]
 
     async def _each(self, process: Callable[..., Any], rows: Iterator[Any]) -> list[Any]:
         """Return what *process* makes of *rows*, in their order; what it awaits, it awaits for many at a time."""
@@ -141,9 +151,13 @@ async def _all(results: list[Any]) -> list[Any]:
     return [next(done) if iscoroutine(result) else result for result in results]
 
 
-def _gathered(batch: Batch[Any], rows: list[Any]) -> Batch[Any] | Rows:
-    """Return *rows* as a batch of the kind that they were, or as they are if its columns cannot hold them now."""
-    if all(type(row) is batch.row_type for row in rows):
+def _gathered(kind: type[Batch[Any]], rows: list[Any]) -> list[Batch[Any] | Rows]:
+    """Return *rows* as a batch of the *kind* that they were, but for those that its columns cannot hold now."""
+    is_row = [type(row) is kind.row_type for row in rows]
+    if all(is_row):
         with suppress(pa.ArrowException, TypeError, ValueError, AttributeError):
-            return type(batch).of(rows)
-    return Rows(rows)
+            return [kind.of(rows)]
+    if len(rows) == 1 or not any(is_row):
+        return [Rows(rows)]
+    middle = len(rows) // 2
+    return _gathered(kind, rows[:middle]) + _gathered(kind, rows[middle:])

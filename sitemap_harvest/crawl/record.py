@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from sitemap_harvest.plan import Lead, Refusal
 
 
+OUTSIDE = "it lies outside the folder that stands in for the site, and is not read"
+"""The flag of a response for such a file, and the reason in its row."""
+
+
 def record_of(lead: Lead, refusal: Refusal | None, *, asked: float | None = None) -> SitemapRecord:
     """Return the row of *lead*, asked for at *asked* (seconds since the epoch); *refusal* kept it from being read."""
     record = SitemapRecord(
@@ -38,6 +42,8 @@ def record_of(lead: Lead, refusal: Refusal | None, *, asked: float | None = None
 def answered(record: SitemapRecord, response: Response, *, is_local: bool) -> None:
     """Put what *response* says into *record*; *is_local* tells that a file answered, and no server."""
     record.final_url = response.url
+    if OUTSIDE in response.flags:
+        record.reason = OUTSIDE
     record.status = None if is_local else response.status
     record.bytes_downloaded = len(response.body)
     record.content_type = _header(response, "Content-Type")

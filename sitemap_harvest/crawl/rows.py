@@ -16,7 +16,8 @@ from sitemap_harvest.crawl.processor import BatchItemProcessor
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-_OWN = ("scrapy.extensions.", "sitemap_harvest.")
+_OWN = ("scrapy.extensions.", "scrapy.spidermiddlewares.", "sitemap_harvest.")
+_METHODS = ("process_spider_output", "process_spider_output_async")
 
 
 def why_rows(crawler: Crawler) -> str | None:
@@ -31,6 +32,9 @@ def why_rows(crawler: Crawler) -> str | None:
     for handler in _item_handlers(crawler):
         if not _takes_batches(handler):
             return f"{_name(handler)} is connected to item_scraped and has no accepts_batches = True"
+    for middleware in crawler.engine.scraper.spidermw.middlewares:
+        if any(hasattr(middleware, method) for method in _METHODS) and not _takes_batches(middleware):
+            return f"the spider middleware {type(middleware).__qualname__} has no accepts_batches = True"
     return None
 
 

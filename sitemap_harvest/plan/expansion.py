@@ -16,6 +16,8 @@ class Bounds:
 
     max_depth: int = 10
     """Levels below what the run starts with."""
+    depth_setting: str = "MAX_DEPTH"
+    """The name of the setting that :attr:`max_depth` comes from."""
     follow: re.Pattern[str] | None = None
     """Of what an index names, only sitemaps in whose address this is found; ``None``: all."""
     skip: re.Pattern[str] | None = None
@@ -37,7 +39,9 @@ def refuse(lead: Lead, bounds: Bounds) -> Refusal | None:  # noqa: PLR0911 - one
     if lead.found_by is FoundBy.INDEX and not bounds.offsite and not _same_host(lead):
         return Refusal(Outcome.OUT_OF_SCOPE, "an index may only name sitemaps of its own host")
     if lead.depth > bounds.max_depth:
-        return Refusal(Outcome.OVER_LIMIT, f"it is deeper than MAX_DEPTH allows, which is {bounds.max_depth}")
+        return Refusal(
+            Outcome.OVER_LIMIT, f"it is deeper than {bounds.depth_setting} allows, which is {bounds.max_depth}"
+        )
     if bounds.skip and bounds.skip.search(lead.url):
         return Refusal(Outcome.SKIPPED, f"its address matches skip={bounds.skip.pattern!r}")
     if lead.found_by is FoundBy.INDEX and bounds.follow and not bounds.follow.search(lead.url):

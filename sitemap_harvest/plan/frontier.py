@@ -1,4 +1,4 @@
-"""The documents known in a run: which wait, and which have been taken up, each once."""
+"""The documents known in a run: which wait, which have been taken up, each once, and which were refused."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ class Frontier:
     def __init__(self, *, max_documents: int) -> None:
         self._max_documents = max_documents
         self._known: set[str] = set()
+        self._refused: set[str] = set()
         self._per_root: dict[str, int] = {}
         self._waiting: deque[Lead] = deque()
 
@@ -38,18 +39,25 @@ class Frontier:
         """Return how many leads wait."""
         return len(self._waiting)
 
+    def knows(self, url: str) -> bool:
+        """Whether the document at *url* has been taken up, under any spelling."""
+        return document_key(url) in self._known
+
     def claim(self, url: str) -> bool:
-        """Note that the document at *url* is taken up; ``False`` if it was known before, under any spelling."""
-        key = document_key(url)
-        is_new = key not in self._known
-        self._known.add(key)
-        return is_new
+        """Note that the document at *url* is taken up; ``False`` if it was before."""
+        return _is_new(document_key(url), self._known)
+
+    def refuse(self, url: str) -> bool:
+        """Note that the document at *url* was refused, which ends nothing; ``False`` if it was before."""
+        return _is_new(document_key(url), self._refused)
 
     def add(self, lead: Lead) -> Refusal | None:
-        """Let *lead*, whose address has been claimed, wait its turn; return why not, if there is no room."""
-        count = self._per_root[lead.root] = self._per_root.get(lead.root, 0) + 1
-        if count > self._max_documents:
+        """Take *lead* up and let it wait its turn; return why not, if there is no room."""
+        count = self._per_root.get(lead.root, 0)
+        if count >= self._max_documents:
             return Refusal(Outcome.OVER_LIMIT, f"more than {self._max_documents} documents")
+        self.claim(lead.url)
+        self._per_root[lead.root] = count + 1
         self._waiting.append(lead)
         return None
 
@@ -65,3 +73,10 @@ class Frontier:
         """Yield all leads that wait; none does afterwards."""
         while self._waiting:
             yield self._waiting.popleft()
+
+
+def _is_new(key: str, keys: set[str]) -> bool:
+    """Add *key* to *keys*; ``False`` if it was there."""
+    before = len(keys)
+    keys.add(key)
+    return len(keys) > before

@@ -23,11 +23,15 @@ FINISHED = {"finish_reason": "finished"}
         pytest.param(Summary(urls=1, has_failed=True), FINISHED, 4, id="failed"),
         pytest.param(Summary(urls=1, complaints=("line 2",)), FINISHED, 4, id="bad-line-of-sites"),
         pytest.param(Summary(urls=1), {"finish_reason": "shutdown"}, 4, id="interrupted"),
-        pytest.param(Summary(urls=1), FINISHED | {"log_count/ERROR": 1}, 4, id="error-in-the-log"),
+        pytest.param(Summary(urls=1), FINISHED | {"feedexport/failed_count/S3FeedStorage": 1}, 4, id="output"),
     ],
 )
 def test_exit_codes(summary: Summary, stats: dict[str, object], expected: int) -> None:
     assert exit_code(summary, stats) == expected
+
+
+def test_an_error_in_the_log_gives_exit_code_4() -> None:
+    assert exit_code(Summary(urls=1), FINISHED, errors=1) == 4
 
 
 def shown(summary: Summary, stats: dict[str, object]) -> list[str]:

@@ -45,6 +45,20 @@ def test_one_child_that_failed_gives_exit_code_4_and_a_line_that_says_why(tmp_pa
     assert len((tmp_path / "urls.csv").read_text().splitlines()) == 2
 
 
+def test_the_closing_table_of_a_run_that_ends_early_counts_what_was_not_read(tmp_path: Path) -> None:
+    names = [f"{number}.xml" for number in range(50)]
+    for name in names:
+        (tmp_path / name).write_text(urlset("https://a.example/1"))
+    run = harvest("crawl", *names, "-O", "urls.jsonl", "-s", "CLOSESPIDER_PAGECOUNT=5", cwd=tmp_path)
+    assert run.returncode == 4, run.stderr
+    cells = [line.replace("│", "").split()[:3] for line in run.stderr.splitlines()]
+    (read,) = (int(row[1]) for row in cells if row[:1] == ["read"])
+    assert ["over-limit", str(50 - read), "0"] in cells
+    assert ["in", "all", "50"] in cells
+    assert f"early (closespider_pagecount): {50 - read} known documents were not read." in run.stderr
+    assert "the run ended before" not in run.stderr
+
+
 def test_any_number_of_files_is_read_also_one_whose_name_has_blanks(tmp_path: Path) -> None:
     names = [f"a folder/sitemap number {number}.xml" for number in range(300)]
     (tmp_path / "a folder").mkdir()
@@ -79,6 +93,9 @@ def test_nothing_found_gives_exit_code_3_and_says_why(
     [
         pytest.param([], "an action is needed", id="no-action"),
         pytest.param(["crawl"], "name a TARGET, which is a site, the address of a sitemap, or a file", id="no-target"),
+        pytest.param(["crawl", ""], "a TARGET is empty: name a site", id="empty-target"),
+        pytest.param(["crawl", "x.xml", " "], "a TARGET is empty: name a site", id="blank-target"),
+        pytest.param(["crawl", "a.example", "-a", "root="], "argument root: it is empty", id="empty-argument"),
         pytest.param(
             ["crawl", "x.xml", "-a", "bogus=1"], "argument bogus='1': there is no such", id="unknown-argument"
         ),
@@ -111,6 +128,66 @@ def test_an_output_that_must_not_be_appended_to_is_wrong_usage(tmp_path: Path) -
         run = harvest("crawl", f"{site.url}/s.xml", "-o", "urls.parquet", cwd=tmp_path)
     assert run.returncode == 2, run.stderr
     assert (tmp_path / "urls.parquet").read_bytes() == b"the last run"
+
+
+QUIET = [
+    pytest.param([], id="shown"),
+    pytest.param(["--nolog"], id="nolog"),
+    pytest.param(["-L", "CRITICAL"], id="level"),
+    pytest.param(["--logfile", "run.log"], id="file"),
+]
+
+
+@pytest.mark.parametrize("quiet", QUIET)
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        pytest.param('FEEDS={"b.jsonl": {"format": "jsn"}}', "FEEDS: Scrapy cannot write", id="format"),
+        pytest.param('FEEDS={"foo://b": {"format": "jsonl"}}', "FEEDS: Scrapy cannot write", id="scheme"),
+        pytest.param("FEED_EXPORT_BATCH_ITEM_COUNT=5", "FEEDS: Scrapy cannot write", id="parts"),
+        pytest.param("FEED_EXPORT_ENCODING=nope", "FEED_EXPORT_ENCODING is 'nope'; it must be", id="encoding"),
+        pytest.param(
+            'FEEDS={"b.jsonl": {"format": "jsonl", "encoding": "nope"}}', "encoding of b.jsonl is 'nope'", id="its-own"
+        ),
+        pytest.param('FEEDS={"/proc/b.jsonl": {"format": "jsonl"}}', "/proc/b.jsonl cannot be written", id="path"),
+    ],
+)
+def test_an_output_that_is_configured_wrongly_is_wrong_usage_whatever_the_log_shows(
+    setting: str, words: str, quiet: list[str], tmp_path: Path
+) -> None:
+    output = [] if setting.startswith("FEEDS") else ["-O", "urls.jsonl"]
+    with Site({"/s.xml": urlset("/a")}) as site:
+        run = harvest("crawl", f"{site.url}/s.xml", *output, "-s", setting, *quiet, cwd=tmp_path)
+    assert run.returncode == 2, run.stderr
+    assert run.stderr.count(words) == 1
+    assert "Traceback" not in run.stderr
+    assert site.requests == []
+
+
+@pytest.mark.parametrize("quiet", QUIET)
+def test_an_error_of_the_project_gives_exit_code_4_whatever_the_log_shows(quiet: list[str], tmp_path: Path) -> None:
+    (tmp_path / "parts.py").write_text("class Bug:\n    def process_item(self, item):\n        raise ValueError\n")
+    (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
+    pipeline = 'ITEM_PIPELINES={"parts.Bug": 1}'
+    run = harvest("crawl", "s.xml", "-O", "urls.jsonl", "-s", pipeline, *quiet, cwd=tmp_path)
+    assert run.returncode == 4, run.stderr
+
+
+def test_a_pipeline_that_cannot_be_opened_gives_exit_code_1_and_no_error_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "parts.py").write_text(
+        "class Bug:\n    def open_spider(self):\n        raise ValueError('no database')\n"
+    )
+    run = harvest("crawl", "s.xml", "-O", "urls.jsonl", "-s", 'ITEM_PIPELINES={"parts.Bug": 1}', cwd=tmp_path)
+    assert run.returncode == 1, run.stderr
+    assert "no database" in run.stderr
+    assert "sitemap_harvest/" not in run.stderr
+
+
+@pytest.mark.parametrize("quiet", QUIET)
+def test_two_kinds_in_one_output_are_wrong_usage_whatever_the_log_shows(quiet: list[str], tmp_path: Path) -> None:
+    run = harvest("crawl", "s.xml", "-a", "emit=urls,sitemaps", "-O", "b.jsonl", *quiet, cwd=tmp_path)
+    assert run.returncode == 2, run.stderr
+    assert run.stderr.count("would hold both kinds; give it item_classes") == 1
 
 
 @pytest.mark.parametrize("output", ["folder.jsonl", "folder.parquet", "file/urls.jsonl", "/proc/urls.jsonl"])

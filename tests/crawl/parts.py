@@ -109,6 +109,24 @@ class FailAtThree:
         return item
 
 
+class Forgetful:
+    """A pipeline that forgets to return every second item, and makes a number of the fifth."""
+
+    def process_item(self, item: Any) -> Any:
+        if item.position == 5:
+            return 5
+        if item.position % 2:
+            return item
+        return None
+
+
+class ForgetfulOfBatches:
+    """A pipeline that forgets to return a batch."""
+
+    def process_batch(self, batch: UrlBatch) -> None:
+        """Return nothing."""
+
+
 class WrongType:
     """A pipeline that puts into a field what its column cannot hold."""
 
@@ -180,3 +198,84 @@ class Nothing(Odd):
 
     def accepts(self, item: Any) -> bool:
         return False
+
+
+class FailsAtOnce:
+    """A spider middleware with a bug that shows before the first item; only documents that end in ``bad.xml``."""
+
+    async def process_spider_output(self, response: Any, result: Any) -> Any:
+        if response.url.endswith("bad.xml"):
+            raise ValueError("not this one")
+        async for item in result:
+            yield item
+
+
+class FailsAtFirst(FailsAtOnce):
+    """One with a bug that shows at the first item."""
+
+    async def process_spider_output(self, response: Any, result: Any) -> Any:
+        async for item in result:
+            if response.url.endswith("bad.xml"):
+                raise ValueError("not this one")
+            yield item
+
+
+class LooksAway(FailsAtOnce):
+    """One that takes nothing from some documents."""
+
+    async def process_spider_output(self, response: Any, result: Any) -> Any:
+        if response.url.endswith("bad.xml"):
+            return
+        async for item in result:
+            yield item
+
+
+class RefusesRobots:
+    """A downloader middleware that fails on the answer for a robots.txt."""
+
+    def process_response(self, request: Any, response: Any) -> Any:
+        if request.url.endswith("/robots.txt"):
+            raise ValueError("no rules, please")
+        return response
+
+
+class AsksRobotsAgain:
+    """One that asks for each robots.txt a second time, under the same address."""
+
+    def process_response(self, request: Any, response: Any) -> Any:
+        if request.url.endswith("/robots.txt") and not request.meta.get("again"):
+            return request.replace(meta={**request.meta, "again": True}, dont_filter=True)
+        return response
+
+
+class Watches:
+    """A spider middleware that looks at every item."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_spider_output(self, response: Any, result: Any) -> Any:
+        async for item in result:
+            self._crawler.stats.inc_value(f"seen/{type(item).__name__}")
+            yield item
+
+
+class WatchesBatches(Watches):
+    """One that can take batches."""
+
+    accepts_batches = True
+
+
+class ListensLate(Listener):
+    """An extension that listens from the first item on."""
+
+    accepts_batches = True
+
+    def heard(self, item: Any) -> None:
+        super().heard(item)
+        if not hasattr(self, "listener"):
+            self.listener = Listener.from_crawler(self._crawler)

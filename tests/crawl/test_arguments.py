@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sitemap_harvest.crawl.arguments import Arguments, Plan
+from sitemap_harvest.errors import ArgumentError
 from tests.site import index, robots, urlset
 
 
@@ -49,6 +51,9 @@ def test_a_folder_stands_in_for_a_site_and_nothing_is_fetched(serve, crawl, tmp_
         f"{other.url}/s.xml": "out-of-scope",
         "/forbidden.xml": "forbidden",
     }
+    assert run.row(f"{here}/missing.xml")["reason"] == "there is no such file"
+    for path in ("/%2e%2e/outside.xml", "/link.xml"):
+        assert run.row(f"{here}{path}")["reason"].startswith("it lies outside the folder")
     assert site.requests == other.requests == []
 
 
@@ -56,6 +61,7 @@ def test_a_folder_stands_in_for_a_site_and_nothing_is_fetched(serve, crawl, tmp_
     ("arguments", "settings", "words"),
     [
         pytest.param({"stie": "a.example"}, {}, ["stie='a.example'", "site, sites, sitemap"], id="name"),
+        pytest.param({"site": "a.example", "follow": " "}, {}, ["argument follow: it is empty"], id="empty"),
         pytest.param({}, {}, ["nothing to harvest: give at least one of the arguments site, sites"], id="nothing"),
         pytest.param({"site": "a.example/sitemap.xml"}, {}, ["a document is named by sitemap="], id="document"),
         pytest.param({"sites": "https://a.example"}, {}, ["a site is named by site="], id="sites-is-a-site"),
@@ -83,3 +89,10 @@ def test_what_is_wrong_is_said_in_one_line_and_costs_nothing(crawl, tmp_path, ar
     assert run.reason == "wrong_argument"
     assert kept.read_text() == "the last run\n"
     assert "downloader/request_count" not in run.stats
+
+
+@pytest.mark.parametrize("value", ["", " ", "\t\n"])
+@pytest.mark.parametrize("name", Arguments.names())
+def test_an_argument_without_a_value_is_wrong(name, value):
+    with pytest.raises(ArgumentError, match=f"argument {name}: it is empty"):
+        Plan.of(Arguments(**{"site": "a.example", name: value}))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from sitemap_harvest.crawl import defaults
 from tests.site import Page, gzipped, index, robots, urlset
 
 RSS = """<?xml version="1.0"?><rss version="2.0"><channel><title>News</title>
@@ -123,3 +126,32 @@ def test_a_robots_txt_named_as_a_sitemap_is_asked_for_once_by_spider_and_rules(s
     run = crawl(sitemap=f"{site.url}/robots.txt")
     assert run.locs == [f"{site.url}/1"]
     assert site.requests == ["/robots.txt", "/own.xml"]
+
+
+def test_a_robots_txt_that_fails_is_asked_for_once_with_its_retries(serve, crawl):
+    site = serve({"/robots.txt": Page(status=500), "/sitemap.xml": urlset("/1")})
+    run = crawl(site=site.url, sitemap=f"{site.url}/sitemap.xml", settings={"RETRY_TIMES": 2}, calm=False)
+    assert run.locs == [f"{site.url}/1"]
+    assert site.count("/robots.txt") == 3
+
+
+def test_a_large_robots_txt_is_downloaded_once(serve, crawl):
+    site = serve({"/robots.txt": "#" * 3_000_000 + "\n" + robots("/s.xml"), "/s.xml": urlset("/1")})
+    run = crawl(site=site.url)
+    assert run.locs == [f"{site.url}/1"]
+    assert site.requests == ["/robots.txt", "/s.xml"]
+
+
+@pytest.mark.parametrize("order", [500, 1000, 2_000_000])
+@pytest.mark.parametrize("part", ["RefusesRobots", "AsksRobotsAgain"])
+def test_a_middleware_that_takes_the_answer_away_keeps_nobody_waiting(serve, crawl, part, order):
+    site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")})
+    run = crawl(
+        site=site.url,
+        sitemap=f"{site.url}/s.xml",
+        settings={"DOWNLOADER_MIDDLEWARES": {**defaults.DOWNLOADER_MIDDLEWARES, f"tests.crawl.parts.{part}": order}},
+        calm=False,
+    )
+    assert run.reason == "finished"
+    assert run.locs == [f"{site.url}/1"]
+    assert run.fates(site.url)["/robots.txt"] == ("failed" if part == "RefusesRobots" else "read")

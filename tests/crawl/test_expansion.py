@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.site import index, moved, numbered, robots, urlset
+import pytest
+
+from tests.site import Page, index, moved, numbered, robots, urlset
 
 
 def test_every_document_is_read_once_whatever_leads_to_it(serve, crawl):
@@ -58,6 +60,16 @@ def test_depth_is_limited_and_a_chain_without_end_ends(serve, crawl):
     run = crawl(sitemap=f"{site.url}/0.xml")
     assert len(run.ledger) == 12
     assert run.row(f"{site.url}/11.xml")["outcome"] == "over-limit"
+
+
+@pytest.mark.parametrize(("limit", "name", "depth"), [(1, "DEPTH_LIMIT", 1), (0, "MAX_DEPTH", 2), (3, "MAX_DEPTH", 2)])
+def test_scrapys_own_limit_of_depth_holds_where_it_is_smaller(serve, crawl, limit, name, depth):
+    site = serve({f"/{number}.xml": index(f"/{number + 1}.xml") for number in range(5)})
+    settings = {"SITEMAP_HARVEST_MAX_DEPTH": 2, "DEPTH_LIMIT": limit}
+    run = crawl(sitemap=f"{site.url}/0.xml", settings=settings)
+    row = run.row(f"{site.url}/{depth + 1}.xml")
+    assert (row["outcome"], row["reason"]) == ("over-limit", f"it is deeper than {name} allows, which is {depth}")
+    assert len(run.ledger) == depth + 2
 
 
 def test_documents_are_limited_for_each_root(serve, crawl):
@@ -131,3 +143,60 @@ def test_a_folder_is_looked_into_anew_though_scrapy_keeps_a_cache(crawl, tmp_pat
         urls = numbered(count, prefix="https://www.example.com/p")
         (folder / "sitemap.xml").write_text(urlset(*urls))
         assert crawl(site="https://www.example.com", root=str(folder), settings=settings).locs == urls
+
+
+def rows_of(run, url):
+    """Return outcome and depth in each ledger row of one document."""
+    return [(row["outcome"], row["depth"]) for row in run.ledger if row["url"] == url]
+
+
+def test_a_document_that_one_may_not_name_is_read_when_one_names_it_that_may(serve, crawl):
+    other = serve(host="127.0.0.2")
+    other.pages |= {"/robots.txt": Page(robots("/theirs.xml"), delay=1.0), "/theirs.xml": urlset("/1")}
+    names = [f"{other.url}/theirs.xml"] * 3
+    site = serve({"/robots.txt": robots("/a.xml", "/b.xml"), "/a.xml": index(*names), "/b.xml": index(*names)})
+    run = crawl(site=f"{site.url} {other.url}")
+    assert run.locs == [f"{other.url}/1"]
+    assert rows_of(run, f"{other.url}/theirs.xml") == [("out-of-scope", 2), ("read", 1)]
+    assert run.stats["sitemap_harvest/documents"] == len(run.ledger) == 6
+
+
+def test_a_document_that_is_too_deep_by_one_way_is_read_by_a_shorter_one(serve, crawl):
+    site = serve({
+        "/robots.txt": robots("/deep.xml", "/late.xml"),
+        "/deep.xml": index("/deeper.xml"),
+        "/deeper.xml": index("/s.xml", "/s.xml"),
+        "/late.xml": Page(index("/s.xml"), delay=1.0),
+        "/s.xml": urlset("/1"),
+    })  # fmt: skip
+    run = crawl(site=site.url, settings={"SITEMAP_HARVEST_MAX_DEPTH": 2})
+    assert run.locs == [f"{site.url}/1"]
+    assert rows_of(run, f"{site.url}/s.xml") == [("over-limit", 3), ("read", 2)]
+
+
+def test_a_document_that_follow_passes_over_is_read_when_robots_txt_names_it(serve, crawl):
+    other = serve(host="127.0.0.2")
+    site = serve({"/robots.txt": robots("/index.xml"), "/index.xml": index("/pages.xml"), "/pages.xml": urlset("/1")})
+    other.pages["/robots.txt"] = Page(robots(f"{site.url}/pages.xml"), delay=1.0)
+    run = crawl(site=f"{site.url} {other.url}", follow="products")
+    assert run.locs == [f"{site.url}/1"]
+    assert rows_of(run, f"{site.url}/pages.xml") == [("skipped", 2), ("read", 1)]
+
+
+def test_a_document_for_which_one_root_has_no_room_is_read_for_another(serve, crawl):
+    site = serve({
+        "/full.xml": index("/1.xml", "/2.xml", "/s.xml"),
+        "/other.xml": Page(index("/s.xml"), delay=1.0),
+        **{f"/{name}.xml": urlset(f"/{name}") for name in ("1", "2", "s")},
+    })  # fmt: skip
+    run = crawl(sitemap=f"{site.url}/full.xml {site.url}/other.xml", settings={"SITEMAP_HARVEST_MAX_DOCUMENTS": 3})
+    assert sorted(run.locs) == [f"{site.url}/{name}" for name in ("1", "2", "s")]
+    assert rows_of(run, f"{site.url}/s.xml") == [("over-limit", 1), ("read", 1)]
+
+
+def test_a_redirect_to_a_document_that_was_refused_is_read_where_it_may_be(serve, crawl):
+    other = serve({"/theirs.xml": urlset("/1")}, host="127.0.0.2")
+    site = serve({"/robots.txt": robots("/index.xml", "/moved.xml"), "/index.xml": index(f"{other.url}/theirs.xml")})
+    site.pages["/moved.xml"] = Page(status=301, headers={"Location": f"{other.url}/theirs.xml"}, delay=1.0)
+    run = crawl(site=site.url)
+    assert run.locs == [f"{other.url}/1"]

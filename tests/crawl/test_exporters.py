@@ -196,3 +196,17 @@ def test_files_are_split_packed_and_kept_empty_as_scrapy_does(crawl, tmp_path):
     ]  # fmt: skip
     assert run.stats["item_scraped_count"] == 26
     assert "jsonl feed (25 items)" in run.log
+
+
+@pytest.mark.parametrize("options", [{}, {"postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"]}])
+@pytest.mark.parametrize("pipelines", [{}, {"tests.crawl.parts.ToDict": 1}])
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_csv_that_is_added_to_keeps_its_one_line_of_names(crawl, tmp_path, source, way, pipelines, options):
+    settings = {"SITEMAP_HARVEST_ITEMS": way, "ITEM_PIPELINES": pipelines}
+    for _ in range(2):
+        crawl(sitemap=source, emit="urls", feeds=in_formats(tmp_path, ["csv"], **options), settings=settings)
+    written = (tmp_path / "urls.csv").read_bytes()
+    text = (gzip.decompress(written) if options else written).decode()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    name = "address" if pipelines else "loc"
+    assert [row[name][:18] for row in rows] == ["https://a.example/"] * 6

@@ -270,3 +270,22 @@ def test_rules_of_a_host_hold_for_all_its_documents_that_are_asked_for_at_once(s
         numbered(6, prefix="/no"), "forbidden"
     )
     assert site.requests == ["/robots.txt", "/yes.xml"]
+
+
+@pytest.mark.parametrize("kind", [urlset, index])
+@pytest.mark.parametrize("part", ["FailsAtOnce", "FailsAtFirst", "LooksAway"])
+def test_a_spider_middleware_that_does_not_read_a_document_to_its_end_does_not_hold_up_the_run(
+    serve, crawl, part, kind
+):
+    site = serve(
+        {"/robots.txt": robots("/bad.xml", "/good.xml"), "/bad.xml": kind("/b.xml"), "/good.xml": urlset("/1")}
+    )
+    site.pages["/b.xml"] = urlset("/2")
+    run = crawl(site=site.url, settings={"SPIDER_MIDDLEWARES": {f"tests.crawl.parts.{part}": 100}}, calm=False)
+    assert run.reason == "finished"
+    assert f"{site.url}/1" in run.locs
+    row = run.row(f"{site.url}/bad.xml")
+    assert row["outcome"] == "failed"
+    words = "did not read it to its end" if part == "LooksAway" else "the project's code failed: ValueError('not this"
+    assert words in row["reason"]
+    assert len(run.ledger) == run.stats["sitemap_harvest/documents"]

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from scrapy import Request, Spider, signals
+from scrapy.core.spidermw import SpiderMiddlewareManager
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
@@ -18,7 +19,7 @@ from twisted.internet.defer import Deferred
 from sitemap_harvest import SitemapRecord, UrlEntry
 from sitemap_harvest.crawl import defaults
 from sitemap_harvest.crawl.exporters import JsonExporter, JsonLinesExporter, ParquetExporter
-from sitemap_harvest.crawl.local import LocalFiles, below
+from sitemap_harvest.crawl.local import LocalFiles, OutsideError, below
 from sitemap_harvest.crawl.robots import RobotsOnce
 from sitemap_harvest.crawl.rows import why_rows
 from sitemap_harvest.crawl.spiders.sitemap import SitemapSpider
@@ -29,7 +30,10 @@ URL = "https://a.example/robots.txt"
 
 
 def crawler_of(spider: type[Spider] = SitemapSpider, **settings: Any):
-    return get_crawler(spider, {**defaults.ALL, **settings})
+    crawler = get_crawler(spider, {**defaults.ALL, **settings})
+    middlewares = SpiderMiddlewareManager.from_crawler(crawler)
+    crawler.engine = SimpleNamespace(scraper=SimpleNamespace(spidermw=middlewares))
+    return crawler
 
 
 class TestWhyRows:
@@ -81,72 +85,105 @@ class TestWhyRows:
 
 
 class TestRobotsOnce:
-    @staticmethod
-    def ask(once: RobotsOnce) -> Deferred[Response | None]:
-        return Deferred.fromCoroutine(once.process_request(Request(URL)))
-
     @pytest.fixture
     def once(self):
         return RobotsOnce.from_crawler(crawler_of())
 
+    @staticmethod
+    def ask(once: RobotsOnce, **meta: Any) -> Response | None:
+        """Ask as the downloader would let one do, and go there if there is no answer."""
+        request = Request(URL, meta=meta)
+        answer = Deferred.fromCoroutine(once.process_request(request)).result
+        if answer is None:
+            once.begin(request)
+        else:
+            assert answer.request is request
+        return answer
+
+    @staticmethod
+    def answer(once: RobotsOnce, response: Response | None, url: str = URL) -> None:
+        """Let the download end, with *response* or an error."""
+        if response is not None:
+            once.keep(response, Request(url))
+        once.end(Request(url))
+
+    async def asked(self, once: RobotsOnce) -> Response | None:
+        request = Request(URL)
+        answer = await once.process_request(request)
+        if answer is None:
+            once.begin(request)
+        return answer
+
     def test_the_second_waits_for_the_first_and_gets_its_answer(self, once):
         async def scenario():
-            first, second, third = (asyncio.create_task(once.process_request(Request(URL))) for _ in range(3))
+            first, second, third = (asyncio.create_task(self.asked(once)) for _ in range(3))
             await asyncio.sleep(0)
             assert [task.done() for task in (first, second, third)] == [True, False, False]
-            once.process_response(Request(URL), Response(URL, body=b"rules"))
+            self.answer(once, Response(URL, body=b"rules"))
             return [await task for task in (first, second, third)]
 
         first, second, third = asyncio.run(scenario())
         assert first is None
         assert second.body == third.body == b"rules"
 
-    def test_a_failure_lets_the_next_one_ask_and_the_others_wait_for_that(self, once):
+    def test_an_error_lets_the_next_one_ask_and_the_others_wait_for_that(self, once):
         async def scenario():
-            _, second, third = (asyncio.create_task(once.process_request(Request(URL))) for _ in range(3))
+            _, second, third = (asyncio.create_task(self.asked(once)) for _ in range(3))
             await asyncio.sleep(0)
-            once.process_exception(Request(URL), OSError())
+            self.answer(once, None)
             assert await second is None
             await asyncio.sleep(0)
             assert not third.done()
-            once.process_response(Request(URL), Response(URL, body=b"rules"))
+            self.answer(once, Response(URL, body=b"rules"))
             return await third
 
         assert asyncio.run(scenario()).body == b"rules"
 
+    def test_who_never_comes_to_the_downloader_keeps_nobody_waiting(self, once):
+        for _ in range(2):
+            assert Deferred.fromCoroutine(once.process_request(Request(URL))).result is None
+
     @pytest.mark.parametrize("status", [500, 503, 429])
-    def test_a_failed_answer_is_not_kept(self, once, status):
+    def test_a_failed_answer_is_asked_for_again_by_its_retry_and_by_nobody_else(self, once, status):
         self.ask(once)
-        once.process_response(Request(URL), Response(URL, status=status))
-        assert self.ask(once).result is None
+        self.answer(once, Response(URL, status=status))
+        assert self.ask(once, retry_times=1) is None
+        self.answer(once, Response(URL, status=status))
+        answer = self.ask(once)
+        assert (answer.status, answer.request.meta["dont_retry"]) == (status, True)
 
     def test_that_there_is_none_is_an_answer(self, once):
         self.ask(once)
-        once.process_response(Request(URL), Response(URL, status=404))
-        assert self.ask(once).result.status == 404
-
-    def test_the_answer_belongs_to_the_request_that_gets_it(self, once):
-        self.ask(once)
-        kept = Response(URL)
-        once.process_response(Request(URL), kept)
-        kept.request = Request(URL, cb_kwargs={"of": "the first"})
-        mine = Request(URL)
-        answer = Deferred.fromCoroutine(once.process_request(mine)).result
-        assert answer.request is mine
+        self.answer(once, Response(URL, status=404))
+        answer = self.ask(once)
+        assert (answer.status, answer.request.meta) == (404, {})
 
     def test_other_addresses_and_methods_pass(self, once):
         for request in (Request("https://a.example/sitemap.xml"), Request(URL, method="HEAD")):
             for _ in range(2):
                 assert Deferred.fromCoroutine(once.process_request(request)).result is None
-                assert once.process_response(request, Response(request.url)).url == request.url
+                once.begin(request)
+                once.keep(Response(request.url), request)
+                once.end(request)
 
-    def test_what_is_kept_is_bounded(self, once):
+    def test_what_is_kept_is_bounded_and_the_latest_stays(self, once):
+        def met(number, body=b""):
+            url = f"https://{number}.example/robots.txt"
+            once.begin(Request(url))
+            self.answer(once, Response(url, body=body), url)
+
         for number in range(300):
-            request = Request(f"https://{number}.example/robots.txt")
-            Deferred.fromCoroutine(once.process_request(request))
-            once.process_response(request, Response(request.url))
+            met(number)
         assert len(once._kept) == 256
-        assert not once._asked
+        for number in range(5):
+            met(number, b"#" * 30 * 1024 * 1024)
+        assert [url[8] for url in once._kept] == ["3", "4"]
+        met(5, b"#" * 100 * 1024 * 1024)
+        assert [url[8] for url in once._kept] == ["5"]
+        met(6)
+        assert [url[8] for url in once._kept] == ["6"]
+        assert once._kept_bytes == 0
+        assert not once._downloading
 
 
 class TestLocalFiles:
@@ -181,15 +218,7 @@ class TestLocalFiles:
             pytest.param("/in.xml", "a.xml", id="link-inside"),
             pytest.param("/missing.xml", None, id="missing"),
             pytest.param("/", None, id="no-index"),
-            pytest.param("/../secret.xml", None, id="dots"),
-            pytest.param("/blog/../../secret.xml", None, id="dots-later"),
-            pytest.param("/../public-too/b.xml", None, id="a-name-that-begins-alike"),
-            pytest.param("/%2e%2e/secret.xml", None, id="escaped-dots"),
-            pytest.param("/..%2Fsecret.xml", None, id="escaped-slash"),
             pytest.param("/%2Fetc/hostname", None, id="escaped-root"),
-            pytest.param("/out.xml", None, id="link-out"),
-            pytest.param("/away/secret.xml", None, id="folder-link-out"),
-            pytest.param("/trap/", None, id="index-link-out"),
             pytest.param("/round", None, id="link-in-a-circle"),
             pytest.param("/a%00.xml", None, id="nul"),
             pytest.param("/" + "x" * 5000, None, id="too-long"),
@@ -199,6 +228,23 @@ class TestLocalFiles:
     def test_below(self, root, path, name):
         found = below(root, f"https://a.example{path}")
         assert found == (root / name if name else None)
+
+    @pytest.mark.parametrize(
+        "path",
+        [
+            pytest.param("/../secret.xml", id="dots"),
+            pytest.param("/blog/../../secret.xml", id="dots-later"),
+            pytest.param("/../public-too/b.xml", id="a-name-that-begins-alike"),
+            pytest.param("/%2e%2e/secret.xml", id="escaped-dots"),
+            pytest.param("/..%2Fsecret.xml", id="escaped-slash"),
+            pytest.param("/out.xml", id="link-out"),
+            pytest.param("/away/secret.xml", id="folder-link-out"),
+            pytest.param("/trap/", id="index-link-out"),
+        ],
+    )
+    def test_what_lies_outside_is_told_from_what_is_not_there(self, root, path):
+        with pytest.raises(OutsideError):
+            below(root, f"https://a.example{path}")
 
     @pytest.mark.parametrize("part", [LocalFiles, RobotsOnce])
     def test_spiders_of_others_keep_what_scrapy_does(self, part):
@@ -241,6 +287,18 @@ class TestExporters:
         table = pq.read_table(io.BytesIO(file.getvalue()))
         assert table.num_rows == 2500
         assert table.schema.names == ["number", "even"]
+
+    def test_parquet_leaves_out_items_that_lack_a_column_and_the_log_says_so(self, caplog):
+        file = io.BytesIO()
+        exporter = ParquetExporter(file)
+        exporter.start_exporting()
+        exporter.export_item(UrlEntry(loc="l", key="k", site="s", sitemap="m", position=1))
+        exporter.export_item({"loc": "lacks", "key": "k"})
+        exporter.export_item({"loc": "has", "site": "s", "sitemap": "m", "position": 2})
+        exporter.finish_exporting()
+        assert pq.read_table(io.BytesIO(file.getvalue()))["loc"].to_pylist() == ["l", "has"]
+        (record,) = caplog.records
+        assert "such as one with the columns loc, key" in record.message
 
     def test_parquet_without_a_row_has_the_columns_that_were_asked_for(self):
         file = io.BytesIO()

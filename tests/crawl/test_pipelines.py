@@ -74,6 +74,34 @@ def test_a_value_that_its_column_cannot_hold_costs_no_item(crawl, source, way):
 
 
 @pytest.mark.parametrize("way", ["auto", "rows"])
+def test_an_item_that_a_pipeline_forgets_to_return_harms_no_other(crawl, source, way):
+    run = harvest(crawl, source, "Forgetful", way=way, calm=False)
+    assert [row["position"] for row in out(crawl)] == [1, 3]
+    assert run.stats["item_scraped_count"] == 6  # Scrapy counts what it was given
+    assert [line.partition(" of <")[0].partition("] ")[2] for line in run.errors] == [
+        "ERROR: Error caught on signal handler: <bound method FeedExporter.item_scraped"
+    ] * 4
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_nor_does_it_with_pipelines_behind_it(crawl, source, way):
+    run = harvest(crawl, source, "Forgetful", "OnlyOdd", "Plain", way=way, calm=False)
+    assert [(row["position"], row["title"]) for row in out(crawl)] == [(1, "plain"), (3, "plain")]
+    assert run.stats["item_scraped_count"] == 2
+    assert len(run.errors) == 4
+    run = harvest(crawl, source, "WrongType", "OnlyOdd", way=way, calm=False)
+    assert [row["position"] for row in out(crawl)] == [1, "second", 3, 5]
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_a_batch_that_a_pipeline_forgets_to_return_is_named(crawl, source, way):
+    run = harvest(crawl, source, "ForgetfulOfBatches", way=way, calm=False)
+    assert out(crawl) == []
+    assert "item_scraped_count" not in run.stats
+    assert "ForgetfulOfBatches.process_batch() returned None, which is no batch" in run.log
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
 def test_a_pipeline_that_knows_batches_works_on_either(crawl, source, way):
     run = harvest(crawl, source, "OnlyOdd", "Plain", way=way, calm=False)
     rows = out(crawl)
@@ -112,6 +140,34 @@ def test_a_handler_that_takes_batches_gets_them(crawl, source):
     assert run.stats["heard/UrlBatch"] == 1
     assert "heard/UrlEntry" not in run.stats
     assert "one by one" not in run.log
+
+
+def test_a_spider_middleware_that_knows_only_items_gets_items_and_the_log_says_so(crawl, source):
+    run = harvest(crawl, source, SPIDER_MIDDLEWARES={"tests.crawl.parts.Watches": 100})
+    assert run.stats["seen/UrlEntry"] == 6
+    assert "seen/UrlBatch" not in run.stats
+    (line,) = [line for line in run.log.splitlines() if "travel one by one" in line]
+    assert "the spider middleware Watches has no accepts_batches = True" in line
+
+
+def test_a_spider_middleware_that_takes_batches_gets_them(crawl, source):
+    run = harvest(crawl, source, SPIDER_MIDDLEWARES={"tests.crawl.parts.WatchesBatches": 100})
+    assert run.stats["seen/UrlBatch"] == 1
+    assert "one by one" not in run.log
+
+
+def test_a_handler_that_is_connected_late_gets_items_from_then_on(serve, crawl):
+    pages = {f"/{number}.xml": urlset(*numbered(10, start=10 * number)) for number in range(5)}
+    site = serve(pages)
+    run = crawl(
+        sitemap=" ".join(site.url + path for path in pages),
+        emit="urls",
+        settings={"EXTENSIONS": {"tests.crawl.parts.ListensLate": 0}, "SITEMAP_HARVEST_CONCURRENCY": 1},
+    )
+    assert len(run.urls) == 50
+    assert run.stats["heard/UrlBatch"] == 1
+    assert run.stats["heard/UrlEntry"] == 2 * 40
+    assert run.log.count("travel one by one") == 1
 
 
 @pytest.mark.parametrize(

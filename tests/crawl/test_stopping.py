@@ -10,7 +10,8 @@ from collections import Counter
 import pyarrow.parquet as pq
 import pytest
 
-from tests.site import Page, index, urlset
+from sitemap_harvest.crawl import defaults
+from tests.site import Manner, Page, index, robots, urlset
 
 
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM])
@@ -44,3 +45,52 @@ def test_a_signal_ends_a_crawl_in_good_order(serve, crawl, tmp_path, way):
     fates = run.fates(site.url)
     assert fates.keys() == {"/index.xml", *pages}
     assert Counter(fates.values()) == {"read": len(rows) + 1, "over-limit": 400 - len(rows)}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({"CLOSESPIDER_PAGECOUNT": 6}, id="pages"),
+        pytest.param({"CLOSESPIDER_ITEMCOUNT": 12}, id="items"),
+        pytest.param({"CLOSESPIDER_TIMEOUT": 1}, id="time"),
+    ],
+)
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_each_document_of_a_run_that_ends_early_has_one_row_and_is_counted_once(serve, crawl, settings, concurrency):
+    pages = {f"/{number}.xml": Page(urlset(f"/p{number}"), delay=0.02) for number in range(200)}
+    site = serve({"/index.xml": index(*pages), **pages})
+    settings = {**settings, "SITEMAP_HARVEST_CONCURRENCY": 8, "CONCURRENT_REQUESTS_PER_DOMAIN": concurrency}
+    run = crawl(sitemap=f"{site.url}/index.xml", settings=settings)
+    assert run.reason.startswith("closespider_")
+    fates = run.fates(site.url)
+    assert fates.keys() == {"/index.xml", *pages}
+    assert run.stats["sitemap_harvest/documents"] == 201
+    counted = Counter(fates.values())
+    assert {name: run.stats[f"sitemap_harvest/outcome/{name}"] for name in counted} == counted
+    reasons = {row["reason"] for row in run.ledger if row["outcome"] == "over-limit"}
+    assert reasons <= {"the run ended before it was asked for", "the run ended before it was answered"}
+
+
+@pytest.mark.parametrize("part", [None, "RefusesRobots"])
+def test_a_signal_ends_a_crawl_that_waits_for_a_robots_txt(serve, crawl, part):
+    manner = Manner.HANG if part is None else Manner.WHOLE
+    pages = {"/robots.txt": Page(robots("/a.xml"), manner=manner), "/a.xml": Page(urlset("/1"), manner=Manner.HANG)}
+    site = serve(pages)
+    parts = {f"tests.crawl.parts.{part}": 2_000_000} if part else {}
+    process = crawl.start(
+        site=site.url,
+        sitemap=f"{site.url}/a.xml {site.url}/robots.txt?2",
+        settings={"DOWNLOADER_MIDDLEWARES": {**defaults.DOWNLOADER_MIDDLEWARES, **parts}},
+    )
+    try:
+        deadline = time.monotonic() + 20
+        while not site.requests and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        log, _ = process.communicate(timeout=20)
+    finally:
+        process.kill()
+    run = crawl.finished(process.returncode, log, calm=False)
+    assert run.reason == "shutdown"
+    assert run.fates(site.url).keys() == {"/robots.txt", "/a.xml", "/robots.txt?2"}
+    assert run.stats["sitemap_harvest/documents"] == 3

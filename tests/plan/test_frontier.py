@@ -17,6 +17,16 @@ def test_a_document_is_claimed_once_under_any_spelling() -> None:
     assert frontier.claim("https://example.com/A.xml")
     assert frontier.claim("no url")
     assert not frontier.claim("no url")
+    assert frontier.knows("https://example.com/%61.xml")
+
+
+def test_a_document_that_was_refused_is_still_to_be_had() -> None:
+    frontier = Frontier(max_documents=9)
+    assert frontier.refuse("https://example.com/a.xml")
+    assert not frontier.refuse("HTTPS://EXAMPLE.com:443/%61.xml")
+    assert not frontier.knows("https://example.com/a.xml")
+    assert frontier.add(lead("https://example.com/a.xml")) is None
+    assert frontier.knows("https://example.com/a.xml")
 
 
 def test_leads_wait_their_turn() -> None:
@@ -48,6 +58,8 @@ def test_each_root_has_room_of_its_own() -> None:
     refusal = frontier.add(lead("https://a.example/2", "https://a.example"))
     assert refusal == Refusal(Outcome.OVER_LIMIT, "more than 1 documents")
     assert len(frontier) == 2
+    assert not frontier.knows("https://a.example/2")
+    assert frontier.add(lead("https://a.example/2", "https://c.example")) is None
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
+import weakref
+from collections import deque
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import pyarrow as pa
 from scrapy import Request, Spider, signals
 from scrapy.exceptions import CloseSpider, ResponseDataLossError
+from scrapy.extensions.feedexport import FeedExporter
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from sitemap_harvest.crawl import defaults, outcome
-from sitemap_harvest.crawl.arguments import Arguments, Plan, check_feeds, check_root
+from sitemap_harvest.crawl.arguments import Arguments, Plan, check_exporter, check_feeds, check_root
 from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.crawl.quiet import quieten
 from sitemap_harvest.crawl.record import answered, describe, record_of
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
 _ERROR_STATUSES = list(range(400, 600))
+_LONGEST_REASON = 300  # characters of an error that is not ours
 
 
 class HarvestSpider(Spider):
@@ -63,11 +67,14 @@ class HarvestSpider(Spider):
         super().__init__(name)
         self.summary = Summary()
         self._in_flight: set[str] = set()
+        self._unanswered: dict[str, Lead] = {}  # of those in flight, the ones that have no ledger row yet
+        self._owed: deque[SitemapRecord] = deque()  # rows of documents that nobody can end any more
         self._hosts_met: set[str] = {""}  # files have none
         self._scheduled: set[str] = set()
         self._largest_body = 0
         self._news: Deferred[None] = Deferred()
-        self._as_rows: bool | None = None
+        self._as_rows = False
+        self._has_begun = False
         # Scrapy looks into the source of each callback object that it has not met, and a method is a new one each time.
         self._callback, self._errback = self.parse_document, self.on_error
         try:
@@ -93,6 +100,8 @@ class HarvestSpider(Spider):
         crawler.signals.connect(spider.prepare, signal=signals.spider_opened)
         crawler.signals.connect(spider.note_scheduled, signal=signals.request_scheduled)
         crawler.signals.connect(spider.note_dropped, signal=signals.request_dropped)
+        crawler.signals.connect(spider.note_error, signal=signals.spider_error)
+        crawler.signals.connect(spider.conclude, signal=signals.spider_closed)  # before the feeds are closed
         return spider
 
     def prepare(self) -> None:
@@ -101,28 +110,46 @@ class HarvestSpider(Spider):
             self.options = Options.from_settings(self.crawler.settings)
             if self.refused is None:
                 check_feeds(self.crawler.settings, self.plan.emit)
+                check_exporter(self.crawler)
                 check_root(self.local_root, self.crawler)
         except HarvestError as error:
             self.refused = self.refused or str(error)
         if self.refused is not None:
-            self.logger.error(self.refused)
-            raise CloseSpider("wrong_argument")
+            self.refuse(self.refused)
         quieten()
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps some 25 MB that it has let go of
         for complaint in self.plan.complaints:
             self.logger.warning(complaint)
         self.frontier = Frontier(max_documents=self.options.max_documents)
+        max_depth, depth_setting = self._max_depth()
         self.bounds = Bounds(
-            max_depth=self.options.max_depth,
+            max_depth=max_depth,
+            depth_setting=depth_setting,
             follow=self.plan.follow,
             skip=self.plan.skip,
             offsite=self.options.offsite,
             only_site=self.plan.only_site,
         )
+        self._has_begun = True
 
-    def closed(self, reason: str) -> None:
-        """Log the run in one line, and what was not read."""
-        if reason != "wrong_argument" and self.says_how_it_ended:
+    def _max_depth(self) -> tuple[int, str]:
+        """Return how deep the run goes, and which setting says so."""
+        # Scrapy's own middleware sees no depth: all requests come from start().
+        limit = self.crawler.settings.getint("DEPTH_LIMIT")
+        return (limit, "DEPTH_LIMIT") if 0 < limit < self.options.max_depth else (self.options.max_depth, "MAX_DEPTH")
+
+    def refuse(self, reason: str) -> NoReturn:
+        """End the run before it begins, and say why in one line."""
+        self.refused, self._has_begun = reason, False
+        self.logger.error(reason)
+        raise CloseSpider("wrong_argument")
+
+    def conclude(self) -> None:
+        """Complete the ledger, and log the run in one line, and what was not read."""
+        if not self._has_begun:
+            return
+        self._enter_left_over()
+        if self.says_how_it_ended:
             self.logger.info(self.summary.in_words())
             for note in self.summary.notes.lines():
                 self.logger.info("Not read, or not whole: %s", note)
@@ -132,12 +159,12 @@ class HarvestSpider(Spider):
         for lead in self.plan.leads:
             for record in self._consider(lead):
                 yield record
-        while len(self.frontier) or self._in_flight:
-            if self._has_enough():
-                for record in self._give_up():
-                    yield record
-            elif self._has_room() and (next_lead := self.frontier.take(self._hosts_being_met())):
+        while len(self.frontier) or self._in_flight or self._owed:
+            for record in self._rows_due():
+                yield record
+            if self._has_room() and (next_lead := self.frontier.take(self._hosts_being_met())):
                 self._in_flight.add(next_lead.url)
+                self._unanswered[next_lead.url] = next_lead
                 yield self._request(next_lead)
                 for record in self._passed_over(next_lead):
                     yield record
@@ -161,25 +188,31 @@ class HarvestSpider(Spider):
         if isinstance(lead := request.cb_kwargs.get("lead"), Lead):
             self._scheduled.discard(lead.url)
 
+    def note_error(self, failure: Failure, response: Response | Failure | None) -> None:
+        """Give up on a document whose output a part of the project could not read: it will not come to its end."""
+        request: Request | None = getattr(response, "request", None)
+        if request is not None and isinstance(lead := request.cb_kwargs.get("lead"), Lead):
+            self._done(lead, f"the project's code failed: {failure.value!r}"[:_LONGEST_REASON])
+
     def _passed_over(self, lead: Lead) -> Iterator[SitemapRecord]:
         """Yield the ledger row of *lead* if its request never reached the scheduler: nobody will answer it."""
         if lead.url in self._scheduled:
             self._scheduled.discard(lead.url)
             return
-        yield from self._enter(record_of(lead, Refusal(Outcome.SKIPPED, "a spider middleware passed over it")))
+        yield from self._end(record_of(lead, Refusal(Outcome.SKIPPED, "a spider middleware passed over it")))
         self._done(lead)
 
     def _consider(self, lead: Lead) -> Iterator[SitemapRecord]:
-        """Let *lead* into the frontier, or yield the ledger row that says why not."""
-        if not self.frontier.claim(lead.url):
+        """Let *lead* into the frontier, or yield the ledger row that says why not, once for each document."""
+        if self.frontier.knows(lead.url):
             return
         refusal = refuse(lead, self.bounds) or self.frontier.add(lead)
         self._count_queued()
-        if refusal:
+        if refusal and self.frontier.refuse(lead.url):
             yield from self._enter(record_of(lead, refusal))
 
     def _has_room(self) -> bool:
-        return len(self._in_flight) < room(
+        return not self._has_enough() and len(self._in_flight) < room(
             most=self.options.concurrency,
             bytes_in_memory=self.options.bodies,
             done=self.summary.documents,
@@ -204,13 +237,21 @@ class HarvestSpider(Spider):
     def parse_document(self, response: Response, lead: Lead, asked: float) -> Iterator[Any]:
         """Yield the URLs of a document and its ledger row. Its children go to the frontier."""
         if lead.url not in self._in_flight:
-            return  # left over from a paused run (JOBDIR): this run has begun again from its first lead
+            return iter(())  # left over from a paused run (JOBDIR): this run has begun again from its first lead
+        return self._watched(self._parse_watched(response, lead, asked), lead)
+
+    def _watched(self, output: Iterator[Any], lead: Lead) -> Iterator[Any]:
+        """Return *output*, and be done with *lead* also when nobody reads it to its end, or reads it at all."""
+        weakref.finalize(output, self._done, lead).atexit = False
+        return output
+
+    def _parse_watched(self, response: Response, lead: Lead, asked: float) -> Iterator[Any]:
         try:
             self._largest_body = max(self._largest_body, len(response.body))
             yield from self._read(response, lead, asked)
         except Exception as error:
             refusal = Refusal(Outcome.FAILED, f"reading it failed, which should not happen: {error!r}")
-            yield from self._enter(record_of(lead, refusal, asked=asked))
+            yield from self._end(record_of(lead, refusal, asked=asked))
             raise
         finally:
             self._done(lead)
@@ -221,14 +262,14 @@ class HarvestSpider(Spider):
         answered(record, response, is_local=is_local)
         if self._has_enough():
             record.outcome, record.reason = Outcome.OVER_LIMIT, self._limit_words("before it was read")
-            yield from self._enter(record, is_wanted=True)
+            yield from self._end(record, is_wanted=True)
             return
         if refusal := self._refuse_redirect(lead, response.url):
             record.outcome, record.reason = refusal.outcome, refusal.reason
         if record.outcome is Outcome.READ:
             yield from self._read_body(response, lead, record)
             return
-        yield from self._enter(record)
+        yield from self._end(record)
         yield from self._try_next(lead)
 
     def _refuse_redirect(self, lead: Lead, final_url: str) -> Refusal | None:
@@ -267,7 +308,7 @@ class HarvestSpider(Spider):
         found_by = FoundBy.ROBOTS if document.kind is Kind.ROBOTS else FoundBy.INDEX
         for reference in references:
             yield from self._consider(lead.child(reference, found_by))
-        yield from self._enter(record, urls=urls, is_wanted=was_limited)
+        yield from self._end(record, urls=urls, is_wanted=was_limited)
         if not document.entries:
             yield from self._try_next(lead)
 
@@ -275,17 +316,18 @@ class HarvestSpider(Spider):
         """Yield the ledger row of a document that could not be downloaded."""
         request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy puts it there
         lead, asked = request.cb_kwargs["lead"], request.cb_kwargs["asked"]
-        error = failure.value
-        if isinstance(error, ResponseDataLossError) and "download_fail_on_dataloss" not in request.meta:
+        if isinstance(failure.value, ResponseDataLossError) and "download_fail_on_dataloss" not in request.meta:
             # What comes before the cut is better than nothing, now that asking again has not helped.
-            yield self._request(lead, download_fail_on_dataloss=False, dont_retry=True)
-            return
+            return iter([self._request(lead, download_fail_on_dataloss=False, dont_retry=True)])
+        return self._watched(self._fail(failure.value, lead, asked), lead)
+
+    def _fail(self, error: BaseException | None, lead: Lead, asked: float) -> Iterator[Any]:
         try:
             refusal = outcome.of_error(error)
             record = record_of(lead, refusal, asked=asked)
             if isinstance(error, HttpError):
                 answered(record, error.response, is_local=False)
-            yield from self._enter(record)
+            yield from self._end(record)
             if refusal.outcome is not Outcome.FAILED:  # a host that cannot be reached is not asked for more
                 yield from self._try_next(lead)
         finally:
@@ -296,7 +338,12 @@ class HarvestSpider(Spider):
         if (lead.site_root or lead.found_by is FoundBy.WELL_KNOWN) and (following := next_well_known(lead)):
             yield from self._consider(following)
 
-    def _done(self, lead: Lead) -> None:
+    def _done(self, lead: Lead, why: str = "a spider middleware did not read it to its end") -> None:
+        """Be done with *lead*; *why* it has no ledger row, should it have none."""
+        if lead.url not in self._in_flight:
+            return
+        if self._unanswered.pop(lead.url, None):
+            self._owed.append(record_of(lead, Refusal(Outcome.FAILED, why)))
         self._in_flight.discard(lead.url)
         if not lead.site_root:  # for which the rules of its host were not asked
             self._hosts_met.add(host_of(lead.url))
@@ -313,16 +360,32 @@ class HarvestSpider(Spider):
     def _limit_words(self, when: str) -> str:
         return f"limit={self.plan.limit} was reached {when}"
 
-    def _give_up(self) -> Iterator[SitemapRecord]:
-        for lead in self.frontier.drain():
+    def _rows_due(self) -> Iterator[SitemapRecord]:
+        """Yield the ledger rows that are left to :meth:`start`, and those of all that wait once there is enough."""
+        while self._owed:
+            yield from self._enter(self._owed.popleft())
+        for lead in self.frontier.drain() if self._has_enough() else ():
             refusal = Refusal(Outcome.OVER_LIMIT, self._limit_words("before it was asked for"))
             yield from self._enter(record_of(lead, refusal), is_wanted=True)
 
-    def left_over(self) -> Iterator[SitemapRecord]:
-        """Yield the ledger rows of the documents that a run which ended early did not come to."""
-        if self.refused is None and "sitemaps" in self.plan.emit:
-            refusal = Refusal(Outcome.OVER_LIMIT, "the run ended before it was asked for")
-            yield from (record_of(lead, refusal) for lead in self.frontier.drain())
+    def _enter_left_over(self) -> None:
+        """Enter what a run that ended early did not come to: for the feeds alone, as pipelines are closed by then."""
+        exporter = self.crawler.get_extension(FeedExporter)
+        left = 0
+        for record in self._left_over():
+            is_left = record.outcome is Outcome.OVER_LIMIT
+            left += is_left
+            for row in self._enter(record, is_wanted=is_left):
+                if exporter is not None:
+                    exporter.item_scraped(row, self)
+        self.summary.queued = left
+
+    def _left_over(self) -> Iterator[SitemapRecord]:
+        yield from self._owed
+        for lead in self._unanswered.values():
+            yield record_of(lead, Refusal(Outcome.OVER_LIMIT, "the run ended before it was answered"))
+        for lead in self.frontier.drain():
+            yield record_of(lead, Refusal(Outcome.OVER_LIMIT, "the run ended before it was asked for"))
 
     def _hand_out(self, batch: UrlBatch) -> Iterator[Any]:
         if self.plan.limit is not None:
@@ -331,8 +394,7 @@ class HarvestSpider(Spider):
         self.crawler.stats.inc_value("sitemap_harvest/urls", len(batch))
         if "urls" not in self.plan.emit:
             return
-        if self._as_rows is None:
-            self._as_rows = self._wants_rows()
+        self._as_rows = self._as_rows or self._wants_rows()  # each time: a handler may have been connected since
         if self._as_rows:
             yield from batch.rows()
         else:
@@ -345,8 +407,19 @@ class HarvestSpider(Spider):
             self.logger.info("URLs travel one by one, which is slower: %s", reason)
         return reason is not None
 
-    def _enter(self, record: SitemapRecord, *, urls: int = 0, is_wanted: bool = False) -> Iterator[SitemapRecord]:
-        """Enter *record*, whose document gave *urls* URLs, into the ledger; *is_wanted*: the user asked for this."""
-        self.summary.add(record, self.crawler.stats, urls=urls, is_wanted=is_wanted)
+    def _enter(self, record: SitemapRecord, *, is_wanted: bool = False) -> Iterator[SitemapRecord]:
+        """Enter *record*, the row of a document that was not asked for; *is_wanted*: the user wanted it so."""
+        self.summary.add(record, self.crawler.stats, urls=0, is_wanted=is_wanted)
         if "sitemaps" in self.plan.emit:
             yield record
+
+    def _end(self, record: SitemapRecord, *, urls: int = 0, is_wanted: bool = False) -> Iterator[SitemapRecord]:
+        """Enter *record*, the row of a document that was asked for and gave *urls* URLs, unless it has one."""
+        if record.url not in self._unanswered:
+            return
+        try:
+            if "sitemaps" in self.plan.emit:
+                yield record
+        finally:  # where a spider middleware has failed on the row, note_error() has entered another in its place
+            if self._unanswered.pop(record.url, None):
+                self.summary.add(record, self.crawler.stats, urls=urls, is_wanted=is_wanted)
