@@ -13,11 +13,10 @@ from scrapy import Request, Spider, signals
 from scrapy.exceptions import CloseSpider, ResponseDataLossError
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.spidermiddlewares.httperror import HttpError
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred
 
 from sitemap_harvest.crawl import defaults, outcome
 from sitemap_harvest.crawl.arguments import Arguments, Plan, check_exporter, check_feeds, check_root
+from sitemap_harvest.crawl.flights import Flights
 from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.crawl.quiet import quieten
 from sitemap_harvest.crawl.record import answered, describe, record_of
@@ -26,7 +25,7 @@ from sitemap_harvest.crawl.summary import Summary
 from sitemap_harvest.errors import HarvestError
 from sitemap_harvest.formats import Document
 from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRecord, UrlBatch
-from sitemap_harvest.plan import Bounds, Frontier, Lead, Refusal, document_key, host_of, next_well_known, refuse, room
+from sitemap_harvest.plan import Bounds, Frontier, Lead, Refusal, document_key, next_well_known, refuse, room
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -66,13 +65,9 @@ class HarvestSpider(Spider):
         """Make the spider. What is wrong with *arguments* is kept in :attr:`refused`, and ends the run as it begins."""
         super().__init__(name)
         self.summary = Summary()
-        self._in_flight: set[str] = set()
-        self._unanswered: dict[str, Lead] = {}  # of those in flight, the ones that have no ledger row yet
+        self._flights = Flights()
         self._owed: deque[SitemapRecord] = deque()  # rows of documents that nobody can end any more
-        self._hosts_met: set[str] = {""}  # files have none
-        self._scheduled: set[str] = set()
         self._largest_body = 0
-        self._news: Deferred[None] = Deferred()
         self._as_rows = False
         self._has_begun = False
         # Scrapy looks into the source of each callback object that it has not met, and a method is a new one each time.
@@ -98,8 +93,7 @@ class HarvestSpider(Spider):
         """Make the spider, and read the settings once they are final."""
         spider = super().from_crawler(crawler, *args, **kwargs)
         crawler.signals.connect(spider.prepare, signal=signals.spider_opened)
-        crawler.signals.connect(spider.note_scheduled, signal=signals.request_scheduled)
-        crawler.signals.connect(spider.note_dropped, signal=signals.request_dropped)
+        spider._flights.listen(crawler)  # noqa: SLF001 - its own
         crawler.signals.connect(spider.note_error, signal=signals.spider_error)
         crawler.signals.connect(spider.conclude, signal=signals.spider_closed)  # before the feeds are closed
         return spider
@@ -159,34 +153,17 @@ class HarvestSpider(Spider):
         for lead in self.plan.leads:
             for record in self._consider(lead):
                 yield record
-        while len(self.frontier) or self._in_flight or self._owed:
+        while len(self.frontier) or len(self._flights) or self._owed:
             for record in self._rows_due():
                 yield record
-            if self._has_room() and (next_lead := self.frontier.take(self._hosts_being_met())):
-                self._in_flight.add(next_lead.url)
-                self._unanswered[next_lead.url] = next_lead
+            if self._has_room() and (next_lead := self.frontier.take(self._flights.hosts_being_met())):
+                self._flights.begin(next_lead)
                 yield self._request(next_lead)
                 for record in self._passed_over(next_lead):
                     yield record
                 continue
-            if self._in_flight:
-                await maybe_deferred_to_future(self._news)
-                self._news = Deferred()
-
-    def _hosts_being_met(self) -> set[str]:
-        """Return the hosts whose first document is on its way, which are asked for no second one before."""
-        # Of several requests that wait for one robots.txt, Scrapy 2.19 lets all but the first pass unlooked at.
-        return {host for url in self._in_flight if (host := host_of(url)) not in self._hosts_met}
-
-    def note_scheduled(self, request: Request) -> None:
-        """Remember that the request of a lead has come as far as the scheduler."""
-        if isinstance(lead := request.cb_kwargs.get("lead"), Lead):
-            self._scheduled.add(lead.url)
-
-    def note_dropped(self, request: Request) -> None:
-        """Remember that the scheduler did not take the request of a lead."""
-        if isinstance(lead := request.cb_kwargs.get("lead"), Lead):
-            self._scheduled.discard(lead.url)
+            if len(self._flights):
+                await self._flights.next_end()
 
     def note_error(self, failure: Failure, response: Response | Failure | None) -> None:
         """Give up on a document whose output a part of the project could not read: it will not come to its end."""
@@ -196,11 +173,9 @@ class HarvestSpider(Spider):
 
     def _passed_over(self, lead: Lead) -> Iterator[SitemapRecord]:
         """Yield the ledger row of *lead* if its request never reached the scheduler: nobody will answer it."""
-        if lead.url in self._scheduled:
-            self._scheduled.discard(lead.url)
-            return
-        yield from self._end(record_of(lead, Refusal(Outcome.SKIPPED, "a spider middleware passed over it")))
-        self._done(lead)
+        if not self._flights.was_scheduled(lead):
+            yield from self._end(record_of(lead, Refusal(Outcome.SKIPPED, "a spider middleware passed over it")))
+            self._done(lead)
 
     def _consider(self, lead: Lead) -> Iterator[SitemapRecord]:
         """Let *lead* into the frontier, or yield the ledger row that says why not, once for each document."""
@@ -212,7 +187,7 @@ class HarvestSpider(Spider):
             yield from self._enter(record_of(lead, refusal))
 
     def _has_room(self) -> bool:
-        return not self._has_enough() and len(self._in_flight) < room(
+        return not self._has_enough() and len(self._flights) < room(
             most=self.options.concurrency,
             bytes_in_memory=self.options.bodies,
             done=self.summary.documents,
@@ -236,7 +211,7 @@ class HarvestSpider(Spider):
 
     def parse_document(self, response: Response, lead: Lead, asked: float) -> Iterator[Any]:
         """Yield the URLs of a document and its ledger row. Its children go to the frontier."""
-        if lead.url not in self._in_flight:
+        if lead not in self._flights:
             return iter(())  # left over from a paused run (JOBDIR): this run has begun again from its first lead
         return self._watched(self._parse_watched(response, lead, asked), lead)
 
@@ -340,19 +315,15 @@ class HarvestSpider(Spider):
 
     def _done(self, lead: Lead, why: str = "a spider middleware did not read it to its end") -> None:
         """Be done with *lead*; *why* it has no ledger row, should it have none."""
-        if lead.url not in self._in_flight:
+        if lead not in self._flights:
             return
-        if self._unanswered.pop(lead.url, None):
+        if self._flights.give_row(lead.url):
             self._owed.append(record_of(lead, Refusal(Outcome.FAILED, why)))
-        self._in_flight.discard(lead.url)
-        if not lead.site_root:  # for which the rules of its host were not asked
-            self._hosts_met.add(host_of(lead.url))
+        self._flights.end(lead)
         self._count_queued()
-        if not self._news.called:
-            self._news.callback(None)
 
     def _count_queued(self) -> None:
-        self.summary.queued = len(self.frontier) + len(self._in_flight)
+        self.summary.queued = len(self.frontier) + len(self._flights)
 
     def _has_enough(self) -> bool:
         return self.plan.limit is not None and self.summary.urls >= self.plan.limit
@@ -382,7 +353,7 @@ class HarvestSpider(Spider):
 
     def _left_over(self) -> Iterator[SitemapRecord]:
         yield from self._owed
-        for lead in self._unanswered.values():
+        for lead in self._flights.unanswered():
             yield record_of(lead, Refusal(Outcome.OVER_LIMIT, "the run ended before it was answered"))
         for lead in self.frontier.drain():
             yield record_of(lead, Refusal(Outcome.OVER_LIMIT, "the run ended before it was asked for"))
@@ -415,11 +386,11 @@ class HarvestSpider(Spider):
 
     def _end(self, record: SitemapRecord, *, urls: int = 0, is_wanted: bool = False) -> Iterator[SitemapRecord]:
         """Enter *record*, the row of a document that was asked for and gave *urls* URLs, unless it has one."""
-        if record.url not in self._unanswered:
+        if not self._flights.needs_row(record.url):
             return
         try:
             if "sitemaps" in self.plan.emit:
                 yield record
         finally:  # where a spider middleware has failed on the row, note_error() has entered another in its place
-            if self._unanswered.pop(record.url, None):
+            if self._flights.give_row(record.url):
                 self.summary.add(record, self.crawler.stats, urls=urls, is_wanted=is_wanted)
