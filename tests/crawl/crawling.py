@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sitemap_harvest.crawl import defaults
+from tests.crawl import forked
 
 HERE = Path(__file__).parents[2]
 """The folder with ``scrapy.cfg``."""
@@ -96,12 +97,10 @@ class Runner:
         **arguments: Any,
     ) -> Run:
         """Run a crawl to its end. A *calm* one logs neither an error nor a traceback."""
-        process = self.start(feeds=feeds, options=options, settings=settings, **arguments)
-        try:
-            log, _ = process.communicate(timeout=_TIMEOUT_SECONDS)
-        finally:
-            process.kill()
-        return self.finished(process.returncode, log, calm=calm)
+        command = self._command(feeds=feeds, options=options, settings=settings, **arguments)
+        log = self.folder / "crawl.log"
+        code = forked.run(command, cwd=HERE, environment=self._environment(), log=log, timeout=_TIMEOUT_SECONDS)
+        return self.finished(code, log.read_text(), calm=calm)
 
     def start(
         self,
@@ -112,20 +111,37 @@ class Runner:
         **arguments: Any,
     ) -> subprocess.Popen[str]:
         """Start a crawl."""
+        command = self._command(feeds=feeds, options=options, settings=settings, **arguments)
+        return subprocess.Popen(
+            [sys.executable, "-m", "scrapy", *command],
+            cwd=HERE,
+            env=self._environment(),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+
+    def _command(
+        self,
+        *,
+        feeds: dict[str, dict[str, Any]] | None,
+        options: tuple[str, ...],
+        settings: dict[str, Any] | None,
+        **arguments: Any,
+    ) -> list[str]:
+        """Return the arguments of ``scrapy``."""
         (self.folder / "stats.json").unlink(missing_ok=True)
         if "-O" not in options and "-o" not in options:
             settings = {"FEEDS": self.feeds() if feeds is None else feeds, **(settings or {})}
         settings = {**_SETTINGS, **(settings or {})}
         settings["EXTENSIONS"] = {**defaults.EXTENSIONS, _STATS: 0, **settings.get("EXTENSIONS", {})}
         arguments = {"emit": "urls,sitemaps", **arguments}
-        command = [sys.executable, "-m", "scrapy", "crawl", "sitemap", *options]
+        command = ["crawl", "sitemap", *options]
         for name, value in arguments.items():
             command += ["-a", f"{name}={value}"] if value is not None else []
         for name, value in settings.items():
             command += ["-s", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
-        return subprocess.Popen(
-            command, cwd=HERE, env=self._environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        )
+        return command
 
     def finished(self, code: int, log: str, *, calm: bool = True) -> Run:
         """Return what a crawl that has ended left behind."""
