@@ -11,6 +11,7 @@ import pytest
 
 from sitemap_harvest.commands.crawl import arguments_of, is_site
 from sitemap_harvest.errors import ArgumentError
+from tests import forked
 from tests.site import Page, Site, index, robots, urlset
 
 if TYPE_CHECKING:
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 
 def harvest(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run ``scrapy harvest`` where there is no Scrapy project."""
-    command = [sys.executable, "-m", "scrapy", "harvest", *arguments, "-s", "RETRY_TIMES=0", "-s", "DOWNLOAD_TIMEOUT=5"]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+    return forked.scrapy("harvest", *arguments, "-s", "RETRY_TIMES=0", "-s", "DOWNLOAD_TIMEOUT=5", cwd=cwd)
 
 
 def test_a_whole_site_is_harvested_with_exit_code_0(tmp_path: Path) -> None:
@@ -113,8 +113,7 @@ def test_nothing_found_gives_exit_code_3_and_says_why(
     ],
 )
 def test_wrong_usage_gives_exit_code_2_and_one_line(arguments: list[str], words: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "scrapy", "harvest", *arguments]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    run = forked.scrapy("harvest", *arguments, cwd=tmp_path)
     assert run.returncode == 2, run.stderr
     assert words in run.stderr
     assert "Traceback" not in run.stderr

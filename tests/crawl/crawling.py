@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sitemap_harvest.crawl import defaults
-from tests.crawl import forked
+from tests import forked
 
 HERE = Path(__file__).parents[2]
 """The folder with ``scrapy.cfg``."""
@@ -98,9 +98,8 @@ class Runner:
     ) -> Run:
         """Run a crawl to its end. A *calm* one logs neither an error nor a traceback."""
         command = self._command(feeds=feeds, options=options, settings=settings, **arguments)
-        log = self.folder / "crawl.log"
-        code = forked.run(command, cwd=HERE, environment=self._environment(), log=log, timeout=_TIMEOUT_SECONDS)
-        return self.finished(code, log.read_text(), calm=calm)
+        run = forked.scrapy(*command, cwd=HERE, environment=self._environment(), timeout=_TIMEOUT_SECONDS)
+        return self.finished(run.returncode, run.stdout + run.stderr, calm=calm)
 
     def start(
         self,
