@@ -1,0 +1,105 @@
+"""The elements of an entry that the mending lane puts together, and what names mean in it.
+
+An element works as lxml's does, as far as :class:`EntryReader` asks, and can
+hold any character.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sitemap_harvest.formats.xml.extensions import WELL_KNOWN_PREFIXES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sitemap_harvest.formats.xml.entries import Role
+    from sitemap_harvest.formats.xml.tokens import Token
+
+_MAX_PREFIXES = 256  # declared around one element; extensions need ten
+
+
+class Element(list["Element"]):
+    """An element as :class:`EntryReader` wants it: like lxml's, and able to hold any character."""
+
+    __slots__ = ("_attributes", "is_whole", "local", "role", "scope", "sourceline", "tag", "tail", "text", "token")
+
+    def __init__(self, tag: Tag, role: Role, attributes: dict[str, str], token: Token, scope: Namespaces) -> None:
+        self.tag, self.local = tag
+        self.role = role  #: What it is to the entry that it is a child of.
+        self.text = ""
+        self.tail = ""
+        self.token = token  #: Its start tag.
+        self.sourceline = token.line
+        self.scope = scope  #: What prefixes mean inside it.
+        self.is_whole = True
+        self._attributes = attributes
+
+    def name_attributes(self) -> None:
+        """Give the attributes their full names, without the declarations of namespaces."""
+        if self._attributes:
+            given = self._attributes.items()
+            self._attributes = {self.scope.attribute(n): value for n, value in given if not n.startswith("xmlns")}
+
+    def get(self, name: str) -> str | None:
+        """Return the value of the attribute *name*."""
+        return self._attributes.get(name)
+
+    def items(self) -> list[tuple[str, str]]:
+        """Return names and values of all attributes."""
+        return list(self._attributes.items())
+
+    def iter(self) -> Iterator[Element]:
+        """Yield the element itself and all below it, in document order."""
+        yield self
+        for child in self:
+            yield from child.iter()
+
+    def itertext(self) -> Iterator[str]:
+        """Yield all text in the element, in document order."""
+        yield self.text
+        for child in self:
+            yield from child.itertext()
+            yield child.tail
+
+    def add_text(self, text: str) -> None:
+        """Add *text* behind what is in the element."""
+        if self:
+            self[-1].tail += text
+        else:
+            self.text += text
+
+
+class Tag(NamedTuple):
+    """The name of an element."""
+
+    full: str
+    """``{namespace}local``, or ``local`` where there is no namespace."""
+    local: str
+    """Without the namespace, in lower case."""
+
+
+class Namespaces(dict[str, Tag]):
+    """What names mean in one scope: name as written to :class:`Tag`, filled as names are met."""
+
+    def __init__(self, declared: dict[str, str] | None = None) -> None:
+        super().__init__()
+        self._declared = declared or {}
+
+    def declaring(self, found: dict[str, str]) -> Namespaces:
+        """Return the scope inside an element that has the attributes *found*."""
+        declared = {name[6:]: value for name, value in found.items() if name == "xmlns" or name.startswith("xmlns:")}
+        if not declared or len(self._declared) > _MAX_PREFIXES:
+            return self
+        return Namespaces(self._declared | declared)
+
+    def __missing__(self, name: str) -> Tag:
+        """Work out what *name* means. A usual prefix that is not declared means what it usually does."""
+        prefix, _, local = name.rpartition(":")
+        namespace = self._declared.get(prefix, WELL_KNOWN_PREFIXES.get(prefix.lower(), prefix))
+        tag = self[name] = Tag(f"{{{namespace}}}{local}" if namespace else local, local.lower())
+        return tag
+
+    def attribute(self, name: str) -> str:
+        """Return ``{namespace}local`` for the attribute *name*: without a prefix it has no namespace."""
+        return self[name].full if ":" in name else name
