@@ -45,6 +45,8 @@ _WEB_NAMES = {  # what browsers read under these names: supersets, so that nothi
     "utf-8-sig": "utf-8",
 }
 _LABELS = {"windows-31j": "cp932"}  # used on the web, and unknown to Python
+_ASCII_BYTES = bytes(range(0x80))
+_TELLING_BYTES = 64 * 1024  # from the first that is not ASCII
 _UPPER_BYTES = bytes(range(0x80, 0x100))
 _NO_DOCUMENTS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
 _WIDE = ("utf-16", "utf-32")
@@ -134,7 +136,17 @@ def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) ->
         return
     decoder = codecs.getincrementaldecoder(encoding.name)(errors)
     skip = encoding.mark_bytes
+    is_undecided = not encoding.is_wide and encoding.name != "utf-8"  # as long as there is nothing but ASCII
+    blocks = iter(blocks)
     for block in blocks:
+        if is_undecided and not block.isascii():
+            is_undecided = False
+            first = len(block) - len(block.lstrip(_ASCII_BYTES))
+            while len(block) - first < _TELLING_BYTES and (more := next(blocks, b"")):
+                block += more  # noqa: PLW2901 - it is one block then
+            if _is_rather_utf_8(block[first : first + _TELLING_BYTES], encoding.name):
+                problems.add("encoding/lies", f"{encoding.name} is declared, but the bytes are UTF-8")
+                decoder = codecs.getincrementaldecoder("utf-8")(errors)
         text = decoder.decode(block[skip:])
         skip = max(0, skip - len(block))
         yield _mended(text, bad, problems)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _SITEMAP = re.compile(r"(site-?maps?\s*(?::|=|(?<=\s)(?=https?://)))\s*(.*)", re.IGNORECASE | re.DOTALL)
 _AS_SPECIFIED = re.compile(r"sitemap\s*:", re.IGNORECASE)
-_GLUED = re.compile(r"site-?maps?\s*[:=]\s*(?=https?://)", re.IGNORECASE)
+_GLUED = re.compile(r"(?<![?&=])site-?maps?\s*:\s*(?=https?://)|(?<=\s)site-?maps?\s*:\s*(?=/)", re.IGNORECASE)
 _WEB = re.compile(r"https?://", re.IGNORECASE)
 _WHOLE = re.compile(r"https?://\S+\.(?:xml|gz|txt|rss|atom|php)(?:\?\S*)?", re.IGNORECASE)
 _BARE = re.compile(r"https?://\S*sitemap\S*", re.IGNORECASE)
@@ -56,7 +56,9 @@ def _addresses(value: str) -> list[str]:
     """Return the addresses in *value*: one, which may have blanks inside, unless it is plain that there are several."""
     if wrapped := _WRAPPED.fullmatch(value):
         value = wrapped[2].strip(BLANKS)
-    parts = [part for piece in _GLUED.split(value) for part in re.split(r"[ \t]+", piece) if part]
+    parts = [part.strip("<>") for piece in _GLUED.split(value) for part in re.split(r"[ \t]+", piece) if part]
     if len(parts) > 1 and all(map(_WEB.match, parts[1:])):
         return [part.rstrip(",;") for part in parts[:-1]] + parts[-1:]
-    return parts[:1] if len(parts) > 1 and _WHOLE.fullmatch(parts[0]) else [value]
+    if len(parts) > 1 and _WHOLE.fullmatch(parts[0]):
+        return [part for part in parts if _WEB.match(part)]  # with words behind or between
+    return [value]

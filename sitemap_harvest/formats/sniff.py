@@ -39,7 +39,7 @@ _ROBOTS = re.compile(
     r"^[ \t]*(?:user-?\s?agent|(?:dis)?allow|crawl-delay|site-?maps?)[ \t]*:", re.IGNORECASE | re.MULTILINE
 )
 _URL_LINE = re.compile(  # a URL, with a bullet or quotes or another URL or columns beside it
-    r"""^[ \t]*(?:[-*"'<(\[]|\d{1,9}[.)])?[ \t]*https?://[^\s<>"']+
+    r"""^[ \t]*(?:[-*"'<(\[]|\d{1,9}[.)])?[ \t]*https?://[^\s<>"]++
     (?:["'>)\],;\ \t\r]*|[,;\ \t]+https?://.*|\t.*|["'][,;\t].*)$""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )

@@ -23,8 +23,10 @@ _MAX_LINE_CHARS = 1024 * 1024  # what a value in XML may have; a URL has 2,048
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://\S+", re.ASCII)
 _NEARLY_URL = re.compile(r"(?:www\.|/|[A-Za-z]{4,5}:/?|https?/)\S+")
 _ADDRESS = re.compile(r"[\w\-]+(?:\.[\w\-]+)+(?:[/:?]\S*)?")
-_URL_IN_LINE = re.compile(r"(?:^|(?<=[\s,;|\"'<(\[]))[A-Za-z][A-Za-z0-9+.\-]*://[^\s\"'<>]+", re.ASCII)
-_CLOSED_BY = {"(": ")", "[": "]", ",": ",", ";": ";", "|": "|"}
+_URL_IN_LINE = re.compile(r"(?:^|(?<=[\s,;|\"'<(\[]))[A-Za-z][A-Za-z0-9+.\-]*://[^\s\"<>]+", re.ASCII)
+_QUOTED = re.compile(r"\"([^\"\s]+)\"")
+_BRACKETS = {"(": ")", "[": "]"}
+_DELIMITERS = frozenset("',;|")
 
 _TABLE_LINES = 100  # of the start of a list: enough to tell that all have columns
 _HEADER = re.compile(r"[\"']?(?:urls?|loc|links?|address|page)[\"']?\s*([,;\t])", re.IGNORECASE)
@@ -65,6 +67,9 @@ def _delimiter(start: str) -> str | None:
 
 
 def _first_column(number: int, text: str, delimiter: str, into: Collector) -> str:
+    if quoted := _QUOTED.match(text):
+        into.problems.add("text/beside-url", line=number, excerpt=text)
+        return quoted[1]
     url, found, _ = text.partition(delimiter)
     if found and _URL_IN_LINE.search(url):
         into.problems.add("text/beside-url", line=number, excerpt=text)
@@ -77,8 +82,9 @@ def _read_odd(number: int, text: str, into: Collector) -> None:
     if found and (found[0].start() > 0 or len(found) > 1 or "\t" in text):
         into.problems.add("text/beside-url", line=number, excerpt=text)
         for url in found:
-            closed_by = _CLOSED_BY.get(text[url.start() - 1] if url.start() else "")
-            into.add(number, url[0].partition(closed_by)[0] if closed_by else url[0])
+            before = text[url.start() - 1 : url.start()]
+            address = url[0].partition(before)[0] if before in _DELIMITERS else url[0]
+            into.add(number, address.removesuffix(_BRACKETS.get(before, "")))
     elif found or _NEARLY_URL.fullmatch(text):
         into.add(number, text)  # with white space inside, relative, or with a slip in its scheme: told of when resolved
     elif _ADDRESS.fullmatch(text):

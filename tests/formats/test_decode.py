@@ -103,6 +103,17 @@ def test_a_sitemap_is_read_in_its_encoding(body: bytes, problems: dict[str, int]
     assert document.complete
 
 
+@pytest.mark.parametrize("name", ["iso-8859-1", "windows-1251", "us-ascii", "utf-8"])
+def test_what_is_utf_8_is_told_wherever_its_first_character_is(name: str) -> None:
+    entries = "".join(f"<url><loc>https://example.com/{number}</loc></url>" for number in range(3_000))
+    body = (
+        f'<?xml version="1.0" encoding="{name}"?><urlset>{entries}<url><loc>https://example.com/é</loc></url></urlset>'
+    )
+    document = read(body.encode(), url=HERE)
+    assert locs(document)[-1] == "https://example.com/é"
+    assert codes(document) == (LIES if name in {"iso-8859-1", "windows-1251"} else {})
+
+
 def test_bad_bytes_are_read_as_windows_1252_and_counted() -> None:
     found = log()
     assert "".join(decode([b"a\x80b\xe9", b"\x81"], Encoding("utf-8", 0), found)) == "a€bé\x81"

@@ -55,6 +55,8 @@ def test_a_line_that_is_too_long_is_left_out_with_a_problem() -> None:
         pytest.param("{}a,2025-01-01,0.5\n{}b,,1\n", ["a", "b"], {BESIDE: 2}, True, id="columns-without-a-header"),
         pytest.param("{}a\n{}b,2025\n", ["a", "b,2025"], {}, True, id="comma-in-a-url"),
         pytest.param('"{}a"\n"{}b","x"\n', ["a", "b"], {BESIDE: 2}, True, id="quotes"),
+        pytest.param('"{}it\'s"\n({}w_(x))\n', ["it's", "w_(x)"], {BESIDE: 2}, True, id="quotes-within"),
+        pytest.param('url,x\n"{}1,a",2\n', ["1,a"], {BESIDE: 1, NONE: 1}, True, id="comma-in-a-quoted-cell"),
         pytest.param("<{}a>\n({}b)\n[{}c]\n", ["a", "b", "c"], {BESIDE: 3}, True, id="brackets"),
         pytest.param("- {}a\n1. {}b\n", ["a", "b"], {BESIDE: 2}, True, id="bullets"),
         pytest.param("2025,{}a,x\n", ["a"], {BESIDE: 1}, True, id="second-column"),

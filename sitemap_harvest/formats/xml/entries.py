@@ -14,6 +14,8 @@ from sitemap_harvest.formats.xml.extensions import Extensions
 from sitemap_harvest.urls import BLANKS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sitemap_harvest.formats.collector import Collector
     from sitemap_harvest.model import Kind
 
@@ -68,6 +70,10 @@ class Roles(dict[object, Role]):
         return Role.OTHER
 
 
+class OddShape(Exception):  # noqa: N818 - no error: it sends the document down the mending lane
+    """A value holds another one, so that its end tag is at the wrong place."""
+
+
 def split(tag: str) -> tuple[str, str]:
     """Return namespace and local name of ``{namespace}local``."""
     namespace, brace, local = tag.rpartition("}")
@@ -108,8 +114,16 @@ class EntryReader:
         return self._extensions.know(tag)
 
     def read(self, element: Any, root_tag: object) -> None:
-        """Read *element*, a child of the root: an entry, or something that may hold entries."""
-        self._read(element, root_tag)
+        """Read *element*, a child of the root: an entry, or something that may hold entries.
+
+        Raises :exc:`OddShape`; nothing of the element has been read then.
+        """
+        before = self.position
+        try:
+            self._read(element, root_tag)
+        except OddShape:
+            self.position = before
+            raise
         self.read_children += 1
 
     def _read(self, element: Any, parent_tag: object) -> None:
@@ -126,6 +140,7 @@ class EntryReader:
         """Read a *loc* that stands in no entry, if it is surely a URL."""
         text = "".join(loc.itertext())
         if "://" not in text:
+            self._into.problems.add("xml/stray-text", line=self._line(loc), excerpt=text)
             return
         self.position += 1
         self._into.problems.add("loc/outside-entry", entry=self.position, line=self._line(loc), excerpt=text)
@@ -139,7 +154,7 @@ class EntryReader:
         others: list[Any] = []
         nested: list[tuple[Any, Role]] = []
         roles = self.roles(element.tag)
-        stray = element.text
+        stray, puts = element.text, 0
         for child in element:
             if (tail := child.tail) and not tail.isspace():
                 stray = tail
@@ -147,7 +162,7 @@ class EntryReader:
             if found is _OTHER:
                 others.append(child)
                 continue
-            text = "".join(child.itertext()) if len(child) else (child.text or "")
+            text = (child.text or "") if not len(child) else self._text_of(child, found, roles, puts)
             if found is _LOC:
                 if len(child):
                     self._into.problems.add("loc/markup", entry=position, line=self._line(child), excerpt=text)
@@ -155,6 +170,7 @@ class EntryReader:
                     self._into.problems.add("loc/repeated", entry=position, line=self._line(child), excerpt=text)
                     self._put(role, position, (loc, lastmod, changefreq, priority), others)
                     self._look_for_entries(others, roles)
+                    puts += 1
                     lastmod = changefreq = priority = None
                     others = []
                 loc = text
@@ -181,17 +197,28 @@ class EntryReader:
         if others:
             self._look_for_entries(others, roles)
 
+    @staticmethod
+    def _text_of(value: Any, role: Role, roles: Roles, puts: int) -> str:
+        """Return the text of a *value* with elements in it. Raises :exc:`OddShape` if one is the entry's own.
+
+        Not once the entry has been *puts* times put into the collector: it would be there twice.
+        """
+        if role.is_field and not puts and any(roles[child.tag].is_field for child in value):
+            raise OddShape
+        return "".join(value.itertext())
+
     def _nested(self, element: Any, role: Role) -> None:
         self._into.problems.add("xml/nested-entry", entry=self.position + 1, line=self._line(element))
         self._entry(element, role)
 
-    def _look_for_entries(self, others: list[Any], roles: Roles) -> None:
+    def _look_for_entries(self, others: Iterable[Any], roles: Roles) -> None:
         """Read the entries inside of what belongs to no extension: somebody forgot an end tag, or wrote a wrong one."""
         for other in others:
             if len(other) and not self._extensions.know(other.tag):
-                for element in other.iter():
-                    if (role := roles[element.tag]).is_entry and any(roles[child.tag] is _LOC for child in element):
-                        self._nested(element, role)
+                if (role := roles[other.tag]).is_entry and any(roles[child.tag] is _LOC for child in other):
+                    self._nested(other, role)  # which looks for those inside of it
+                else:
+                    self._look_for_entries(other, roles)
 
     def _put(self, role: Role, position: int, fields: _Fields, others: list[Any]) -> None:
         loc, lastmod, changefreq, priority = fields

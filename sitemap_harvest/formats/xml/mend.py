@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _ROOTS = frozenset({"urlset", "sitemapindex"})
 _MAX_DEPTH = 64  # elements inside an entry; deeper ones are passed over, as no extension goes there
-_MAX_VALUE_CHARS = 1024 * 1024  # text of one element; a URL has 2,048
+_MAX_VALUE_CHARS = 128 * 1024  # text of one element; a URL has 2,048
 _MAX_NODES = 100_000  # elements inside one entry: 1,000 images of 5 elements each, twenty times over
 
 
@@ -174,7 +174,7 @@ class _Lane:
     def _start_inside(self, element: Element, token: Token) -> None:
         inside, role = self._open[-1].role, element.role
         if role.is_entry and (inside.is_field or len(self._open) == 1):
-            if inside is not Role.LOC or self._open[-1].text.strip():
+            if inside is not Role.LOC or self._open[-1].text.strip() or len(self._open) == 1:
                 self._start_unclosed(element, token)
             else:  # <loc><url>...</url></loc>: the tag is wrong, the text is the URL
                 self._problems.add("loc/markup", line=token.line)
@@ -188,6 +188,9 @@ class _Lane:
                 "xml/malformed", "an element is not closed", line=token.line, excerpt=self._open[-1].text
             )
             self._close(1)
+            if not self._open:  # it was a value outside any entry
+                self._start(token)
+                return
         if len(self._open) > 1 and not role.is_entry:
             element.role = Role.OTHER  # below an extension nothing has a role
         element.name_attributes()

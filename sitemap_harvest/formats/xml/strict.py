@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
+from sitemap_harvest.formats.xml.entries import OddShape
 from sitemap_harvest.urls import BLANKS
 
 if TYPE_CHECKING:
@@ -96,7 +97,10 @@ def _drain(root: Any, reader: EntryReader, into: Collector, *, keep: int) -> int
     if count <= 0:
         return 0
     for element in root[:count]:
-        reader.read(element, root.tag)
+        try:
+            reader.read(element, root.tag)
+        except OddShape as error:
+            raise NotWellFormed("a value holds another one") from error
         if (tail := element.tail) and (text := tail.strip(BLANKS)):
             into.problems.add("xml/stray-text", line=element.sourceline, excerpt=text)
     del element  # what is still in use is moved to a document of its own, which takes lxml n² for n children

@@ -22,16 +22,16 @@ _MAX_REFERENCE_CHARS = 70  # as _REFERENCE has it
 _MAX_DOCTYPE_CHARS = 1024 * 1024
 
 _PIECE = re.compile(  # what most of a document is: text that says what it means, and a tag without attributes behind it
-    r"([^<&\x00-\x08\x0b\x0c\x0e-\x1f]*+)<(?:/([^\s<>/]*+)|((?:[^\W\d]|:)[^\s<>/=\"']*+))>"
+    r"([^<&\x00-\x08\x0b\x0c\x0e-\x1f]*+)<(?:/([^\s<>/]*+)|([A-Za-z_:\u0080-\U0010ffff][^\s<>/=\"']*+))>"
 )
-_START = re.compile(r"<((?:[^\W\d]|:)[^\s<>/=\"']*+)((?:[^<>\"'/]|\"[^\"<]*+\"|'[^'<]*+'|/(?!>))*+)(/?)>")
-_LOOSE_START = re.compile(r"<((?:[^\W\d]|:)[^\s<>/=\"']*+)([^<>]*?)(/?)>")
+_START = re.compile(r"<([A-Za-z_:\u0080-\U0010ffff][^\s<>/=\"']*+)((?:[^<>\"'/]|\"[^\"<]*+\"|'[^'<]*+'|/(?!>))*+)(/?)>")
+_LOOSE_START = re.compile(r"<([A-Za-z_:\u0080-\U0010ffff][^\s<>/=\"']*+)([^<>]*?)(/?)>")
 _SIGNS = re.compile(r"<(?:<*(?=<))?")  # all but the last of several: that may begin a tag
 _END = re.compile(r"</\s*+([^\s<>/]*+)[^<>]*+>")
 _DOCTYPE = re.compile(r"<!DOCTYPE[^\[>]*+(?:\[(?:[^\]\"']|\"[^\"]*+\"|'[^']*+')*+\]\s*+)?>", re.IGNORECASE)
 _DECLARATION = re.compile(r"<\?xml\s", re.IGNORECASE)  # has no > before its end, and ends there even if the ? is gone
 _ENTITY = re.compile(r"<!ENTITY\s+([^\s%\"'>]+)")
-_ATTRIBUTE = re.compile(r"([^\s=\"'<>/]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>]+))")
+_ATTRIBUTE = re.compile(r"(?<![^\s\"'/])([^\s=\"'<>/]++)\s*+=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>]+))")
 _ATTRIBUTES = re.compile(r"(?:\s++[^\s=\"'<>/]++\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'))*+\s*+")  # well-formed ones
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,8})|#[xX]([0-9a-fA-F]{1,7})|([A-Za-z_][\w.\-]{0,63}));|&")
 _PREDEFINED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
@@ -143,6 +143,7 @@ class Tokenizer:
         self._tag_end = -1  # where the next > is, if this is not before self._at
         self._at_end = False
         self._declared: frozenset[str] = frozenset()
+        self._has_doctype = False
 
     @property
     def line(self) -> int:
@@ -253,6 +254,11 @@ class Tokenizer:
         self._advance(found + 3)
 
     def _doctype(self) -> None:
+        if self._has_doctype:  # there may be one: to look for the end of each would take long
+            self._problems.add("xml/malformed", "a second DOCTYPE", line=self._line)
+            self._advance(self._at + len("<!DOCTYPE"))
+            return
+        self._has_doctype = True
         while not (match := _DOCTYPE.match(self._buffer, self._at)):
             if self._at_end or len(self._buffer) - self._at > _MAX_DOCTYPE_CHARS or not self._more():
                 match = None

@@ -40,7 +40,9 @@ def problems(document: Any) -> dict[str, int]:
             id="lastmod-twice",
         ),
         pytest.param(f"<loc>{A}</loc>", [A], {"loc/outside-entry": 1}, id="loc-without-url"),
-        pytest.param("<x><loc>Paris</loc></x>", [], {"document/no-entries": 1}, id="loc-of-something-else"),
+        pytest.param(
+            "<x><loc>Paris</loc></x>", [], {"xml/stray-text": 1, "document/no-entries": 1}, id="loc-of-something-else"
+        ),
         pytest.param(f"<x><loc>{A}</loc></x>", [A], {"loc/outside-entry": 1}, id="loc-in-another-element"),
         pytest.param(f'<url xmlns="urn:x"><loc>{A}</loc></url>', [A], {"loc/outside-entry": 1}, id="foreign-url"),
         pytest.param(f"<x><url>{A}</url></x>", [A], {}, id="text-in-url-in-another-element"),
@@ -121,3 +123,12 @@ def test_the_first_value_counts_and_the_others_are_kept(flaw: bytes) -> None:
 def test_what_is_absent_is_none(flaw: bytes) -> None:
     rows = list(read(flaw + urlset(f"<url><loc>{A}</loc></url>"), url=HERE).rows())
     assert rows == [UrlEntry(loc=A, key=A, site="https://example.com", sitemap=HERE, position=1)]
+
+
+def test_entries_that_are_nested_deep_come_once_each() -> None:
+    inside = "<url/>"
+    for number in range(60):
+        inside = f"<url><x>{inside}</x><loc>https://example.com/{number}</loc></url>"
+    document = read(urlset(inside), url=HERE)
+    assert locs(document) == [f"https://example.com/{number}" for number in reversed(range(60))]
+    assert codes(document) == {"xml/nested-entry": 59}

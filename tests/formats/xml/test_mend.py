@@ -6,6 +6,7 @@ from sitemap_harvest import read
 from tests.documents import HERE, SITEMAPS, codes, locs, urlset
 
 A, B, C = "https://example.com/a", "https://example.com/b", "https://example.com/c"
+MANY = [f"https://example.com/{number}" for number in range(3_000)]
 FLAWED = "xml/not-well-formed"
 CONTROL = {"xml/control-character": 1, "loc/whitespace": 1}
 
@@ -158,6 +159,41 @@ def entry(loc: str, more: str = "") -> str:
             {"loc/outside-entry": 1, "xml/bare-ampersand": 1},
             True,
             id="loc-outside-an-entry",
+        ),
+        pytest.param(
+            urlset(f"<loc><url><loc>{A}</loc></url>"),
+            [A],
+            {"xml/unclosed-entry": 1, "xml/malformed": 1},
+            False,
+            id="entry-in-a-loc-outside-an-entry",
+        ),
+        pytest.param(
+            urlset(f"<loc>{A}<image:image/></loc>" + entry(B)),
+            [A, B],
+            {"loc/outside-entry": 1, "xml/malformed": 2},
+            False,
+            id="extension-in-a-loc-outside-an-entry",
+        ),
+        pytest.param(
+            urlset(f"<loc>{A}<loc>{B}</loc>&"),
+            [A, B],
+            {"loc/outside-entry": 2, "xml/malformed": 1, "xml/bare-ampersand": 1, "xml/stray-text": 1},
+            False,
+            id="loc-in-a-loc-outside-an-entry",
+        ),
+        pytest.param(
+            urlset(f"<url><loc>{A}<lastmod>2020</lastmod></loc></url>" + entry(B)),
+            [A, B],
+            {"xml/malformed": 2},
+            False,
+            id="a-field-in-a-loc-that-is-well-formed",
+        ),
+        pytest.param(
+            urlset("<\u200cx></\u200cx><\u0378/>" + "".join(map(entry, MANY)) + entry(A + "?&")),
+            [*MANY, A + "?&"],
+            {"xml/bare-ampersand": 1},
+            True,
+            id="names-that-are-no-words",
         ),
         pytest.param(
             urlset(f"<a>&</a>{entry(A)}<loc>{B}" + entry(C)),
