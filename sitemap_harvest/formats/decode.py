@@ -136,7 +136,8 @@ def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) ->
         return
     decoder = codecs.getincrementaldecoder(encoding.name)(errors)
     skip = encoding.mark_bytes
-    is_undecided = not encoding.is_wide and encoding.name != "utf-8"  # as long as there is nothing but ASCII
+    # As long as there is nothing but ASCII; which in hz may be Chinese.
+    is_undecided = not encoding.is_wide and encoding.name not in {"utf-8", "hz"}
     blocks = iter(blocks)
     for block in blocks:
         if is_undecided and not block.isascii():
