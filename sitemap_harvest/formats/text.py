@@ -67,7 +67,7 @@ def _delimiter(start: str) -> str | None:
 
 
 def _first_column(number: int, text: str, delimiter: str, into: Collector) -> str:
-    if quoted := _QUOTED.match(text):
+    if (quoted := _QUOTED.match(text)) and _URL.fullmatch(quoted[1]):
         into.problems.add("text/beside-url", line=number, excerpt=text)
         return quoted[1]
     url, found, _ = text.partition(delimiter)

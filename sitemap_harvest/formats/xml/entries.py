@@ -96,6 +96,7 @@ class EntryReader:
         """Children of the root that have been read, here and before."""
         self.position = read if position is None else position
         """Entries that have been read, here and before."""
+        self._before = self.position  # the child of the root that is being read
         self._line_before = line
         self._own_role = Role.SITEMAP if kind == "index" else Role.URL
         self._roles: dict[object, Roles] = {}
@@ -118,11 +119,11 @@ class EntryReader:
 
         Raises :exc:`OddShape`; nothing of the element has been read then.
         """
-        before = self.position
+        self._before = self.position
         try:
             self._read(element, root_tag)
         except OddShape:
-            self.position = before
+            self.position = self._before
             raise
         self.read_children += 1
 
@@ -197,15 +198,19 @@ class EntryReader:
         if others:
             self._look_for_entries(others, roles)
 
-    @staticmethod
-    def _text_of(value: Any, role: Role, roles: Roles, puts: int) -> str:
+    def _text_of(self, value: Any, role: Role, roles: Roles, puts: int) -> str:
         """Return the text of a *value* with elements in it. Raises :exc:`OddShape` if one is the entry's own.
 
-        Not once the entry has been *puts* times put into the collector: it would be there twice.
+        Not once something of this child of the root has been put into the collector, the entry itself (*puts* times)
+        or another one: it would be there twice. Only what stands before the inner value is read then.
         """
-        if role.is_field and not puts and any(roles[child.tag].is_field for child in value):
-            raise OddShape
-        return "".join(value.itertext())
+        if not role.is_field or not any(roles[child.tag].is_field for child in value):
+            return "".join(value.itertext())
+        if puts or self.position > self._before + 1:
+            detail = "a value holds another one, which was not read"
+            self._into.problems.add("xml/malformed", detail, entry=self.position, line=self._line(value))
+            return value.text or ""
+        raise OddShape
 
     def _nested(self, element: Any, role: Role) -> None:
         self._into.problems.add("xml/nested-entry", entry=self.position + 1, line=self._line(element))

@@ -132,3 +132,22 @@ def test_entries_that_are_nested_deep_come_once_each() -> None:
     document = read(urlset(inside), url=HERE)
     assert locs(document) == [f"https://example.com/{number}" for number in reversed(range(60))]
     assert codes(document) == {"xml/nested-entry": 59}
+
+
+ODD = f"<url><loc>{B}<lastmod>2020</lastmod></loc></url>"
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        pytest.param(f"<url><loc>{A}</loc>{ODD}</url>", id="in-an-entry"),
+        pytest.param(f"<url><loc>{A}</loc><x>{ODD}</x></url>", id="in-an-element-of-an-entry"),
+        pytest.param(f"<x><url><loc>{A}</loc></url>{ODD}</x>", id="in-another-element"),
+        pytest.param(f"<url><loc>{A}</loc><loc>{B}<lastmod>2020</lastmod></loc></url>", id="in-the-same-entry"),
+        pytest.param(f"<url><loc>{A}</loc></url>{ODD}", id="beside-it"),
+    ],
+)
+def test_a_value_that_holds_another_one_costs_and_doubles_no_other(inside: str) -> None:
+    document = read(urlset(inside), url=HERE)
+    assert locs(document) == [A, B]
+    assert not document.complete
