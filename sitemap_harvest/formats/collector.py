@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -105,7 +106,7 @@ class Collector:
                 part[name] = None if part[name] is None else columns.trimmed(part[name])
             first = self._added + 1
             self._count(size)
-            yield from self._batch({"position": pa.array(range(first, first + size), pa.int64()), **part})
+            yield from self._batch({"position": pa.array(np.arange(first, first + size)), **part})
         self._count(rows - allowed)
 
     def refer(self, position: int, loc: str, lastmod: str | None = None) -> None:

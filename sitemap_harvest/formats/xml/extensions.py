@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 Plain = dict[str, Any]
 
-_IMAGE = {name: name for name in ("loc", "caption", "title", "geo_location", "license")}
+IMAGE_FIELDS = ("loc", "caption", "title", "geo_location", "license")
+LINK_ATTRIBUTES = ("href", "hreflang", "media", "type")
+_IMAGE = {name: name for name in IMAGE_FIELDS}
 _NEWS = {
     name: name
     for name in ("title", "publication_date", "keywords", "genres", "access", "stock_tickers", "geo_locations")
@@ -44,9 +46,6 @@ _VIDEO = frozenset(
     }
 )
 _KNOWN_ATTRIBUTES = {"uploader": ("info", "uploader_info"), "gallery_loc": ("title", "gallery_title")}
-
-
-_LINK_ATTRIBUTES = frozenset({"href", "hreflang", "media", "type"})
 
 
 class Extensions:
@@ -83,6 +82,16 @@ def _reader(tag: str) -> Callable[[Any, Plain], None] | None:
         if local.lower() == name and part in namespace.lower():
             return reader
     return None
+
+
+def is_image(tag: str) -> bool:
+    """Whether *tag*, ``{namespace}local``, is an image of a page."""
+    return _reader(tag) is _image
+
+
+def is_link(tag: str) -> bool:
+    """Whether *tag*, ``{namespace}local``, is a link to an alternate of a page."""
+    return _reader(tag) is _link
 
 
 def _local(element: Any) -> str:
@@ -193,11 +202,11 @@ def _other(element: Any, name: str, video: Plain, *, with_attributes: bool = Tru
 def _link(element: Any, found: Plain) -> None:
     attributes = dict(element.items())
     is_alternate = attributes.pop("rel", "alternate").lower() == "alternate"
-    is_known = attributes.keys() <= _LINK_ATTRIBUTES
+    is_known = attributes.keys() <= {*LINK_ATTRIBUTES}
     if not is_alternate or not is_known or len(element):
         _keep(element, 0, found)
     if is_alternate:
-        known = attributes if is_known else {name: attributes[name] for name in _LINK_ATTRIBUTES & attributes.keys()}
+        known = attributes if is_known else {name: attributes[name] for name in LINK_ATTRIBUTES if name in attributes}
         found.setdefault("alternates", []).append(known)
 
 

@@ -1,11 +1,10 @@
 """The quick lane: sitemaps as generators write them, whole columns at a time.
 
-Takes the document a megabyte of whole entries at a time, and asks two ways of
-reading in turn: by the pattern of the first entry, then by an expression for
-entries that leave fields out. Both account for every ``<``, ``>``, ``&`` and
-control character; where neither can explain all of them, the rest of the
-document goes to the strict lane, from the next entry on. What this lane reads
-is what the strict lane would have read; a differential test holds the two
+Takes the document a megabyte of whole entries at a time, finds all tags of
+those at once, and takes the columns from between them. Every ``<``, ``>``,
+``&`` and control character must be accounted for; where one is not, the rest
+of the document goes to the strict lane, from the next entry on. What this lane
+reads is what the strict lane would have read; a differential test holds the two
 against each other.
 """
 
@@ -15,11 +14,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 from lxml import etree
 
-from sitemap_harvest.formats.xml.expression import Expression
-from sitemap_harvest.formats.xml.template import Template
-from sitemap_harvest.formats.xml.texts import NotExplained, Texts
+from sitemap_harvest.formats.xml.markup import NotExplained
+from sitemap_harvest.formats.xml.shape import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -35,10 +34,9 @@ _PROLOG = re.compile(
     <urlset(?:\s[^<>&]*)?(?<!/)>[ \t\r\n]*(?=<url>)""",
     re.VERBOSE,
 )
-_NAMESPACE = re.compile(
-    rb"""\sxmlns=["'](?:https?:)?//www\.(?:sitemaps\.org/schemas/sitemap|google\.com/schemas/sitemap)/"""
-)
+_NAMESPACE = re.compile(r"(?:https?:)?//www\.(?:sitemaps\.org|google\.com)/schemas/sitemap/")
 _BLANKS = b" \t\r\n"  # not all that Python calls white space is so in XML
+_LINE_END = b"\n"[0]
 _END_OF_ENTRY = b"</url>"
 _END = re.compile(rb"[ \t\r\n]*</urlset>[ \t\r\n]*")
 
@@ -58,9 +56,9 @@ class Rest:
 def read_quickly(blocks: Iterator[bytes], into: Collector) -> Generator[UrlBatch, None, Rest | None]:
     """Yield the batches of as many entries as are plain; return what is left, ``None`` if nothing is."""
     data = _gather(blocks, b"")
-    prolog = _prolog(data)
+    prolog, namespaces = _prolog(data)
     data = data[len(prolog) :]
-    ways = _Ways()
+    shape = Shape(namespaces)
     entries = lines = 0
     while prolog:
         chunk, rest = _cut(data)
@@ -69,57 +67,43 @@ def read_quickly(blocks: Iterator[bytes], into: Collector) -> Generator[UrlBatch
             data += more
             break
         try:
-            texts = ways.texts(chunk)
+            texts = shape.texts(chunk)
         except NotExplained:
             break
         yield from into.add_columns(texts)
         if is_last:
             return None
         entries += len(texts["loc"])
-        lines += data.count(b"\n") - rest.count(b"\n")
+        lines += _lines(data) - _lines(rest)
         data = _gather(blocks, rest)
         if len(data) == len(rest):
             break  # nothing more comes, and the root is still open
     return Rest(_joined(prolog + data, blocks), entries, lines)
 
 
-class _Ways:
-    """The ways of reading a chunk: the quickest that has worked so far comes first."""
-
-    def __init__(self) -> None:
-        self._template: Template | None = None
-        self._expression: Expression | None = None
-
-    def texts(self, chunk: bytes) -> Texts:
-        """Return the columns of *chunk*, which is whole entries. Raises :exc:`NotExplained`."""
-        if self._expression is None:
-            self._template = self._template or Template.of(chunk)
-            try:
-                return self._template.texts(chunk)
-            except NotExplained:
-                self._expression = Expression.of(chunk)
-        return self._expression.texts(chunk)
-
-
-def _prolog(data: bytes) -> bytes:
-    """Return what comes before the first entry, empty where this lane cannot read the document."""
+def _prolog(data: bytes) -> tuple[bytes, dict[str | None, str]]:
+    """Return what comes before the first entry, empty where this lane cannot read the document; and its namespaces."""
     if not (match := _PROLOG.match(data)):
-        return b""
+        return b"", {}
     prolog = match[0]
-    root = prolog[prolog.rindex(b"<urlset") :]
-    if b"xmlns=" in root and not _NAMESPACE.search(root):
-        return b""
     try:
-        etree.fromstring(prolog + b"</urlset>")
+        root = etree.fromstring(prolog + b"</urlset>")
     except etree.XMLSyntaxError:
-        return b""
-    return prolog
+        return b"", {}
+    if (own := root.nsmap.get(None)) and not _NAMESPACE.match(own):
+        return b"", {}
+    return prolog, root.nsmap
 
 
 def _cut(data: bytes) -> tuple[bytes, bytes]:
     """Return the whole entries in *data*, and what follows them."""
     end = data.rfind(_END_OF_ENTRY) + len(_END_OF_ENTRY)
     return (data[:end], data[end:].lstrip(_BLANKS)) if end >= len(_END_OF_ENTRY) else (b"", data)
+
+
+def _lines(data: bytes) -> int:
+    """Return how many lines end in *data*; many times as fast as ``count()``, which stops at each."""
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == _LINE_END))
 
 
 def _gather(blocks: Iterator[bytes], start: bytes) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, quoteattr
 
 from hypothesis import strategies as st
 
@@ -54,20 +54,57 @@ def _element(name: str, value: str, *, as_cdata: bool = False) -> str:
     return f"<{name}>{text}</{name}>"
 
 
+NAMESPACES = "".join(
+    f' xmlns:{name}="{namespace}"'
+    for name, namespace in {
+        "image": "http://www.google.com/schemas/sitemap-image/1.1",
+        "video": "http://www.google.com/schemas/sitemap-video/1.1",
+        "news": "http://www.google.com/schemas/sitemap-news/0.9",
+        "mobile": "http://www.google.com/schemas/sitemap-mobile/1.0",
+        "xhtml": "http://www.w3.org/1999/xhtml",
+    }.items()
+)
+LINK_VALUES = {
+    "rel": st.sampled_from(["alternate", "alternate", "Alternate", "canonical"]),
+    "hreflang": st.sampled_from(["de", "x-default", "", " en ", "a&b"]),
+    "href": st.sampled_from(["https://example.com/de?a=1&b=2", "'<\"", "", "a\nb", "日"]),
+    "media": st.sampled_from(["only screen and (max-width: 640px)"]),
+    "id": st.just("1"),
+}
+
+
+@st.composite
+def plain_extensions(draw: st.DrawFn) -> list[str]:
+    """Alternates and images as generators write them; at times what is none."""
+    blank = draw(BLANKS)
+    found = []
+    for _ in range(draw(st.integers(0, 3))):
+        names = draw(st.permutations(draw(st.lists(st.sampled_from(sorted(LINK_VALUES)), unique=True, max_size=3))))
+        attributes = "".join(f" {name}={quoteattr(draw(LINK_VALUES[name]))}" for name in names)
+        found.append(f"<xhtml:link{attributes}{draw(st.sampled_from(['', ' ']))}/>")
+    for _ in range(draw(st.integers(0, 2))):
+        names = draw(st.lists(st.sampled_from(["loc", "caption", "title", "note"]), max_size=3))
+        fields = [_element(f"image:{name}", draw(LOCS)) for name in names]
+        found.append(f"<image:image>{blank}{blank.join(fields)}{blank}</image:image>")
+    return found
+
+
 @st.composite
 def plain_sitemaps(draw: st.DrawFn) -> str:
-    """Entries of one pattern, at times with a field left out."""
+    """Entries of one pattern, at times with a field left out, or with alternates and images."""
     names = ["loc", *draw(st.lists(st.sampled_from(sorted(VALUES)), unique=True, max_size=3))]
     names = draw(st.permutations(names))
     before, between, after, blank = (draw(BLANKS) for _ in range(4))
-    leaves_out = draw(st.booleans())
+    leaves_out, is_extended = draw(st.booleans()), draw(st.booleans())
     entries = []
     for _ in range(draw(st.integers(1, 5))):
         kept = [name for name in names if name == "loc" or not leaves_out or draw(st.booleans())]
         fields = [_element(name, draw(LOCS if name == "loc" else VALUES[name])) for name in kept]
+        fields += draw(plain_extensions()) if is_extended else []
         entries.append(f"<url>{before}{between.join(fields)}{after}</url>")
     declaration = draw(st.sampled_from(["", '<?xml version="1.0" encoding="UTF-8"?>\n']))
-    return f'{declaration}<urlset xmlns="{SITEMAPS}">{blank}{blank.join(entries)}{blank}</urlset>{draw(BLANKS)}'
+    root = f'urlset xmlns="{SITEMAPS}"{NAMESPACES}'
+    return f"{declaration}<{root}>{blank}{blank.join(entries)}{blank}</urlset>{draw(BLANKS)}"
 
 
 EXTENSIONS = st.sampled_from(
@@ -89,16 +126,6 @@ EXTENSIONS = st.sampled_from(
         "<priority>0.1</priority><priority>0.2</priority>",
         "<unknown>1</unknown>",
     ]
-)
-NAMESPACES = "".join(
-    f' xmlns:{name}="{namespace}"'
-    for name, namespace in {
-        "image": "http://www.google.com/schemas/sitemap-image/1.1",
-        "video": "http://www.google.com/schemas/sitemap-video/1.1",
-        "news": "http://www.google.com/schemas/sitemap-news/0.9",
-        "mobile": "http://www.google.com/schemas/sitemap-mobile/1.0",
-        "xhtml": "http://www.w3.org/1999/xhtml",
-    }.items()
 )
 
 

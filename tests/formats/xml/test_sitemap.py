@@ -15,7 +15,7 @@ from sitemap_harvest.formats.xml.mend import mend
 from sitemap_harvest.formats.xml.quick import read_quickly
 from sitemap_harvest.formats.xml.strict import NotWellFormed, read_strictly
 from tests.documents import HERE, SITEMAPS, codes, collected, collector, fixture_bytes, index, locs, noted, urlset
-from tests.formats.xml.sitemaps import odd_sitemaps, plain_sitemaps
+from tests.formats.xml.sitemaps import NAMESPACES, odd_sitemaps, plain_sitemaps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,6 +75,12 @@ def test_the_lanes_agree_on_odd_sitemaps(text: str) -> None:
 
 
 PLAIN_ENTRY = "<url><loc>https://example.com/a</loc><lastmod>2025-03-09</lastmod></url>"
+IMAGE = "<image:image><image:loc> /a.png </image:loc><image:caption>A &amp; B</image:caption></image:image>"
+
+
+def extended(extensions: str) -> str:
+    """Return an entry with *extensions*, and one without."""
+    return f"<url>{extensions}<loc>https://example.com/a</loc></url>{PLAIN_ENTRY}"
 
 
 @pytest.mark.parametrize(
@@ -92,13 +98,59 @@ PLAIN_ENTRY = "<url><loc>https://example.com/a</loc><lastmod>2025-03-09</lastmod
         pytest.param(PLAIN_ENTRY + "<url><loc>" + "\n\t " * 5 + "</loc></url>", False, id="loc-of-blanks"),
         pytest.param(PLAIN_ENTRY.replace("/a<", "/a>b<"), False, id="greater-than-sign"),
         pytest.param("<sitemap><loc>https://example.com/a</loc></sitemap>", False, id="no-url"),
+        pytest.param(extended('<xhtml:link rel="alternate" hreflang="de" href="/de"/>' * 3), True, id="alternates"),
+        pytest.param(
+            extended('<xhtml:link href="/a"/><xhtml:link hreflang="de" href="/de" /><xhtml:link/>'),
+            True,
+            id="alternates-that-differ",
+        ),
+        pytest.param(extended('<xhtml:link rel="canonical" href="/"/>'), False, id="link-of-another-relation"),
+        pytest.param(extended('<xhtml:link id="a" href="/"/>'), False, id="attribute-that-is-unknown"),
+        pytest.param(extended('<xhtml:link href="/a\nb"/>'), False, id="line-break-in-an-attribute"),
+        pytest.param(extended("<xhtml:link href='/a'/>"), False, id="single-quotes"),
+        pytest.param(extended('<xhtml:link href="/a"></xhtml:link>'), False, id="link-with-an-end-tag"),
+        pytest.param(extended(IMAGE * 2), True, id="images"),
+        pytest.param(extended("<image:image>\n</image:image>") + PLAIN_ENTRY, True, id="image-without-fields"),
+        pytest.param(extended(IMAGE.replace("caption", "note")), False, id="image-with-an-unknown-field"),
+        pytest.param(extended(IMAGE.replace("caption", "loc")), False, id="image-with-two-locs"),
+        pytest.param(extended("<image:loc>/a</image:loc>"), False, id="image-field-outside-an-image"),
+        pytest.param(extended("<image:image><loc>/a</loc></image:image>"), False, id="own-field-in-an-image"),
+        pytest.param(extended("<mobile:mobile/>"), False, id="another-extension"),
     ],
 )
 def test_what_the_quick_lane_takes(entries: str, is_quick: bool) -> None:
-    text = urlset(entries).decode()
+    text = urlset(entries, NAMESPACES).decode()
     found, whole = quickly(text)
     assert found == strictly(text)
     assert whole is is_quick
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "<image:image></loc>",
+        "<image:image></image:loc></image:image>",
+        "<xhtml:link href='a' href='b'/>",
+        '<xhtml:link href="a" href="b"/>',
+        '<xhtml:link href="a"hreflang="b"/>',
+        '<xhtml:link href="a/>',
+        "<loc></lastmod>",
+        "</loc><loc>",
+        "</url><url>",
+        "<image:image></image:image><image:image/>",
+        "<i:image></i:image>",
+        "<image:image></i:image>",
+    ],
+)
+def test_the_quick_lane_reads_nothing_that_the_strict_one_would_not(odd: str) -> None:
+    text = urlset(PLAIN_ENTRY * 2 + f"<url>{odd}<loc>https://example.com/</loc></url>", NAMESPACES).decode()
+    try:
+        wanted = strictly(text)
+    except NotWellFormed:
+        with pytest.raises(NotWellFormed):
+            quickly(text)
+    else:
+        assert quickly(text)[0] == wanted
 
 
 @pytest.mark.parametrize("odd", ["\x0c", "\x0b", "\x00", "\x1f", "\ufffe", "&nbsp;", "&", "<b>"])
