@@ -39,7 +39,8 @@ class Collector:
         """Gather what *document* lists; *base* is what relative URLs are relative to (``None``: nothing)."""
         self.problems = ProblemLog(document)
         self.refs: list[SitemapRef] = []
-        self._added = 0  # entries and references, also those that turned out to be no URL
+        self.added = 0
+        """Entries and references, also those that turned out to be no URL."""
         self._given = 0  # rows of the batches that were yielded
         self._document = document
         self._base = base
@@ -86,10 +87,10 @@ class Collector:
         return self._given + len(self.refs)
 
     def _count(self, entries: int) -> None:
-        if self._added + entries > self._limit:
+        if self.added + entries > self._limit:
             self.problems.add("document/too-many-urls", f"more than {self._limit} entries")
             raise LimitReached
-        self._added += entries
+        self.added += entries
 
     def add_columns(self, texts: Mapping[str, Any]) -> Iterator[UrlBatch]:
         """Add entries by whole columns, numbered on from those added before, and yield them as batches.
@@ -98,13 +99,13 @@ class Collector:
         ``lastmod``, ``changefreq`` and ``priority``.
         """
         rows = len(texts["loc"])
-        allowed = min(rows, self._limit - self._added)
+        allowed = min(rows, self._limit - self.added)
         for start in range(0, allowed, MAX_ROWS):
             size = min(MAX_ROWS, allowed - start)
             part = {name: None if column is None else column.slice(start, size) for name, column in texts.items()}
             for name in ("lastmod", "changefreq", "priority"):
                 part[name] = None if part[name] is None else columns.trimmed(part[name])
-            first = self._added + 1
+            first = self.added + 1
             self._count(size)
             yield from self._batch({"position": pa.array(np.arange(first, first + size)), **part})
         self._count(rows - allowed)

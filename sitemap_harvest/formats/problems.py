@@ -7,6 +7,7 @@ from sitemap_harvest.model.problem import MAX_EXCERPT_CHARS, MAX_SAMPLES
 
 LOSSY = frozenset(
     {
+        "document/bloated",
         "document/too-many-urls",
         "encoding/cut-character",
         "text/line-too-long",

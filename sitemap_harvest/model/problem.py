@@ -40,6 +40,7 @@ class Problem:
 
 CATALOGUE: dict[str, str] = {
     "changefreq/unknown": "The change frequency is no word of the protocol; it is kept as published.",
+    "document/bloated": "So much stands in the document without an entry that it was read no further.",
     "document/empty": "The document has no bytes, or blanks only.",
     "document/no-entries": "The document is of a kind that lists URLs, and lists none.",
     "document/not-a-sitemap": "The document is of a kind that lists no URLs.",

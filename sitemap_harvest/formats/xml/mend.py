@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 _ROOTS = frozenset({"urlset", "sitemapindex"})
 _MAX_DEPTH = 64  # elements inside an entry; deeper ones are passed over, as no extension goes there
 _MAX_VALUE_CHARS = 128 * 1024  # text of one element; a URL has 2,048
-_MAX_NODES = 100_000  # elements inside one entry: 1,000 images of 5 elements each, twenty times over
+_MAX_NODES = 50_000  # elements inside one entry: 1,000 images of 5 elements each, ten times over
+_MAX_TOKENS = 300_000  # tags and texts without an entry among them: more than the largest entry has
+_MAX_CHARS = 64 * 1024 * 1024  # of text without an entry
 
 
 def mend(chunks: Iterator[str], reader: EntryReader, into: Collector) -> Iterator[UrlBatch]:
@@ -31,10 +33,20 @@ def mend(chunks: Iterator[str], reader: EntryReader, into: Collector) -> Iterato
     up to there the document is well-formed, so counting tags is enough.
     """
     lane = _Lane(Tokenizer(chunks, into.problems), reader, into)
-    for token in lane.tokens:
+    tokens = iter(lane.tokens)
+    lane.pass_over(tokens)
+    entries = count = chars = 0
+    for token in tokens:
         lane.take(token)
         if token.sort is Sort.END and into.is_full:
             yield from into.full_batches()
+        if into.added != entries:
+            entries, count, chars = into.added, 0, 0
+        count += 1
+        chars += len(token.value)
+        if count > _MAX_TOKENS or chars > _MAX_CHARS:
+            lane.stop()
+            return
     lane.finish()
 
 
@@ -53,44 +65,49 @@ class _Lane:
         self._open: list[Element] = []
         self._passed_over = 0
         self._read_before = reader.read_children
-        self._depth = 0  # below the root, as long as children are passed over
         self._around: list[tuple[Tag, Namespaces]] = []
         self._nodes = 0
 
+    def pass_over(self, tokens: Iterator[Token]) -> None:
+        """Take what comes before the root, and the children of the root that have been read before."""
+        depth = 0  # below the root
+        while self._read_before and (token := next(tokens, None)):
+            if self._root is None:
+                self.take(token)
+            elif token.sort is not Sort.TEXT:
+                if not token.is_empty:
+                    depth += 1 if token.sort is Sort.START else -1
+                self._read_before -= depth == 0
+
     def take(self, token: Token) -> None:
         """Take the next token."""
-        if self._read_before and self._root is not None:
-            self._pass_over(token)
-        elif token.sort is Sort.TEXT:
+        if token.sort is Sort.TEXT:
             self._text(token)
         elif token.sort is Sort.START:
             self._start(token)
         else:
             self._end(token)
 
-    def _pass_over(self, token: Token) -> None:
-        """Take a token of the children of the root that have been read before."""
-        if token.sort is Sort.TEXT:
-            return
-        if not token.is_empty:
-            self._depth += 1 if token.sort is Sort.START else -1
-        if self._depth == 0:
-            self._read_before -= 1
-
     def finish(self) -> None:
         """Take the end of the document."""
         if self._read_before:
             self._problems.add("xml/malformed", "the end of what was well-formed was not found again")
         if self._open:
+            self._note_once("xml/truncated", self.tokens.line, self._open[-1].text.strip() or None)
             self._cut()
         if self._root is None:
             self._problems.add("xml/malformed", "there is no root element")
         elif self._root_is_open:
             self._note_once("xml/truncated", self.tokens.line)
 
+    def stop(self) -> None:
+        """Read no further: no entry has come for so long that none is to be expected."""
+        self._problems.add("document/bloated", line=self.tokens.line)
+        if self._open:
+            self._cut()
+
     def _cut(self) -> None:
-        """Take an entry that the document ends in: what of it is whole counts, a value that was cut does not."""
-        self._note_once("xml/truncated", self.tokens.line, self._open[-1].text.strip() or None)
+        """Take an entry that reading ends in: what of it is whole counts, a value that was cut does not."""
         self._break_value()
         self._open[-1].is_whole = False
         if any(child.role is Role.LOC and child.is_whole for child in self._open[0]):
