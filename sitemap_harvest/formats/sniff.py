@@ -18,6 +18,7 @@ _TELLING_TAGS = 40  # an error message before the root may have a few
 _HEAD_CHARS = 64 * 1024
 _BLANK = "\ufeff\x00 \t\r\n\u00a0\u200b"
 
+_PASSED_OVER = re.compile("<!(?:--|ENTITY|ELEMENT|ATTLIST)", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|<\?xml\s[^>]*>|<\?.*?(?:\?>|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)", re.DOTALL)
 _TAG = re.compile(r"<!doctype\s+html|<(?:[\w.\-]+:)?([a-zA-Z_][\w.\-]*)(?=[\s/>])", re.IGNORECASE)
 _ROOTS = {
@@ -47,20 +48,33 @@ _BINARY = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 def telling_start(chunks: Iterable[str]) -> str:
-    """Return the first 64 Ki characters of a document that tell something: no blanks and no comments before them."""
-    start, held, is_comment = "", "", False
+    """Return the first 64 Ki characters that tell something: no blanks before them, no comments and declarations."""
+    start, held, end = "", "", ""  # *end* is how what is being passed over ends, if something is
     for chunk in chunks:
         text, at = held + chunk, 0
-        while at >= 0 and len(start) < _HEAD_CHARS:
-            end = text.find("-->" if is_comment else "<!--", at)
-            if not is_comment:
-                start = (start + (text[at:end] if end >= 0 else text[at:])).lstrip(_BLANK)
-            held = text[-2:] if is_comment and end < 0 else ""  # perhaps the start of a -->
-            at = end if end < 0 else end + (3 if is_comment else 4)
-            is_comment ^= end >= 0
+        held = ""
+        while at < len(text) and len(start) < _HEAD_CHARS:
+            if end and (found := text.find(end, at)) < 0:
+                held = text[max(at, len(text) - 2) :]  # perhaps the start of a -->
+                break
+            if end:
+                at, end = found + len(end), ""
+            mark = _PASSED_OVER.search(text, at)
+            stop = mark.start() if mark else _perhaps_cut(text, at)
+            start = (start + text[at:stop]).lstrip(_BLANK)
+            if not mark:
+                held = text[stop:]
+                break
+            at, end = mark.end(), "-->" if mark[0] == "<!--" else ">"
         if len(start) >= _HEAD_CHARS:
             break
-    return start[:_HEAD_CHARS]
+    return (start if end else (start + held).lstrip(_BLANK))[:_HEAD_CHARS]
+
+
+def _perhaps_cut(text: str, at: int) -> int:
+    """Return where in *text*, from *at* on, something to be passed over may begin that goes on in the next chunk."""
+    mark = text.rfind("<", max(at, len(text) - len("<!ELEMENT")))
+    return len(text) if mark < 0 else mark
 
 
 def sniff(head: str, *, url: str, content_type: str | None = None) -> Kind:

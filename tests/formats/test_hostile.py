@@ -34,7 +34,7 @@ MOST = 2  # times GROWTH: what is quadratic takes GROWTH times GROWTH
         pytest.param(20_000, lambda n: ROOT + b'<url a="' + b"'\"" * n + b">" + A, id="quotes"),
         pytest.param(20_000, lambda n: ROOT + b"<!--" * n, id="comments"),
         pytest.param(20_000, lambda n: ROOT + b"<![CDATA[" * n, id="cdata-sections"),
-        pytest.param(20_000, lambda n: b"<!DOCTYPE urlset [" + b"<!ENTITY a 'b'>" * n + b"]>" + ROOT, id="entities"),
+        pytest.param(8_000, lambda n: b"<!DOCTYPE urlset [" + b"<!ENTITY a 'b'>" * n + b"]>" + ROOT, id="entities"),
         pytest.param(20_000, lambda n: b"<!DOCTYPE urlset [" + b"'" * n + ROOT, id="unclosed-doctype"),
         pytest.param(20_000, lambda n: b"<!--" * n + ROOT, id="comments-before-the-root"),
         pytest.param(20_000, lambda n: b"<!---->" * n + ROOT, id="closed-comments-before-the-root"),

@@ -96,6 +96,8 @@ class EntryReader:
         """Children of the root that have been read, here and before."""
         self.position = read if position is None else position
         """Entries that have been read, here and before."""
+        self.may_give_up = True
+        """Whether there is a lane that reads on where :exc:`OddShape` is raised."""
         self._before = self.position  # the child of the root that is being read
         self._line_before = line
         self._own_role = Role.SITEMAP if kind == "index" else Role.URL
@@ -202,11 +204,12 @@ class EntryReader:
         """Return the text of a *value* with elements in it. Raises :exc:`OddShape` if one is the entry's own.
 
         Not once something of this child of the root has been put into the collector, the entry itself (*puts* times)
-        or another one: it would be there twice. Only what stands before the inner value is read then.
+        or another one: it would be there twice; and not where no other lane is left. Only what stands before the inner
+        value is read then.
         """
         if not role.is_field or not any(roles[child.tag].is_field for child in value):
             return "".join(value.itertext())
-        if puts or self.position > self._before + 1:
+        if puts or self.position > self._before + 1 or not self.may_give_up:
             detail = "a value holds another one, which was not read"
             self._into.problems.add("xml/malformed", detail, entry=self.position, line=self._line(value))
             return value.text or ""

@@ -56,6 +56,7 @@ class _Lane:
     def __init__(self, tokens: Tokenizer, reader: EntryReader, into: Collector) -> None:
         self.tokens = tokens
         self._reader = reader
+        reader.may_give_up = False
         self._problems = into.problems
         self._scope = Namespaces()
         self._root: str | None = None

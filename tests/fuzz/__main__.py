@@ -1,0 +1,50 @@
+"""A fuzz target for reading: ``python -m tests.fuzz [FOLDER] [-max_total_time=SECONDS] [-timeout=SECONDS]``.
+
+Needs atheris (``pip install atheris``), and takes the options of libFuzzer. Starts from the fixtures; what it learns
+goes to FOLDER, if one is given. A find is written to ``crash-...``: its bytes belong into ``fixtures/finds``, which
+``tests/fuzz/test_finds.py`` reads.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import atheris
+
+with atheris.instrument_imports(include=["sitemap_harvest"]):
+    from tests.fuzz.reading import check
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+WORDS = (
+    *("<urlset", "</urlset>", "<url>", "</url>", "<loc>", "</loc>", "<lastmod>", "<sitemapindex>", "<sitemap>"),
+    *("<![CDATA[", "]]>", "<!--", "-->", "<?xml version='1.0' encoding='", "?>", "<!DOCTYPE", "<!ENTITY", "&amp;", "&"),
+    *("<image:image>", "<image:loc>", "<xhtml:link href='", "<video:video>", "<news:news>", "xmlns:", "xmlns='"),
+    *("<rss><channel>", "<item>", "<link>", "<guid", "<feed", "<entry>", "<rdf:RDF", 'href=\\"', "xml:base='"),
+    *("https://", "http://", "://", "Sitemap:", "User-agent:", "2025-03-09T10:00:00Z", "\\x1f\\x8b\\x08", "BZh9"),
+    *(
+        "<html>",
+        "<a href='",
+        "<title>Sitemap</title>",
+        "jsonfeed.org/version/1",
+        '\\"items\\":',
+        '\\"url\\":',
+        "\\xef\\xbb\\xbf",
+    ),
+)
+
+
+def main() -> None:
+    """Run until libFuzzer's options say it is enough."""
+    with tempfile.TemporaryDirectory() as folder:
+        seeds, words = Path(folder, "seeds"), Path(folder, "words")
+        seeds.mkdir()
+        for number, path in enumerate(path for path in FIXTURES.rglob("*") if path.is_file()):
+            if path.suffix != ".jsonl" and path.stat().st_size < 20_000:
+                (seeds / str(number)).write_bytes(path.read_bytes())
+        words.write_text("".join(f'"{word}"\n' for word in WORDS), "utf-8")
+        atheris.Setup([*sys.argv, str(seeds), f"-dict={words}", "-max_len=4096"], check)
+        atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
