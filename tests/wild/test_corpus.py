@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lxml import etree
 
 from sitemap_harvest import Document, Kind, Limits, read
 from sitemap_harvest.formats.xml.entries import EntryReader
 from sitemap_harvest.formats.xml.mend import mend
 from sitemap_harvest.urls import BLANKS, resolve, url_key
 from tests.documents import collected, collector
+from tests.oracles import walked
 
 CORPUS = Path(os.environ.get("HARVEST_CORPUS") or Path(__file__).parents[2] / ".." / "shared" / "corpus")
 
@@ -100,21 +100,6 @@ def test_what_others_say_of_their_documents_holds(path: str) -> None:
 @pytest.mark.parametrize("path", OTHERWISE)
 def test_what_is_read_otherwise_is_still_so(path: str) -> None:
     assert differences(EXPECTED[path], document_of(path)), "it holds now: take it off the list"
-
-
-def walked(body: bytes) -> list[str] | None:
-    """Return the text of each loc, by a plain walk through the tree; ``None`` if there is no well-formed tree."""
-    try:
-        root = etree.fromstring(body, etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True))
-    except etree.XMLSyntaxError:
-        return None
-    if root.getroottree().docinfo.doctype or etree.QName(root).localname not in {"urlset", "sitemapindex"}:
-        return None
-    texts = []
-    for entry in root.iter("{*}url", "{*}sitemap"):
-        found = list(entry.iterchildren(entry.tag[: entry.tag.rfind("}") + 1] + "loc"))
-        texts += ["".join(loc.itertext()) for loc in found] or [entry.text or ""]  # some forget the <loc>
-    return texts
 
 
 WALKED = [path for path, file in FILES.items() if file["kind"] in {"sitemap", "index"} and path.endswith(".xml")]

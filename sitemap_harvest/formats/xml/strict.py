@@ -58,7 +58,8 @@ def read_strictly(blocks: Iterable[bytes], reader: EntryReader, into: Collector)
             parser.feed(piece)
             _check(parser)
             if root is None and (root := _root(parser)) is None:
-                raise NotWellFormed("it does not begin with a root element of the protocol")
+                # At a NUL the parser stops without a word.
+                raise NotWellFormed("it does not begin with a root element of the protocol", is_flaw=b"\0" in piece)
             undrained = 0 if _drain(root, reader, into, keep=1) else undrained + len(piece)
             if undrained > _MAX_UNDRAINED_BYTES:
                 raise NotWellFormed(f"one element has more than {_MAX_UNDRAINED_BYTES} bytes")
