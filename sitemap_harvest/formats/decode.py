@@ -11,6 +11,7 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass
+from encodings import normalize_encoding
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ _WEB_NAMES = {  # what browsers read under these names: supersets, so that nothi
     "utf-8-sig": "utf-8",
 }
 _LABELS = {"windows-31j": "cp932"}  # used on the web, and unknown to Python
+_NICKNAMES = frozenset({"u7", "u8", "u16", "u32", "utf"})  # Python's own: nobody else reads them so
 _ASCII_BYTES = bytes(range(0x80))
 _TELLING_BYTES = 64 * 1024  # from the first that is not ASCII
 _UPPER_BYTES = bytes(range(0x80, 0x100))
@@ -119,7 +121,8 @@ def _codec(label: str) -> str | None:
         "".encode(name)  # refuses codecs that are no text encoding, such as base64
     except (LookupError, UnicodeError, ValueError):
         return None
-    return None if name.replace("_", "-") in _NO_DOCUMENTS else _WEB_NAMES.get(name, name)
+    is_none = normalize_encoding(label.lower()) in _NICKNAMES or name.replace("_", "-") in _NO_DOCUMENTS
+    return None if is_none else _WEB_NAMES.get(name, name)
 
 
 def _holds_ascii(codec: str) -> bool:

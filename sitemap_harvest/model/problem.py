@@ -93,6 +93,8 @@ CATALOGUE: dict[str, str] = {
     "xml/stray-text": "Text stands where only elements belong; it was passed over.",
     "xml/bad-attributes": "The attributes of a tag are not well-formed; of them, what can be told apart was read.",
     "xml/truncated": "The document ends before its root element does; an entry that was cut is left out.",
+    "xml/undeclared-prefix": "A prefix is not declared; it was taken to mean what it usually does.",
+    "xml/unlike-tags": "A start tag and its end tag differ in letter case or prefix; they were taken for a pair.",
     "xml/unclosed-entry": "An entry is not closed before the next one begins.",
     "xml/unknown-entity": "The text uses an entity that XML does not know; it was left as it stands.",
 }

@@ -71,6 +71,7 @@ XML = '<?xml version="1.0" encoding="{}"?><urlset><url><loc>https://example.com/
         pytest.param(
             "<?xml encoding='gb2312'?>é".encode() + b"\n", None, Encoding("gb18030", 0), {}, id="could-be-both"
         ),
+        pytest.param(b"<?xml encoding='UTF'?>", None, Encoding("utf-8", 0), {"encoding/unknown": 1}, id="nickname"),
         pytest.param(b"x", "text/xml; charset=idna", Encoding("utf-8", 0), {"encoding/unknown": 1}, id="idna"),
     ],
 )

@@ -93,6 +93,10 @@ class Namespaces(dict[str, Tag]):
             return self
         return Namespaces(self._declared | declared)
 
+    def declares(self, prefix: str) -> bool:
+        """Whether *prefix* is declared."""
+        return prefix in self._declared or prefix == "xml"
+
     def __missing__(self, name: str) -> Tag:
         """Work out what *name* means. A usual prefix that is not declared means what it usually does."""
         prefix, _, local = name.rpartition(":")

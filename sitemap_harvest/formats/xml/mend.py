@@ -68,6 +68,7 @@ class _Lane:
         self._read_before = reader.read_children
         self._around: list[tuple[Tag, Namespaces]] = []
         self._nodes = 0
+        self._undeclared: set[str] = set()  # prefixes that were told of
 
     def pass_over(self, tokens: Iterator[Token]) -> None:
         """Take what comes before the root, and the children of the root that have been read before."""
@@ -148,6 +149,8 @@ class _Lane:
             found = attributes(token, self._problems)
             scope = scope.declaring(found)
         tag = scope[token.value]
+        if ":" in token.value:
+            self._check_prefix(token, scope)
         role = self._reader.roles(self._parent_tag())[tag.full]
         is_loc_outside = role is Role.LOC and not (self._open or self._reader.knows(self._parent_tag()))
         if not (self._open or role.is_entry or is_loc_outside or token.is_empty):
@@ -165,6 +168,12 @@ class _Lane:
             self._start_root(tag, token)
         elif not self._root_is_open:
             self._note_once("xml/junk-after" if self._has_ended else "xml/junk-before", token.line, f"<{token.value}>")
+
+    def _check_prefix(self, token: Token, scope: Namespaces) -> None:
+        prefix = token.value.partition(":")[0]
+        if prefix not in self._undeclared and not scope.declares(prefix):
+            self._undeclared.add(prefix)
+            self._problems.add("xml/undeclared-prefix", line=token.line, excerpt=token.as_text)
 
     def _parent_tag(self) -> str:
         """Return the tag of what is open: the entry, or else what stands around entries."""
@@ -256,6 +265,8 @@ class _Lane:
             if element.local == tag.local:
                 if depth > 1:
                     self._problems.add("xml/malformed", "an element is not closed", line=token.line)
+                if element.token.value != token.value:
+                    self._problems.add("xml/unlike-tags", line=token.line, excerpt=f"</{token.value}>")
                 self._close(depth)
                 return
         if tag.local in _ROOTS:

@@ -71,9 +71,10 @@ def attributes(token: Token, problems: ProblemLog) -> dict[str, str]:
     """Return the attributes of a start tag, by their names as written."""
     found: dict[str, str] = {}
     note = _Notes(problems, token.line)
-    for name, double, single, bare in _ATTRIBUTE.findall(token.attributes):
+    pairs = _ATTRIBUTE.findall(token.attributes)
+    for name, double, single, bare in pairs:
         found.setdefault(name, _decoded(double or single or bare, frozenset(), note)[0])
-    if not _ATTRIBUTES.fullmatch(token.attributes):
+    if len(found) < len(pairs) or not _ATTRIBUTES.fullmatch(token.attributes):
         problems.add("xml/bad-attributes", line=token.line, excerpt=token.as_text)
     return found
 

@@ -18,6 +18,20 @@ def entry(loc: str, more: str = "") -> str:
 @pytest.mark.parametrize(
     ("body", "urls", "problems", "complete"),
     [
+        pytest.param(
+            urlset(f"<url><LOC>{A}</loc></url>&"),
+            [A],
+            {"xml/unlike-tags": 1, "xml/bare-ampersand": 1, "xml/stray-text": 1},
+            True,
+            id="tags-that-differ-in-case",
+        ),
+        pytest.param(
+            urlset(f"<url><loc>{A}</loc><a b='1' b='2'/></url>"),
+            [A],
+            {"xml/bad-attributes": 1},
+            True,
+            id="attribute-twice",
+        ),
         pytest.param(urlset(entry(A) + entry(B)) + b"<p>", [A, B], {"xml/junk-after": 1}, True, id="junk-after"),
         pytest.param(b"Notice: x\n" + urlset(entry(A)), [A], {"xml/junk-before": 1}, True, id="junk-before"),
         pytest.param(b"\n<?xml version='1.0'?>" + urlset(entry(A)), [A], {}, True, id="blank-before"),
@@ -29,7 +43,9 @@ def entry(loc: str, more: str = "") -> str:
             True,
             id="control",
         ),
-        pytest.param(urlset(entry(A, "<image:image/>")), [A], {}, True, id="prefix-is-not-declared"),
+        pytest.param(
+            urlset(entry(A, "<image:image/>")), [A], {"xml/undeclared-prefix": 1}, True, id="prefix-is-not-declared"
+        ),
         pytest.param(urlset(entry(A + "&nbsp;")), [A + "&nbsp;"], {"xml/unknown-entity": 1}, True, id="entity"),
         pytest.param(
             urlset(f"<url><loc>{A}</loc>" + entry(B)), [A, B], {"xml/unclosed-entry": 1}, True, id="url-is-not-closed"
@@ -104,7 +120,7 @@ def entry(loc: str, more: str = "") -> str:
         pytest.param(
             urlset(f"<url><loc>{A}</loc><image:image><image:loc>{A}i</image:loc>" + entry(B) + entry(C)),
             [A, B, C],
-            {"xml/unclosed-entry": 1},
+            {"xml/unclosed-entry": 1, "xml/undeclared-prefix": 1},
             True,
             id="extension-and-entry-are-not-closed",
         ),
@@ -170,7 +186,7 @@ def entry(loc: str, more: str = "") -> str:
         pytest.param(
             urlset(f"<loc>{A}<image:image/></loc>" + entry(B)),
             [A, B],
-            {"loc/outside-entry": 1, "xml/malformed": 2},
+            {"loc/outside-entry": 1, "xml/malformed": 2, "xml/undeclared-prefix": 1},
             False,
             id="extension-in-a-loc-outside-an-entry",
         ),
