@@ -78,6 +78,7 @@ CATALOGUE: dict[str, str] = {
     "unpack/trailing-bytes": "Bytes that are not packed data follow the packed data.",
     "unpack/truncated": "The packed data ends early.",
     "unpack/unreadable": "The packed data is damaged.",
+    "xml/bad-declaration": "The XML declaration is not well-formed; it was passed over.",
     "xml/bare-ampersand": "A bare & stands in the text; it was read as it stands.",
     "xml/control-character": "A control character that XML forbids stands in the text; it was left as it stands.",
     "xml/doctype": "The document has a DOCTYPE; its entities are not expanded and nothing is fetched.",

@@ -30,6 +30,7 @@ _SIGNS = re.compile(r"<(?:<*(?=<))?")  # all but the last of several: that may b
 _END = re.compile(r"</\s*+([^\s<>/]*+)[^<>]*+>")
 _DOCTYPE = re.compile(r"<!DOCTYPE[^\[>]*+(?:\[(?:[^\]\"']|\"[^\"]*+\"|'[^']*+')*+\]\s*+)?>", re.IGNORECASE)
 _DECLARATION = re.compile(r"<\?xml\s", re.IGNORECASE)  # has no > before its end, and ends there even if the ? is gone
+_WHOLE_DECLARATION = re.compile(r"<\?xml(?:\s+[a-z]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'))+\s*\?>")
 _ENTITY = re.compile(r"<!ENTITY\s+([^\s%\"'>]+)")
 _ATTRIBUTE = re.compile(r"(?<![^\s\"'/])([^\s=\"'<>/]++)\s*+=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>]+))")
 _ATTRIBUTES = re.compile(r"(?:\s++[^\s=\"'<>/]++\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'))*+\s*+")  # well-formed ones
@@ -220,8 +221,10 @@ class Tokenizer:
             self._skip("-->", 4)
         elif rest == "<![CDATA[":
             yield from self._cdata()
+        elif _DECLARATION.match(rest):
+            self._declaration()
         elif rest.startswith("<?"):
-            self._skip(">" if _DECLARATION.match(rest) else "?>", 2)
+            self._skip("?>", 2)
         elif rest.upper() == "<!DOCTYPE":
             self._doctype()
         elif token := self._tag():
@@ -240,6 +243,12 @@ class Tokenizer:
                 self._advance(len(self._buffer))
                 return
         self._advance(found + len(end))
+
+    def _declaration(self) -> None:
+        if self._has_tag_end() and not _WHOLE_DECLARATION.match(self._buffer, self._at):
+            excerpt = self._buffer[self._at : self._tag_end + 1]
+            self._problems.add("xml/bad-declaration", line=self._line, excerpt=excerpt)
+        self._skip(">", 2)
 
     def _cdata(self) -> Iterator[Token]:
         """Yield the text of a CDATA section, as it arrives."""

@@ -219,7 +219,11 @@ def entry(loc: str, more: str = "") -> str:
             id="loc-outside-an-entry-may-have-been-cut",
         ),
         pytest.param(
-            b"<?xml version='1.0' encoding='utf-8'>" + urlset(entry(A)), [A], {}, True, id="declaration-without-its-end"
+            b"<?xml version='1.0' encoding='utf-8'>" + urlset(entry(A)),
+            [A],
+            {"xml/bad-declaration": 1},
+            True,
+            id="declaration-without-its-end",
         ),
         pytest.param(
             f"<urlset xmlns='{SITEMAPS}>{entry(A)}</urlset>".encode(),
