@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sitemap_harvest.crawl import defaults
-from tests.site import Page, gzipped, index, robots, urlset
+from tests.site import Page, gzipped, index, moved, robots, urlset
 
 RSS = """<?xml version="1.0"?><rss version="2.0"><channel><title>News</title>
 <item><title>One</title><link>{site}/news/1</link><pubDate>Sat, 01 Mar 2025 10:00:00 GMT</pubDate></item>
@@ -38,6 +38,7 @@ INDEX = """<?xml version="1.0"?><sitemapindex xmlns="http://www.sitemaps.org/sch
 </sitemapindex>"""
 
 
+@pytest.mark.case(30, 32, 126)
 def test_a_site_is_read_through_robots_txt_index_and_sitemaps_of_every_kind(serve, crawl):
     site = serve({
         "/robots.txt": robots("/index.xml", "/feed.rss", disallow=["/private/"]),
@@ -83,6 +84,7 @@ def test_a_site_is_read_through_robots_txt_index_and_sitemaps_of_every_kind(serv
     assert run.stats["sitemap_harvest/urls"] == 5
 
 
+@pytest.mark.case(25)
 def test_without_robots_txt_the_well_known_names_are_tried(serve, crawl):
     site = serve({"/sitemap_index.xml": index("/a.xml"), "/a.xml": urlset("/1")})
     run = crawl(site=site.url)
@@ -94,6 +96,7 @@ def test_without_robots_txt_the_well_known_names_are_tried(serve, crawl):
     assert run.row(f"{site.url}/sitemap_index.xml")["found_by"] == "well-known"
 
 
+@pytest.mark.case(23)
 def test_a_site_with_nothing_gives_no_urls_and_a_ledger_that_says_why(serve, crawl):
     site = serve({"/robots.txt": Page("<html><title>Welcome</title>", headers={"Content-Type": "text/html"})})
     run = crawl(site=site.url)
@@ -102,6 +105,7 @@ def test_a_site_with_nothing_gives_no_urls_and_a_ledger_that_says_why(serve, cra
     assert run.reason == "finished"
 
 
+@pytest.mark.case(29, 125)
 def test_robots_txt_may_name_a_sitemap_on_another_host_but_an_index_may_not(serve, crawl):
     other = serve(
         {"/theirs.xml": index("/deep.xml"), "/deep.xml": urlset("/1"), "/no.xml": urlset("/2")}, host="127.0.0.2"
@@ -135,6 +139,7 @@ def test_a_robots_txt_that_fails_is_asked_for_once_with_its_retries(serve, crawl
     assert site.count("/robots.txt") == 3
 
 
+@pytest.mark.case(24)
 def test_a_large_robots_txt_is_downloaded_once(serve, crawl):
     site = serve({"/robots.txt": "#" * 3_000_000 + "\n" + robots("/s.xml"), "/s.xml": urlset("/1")})
     run = crawl(site=site.url)
@@ -155,3 +160,38 @@ def test_a_middleware_that_takes_the_answer_away_keeps_nobody_waiting(serve, cra
     assert run.reason == "finished"
     assert run.locs == [f"{site.url}/1"]
     assert run.fates(site.url)["/robots.txt"] == ("failed" if part == "RefusesRobots" else "read")
+
+
+@pytest.mark.case(25)
+def test_a_robots_txt_behind_five_redirects_is_read_and_its_rules_hold(serve, crawl):
+    site = serve({f"/{number}.txt": moved(f"/{number + 1}.txt") for number in range(1, 5)})
+    site.pages |= {
+        "/robots.txt": moved("/1.txt"),
+        "/5.txt": robots("/s.xml", "/no.xml", disallow=["/no"]),
+        "/s.xml": urlset("/1"),
+    }
+    run = crawl(site=site.url)
+    assert run.locs == [f"{site.url}/1"]
+    assert run.fates(site.url) == {"/robots.txt": "read", "/s.xml": "read", "/no.xml": "forbidden"}
+
+
+@pytest.mark.case(31)
+def test_a_robots_txt_that_is_kept_on_another_host_speaks_for_the_first(serve, crawl):
+    other = serve(host="127.0.0.2")
+    site = serve({"/robots.txt": moved(f"{other.url}/rules"), "/s.xml": urlset("/1")})
+    other.pages["/rules"] = robots(f"{site.url}/s.xml", "/theirs.xml", f"{site.url}/no.xml", disallow=["/no"])
+    other.pages["/theirs.xml"] = urlset("/2")
+    run = crawl(site=site.url)
+    assert sorted(run.locs) == [f"{site.url}/1", f"{other.url}/2"]
+    assert run.row(f"{site.url}/robots.txt")["final_url"] == f"{other.url}/rules"
+    assert run.row(f"{site.url}/robots.txt")["kind"] == "robots"
+    assert run.row(f"{site.url}/no.xml")["outcome"] == "forbidden"
+
+
+@pytest.mark.case(129)
+def test_a_well_known_name_that_robots_txt_names_is_read_once(serve, crawl):
+    site = serve({"/robots.txt": robots("/sitemap.xml", "/sitemap.xml"), "/sitemap.xml": urlset("/1")})
+    run = crawl(site=site.url)
+    assert run.locs == [f"{site.url}/1"]
+    assert site.requests == ["/robots.txt", "/sitemap.xml"]
+    assert run.row(f"{site.url}/sitemap.xml")["found_by"] == "robots"

@@ -7,6 +7,7 @@ import pytest
 from tests.site import Page, index, moved, numbered, robots, urlset
 
 
+@pytest.mark.case(50, 122, 124)
 def test_every_document_is_read_once_whatever_leads_to_it(serve, crawl):
     site = serve({
         "/robots.txt": robots("/a.xml"),
@@ -48,6 +49,7 @@ def test_follow_and_skip_choose_sitemaps(serve, crawl):
     assert site.count("/blog.xml") == 0
 
 
+@pytest.mark.case(121)
 def test_depth_is_limited_and_a_chain_without_end_ends(serve, crawl):
     site = serve({"/0.xml": index("/1.xml")})
     site.generate = lambda path: index(f"/{int(path[1:-4]) + 1}.xml") if path.endswith(".xml") else None
@@ -100,6 +102,7 @@ def test_limit_is_exact_with_many_downloads_at_a_time(serve, crawl):
     assert len(run.ledger) == 21
 
 
+@pytest.mark.case(50, 125)
 def test_a_redirect_to_another_host_needs_the_same_leave_as_a_link(serve, crawl):
     other = serve({"/far.xml": urlset("/2")}, host="127.0.0.2")
     site = serve({
@@ -200,3 +203,18 @@ def test_a_redirect_to_a_document_that_was_refused_is_read_where_it_may_be(serve
     site.pages["/moved.xml"] = Page(status=301, headers={"Location": f"{other.url}/theirs.xml"}, delay=1.0)
     run = crawl(site=site.url)
     assert run.locs == [f"{other.url}/1"]
+
+
+@pytest.mark.case(58, 117)
+def test_one_sitemap_under_two_addresses_is_read_at_each_and_each_lists_its_urls(serve, crawl):
+    """What could be another document is another one; only two spellings of one address are one."""
+    twins = ["/s.xml?a=1&amp;b=2", "/s.xml?b=2&amp;a=1", "/s.xml/", "/S.xml", "/s.xml", "/%73.xml", "/s.xml#again"]
+    site = serve({"/index.xml": index(*twins)})
+    site.generate = lambda path: urlset("/1", "/1", "/2") if "s.xml" in path.lower() else None
+    run = crawl(sitemap=f"{site.url}/index.xml")
+    assert len(site.requests) == len(set(site.requests))
+    read = [row["url"].removeprefix(site.url) for row in run.ledger if row["kind"] == "sitemap"]
+    assert sorted(read) == ["/S.xml", "/s.xml", "/s.xml/", "/s.xml?a=1&b=2", "/s.xml?b=2&a=1"]
+    for path in read:
+        mine = [row["loc"] for row in run.urls if row["sitemap"] == f"{site.url}{path}"]
+        assert mine == [f"{site.url}/{number}" for number in (1, 1, 2)]

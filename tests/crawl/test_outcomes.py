@@ -9,6 +9,8 @@ import sys
 import time
 import zlib
 from typing import TYPE_CHECKING
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import brotli
 import pytest
@@ -43,6 +45,7 @@ BAD = {
 }
 
 
+@pytest.mark.case(28, 30, 39, 41, 47, 48, 49, 52, 53, 116, 123, 125)
 def test_each_bad_document_has_its_own_outcome_and_the_good_ones_are_read(serve, crawl):
     gone = _closed_port()
     site = serve({path: page for path, (page, _, _) in BAD.items()})
@@ -115,6 +118,7 @@ _NOISE = random.Random(2)
 _LINES = "".join(f"https://www.example.com/{_NOISE.getrandbits(256):x}\n" for _ in range(2_000)).encode()
 
 
+@pytest.mark.case(45, 46)
 @pytest.mark.parametrize(
     ("encoding", "pack"),
     [
@@ -150,6 +154,7 @@ def test_a_body_that_was_packed_for_the_way_is_read_and_one_that_was_cut_is_part
         assert 0 < cut["entries"] < 2_000
 
 
+@pytest.mark.case(35, 41)
 def test_a_document_packed_twice_and_a_bomb_in_a_content_encoding(serve, crawl):
     headers = {"Content-Encoding": "gzip"}
     site = serve({
@@ -171,6 +176,7 @@ def test_a_robots_txt_that_is_too_large_is_not_forbidden(serve, crawl):
     assert run.row(f"{site.url}/robots.txt")["outcome"] == "too-large"
 
 
+@pytest.mark.case(51, 57)
 def test_answers_that_are_no_document_and_no_error_have_failed(serve, crawl):
     site = serve({
         "/index.xml": index("/302.xml", "/304.xml", "/999.xml", "/round.xml"),
@@ -215,6 +221,7 @@ def test_files_that_cannot_be_read_say_why(crawl, tmp_path):
     assert "retry/count" not in run.stats
 
 
+@pytest.mark.case(28, 115)
 def test_a_file_is_never_read_because_a_document_names_it(serve, crawl, tmp_path):
     secret = tmp_path / "secret.xml"
     secret.write_text(urlset("https://a.example/secret"))
@@ -229,6 +236,7 @@ def test_a_file_is_never_read_because_a_document_names_it(serve, crawl, tmp_path
     assert run.row(f"{site.url}/moved.xml")["outcome"] != "read"
 
 
+@pytest.mark.case(25)
 @pytest.mark.parametrize("status", [503, 200])
 def test_a_robots_txt_that_fails_stops_nothing(serve, crawl, status):
     manner = Manner.RESET if status == 200 else Manner.WHOLE
@@ -289,3 +297,21 @@ def test_a_spider_middleware_that_does_not_read_a_document_to_its_end_does_not_h
     words = "did not read it to its end" if part == "LooksAway" else "the project's code failed: ValueError('not this"
     assert words in row["reason"]
     assert len(run.ledger) == run.stats["sitemap_harvest/documents"]
+
+
+@pytest.mark.case(50)
+@pytest.mark.parametrize("home", ["<!doctype html><html><title>Welcome</title><p>Hello.</p></html>", ""], ids=["page", "empty"])
+def test_a_sitemap_that_is_moved_to_the_home_page_is_no_sitemap(serve, crawl, home):
+    site = serve({"/index.xml": index("/old.xml", "/new.xml"), "/old.xml": moved("/"), "/new.xml": urlset("/1"), "/": home})
+    run = crawl(sitemap=f"{site.url}/index.xml")
+    assert run.locs == [f"{site.url}/1"]
+    row = run.row(f"{site.url}/old.xml")
+    assert (row["outcome"], row["final_url"], row["complete"]) == ("not-a-sitemap", f"{site.url}/", False)
+
+
+@pytest.mark.case(59)
+def test_a_server_that_knows_no_method_but_get_is_read(serve, crawl):
+    site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")})
+    with pytest.raises(HTTPError, match="501"):
+        urlopen(Request(f"{site.url}/s.xml", method="HEAD"), timeout=5)
+    assert crawl(site=site.url).locs == [f"{site.url}/1"]

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import pytest
+
+from sitemap_harvest import Kind, read
+from tests.cases.served import Case, cases
+
+ROBOTS = "https://example.com/robots.txt"
+
+
+@pytest.mark.parametrize("case", cases("robots"))
+def test_what_is_there_is_found(case: Case) -> None:
+    case.holds()
+
+
+@pytest.mark.case(24)
+@pytest.mark.parametrize("size", [11_000, 600 * 1024, 5_000_000], ids=["10-kb", "500-kib", "5-mb"])
+def test_a_large_one_is_read_to_its_end(size: int) -> None:
+    body = b"User-agent: *\n" + b"Disallow: /private/\n" * (size // 20) + b"Sitemap: https://example.com/a.xml\n"
+    document = read(body, url=ROBOTS)
+    assert document.kind is Kind.ROBOTS
+    assert [ref.loc for ref in document.sitemaps()] == ["https://example.com/a.xml"]
+    assert document.problems == ()
+    assert document.complete

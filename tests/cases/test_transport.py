@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import gzip
+import zlib
+
+import pytest
+
+from sitemap_harvest import Limits, read
+from tests.cases.served import Case, cases
+from tests.documents import HERE, codes, locs, urlset
+
+A = "https://example.com/a"
+START = f"<urlset><url><loc>{A}</loc></url>".encode()
+
+
+@pytest.mark.parametrize("case", cases("transport"))
+def test_what_is_there_is_found(case: Case) -> None:
+    case.holds()
+
+
+def deflated(blocks: int) -> bytes:
+    """Return *blocks* MiB of blanks behind an entry, as gzip: 1000 to 1."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    return packer.compress(START) + b"".join(packer.compress(b" " * 2**20) for _ in range(blocks)) + packer.flush()
+
+
+@pytest.mark.case(41)
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        pytest.param(deflated(64), "unpack/ratio", id="bomb"),
+        pytest.param(gzip.compress(deflated(64)), "unpack/ratio", id="bomb-in-a-bomb"),
+    ],
+)
+def test_a_bomb_is_stopped_and_what_came_before_is_read(body: bytes, code: str) -> None:
+    document = read(body, url=HERE, limits=Limits(ratio=100))
+    assert locs(document) == [A]
+    assert code in codes(document)
+    assert document.bytes_unpacked < 64 * 2**20
+    assert not document.complete
+
+
+@pytest.mark.case(41)
+def test_a_bomb_that_is_slow_costs_no_more_than_its_size() -> None:
+    """Much goes in and little comes out: 50,000 members with nothing in them."""
+    document = read(gzip.compress(b"") * 50_000 + gzip.compress(urlset(f"<url><loc>{A}</loc></url>")), url=HERE)
+    assert locs(document) == [A]
+    assert document.problems == ()

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import pytest
+
+from sitemap_harvest import Kind, read
+from tests.cases.served import Case, cases
+from tests.documents import HERE, index
+
+WRONG = {"127-lastmod-of-children.xml": "an empty date and a time without a zone are told of pages, not of children"}
+
+
+@pytest.mark.parametrize("case", cases("trees", WRONG))
+def test_what_is_there_is_found(case: Case) -> None:
+    case.holds()
+
+
+@pytest.mark.case(128)
+def test_an_index_of_50_000_children_is_read_whole() -> None:
+    children = [f"https://example.com/sitemap-{number}.xml" for number in range(50_000)]
+    document = read(index("".join(f"<sitemap><loc>{loc}</loc></sitemap>" for loc in children)), url=HERE)
+    assert document.kind is Kind.INDEX
+    assert [ref.loc for ref in document.sitemaps()] == children
+    assert document.problems == ()
+    assert document.complete

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from sitemap_harvest import read
+from tests.cases.served import Case, cases
+from tests.documents import HERE, SITEMAPS, codes, locs, urlset
+
+A, B = "https://example.com/a", "https://example.com/b"
+ENTRY_A, ENTRY_B = (f"<url><loc>{loc}</loc></url>" for loc in (A, B))
+
+WRONG = {
+    "71": "a namespace that is not the protocol's is read past in silence",
+    "72": "a namespace that is not the extension's is read past in silence",
+    "75": "tags in capitals are read in silence",
+    "84-control-character-by-number.xml": "a reference to a control character is no problem of its own",
+    "89-script-behind.xml": "a < behind the root counts as something that may have been lost",
+    "94": "an address that is text of its entry is read in silence",
+}
+
+
+@pytest.mark.parametrize("case", cases("xml", WRONG))
+def test_what_is_there_is_found(case: Case) -> None:
+    case.holds()
+
+
+@pytest.mark.case(81)
+def test_entities_that_grow_with_the_square_of_the_size_are_not_expanded() -> None:
+    doctype = f'<!DOCTYPE urlset [<!ENTITY a "{"a" * 50_000}">]>'
+    body = doctype.encode() + urlset(ENTRY_A + f"<url><loc>https://example.com/{'&a;' * 20_000}</loc></url>" + ENTRY_B)
+    document = read(body, url=HERE)
+    assert locs(document) == [A, B]
+    assert codes(document)["xml/entity-not-expanded"] > 0
+    assert not document.complete
+
+
+@pytest.mark.case(97)
+def test_a_huge_attribute_is_no_obstacle() -> None:
+    document = read(urlset(ENTRY_A, f' note="{"x" * 11_000_000}"') , url=HERE)
+    assert locs(document) == [A]
+    assert document.complete
+
+
+@pytest.mark.case(97)
+def test_elements_nested_a_million_deep_hide_no_entry_beside_them() -> None:
+    deep = "<x>" * 1_000_000 + "</x>" * 1_000_000
+    document = read(urlset(ENTRY_A + deep + ENTRY_B), url=HERE)
+    assert locs(document) == [A, B]
+
+
+@pytest.mark.case(97)
+def test_a_text_of_50_mb_hides_no_entry_beside_it() -> None:
+    large = f"<url><loc>https://example.com/large</loc><note>{'x' * 50_000_000}</note></url>"
+    document = read(urlset(ENTRY_A + large + ENTRY_B), url=HERE)
+    assert locs(document) == [A, "https://example.com/large", B]
+
+
+@pytest.mark.case(101)
+def test_a_root_behind_a_hundred_kilobytes_is_found() -> None:
+    body = f"<!-- {'x' * 100_000} --><urlset xmlns='{SITEMAPS}'>{ENTRY_A}</urlset>".encode()
+    document = read(body, url=HERE)
+    assert locs(document) == [A]
+    assert document.problems == ()
