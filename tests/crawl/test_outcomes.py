@@ -300,9 +300,13 @@ def test_a_spider_middleware_that_does_not_read_a_document_to_its_end_does_not_h
 
 
 @pytest.mark.case(50)
-@pytest.mark.parametrize("home", ["<!doctype html><html><title>Welcome</title><p>Hello.</p></html>", ""], ids=["page", "empty"])
+@pytest.mark.parametrize(
+    "home", ["<!doctype html><html><title>Welcome</title><p>Hello.</p></html>", ""], ids=["page", "empty"]
+)
 def test_a_sitemap_that_is_moved_to_the_home_page_is_no_sitemap(serve, crawl, home):
-    site = serve({"/index.xml": index("/old.xml", "/new.xml"), "/old.xml": moved("/"), "/new.xml": urlset("/1"), "/": home})
+    site = serve(
+        {"/index.xml": index("/old.xml", "/new.xml"), "/old.xml": moved("/"), "/new.xml": urlset("/1"), "/": home}
+    )
     run = crawl(sitemap=f"{site.url}/index.xml")
     assert run.locs == [f"{site.url}/1"]
     row = run.row(f"{site.url}/old.xml")
