@@ -9,6 +9,11 @@ from tests.documents import locs
 LIST = "https://example.com/sitemap.txt"
 
 WRONG = {
+    "150-breaks-of-html.txt": "a list with line breaks of HTML is taken for a page",
+    "150-comment-behind.txt": "a comment is read as part of the address",
+    "150-numbers-behind-commas.txt": "a number behind a comma is taken for a column, where all lines have one",
+    "150-quotes-of-other-sorts.txt": "addresses in typographic quotes are passed over",
+    "150-several-with-marks-between.txt": "addresses with nothing but a comma between are read as one",
     "142-blanks-around-links.xml": "loc_raw is lost in feeds: blanks are trimmed before",
     "144-links-in-languages.xml": "further links with a language are lost",
     "144-links-of-atom.xml": "a relation by its full name is not known",
