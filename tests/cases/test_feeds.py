@@ -21,6 +21,7 @@ WRONG = {
     "145-json-feed-10.json": "JSON Feed is not read",
     "145-json-feed-11.json": "JSON Feed is not read",
     "146-feedburner.xml": "origLink is read only where there is no other link",
+    "147-broken-attribute.xml": "an address whose end cannot be told is read as far as to its quote",
     "148-dates.xml": "a date of Atom in an item of RSS is not read",
     "149-base.xml": "loc_raw is lost in feeds: a link is joined to its base before",
     "150-comments.txt": "a URL behind a # and a blank is listed",

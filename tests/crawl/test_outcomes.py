@@ -319,3 +319,17 @@ def test_a_server_that_knows_no_method_but_get_is_read(serve, crawl):
     with pytest.raises(HTTPError, match="501"):
         urlopen(Request(f"{site.url}/s.xml", method="HEAD"), timeout=5)
     assert crawl(site=site.url).locs == [f"{site.url}/1"]
+
+
+@pytest.mark.case(48, 123)
+def test_what_comes_with_the_status_of_an_error_is_not_read_whatever_it_is(serve, crawl):
+    challenge = "<!doctype html><title>Just a moment...</title><a href='{site}/no'>no</a>"
+    fates = {403: "blocked", 429: "blocked", 404: "absent", 503: "failed"}
+    bodies = {"page": challenge, "sitemap": urlset("/no"), "index": index("/no.xml")}
+    pages = {f"/{n}-{name}.xml": Page(body, status=n) for n in fates for name, body in bodies.items()}
+    site = serve({"/index.xml": index(*pages, "/good.xml"), "/good.xml": urlset("/1"), **pages})
+    run = crawl(sitemap=f"{site.url}/index.xml", calm=False)
+    assert run.locs == [f"{site.url}/1"]
+    assert {path: run.fates(site.url)[path] for path in pages} == {path: fates[int(path[1:4])] for path in pages}
+    assert not any(run.row(f"{site.url}{path}")["complete"] for path in pages)
+    assert site.count("/no.xml") == 0
