@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from sitemap_harvest import read
@@ -32,6 +34,27 @@ def test_entities_that_grow_with_the_square_of_the_size_are_not_expanded() -> No
     assert locs(document) == [A, B]
     assert codes(document)["xml/entity-not-expanded"] > 0
     assert not document.complete
+
+
+@pytest.mark.case(80)
+@pytest.mark.parametrize(
+    "doctype",
+    [
+        pytest.param('<!DOCTYPE urlset SYSTEM "{}">', id="dtd"),
+        pytest.param('<!DOCTYPE urlset [<!ENTITY a SYSTEM "{}">]>', id="entity"),
+        pytest.param('<!DOCTYPE urlset [<!ENTITY % a SYSTEM "{}"> %a;]>', id="parameter-entity"),
+    ],
+)
+@pytest.mark.parametrize("flaw", ["", "&"], ids=["well-formed", "to-be-mended"])
+def test_nothing_that_a_document_points_at_is_fetched(doctype: str, flaw: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/evil"
+        include = f'<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="{address}"/>'
+        body = doctype.format(address).encode() + urlset(f"<url><loc>{A}&a;</loc></url>{ENTRY_B}{include}{flaw}")
+        assert B in locs(read(body, url=HERE))
+        with pytest.raises(BlockingIOError):
+            server.accept()
 
 
 @pytest.mark.case(97)
