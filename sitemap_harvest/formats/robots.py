@@ -9,44 +9,65 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.formats.text import lines
+from sitemap_harvest.formats.text import CLOSING, OPENING, lines
 from sitemap_harvest.urls import BLANKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from sitemap_harvest.formats.collector import Collector
 
-_SITEMAP = re.compile(r"(site-?maps?\s*(?::|=|(?<=\s)(?=https?://)))\s*(.*)", re.IGNORECASE | re.DOTALL)
-_AS_SPECIFIED = re.compile(r"sitemap\s*:", re.IGNORECASE)
+_AS_SPECIFIED = re.compile(r"sitemap[ \t]*:", re.IGNORECASE)
+_DIRECTIVE = re.compile(
+    rf"""[{re.escape(OPENING)}]?(?:(?:xml|news|image|video|mobile|google)[ \t_\-]+)?
+    site[ \t_\-]?maps?(?:[ \t_\-]?(?:index|url|file))?\s*
+    (?:[:\uff1a=][\s:]*|[\-\u2013]\s+(?=https?://)|(?<=\s)(?=https?://))""",
+    re.IGNORECASE | re.VERBOSE,
+)
 _GLUED = re.compile(r"(?<![?&=])site-?maps?\s*:\s*(?=https?://)|(?<=\s)site-?maps?\s*:\s*(?=/)", re.IGNORECASE)
+_LINE_END = re.compile(  # of HTML, or written out
+    r"<br\s*/?>|(?:\\r)?\\n(?=\s*(?:site|user|dis|allow|crawl|host|\#|\Z))", re.IGNORECASE
+)
+_COMMENT = re.compile(r"(?:^|\s)#.*$", re.DOTALL)
 _WEB = re.compile(r"https?://", re.IGNORECASE)
 _WHOLE = re.compile(r"https?://\S+\.(?:xml|gz|txt|rss|atom|php)(?:\?\S*)?", re.IGNORECASE)
-_BARE = re.compile(r"https?://\S*sitemap\S*", re.IGNORECASE)
-_COMMENT = re.compile(r"(?:^|\s)#.*$", re.DOTALL)
-_WRAPPED = re.compile(r"""(["'<])(.*)(["'>])""", re.DOTALL)
+_BARE = re.compile(r"https?://\S*sitemap", re.IGNORECASE)
+_LINK = re.compile(r"<a\s[^>]*?href\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
+_BETWEEN = re.compile(rf"[ \t]+|[,;|](?={_WEB.pattern})", re.IGNORECASE)
 
 
 def read_robots(chunks: Iterable[str], into: Collector) -> None:
     """Add each ``Sitemap:`` line of *chunks* to *into*; it counts wherever it stands, in any group or none."""
+    is_open = False  # whether an address is missing, which the next line may be
     for number, line in lines(chunks, into.problems):
         text = line.strip(BLANKS)
-        if match := _SITEMAP.match(text):
-            _refer(number, text, match[2], into, is_as_specified=_AS_SPECIFIED.fullmatch(match[1]) is not None)
-        elif glued := _GLUED.search(_COMMENT.sub("", text)):
-            _refer(number, text, text[glued.end() :], into, is_as_specified=False)
-        elif _BARE.match(text):
+        if values := list(_values(text)):
+            is_open = not any(values)
+            _refer(number, text, values, into)
+        elif _BARE.match(text) or (is_open and _WEB.match(text)):
+            is_open = False
             into.problems.add("robots/no-directive", line=number, excerpt=text)
-            into.refer(number, _COMMENT.sub("", text))
+            for address in _addresses(_COMMENT.sub("", text)):
+                into.refer(number, address)
+        elif text:
+            is_open = False
 
 
-def _refer(number: int, line: str, value: str, into: Collector, *, is_as_specified: bool) -> None:
-    value = _COMMENT.sub("", value).strip(BLANKS)
-    if not value:
+def _values(line: str) -> Iterator[str]:
+    """Yield what stands behind each directive of *line*, trimmed."""
+    for piece in _LINE_END.split(line):
+        text = _COMMENT.sub("", piece).strip(BLANKS)
+        if found := _DIRECTIVE.match(text) or _GLUED.search(text):
+            is_wrapped = text[0] in OPENING
+            yield text[found.end() :].strip(BLANKS).rstrip(CLOSING if is_wrapped else "")
+
+
+def _refer(number: int, line: str, values: list[str], into: Collector) -> None:
+    if not any(values):
         into.problems.add("robots/not-a-url", "a Sitemap line without an address", line=number)
         return
-    addresses = _addresses(value)
-    if not is_as_specified or addresses != [value]:
+    addresses = [address for value in values for address in _addresses(value)]
+    if addresses != [_COMMENT.sub("", _AS_SPECIFIED.sub("", line, count=1)).strip(BLANKS)]:
         into.problems.add("robots/bad-directive", line=number, excerpt=line)
     for address in addresses:
         into.refer(number, address)
@@ -54,11 +75,13 @@ def _refer(number: int, line: str, value: str, into: Collector, *, is_as_specifi
 
 def _addresses(value: str) -> list[str]:
     """Return the addresses in *value*: one, which may have blanks inside, unless it is plain that there are several."""
-    if wrapped := _WRAPPED.fullmatch(value):
-        value = wrapped[2].strip(BLANKS)
-    parts = [part.strip("<>") for piece in _GLUED.split(value) for part in re.split(r"[ \t]+", piece) if part]
-    if len(parts) > 1 and all(map(_WEB.match, parts[1:])):
-        return [part.rstrip(",;") for part in parts[:-1]] + parts[-1:]
+    if link := _LINK.match(value):
+        return [link[1]]
+    if value[:1] in OPENING:
+        value = value[1:].rstrip(CLOSING).strip(BLANKS)
+    parts = [part.strip("<>,;") for piece in _GLUED.split(value) for part in _BETWEEN.split(piece) if part]
+    if len(parts) > 1 and (all(map(_WEB.match, parts[1:])) or all(part.startswith("/") for part in parts)):
+        return parts
     if len(parts) > 1 and _WHOLE.fullmatch(parts[0]):
         return [part for part in parts if _WEB.match(part)]  # with words behind or between
     return [value]

@@ -23,10 +23,17 @@ _MAX_LINE_CHARS = 1024 * 1024  # what a value in XML may have; a URL has 2,048
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://\S+", re.ASCII)
 _NEARLY_URL = re.compile(r"(?:www\.|/|[A-Za-z]{4,5}:/?|https?/)\S+")
 _ADDRESS = re.compile(r"[\w\-]+(?:\.[\w\-]+)+(?:[/:?]\S*)?")
-_URL_IN_LINE = re.compile(r"(?:^|(?<=[\s,;|\"'<(\[]))[A-Za-z][A-Za-z0-9+.\-]*://[^\s\"<>]+", re.ASCII)
 _QUOTED = re.compile(r"\"([^\"\s]+)\"")
-_BRACKETS = {"(": ")", "[": "]"}
-_DELIMITERS = frozenset("',;|")
+_AROUND = {'"': '"', "'": "'", "<": ">", "(": ")", "[": "]", "\u201c": "\u201d", "\u00ab": "\u00bb", "`": "`"}
+OPENING, CLOSING = "".join(_AROUND), "".join(_AROUND.values())
+"""What stands around addresses where it should not: quotes and brackets."""
+_URL_IN_LINE = re.compile(
+    rf"(?:^|(?<=[\s,;|{re.escape(OPENING)}]))[A-Za-z][A-Za-z0-9+.\-]*://"
+    r"(?:[^\s\"<>\u201d\u00bb`,;|]|[,;|](?!\s|\Z|https?://))+",
+    re.ASCII | re.IGNORECASE,
+)
+_COLUMN_ENDS = (",", ";", "|")
+_BEHIND = re.compile(r"\s+#|<br\s*/?>\Z", re.IGNORECASE)  # a comment, or a line end of HTML
 
 _TABLE_LINES = 100  # of the start of a list: enough to tell that all have columns
 _HEADER = re.compile(r"[\"']?(?:urls?|loc|links?|address|page)[\"']?\s*([,;\t])", re.IGNORECASE)
@@ -34,6 +41,8 @@ _ROW = re.compile(  # a URL, and then nothing but dates, numbers and words of th
     r"[a-z]+://[^\s,;]+(?:([,;\t])(?:\d{4}-\d\d-\d\d[^,;\t]*|\d++(?:\.\d++)?|always|hourly|daily|weekly|monthly|yearly|never|))+",
     re.IGNORECASE,
 )
+
+_NUMBERS = re.compile(r"[^,;\t]+(?:,\d+)+")  # they may well be part of the URL
 
 
 def read_text(chunks: Iterable[str], into: Collector) -> Iterator[UrlBatch]:
@@ -45,7 +54,7 @@ def read_text(chunks: Iterable[str], into: Collector) -> Iterator[UrlBatch]:
         text = line.strip(BLANKS)
         if delimiter:
             text = _first_column(number, text, delimiter, into)
-        if _URL.fullmatch(text):
+        if _URL.fullmatch(text) and text.count("://") == 1 and not text.endswith(">"):
             into.add(number, line if not delimiter else text)
         elif text:
             _read_odd(number, text, into)
@@ -63,7 +72,8 @@ def _delimiter(start: str) -> str | None:
         return header[1]
     rows = [_ROW.fullmatch(line) for line in few]
     found = {row[1] for row in rows if row}
-    return found.pop() if all(rows) and len(found) == 1 else None
+    is_table = all(rows) and len(found) == 1 and not all(map(_NUMBERS.fullmatch, few))
+    return found.pop() if is_table else None
 
 
 def _first_column(number: int, text: str, delimiter: str, into: Collector) -> str:
@@ -78,19 +88,26 @@ def _first_column(number: int, text: str, delimiter: str, into: Collector) -> st
 
 def _read_odd(number: int, text: str, into: Collector) -> None:
     """Read a line that is not just a URL: with something beside it, several, or none."""
-    found = list(_URL_IN_LINE.finditer(text))
-    if found and (found[0].start() > 0 or len(found) > 1 or "\t" in text):
+    before_comment = _BEHIND.split(text, maxsplit=1)[0]
+    found = [] if text.startswith("#") else list(_URL_IN_LINE.finditer(before_comment))
+    if found and (found[0].start() > 0 or len(found) > 1 or "\t" in text or before_comment != text):
         into.problems.add("text/beside-url", line=number, excerpt=text)
         for url in found:
-            before = text[url.start() - 1 : url.start()]
-            address = url[0].partition(before)[0] if before in _DELIMITERS else url[0]
-            into.add(number, address.removesuffix(_BRACKETS.get(before, "")))
+            into.add(number, _unwrapped(url[0], text[: url.start()]))
     elif found or _NEARLY_URL.fullmatch(text):
         into.add(number, text)  # with white space inside, relative, or with a slip in its scheme: told of when resolved
     elif _ADDRESS.fullmatch(text):
         into.problems.add("text/no-scheme", line=number, excerpt=text)
     else:
         into.problems.add("text/not-a-url", line=number, excerpt=text)
+
+
+def _unwrapped(url: str, before: str) -> str:
+    """Return *url* without what closes the bracket, quotes or column that what stands *before* it has opened."""
+    opening = before[-1:]
+    if opening in _COLUMN_ENDS and not _URL_IN_LINE.match(before):
+        return url.partition(opening)[0]
+    return url.partition("'")[0] if opening == "'" else url.removesuffix(_AROUND.get(opening, ""))
 
 
 def lines(chunks: Iterable[str], problems: ProblemLog) -> Iterator[tuple[int, str]]:

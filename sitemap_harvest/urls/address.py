@@ -13,9 +13,18 @@ BLANKS = (
 """What is trimmed around a URL: everything that shows as nothing, also a no-break space or a byte order mark."""
 
 _WEB = re.compile(r"https?://[^/?#\s\\]", re.IGNORECASE)
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+\-]*):(//[^/?#\s]|file:///)?")
-_NEARLY_ABSOLUTE = re.compile(r"(?:https?[:/]|www\.|[A-Za-z0-9.\-]+:\d+(?:/|$))", re.IGNORECASE)
-_INNER_WHITESPACE = re.compile(f"[{BLANKS}\x01-\x1f\x7f]")
+_AUTHORITY = re.compile(r"https?://(?:[^/?#@]*@)?(?:\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]]+)(?::[0-9]*)?(?=[/?#\\]|\Z)", re.IGNORECASE)
+_OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+\-]*:(?://[^/?#\s]|(?<=file:)///)", re.IGNORECASE)
+_ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+\-]*:")
+_NEARLY_ABSOLUTE = re.compile(
+    r"""[^/?#]*://  # with something before it, such as a quote, or without a host behind it
+    |https?(?:[^A-Za-z0-9]{1,3}|%3A)(?:/|%2F){1,2}|https?:  # another sign for the colon, or a slash too few
+    |www\.|(?:localhost|[A-Za-z0-9\-]+\.[A-Za-z0-9.\-]+):[0-9]+(?:/|\Z)  # a host without a scheme
+    |/+\Z(?<=//)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_BLANK = re.compile(f"[{BLANKS}\x01-\x1f\x7f]")
+_SEGMENT_END = re.compile(r"[/?#]")
 
 
 class Address(NamedTuple):
@@ -31,27 +40,44 @@ def resolve(text: str, base: str | None) -> Address:
     """Return the URL that *text* means in a document at *base*.
 
     A relative URL is made absolute. What looks like an absolute URL with a
-    slip (``http:/host``, ``https//host``, ``www.host``) is kept to the letter:
-    joined to *base* it would become a URL that nobody published.
+    slip (``http:/host``, ``https//host``, ``www.host``, one in quotes) is kept
+    to the letter: joined to *base* it would become a URL that nobody published.
     """
     loc = text.strip(BLANKS)
     if not loc:
         return Address(None, "loc/empty")
     if _WEB.match(loc):
-        return Address(loc, "loc/whitespace" if _INNER_WHITESPACE.search(loc) else None)
-    if _NEARLY_ABSOLUTE.match(loc):
+        return Address(loc, _flaw(loc))
+    if _OTHER_SCHEME.match(loc):
+        return Address(loc, "loc/scheme")
+    if _NEARLY_ABSOLUTE.match(_BLANK.sub("", loc)):
         return Address(loc, "loc/malformed")
-    if scheme := _SCHEME.match(loc):
-        has_host = scheme[2] or loc.lower().startswith("file:///")
-        return Address(loc, "loc/scheme") if has_host else Address(None, "loc/not-a-url")
-    return _join(loc, base)
+    return Address(None, "loc/not-a-url") if _ANY_SCHEME.match(loc) else _join(loc, base)
+
+
+def several(text: str) -> list[str]:
+    """Return the addresses in *text*: more than one if blanks part them, and each is one of the web; else *text*."""
+    parts = text.split()
+    return parts if len(parts) > 1 and all(map(_WEB.match, parts)) else [text]
+
+
+def _flaw(loc: str) -> str | None:
+    if _BLANK.search(loc):
+        return "loc/whitespace"
+    return None if _AUTHORITY.match(loc) else "loc/malformed"
 
 
 def _join(loc: str, base: str | None) -> Address:
     if base is None or not _WEB.match(base):
+        return Address(loc, "loc/malformed")
+    if _first_segment(loc) == _first_segment(base.partition("://")[2]):  # the scheme is missing
         return Address(loc, "loc/malformed")
     try:
         joined = urljoin(base, loc)
     except ValueError:  # an IPv6 address that is none
         return Address(loc, "loc/malformed")
     return Address(joined, "loc/relative")
+
+
+def _first_segment(text: str) -> str:
+    return _SEGMENT_END.split(text, maxsplit=1)[0].lower()

@@ -10,10 +10,6 @@ LIST = "https://example.com/sitemap.txt"
 
 WRONG = {
     "150-breaks-of-html.txt": "a list with line breaks of HTML is taken for a page",
-    "150-comment-behind.txt": "a comment is read as part of the address",
-    "150-numbers-behind-commas.txt": "a number behind a comma is taken for a column, where all lines have one",
-    "150-quotes-of-other-sorts.txt": "addresses in typographic quotes are passed over",
-    "150-several-with-marks-between.txt": "addresses with nothing but a comma between are read as one",
     "142-blanks-around-links.xml": "loc_raw is lost in feeds: blanks are trimmed before",
     "144-links-in-languages.xml": "further links with a language are lost",
     "144-links-of-atom.xml": "a relation by its full name is not known",
@@ -24,7 +20,6 @@ WRONG = {
     "147-broken-attribute.xml": "an address whose end cannot be told is read as far as to its quote",
     "148-dates.xml": "a date of Atom in an item of RSS is not read",
     "149-base.xml": "loc_raw is lost in feeds: a link is joined to its base before",
-    "150-comments.txt": "a URL behind a # and a blank is listed",
     "151-picture-as-text.txt": "binary data has no kind of its own",
     "151-noise-as-text.txt": "binary data has no kind of its own",
 }
