@@ -120,8 +120,10 @@ class Collector:
             return
         text = None if lastmod is None else lastmod.strip(BLANKS)
         read = read_date(text) if text else None
-        if text and not read:
+        if text is not None and not read:
             self.problems.add("lastmod/unreadable", entry=position, excerpt=text)
+        elif read and read.zoned is False:
+            self.problems.add("lastmod/no-zone", entry=position, excerpt=text)
         self.refs.append(
             SitemapRef(loc=address.loc, position=position, lastmod=read.value if read else None, lastmod_text=text)
         )

@@ -11,7 +11,6 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass
-from encodings import normalize_encoding
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ _PATTERNS = (
     (re.compile(rb"(?:\0[\t\n\r -~]){2}"), "utf-16-be"),
 )
 _DECLARED = re.compile(rb"""\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']\s*([A-Za-z0-9._:\-]+)""")
+_DECLARATION_BYTES = 1024
+_EBCDIC = "<?xml".encode("cp037")
 _CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([A-Za-z0-9._:\-]+)""", re.IGNORECASE)
 _WEB_NAMES = {  # what browsers read under these names: supersets, so that nothing is lost
     "iso8859-1": "cp1252",
@@ -46,6 +47,7 @@ _WEB_NAMES = {  # what browsers read under these names: supersets, so that nothi
     "utf-8-sig": "utf-8",
 }
 _LABELS = {"windows-31j": "cp932"}  # used on the web, and unknown to Python
+_NAME = re.compile(r"[A-Za-z0-9]+(?:[._:\-][A-Za-z0-9]+)*")  # Python reads UTF--8 too
 _NICKNAMES = frozenset({"u7", "u8", "u16", "u32", "utf"})  # Python's own: nobody else reads them so
 _ASCII_BYTES = bytes(range(0x80))
 _TELLING_BYTES = 64 * 1024  # from the first that is not ASCII
@@ -78,10 +80,15 @@ def detect(head: bytes, content_type: str | None, problems: ProblemLog) -> Encod
     """Return the encoding of the document that begins with *head* (a few hundred bytes are enough)."""
     for mark, name in _MARKS:
         if head.startswith(mark):
+            _compare(head[len(mark) :], name, problems)
             return Encoding(name, len(mark))
     for pattern, name in _PATTERNS:
         if pattern.match(head):
+            _compare(head, name, problems)
             return Encoding(name, 0)
+    if head.startswith(_EBCDIC):
+        declared = _DECLARED.match(head.decode("cp037").encode("latin-1"))
+        return Encoding(declared and _codec(declared[1].decode()) or "cp037", 0)
     for label in _labels(head, content_type):
         codec = _codec(label)
         if codec is None:
@@ -93,6 +100,17 @@ def detect(head: bytes, content_type: str | None, problems: ProblemLog) -> Encod
         else:
             return Encoding(codec, 0)
     return Encoding("utf-8", 0)
+
+
+def _compare(head: bytes, name: str, problems: ProblemLog) -> None:
+    """Note if *head*, which is in the encoding *name*, declares another one."""
+    text = head[:_DECLARATION_BYTES].decode(name, "replace").encode("ascii", "replace")
+    if not (declared := _DECLARED.match(text)):
+        return
+    label = declared[1].decode()
+    codec = _codec(label) or ""
+    if codec != name and not name.startswith(codec or label):
+        problems.add("encoding/lies", f"{label} is declared, but the bytes are {name.upper()}", excerpt=label)
 
 
 def _labels(head: bytes, content_type: str | None) -> Iterator[str]:
@@ -121,7 +139,7 @@ def _codec(label: str) -> str | None:
         "".encode(name)  # refuses codecs that are no text encoding, such as base64
     except (LookupError, UnicodeError, ValueError):
         return None
-    is_none = normalize_encoding(label.lower()) in _NICKNAMES or name.replace("_", "-") in _NO_DOCUMENTS
+    is_none = label.lower() in _NICKNAMES or not _NAME.fullmatch(label) or name.replace("_", "-") in _NO_DOCUMENTS
     return None if is_none else _WEB_NAMES.get(name, name)
 
 

@@ -1,8 +1,18 @@
 """URLs as text: what is one, what makes a relative one absolute, and what identifies it."""
 
-from sitemap_harvest.urls.address import BLANKS, Address, resolve
+from sitemap_harvest.urls.address import BLANKS, Address, resolve, several, web_line
 from sitemap_harvest.urls.columns import AddressColumns, address_columns
 from sitemap_harvest.urls.key import url_key
 from sitemap_harvest.urls.site import site_of
 
-__all__ = ["BLANKS", "Address", "AddressColumns", "address_columns", "resolve", "site_of", "url_key"]
+__all__ = [
+    "BLANKS",
+    "Address",
+    "AddressColumns",
+    "address_columns",
+    "resolve",
+    "several",
+    "site_of",
+    "url_key",
+    "web_line",
+]

@@ -13,7 +13,9 @@ BLANKS = (
 """What is trimmed around a URL: everything that shows as nothing, also a no-break space or a byte order mark."""
 
 _WEB = re.compile(r"https?://[^/?#\s\\]", re.IGNORECASE)
-_AUTHORITY = re.compile(r"https?://(?:[^/?#@]*@)?(?:\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]]+)(?::[0-9]*)?(?=[/?#\\]|\Z)", re.IGNORECASE)
+_AUTHORITY = re.compile(
+    r"https?://(?:[^/?#@]*@)?(?:\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]]+)(?::[0-9]*)?(?=[/?#\\]|\Z)", re.IGNORECASE
+)
 _OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+\-]*:(?://[^/?#\s]|(?<=file:)///)", re.IGNORECASE)
 _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+\-]*:")
 _NEARLY_ABSOLUTE = re.compile(
@@ -59,6 +61,12 @@ def several(text: str) -> list[str]:
     """Return the addresses in *text*: more than one if blanks part them, and each is one of the web; else *text*."""
     parts = text.split()
     return parts if len(parts) > 1 and all(map(_WEB.match, parts)) else [text]
+
+
+def web_line(text: str) -> str:
+    """Return the one line of *text* that is an address of the web, if there is one and no more; else *text*."""
+    lines = [line for line in text.split("\n") if _WEB.match(line.strip(BLANKS))]
+    return lines[0] if len(lines) == 1 else text
 
 
 def _flaw(loc: str) -> str | None:

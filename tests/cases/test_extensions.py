@@ -10,16 +10,8 @@ A = "https://example.com/a"
 IMAGES = ' xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
 VIDEOS = ' xmlns:video="http://www.google.com/schemas/sitemap-video/1.1"'
 
-WRONG = {
-    "152-address-as-text.xml": "text of an image or an alternate is lost in silence",
-    "153-outside-any-entry.xml": "an image or an alternate outside any entry is passed over in silence",
-    "153-entry-inside-an-image.xml": "an entry inside an extension is kept in extra, but is no entry",
-    "156-pagemap-nested.xml": "the text of an inner attribute becomes the value of the outer one too",
-    "157-text-between-elements.xml": "text behind an inner element is lost",
-}
 
-
-@pytest.mark.parametrize("case", cases("extensions", WRONG))
+@pytest.mark.parametrize("case", cases("extensions"))
 def test_what_is_there_is_found(case: Case) -> None:
     for found in case.found():
         assert found == case.expected

@@ -35,7 +35,13 @@ XML = '<?xml version="1.0" encoding="{}"?><urlset><url><loc>https://example.com/
         pytest.param(
             b"<?xml encoding='utf-8'?>", "text/xml; charset=latin-1", Encoding("utf-8", 0), {}, id="document-wins"
         ),
-        pytest.param(codecs.BOM_UTF8 + b"<?xml encoding='utf-16'?>", None, Encoding("utf-8", 3), {}, id="mark-wins"),
+        pytest.param(
+            codecs.BOM_UTF8 + b"<?xml encoding='utf-16'?>",
+            None,
+            Encoding("utf-8", 3),
+            {"encoding/lies": 1},
+            id="mark-wins",
+        ),
         pytest.param(
             b"<?xml encoding='utf-16'?>", None, Encoding("utf-8", 0), {"encoding/lies": 1}, id="lies-about-utf-16"
         ),

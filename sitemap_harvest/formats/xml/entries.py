@@ -11,7 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.formats.xml.extensions import Extensions
-from sitemap_harvest.urls import BLANKS
+from sitemap_harvest.urls import BLANKS, several, web_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -135,7 +135,9 @@ class EntryReader:
             self._entry(element, role)
         elif role is _LOC:
             self._outside(element)
-        elif not self._extensions.know(element.tag):  # an image outside an entry belongs to no page
+        elif self.knows(element.tag):
+            self._into.problems.add("xml/extension-outside", line=self._line(element))
+        else:
             for child in element:
                 self._read(child, element.tag)
 
@@ -169,6 +171,7 @@ class EntryReader:
             if found is _LOC:
                 if len(child):
                     self._into.problems.add("loc/markup", entry=position, line=self._line(child), excerpt=text)
+                    text = web_line(text)
                 if loc and loc.strip(BLANKS):
                     self._into.problems.add("loc/repeated", entry=position, line=self._line(child), excerpt=text)
                     self._put(role, position, (loc, lastmod, changefreq, priority), others)
@@ -191,6 +194,7 @@ class EntryReader:
         if stray and (stray := stray.strip(BLANKS)):
             if loc is None and "://" in stray:
                 loc = stray
+                self._into.problems.add("loc/no-element", entry=position, line=self._line(element), excerpt=stray)
             else:
                 self._into.problems.add("xml/stray-text", entry=position, line=self._line(element), excerpt=stray)
         if loc is not None or not nested:
@@ -222,7 +226,7 @@ class EntryReader:
     def _look_for_entries(self, others: Iterable[Any], roles: Roles) -> None:
         """Read the entries inside of what belongs to no extension: somebody forgot an end tag, or wrote a wrong one."""
         for other in others:
-            if len(other) and not self._extensions.know(other.tag):
+            if len(other):
                 if (role := roles[other.tag]).is_entry and any(roles[child.tag] is _LOC for child in other):
                     self._nested(other, role)  # which looks for those inside of it
                 else:
@@ -232,11 +236,19 @@ class EntryReader:
         loc, lastmod, changefreq, priority = fields
         if not loc or not loc.strip(BLANKS):
             self._into.problems.add("loc/empty", entry=position)
-        elif role is _SITEMAP:
-            self._into.refer(position, loc, lastmod)
-        else:
-            more = self._extensions.read(others) if others else None
-            self._into.add(position, loc, lastmod, changefreq, priority, more)
+            return
+        if len(urls := several(loc)) > 1:
+            self._into.problems.add("loc/repeated", entry=position, excerpt=loc.strip(BLANKS))
+        if role is _SITEMAP:
+            for url in urls:
+                self._into.refer(position, url, lastmod)
+            return
+        more = self._extensions.read(others) if others else None
+        for other in others:
+            if (text := other.text) and not text.isspace() and self.knows(other.tag):
+                self._into.problems.add("xml/stray-text", entry=position, line=self._line(other), excerpt=text.strip())
+        for url in urls:
+            self._into.add(position, url, lastmod, changefreq, priority, more)
 
     def _line(self, element: Any) -> int | None:
         line: int | None = element.sourceline

@@ -109,12 +109,17 @@ def _text(element: Any) -> str:
     return (text or "").strip(BLANKS)
 
 
+def _own_text(element: Any) -> str:
+    """Return the text of *element* without that of its children."""
+    return "".join([element.text or "", *(child.tail or "" for child in element)]).strip(BLANKS)
+
+
 def _keep(element: Any, depth: int, found: Plain) -> None:
     """Keep *element* with all below it in ``extra``."""
     if not isinstance(element.tag, str):
         return
     attributes = [{"name": name, "value": value} for name, value in element.items()]
-    text = (element.text or "").strip(BLANKS) or None
+    text = _own_text(element) or None
     found.setdefault("extra", []).append(
         {"name": element.tag, "depth": depth, "text": text, "attributes": attributes or None}
     )
@@ -123,9 +128,10 @@ def _keep(element: Any, depth: int, found: Plain) -> None:
 
 
 def _keep_below(parent: Any, unknown: list[Any], found: Plain) -> None:
-    """Keep *unknown* children in ``extra``, below the name of their *parent*."""
-    if unknown:
-        found.setdefault("extra", []).append({"name": parent.tag, "depth": 0, "text": None, "attributes": None})
+    """Keep *unknown* children in ``extra``, below the name of their *parent*; and its own text, which it should not have."""
+    text = _own_text(parent) or None
+    if unknown or text:
+        found.setdefault("extra", []).append({"name": parent.tag, "depth": 0, "text": text, "attributes": None})
         for child in unknown:
             _keep(child, 1, found)
 
@@ -203,7 +209,7 @@ def _link(element: Any, found: Plain) -> None:
     attributes = dict(element.items())
     is_alternate = attributes.pop("rel", "alternate").lower() == "alternate"
     is_known = attributes.keys() <= {*LINK_ATTRIBUTES}
-    if not is_alternate or not is_known or len(element):
+    if not is_alternate or not is_known or len(element) or _text(element):
         _keep(element, 0, found)
     if is_alternate:
         known = attributes if is_known else {name: attributes[name] for name in LINK_ATTRIBUTES if name in attributes}
@@ -212,7 +218,7 @@ def _link(element: Any, found: Plain) -> None:
 
 def _mobile(element: Any, found: Plain) -> None:
     found["mobile"] = True
-    if len(element) or element.items():
+    if len(element) or element.items() or _text(element):
         _keep(element, 0, found)
 
 
@@ -225,7 +231,7 @@ def _pagemap(element: Any, found: Plain) -> None:
                 if _local(leaf) == "attribute":
                     value = leaf.get("value")
                     attributes.append(
-                        {"name": leaf.get("name") or "", "value": _text(leaf) if value is None else value}
+                        {"name": leaf.get("name") or "", "value": _own_text(leaf) if value is None else value}
                     )
             record = {"type": child.get("type"), "id": child.get("id"), "attributes": attributes or None}
             found.setdefault("pagemap", []).append(record)

@@ -154,6 +154,8 @@ class _Lane:
         role = self._reader.roles(self._parent_tag())[tag.full]
         is_loc_outside = role is Role.LOC and not (self._open or self._reader.knows(self._parent_tag()))
         if not (self._open or role.is_entry or is_loc_outside or token.is_empty):
+            if self._reader.knows(tag.full):
+                self._problems.add("xml/extension-outside", line=token.line)
             if tag.local not in _ROOTS and len(self._around) < _MAX_DEPTH:
                 self._around.append((tag, self._scope))
             self._scope = scope

@@ -33,6 +33,8 @@ _LINK_ATTRIBUTES = frozenset({"rel", *LINK_ATTRIBUTES})
 _SHORTEST_URL = len("http://a")
 _XML_BLANKS = " \t\n"
 _TAG = re.compile(r'(/?)([A-Za-z_][\w:.\-]*)((?:\s+[A-Za-z_][\w:.\-]*="")+\s*|)(/?)', re.ASCII)
+_TWO_URLS = r"\S\s+https?://"
+_SECOND_URL = (b" http", b"\nhttp", b"\thttp")  # how the second one begins; much cheaper to look for
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))  # & last
 
 
@@ -75,7 +77,14 @@ class Shape:
         if b"\r" in chunk:
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")  # as XML has it
         markup = Markup(chunk)
-        return _Entries(markup, [self._tag(form) for form in markup.forms], _entities(chunk)).columns()
+        entries = _Entries(markup, [self._tag(form) for form in markup.forms], _entities(chunk))
+        texts = entries.columns()
+        if (
+            any(start in chunk for start in _SECOND_URL)
+            and pc.any(pc.match_substring_regex(texts["loc"], _TWO_URLS)).as_py()
+        ):
+            raise NotExplained
+        return texts
 
     def _tag(self, form: str) -> _Tag:
         """Return what a tag of *form* is. Raises :exc:`NotExplained`."""

@@ -26,8 +26,10 @@ _PIECE = re.compile(  # what most of a document is: text that says what it means
 )
 _START = re.compile(r"<([A-Za-z_:\u0080-\U0010ffff][^\s<>/=\"']*+)((?:[^<>\"'/]|\"[^\"<]*+\"|'[^'<]*+'|/(?!>))*+)(/?)>")
 _LOOSE_START = re.compile(r"<([A-Za-z_:\u0080-\U0010ffff][^\s<>/=\"']*+)([^<>]*?)(/?)>")
+_LOOKS_LIKE_TAG = re.compile(r"<[/!A-Za-z_]")
 _SIGNS = re.compile(r"<(?:<*(?=<))?")  # all but the last of several: that may begin a tag
 _END = re.compile(r"</\s*+([^\s<>/]*+)[^<>]*+>")
+_END_WITHOUT_BRACKET = re.compile(r"</([A-Za-z_][\w:.\-]*+)\s*+(?=<)")
 _DOCTYPE = re.compile(r"<!DOCTYPE[^\[>]*+(?:\[(?:[^\]\"']|\"[^\"]*+\"|'[^']*+')*+\]\s*+)?>", re.IGNORECASE)
 _DECLARATION = re.compile(r"<\?xml\s", re.IGNORECASE)  # has no > before its end, and ends there even if the ? is gone
 _WHOLE_DECLARATION = re.compile(r"<\?xml(?:\s+[a-z]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'))+\s*\?>")
@@ -94,6 +96,8 @@ def _decoded(text: str, declared: frozenset[str], note: _Notes) -> tuple[str, bo
         if name is None and (decimal or hexadecimal):
             code = int(decimal) if decimal else int(hexadecimal, 16)
             if code <= sys.maxunicode and code not in _SURROGATES:
+                if _FORBIDDEN.match(chr(code)):
+                    note("xml/control-character", match)
                 return chr(code)
         unknowable = unknowable or name in declared
         if name not in declared:
@@ -289,6 +293,10 @@ class Tokenizer:
         if match := _END.match(self._buffer, self._at):
             self._advance(match.end())
             return Token(Sort.END, match[1], line)
+        if match := _END_WITHOUT_BRACKET.match(self._buffer, self._at):
+            self._problems.add("xml/malformed", "an end tag without its >", line=line, excerpt=match[0])
+            self._advance(match.end())
+            return Token(Sort.END, match[1], line)
         match = _START.match(self._buffer, self._at)
         while not match and has_end and self._more_of_tag():
             match = _START.match(self._buffer, self._at)
@@ -320,6 +328,11 @@ class Tokenizer:
             # An end tag, if cut, still ends the text before it; of a start tag nothing can be used.
             return Token(Sort.END, cut[2:].strip(), line) if cut.startswith("</") else None
         excerpt = self._buffer[self._at : self._at + 60]
-        count = _SIGNS.match(self._buffer, self._at).end() - self._at  # type: ignore[union-attr]  # there is one
-        self._problems.add("xml/malformed", "a < that begins no tag", line=line, excerpt=excerpt, count=count)
-        return Token(Sort.TEXT, self._advance(self._at + count), line)
+        end = _SIGNS.match(self._buffer, self._at).end()  # type: ignore[union-attr]  # there is one
+        count = end - self._at
+        if _LOOKS_LIKE_TAG.match(self._buffer, end - 1):
+            self._problems.add("xml/malformed", "a tag without its >", line=line, excerpt=excerpt)
+            count -= 1
+        if count:
+            self._problems.add("xml/bare-less-than", line=line, excerpt=excerpt, count=count)
+        return Token(Sort.TEXT, self._advance(end), line)

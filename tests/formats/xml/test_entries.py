@@ -31,7 +31,7 @@ def problems(document: Any) -> dict[str, int]:
         pytest.param(f"<url><loc></loc><loc>{B}</loc></url>", [B], {}, id="an-empty-loc-first"),
         pytest.param("<url><loc/></url>", [], {"loc/empty": 1, "document/no-entries": 1}, id="empty-loc"),
         pytest.param("<url></url>", [], {"loc/empty": 1, "document/no-entries": 1}, id="no-loc"),
-        pytest.param(f"<url>{A}</url>", [A], {}, id="text-in-url"),
+        pytest.param(f"<url>{A}</url>", [A], {"loc/no-element": 1}, id="text-in-url"),
         pytest.param(f"<url><loc>{A}</loc></url>x<url><loc>{B}</loc></url>", [A, B], {"xml/stray-text": 1}, id="text"),
         pytest.param(
             f"<url><loc>{A}</loc><lastmod>2025</lastmod><lastmod>2026</lastmod></url>",
@@ -45,9 +45,12 @@ def problems(document: Any) -> dict[str, int]:
         ),
         pytest.param(f"<x><loc>{A}</loc></x>", [A], {"loc/outside-entry": 1}, id="loc-in-another-element"),
         pytest.param(f'<url xmlns="urn:x"><loc>{A}</loc></url>', [A], {"loc/outside-entry": 1}, id="foreign-url"),
-        pytest.param(f"<x><url>{A}</url></x>", [A], {}, id="text-in-url-in-another-element"),
+        pytest.param(f"<x><url>{A}</url></x>", [A], {"loc/no-element": 1}, id="text-in-url-in-another-element"),
         pytest.param(
-            f"{IMAGE}<image:loc>{A}</image:loc></image:image>", [], {"document/no-entries": 1}, id="image-outside"
+            f"{IMAGE}<image:loc>{A}</image:loc></image:image>",
+            [],
+            {"xml/extension-outside": 1, "document/no-entries": 1},
+            id="image-outside",
         ),
         pytest.param(f"<url><loc>{A}</loc>{B}</url>", [A], {"xml/stray-text": 1}, id="text-beside-loc"),
         pytest.param(f"<URL><Loc>{A}</Loc></URL>", [A], {}, id="upper-case"),
@@ -91,7 +94,7 @@ def test_an_entry_inside_an_entry_that_is_well_formed_is_a_problem(inside: str) 
     ("inside", "refs", "found"),
     [
         pytest.param(f"<sitemap><loc>{A}</loc></sitemap>", [A], {}, id="one"),
-        pytest.param(f"<sitemap>{A}</sitemap>", [A], {}, id="text-in-sitemap"),
+        pytest.param(f"<sitemap>{A}</sitemap>", [A], {"loc/no-element": 1}, id="text-in-sitemap"),
         pytest.param(f"<sitemap><loc>{A}</loc><loc>{B}</loc></sitemap>", [A, B], {"loc/repeated": 1}, id="several"),
         pytest.param("<sitemap><loc> </loc></sitemap>", [], {"loc/empty": 1, "document/no-entries": 1}, id="empty"),
     ],
