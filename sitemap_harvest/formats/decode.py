@@ -2,7 +2,7 @@
 
 Spec: https://www.w3.org/TR/xml/#sec-guessing (detection), https://encoding.spec.whatwg.org/#names-and-labels
 (what a name means on the web). The ladder: byte order mark, byte pattern,
-declared encoding, HTTP charset, UTF-8; bytes that are not valid are read as
+declared encoding, HTTP charset, that of an HTML page, UTF-8; bytes that are not valid are read as
 windows-1252, one by one. Each step down is a problem.
 """
 
@@ -33,6 +33,10 @@ _PATTERNS = (
     (re.compile(rb"(?:\0[\t\n\r -~]){2}"), "utf-16-be"),
 )
 _DECLARED = re.compile(rb"""\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']\s*([A-Za-z0-9._:\-]+)""")
+_META_CHARSET = re.compile(  # as far as HTML wants it to be looked for
+    rb"""\s*<(?:!doctype\s+html|html|head|meta|title)\b(?s:.{0,1024}?)<meta\b[^>]{0,200}?\bcharset\s*=\s*["']?\s*([A-Za-z0-9._:\-]+)""",
+    re.IGNORECASE,
+)
 _CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([A-Za-z0-9._:\-]+)""", re.IGNORECASE)
 _WEB_NAMES = {  # what browsers read under these names: supersets, so that nothing is lost
     "iso8859-1": "cp1252",
@@ -101,6 +105,8 @@ def _labels(head: bytes, content_type: str | None) -> Iterator[str]:
         yield declared[1].decode()
     if content_type and (charset := _CHARSET.search(content_type)):
         yield charset[1]
+    if meta := _META_CHARSET.match(head):
+        yield meta[1].decode()
 
 
 def _is_rather_utf_8(head: bytes, codec: str) -> bool:
