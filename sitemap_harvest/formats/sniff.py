@@ -28,6 +28,7 @@ _NO_MARKUP = re.compile(  # comments, instructions, and elements in which a tag 
     r"|(<(script|style|textarea|xmp)\b[^>]*>).*?(?:</\2|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
+_FIRST_TAG = re.compile(r"(?:<\?[^<>]*>\s*)*<(?:[\w.\-]+:)?([a-zA-Z]+)(?=[\s/>])")  # as nearly all documents begin
 _TAG = re.compile(r"<!doctype\s+html|<(?:[\w.\-]+:)?([a-zA-Z_][\w.\-]*)(?=[\s/>])", re.IGNORECASE)
 _ROOTS = {
     "urlset": Kind.SITEMAP,
@@ -98,12 +99,16 @@ def sniff(head: str, *, url: str, content_type: str | None = None, base: str | N
     text = head.lstrip(_BLANK)
     if not text:
         return Kind.EMPTY
-    named_robots = _path(url).endswith("/robots.txt")
-    may_be_markup = text.startswith("<") or ("<" in text and not named_robots)
-    if may_be_markup and (kind := _by_tags(_without_json(text))):
-        return _of_page(text, base or url) if kind is Kind.HTML else kind
-    text = text.replace("\r", "\n")
-    if named_robots or _ROBOTS.search(text):
+    may_be_markup = text.startswith("<") or ("<" in text and not _is_named_robots(url))
+    kind = _by_first_tag(text) or (_by_tags(_without_json(text)) if may_be_markup else None)
+    if kind is Kind.HTML:
+        return _of_page(text, base or url)
+    return kind or _of_text(text.replace("\r", "\n"), url, content_type)
+
+
+def _of_text(text: str, url: str, content_type: str | None) -> Kind:
+    """Return the kind of a document that is no markup."""
+    if _is_named_robots(url) or _ROBOTS.search(text):
         return Kind.ROBOTS
     if _URL_LINE.search(text):
         return Kind.LIST
@@ -111,6 +116,10 @@ def sniff(head: str, *, url: str, content_type: str | None = None, base: str | N
         return Kind.BINARY
     is_meant_as_list = _path(url).endswith(".txt") or (content_type or "").lower().startswith("text/plain")
     return Kind.LIST if is_meant_as_list and "://" in text else Kind.UNKNOWN
+
+
+def _is_named_robots(url: str) -> bool:
+    return _path(url).endswith("/robots.txt")
 
 
 def _path(url: str) -> str:
@@ -123,6 +132,12 @@ def _without_json(text: str) -> str:
         return text
     after = _AFTER_JSON.search(text)
     return text[after.end() :] if after else ""
+
+
+def _by_first_tag(text: str) -> Kind | None:
+    """Return what *text* is if it plainly begins with a telling root, for which no more has to be looked at."""
+    first = _FIRST_TAG.match(text)
+    return _ROOTS.get(first[1].lower()) if first else None
 
 
 def _by_tags(text: str) -> Kind | None:
