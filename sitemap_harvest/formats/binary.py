@@ -1,8 +1,9 @@
 """Documents that are no text, told from their first bytes.
 
-Only what could pass for text, or hold text that could pass for a sitemap (a
-picture with RDF in it, an archive of sitemaps), has to be known by its own
-mark. For all else the control characters tell.
+Only what could pass for text, or hold text that could pass for a feed (a
+picture with RDF in it), has to be known by its own mark. For all else the
+control characters tell. A tar archive is not among them: documents stand in it
+to the letter, and are read.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ _FORMATS = (
     ("an icon", rb"\x00\x00[\x01\x02]\x00.\x00"),
     ("a TIFF picture", rb"II\*\0|MM\0\*"),
     ("a font", rb"wOF[F2]|\x00\x01\x00\x00\x00|OTTO\0"),
-    ("a tar archive", rb".{257}ustar"),
     ("a 7z archive", rb"7z\xbc\xaf\x27\x1c"),
     ("a RAR archive", rb"Rar!\x1a\x07"),
     ("an xz archive", rb"\xfd7zXZ\0"),
