@@ -21,7 +21,10 @@ from sitemap_harvest.model import Kind, Outcome
 from sitemap_harvest.plan import Refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sitemap_harvest.formats import Document
+    from sitemap_harvest.model import Problem
 
 _STATUS_WORDS = {
     204: "the server sent no content",
@@ -32,6 +35,12 @@ _STATUS_WORDS = {
     410: "the server says it is gone for good",
     429: "the server says too many requests",
     451: "the server may not give it, for legal reasons",
+}
+_KIND_WORDS = {
+    Kind.EMPTY: "it is empty",
+    Kind.HTML: "it is a web page",
+    Kind.SOFT_404: "it is a web page, which says that there is no such page",
+    Kind.XML: "it is XML of another sort",
 }
 _ABSENT = frozenset({404, 410})
 _BLOCKED = frozenset({401, 403, 407, 429, 451})
@@ -111,11 +120,16 @@ def of_document(document: Document) -> tuple[Outcome, str | None]:
             return Outcome.TOO_LARGE, f"{codes[code].detail}; what came before was read"
     if not document.kind.is_readable and any(code in LOSSY for code in codes):
         return Outcome.FAILED, f"it cannot be unpacked ({', '.join(codes)})"
-    if document.kind is Kind.EMPTY:
-        return Outcome.NOT_A_SITEMAP, "it is empty"
+    if document.kind is Kind.CHALLENGE:
+        return Outcome.BLOCKED, f"a firewall is in the way: {codes['document/challenge'].detail}"
     if not document.kind.is_readable:
-        words = {Kind.HTML: "it is a web page", Kind.XML: "it is XML of another sort"}
-        return Outcome.NOT_A_SITEMAP, words.get(document.kind, "it is nothing that lists URLs")
+        return Outcome.NOT_A_SITEMAP, _words_of(document.kind, codes)
     if not document.complete:
         return Outcome.PARTIAL, f"it is damaged ({', '.join(code for code in codes if code in LOSSY)})"
     return Outcome.READ, None
+
+
+def _words_of(kind: Kind, codes: Mapping[str, Problem]) -> str:
+    if kind is Kind.BINARY and "document/binary" in codes:
+        return codes["document/binary"].detail
+    return _KIND_WORDS.get(kind, "it is nothing that lists URLs")

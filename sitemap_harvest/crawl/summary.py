@@ -121,4 +121,4 @@ def _counted(number: int, word: str) -> str:
 def _is_probe(record: SitemapRecord) -> bool:
     """Whether nobody said that the document is there: a site need not have a robots.txt, nor a /sitemap.xml."""
     is_guess = record.found_by is FoundBy.WELL_KNOWN or record.url == f"{record.root}/robots.txt"
-    return is_guess and (record.outcome is Outcome.ABSENT or record.kind in {Kind.HTML, Kind.EMPTY})
+    return is_guess and (record.outcome is Outcome.ABSENT or record.kind in {Kind.HTML, Kind.SOFT_404, Kind.EMPTY})

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from sitemap_harvest.formats.limits import Limits
+    from sitemap_harvest.model import FoundBy
 
 _MAX_RECORDS = 20_000  # images, alternates and the like of one batch: as Python objects they take some 10 MB
 _CHANGEFREQS = pa.array(["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"])
@@ -39,6 +40,7 @@ class Collector:
         """Gather what *document* lists; *base* is what relative URLs are relative to (``None``: nothing)."""
         self.problems = ProblemLog(document)
         self.refs: list[SitemapRef] = []
+        self.hints: dict[str, SitemapRef] = {}
         self.added = 0
         """Entries and references, also those that turned out to be no URL."""
         self._given = 0  # rows of the batches that were yielded
@@ -127,6 +129,12 @@ class Collector:
         self.refs.append(
             SitemapRef(loc=address.loc, position=position, lastmod=read.value if read else None, lastmod_text=text)
         )
+
+    def hint(self, loc: str, found_by: FoundBy) -> None:
+        """Add another document that this one hints at, which is none of its entries. Each counts once."""
+        if loc not in self.hints:
+            self._count(1)
+            self.hints[loc] = SitemapRef(loc=loc, position=len(self.hints) + 1, found_by=found_by)
 
     @property
     def is_full(self) -> bool:

@@ -2,7 +2,7 @@
 
 Spec: https://www.w3.org/TR/xml/#sec-guessing (detection), https://encoding.spec.whatwg.org/#names-and-labels
 (what a name means on the web). The ladder: byte order mark, byte pattern,
-declared encoding, HTTP charset, UTF-8; bytes that are not valid are read as
+declared encoding, HTTP charset, that of an HTML page, UTF-8; bytes that are not valid are read as
 windows-1252, one by one. Each step down is a problem.
 """
 
@@ -34,6 +34,10 @@ _PATTERNS = (
 _DECLARED = re.compile(rb"""\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']\s*([A-Za-z0-9._:\-]+)""")
 _DECLARATION_BYTES = 1024
 _EBCDIC = "<?xml".encode("cp037")
+_META_CHARSET = re.compile(  # as far as HTML wants it to be looked for
+    rb"""\s*<(?:!doctype\s+html|html|head|meta|title)\b(?s:.{0,1024}?)<meta\b[^>]{0,200}?\bcharset\s*=\s*["']?\s*([A-Za-z0-9._:\-]+)""",
+    re.IGNORECASE,
+)
 _CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([A-Za-z0-9._:\-]+)""", re.IGNORECASE)
 _WEB_NAMES = {  # what browsers read under these names: supersets, so that nothing is lost
     "iso8859-1": "cp1252",
@@ -88,7 +92,7 @@ def detect(head: bytes, content_type: str | None, problems: ProblemLog) -> Encod
             return Encoding(name, 0)
     if head.startswith(_EBCDIC):
         declared = _DECLARED.match(head.decode("cp037").encode("latin-1"))
-        return Encoding(declared and _codec(declared[1].decode()) or "cp037", 0)
+        return Encoding((declared and _codec(declared[1].decode())) or "cp037", 0)
     for label in _labels(head, content_type):
         codec = _codec(label)
         if codec is None:
@@ -119,6 +123,8 @@ def _labels(head: bytes, content_type: str | None) -> Iterator[str]:
         yield declared[1].decode()
     if content_type and (charset := _CHARSET.search(content_type)):
         yield charset[1]
+    if meta := _META_CHARSET.match(head):
+        yield meta[1].decode()
 
 
 def _is_rather_utf_8(head: bytes, codec: str) -> bool:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from sitemap_harvest.formats.challenges import challenger
 from sitemap_harvest.formats.collector import Collector, LimitReached
 from sitemap_harvest.formats.feed import read_feed
+from sitemap_harvest.formats.html import read_hints, read_links
 from sitemap_harvest.formats.limits import Limits
+from sitemap_harvest.formats.page import look
 from sitemap_harvest.formats.robots import read_robots
 from sitemap_harvest.formats.sniff import sniff
 from sitemap_harvest.formats.source import Source
@@ -71,7 +74,9 @@ class Document:
     @cached_property
     def kind(self) -> Kind:
         """What the document is, by its content."""
-        return sniff(self._source.head, url=self.url, content_type=self._content_type)
+        if self._source.binary_format:
+            return Kind.BINARY
+        return sniff(self._source.head, url=self.url, content_type=self._content_type, base=self._base)
 
     def urls(self) -> Iterator[UrlBatch]:
         """Yield the URLs that the document lists, in batches of up to 10,000 rows; each call reads it anew."""
@@ -90,8 +95,12 @@ class Document:
             yield from batch.rows()
 
     def sitemaps(self) -> Iterator[SitemapRef]:
-        """Yield the documents that this one points at: an index's children, the sitemaps of a robots.txt."""
+        """Yield the documents that this one points at: an index's children, the sitemaps of a robots.txt.
+
+        And those that the head of an HTML page hints at: their ``found_by`` says so.
+        """
         yield from self._at_end.refs
+        yield from self._at_end.hints.values()
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -146,6 +155,10 @@ class Document:
             yield from read_feed(self._source.text(into.problems), into)
         elif self.kind is Kind.LIST:
             yield from read_text(self._source.text(into.problems), into)
+        elif self.kind is Kind.LINKS:
+            yield from read_links(self._source.text(into.problems), into, url=self._base)
+        elif self.kind is Kind.HTML:
+            read_hints(self._source.text(into.problems), into, url=self._base)
         elif self.kind is Kind.ROBOTS:
             read_robots(self._source.text(into.problems), into)
         else:
@@ -155,9 +168,22 @@ class Document:
     def _judge(self, into: Collector) -> None:
         if into.problems.lost_bytes and not self.kind.is_readable:
             return  # what it is cannot be told
-        if self.kind is Kind.EMPTY:
-            into.problems.add("document/empty")
-        elif not self.kind.is_readable:
-            into.problems.add("document/not-a-sitemap", f"it is {self.kind}", excerpt=self._source.head.strip()[:200])
+        if self._source.viewer:
+            into.problems.add("document/viewer")
+        if not self.kind.is_readable:
+            into.problems.add(*self._why_nothing(), excerpt=self._source.head.strip()[:200] or None)
         elif not into.entries and self.kind is not Kind.ROBOTS:
             into.problems.add("document/no-entries")
+
+    def _why_nothing(self) -> tuple[str, str | None]:
+        """Return code and words of the problem that the document is of a kind that lists nothing."""
+        if self.kind is Kind.EMPTY:
+            return "document/empty", None
+        if self.kind is Kind.BINARY:
+            return "document/binary", f"it is {self._source.binary_format or 'no text'}"
+        if self.kind is Kind.CHALLENGE:
+            return "document/challenge", f"it is a page of {challenger(look(self._source.head))}"
+        if self.kind is Kind.SOFT_404:
+            page = look(self._source.head)
+            return "document/soft-404", f"the page says: {page.title or page.heading}"
+        return "document/not-a-sitemap", f"it is {self.kind}"

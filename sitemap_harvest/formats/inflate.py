@@ -25,6 +25,8 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
+from sitemap_harvest.formats.binary import is_office_document
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -210,6 +212,10 @@ class Zip(Packing):
     """Zip archives with one file in them."""
 
     __slots__ = ()
+
+    def begins(self, data: bytes) -> bool:
+        """Whether *data* is the start of an archive that somebody packed a document into."""
+        return super().begins(data) and not is_office_document(data)
 
     def unpack(self, packed: Iterator[bytes], problems: ProblemLog) -> Iterator[bytes]:
         """Yield the first file of an archive."""

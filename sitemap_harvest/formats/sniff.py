@@ -9,6 +9,10 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from sitemap_harvest.formats.challenges import challenger
+from sitemap_harvest.formats.headings import says_not_found, says_site_map
+from sitemap_harvest.formats.html import has_links
+from sitemap_harvest.formats.page import look
 from sitemap_harvest.model import Kind
 
 if TYPE_CHECKING:
@@ -19,7 +23,12 @@ _HEAD_CHARS = 64 * 1024
 _BLANK = "\ufeff\x00 \t\r\n\u00a0\u200b"
 
 _PASSED_OVER = re.compile("<!(?:--|ENTITY|ELEMENT|ATTLIST)", re.IGNORECASE)
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|<\?xml\s[^>]*>|<\?.*?(?:\?>|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)", re.DOTALL)
+_NO_MARKUP = re.compile(  # comments, instructions, and elements in which a tag is text
+    r"<!--.*?(?:-->|\Z)|<\?xml\s[^>]*>|<\?.*?(?:\?>|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)"
+    r"|(<(script|style|textarea|xmp)\b[^>]*>).*?(?:</\2|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+_FIRST_TAG = re.compile(r"(?:<\?[^<>]*>\s*)*<(?:[\w.\-]+:)?([a-zA-Z]+)(?=[\s/>])")  # as nearly all documents begin
 _TAG = re.compile(r"<!doctype\s+html|<(?:[\w.\-]+:)?([a-zA-Z_][\w.\-]*)(?=[\s/>])", re.IGNORECASE)
 _ROOTS = {
     "urlset": Kind.SITEMAP,
@@ -27,15 +36,20 @@ _ROOTS = {
     "rss": Kind.FEED,
     "rdf": Kind.FEED,
     "feed": Kind.FEED,
-    "html": Kind.HTML,
 }
 _ENTRIES = {"url": Kind.SITEMAP, "sitemap": Kind.INDEX}  # as the first tag: a document whose root is missing
+_ANYWHERE = _ROOTS.keys() - {"rdf"}  # pictures and other XML have RDF inside
 _HTML_TAGS = frozenset(
     {
-        *("head", "body", "title", "meta", "script", "style", "link"),
-        *("div", "p", "a", "br", "table", "span", "h1", "center", "form"),
+        *("head", "body", "title", "meta", "script", "style", "link", "base", "noscript", "iframe", "img"),
+        *("div", "p", "a", "br", "hr", "table", "thead", "tbody", "tr", "th", "td", "caption", "col", "span", "center"),
+        *("h1", "h2", "h3", "h4", "form", "input", "ul", "ol", "li", "dl", "dt", "dd", "pre", "code", "font", "tt"),
+        *("b", "i", "u", "em", "strong", "small", "big", "nobr", "section", "main", "nav", "header", "footer"),
     }
 )
+_HTML_END = re.compile(r"</html\s*>", re.IGNORECASE)
+_JSON = re.compile(r"\{\s*[\"}]|\[\s*[\"\[{\]]")
+_AFTER_JSON = re.compile(r"(?:\n|[}\]]\s*)(?=<[?a-zA-Z])")  # in a string of JSON no line ends
 _ROBOTS = re.compile(
     r"^[ \t]*(?:user-?\s?agent|(?:dis)?allow|crawl-delay|site-?maps?)[ \t]*:", re.IGNORECASE | re.MULTILINE
 )
@@ -77,41 +91,92 @@ def _perhaps_cut(text: str, at: int) -> int:
     return len(text) if mark < 0 else mark
 
 
-def sniff(head: str, *, url: str, content_type: str | None = None) -> Kind:
-    """Return the kind of the document whose text begins with *head*, found at *url*: see :func:`telling_start`."""
+def sniff(head: str, *, url: str, content_type: str | None = None, base: str | None = None) -> Kind:
+    """Return the kind of the document whose text begins with *head*, found at *url*: see :func:`telling_start`.
+
+    *base* is the address that answered, if that is another one.
+    """
     text = head.lstrip(_BLANK)
     if not text:
         return Kind.EMPTY
-    named_robots = _path(url).endswith("/robots.txt")
-    if "<" in text and (kind := _by_tags(text, leave_text=named_robots)):
-        return kind
-    text = text.replace("\r", "\n")
-    if named_robots or _ROBOTS.search(text):
+    may_be_markup = text.startswith("<") or ("<" in text and not _is_named_robots(url))
+    kind = _by_first_tag(text) or (_by_tags(_without_json(text)) if may_be_markup else None)
+    if kind is Kind.HTML:
+        return _of_page(text, base or url)
+    return kind or _of_text(text.replace("\r", "\n"), url, content_type)
+
+
+def _of_text(text: str, url: str, content_type: str | None) -> Kind:
+    """Return the kind of a document that is no markup."""
+    if _is_named_robots(url) or _ROBOTS.search(text):
         return Kind.ROBOTS
     if _URL_LINE.search(text):
         return Kind.LIST
-    is_text = not _BINARY.search(text)
+    if _BINARY.search(text):
+        return Kind.BINARY
     is_meant_as_list = _path(url).endswith(".txt") or (content_type or "").lower().startswith("text/plain")
-    return Kind.LIST if is_text and is_meant_as_list and "://" in text else Kind.UNKNOWN
+    return Kind.LIST if is_meant_as_list and "://" in text else Kind.UNKNOWN
+
+
+def _is_named_robots(url: str) -> bool:
+    return _path(url).endswith("/robots.txt")
 
 
 def _path(url: str) -> str:
     return re.split(r"[?#]", url.lower(), maxsplit=1)[0]
 
 
-def _by_tags(text: str, *, leave_text: bool) -> Kind | None:
-    """Return what the first telling tag says; ``None`` if *text* is no markup."""
-    tags = [match[1] for match in islice(_TAG.finditer(_COMMENT.sub("", text)), _TELLING_TAGS)]
-    if not tags:
+def _without_json(text: str) -> str:
+    """Return *text* without the JSON that it begins with, in which a tag is part of a string."""
+    if not _JSON.match(text):
+        return text
+    after = _AFTER_JSON.search(text)
+    return text[after.end() :] if after else ""
+
+
+def _by_first_tag(text: str) -> Kind | None:
+    """Return what *text* is if it plainly begins with a telling root, for which no more has to be looked at."""
+    first = _FIRST_TAG.match(text)
+    return _ROOTS.get(first[1].lower()) if first else None
+
+
+def _by_tags(text: str) -> Kind | None:
+    """Return what the first telling tags say; ``None`` if *text* is no markup."""
+    is_markup = text.startswith("<")
+    names = (_name(match) for match in _TAG.finditer(_NO_MARKUP.sub(r"\1", text)))
+    if (first := next(names, None)) is None:
         return Kind.XML if text.startswith("<?xml") else None
-    first = (tags[0] or "html").lower()
-    if text.startswith("<") or not leave_text:
-        if first in _ENTRIES:
-            return _ENTRIES[first]
-        if kind := next((_ROOTS[t] for tag in tags if (t := (tag or "html").lower()) in _ROOTS), None):
-            return kind
-        if first in _HTML_TAGS:
-            return Kind.HTML
-        if text.startswith("<"):
-            return Kind.XML
-    return None
+    if first == "html":
+        return _after_page(text) or Kind.HTML
+    if first in _ENTRIES or first in _ROOTS:
+        return _ENTRIES.get(first) or _ROOTS[first]
+    telling = islice((name for name in names if name not in _HTML_TAGS), _TELLING_TAGS)
+    wanted = _ROOTS.keys() if first in _HTML_TAGS else _ANYWHERE
+    if root := next((name for name in telling if name in wanted or (name == "html" and not is_markup)), None):
+        return _ROOTS.get(root, Kind.HTML)
+    if first in _HTML_TAGS:
+        return Kind.HTML
+    return Kind.XML if is_markup else None
+
+
+def _name(tag: re.Match[str]) -> str:
+    return (tag[1] or "html").lower()
+
+
+def _after_page(text: str) -> Kind | None:
+    """Return what the XML is that follows a whole page in *text*; ``None`` if none does."""
+    end = _HTML_END.search(text)
+    after = end and re.match(r"\s*(?:<\?xml\s[^>]*>\s*)?<(?:[\w.\-]+:)?(\w+)", text[end.end() :])
+    return _ROOTS.get(after[1].lower()) if after else None
+
+
+def _of_page(head: str, url: str) -> Kind:
+    """Return what sort of page begins with *head*."""
+    page = look(head)
+    if challenger(page):
+        return Kind.CHALLENGE
+    if says_not_found(page.title) or says_not_found(page.heading):
+        return Kind.SOFT_404
+    is_site_map = says_site_map(page.title) or says_site_map(page.heading)
+    is_cut = len(head) >= _HEAD_CHARS  # the links may come behind a long style sheet
+    return Kind.LINKS if is_site_map and (is_cut or has_links(head, url)) else Kind.HTML

@@ -6,10 +6,12 @@ import hashlib
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from sitemap_harvest.formats.binary import START_BYTES, binary_format
 from sitemap_harvest.formats.decode import Encoding, decode, detect
 from sitemap_harvest.formats.problems import ProblemLog
-from sitemap_harvest.formats.sniff import telling_start
+from sitemap_harvest.formats.sniff import sniff, telling_start
 from sitemap_harvest.formats.unpack import unpack
+from sitemap_harvest.formats.viewer import Viewer, unwrapped, viewer_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +43,7 @@ class Source:
         """Take *body* as it came; *content_encodings* is the header ``Content-Encoding``, if it was not undone yet."""
         self._body = body
         self._content_encodings = content_encodings
+        self._url = url
         self._name = url.partition("?")[0].lower()
         self._content_type = content_type
         self._limits = limits
@@ -55,8 +58,8 @@ class Source:
         """Yield the document in blocks of UTF-8, none empty; what is said to be UTF-8 comes as it is, valid or not."""
         encoding = detect(self._head, self._content_type, problems)
         blocks = self._unpacked(problems)
-        if encoding.name != "utf-8":
-            yield from (text.encode() for text in decode(blocks, encoding, problems) if text)
+        if encoding.name != "utf-8" or self.viewer:
+            yield from (text.encode() for text in self._shown(decode(blocks, encoding, problems), problems) if text)
             return
         if first := next(blocks, b"")[encoding.mark_bytes :]:
             yield first
@@ -65,13 +68,36 @@ class Source:
     def text(self, problems: ProblemLog) -> Iterator[str]:
         """Yield the document as text, in pieces."""
         encoding = detect(self._head, self._content_type, problems)
-        yield from decode(self._unpacked(problems), encoding, problems)
+        yield from self._shown(decode(self._unpacked(problems), encoding, problems), problems)
+
+    def _shown(self, text: Iterator[str], problems: ProblemLog) -> Iterator[str]:
+        return unwrapped(text, self.viewer, problems) if self.viewer else text
 
     @cached_property
     def head(self) -> str:
         """The first 64 Ki characters that count, for a look at what the document is."""
+        return self._in_viewer if self.viewer else self._page_head
+
+    @cached_property
+    def viewer(self) -> Viewer | None:
+        """How a browser has wrapped the document in a page of its own; ``None`` if none has."""
+        is_shown = viewer_of(self._page_head) is not None and sniff(self._in_viewer, url=self._url).is_readable
+        return viewer_of(self._page_head) if is_shown else None
+
+    @cached_property
+    def binary_format(self) -> str | None:
+        """What the document is, in words, if its first bytes say that it is no text."""
+        return binary_format(self._head[:START_BYTES])
+
+    @cached_property
+    def _page_head(self) -> str:
         unheard = ProblemLog("")
         return telling_start(decode(self._blocks(unheard), self.encoding, unheard))
+
+    @cached_property
+    def _in_viewer(self) -> str:
+        viewer = viewer_of(self._page_head)
+        return telling_start(unwrapped([self._page_head], viewer, ProblemLog(""))) if viewer else ""
 
     @cached_property
     def encoding(self) -> Encoding:

@@ -18,14 +18,22 @@ class Kind(StrEnum):
     """RSS or Atom."""
     ROBOTS = "robots"
     """A robots.txt."""
+    LINKS = "links"
+    """An HTML page that lists links: a site map for people."""
     HTML = "html"
-    """A web page: an error page, a soft 404, or a page for people."""
+    """Any other web page."""
+    CHALLENGE = "challenge"
+    """A page of a firewall that asks visitors to prove that they are no robots, or sends them away."""
+    SOFT_404 = "soft-404"
+    """A web page that says in its title or first heading that there is no such page."""
     XML = "xml"
-    """XML of some other sort."""
+    """XML of some other sort, XSLT among it."""
+    BINARY = "binary"
+    """A picture, a PDF, an office document, an archive, a program: nothing that is text."""
     EMPTY = "empty"
     """No bytes, or blanks only."""
     UNKNOWN = "unknown"
-    """Nothing that this package knows: binary data, or text without a URL."""
+    """Nothing that this package knows: text without a URL, or JSON that is no feed."""
 
     @property
     def is_readable(self) -> bool:
@@ -33,4 +41,4 @@ class Kind(StrEnum):
         return self in _READABLE
 
 
-_READABLE = frozenset({Kind.SITEMAP, Kind.INDEX, Kind.LIST, Kind.FEED, Kind.ROBOTS})
+_READABLE = frozenset({Kind.SITEMAP, Kind.INDEX, Kind.LIST, Kind.FEED, Kind.ROBOTS, Kind.LINKS})

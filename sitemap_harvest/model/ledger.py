@@ -25,7 +25,7 @@ class Outcome(StrEnum):
     ABSENT = "absent"
     """404 or 410, or no such file."""
     BLOCKED = "blocked"
-    """401, 403, 407, 429, 451: the server keeps us out."""
+    """401, 403, 407, 429, 451, or a challenge page with any status: the server keeps us out."""
     FORBIDDEN = "forbidden"
     """robots.txt asks robots not to fetch it."""
     FAILED = "failed"

@@ -9,6 +9,12 @@ from urllib.parse import urlsplit
 from sitemap_harvest.model import FoundBy, Outcome
 from sitemap_harvest.plan.lead import Lead, Refusal
 
+_KEEPS_TO_ITS_HOST = {
+    FoundBy.INDEX: "an index may only name sitemaps",
+    FoundBy.HTML_LINK: "a page may only name sitemaps",
+    FoundBy.FEED_LINK: "a page may only name feeds",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
@@ -36,8 +42,8 @@ def refuse(lead: Lead, bounds: Bounds) -> Refusal | None:  # noqa: PLR0911 - one
         return Refusal(Outcome.OUT_OF_SCOPE, "its address is neither http nor https")
     if bounds.only_site and _host(lead.url) != _host(bounds.only_site):
         return Refusal(Outcome.OUT_OF_SCOPE, f"it is not on {bounds.only_site}, which the folder stands in for")
-    if lead.found_by is FoundBy.INDEX and not bounds.offsite and not _same_host(lead):
-        return Refusal(Outcome.OUT_OF_SCOPE, "an index may only name sitemaps of its own host")
+    if lead.found_by in _KEEPS_TO_ITS_HOST and not bounds.offsite and not _same_host(lead):
+        return Refusal(Outcome.OUT_OF_SCOPE, f"{_KEEPS_TO_ITS_HOST[lead.found_by]} of its own host")
     if lead.depth > bounds.max_depth:
         return Refusal(
             Outcome.OVER_LIMIT, f"it is deeper than {bounds.depth_setting} allows, which is {bounds.max_depth}"

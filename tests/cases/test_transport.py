@@ -12,14 +12,8 @@ from tests.documents import HERE, codes, locs, urlset
 A = "https://example.com/a"
 START = f"<urlset><url><loc>{A}</loc></url>".encode()
 
-WRONG = {
-    "48-challenge.xml": "a challenge has no kind of its own",
-    "49-page-that-says-not-found.xml": "a soft 404 has no kind of its own",
-    "56-viewer-of-chromium.xml": "the XML in a viewer's page is not read",
-}
 
-
-@pytest.mark.parametrize("case", cases("transport", WRONG))
+@pytest.mark.parametrize("case", cases("transport"))
 def test_what_is_there_is_found(case: Case) -> None:
     for found in case.found():
         assert found == case.expected

@@ -102,7 +102,7 @@ LEDGER = {  # parent, found by, kind, outcome, entries, problems
     "/sitemaps/posts.xml.gz": ("/sitemap_index.xml", "index", "sitemap", "read", 12, []),
     "/sitemaps/brands.txt": ("/sitemap_index.xml", "index", "list", "read", 7, []),
     "/sitemaps/stores.xml": (
-        "/sitemap_index.xml", "index", "html", "not-a-sitemap", 0, ["document/not-a-sitemap"]
+        "/sitemap_index.xml", "index", "soft-404", "not-a-sitemap", 0, ["document/soft-404"]
     ),
     "/sitemaps/gift-cards.xml": ("/sitemap_index.xml", "index", None, "absent", 0, []),
 }  # fmt: skip

@@ -11,9 +11,20 @@ from sitemap_harvest.model import MAX_ROWS
 from tests.documents import FIXTURES, HERE, codes, expected, fixture_bytes, found, index, locs, urlset
 
 DOCUMENTS = sorted(
-    str(path.relative_to(FIXTURES)).removesuffix(".expected.jsonl") for path in FIXTURES.rglob("*.expected.jsonl")
+    str(path.relative_to(FIXTURES)).removesuffix(".expected.jsonl")
+    for path in FIXTURES.rglob("*.expected.jsonl")
+    if "cases" not in path.parts
 )
-KINDS = ("xml/full.xml", "xml/index.xml", "xml/flawed.xml", "robots/shop.txt", "text/list.txt", "feeds/rss.xml")
+KINDS = (
+    "xml/full.xml",
+    "xml/index.xml",
+    "xml/flawed.xml",
+    "robots/shop.txt",
+    "text/list.txt",
+    "feeds/rss.xml",
+    "html/viewer.xml",
+)
+LINKS = "html/site-map.html"
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -22,7 +33,7 @@ def test_a_document_is_read_as_expected(name: str) -> None:
 
 
 @pytest.mark.parametrize("order", [*permutations(("urls", "sitemaps", "problems", "complete"))], ids="-".join)
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", [*KINDS, LINKS, "html/page.html", "html/challenge.html"])
 def test_it_does_not_matter_what_is_asked_first(name: str, order: tuple[str, ...]) -> None:
     document = read(fixture_bytes(name), url=HERE)
     answers = {question: _ask(document, question) for question in order}
@@ -58,7 +69,7 @@ def test_batches_hold_no_more_rows_than_they_may() -> None:
     [
         pytest.param(b"", Kind.EMPTY, {"document/empty": 1}, False, id="empty"),
         pytest.param(b"<!doctype html>", Kind.HTML, {"document/not-a-sitemap": 1}, False, id="html"),
-        pytest.param(b"\x89PNG\x01\x02", Kind.UNKNOWN, {"document/not-a-sitemap": 1}, False, id="picture"),
+        pytest.param(b"\x89PNG\x01\x02", Kind.BINARY, {"document/binary": 1}, False, id="picture"),
         pytest.param(urlset(""), Kind.SITEMAP, {"document/no-entries": 1}, True, id="no-urls"),
         pytest.param(index(""), Kind.INDEX, {"document/no-entries": 1}, True, id="no-sitemaps"),
         pytest.param(b"User-agent: *", Kind.ROBOTS, {}, True, id="robots-without-sitemaps"),

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 ROOT = f'<urlset xmlns="{SITEMAPS}">'.encode()
 A = b"<loc>http://a.example/1</loc>"
+PAGE = b"<html><title>Sitemap</title><a href=/>Home</a>"
+VIEWER = b'<html><body><div id="webkit-xml-viewer-source-xml">'
 GROWTH = 8
 MOST = 2  # times GROWTH: what is quadratic takes GROWTH times GROWTH
 
@@ -49,6 +51,18 @@ MOST = 2  # times GROWTH: what is quadratic takes GROWTH times GROWTH
         pytest.param(8_000, lambda n: b"x" + b"\n" * n, id="blank-lines"),
         pytest.param(60_000, lambda n: b"Sitemap: " * n, id="robots"),
         pytest.param(60_000, lambda n: b"http://" * n, id="list"),
+        pytest.param(2_000, lambda n: PAGE + b"<a href=/a>a" * n + b"</html>", id="links"),
+        pytest.param(8_000, lambda n: PAGE + b"</p><table><form>" * n + b"</html>", id="nested-in-a-page"),
+        pytest.param(60_000, lambda n: PAGE + b"</p></b></a>" * n + b"</html>", id="end-tags-in-a-page"),
+        pytest.param(60_000, lambda n: PAGE + b"<a href='/" + b"&#38" * n + b"'>", id="references-in-a-page"),
+        pytest.param(60_000, lambda n: PAGE + b"<!--" * n, id="comments-in-a-page"),
+        pytest.param(60_000, lambda n: PAGE + b"<a href='" * n, id="quotes-in-a-page"),
+        pytest.param(4_000, lambda n: b"<html><head>" + b"<link rel=sitemap href=/a>" * n, id="hints"),
+        pytest.param(20_000, lambda n: b"<html>" + b"<svg><title>a" * n, id="titles"),
+        pytest.param(60_000, lambda n: VIEWER + b"<urlset><url>" + A + b"&nbsp;" * n, id="viewer"),
+        pytest.param(60_000, lambda n: VIEWER + b"<urlset " + b'a="' * n, id="viewer-without-a-root"),
+        pytest.param(60_000, lambda n: b"<html><body><pre>http://a.example/" + b"&amp;" * n, id="text-in-a-viewer"),
+        pytest.param(60_000, lambda n: b'{"' + b"}<a" * n, id="json"),
         pytest.param(4_000, lambda n: b"<rss><channel>" + b"<item><link>" * n, id="feed"),
     ],
 )

@@ -7,6 +7,7 @@ from sitemap_harvest.formats.sniff import sniff
 from tests.documents import locs
 
 XML = "https://example.com/sitemap.xml"
+XMLNS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 ROBOTS = "https://example.com/robots.txt"
 
 
@@ -28,7 +29,28 @@ ROBOTS = "https://example.com/robots.txt"
         pytest.param("<feed xmlns='http://www.w3.org/2005/Atom'>", Kind.FEED, id="atom"),
         pytest.param("<!DOCTYPE html><body>", Kind.HTML, id="html"),
         pytest.param("<html><head><link href='/feed'>", Kind.HTML, id="html-without-doctype"),
-        pytest.param("<h1>404</h1>", Kind.HTML, id="html-fragment"),
+        pytest.param("<p>Hello", Kind.HTML, id="html-fragment"),
+        pytest.param("<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'>", Kind.HTML, id="xhtml"),
+        pytest.param(f"<html><p>{XMLNS}</p><p>&lt;urlset&gt;", Kind.HTML, id="html-about-sitemaps"),
+        pytest.param("<html><script>'<urlset>'</script>", Kind.HTML, id="root-in-a-script"),
+        pytest.param("<div><script>'<urlset>'</script>", Kind.HTML, id="root-in-a-script-of-a-fragment"),
+        pytest.param("<html><body><pre><urlset></pre>", Kind.HTML, id="root-inside-html"),
+        pytest.param("<br /><b>Notice</b> x<br />\n" * 99 + "<urlset>", Kind.SITEMAP, id="much-junk-before"),
+        pytest.param("<html><p>A plugin</p></html>\n<?xml version='1.0'?>\n<urlset>", Kind.SITEMAP, id="page-before"),
+        pytest.param("<table>" + "<tr><td>x</td></tr>" * 99 + "<sitemapindex>", Kind.INDEX, id="table-before"),
+        pytest.param("<h1>404</h1>", Kind.SOFT_404, id="says-404"),
+        pytest.param("<title>Not found</title><a href='/a'>", Kind.SOFT_404, id="says-not-found"),
+        pytest.param("<title>Sitemap</title><a href='/a'>a</a>", Kind.LINKS, id="site-map"),
+        pytest.param("<title>Hello</title><h1>Site map</h1><a href='/a'>a</a>", Kind.LINKS, id="site-map-in-heading"),
+        pytest.param("<title>Sitemap</title><a href='https://o.x/'>a</a>", Kind.HTML, id="site-map-without-own-links"),
+        pytest.param("<title>Sitemap</title><style>" + "x" * 70_000, Kind.LINKS, id="site-map-whose-links-come-late"),
+        pytest.param("<title>Sitemap tips</title><a href='/a'>a</a>", Kind.HTML, id="about-site-maps"),
+        pytest.param("<title>Sitemap</title><h1>404</h1><a href='/a'>a</a>", Kind.SOFT_404, id="missing-site-map"),
+        pytest.param("<svg><metadata><rdf:RDF></rdf:RDF></metadata></svg>", Kind.XML, id="rdf-in-a-picture"),
+        pytest.param("<xsl:stylesheet><xsl:template><html>", Kind.XML, id="style-sheet-for-sitemaps"),
+        pytest.param('{"html": "<urlset>"}', Kind.UNKNOWN, id="json"),
+        pytest.param('["<p>", "<rss>"]', Kind.UNKNOWN, id="json-list"),
+        pytest.param('{"debug": 1}\n<urlset>', Kind.SITEMAP, id="json-before"),
         pytest.param("<opml><outline/></opml>", Kind.XML, id="other-xml"),
         pytest.param("<?xml version='1.0'?>", Kind.XML, id="declaration-alone"),
         pytest.param("", Kind.EMPTY, id="empty"),
@@ -44,7 +66,7 @@ ROBOTS = "https://example.com/robots.txt"
         pytest.param("User-agent: *\nDisallow: /", Kind.ROBOTS, id="robots-anywhere"),
         pytest.param("Sitemap: https://e.x/a.xml", Kind.ROBOTS, id="sitemap-line"),
         pytest.param("not found", Kind.UNKNOWN, id="words"),
-        pytest.param("\x01\x02\x03", Kind.UNKNOWN, id="binary"),
+        pytest.param("\x01\x02\x03", Kind.BINARY, id="binary"),
     ],
 )
 def test_kind_by_content(text: str, kind: Kind) -> None:

@@ -82,7 +82,7 @@ def test_other_columns_are_refused() -> None:
 
 @pytest.mark.parametrize("kind", Kind)
 def test_only_documents_that_list_urls_are_readable(kind: Kind) -> None:
-    assert kind.is_readable == (kind in {Kind.SITEMAP, Kind.INDEX, Kind.LIST, Kind.FEED, Kind.ROBOTS})
+    assert kind.is_readable == (kind in {Kind.SITEMAP, Kind.INDEX, Kind.LIST, Kind.FEED, Kind.ROBOTS, Kind.LINKS})
 
 
 def test_words_are_words() -> None:

@@ -86,6 +86,7 @@ loc: string not null
 position: int64 not null
 lastmod: timestamp[us, tz=UTC]
 lastmod_text: string
+found_by: string
 """
 
 

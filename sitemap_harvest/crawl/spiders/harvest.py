@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
+    from sitemap_harvest.model import SitemapRef
+
 _ERROR_STATUSES = list(range(400, 600))
 _LONGEST_REASON = 300  # characters of an error that is not ours
 
@@ -277,12 +279,13 @@ class HarvestSpider(Spider):
         was_limited = False
         describe(record, document, was_cut="dataloss" in response.flags)
         references = list(document.sitemaps())
-        if self._has_enough() and (urls < listed or urls < document.entries - len(references)):
+        if self._has_enough() and (urls < listed or urls < document.entries - _listed(references)):
             was_limited = True
             record.outcome, record.reason, record.complete = Outcome.PARTIAL, self._limit_words("within it"), False
         found_by = FoundBy.ROBOTS if document.kind is Kind.ROBOTS else FoundBy.INDEX
         for reference in references:
-            yield from self._consider(lead.child(reference, found_by))
+            if reference.found_by is None or _is_page_of_the_user(lead):
+                yield from self._consider(lead.child(reference, reference.found_by or found_by))
         yield from self._end(record, urls=urls, is_wanted=was_limited)
         if not document.entries:
             yield from self._try_next(lead)
@@ -394,3 +397,13 @@ class HarvestSpider(Spider):
         finally:  # where a spider middleware has failed on the row, note_error() has entered another in its place
             if self._flights.give_row(record.url):
                 self.summary.add(record, self.crawler.stats, urls=urls, is_wanted=is_wanted)
+
+
+def _listed(references: list[SitemapRef]) -> int:
+    """Return how many of *references* are entries of their document, and no mere hints."""
+    return sum(reference.found_by is None for reference in references)
+
+
+def _is_page_of_the_user(lead: Lead) -> bool:
+    """Whether the user named this document, so that what it hints at is wanted: a page met under way is no guide."""
+    return lead.found_by is FoundBy.ARGUMENT and not lead.site_root

@@ -128,7 +128,7 @@ def _keep(element: Any, depth: int, found: Plain) -> None:
 
 
 def _keep_below(parent: Any, unknown: list[Any], found: Plain) -> None:
-    """Keep *unknown* children in ``extra``, below the name of their *parent*; and its own text, which it should not have."""
+    """Keep *unknown* children of *parent* in ``extra``, below its name; and its own text, which it should not have."""
     text = _own_text(parent) or None
     if unknown or text:
         found.setdefault("extra", []).append({"name": parent.tag, "depth": 0, "text": text, "attributes": None})

@@ -154,11 +154,7 @@ class _Lane:
         role = self._reader.roles(self._parent_tag())[tag.full]
         is_loc_outside = role is Role.LOC and not (self._open or self._reader.knows(self._parent_tag()))
         if not (self._open or role.is_entry or is_loc_outside or token.is_empty):
-            if self._reader.knows(tag.full):
-                self._problems.add("xml/extension-outside", line=token.line)
-            if tag.local not in _ROOTS and len(self._around) < _MAX_DEPTH:
-                self._around.append((tag, self._scope))
-            self._scope = scope
+            self._start_around(tag, token, scope)
         element = Element(tag, role, found, token, scope)
         if self._open:
             self._start_inside(element, token)
@@ -170,6 +166,14 @@ class _Lane:
             self._start_root(tag, token)
         elif not self._root_is_open:
             self._note_once("xml/junk-after" if self._has_ended else "xml/junk-before", token.line, f"<{token.value}>")
+
+    def _start_around(self, tag: Tag, token: Token, scope: Namespaces) -> None:
+        """Start what stands around entries: the root, or something inside it."""
+        if self._reader.knows(tag.full):
+            self._problems.add("xml/extension-outside", line=token.line)
+        if tag.local not in _ROOTS and len(self._around) < _MAX_DEPTH:
+            self._around.append((tag, self._scope))
+        self._scope = scope
 
     def _check_prefix(self, token: Token, scope: Namespaces) -> None:
         prefix = token.value.partition(":")[0]

@@ -1,0 +1,257 @@
+"""HTML pages: the links of a site map for people, and what the head of any page announces.
+
+Specs: https://html.spec.whatwg.org/multipage/links.html (links), https://html.spec.whatwg.org/multipage/parsing.html
+(tags, and references in attributes).
+lxml tells the tags. What they hold is decoded here: of ``?a=1&copy=2``, libraries of different age make different URLs.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from functools import lru_cache
+from html.entities import html5
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from lxml import etree
+
+from sitemap_harvest.formats.collector import Collector
+from sitemap_harvest.formats.hints import hinted
+from sitemap_harvest.formats.limits import Limits
+from sitemap_harvest.urls import resolve, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from sitemap_harvest.model import UrlBatch
+
+_FEED_CHARS = 64 * 1024
+_MAX_TITLE_CHARS = 64 * 1024
+_MAX_DEPTH = 1000  # twice what browsers take; libxml2 looks through all that is open for each end tag
+_MAX_REMEMBERED = 100_000  # links told apart, in some 20 MB: twice what a sitemap may list
+_END = re.compile(r"</(?:html|body)\b", re.IGNORECASE)
+_END_CHARS = len("</html>")
+_ORIGIN = re.compile(r"https?://[^/?#]*+", re.IGNORECASE)
+_INERT = frozenset({"script", "style", "template"})
+_OTHER_SCHEME = re.compile(r"(?!https?:)[A-Za-z][A-Za-z0-9+\-]*:", re.IGNORECASE)
+_REFERENCE = re.compile(r"&(?:#([0-9]++);?|#[xX]([0-9a-fA-F]++);?|([A-Za-z][A-Za-z0-9]*+)(;|(?!=)))")
+_MAX_REFERENCE_DIGITS = 16
+_REPLACEMENT = "\ufffd"
+
+
+class Target(Protocol):
+    """Who is told of the tags and the text of a page."""
+
+    is_cut: bool
+    """Whether the page was cut, so that what it ends with may have been longer."""
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Take a start tag, its name in lower case. What the values mean, :func:`decoded` tells."""
+
+    def end(self, tag: str) -> None:
+        """Take an end tag, or the place where one is understood."""
+
+    def data(self, text: str) -> None:
+        """Take a piece of text. What it means, :func:`decoded` tells."""
+
+    def close(self) -> None:
+        """Take note that the page is over."""
+
+
+def read_links(chunks: Iterator[str], into: Collector, *, url: str) -> Iterator[UrlBatch]:
+    """Read the page at *url*, which is in *chunks*, as a list of links, yielding batches."""
+    page = LinkTarget(into, url)
+    for _ in feed(chunks, page):
+        for position, loc, title in page.take():
+            into.add(position, loc, more={"title": title} if title else None)
+        yield from into.full_batches()
+        if page.depth > _MAX_DEPTH:
+            into.problems.add("html/too-deep", f"elements are nested more than {_MAX_DEPTH} deep")
+            break
+    if page.is_cut:
+        into.problems.add("html/truncated")
+    for _ in chunks:
+        pass  # for its size and digest
+
+
+def read_hints(chunks: Iterator[str], into: Collector, *, url: str) -> None:
+    """Tell *into* what the head of the page at *url* announces; the rest of *chunks* is passed over."""
+    page = LinkTarget(into, url)
+    for _ in feed(chunks, page):
+        if not page.is_in_head or page.depth > _MAX_DEPTH:
+            break
+    for _ in chunks:
+        pass
+
+
+def has_links(head: str, url: str) -> bool:
+    """Whether the page at *url* that begins with *head* has links within its site."""
+    page = LinkTarget(Collector(document=url, base=url, limits=Limits()), url)
+    return any(page.take() for _ in feed([head], page))
+
+
+def feed(chunks: Iterable[str], target: Target) -> Iterator[None]:
+    """Tell *target* of the page in *chunks*, a piece at a time.
+
+    If no end of a page was met, *target* is said to be cut before it hears of what is left over.
+    """
+    # The encoding is named, so that no <meta> in the page changes it under way.
+    parser: Any = etree.HTMLParser(target=cast("Any", target), encoding="utf-8", huge_tree=True)
+    has_ended, tail, is_empty = False, "", True
+    for chunk in chunks:
+        has_ended = has_ended or _END.search(tail + chunk) is not None
+        tail = (tail + chunk)[-_END_CHARS:]
+        for start in range(0, len(chunk), _FEED_CHARS):
+            is_empty = False
+            parser.feed(chunk[start : start + _FEED_CHARS].replace("&", "&amp;").encode("utf-8", "replace"))
+            yield
+    target.is_cut = not has_ended
+    if not is_empty:
+        with suppress(etree.XMLSyntaxError):  # nothing but blanks
+            parser.close()
+        yield
+
+
+class LinkTarget:
+    """Gathers the links of a page that stay on its site, and tells a collector of what the page hints at."""
+
+    def __init__(self, into: Collector, url: str) -> None:
+        """Gather from the page at *url*."""
+        self.is_in_head = True
+        self.is_cut = False
+        self.depth = 0
+        self._into = into
+        self._base = url
+        self._has_base = False
+        self._site = _host(url)
+        self._found: list[tuple[int, str, str | None]] = []
+        self._count = 0
+        self._seen: set[str] = set()
+        self._href: str | None = None
+        self._texts: list[str] = []
+        self._alternative: str | None = None
+        self._chars = 0
+        self._inert = 0
+
+    def take(self) -> list[tuple[int, str, str | None]]:
+        """Return number, address and text of the links gathered since the last call."""
+        found, self._found = self._found, []
+        return found
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Take a start tag."""
+        self.depth += 1
+        if self.is_cut:
+            return  # it may have been longer
+        if tag in _INERT:
+            self._inert += 1
+        elif self._inert:
+            return
+        elif tag == "body":
+            self.is_in_head = False
+        elif tag == "base" and not self._has_base and "href" in attributes:
+            self._rebase(decoded(attributes["href"]))
+        elif tag == "link" and self.is_in_head:
+            self._hint(attributes)
+        elif tag == "a":
+            self._finish()
+            self._href = attributes.get("href")
+        elif tag == "area" and "href" in attributes:
+            self._link(decoded(attributes["href"]), _plain(attributes.get("alt", "")))
+        elif tag == "img" and self._href is not None:
+            self._alternative = self._alternative or attributes.get("alt")
+
+    def end(self, tag: str) -> None:
+        """Take an end tag."""
+        self.depth -= 1
+        if tag in _INERT:
+            self._inert = max(0, self._inert - 1)
+        elif tag == "head":
+            self.is_in_head = False
+        elif tag == "a" and not self.is_cut:
+            self._finish()
+
+    def data(self, text: str) -> None:
+        """Take a piece of text."""
+        if self._href is not None and not self._inert and self._chars < _MAX_TITLE_CHARS:
+            self._texts.append(text)
+            self._chars += len(text)
+
+    def close(self) -> None:
+        """Finish the last link, unless the page was cut within it."""
+        if not self.is_cut:
+            self._finish()
+
+    def _finish(self) -> None:
+        href, text = self._href, _plain("".join(self._texts)) or _plain(self._alternative or "")
+        self._href, self._texts, self._alternative, self._chars = None, [], None, 0
+        if href is not None:
+            self._link(decoded(href), text)
+
+    def _link(self, href: str, text: str) -> None:
+        address = resolve(href, self._base)
+        if address.loc is None or href.lstrip().startswith("#") or _OTHER_SCHEME.match(href.lstrip()):
+            return  # a place on this page, a script, an address to write to
+        if address.flaw == "loc/malformed":
+            self._into.problems.add("loc/not-a-url", excerpt=href)
+        elif _host(address.loc) != self._site:
+            self._into.problems.add("html/off-site", excerpt=address.loc)
+        elif self._is_new(address.loc):
+            self._count += 1
+            self._found.append((self._count, address.loc, text or None))
+
+    def _is_new(self, loc: str) -> bool:
+        if loc in self._seen:
+            return False
+        if len(self._seen) < _MAX_REMEMBERED:
+            self._seen.add(loc)
+        return True
+
+    def _rebase(self, href: str) -> None:
+        self._has_base = True
+        address = resolve(href, self._base)
+        if address.loc and address.flaw in {None, "loc/relative"}:
+            self._base = address.loc
+            self._site = self._site or _host(address.loc)  # of a page that lies in a file
+
+    def _hint(self, attributes: Mapping[str, str]) -> None:
+        found_by = hinted(decoded(attributes.get("rel", "")), decoded(attributes.get("type", "")))
+        if found_by and (href := attributes.get("href")):
+            address = resolve(decoded(href), self._base)
+            if address.loc and address.flaw in {None, "loc/relative"}:
+                self._into.hint(address.loc, found_by)
+
+
+def decoded(text: str) -> str:
+    """Return *text* with the references decoded that HTML has in the value of an attribute.
+
+    A name without a semicolon is one only if neither a letter or digit nor an
+    equals sign follows: ``?a=1&copy=2`` means what it seems to.
+    """
+    return _REFERENCE.sub(_character, text) if "&" in text else text
+
+
+def _character(reference: re.Match[str]) -> str:
+    decimal, hexadecimal, name, semicolon = reference.groups()
+    if name:
+        return html5.get(name + semicolon, reference[0])
+    digits, radix = (decimal, 10) if decimal else (hexadecimal, 16)
+    number = int(digits.lstrip("0")[:_MAX_REFERENCE_DIGITS] or "0", radix)
+    if number in range(0x80, 0xA0):
+        return bytes([number]).decode("cp1252", "replace")
+    is_character = 0 < number <= 0x10FFFF and number not in range(0xD800, 0xE000)
+    return chr(number) if is_character else _REPLACEMENT
+
+
+def _plain(text: str) -> str:
+    return " ".join(decoded(text).split())
+
+
+def _host(url: str) -> str:
+    """Return host and port of *url*, without ``www.``: with it or without, by http or https, it is one site."""
+    return _host_of(origin[0]) if (origin := _ORIGIN.match(url)) else ""
+
+
+@lru_cache(maxsize=1024)
+def _host_of(origin: str) -> str:
+    return (site_of(origin) or "").partition("://")[2].removeprefix("www.")
