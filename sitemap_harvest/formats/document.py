@@ -75,7 +75,7 @@ class Document:
 
     def urls(self) -> Iterator[UrlBatch]:
         """Yield the URLs that the document lists, in batches of up to 10,000 rows; each call reads it anew."""
-        into = Collector(document=self.url, base=self._base, limits=self._limits)
+        into = Collector(document=self.url, base=self._base, limits=self._limits, w3c_dates=self.kind is not Kind.FEED)
         try:
             yield from self._entries(into)
             yield from into.last_batches()

@@ -51,6 +51,7 @@ CATALOGUE: dict[str, str] = {
     "encoding/unknown": "The document declares an encoding that does not exist.",
     "feed/no-link": "An entry of the feed has no link, so it lists no URL.",
     "lastmod/no-zone": "A time has no zone; it was read as UTC.",
+    "lastmod/not-w3c": "The date was read, but is not in the form that the protocol asks for.",
     "lastmod/unreadable": "The date is none that can be read without guessing.",
     "loc/empty": "An entry has no URL.",
     "loc/malformed": "The URL cannot be taken apart; it is kept as published and was not made absolute.",
