@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.formats.collector import Collector, LimitReached
-from sitemap_harvest.formats.feed import read_feed
+from sitemap_harvest.formats.feeds import read_feed
 from sitemap_harvest.formats.limits import Limits
 from sitemap_harvest.formats.robots import read_robots
 from sitemap_harvest.formats.sniff import sniff
@@ -143,7 +143,7 @@ class Document:
         if self.kind in {Kind.SITEMAP, Kind.INDEX}:
             yield from read_sitemap(self._source, self.kind, into)
         elif self.kind is Kind.FEED:
-            yield from read_feed(self._source.text(into.problems), into)
+            yield from read_feed(self._source, into)
         elif self.kind is Kind.LIST:
             yield from read_text(self._source.text(into.problems), into)
         elif self.kind is Kind.ROBOTS:

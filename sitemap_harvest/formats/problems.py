@@ -10,6 +10,8 @@ LOSSY = frozenset(
         "document/bloated",
         "document/too-many-urls",
         "encoding/cut-character",
+        "json/malformed",
+        "json/truncated",
         "text/line-too-long",
         "text/no-scheme",
         "text/truncated",

@@ -29,7 +29,11 @@ _ROOTS = {
     "feed": Kind.FEED,
     "html": Kind.HTML,
 }
-_ENTRIES = {"url": Kind.SITEMAP, "sitemap": Kind.INDEX}  # as the first tag: a document whose root is missing
+_ENTRIES = {  # as the first tag: a document whose root is missing, or CDF
+    "url": Kind.SITEMAP,
+    "sitemap": Kind.INDEX,
+    "channel": Kind.FEED,
+}
 _HTML_TAGS = frozenset(
     {
         *("head", "body", "title", "meta", "script", "style", "link"),
@@ -44,6 +48,8 @@ _URL_LINE = re.compile(  # a URL, with a bullet or quotes or another URL or colu
     (?:["'>)\],;\ \t\r]*|[,;\ \t]+https?://.*|\t.*|["'][,;\t].*)$""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
+_JSON_VERSION = re.compile(r"\"version\"\s*:\s*\"https?:\\?/\\?/(?:www\.)?jsonfeed\.org\\?/", re.IGNORECASE)
+_JSON_NAMES = re.compile(r"\"(?:content_html|content_text|date_published|date_modified|external_url)\"\s*:")
 _BINARY = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
@@ -82,6 +88,8 @@ def sniff(head: str, *, url: str, content_type: str | None = None) -> Kind:
     text = head.lstrip(_BLANK)
     if not text:
         return Kind.EMPTY
+    if text.startswith("{") and _is_json_feed(text, content_type):
+        return Kind.FEED
     named_robots = _path(url).endswith("/robots.txt")
     if "<" in text and (kind := _by_tags(text, leave_text=named_robots)):
         return kind
@@ -93,6 +101,12 @@ def sniff(head: str, *, url: str, content_type: str | None = None) -> Kind:
     is_text = not _BINARY.search(text)
     is_meant_as_list = _path(url).endswith(".txt") or (content_type or "").lower().startswith("text/plain")
     return Kind.LIST if is_text and is_meant_as_list and "://" in text else Kind.UNKNOWN
+
+
+def _is_json_feed(text: str, content_type: str | None) -> bool:
+    is_said_to_be = (content_type or "").lower().startswith("application/feed+json")
+    has_items_first = '"items"' in text and _JSON_NAMES.search(text)  # the version may stand far behind
+    return bool(is_said_to_be or has_items_first or _JSON_VERSION.search(text))
 
 
 def _path(url: str) -> str:
