@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 ROOT = f'<urlset xmlns="{SITEMAPS}">'.encode()
 A = b"<loc>http://a.example/1</loc>"
+RSS = b"<rss><channel>"
+JSON = b'{"version":"https://jsonfeed.org/version/1","items":['
 GROWTH = 8
 MOST = 2  # times GROWTH: what is quadratic takes GROWTH times GROWTH
 
@@ -49,7 +51,20 @@ MOST = 2  # times GROWTH: what is quadratic takes GROWTH times GROWTH
         pytest.param(8_000, lambda n: b"x" + b"\n" * n, id="blank-lines"),
         pytest.param(60_000, lambda n: b"Sitemap: " * n, id="robots"),
         pytest.param(60_000, lambda n: b"http://" * n, id="list"),
-        pytest.param(4_000, lambda n: b"<rss><channel>" + b"<item><link>" * n, id="feed"),
+        pytest.param(4_000, lambda n: RSS + b"<item><link>" * n, id="feed"),
+        pytest.param(8_000, lambda n: RSS + b"<item>" + b"<a>" * n, id="feed-nested-in-an-item"),
+        pytest.param(20_000, lambda n: RSS + b"<a>" * n + b"</b>" * n, id="feed-nested"),
+        pytest.param(8_000, lambda n: RSS + b"<item>" + b"<link href='/a'/>" * n + b"</item>", id="links-in-an-item"),
+        pytest.param(8_000, lambda n: RSS + b"<item><description>" + b"<description>" * n, id="feed-nested-text"),
+        pytest.param(8_000, lambda n: RSS + b'<item><link href="' + b'href="' * n + b"/></item>", id="feed-attributes"),
+        pytest.param(
+            8_000, lambda n: RSS + b"<item><title type='html'>" + b"&lt;a" * n + b"</title></item>", id="title"
+        ),
+        pytest.param(8_000, lambda n: JSON + b"{" * n, id="json-braces"),
+        pytest.param(20_000, lambda n: JSON + b'{"a":"' + b"\\" * n, id="json-backslashes"),
+        pytest.param(8_000, lambda n: JSON + b"{}," * n, id="json-items"),
+        pytest.param(8_000, lambda n: JSON + b"{" + b'"a":1,' * n + b'"b":2}]}', id="json-names"),
+        pytest.param(8_000, lambda n: JSON + b"]," + b'"items":[' * n, id="json-lists-of-items"),
     ],
 )
 def test_time_grows_with_size_and_no_faster(size: int, document: Callable[[int], bytes]) -> None:

@@ -19,12 +19,17 @@ _FEEDS = (  # parts of the namespaces of feeds; of RSS 2.0, which has none, ther
     *("purl.org/rss/1.0", "purl.org/net/rss", "netscape.com/rdf", "userland.com/rss", "harvard.edu/tech/rss"),
     *("harvard.edu/rss", "purl.org/atom", "w3.org/2005/atom"),
 )
+PAGE_TEXT = frozenset({"body", "markup"})
+"""The meanings of what the page says itself: it is no part of an entry."""
 _XHTML = "w3.org/1999/xhtml"
 _MEDIA = "yahoo.com/mrss"
 _TRACKERS = ("feedburner", "pheedo")
 
+_XML = "http://www.w3.org/XML/1998/namespace"
+XML_BASE = f"{{{_XML}}}base"
+"""The name of the attribute that says what relative addresses are relative to."""
 WELL_KNOWN_PREFIXES = {
-    "xml": "http://www.w3.org/XML/1998/namespace",
+    "xml": _XML,
     "atom": "http://www.w3.org/2005/Atom",
     "content": "http://purl.org/rss/1.0/modules/content/",
     "dc": "http://purl.org/dc/elements/1.1/",
@@ -59,7 +64,8 @@ class Meanings(dict[str, str]):
     """What tags are to an item of one namespace, filled as they are met.
 
     One of the names in ``DATES``, ``link``, ``guid``, ``id``, ``title``,
-    ``origlink``; ``body`` for the text of the page; empty for all else.
+    ``origlink``; ``body`` for the text of the page, ``markup`` for what it
+    may be made of; empty for all else.
     """
 
     def __init__(self, item_tag: str) -> None:
@@ -73,7 +79,9 @@ class Meanings(dict[str, str]):
 
     def _meaning(self, namespace: str, local: str) -> str:
         name, lower = local.lower(), namespace.lower()
-        if (name in _BODIES and _MEDIA not in lower) or (_XHTML in lower and name != "link"):
+        if _XHTML in lower and name != "link":
+            return "markup"
+        if name in _BODIES and _MEDIA not in lower:
             return "body"
         is_of_feed = namespace in {"", self._own} or (any(part in lower for part in _FEEDS) and "/modules" not in lower)
         if name in _VALUES and is_of_feed:

@@ -9,7 +9,7 @@ import html
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sitemap_harvest.formats.feeds.elements import DATES, FeedElement, Meanings
+from sitemap_harvest.formats.feeds.elements import DATES, PAGE_TEXT, XML_BASE, FeedElement, Meanings
 from sitemap_harvest.formats.feeds.links import Link, is_absolute, joined, page_link
 from sitemap_harvest.formats.xml.extensions import Extensions
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--[^<>]*-->")
 _HTML = frozenset({"html", "text/html"})
 _ALTERNATE_FIELDS = ("href", "hreflang", "media", "type")
-_BASE = "{http://www.w3.org/XML/1998/namespace}base"
 
 
 class _Found(NamedTuple):
@@ -78,7 +77,7 @@ class ItemReader:
                 found.links.append(link)
                 self._note_repeated(child, seen if link.is_text else set())
                 self._note_markup(child)
-            elif meaning and meaning != "body" and child.whole_text():
+            elif meaning and meaning not in PAGE_TEXT and child.whole_text():
                 found.values.setdefault(meaning, []).append(child)
                 self._note_repeated(child, seen)
                 if meaning in {"guid", "origlink", "id"}:
@@ -98,7 +97,7 @@ class ItemReader:
         more = self._extensions.read(child for child in item if id(child) not in done)
         if alternates:
             more["alternates"] = alternates + more.get("alternates", [])
-        own = [{"name": n, "value": value} for n, value in item.items() if n != _BASE and value.strip() not in told]
+        own = [{"name": n, "value": value} for n, value in item.items() if n != XML_BASE and value.strip() not in told]
         if own:
             more["extra"] = [{"name": item.tag, "depth": 0, "text": None, "attributes": own}, *more.get("extra", [])]
         return more

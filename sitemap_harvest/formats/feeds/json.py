@@ -68,12 +68,10 @@ class _Reader:
     def read(self, item: ItemText) -> None:
         self._position += 1
         self._line = item.line
-        found = self._decoded(item.text)
+        found = None if item.text is None else self._decoded(item.text)
         if found is None:
             return
-        names = [name for name, _ in found.pairs]
-        if len(set(names)) < len(names):
-            self._note("json/repeated-name", excerpt=next(name for name in names if names.count(name) > 1))
+        self._note_repeated(found)
         title = self._text(found.last("title"))
         name, address = self._address(found)
         if not address:
@@ -84,6 +82,13 @@ class _Reader:
         if extra := self._extra(found, {name, date, "title"}):
             more["extra"] = extra
         self._into.add(self._position, address, lastmod, more=more)
+
+    def _note_repeated(self, item: _Object) -> None:
+        seen: set[str] = set()
+        for name, _ in item.pairs:
+            if name in seen:
+                self._note("json/repeated-name", excerpt=name)
+            seen.add(name)
 
     def _decoded(self, text: str) -> _Object | None:
         """Return what *text* says; ``None``, with a problem, if it is no JSON."""

@@ -29,7 +29,8 @@ _FEED_DEPTH, _ITEMS_DEPTH = 1, 2  # brackets that are open in the feed, and amon
 class ItemText(NamedTuple):
     """An item, to the letter."""
 
-    text: str
+    text: str | None
+    """``None`` if it is too long to be read."""
     line: int
     """Where it begins, from 1."""
 
@@ -140,9 +141,8 @@ class Cutter:
         pieces, self._item = self._item or [], None
         if self._item_chars > _MAX_ITEM_CHARS:
             detail = f"an item has more than {_MAX_ITEM_CHARS} characters"
-            self._problems.add("json/malformed", detail, line=self._item_line, excerpt=pieces[0] if pieces else None)
-        else:
-            yield ItemText("".join(pieces), self._item_line)
+            self._problems.add("json/malformed", detail, line=self._item_line, excerpt="".join(pieces[:1]))
+        yield ItemText("".join(pieces) if self._item_chars <= _MAX_ITEM_CHARS else None, self._item_line)
 
     def _finish(self) -> None:
         if self._depth or self._is_in_string:

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urljoin
 
+from sitemap_harvest.formats.feeds.elements import XML_BASE
 from sitemap_harvest.urls import resolve
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Link(NamedTuple):
     @property
     def says_no_more(self) -> bool:
         """Whether nothing is said of the address but that it is the page's."""
-        known = {name for name, _ in self.element.items()} <= {"href", "rel", "type", "hreflang"}
+        known = {name for name, _ in self.element.items()} <= {"href", "rel", "type", "hreflang", XML_BASE}
         return known and self.type in _PAGE_TYPES and not len(self.element)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from sitemap_harvest.formats.feeds.elements import WELL_KNOWN_PREFIXES, FeedElement
+from sitemap_harvest.formats.feeds.elements import PAGE_TEXT, WELL_KNOWN_PREFIXES, FeedElement
 from sitemap_harvest.formats.feeds.items import ItemReader
 from sitemap_harvest.formats.feeds.links import joined
 from sitemap_harvest.formats.xml.elements import Namespaces
@@ -28,6 +28,7 @@ _ITEMS = frozenset({"item", "entry"})
 _MAX_DEPTH = 64  # elements inside one another, around an item or in one
 _MAX_NODES = 10_000  # elements of one item, the text of the page aside
 _MAX_VALUE_CHARS = 64 * 1024  # text of one element; a URL has 2,048
+_MAX_ITEM_CHARS = 1024 * 1024  # text of all elements of one item, the text of the page aside
 _BROKEN_ADDRESS = re.compile(  # its end cannot be told: a quote inside, or none at the end
     r"(?:^|[\s\"'])href\s*=\s*(?:\"[^\"]*(?:\Z|\"(?![\s/]|\Z|[^\s=\"'<>/]+\s*=\s*[\"']))"
     r"|'[^']*(?:\Z|'(?![\s/]|\Z|[^\s=\"'<>/]+\s*=\s*[\"'])))",
@@ -64,7 +65,7 @@ class _Feed:
         self._open: list[FeedElement] = []  # the item, and what is open in it
         self._body: list[str] = []  # the text of the page, and what has its name inside of it
         self._passed_over = 0
-        self._nodes = 0
+        self._nodes = self._chars = 0  # of the item
         self._has_ended = False
 
     def take(self, token: Token) -> None:
@@ -90,7 +91,9 @@ class _Feed:
         element = self._open[-1]
         if not element.is_whole:
             return
-        if len(element[-1].tail if element else element.text) + len(token.value) > _MAX_VALUE_CHARS:
+        self._chars += len(token.value)
+        value_chars = len(element[-1].tail if element else element.text) + len(token.value)
+        if value_chars > _MAX_VALUE_CHARS or self._chars > _MAX_ITEM_CHARS:
             element.text, element.is_whole = "", False  # so long a text is one of the page
             if self._meaning(element):
                 self._problems.add("xml/malformed", "an element has too much text to be a value", line=token.line)
@@ -111,7 +114,8 @@ class _Feed:
             self._problems.add(code, line=line, excerpt=excerpt)
 
     def _malformed(self, what: str, token: Token) -> None:
-        self._problems.add("xml/malformed", what, line=token.line, excerpt=token.as_text)
+        excerpt = f"</{token.value}>" if token.sort is Sort.END else token.as_text
+        self._problems.add("xml/malformed", what, line=token.line, excerpt=excerpt)
 
     def _meaning(self, element: FeedElement) -> str:
         """Return what *element*, a child of the open item, means to it; empty for what is deeper."""
@@ -128,7 +132,8 @@ class _Feed:
         if token.attributes:
             found = attributes(token, self._problems)
             scope = scope.declaring(found)
-            base = joined(base, found["xml:base"]) if "xml:base" in found else base
+            inner = found.get("xml:base") or (found.get("BASE") if local == "channel" else None)  # the latter in CDF
+            base = joined(base, inner) if inner else base
             self._drop_broken_address(token, found)
         element = FeedElement(scope[token.value], Role.OTHER, found, token, scope)
         element.base = base
@@ -168,16 +173,17 @@ class _Feed:
             self._end_unclosed(token)
         if not self._around:
             self._problems.add("xml/entry-outside", line=token.line)
-        self._open, self._body, self._nodes, self._passed_over = [item], [], 0, 0
+        self._open, self._body, self._passed_over = [item], [], 0
+        self._nodes = self._chars = 0
         if token.is_empty:
             self._close(1)
 
     def _end_unclosed(self, token: Token) -> None:
         """End the item that is open where another tag shows that it must have ended before."""
         self._problems.add("xml/unclosed-entry", line=token.line)
-        if len(self._open) > 1:
+        if len(self._open) > 1 or self._body:
             self._malformed("an element is not closed", token)
-            if self._meaning(self._open[1]):
+            if len(self._open) > 1 and self._meaning(self._open[1]):
                 self._open[1].is_whole = False  # it may have been cut
         self._close(len(self._open))
 
@@ -186,7 +192,7 @@ class _Feed:
             self._malformed("an element is not closed", token)
             self._close(1)
         meaning = self._meaning(element) if len(self._open) == 1 else ""
-        if meaning == "body" and "src" not in dict(element.items()):
+        if meaning in PAGE_TEXT and "src" not in dict(element.items()):
             if not token.is_empty:
                 self._body = [_local(token.value)]
             return
@@ -202,8 +208,7 @@ class _Feed:
 
     def _is_next_value(self, element: FeedElement) -> bool:
         """Whether *element* is a value of the item, and not markup in the text of the one that is open."""
-        meaning = self._reader.meanings(self._open[0])[element.tag]
-        return bool(meaning) and not (self._open[1].local == "title" and meaning == "body")
+        return self._reader.meanings(self._open[0])[element.tag] not in {"", "markup"}
 
     def _end(self, token: Token) -> None:
         local = _local(token.value)
@@ -211,11 +216,13 @@ class _Feed:
             if local == self._body[0]:
                 self._body.pop()
             elif self._open[0].local == local or self._is_around(local):
+                self._malformed("an element is not closed", token)
                 self._body = []
                 self._end_inside(local, token)
-        elif self._passed_over:
+        elif self._passed_over and not (self._open and local == self._open[0].local):
             self._passed_over -= 1
         elif self._open:
+            self._passed_over = 0
             self._end_inside(local, token)
         else:
             self._end_around(local, token)
@@ -252,14 +259,14 @@ class _Feed:
         """Close the *count* innermost elements; read the item, if it is among them."""
         for left in reversed(range(count)):
             if left and len(self._open) == 2 and self._meaning(self._open[1]):
-                self._end_without_tag(self._open[1])
+                self._end_without_tag(self._open[1], is_innermost=left == count - 1)
             element = self._open.pop()
         if not self._open:
             self._reader.read(element)
 
-    def _end_without_tag(self, value: FeedElement) -> None:
+    def _end_without_tag(self, value: FeedElement, *, is_innermost: bool) -> None:
         """End *value*, which has no end tag: what stands in it follows it, if it is no markup in its text."""
-        if any(child.tail.strip() for child in value):
+        if not is_innermost or any(child.tail.strip() for child in value):
             value.is_whole = False
         self._open[0].extend(value)
         value.clear()
