@@ -41,7 +41,8 @@ def read_xml_feed(chunks: Iterator[str], into: Collector) -> Iterator[UrlBatch]:
     feed = _Feed(Tokenizer(chunks, into.problems), into)
     for token in feed.tokens:
         feed.take(token)
-        yield from into.full_batches()
+        if token.sort is Sort.END and into.is_full:
+            yield from into.full_batches()
     feed.finish()
 
 
@@ -100,14 +101,17 @@ class _Feed:
             return
         element.add_text(token.value)
         if token.is_unknowable:
-            element.is_whole = False
+            element.text, element.is_whole = "", False
             self._problems.add("xml/entity-not-expanded", line=token.line, excerpt=token.value.strip())
 
     def _stray_text(self, token: Token) -> None:
-        if len(self._around) > (not self._open) or not (text := token.value.strip("\ufeff\x00 \t\r\n")):
+        text = token.value.strip("\ufeff\x00 \t\r\n")
+        if not text or (len(self._around) > 1 and not self._open):
             return  # of the channel, such as its title
-        code = "xml/stray-text" if self._around else "xml/junk-after" if self._has_ended else "xml/junk-before"
-        self._note_once(code, token.line, text)
+        if self._open or self._around:
+            self._problems.add("xml/stray-text", line=token.line, excerpt=text)
+        else:
+            self._note_once("xml/junk-after" if self._has_ended else "xml/junk-before", token.line, text)
 
     def _note_once(self, code: str, line: int, excerpt: str | None = None) -> None:
         if code not in self._problems:
@@ -228,6 +232,9 @@ class _Feed:
             self._end_around(local, token)
 
     def _end_inside(self, local: str, token: Token) -> None:
+        if self._open[-1].local == local and len(self._open) > 1:
+            self._open.pop()  # as in all that is well-formed
+            return
         for depth, element in enumerate(reversed(self._open), start=1):
             if element.local == local:
                 if depth > 1:

@@ -170,6 +170,8 @@ def test_bases(body: bytes, urls: list[str], problems: dict[str, int]) -> None:
             {"xml/doctype": 1, "xml/entity-not-expanded": 1, **NO_LINK},
             id="entity-in-a-link",
         ),
+        pytest.param(item(f"{A}<link>{A}</link>b"), [A], {"xml/stray-text": 2}, id="text-in-an-item"),
+        pytest.param(b"junk" + item(f"<link>{A}</link>"), [A], {"xml/junk-before": 1}, id="junk-before"),
         pytest.param(item(f"<link>{A}</link>") + b"junk", [A], {"xml/junk-after": 1}, id="junk-after"),
         pytest.param(item(f"<link>{A}{'a' * 70_000}</link>"), [], {**MALFORMED, **NO_LINK}, id="link-of-no-end"),
     ],
