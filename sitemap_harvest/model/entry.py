@@ -185,8 +185,8 @@ class UrlEntry:
     """Last change, in UTC. ``None`` if absent or unreadable: ``lastmod_text`` tells which.
     A date without a time stands for its first instant (see ``lastmod_precision``)."""
     lastmod_text: str | None = None
-    """``<lastmod>`` (feeds: ``updated``, else ``pubDate`` and the like) to the letter, without the blanks around it; ``None`` if
-    the element is absent."""
+    """``<lastmod>`` (feeds: ``updated``, else ``pubDate`` and the like) to the letter, without the blanks around it;
+    ``None`` if the element is absent."""
     lastmod_precision: str | None = None
     """How much of ``lastmod`` was given: ``year``, ``month``, ``day``, ``minute``, ``second`` or ``fraction``."""
     lastmod_zoned: bool | None = None

@@ -44,7 +44,7 @@ OTHERWISE = {  # where we read a well-formed feed otherwise, on purpose
     "peers/reader/full.atom": AN_ID,
     "peers/trafilatura/feed1.atom": AN_ID,
     "atom.xml": "takes a link in the text of the page",
-    "links.xml": "takes the last of several links and ids that are no URL, and does not know a relation by its full name",
+    "links.xml": "takes the last of several links and ids that are no URL; knows no relation by its full name",
     "media.xml": "takes the link that FeedBurner put in the place of the page's, the last of several, and a urn",
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sitemap_harvest.formats.xml.elements import Element
 from sitemap_harvest.formats.xml.entries import split
+from sitemap_harvest.formats.xml.extensions import WELL_KNOWN_PREFIXES
 from sitemap_harvest.urls import BLANKS
 
 DATES = ("updated", "modified", "pubdate", "date", "published", "issued", "created")
@@ -28,7 +29,8 @@ _TRACKERS = ("feedburner", "pheedo")
 _XML = "http://www.w3.org/XML/1998/namespace"
 XML_BASE = f"{{{_XML}}}base"
 """The name of the attribute that says what relative addresses are relative to."""
-WELL_KNOWN_PREFIXES = {
+FEED_PREFIXES = {
+    **WELL_KNOWN_PREFIXES,
     "xml": _XML,
     "atom": "http://www.w3.org/2005/Atom",
     "content": "http://purl.org/rss/1.0/modules/content/",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from sitemap_harvest.formats.feeds.elements import PAGE_TEXT, WELL_KNOWN_PREFIXES, FeedElement
+from sitemap_harvest.formats.feeds.elements import FEED_PREFIXES, PAGE_TEXT, FeedElement
 from sitemap_harvest.formats.feeds.items import ItemReader
 from sitemap_harvest.formats.feeds.links import joined
 from sitemap_harvest.formats.xml.elements import Namespaces
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _ITEMS = frozenset({"item", "entry"})
 _MAX_DEPTH = 64  # elements inside one another, around an item or in one
 _MAX_NODES = 10_000  # elements of one item, the text of the page aside
+_MAX_TOKENS = 300_000  # tags and texts without an item among them: more than the largest item has
 _MAX_VALUE_CHARS = 64 * 1024  # text of one element; a URL has 2,048
 _MAX_ITEM_CHARS = 1024 * 1024  # text of all elements of one item, the text of the page aside
 _BROKEN_ADDRESS = re.compile(  # its end cannot be told: a quote inside, or none at the end
@@ -39,10 +40,17 @@ _BROKEN_ADDRESS = re.compile(  # its end cannot be told: a quote inside, or none
 def read_xml_feed(chunks: Iterator[str], into: Collector) -> Iterator[UrlBatch]:
     """Read the text of a feed in XML, yielding batches."""
     feed = _Feed(Tokenizer(chunks, into.problems), into)
+    items = count = 0
     for token in feed.tokens:
         feed.take(token)
         if token.sort is Sort.END and into.is_full:
             yield from into.full_batches()
+        if feed.items != items:
+            items, count = feed.items, 0
+        count += 1
+        if count > _MAX_TOKENS:
+            into.problems.add("document/bloated", line=token.line)
+            return
     feed.finish()
 
 
@@ -61,13 +69,19 @@ class _Feed:
         self.tokens = tokens
         self._problems = into.problems
         self._reader = ItemReader(into)
-        self._outermost = Namespaces(WELL_KNOWN_PREFIXES)
+        self._outermost = Namespaces(usual=FEED_PREFIXES)
         self._around: list[_Around] = []
         self._open: list[FeedElement] = []  # the item, and what is open in it
         self._body: list[str] = []  # the text of the page, and what has its name inside of it
         self._passed_over = 0
         self._nodes = self._chars = 0  # of the item
         self._has_ended = False
+        self._undeclared: set[str] = set()  # prefixes that were told of
+
+    @property
+    def items(self) -> int:
+        """Items that have been read."""
+        return self._reader.position
 
     def take(self, token: Token) -> None:
         """Take the next token."""
@@ -139,6 +153,8 @@ class _Feed:
             inner = found.get("xml:base") or (found.get("BASE") if local == "channel" else None)  # the latter in CDF
             base = joined(base, inner) if inner else base
             self._drop_broken_address(token, found)
+        if ":" in token.value:
+            self._check_prefix(token, scope)
         element = FeedElement(scope[token.value], Role.OTHER, found, token, scope)
         element.base = base
         element.name_attributes()
@@ -150,6 +166,12 @@ class _Feed:
             self._start_inside(element, token)
         elif not token.is_empty:
             self._start_around(element, token)
+
+    def _check_prefix(self, token: Token, scope: Namespaces) -> None:
+        prefix = token.value.partition(":")[0]
+        if prefix not in self._undeclared and not scope.declares(prefix):
+            self._undeclared.add(prefix)
+            self._problems.add("xml/undeclared-prefix", line=token.line, excerpt=token.as_text)
 
     def _here(self) -> tuple[Namespaces, str]:
         """Return what prefixes mean here, and the ``xml:base`` in force."""
@@ -233,12 +255,13 @@ class _Feed:
 
     def _end_inside(self, local: str, token: Token) -> None:
         if self._open[-1].local == local and len(self._open) > 1:
-            self._open.pop()  # as in all that is well-formed
+            self._check_name(self._open.pop(), token)  # as in all that is well-formed
             return
         for depth, element in enumerate(reversed(self._open), start=1):
             if element.local == local:
                 if depth > 1:
                     self._malformed("an element is not closed", token)
+                self._check_name(element, token)
                 self._close(depth)
                 return
         if self._is_around(local):
@@ -248,6 +271,10 @@ class _Feed:
             self._malformed("an end tag of another name", token)
             if len(self._open) == 2 and self._meaning(self._open[1]):
                 self._close(1)
+
+    def _check_name(self, element: FeedElement, token: Token) -> None:
+        if element.token.value != token.value:
+            self._problems.add("xml/unlike-tags", line=token.line, excerpt=f"</{token.value}>")
 
     def _is_around(self, local: str) -> bool:
         return any(around.name == local for around in self._around)

@@ -59,7 +59,7 @@ def entry(inside: str, attributes: str = "") -> bytes:
         pytest.param(
             rss(f"<atom:link rel='self' href='{A}2'/><item><atom:link href='{A}'/></item>"),
             [A],
-            {},
+            {"xml/undeclared-prefix": 1},
             id="undeclared-prefix",
         ),
         pytest.param(f"<channel><item><link>{A}</link></item></channel>".encode(), [A], {}, id="root-is-missing"),
@@ -171,6 +171,7 @@ def test_bases(body: bytes, urls: list[str], problems: dict[str, int]) -> None:
             id="entity-in-a-link",
         ),
         pytest.param(item(f"{A}<link>{A}</link>b"), [A], {"xml/stray-text": 2}, id="text-in-an-item"),
+        pytest.param(item(f"<LINK>{A}</link>"), [A], {"xml/unlike-tags": 1}, id="unlike-tags"),
         pytest.param(b"junk" + item(f"<link>{A}</link>"), [A], {"xml/junk-before": 1}, id="junk-before"),
         pytest.param(item(f"<link>{A}</link>") + b"junk", [A], {"xml/junk-after": 1}, id="junk-after"),
         pytest.param(item(f"<link>{A}{'a' * 70_000}</link>"), [], {**MALFORMED, **NO_LINK}, id="link-of-no-end"),
@@ -208,9 +209,14 @@ def test_what_stands_in_the_text_of_the_page_is_no_link() -> None:
     text = "<p><link>https://example.com/none</link><br><guid>https://example.com/none</guid>"
     for name in ("description", "summary", "content:encoded", "content", "xhtml:body"):
         document = read(item(f"<{name}>{text}</{name}><link>{A}</link>"), url=HERE)
-        assert (locs(document), codes(document)) == ([A], {})
+        assert (locs(document), codes(document)) == ([A], {"xml/undeclared-prefix": 1} if ":" in name else {})
 
 
 def test_an_item_of_no_end_is_read_in_bounds() -> None:
     assert codes(read(item(f"<link>{A}</link>" + "<a>" * 100), url=HERE)) == {"xml/malformed": 2}
     assert codes(read(item(f"<link>{A}</link>" + "<a/>" * 10_001), url=HERE)) == {"xml/malformed": 2}
+
+
+def test_a_feed_in_which_no_item_comes_is_read_no_further() -> None:
+    document = read(rss(f"<item><link>{A}</link></item>" + "<a/>" * 300_001), url=HERE)
+    assert (locs(document), codes(document), document.complete) == ([A], {"document/bloated": 1}, False)
