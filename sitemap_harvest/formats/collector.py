@@ -168,7 +168,7 @@ class Collector:
         found: dict[str, pa.Array | pa.Scalar] = {
             "position": texts["position"],
             "loc": urls.loc,
-            "loc_raw": urls.loc_raw,
+            "loc_raw": pc.coalesce(texts["loc_raw"], urls.loc_raw) if "loc_raw" in texts else urls.loc_raw,
             "key": urls.key,
             "site": urls.site,
             "sitemap": pa.repeat(self._document, rows),

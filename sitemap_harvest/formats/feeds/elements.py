@@ -55,7 +55,11 @@ class FeedElement(Element):
 
     def whole_text(self) -> str:
         """Return all text in the element, trimmed; empty if some of it is missing."""
-        return "".join(self.itertext()).strip(BLANKS) if self.is_whole else ""
+        return self.raw_text().strip(BLANKS)
+
+    def raw_text(self) -> str:
+        """Return all text in the element; empty if some of it is missing."""
+        return "".join(self.itertext()) if self.is_whole else ""
 
     def attribute(self, name: str) -> str | None:
         """Return the value of the attribute that has *name* but for upper and lower case, in any namespace."""

@@ -31,6 +31,15 @@ class _Found(NamedTuple):
     links: list[Link]
 
 
+class _Page(NamedTuple):
+    """The address of an item's page."""
+
+    loc: str
+    """Relative to the feed, if at all."""
+    text: str
+    """As published."""
+
+
 class ItemReader:
     """Reads items, in document order, into a collector."""
 
@@ -53,18 +62,20 @@ class ItemReader:
         self.position += 1
         found = self._sorted(item)
         used: list[FeedElement] = []
-        address = _address(item, found, used)
+        page = _page(item, found, used)
         element = _first(found.values.get("title", ()), used)
         title = None if element is None else _plain(element)
-        if address is None:
+        if page is None:
             self._into.problems.add("feed/no-link", entry=self.position, excerpt=title)
             return
         element = _first((date for name in DATES for date in found.values.get(name, ())), used)
         lastmod = item.attribute("lastmod") if element is None else element.whole_text()
-        more = self._rest(item, found, used, told={address, lastmod})
+        more = self._rest(item, found, used, told={page.text.strip(), lastmod})
+        if page.loc != page.text:
+            more["loc_raw"] = page.text
         if title:
             more["title"] = title
-        self._into.add(self.position, address, lastmod, more=more)
+        self._into.add(self.position, page.loc, lastmod, more=more)
 
     def _sorted(self, item: FeedElement) -> _Found:
         found = _Found({}, [])
@@ -113,24 +124,26 @@ class ItemReader:
             self._into.problems.add("loc/markup", entry=self.position, line=element.sourceline)
 
 
-def _address(item: FeedElement, found: _Found, used: list[FeedElement]) -> str | None:
-    """Return the address of the page, or ``None``; what it was read from is added to *used*."""
-    for original in found.values.get("origlink", ()):
-        if is_absolute(original.whole_text()):
-            used.append(original)
-            return original.whole_text()
+def _page(item: FeedElement, found: _Found, used: list[FeedElement]) -> _Page | None:
+    """Return the page of *item*, or ``None``; what it was read from is added to *used*."""
+    if original := _absolute(found.values.get("origlink", ()), used):
+        return _Page(original, original)
     if link := page_link(found.links, text_first=item.local != "entry"):
         used.append(link.element)
-        return joined(link.element.base, link.href)
-    if href := (item.attribute("href") or "").strip():  # CDF
-        return joined(item.base, href)
-    permanent = [e for e in found.values.get("guid", ()) if _is_permanent(e)] + found.values.get("id", [])
-    for element in permanent:
-        if is_absolute(element.whole_text()):
-            used.append(element)
-            return element.whole_text()
-    about = (item.attribute("about") or "").strip()
-    return about if is_absolute(about) else None
+        return _Page(joined(link.element.base, link.href), link.href)
+    if (href := item.attribute("href")) and href.strip():  # CDF
+        return _Page(joined(item.base, href), href)
+    permanent = [guid for guid in found.values.get("guid", ()) if _is_permanent(guid)]
+    if identity := _absolute([*permanent, *found.values.get("id", ())], used):
+        return _Page(identity, identity)
+    about = item.attribute("about") or ""
+    return _Page(about, about) if is_absolute(about) else None
+
+
+def _absolute(elements: Iterable[FeedElement], used: list[FeedElement]) -> str | None:
+    """Return the text of the first of *elements* that is an absolute URL, adding it to *used*."""
+    element = _first((element for element in elements if is_absolute(element.raw_text())), used)
+    return None if element is None else element.raw_text()
 
 
 def _is_permanent(guid: FeedElement) -> bool:

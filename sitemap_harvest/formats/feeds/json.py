@@ -81,7 +81,7 @@ class _Reader:
         more: dict[str, Any] = {"title": title} if title else {}
         if extra := self._extra(found, {name, date, "title"}):
             more["extra"] = extra
-        self._into.add(self._position, address, lastmod, more=more)
+        self._into.add(self._position, _printable(found.last(name)), lastmod, more=more)
 
     def _note_repeated(self, item: _Object) -> None:
         seen: set[str] = set()

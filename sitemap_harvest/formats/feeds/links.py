@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urljoin
 
 from sitemap_harvest.formats.feeds.elements import XML_BASE
-from sitemap_harvest.urls import resolve
+from sitemap_harvest.urls import BLANKS, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +30,7 @@ class Link(NamedTuple):
 
     element: FeedElement
     href: str
-    """As published, without the blanks around it; not empty."""
+    """As published; not blank."""
     relation: str
     """In lower case; ``alternate`` where none is given."""
     is_text: bool
@@ -42,9 +42,8 @@ class Link(NamedTuple):
         href = element.get("href")
         if href is not None and href.strip():
             relation = _REGISTRY.sub("", (element.get("rel") or _ALTERNATE).strip().lower())
-            return cls(element, href.strip(), relation, is_text=False)
-        text = element.whole_text()
-        return cls(element, text, _ALTERNATE, is_text=True) if text else None
+            return cls(element, href, relation, is_text=False)
+        return cls(element, element.raw_text(), _ALTERNATE, is_text=True) if element.whole_text() else None
 
     @property
     def type(self) -> str:
@@ -83,15 +82,14 @@ def _rank(link: Link) -> tuple[bool, bool]:
 
 def is_absolute(text: str) -> bool:
     """Whether *text* is plainly the address of a page: an identifier that is none is no link."""
-    return bool(_ABSOLUTE.match(text))
+    return bool(_ABSOLUTE.match(text.strip(BLANKS)))
 
 
 def joined(base: str, address: str) -> str:
     """Return *address*, made absolute by the ``xml:base`` in force if it is relative; otherwise as it is."""
-    address = address.strip()
     if not base or resolve(address, _ANYWHERE).flaw != "loc/relative":
         return address
     try:
-        return urljoin(base, address)
+        return urljoin(base, address.strip(BLANKS))
     except ValueError:  # an IPv6 address that is none
         return address
