@@ -1,10 +1,11 @@
 """Dates as sitemaps, feeds and HTTP write them: read to an instant in UTC, or not at all.
 
-Specs: https://www.w3.org/TR/NOTE-datetime, https://www.rfc-editor.org/rfc/rfc822#section-5,
-https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7
+Specs: https://www.w3.org/TR/NOTE-datetime, https://www.rfc-editor.org/rfc/rfc3339,
+https://www.rfc-editor.org/rfc/rfc822#section-5, https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7
 
 Nothing is ever guessed: a form that can be read in two ways (``01/02/2005``)
-is unreadable, and no part is filled in from today's date.
+is unreadable, and no part is filled in from today's date. What is a
+judgement is told in ``docs/explain/dates.md``.
 """
 
 from __future__ import annotations
@@ -12,18 +13,50 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
-from email.utils import parsedate_to_datetime
+
+_MAX_CHARS = 128  # the longest form with the name of its zone has some 70
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_RFC822_ZONES = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7}  # in hours
+_PRECISIONS = ("year", "month", "day", "minute", "second", "fraction")  # by the last part that is there
+
+_DAY_OF_WEEK = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\.?,?\s*)?"
+_MONTH = "(?P<month>" + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _MONTHS) + r"|sept)\.?"
+_TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
+_OFFSET = r"(?:UTC|GMT|UT)?[+-]\d\d(?::?\d\d)?"
+_COMMENT = r"(?:\s*\([^()]*\)|\s?\[[^\[\]]+\]|\s[A-Z]{1,5})?"  # repeats in words what the offset says
+_ZONE = rf"\s*(?:(?P<zone>{_OFFSET}){_COMMENT}|(?P<name>Z|UTC?|GMT))"
+_ZONE_822 = rf"\s*(?:(?P<zone>{_OFFSET}){_COMMENT}|(?P<name>Z|UTC?|GMT|{'|'.join(_RFC822_ZONES)}))"
 
 _W3C = re.compile(
-    r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?"
-    r"\s?([Zz]|[+-]\d\d(?::?\d\d)?)?)?)?)?",
+    r"(?P<year>\d{4})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d)"
+    r"(?:T(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d+))?)?"
+    r"(?:(?P<zone>[+-]\d\d:\d\d)|(?P<name>Z))?)?)?)?",
     re.ASCII,
 )
-_RFC822 = re.compile(
-    r"(?:[A-Za-z]{3,9},?\s+)?\d{1,2}\s+[A-Za-z]{3}\s+(?:\d\d|\d{4})\s+\d{1,2}:\d\d(?::\d\d)?(?:\s+(?:[+-]\d{4}|([A-Z]{1,4})))?",
-    re.ASCII,
+# The year first, as in ISO 8601: 2005/3/9 14:30, 20050309T143015Z
+_YEAR_FIRST = (
+    rf"(?P<year>\d{{4}})(?P<mark>[-/.])(?P<month>\d\d?)(?P=mark)(?P<day>\d\d?)(?:(?:T|\s+){_TIME}(?:{_ZONE})?)?"
 )
-_PRECISIONS = ("year", "month", "day", "minute", "minute", "second", "fraction")  # by the last part that is there
+_BASIC = (
+    r"(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)"
+    rf"(?:T?(?P<hour>\d\d)(?P<minute>\d\d)(?:(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?(?:{_ZONE})?)?"
+)
+# RFC 822 and its successors, RFC 850: Wed, 09 Mar 2005 14:30:15 +0100, Wednesday, 09-Mar-05 14:30:15 GMT
+_RFC822 = (
+    rf"{_DAY_OF_WEEK}(?P<day>\d\d?)(?:\s+|-){_MONTH}(?:\s+|-)(?P<year>\d{{4}}|\d\d(?=\s+\d))"
+    rf"(?:\s+{_TIME}(?:{_ZONE_822})?)?"
+)
+# As in the USA and in JavaScript: March 9, 2005, Wed Mar 09 2005 14:30:15 GMT+0100 (CET)
+_MONTH_FIRST = rf"{_DAY_OF_WEEK}{_MONTH}\s+(?P<day>\d\d?)(?:,\s*|\s+)(?P<year>\d{{4}})(?:,?\s+{_TIME}(?:{_ZONE})?)?"
+# asctime, and date of Unix: Wed Mar  9 14:30:15 UTC 2005
+_ASCTIME = rf"{_DAY_OF_WEEK}{_MONTH}\s+(?P<day>\d\d?)\s+{_TIME}(?:{_ZONE})?\s+(?P<year>\d{{4}})"
+_OTHERS = tuple(
+    re.compile(form, re.ASCII | re.IGNORECASE) for form in (_YEAR_FIRST, _BASIC, _RFC822, _MONTH_FIRST, _ASCTIME)
+)
+_EPOCH = re.compile(r"([1-9]\d{9})(\d{3})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,49 +69,79 @@ class Instant:
     """``year``, ``month``, ``day``, ``minute``, ``second`` or ``fraction``."""
     zoned: bool | None
     """Whether a zone was given; ``False`` was read as UTC; ``None`` if there is no time."""
+    is_w3c: bool = True
+    """Whether the text has a form of the W3C's note, but for a missing zone, which ``zoned`` tells."""
 
 
 def read_date(text: str) -> Instant | None:
     """Return the instant that *text* names, or ``None`` where it cannot be told for certain."""
     text = text.strip()
-    return _read_w3c(text) or _read_rfc822(text)
-
-
-def _read_w3c(text: str) -> Instant | None:
-    if not (match := _W3C.fullmatch(text)):
+    if len(text) > _MAX_CHARS:
         return None
-    year, month, day, hour, minute, second, fraction, zone = match.groups()
-    given = sum(part is not None for part in (year, month, day, hour, minute, second, fraction))
+    if match := _W3C.fullmatch(text):
+        return _instant(match.groupdict(), is_w3c=True)
+    for form in _OTHERS:
+        if match := form.fullmatch(text):
+            return _instant(match.groupdict(), is_w3c=False)
+    return _read_epoch(text)
+
+
+def _instant(parts: dict[str, str | None], *, is_w3c: bool) -> Instant | None:
+    given = sum(parts[name] is not None for name in ("year", "month", "day", "minute", "second", "fraction"))
+    hour = int(parts["hour"] or 0)
     try:
-        date = datetime(int(year), int(month or 1), int(day or 1), tzinfo=_zone(zone))
-        value = date.replace(
-            hour=int(hour or 0),
-            minute=int(minute or 0),
-            second=int(second or 0),
-            microsecond=int((fraction or "0").ljust(6, "0")[:6]),
-        ).astimezone(UTC)
+        value = datetime(
+            _year(parts["year"] or ""),
+            _month(parts["month"] or "1"),
+            int(parts["day"] or 1),
+            0 if (is_next_day := hour == 24) else hour,
+            int(parts["minute"] or 0),
+            int(parts["second"] or 0),
+            int((parts["fraction"] or "0")[:6].ljust(6, "0")),
+            tzinfo=_zone(parts),
+        )
+        if is_next_day and value.time().isoformat() != "00:00:00":
+            return None
+        value = (value + timedelta(days=is_next_day)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None  # 2005-02-30, 0000-00-00, 9999-12-31T23:59-14:00
-    return Instant(value, _PRECISIONS[given - 1], None if hour is None else zone is not None)
+    zoned = None if parts["hour"] is None else bool(parts["zone"] or parts["name"])
+    return Instant(value, _PRECISIONS[given - 1], zoned, is_w3c=is_w3c and not is_next_day)
 
 
-def _zone(text: str | None) -> timezone:
-    if text is None or text in "Zz":
-        return UTC
+def _year(text: str) -> int:
+    """Return the year; one of two digits is of 1950 to 2049, as RFC 5322 has it."""
+    year = int(text)
+    if len(text) == 4:
+        return year
+    return year + (2000 if year < 50 else 1900)
+
+
+def _month(text: str) -> int:
+    if text.isdecimal():
+        return int(text)
+    return next(number for number, name in enumerate(_MONTHS, start=1) if name.startswith(text[:3].lower()))
+
+
+def _zone(parts: dict[str, str | None]) -> timezone:
+    """Return the zone; UTC where none is given. Raises :exc:`ValueError` if there is no such offset."""
+    if not (text := parts["zone"]):
+        return timezone(timedelta(hours=_RFC822_ZONES.get((parts["name"] or "").upper(), 0)))
+    text = text.lstrip("UTCGMutcgm")
     digits = text[1:].replace(":", "").ljust(4, "0")
-    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+    hours, minutes = int(digits[:2]), int(digits[2:])
+    if minutes > 59:
+        raise ValueError(text)
+    offset = timedelta(hours=hours, minutes=minutes)
     return timezone(-offset if text[0] == "-" else offset)
 
 
-def _read_rfc822(text: str) -> Instant | None:
-    if not (match := _RFC822.fullmatch(text)):
+def _read_epoch(text: str) -> Instant | None:
+    """Read seconds or milliseconds since 1970; not what could be a date with an hour, such as ``2030010112``."""
+    if not (match := _EPOCH.fullmatch(text)):
         return None
-    try:
-        value = parsedate_to_datetime(text)
-        zoned = value.tzinfo is not None
-        if match[1] and not zoned:
-            return None  # a zone by a name that RFC 822 does not know, such as CEST
-        value = value.astimezone(UTC) if zoned else value.replace(tzinfo=UTC)
-    except (ValueError, OverflowError, TypeError):
+    seconds, milliseconds = match.groups()
+    if milliseconds is None and seconds[8:] < "24" and read_date(seconds[:8]):
         return None
-    return Instant(value, "second" if text.count(":") > 1 else "minute", zoned)
+    value = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=int(seconds), milliseconds=int(milliseconds or 0))
+    return Instant(value, "fraction" if milliseconds else "second", zoned=True, is_w3c=False)

@@ -36,8 +36,11 @@ class Collector:
     what :meth:`full_batches` yields; :meth:`last_batches` gives the rest.
     """
 
-    def __init__(self, *, document: str, base: str | None, limits: Limits) -> None:
-        """Gather what *document* lists; *base* is what relative URLs are relative to (``None``: nothing)."""
+    def __init__(self, *, document: str, base: str | None, limits: Limits, w3c_dates: bool = True) -> None:
+        """Gather what *document* lists; *base* is what relative URLs are relative to (``None``: nothing).
+
+        *w3c_dates* is whether its format asks for dates as the W3C writes them: that of a feed does not.
+        """
         self.problems = ProblemLog(document)
         self.refs: list[SitemapRef] = []
         self.hints: dict[str, SitemapRef] = {}
@@ -47,6 +50,7 @@ class Collector:
         self._document = document
         self._base = base
         self._limit = limits.urls
+        self._w3c_dates = w3c_dates
         self._clear()
 
     def _clear(self) -> None:
@@ -126,6 +130,8 @@ class Collector:
             self.problems.add("lastmod/unreadable", entry=position, excerpt=text)
         elif read and read.zoned is False:
             self.problems.add("lastmod/no-zone", entry=position, excerpt=text)
+        elif read and not read.is_w3c:
+            self.problems.add("lastmod/not-w3c", entry=position, excerpt=text)
         self.refs.append(
             SitemapRef(loc=address.loc, position=position, lastmod=read.value if read else None, lastmod_text=text)
         )
@@ -172,7 +178,7 @@ class Collector:
         found: dict[str, pa.Array | pa.Scalar] = {
             "position": texts["position"],
             "loc": urls.loc,
-            "loc_raw": urls.loc_raw,
+            "loc_raw": pc.coalesce(texts["loc_raw"], urls.loc_raw) if "loc_raw" in texts else urls.loc_raw,
             "key": urls.key,
             "site": urls.site,
             "sitemap": pa.repeat(self._document, rows),
@@ -186,6 +192,8 @@ class Collector:
             self._note("lastmod/unreadable", pc.and_(read.instant.is_null(), lastmod.is_valid()), texts, "lastmod")
             if read.zoned.null_count < rows:
                 self._note("lastmod/no-zone", pc.invert(read.zoned), texts, "lastmod")
+            if self._w3c_dates and read.is_w3c.false_count:
+                self._note("lastmod/not-w3c", pc.invert(read.is_w3c), texts, "lastmod")
         if (priority := texts.get("priority")) is not None:
             found["priority"], found["priority_text"] = columns.priorities(priority)
             self._note("priority/unreadable", found["priority_text"].is_valid(), texts, "priority")

@@ -29,6 +29,7 @@ class DateColumns(NamedTuple):
     instant: pa.TimestampArray
     precision: pa.StringArray
     zoned: pa.BooleanArray
+    is_w3c: pa.BooleanArray
 
 
 def trimmed(texts: pa.StringArray) -> pa.StringArray:
@@ -40,6 +41,7 @@ def dates(texts: pa.StringArray) -> DateColumns:
     """Return the instants that *texts* name; null where there is no text, or none that can be read."""
     rows = len(texts)
     instant, precision, zoned = pa.nulls(rows, INSTANT), pa.nulls(rows, pa.string()), pa.nulls(rows, pa.bool_())
+    is_w3c = zoned
     unread = texts.is_valid()
     for pattern, word, zone in _UNIFORM_DATES:
         if not unread.true_count:
@@ -52,16 +54,15 @@ def dates(texts: pa.StringArray) -> DateColumns:
         except pa.ArrowInvalid:
             continue  # a 30th of February among them: each is looked at below
         if mask.true_count == rows:
-            return DateColumns(values, pa.repeat(word, rows), pa.repeat(pa.scalar(zone, pa.bool_()), rows))
+            zoned = pa.repeat(pa.scalar(zone, pa.bool_()), rows)
+            return DateColumns(values, pa.repeat(word, rows), zoned, pa.repeat(pa.scalar(True), rows))  # noqa: FBT003 - a value of the column
         instant = pc.replace_with_mask(instant, mask, values)
         precision = pc.if_else(mask, word, precision)
         zoned = pc.if_else(mask, pa.scalar(zone, pa.bool_()), zoned)
+        is_w3c = pc.or_kleene(mask, is_w3c)
         unread = pc.and_not(unread, mask)
-    return (
-        _one_by_one(texts, unread, DateColumns(instant, precision, zoned))
-        if unread.true_count
-        else DateColumns(instant, precision, zoned)
-    )
+    read = DateColumns(instant, precision, zoned, is_w3c)
+    return _one_by_one(texts, unread, read) if unread.true_count else read
 
 
 def _cast(texts: pa.StringArray, *, has_time: bool) -> pa.TimestampArray:
@@ -76,6 +77,7 @@ def _one_by_one(texts: pa.StringArray, mask: pa.BooleanArray, read: DateColumns)
         pa.array([one and one.value for one in found], INSTANT),
         pa.array([one and one.precision for one in found], pa.string()),
         pa.array([one and one.zoned for one in found], pa.bool_()),
+        pa.array([one and one.is_w3c for one in found], pa.bool_()),
     )
     return DateColumns(*(pc.replace_with_mask(old, mask, new) for old, new in zip(read, columns, strict=True)))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sitemap_harvest.formats.challenges import challenger
 from sitemap_harvest.formats.collector import Collector, LimitReached
-from sitemap_harvest.formats.feed import read_feed
+from sitemap_harvest.formats.feeds import read_feed
 from sitemap_harvest.formats.html import read_hints, read_links
 from sitemap_harvest.formats.limits import Limits
 from sitemap_harvest.formats.page import look
@@ -80,7 +80,7 @@ class Document:
 
     def urls(self) -> Iterator[UrlBatch]:
         """Yield the URLs that the document lists, in batches of up to 10,000 rows; each call reads it anew."""
-        into = Collector(document=self.url, base=self._base, limits=self._limits)
+        into = Collector(document=self.url, base=self._base, limits=self._limits, w3c_dates=self.kind is not Kind.FEED)
         try:
             yield from self._entries(into)
             yield from into.last_batches()
@@ -152,7 +152,7 @@ class Document:
         if self.kind in {Kind.SITEMAP, Kind.INDEX}:
             yield from read_sitemap(self._source, self.kind, into)
         elif self.kind is Kind.FEED:
-            yield from read_feed(self._source.text(into.problems), into)
+            yield from read_feed(self._source, into)
         elif self.kind is Kind.LIST:
             yield from read_text(self._source.text(into.problems), into)
         elif self.kind is Kind.LINKS:

@@ -12,6 +12,8 @@ LOSSY = frozenset(
         "encoding/cut-character",
         "html/too-deep",
         "html/truncated",
+        "json/malformed",
+        "json/truncated",
         "text/line-too-long",
         "text/no-scheme",
         "text/truncated",

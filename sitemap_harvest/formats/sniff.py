@@ -37,7 +37,11 @@ _ROOTS = {
     "rdf": Kind.FEED,
     "feed": Kind.FEED,
 }
-_ENTRIES = {"url": Kind.SITEMAP, "sitemap": Kind.INDEX}  # as the first tag: a document whose root is missing
+_ENTRIES = {  # as the first tag: a document whose root is missing, or CDF
+    "url": Kind.SITEMAP,
+    "sitemap": Kind.INDEX,
+    "channel": Kind.FEED,
+}
 _ANYWHERE = _ROOTS.keys() - {"rdf"}  # pictures and other XML have RDF inside
 _HTML_TAGS = frozenset(
     {
@@ -58,6 +62,8 @@ _URL_LINE = re.compile(  # a URL, with a bullet or quotes or another URL or colu
     (?:["'>)\],;\ \t\r]*|[,;\ \t]+https?://.*|\t.*|["'][,;\t].*)$""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
+_JSON_VERSION = re.compile(r"\"version\"\s*:\s*\"https?:\\?/\\?/(?:www\.)?jsonfeed\.org\\?/", re.IGNORECASE)
+_JSON_NAMES = re.compile(r"\"(?:content_html|content_text|date_published|date_modified|external_url)\"\s*:")
 _BINARY = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
@@ -99,6 +105,8 @@ def sniff(head: str, *, url: str, content_type: str | None = None, base: str | N
     text = head.lstrip(_BLANK)
     if not text:
         return Kind.EMPTY
+    if text.startswith("{") and _is_json_feed(text, content_type):
+        return Kind.FEED
     may_be_markup = text.startswith("<") or ("<" in text and not _is_named_robots(url))
     kind = _by_first_tag(text) or (_by_tags(_without_json(text)) if may_be_markup else None)
     if kind is Kind.HTML:
@@ -120,6 +128,12 @@ def _of_text(text: str, url: str, content_type: str | None) -> Kind:
 
 def _is_named_robots(url: str) -> bool:
     return _path(url).endswith("/robots.txt")
+
+
+def _is_json_feed(text: str, content_type: str | None) -> bool:
+    is_said_to_be = (content_type or "").lower().startswith("application/feed+json")
+    has_items_first = '"items"' in text and _JSON_NAMES.search(text)  # the version may stand far behind
+    return bool(is_said_to_be or has_items_first or _JSON_VERSION.search(text))
 
 
 def _path(url: str) -> str:

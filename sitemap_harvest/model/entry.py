@@ -169,7 +169,7 @@ class UrlEntry:
 
     loc: str
     """The URL as published: entities decoded, blanks trimmed, made absolute, otherwise untouched.
-    Source: ``<loc>``, a line of a list, RSS ``<link>``, Atom ``link/@href``."""
+    Source: ``<loc>``, a line of a list, RSS ``<link>``, Atom ``link/@href``, JSON Feed ``url``."""
     loc_raw: str | None = None
     """The text that ``loc`` was made from, where it differs: it had blanks around it, or was relative."""
     key: str | None = None
@@ -185,8 +185,8 @@ class UrlEntry:
     """Last change, in UTC. ``None`` if absent or unreadable: ``lastmod_text`` tells which.
     A date without a time stands for its first instant (see ``lastmod_precision``)."""
     lastmod_text: str | None = None
-    """``<lastmod>`` (feeds: ``pubDate``, ``updated``) to the letter, without the blanks around it; ``None`` if
-    the element is absent."""
+    """``<lastmod>`` (feeds: ``updated``, else ``pubDate`` and the like) to the letter, without the blanks around it;
+    ``None`` if the element is absent."""
     lastmod_precision: str | None = None
     """How much of ``lastmod`` was given: ``year``, ``month``, ``day``, ``minute``, ``second`` or ``fraction``."""
     lastmod_zoned: bool | None = None
@@ -212,6 +212,7 @@ class UrlEntry:
     pagemap: tuple[DataObject, ...] | None = None
     """What ``<PageMap>`` says of the page."""
     extra: tuple[Extra, ...] | None = None
-    """Elements that no other field holds, in document order."""
+    """Elements that no other field holds, in document order; of JSON the members, by their names. The text of the
+    page, which feeds may carry, is not among them."""
     in_scope: bool | None = None
     """Whether the location rule of the protocol lets this document list this URL. ``None``: not judged."""

@@ -15,7 +15,7 @@ class Kind(StrEnum):
     LIST = "list"
     """A plain text file, one URL a line."""
     FEED = "feed"
-    """RSS or Atom."""
+    """RSS, Atom, JSON Feed or CDF."""
     ROBOTS = "robots"
     """A robots.txt."""
     LINKS = "links"

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from sitemap_harvest import Problem, Sample, SitemapRef
-from sitemap_harvest.formats.collector import LimitReached
+from sitemap_harvest import Limits, Problem, Sample, SitemapRef
+from sitemap_harvest.formats.collector import Collector, LimitReached
 from sitemap_harvest.model import CATALOGUE, MAX_ROWS
 from tests.documents import HERE, collected, collector, log, noted
 
@@ -35,6 +35,20 @@ def test_flaws_of_a_batch_are_counted_and_sampled() -> None:
     assert [row.loc for row in rows] == [f"https://example.com/{number}" for number in range(1, 9)]
     assert noted(into.problems) == {"loc/relative": 8, "lastmod/unreadable": 8, "priority/unreadable": 8}
     assert [len(problem.samples) for problem in into.problems.all()] == [5, 5, 5]
+
+
+def test_a_date_in_another_form_is_read_and_noted_unless_the_format_has_forms_of_its_own() -> None:
+    for w3c_dates, problems in ((True, {"lastmod/not-w3c": 2}), (False, {})):
+        into = Collector(document=HERE, base=HERE, limits=Limits(), w3c_dates=w3c_dates)
+        into.refer(1, "https://example.com/b", "Thu, 03 Nov 2016 10:00:00 GMT" if w3c_dates else "2016-11-03")
+        into.add(2, "https://example.com/a", "Thu, 03 Nov 2016 10:00:00 GMT")
+        into.add(3, "https://example.com/c", "2016-11-03")
+        rows = collected(into, iter(()))
+        assert [row.lastmod and row.lastmod.isoformat() for row in rows] == [
+            "2016-11-03T10:00:00+00:00",
+            "2016-11-03T00:00:00+00:00",
+        ]
+        assert noted(into.problems) == problems
 
 
 def test_a_batch_is_handed_out_when_it_is_full() -> None:

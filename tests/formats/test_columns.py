@@ -12,7 +12,10 @@ uniform = st.sampled_from(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S+
 written = st.builds(lambda instant, form: instant.strftime(form), st.datetimes(), uniform)
 zones = st.from_regex(r"\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", fullmatch=True)
 other = st.sampled_from(
-    ["", "2025", "2025-02-30", "0000-00-00", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "x"]
+    [
+        *("", "2025", "2025-02-30", "0000-00-00", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "x"),
+        *("2025-03-09T24:00:00Z", "2025-03-09 10:00:00", "Sun, 09 Mar 2025 10:00:00 EST", "1741514400"),
+    ]
 )
 
 
@@ -23,6 +26,7 @@ def test_a_column_of_dates_says_what_its_rows_say(texts: list[str | None]) -> No
     assert columns.instant.to_pylist() == [row and row.value for row in rows]
     assert columns.precision.to_pylist() == [row and row.precision for row in rows]
     assert columns.zoned.to_pylist() == [row and row.zoned for row in rows]
+    assert columns.is_w3c.to_pylist() == [row and row.is_w3c for row in rows]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ ROOT = f'<urlset xmlns="{SITEMAPS}">'.encode()
 A = b"<loc>http://a.example/1</loc>"
 PAGE = b"<html><title>Sitemap</title><a href=/>Home</a>"
 VIEWER = b'<html><body><div id="webkit-xml-viewer-source-xml">'
+RSS = b"<rss><channel>"
+JSON = b'{"version":"https://jsonfeed.org/version/1","items":['
 GROWTH = 8
 MOST = 2  # times GROWTH: what is quadratic takes GROWTH times GROWTH
 
@@ -63,7 +65,20 @@ MOST = 2  # times GROWTH: what is quadratic takes GROWTH times GROWTH
         pytest.param(60_000, lambda n: VIEWER + b"<urlset " + b'a="' * n, id="viewer-without-a-root"),
         pytest.param(60_000, lambda n: b"<html><body><pre>http://a.example/" + b"&amp;" * n, id="text-in-a-viewer"),
         pytest.param(60_000, lambda n: b'{"' + b"}<a" * n, id="json"),
-        pytest.param(4_000, lambda n: b"<rss><channel>" + b"<item><link>" * n, id="feed"),
+        pytest.param(4_000, lambda n: RSS + b"<item><link>" * n, id="feed"),
+        pytest.param(8_000, lambda n: RSS + b"<item>" + b"<a>" * n, id="feed-nested-in-an-item"),
+        pytest.param(20_000, lambda n: RSS + b"<a>" * n + b"</b>" * n, id="feed-nested"),
+        pytest.param(8_000, lambda n: RSS + b"<item>" + b"<link href='/a'/>" * n + b"</item>", id="links-in-an-item"),
+        pytest.param(8_000, lambda n: RSS + b"<item><description>" + b"<description>" * n, id="feed-nested-text"),
+        pytest.param(8_000, lambda n: RSS + b'<item><link href="' + b'href="' * n + b"/></item>", id="feed-attributes"),
+        pytest.param(
+            8_000, lambda n: RSS + b"<item><title type='html'>" + b"&lt;a" * n + b"</title></item>", id="title"
+        ),
+        pytest.param(8_000, lambda n: JSON + b"{" * n, id="json-braces"),
+        pytest.param(20_000, lambda n: JSON + b'{"a":"' + b"\\" * n, id="json-backslashes"),
+        pytest.param(8_000, lambda n: JSON + b"{}," * n, id="json-items"),
+        pytest.param(4_000, lambda n: JSON + b"{" + b'"a":1,' * n + b'"b":2}]}', id="json-names"),
+        pytest.param(8_000, lambda n: JSON + b"]," + b'"items":[' * n, id="json-lists-of-items"),
     ],
 )
 def test_time_grows_with_size_and_no_faster(size: int, document: Callable[[int], bytes]) -> None:

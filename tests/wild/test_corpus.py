@@ -30,7 +30,9 @@ def _lines(name: str) -> list[dict[str, Any]]:
 FILES = {line["path"]: line for line in _lines("MANIFEST.jsonl")}
 EXPECTED = {line["file"]: line for line in _lines("peers/EXPECTED.jsonl")}
 OTHERWISE = {  # where we read a document otherwise than the project that it comes from, on purpose
-    "peers/feedparser/wellformed__cdf__item_href_map_link.xml": "CDF, a format of 1997, is no feed for us",
+    "peers/gofeed/translator__rss__feed_item_links_-_rss_channel_item_links.xml": (
+        "takes the last of several links; we take the first that is written as in RSS, and keep the others"
+    ),
     "peers/scrapy/test_alternate.xml": "counts only alternates that have an hreflang; we keep the others too",
     "peers/sitemap.js/alltags.cdata.xml": "the same",
     "peers/sitemap.js/alltags.xml": "the same",

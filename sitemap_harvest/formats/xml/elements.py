@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sitemap_harvest.formats.xml.extensions import WELL_KNOWN_PREFIXES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from sitemap_harvest.formats.xml.entries import Role
     from sitemap_harvest.formats.xml.tokens import Token
@@ -82,16 +82,20 @@ class Tag(NamedTuple):
 class Namespaces(dict[str, Tag]):
     """What names mean in one scope: name as written to :class:`Tag`, filled as names are met."""
 
-    def __init__(self, declared: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, declared: Mapping[str, str] | None = None, usual: Mapping[str, str] = WELL_KNOWN_PREFIXES
+    ) -> None:
+        """Take the prefixes that are *declared*, and what others *usual*ly mean; both by prefix."""
         super().__init__()
         self._declared = declared or {}
+        self._usual = usual
 
     def declaring(self, found: dict[str, str]) -> Namespaces:
         """Return the scope inside an element that has the attributes *found*."""
         declared = {name[6:]: value for name, value in found.items() if name == "xmlns" or name.startswith("xmlns:")}
         if not declared or len(self._declared) > _MAX_PREFIXES:
             return self
-        return Namespaces(self._declared | declared)
+        return Namespaces({**self._declared, **declared}, self._usual)
 
     def declares(self, prefix: str) -> bool:
         """Whether *prefix* is declared."""
@@ -100,7 +104,7 @@ class Namespaces(dict[str, Tag]):
     def __missing__(self, name: str) -> Tag:
         """Work out what *name* means. A usual prefix that is not declared means what it usually does."""
         prefix, _, local = name.rpartition(":")
-        namespace = self._declared.get(prefix, WELL_KNOWN_PREFIXES.get(prefix.lower(), prefix))
+        namespace = self._declared.get(prefix, self._usual.get(prefix.lower(), prefix))
         tag = self[name] = Tag(f"{{{namespace}}}{local}" if namespace else local, local.lower())
         return tag
 

@@ -1,0 +1,171 @@
+"""From an item of an XML feed to an entry: its page, its date, its title, and all else it says of the page.
+
+What the page itself says (its text or a summary of it) is no part of an entry.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sitemap_harvest.formats.feeds.elements import DATES, PAGE_TEXT, XML_BASE, FeedElement, Meanings
+from sitemap_harvest.formats.feeds.links import Link, is_absolute, joined, page_link
+from sitemap_harvest.formats.xml.extensions import Extensions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sitemap_harvest.formats.collector import Collector
+
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--[^<>]*-->")
+_HTML = frozenset({"html", "text/html"})
+_ALTERNATE_FIELDS = ("href", "hreflang", "media", "type")
+
+
+class _Found(NamedTuple):
+    """The children of an item, by what they mean."""
+
+    values: dict[str, list[FeedElement]]
+    """Those with a text that counts, by the name of the value."""
+    links: list[Link]
+
+
+class _Page(NamedTuple):
+    """The address of an item's page."""
+
+    loc: str
+    """Relative to the feed, if at all."""
+    text: str
+    """As published."""
+
+
+class ItemReader:
+    """Reads items, in document order, into a collector."""
+
+    def __init__(self, into: Collector) -> None:
+        self._into = into
+        self._meanings: dict[str, Meanings] = {}
+        self._extensions = Extensions()
+        self.position = 0
+        """Items that have been read."""
+
+    def meanings(self, item: FeedElement) -> Meanings:
+        """Return what tags are to *item*."""
+        meanings = self._meanings.get(item.tag)
+        if meanings is None:
+            meanings = self._meanings[item.tag] = Meanings(item.tag)
+        return meanings
+
+    def read(self, item: FeedElement) -> None:
+        """Read *item*, the children of which are there but for the text of the page."""
+        self.position += 1
+        found = self._sorted(item)
+        used: list[FeedElement] = []
+        page = _page(item, found, used)
+        element = _first(found.values.get("title", ()), used)
+        title = None if element is None else _plain(element)
+        if page is None:
+            self._into.problems.add("feed/no-link", entry=self.position, excerpt=title)
+            return
+        element = _first((date for name in DATES for date in found.values.get(name, ())), used)
+        lastmod = item.attribute("lastmod") if element is None else element.whole_text()
+        more = self._rest(item, found, used, told={page.text.strip(), lastmod})
+        if page.loc != page.text:
+            more["loc_raw"] = page.text
+        if title:
+            more["title"] = title
+        self._into.add(self.position, page.loc, lastmod, more=more)
+
+    def _sorted(self, item: FeedElement) -> _Found:
+        found = _Found({}, [])
+        meanings = self.meanings(item)
+        seen: set[str] = set()
+        for child in item:
+            assert isinstance(child, FeedElement)  # noqa: S101 - the reader makes no others; it tells mypy
+            meaning = meanings[child.tag]
+            if meaning == "link" and (link := Link.of(child)):
+                found.links.append(link)
+                self._note_repeated(child, seen if link.is_text else set())
+                self._note_markup(child)
+            elif meaning and meaning not in PAGE_TEXT and child.whole_text():
+                found.values.setdefault(meaning, []).append(child)
+                self._note_repeated(child, seen)
+                if meaning in {"guid", "origlink", "id"}:
+                    self._note_markup(child)
+        return found
+
+    def _rest(self, item: FeedElement, found: _Found, used: list[FeedElement], told: set[str | None]) -> dict[str, Any]:
+        """Return further columns: what *item* says besides what was *used*, and was *told* by an attribute."""
+        done = {id(element) for element in used}
+        alternates = []
+        for link in found.links:
+            if link.is_alternate and link.language is not None:
+                alternates.append(_alternate(link))
+                done.add(id(link.element))
+            if not link.says_no_more:
+                done.discard(id(link.element))
+        more = self._extensions.read(child for child in item if id(child) not in done)
+        if alternates:
+            more["alternates"] = alternates + more.get("alternates", [])
+        own = [{"name": n, "value": value} for n, value in item.items() if n != XML_BASE and value.strip() not in told]
+        if own:
+            more["extra"] = [{"name": item.tag, "depth": 0, "text": None, "attributes": own}, *more.get("extra", [])]
+        return more
+
+    def _note_repeated(self, element: FeedElement, seen: set[str]) -> None:
+        if element.tag in seen:
+            text = element.whole_text()
+            self._into.problems.add("xml/repeated-field", entry=self.position, line=element.sourceline, excerpt=text)
+        seen.add(element.tag)
+
+    def _note_markup(self, element: FeedElement) -> None:
+        if len(element):
+            self._into.problems.add("loc/markup", entry=self.position, line=element.sourceline)
+
+
+def _page(item: FeedElement, found: _Found, used: list[FeedElement]) -> _Page | None:
+    """Return the page of *item*, or ``None``; what it was read from is added to *used*."""
+    if original := _absolute(found.values.get("origlink", ()), used):
+        return _Page(original, original)
+    if link := page_link(found.links, text_first=item.local != "entry"):
+        used.append(link.element)
+        return _Page(joined(link.element.base, link.href), link.href)
+    if (href := item.attribute("href")) and href.strip():  # CDF
+        return _Page(joined(item.base, href), href)
+    permanent = [guid for guid in found.values.get("guid", ()) if _is_permanent(guid)]
+    if identity := _absolute([*permanent, *found.values.get("id", ())], used):
+        return _Page(identity, identity)
+    about = item.attribute("about") or ""
+    return _Page(about, about) if is_absolute(about) else None
+
+
+def _absolute(elements: Iterable[FeedElement], used: list[FeedElement]) -> str | None:
+    """Return the text of the first of *elements* that is an absolute URL, adding it to *used*."""
+    element = _first((element for element in elements if is_absolute(element.raw_text())), used)
+    return None if element is None else element.raw_text()
+
+
+def _is_permanent(guid: FeedElement) -> bool:
+    return (guid.attribute("ispermalink") or "true").strip().lower() == "true"
+
+
+def _first(elements: Iterable[FeedElement], used: list[FeedElement]) -> FeedElement | None:
+    """Return the first of *elements*, adding it to *used*."""
+    for element in elements:
+        used.append(element)
+        return element
+    return None
+
+
+def _plain(title: FeedElement) -> str:
+    """Return the text of *title*, which in Atom may be HTML."""
+    text = title.whole_text()
+    if (title.get("type") or "").strip().lower() in _HTML:
+        return html.unescape(_TAG.sub("", text)).strip()
+    return text
+
+
+def _alternate(link: Link) -> dict[str, str]:
+    given = {name: link.element.get(name) for name in _ALTERNATE_FIELDS}
+    return {name: value for name, value in given.items() if value is not None}

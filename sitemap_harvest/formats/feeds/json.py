@@ -1,0 +1,166 @@
+"""JSON Feed 1.0 and 1.1.
+
+Spec: https://www.jsonfeed.org/version/1.1/
+An item is read by itself: one that is no JSON, or was cut, is left out, and the others are read.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sitemap_harvest.formats.feeds.json_cut import Cutter, ItemText
+from sitemap_harvest.formats.feeds.links import is_absolute
+from sitemap_harvest.urls import BLANKS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sitemap_harvest.formats.collector import Collector
+    from sitemap_harvest.model import UrlBatch
+
+_MAX_DEPTH = 64  # values inside one another; past it they are left out
+_DATES = ("date_modified", "date_published")  # the last change first
+_BODIES = frozenset({"content_html", "content_text", "summary"})
+
+
+class _Number(str):
+    """A number as it is written: there is none that is too large for that."""
+
+    __slots__ = ()
+
+
+class _Object(NamedTuple):
+    """An object with its names as they stand, also those that stand twice."""
+
+    pairs: list[tuple[str, Any]]
+
+    def last(self, name: str) -> Any:
+        """Return the value of *name*; of several the last, as ECMAScript's ``JSON.parse`` has it."""
+        return next((value for given, value in reversed(self.pairs) if given == name), None)
+
+
+def _decoder(*, strict: bool) -> json.JSONDecoder:
+    return json.JSONDecoder(
+        object_pairs_hook=_Object, parse_int=_Number, parse_float=_Number, parse_constant=_Number, strict=strict
+    )
+
+
+_STRICT, _TOLERANT = _decoder(strict=True), _decoder(strict=False)
+
+
+def read_json_feed(chunks: Iterator[str], into: Collector) -> Iterator[UrlBatch]:
+    """Read the text of a JSON Feed, yielding batches."""
+    reader = _Reader(into)
+    for item in Cutter(chunks, into.problems):
+        reader.read(item)
+        yield from into.full_batches()
+
+
+class _Reader:
+    """Reads items, in document order, into a collector."""
+
+    def __init__(self, into: Collector) -> None:
+        self._into = into
+        self._position = 0
+        self._line = 0
+
+    def read(self, item: ItemText) -> None:
+        self._position += 1
+        self._line = item.line
+        found = None if item.text is None else self._decoded(item.text)
+        if found is None:
+            return
+        self._note_repeated(found)
+        title = self._text(found.last("title"))
+        name, address = self._address(found)
+        if not address:
+            self._note("feed/no-link", excerpt=title)
+            return
+        date, lastmod = next(((name, text) for name in _DATES if (text := self._text(found.last(name)))), ("", None))
+        more: dict[str, Any] = {"title": title} if title else {}
+        if extra := self._extra(found, {name, date, "title"}):
+            more["extra"] = extra
+        self._into.add(self._position, _printable(found.last(name)), lastmod, more=more)
+
+    def _note_repeated(self, item: _Object) -> None:
+        seen: set[str] = set()
+        for name, _ in item.pairs:
+            if name in seen:
+                self._note("json/repeated-name", excerpt=name)
+            seen.add(name)
+
+    def _decoded(self, text: str) -> _Object | None:
+        """Return what *text* says; ``None``, with a problem, if it is no JSON."""
+        try:
+            return self._decoded_by(_STRICT, text)
+        except RecursionError:
+            self._note("json/malformed", "values are nested too deep")
+        except json.JSONDecodeError as error:
+            try:
+                found = self._decoded_by(_TOLERANT, text)
+            except (ValueError, RecursionError):
+                self._line += error.lineno - 1
+                self._note("json/malformed", error.msg, excerpt=text[max(0, error.pos - 40) : error.pos + 40])
+            else:
+                self._note("json/control-character", excerpt=text[max(0, error.pos - 40) : error.pos + 40])
+                return found
+        return None
+
+    @staticmethod
+    def _decoded_by(decoder: json.JSONDecoder, text: str) -> _Object:
+        found = decoder.decode(text)
+        assert isinstance(found, _Object)  # noqa: S101 - the text begins with a brace; it tells mypy
+        return found
+
+    def _note(self, code: str, detail: str | None = None, *, excerpt: str | None = None) -> None:
+        excerpt = excerpt and _printable(excerpt)
+        self._into.problems.add(code, detail, entry=self._position, line=self._line, excerpt=excerpt)
+
+    def _text(self, value: Any) -> str | None:
+        """Return *value*, trimmed, if it is a text and not empty."""
+        if not isinstance(value, str) or isinstance(value, _Number):
+            return None
+        return self._clean(value)
+
+    def _clean(self, text: str) -> str | None:
+        text = text.strip(BLANKS)
+        if (clean := _printable(text)) != text:
+            self._note("json/lone-surrogate", excerpt=clean)
+        return clean or None
+
+    def _address(self, item: _Object) -> tuple[str, str | None]:
+        """Return the name of the address of the page, and the address; ``external_url`` is that of another page."""
+        if address := self._text(item.last("url")):
+            return "url", address
+        identity = self._text(item.last("id"))
+        return "id", identity if identity and is_absolute(identity) else None
+
+    def _extra(self, item: _Object, used: set[str]) -> list[dict[str, Any]]:
+        """Return the column ``extra``: what *item* says besides what was *used* and the text of the page."""
+        found: list[dict[str, Any]] = []
+        last = {name: number for number, (name, _) in enumerate(item.pairs)}
+        for number, (name, value) in enumerate(item.pairs):
+            if name not in _BODIES and not (name in used and last[name] == number):
+                self._keep(name, value, 0, found)
+        return found
+
+    def _keep(self, name: str, value: Any, depth: int, found: list[dict[str, Any]]) -> None:
+        """Keep *value*, and what is inside of it below."""
+        if depth > _MAX_DEPTH:
+            self._note("json/malformed", "values are nested too deep", excerpt=name)
+        elif isinstance(value, _Object):
+            found.append({"name": _printable(name), "depth": depth, "text": None, "attributes": None})
+            for inner, item in value.pairs:
+                self._keep(inner, item, depth + 1, found)
+        elif isinstance(value, list):
+            for item in value:
+                self._keep(name, item, depth + isinstance(item, list), found)
+        elif value is not None:
+            text = self._clean(value) if isinstance(value, str) else str(value).lower()
+            found.append({"name": _printable(name), "depth": depth, "text": text, "attributes": None})
+
+
+def _printable(text: str) -> str:
+    """Return *text* with each half of a character, which no encoding can write, as the escape that it was."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,310 @@
+"""Feeds in XML, an item at a time: RSS of all versions, Atom, CDF.
+
+Specs: https://www.rssboard.org/rss-specification, https://web.resource.org/rss/1.0/spec,
+https://www.rfc-editor.org/rfc/rfc4287, https://www.w3.org/TR/NOTE-CDFsubmit.html
+Reads tokens, as the mending lane does: feeds are small, and often not well-formed. An item that the document ends in
+is left out: its link may still follow, and another one that was read would not be the page's.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from sitemap_harvest.formats.feeds.elements import FEED_PREFIXES, PAGE_TEXT, FeedElement
+from sitemap_harvest.formats.feeds.items import ItemReader
+from sitemap_harvest.formats.feeds.links import joined
+from sitemap_harvest.formats.xml.elements import Namespaces
+from sitemap_harvest.formats.xml.entries import Role
+from sitemap_harvest.formats.xml.tokens import Sort, Token, Tokenizer, attributes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sitemap_harvest.formats.collector import Collector
+    from sitemap_harvest.model import UrlBatch
+
+_ITEMS = frozenset({"item", "entry"})
+_MAX_DEPTH = 64  # elements inside one another, around an item or in one
+_MAX_NODES = 10_000  # elements of one item, the text of the page aside
+_MAX_TOKENS = 300_000  # tags and texts without an item among them: more than the largest item has
+_MAX_VALUE_CHARS = 64 * 1024  # text of one element; a URL has 2,048
+_MAX_ITEM_CHARS = 1024 * 1024  # text of all elements of one item, the text of the page aside
+_BROKEN_ADDRESS = re.compile(  # its end cannot be told: a quote inside, or none at the end
+    r"(?:^|[\s\"'])href\s*=\s*(?:\"[^\"]*(?:\Z|\"(?![\s/]|\Z|[^\s=\"'<>/]+\s*=\s*[\"']))"
+    r"|'[^']*(?:\Z|'(?![\s/]|\Z|[^\s=\"'<>/]+\s*=\s*[\"'])))",
+    re.IGNORECASE,
+)
+
+
+def read_xml_feed(chunks: Iterator[str], into: Collector) -> Iterator[UrlBatch]:
+    """Read the text of a feed in XML, yielding batches."""
+    feed = _Feed(Tokenizer(chunks, into.problems), into)
+    items = count = 0
+    for token in feed.tokens:
+        feed.take(token)
+        if token.sort is Sort.END and into.is_full:
+            yield from into.full_batches()
+        if feed.items != items:
+            items, count = feed.items, 0
+        count += 1
+        if count > _MAX_TOKENS:
+            into.problems.add("document/bloated", line=token.line)
+            return
+    feed.finish()
+
+
+class _Around(NamedTuple):
+    """An element that is open around items, and what it says to them."""
+
+    name: str
+    scope: Namespaces
+    base: str
+
+
+class _Feed:
+    """The state between two tokens."""
+
+    def __init__(self, tokens: Tokenizer, into: Collector) -> None:
+        self.tokens = tokens
+        self._problems = into.problems
+        self._reader = ItemReader(into)
+        self._outermost = Namespaces(usual=FEED_PREFIXES)
+        self._around: list[_Around] = []
+        self._open: list[FeedElement] = []  # the item, and what is open in it
+        self._body: list[str] = []  # the text of the page, and what has its name inside of it
+        self._passed_over = 0
+        self._nodes = self._chars = 0  # of the item
+        self._has_ended = False
+        self._undeclared: set[str] = set()  # prefixes that were told of
+
+    @property
+    def items(self) -> int:
+        """Items that have been read."""
+        return self._reader.position
+
+    def take(self, token: Token) -> None:
+        """Take the next token."""
+        if token.sort is Sort.TEXT:
+            self._text(token)
+        elif token.sort is Sort.START:
+            self._start(token)
+        else:
+            self._end(token)
+
+    def finish(self) -> None:
+        """Take the end of the document."""
+        if (self._open or self._around) and "xml/truncated" not in self._problems:
+            self._problems.add("xml/truncated", line=self.tokens.line)
+
+    def _text(self, token: Token) -> None:
+        if self._body or self._passed_over:
+            return
+        if len(self._open) < 2:
+            self._stray_text(token)
+            return
+        element = self._open[-1]
+        if not element.is_whole:
+            return
+        self._chars += len(token.value)
+        value_chars = len(element[-1].tail if element else element.text) + len(token.value)
+        if value_chars > _MAX_VALUE_CHARS or self._chars > _MAX_ITEM_CHARS:
+            element.text, element.is_whole = "", False  # so long a text is one of the page
+            if self._meaning(element):
+                self._problems.add("xml/malformed", "an element has too much text to be a value", line=token.line)
+            return
+        element.add_text(token.value)
+        if token.is_unknowable:
+            element.text, element.is_whole = "", False
+            self._problems.add("xml/entity-not-expanded", line=token.line, excerpt=token.value.strip())
+
+    def _stray_text(self, token: Token) -> None:
+        text = token.value.strip("\ufeff\x00 \t\r\n")
+        if not text or (len(self._around) > 1 and not self._open):
+            return  # of the channel, such as its title
+        if self._open or self._around:
+            self._problems.add("xml/stray-text", line=token.line, excerpt=text)
+        else:
+            self._note_once("xml/junk-after" if self._has_ended else "xml/junk-before", token.line, text)
+
+    def _note_once(self, code: str, line: int, excerpt: str | None = None) -> None:
+        if code not in self._problems:
+            self._problems.add(code, line=line, excerpt=excerpt)
+
+    def _malformed(self, what: str, token: Token) -> None:
+        excerpt = f"</{token.value}>" if token.sort is Sort.END else token.as_text
+        self._problems.add("xml/malformed", what, line=token.line, excerpt=excerpt)
+
+    def _meaning(self, element: FeedElement) -> str:
+        """Return what *element*, a child of the open item, means to it; empty for what is deeper."""
+        return self._reader.meanings(self._open[0])[element.tag] if len(self._open) <= 2 else ""
+
+    def _start(self, token: Token) -> None:
+        local = _local(token.value)
+        if self._body and local not in _ITEMS:
+            if local == self._body[0] and not token.is_empty:
+                self._body.append(local)
+            return
+        scope, base = self._here()
+        found: dict[str, str] = {}
+        if token.attributes:
+            found = attributes(token, self._problems)
+            scope = scope.declaring(found)
+            inner = found.get("xml:base") or (found.get("BASE") if local == "channel" else None)  # the latter in CDF
+            base = joined(base, inner) if inner else base
+            self._drop_broken_address(token, found)
+        if ":" in token.value:
+            self._check_prefix(token, scope)
+        element = FeedElement(scope[token.value], Role.OTHER, found, token, scope)
+        element.base = base
+        element.name_attributes()
+        if local in _ITEMS and (not self._open or element.tag == self._open[0].tag):
+            self._start_item(element, token)
+        elif self._body:
+            return
+        elif self._open:
+            self._start_inside(element, token)
+        elif not token.is_empty:
+            self._start_around(element, token)
+
+    def _check_prefix(self, token: Token, scope: Namespaces) -> None:
+        prefix = token.value.partition(":")[0]
+        if prefix not in self._undeclared and not scope.declares(prefix):
+            self._undeclared.add(prefix)
+            self._problems.add("xml/undeclared-prefix", line=token.line, excerpt=token.as_text)
+
+    def _here(self) -> tuple[Namespaces, str]:
+        """Return what prefixes mean here, and the ``xml:base`` in force."""
+        if self._open:
+            return self._open[-1].scope, self._open[-1].base
+        return self._around[-1][1:] if self._around else (self._outermost, "")
+
+    def _drop_broken_address(self, token: Token, found: dict[str, str]) -> None:
+        """Take an address whose end cannot be told off *found*: half of it would be another one."""
+        if _BROKEN_ADDRESS.search(token.attributes):
+            self._malformed("where the address ends cannot be told", token)
+            for name in [name for name in found if name.lower() == "href"]:
+                del found[name]
+
+    def _start_around(self, element: FeedElement, token: Token) -> None:
+        if not self._around and self._has_ended:
+            self._note_once("xml/junk-after", token.line, token.as_text)
+        if self._passed_over or len(self._around) >= _MAX_DEPTH:
+            self._passed_over += 1
+            return
+        self._around.append(_Around(element.local, element.scope, element.base))
+
+    def _start_item(self, item: FeedElement, token: Token) -> None:
+        if self._open:
+            self._end_unclosed(token)
+        if not self._around:
+            self._problems.add("xml/entry-outside", line=token.line)
+        self._open, self._body, self._passed_over = [item], [], 0
+        self._nodes = self._chars = 0
+        if token.is_empty:
+            self._close(1)
+
+    def _end_unclosed(self, token: Token) -> None:
+        """End the item that is open where another tag shows that it must have ended before."""
+        self._problems.add("xml/unclosed-entry", line=token.line)
+        if len(self._open) > 1 or self._body:
+            self._malformed("an element is not closed", token)
+            if len(self._open) > 1 and self._meaning(self._open[1]):
+                self._open[1].is_whole = False  # it may have been cut
+        self._close(len(self._open))
+
+    def _start_inside(self, element: FeedElement, token: Token) -> None:
+        if len(self._open) == 2 and self._meaning(self._open[1]) and self._is_next_value(element):
+            self._malformed("an element is not closed", token)
+            self._close(1)
+        meaning = self._meaning(element) if len(self._open) == 1 else ""
+        if meaning in PAGE_TEXT and "src" not in dict(element.items()):
+            if not token.is_empty:
+                self._body = [_local(token.value)]
+            return
+        self._nodes += 1
+        if self._passed_over or len(self._open) >= _MAX_DEPTH or self._nodes > _MAX_NODES:
+            if not self._passed_over:
+                self._malformed("too many elements inside one entry", token)
+            self._passed_over += not token.is_empty
+            return
+        self._open[-1].append(element)
+        if not token.is_empty:
+            self._open.append(element)
+
+    def _is_next_value(self, element: FeedElement) -> bool:
+        """Whether *element* is a value of the item, and not markup in the text of the one that is open."""
+        return self._reader.meanings(self._open[0])[element.tag] not in {"", "markup"}
+
+    def _end(self, token: Token) -> None:
+        local = _local(token.value)
+        if self._body:
+            if local == self._body[0]:
+                self._body.pop()
+            elif self._open[0].local == local or self._is_around(local):
+                self._malformed("an element is not closed", token)
+                self._body = []
+                self._end_inside(local, token)
+        elif self._passed_over and not (self._open and local == self._open[0].local):
+            self._passed_over -= 1
+        elif self._open:
+            self._passed_over = 0
+            self._end_inside(local, token)
+        else:
+            self._end_around(local, token)
+
+    def _end_inside(self, local: str, token: Token) -> None:
+        if self._open[-1].local == local and len(self._open) > 1:
+            self._check_name(self._open.pop(), token)  # as in all that is well-formed
+            return
+        for depth, element in enumerate(reversed(self._open), start=1):
+            if element.local == local:
+                if depth > 1:
+                    self._malformed("an element is not closed", token)
+                self._check_name(element, token)
+                self._close(depth)
+                return
+        if self._is_around(local):
+            self._end_unclosed(token)
+            self._end_around(local, token)
+        else:
+            self._malformed("an end tag of another name", token)
+            if len(self._open) == 2 and self._meaning(self._open[1]):
+                self._close(1)
+
+    def _check_name(self, element: FeedElement, token: Token) -> None:
+        if element.token.value != token.value:
+            self._problems.add("xml/unlike-tags", line=token.line, excerpt=f"</{token.value}>")
+
+    def _is_around(self, local: str) -> bool:
+        return any(around.name == local for around in self._around)
+
+    def _end_around(self, local: str, token: Token) -> None:
+        for depth, around in enumerate(reversed(self._around), start=1):
+            if around.name == local:
+                if depth > 1:
+                    self._malformed("an element is not closed", token)
+                del self._around[-depth:]
+                self._has_ended = not self._around
+                return
+        self._malformed("an end tag without its start", token)
+
+    def _close(self, count: int) -> None:
+        """Close the *count* innermost elements; read the item, if it is among them."""
+        for left in reversed(range(count)):
+            if left and len(self._open) == 2 and self._meaning(self._open[1]):
+                self._end_without_tag(self._open[1], is_innermost=left == count - 1)
+            element = self._open.pop()
+        if not self._open:
+            self._reader.read(element)
+
+    def _end_without_tag(self, value: FeedElement, *, is_innermost: bool) -> None:
+        """End *value*, which has no end tag: what stands in it follows it, if it is no markup in its text."""
+        if not is_innermost or any(child.tail.strip() for child in value):
+            value.is_whole = False
+        self._open[0].extend(value)
+        value.clear()
+
+
+def _local(name: str) -> str:
+    return name.rpartition(":")[2].lower()
