@@ -62,6 +62,7 @@ _URL_LINE = re.compile(  # a URL, with a bullet or quotes or another URL or colu
     (?:["'>)\],;\ \t\r]*|[,;\ \t]+https?://.*|\t.*|["'][,;\t].*)$""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
+_URL_AND_BREAK = re.compile(r"https?://[^\s<>\"]++\s*<br\s*/?>\s*(?:\Z|https?://)", re.IGNORECASE)
 _JSON_VERSION = re.compile(r"\"version\"\s*:\s*\"https?:\\?/\\?/(?:www\.)?jsonfeed\.org\\?/", re.IGNORECASE)
 _JSON_NAMES = re.compile(r"\"(?:content_html|content_text|date_published|date_modified|external_url)\"\s*:")
 _BINARY = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -108,6 +109,8 @@ def sniff(head: str, *, url: str, content_type: str | None = None, base: str | N
     if text.startswith("{") and _is_json_feed(text, content_type):
         return Kind.FEED
     may_be_markup = text.startswith("<") or ("<" in text and not _is_named_robots(url))
+    if _URL_AND_BREAK.match(text):
+        return Kind.LIST
     kind = _by_first_tag(text) or (_by_tags(_without_json(text)) if may_be_markup else None)
     if kind is Kind.HTML:
         return _of_page(text, base or url)

@@ -25,7 +25,7 @@ from sitemap_harvest import Document, Limits
 from tests.documents import FIXTURES, found
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
 CASES = FIXTURES / "cases"
@@ -87,20 +87,12 @@ class Case:
         return (*_FOLLOWS, *self.served.get("without", ()))
 
 
-def cases(section: str, wrong: Mapping[str, str] | None = None) -> list[Any]:
-    """Return the cases of *section* as parameters; *wrong* says of a name, or of a number, why it does not hold yet."""
-    wrong = wrong or {}
+def cases(section: str) -> list[Any]:
+    """Return the cases of *section* as parameters."""
     paths = sorted(path for path in (CASES / section).iterdir() if not path.name.endswith(EXPECTED))
-    names = {name for path in paths for name in (path.name, number(path)) if name in wrong}
-    assert names == set(wrong), f"no such cases: {set(wrong) - names}"
-    return [pytest.param(Case.at(path), id=path.name, marks=_marks(path, wrong)) for path in paths]
+    return [pytest.param(Case.at(path), id=path.name) for path in paths]
 
 
 def number(path: Path) -> str:
     """Return the number that the name of the document at *path* begins with."""
     return path.name.partition("-")[0]
-
-
-def _marks(path: Path, wrong: Mapping[str, str]) -> list[Any]:
-    reason = wrong.get(path.name) or wrong.get(number(path))
-    return [pytest.mark.xfail(strict=True, reason=reason)] if reason else []

@@ -8,12 +8,8 @@ from tests.documents import locs
 
 LIST = "https://example.com/sitemap.txt"
 
-WRONG = {
-    "150-breaks-of-html.txt": "a list with line breaks of HTML is taken for a page",
-}
 
-
-@pytest.mark.parametrize("case", cases("feeds", WRONG))
+@pytest.mark.parametrize("case", cases("feeds"))
 def test_what_is_there_is_found(case: Case) -> None:
     for found in case.found():
         assert found == case.expected
