@@ -31,11 +31,12 @@ CANONICAL_PATTERN = (
 def url_key(url: str) -> str | None:
     """Return the canonical key of *url*, or ``None`` if it is no absolute URL with a host.
 
-    In this order: scheme and host in lower case; an international host in
-    punycode (UTS 46); the default port left out; an empty path becomes ``/``;
-    escapes of unreserved characters are undone and the others in upper case;
-    characters that a URL may not hold are escaped as UTF-8; dot segments are
-    resolved. User name, query and fragment stay.
+    The steps, as ``docs/explain/keys.md`` names them. *case*: scheme and host
+    in lower case. *international host*: in punycode (UTS 46). *default port*:
+    left out. *empty path*: becomes ``/``. *unreserved*: their escapes are
+    undone. *escape case*: other escapes in upper case. *illegal characters*:
+    escaped as UTF-8. *dot segments*: resolved, last, for an escaped dot is one
+    too. User name, query and fragment stay.
     """
     if not (match := _PARTS.fullmatch(url)):
         return None

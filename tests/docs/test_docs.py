@@ -123,7 +123,7 @@ def test_code_compiles(body):
 
 def test_steps_of_the_key():
     page = (ROOT / "docs/explain/keys.md").read_text("utf-8")
-    steps = re.findall(r"^\| [^|`]+ \| `([^`]+)` \| `([^`]+)` \|$", page, re.MULTILINE)
+    steps = re.findall(r"^\| [^|`]+ \| [^|`]+ \| `([^`]+)` \| `([^`]+)` \|$", page, re.MULTILINE)
     assert len(steps) == 8
     for before, after in steps:
         site = "" if "://" in before else "https://www.example.com"
