@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 512 * 1024  # large enough for column work, small beside the 104 MB that the imports take
 _STEP_BYTES = 16 * 1024  # fed at a time: what a step gives is bounded, and little is lost with one that fails
+_TRIED_BYTES = 32  # text fails within these; a document with a fault behind them is packed, and damaged
 _ERRORS = (zlib.error, OSError, EOFError, zstd.ZstdError, brotli.error)
 _ZIP_ERRORS = (NotImplementedError, RuntimeError, ValueError, *_ERRORS)  # a method, a password, a name, a fault
 
@@ -57,7 +58,7 @@ class Packing:
         if self.is_sure:
             return True
         with suppress(*_ERRORS):
-            self.decompressor().decompress(data[:_STEP_BYTES], BLOCK_BYTES)
+            self.decompressor().decompress(data[:_TRIED_BYTES], BLOCK_BYTES)
             return True
         return False
 
