@@ -377,7 +377,7 @@ _PROTOCOL = {
         meaning="The order, names and values of the elements were not held against the schema from here on.",
         cause="XML that is not well-formed, a DOCTYPE, or a root that is not the protocol's.",
         consequence="There may be more that is wrong than is told here.",
-        mend="Mend what the other problems tell, and validate again.",
+        mend="Begin with what the other problems tell, and validate again.",
         severity=_INFO,
     ),
     "protocol/not-utf-8": ProblemType(
@@ -691,7 +691,7 @@ _XML = {
         meaning="The document is no well-formed XML; it was mended, as other problems tell.",
         cause="The document was written by joining text instead of with an XML library.",
         consequence="A strict XML parser refuses the whole document, or all that follows the first error.",
-        mend="Mend what the other problems tell; an XML library does not make such errors.",
+        mend="Begin with what the other problems tell; an XML library does not make such errors.",
         severity=_ERROR,
     ),
     "xml/repeated-field": ProblemType(

@@ -2,7 +2,7 @@
 
 Specs: https://www.sitemaps.org/protocol.html and the two schemas that it names,
 https://developers.google.com/search/docs/crawling-indexing/sitemaps/build-sitemap (images, news)
-Pure: the clock comes in as ``now``. Memory is flat, but for 8 bytes an entry.
+Pure: the clock comes in as ``now``. Memory is flat, but for some 40 bytes an entry.
 """
 
 from __future__ import annotations

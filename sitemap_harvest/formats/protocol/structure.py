@@ -49,7 +49,7 @@ def check_structure(blocks: Iterator[bytes], kind: Kind, log: ProblemLog) -> Non
         assert shape is not None  # noqa: S101 - what is well-formed has a root; this tells mypy
         shape.end()
     except NotWellFormed as reason:
-        log.add("protocol/not-checked", f"not held against the schema from here on: {reason}", line=reason.line)
+        log.add("protocol/not-checked", str(reason), line=reason.line)
 
 
 class _Shape:
@@ -71,9 +71,10 @@ class _Shape:
         self._entries = 0
         self._has_begun = False
         if namespace != _NAMESPACE:
-            self._tell("protocol/namespace", root, namespace or None, f"it is {namespace or 'absent'}")
+            detail = f"the root is in the namespace {namespace}" if namespace else "the root has no namespace"
+            self._tell("protocol/namespace", root, detail=detail)
         if local != name:
-            self._tell("protocol/root-name", root, local, f"it is {local}")
+            self._tell("protocol/root-name", root, detail=f"it is {local}, and not {name}")
         self._attributes(root)
 
     def take(self, root: Any, keep: int) -> None:
@@ -99,24 +100,25 @@ class _Shape:
             self._entries += 1
             self._entry(child)
         elif not self._is_foreign(child):
-            self._tell(self._told_by_reading.get(child.tag, "protocol/unknown-element"), child, child.tag)
+            self._tell(self._told_by_reading.get(child.tag, "protocol/unknown-element"), child)
         elif self._entries:
             detail = "an element of another namespace stands behind an entry"
-            self._tell("protocol/element-order", child, child.tag, detail)
+            self._tell("protocol/element-order", child, detail=detail)
         self._text(child.tail, child, "xml/stray-text")
 
     def _entry(self, entry: Any) -> None:
         if entry.keys():
             self._attributes(entry)
         stray = entry.text
-        seen, last, has_unknown = 0, -1, False
+        seen, last, has_unknown, is_disordered = 0, -1, False, False
         for child in entry:
             order = self._order.get(child.tag)
             if order is not None:
                 if seen >> order & 1:
                     self._tell("xml/repeated-field" if order else "loc/repeated", child, child.text)
-                elif order < last:
-                    self._tell("protocol/element-order", child, child.tag, f"{_name(child)} stands too late")
+                elif order < last and not is_disordered:
+                    is_disordered = True
+                    self._tell("protocol/element-order", child, detail=f"{split(child.tag)[1]} stands too late")
                 seen |= 1 << order
                 last = max(last, order)
                 self._value(child, *self._fields[order])
@@ -125,7 +127,7 @@ class _Shape:
             else:
                 has_unknown = True
                 is_entry = child.tag in {self._own + "url", self._own + "sitemap"}
-                self._tell("xml/nested-entry" if is_entry else "protocol/unknown-element", child, child.tag)
+                self._tell("xml/nested-entry" if is_entry else "protocol/unknown-element", child)
             if (tail := child.tail) and not tail.isspace():
                 stray = tail
         if not seen & 1 and not has_unknown:
@@ -136,7 +138,7 @@ class _Shape:
 
     def _value(self, element: Any, tag: str, check: Callable[[str], str | None]) -> None:
         if len(element):
-            self._tell("loc/markup" if tag.endswith("loc") else "protocol/unknown-element", element[0], element[0].tag)
+            self._tell("loc/markup" if tag.endswith("loc") else "protocol/unknown-element", element[0])
         elif code := check(element.text or ""):
             self._tell(code, element, element.text)
         if element.keys():
@@ -156,9 +158,8 @@ class _Shape:
         namespace = split(element.tag)[0]
         return bool(namespace) and namespace != _NAMESPACE and not (self._own and element.tag.startswith(self._own))
 
-    def _tell(self, code: str, element: Any, excerpt: str | None, detail: str | None = None) -> None:
+    def _tell(self, code: str, element: Any, excerpt: str | None = None, detail: str | None = None) -> None:
+        """Note the problem *code* at *element*; without an *excerpt* its name stands there."""
+        if excerpt is None:
+            excerpt = str(element.tag).removeprefix(self._own)
         self._log.add(code, detail, entry=self._entries or None, line=element.sourceline, excerpt=excerpt)
-
-
-def _name(element: Any) -> str:
-    return split(element.tag)[1]
