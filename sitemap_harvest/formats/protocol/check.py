@@ -68,4 +68,4 @@ def _check_size(document: Document, listed: Listed, log: ProblemLog) -> None:
     if listed.news > _MOST_NEWS:
         log.add("protocol/too-many-news", f"{listed.news:,} news articles, and 1,000 are allowed")
     if document.encoding != "utf-8":
-        log.add("protocol/not-utf-8", f"it is {document.encoding}", excerpt=document.encoding)
+        log.add("protocol/not-utf-8", f"it was read as {document.encoding}")
