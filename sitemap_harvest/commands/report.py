@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import Problem, Sample
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+_SEVERITIES = {
+    Severity.ERROR: ("error", "errors"),
+    Severity.WARNING: ("warning", "warnings"),
+    Severity.INFO: ("info", "info"),
+}
 _NOUNS = {  # of what a document lists, by the field of Listed
     "urls": ("URL", "URLs"),
     "sitemaps": ("sitemap", "sitemaps"),
@@ -52,18 +57,19 @@ def show(found: Validation, console: Console) -> None:
 
 def show_closing(found: Iterable[Validation], console: Console) -> None:
     """Print one line over all documents."""
-    found = list(found)
+    _line(console, Text(_in_all(list(found))), is_whole=True)
+
+
+def _in_all(found: list[Validation]) -> str:
     if not found:
-        _line(console, Text("No sitemap was found in what was named."), is_whole=True)
-        return
+        return "No sitemap was found in what was named."
     documents = _count(len(found), "document", "documents")
     unread = sum(one.kind is None for one in found)
+    if unread == len(found):
+        return f"{documents}, and nothing could be read"
     kinds = Counter(problem.severity for one in found for problem in one.problems)
-    told = ", ".join(_count(kinds[one], one, f"{one}s") for one in (Severity.ERROR, Severity.WARNING) if kinds[one])
-    if kinds[Severity.INFO]:
-        told += f"{', ' if told else ''}{kinds[Severity.INFO]:,} info"
-    told = told or ("nothing was read" if unread == len(found) else "no problems")
-    _line(console, Text(f"{documents}{f', {unread:,} of them not read' if unread else ''}: {told}"), is_whole=True)
+    told = ", ".join(_count(kinds[one], *_SEVERITIES[one]) for one in Severity if kinds[one])
+    return f"{documents}{f', {unread:,} of them not read' if unread else ''}: {told or 'no problems'}"
 
 
 def visible(text: str) -> str:

@@ -313,7 +313,7 @@ _PROTOCOL = {
     "protocol/future-lastmod": ProblemType(
         meaning="The date is more than a day in the future.",
         cause="The date of an event or of a planned release stands for the last change, or a clock is wrong.",
-        consequence="Search engines pass over it, and may come to trust none of the dates.",
+        consequence="Search engines may pass over it, and come to trust none of the dates.",
         mend="Give the date on which the page was changed last.",
         severity=_WARNING,
     ),
@@ -348,7 +348,7 @@ _PROTOCOL = {
     "protocol/loc-too-long": ProblemType(
         meaning="The URL has more than 2,048 characters.",
         cause="Filters or tracking data in the query.",
-        consequence="Search engines refuse it.",
+        consequence="Search engines may refuse it.",
         mend="List the page by a short address.",
         severity=_ERROR,
     ),
@@ -439,14 +439,14 @@ _PROTOCOL = {
     "protocol/too-many-images": ProblemType(
         meaning="An entry has more than 1,000 images.",
         cause="A gallery, or the images of a whole section at each of its pages.",
-        consequence="Google takes the first 1,000 at most.",
+        consequence="Google allows 1,000 for each page; what becomes of the others is not told.",
         mend="List the images that are on the page; part a gallery into pages.",
         severity=_WARNING,
     ),
     "protocol/too-many-news": ProblemType(
         meaning="The document has more than 1,000 news articles.",
         cause="The archive is listed too.",
-        consequence="Google refuses more. It takes articles of the last two days only.",
+        consequence="Google reports an error. It takes articles of the last two days only.",
         mend="List the articles of the last two days, in several sitemaps if need be.",
         severity=_ERROR,
     ),
@@ -541,7 +541,7 @@ _UNPACK = {
     "unpack/several-files": ProblemType(
         meaning="The archive holds several files; only the first was read.",
         cause="A folder was packed instead of a file.",
-        consequence="What the other files list is missing. Search engines read no archives at all.",
+        consequence="What the other files list is missing. Search engines expect gzip, and no archives.",
         mend="Pack each sitemap by itself, with gzip.",
         severity=_ERROR,
         loses=True,
