@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from dataclasses import dataclass
 from datetime import timedelta
@@ -55,8 +56,9 @@ class Rules:
         self._kind = kind
         self._log = log
         self._latest = now + _SLACK
-        self._location = location and url_key(location)
+        self._location = url_key(location) if location else None
         self._site = site_of(location) if location else None
+        self._folder = re.split("[?#]", self._location or "", maxsplit=1)[0].rpartition("/")[0] + "/"
 
     def batch(self, batch: UrlBatch) -> None:
         """Take in the next entries."""
@@ -75,8 +77,7 @@ class Rules:
         if self._site:
             is_elsewhere = pc.not_equal(batch["site"], self._site)
             self._note("protocol/other-site", is_elsewhere, batch)
-            folder = str(self._location).partition("?")[0].rpartition("/")[0] + "/"
-            is_outside = pc.invert(pc.starts_with(batch["key"], folder))
+            is_outside = pc.invert(pc.starts_with(batch["key"], self._folder))
             self._note("protocol/outside-folder", pc.and_not(is_outside, is_elsewhere), batch)
 
     def references(self, refs: list[SitemapRef], url: str) -> None:
