@@ -229,6 +229,13 @@ _LOC = {
         mend="Let the element hold the URL alone, with <, > and & escaped.",
         severity=_ERROR,
     ),
+    "loc/no-element": ProblemType(
+        meaning="The URL stands in the entry itself, without an element of its own; it was read.",
+        cause="A list of lines was turned into XML.",
+        consequence="Search engines report a missing tag.",
+        mend="Put the URL into a <loc>.",
+        severity=_ERROR,
+    ),
     "loc/not-a-url": ProblemType(
         meaning="The text is no URL of a page, so there is no entry for it.",
         cause="An e-mail address, a telephone number, or javascript: out of a menu.",
@@ -364,13 +371,6 @@ _PROTOCOL = {
         cause="The xmlns was left out, has https or a slash too many, or is an old one of Google's.",
         consequence="It was read all the same. Google reports an incorrect namespace and may refuse the document.",
         mend='Write xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" into the root, to the letter.',
-        severity=_ERROR,
-    ),
-    "protocol/no-loc": ProblemType(
-        meaning="An entry has a URL as its text, without a <loc> around it.",
-        cause="A list of lines was turned into XML.",
-        consequence="It was read. Search engines report a missing tag.",
-        mend="Put the URL into a <loc>.",
         severity=_ERROR,
     ),
     "protocol/not-checked": ProblemType(

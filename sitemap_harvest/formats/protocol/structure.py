@@ -132,7 +132,7 @@ class _Shape:
                 stray = tail
         if not seen & 1 and not has_unknown:
             is_url = bool(stray) and "://" in stray
-            self._tell("protocol/no-loc" if is_url else "loc/empty", entry, stray)
+            self._tell("loc/no-element" if is_url else "loc/empty", entry, stray)
         elif stray:
             self._text(stray, entry, "xml/stray-text")
 
