@@ -99,7 +99,15 @@ def _facts(found: Validation) -> str:
     return " · ".join(parts)
 
 
-_KINDS = {Kind.HTML: "web page", Kind.XML: "XML of another sort", Kind.UNKNOWN: "unknown", Kind.ROBOTS: "robots.txt"}
+_KINDS = {
+    Kind.ROBOTS: "robots.txt",
+    Kind.LINKS: "page of links",
+    Kind.HTML: "web page",
+    Kind.CHALLENGE: "page of a firewall",
+    Kind.SOFT_404: "page that says there is none",
+    Kind.XML: "XML of another sort",
+    Kind.BINARY: "no text",
+}
 
 
 def _entries(listed: Listed) -> Iterable[str]:
