@@ -191,6 +191,45 @@ _HTML = {
         loses=True,
     ),
 }
+_JSON = {
+    "json/control-character": ProblemType(
+        meaning="A control character stands in a text, where JSON wants an escape; it was left there.",
+        cause="A line break or a tab was put into a text as it is.",
+        consequence="A strict JSON parser refuses the whole feed.",
+        mend="Write the feed with a JSON library instead of joining text.",
+        severity=_ERROR,
+    ),
+    "json/lone-surrogate": ProblemType(
+        meaning="A text has half of a character, by an escape such as \\ud800; it was left as it stands.",
+        cause="A text was cut at a number of characters, within an emoji.",
+        consequence="Some readers refuse the text, others put a question mark there.",
+        mend="Cut texts between characters.",
+        severity=_WARNING,
+    ),
+    "json/malformed": ProblemType(
+        meaning="The JSON is not well-formed here; the item was left out, and reading went on at the next one.",
+        cause="A comma or a quote too many or too few.",
+        consequence="A strict JSON parser refuses the whole feed.",
+        mend="Write the feed with a JSON library instead of joining text.",
+        severity=_ERROR,
+        loses=True,
+    ),
+    "json/repeated-name": ProblemType(
+        meaning="An item has a name twice; the last counts, the other is in extra.",
+        cause="Two plugins add the same name.",
+        consequence="Others may take the first, or refuse the feed.",
+        mend="Write each name once.",
+        severity=_WARNING,
+    ),
+    "json/truncated": ProblemType(
+        meaning="The document ends before its JSON does; an item that was cut is left out.",
+        cause="A transfer that broke off, or a generator that ran out of time or memory.",
+        consequence="The rest is missing. A strict JSON parser refuses the whole feed.",
+        mend="Publish the whole file, and put it in place only once it is written.",
+        severity=_ERROR,
+        loses=True,
+    ),
+}
 _LASTMOD = {
     "lastmod/no-zone": ProblemType(
         meaning="A time has no zone; it was read as UTC.",
@@ -198,6 +237,13 @@ _LASTMOD = {
         consequence="The instant may be up to 14 hours off. The format of the protocol requires a zone behind a time.",
         mend="Add Z or an offset, as in 2026-03-09T14:00:00+01:00, or leave the time out.",
         severity=_INFO,
+    ),
+    "lastmod/not-w3c": ProblemType(
+        meaning="The date was read, but is not in the form that the protocol asks for.",
+        cause="A date in the form of feeds or of a database, with a blank instead of the T, or none at all.",
+        consequence="Search engines may report an invalid date and pass over it.",
+        mend="Write 2026-03-09 or 2026-03-09T14:00:00+01:00.",
+        severity=_WARNING,
     ),
     "lastmod/unreadable": ProblemType(
         meaning="The date is none that can be read without guessing.",
@@ -322,13 +368,6 @@ _PROTOCOL = {
         cause="The date of an event or of a planned release stands for the last change, or a clock is wrong.",
         consequence="Search engines may pass over it, and come to trust none of the dates.",
         mend="Give the date on which the page was changed last.",
-        severity=_WARNING,
-    ),
-    "protocol/lastmod-form": ProblemType(
-        meaning="The date can be read, and is not in the form that the protocol has.",
-        cause="A date in the form of feeds or of a database, with a blank instead of the T, or none at all.",
-        consequence="It was read here. Search engines may report an invalid date and pass over it.",
-        mend="Write 2026-03-09 or 2026-03-09T14:00:00+01:00.",
         severity=_WARNING,
     ),
     "protocol/lastmod-schema": ProblemType(
@@ -752,6 +791,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
     **_ENCODING,
     **_FEED,
     **_HTML,
+    **_JSON,
     **_LASTMOD,
     **_LOC,
     **_PRIORITY,

@@ -17,7 +17,7 @@ PACKAGE = Path(sitemap_harvest.__file__).parent
 _CODE = re.compile(r"[a-z]+/[a-z0-9-]+")
 _PREFIXES = {code.partition("/")[0] for code in CATALOGUE}
 _SENTENCES = ("meaning", "cause", "consequence", "mend")
-_NO_CODES = {"text/plain"}
+_NO_CODES = {"text/html", "text/plain"}  # media types
 
 
 def told_codes() -> set[str]:

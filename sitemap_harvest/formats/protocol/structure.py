@@ -31,7 +31,7 @@ _URL: dict[str, Callable[[str], str | None]] = {
     "changefreq": values.changefreq,
     "priority": values.priority,
 }
-_SITEMAP: dict[str, Callable[[str], str | None]] = {"loc": values.loc, "lastmod": values.lastmod_of_sitemap}
+_SITEMAP: dict[str, Callable[[str], str | None]] = {"loc": values.loc, "lastmod": values.lastmod}
 _SHAPES = {  # the root, its entries, and what is in those in this order
     Kind.SITEMAP: ("urlset", "url", _URL),
     Kind.INDEX: ("sitemapindex", "sitemap", _SITEMAP),

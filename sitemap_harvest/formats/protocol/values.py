@@ -41,9 +41,6 @@ _SCHEMA_DATE = re.compile(
     r"(?:T(?P<hour>[0-9]{2}):(?P<minute>[0-5][0-9]):(?P<second>[0-5][0-9])(?:\.(?P<fraction>[0-9]+))?)?"
     r"(?:Z|[+-](?:0[0-9]|1[0-3]):[0-5][0-9]|[+-]14:00)?"
 )
-_W3C_DATE = re.compile(
-    r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[+-][0-9]{2}:[0-9]{2}))?)?)?"
-)
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 
 
@@ -70,21 +67,16 @@ def _is_uri(value: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def lastmod(text: str) -> str | None:
-    """Return what is wrong with the text of a ``<lastmod>`` in a sitemap."""
+    """Return what is wrong with the text of a ``<lastmod>``."""
     value = text.strip(_XML_BLANKS)
     if _is_schema_date(value):
         return None
     trimmed = value.strip(BLANKS)
     if _is_schema_date(trimmed):
         return "protocol/blanks-around"
-    if read_date(trimmed) is None:
+    if (read := read_date(trimmed)) is None:
         return "lastmod/unreadable"
-    return "protocol/lastmod-schema" if _W3C_DATE.fullmatch(trimmed) else "protocol/lastmod-form"
-
-
-def lastmod_of_sitemap(text: str) -> str | None:
-    """Return the same in an index, where reading does not tell that it is empty."""
-    return lastmod(text) if text.strip(BLANKS) else "protocol/lastmod-form"
+    return "protocol/lastmod-schema" if read.is_w3c else "lastmod/not-w3c"
 
 
 def _is_schema_date(value: str) -> bool:

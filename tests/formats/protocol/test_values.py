@@ -58,7 +58,7 @@ def test_loc(text: str, expected: str | None) -> None:
             for text in ("2026", "2026-03", "2026-03-09T14:00Z", "2026-03-09T14:00+01:00")
         ],
         *[
-            pytest.param(text, "protocol/lastmod-form", id=text)
+            pytest.param(text, "lastmod/not-w3c", id=text)
             for text in ("2026-03-09 14:00:00Z", "2026-03-09t14:00:00z", "Mon, 09 Mar 2026 14:00:00 GMT")
         ],
         *[
@@ -78,11 +78,6 @@ def test_loc(text: str, expected: str | None) -> None:
 )
 def test_lastmod(text: str, expected: str | None) -> None:
     assert values.lastmod(text) == expected
-
-
-def test_an_empty_date_in_an_index_is_told_here_as_reading_passes_over_it() -> None:
-    assert values.lastmod_of_sitemap(" ") == "protocol/lastmod-form"
-    assert values.lastmod_of_sitemap("2026-03-09") is None
 
 
 @pytest.mark.parametrize(
