@@ -148,6 +148,7 @@ ENTRIES = st.tuples(
 @settings(max_examples=2_000)
 @given(st.lists(ENTRIES | ENTRIES | st.just(f"<url>{LOC}</url>") | PIECES, max_size=4).map("".join))
 @example("")
+@example(f"<url>{LOC}\u00a0</url>")
 def test_of_a_structure_we_say_what_the_schema_says(inside: str) -> None:
     agree(sitemap(inside))
 

@@ -14,6 +14,7 @@ from sitemap_harvest.formats.protocol import values
 from sitemap_harvest.formats.xml.entries import split
 from sitemap_harvest.formats.xml.strict import NotWellFormed, grow
 from sitemap_harvest.model import Kind
+from sitemap_harvest.urls import BLANKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 _XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
 _ALLOWED_ATTRIBUTES = {_XSI + "schemaLocation", _XSI + "noNamespaceSchemaLocation"}
-_BLANKS = " \t\r\n"
+_XML_BLANKS = " \t\r\n"
 
 _URL: dict[str, Callable[[str], str | None]] = {
     "loc": values.loc,
@@ -128,7 +129,7 @@ class _Shape:
                 has_unknown = True
                 is_entry = child.tag in {self._own + "url", self._own + "sitemap"}
                 self._tell("xml/nested-entry" if is_entry else "protocol/unknown-element", child)
-            if (tail := child.tail) and not tail.isspace():
+            if (tail := child.tail) and tail.strip(_XML_BLANKS):
                 stray = tail
         if not seen & 1 and not has_unknown:
             is_url = bool(stray) and "://" in stray
@@ -150,8 +151,8 @@ class _Shape:
                 self._tell("protocol/attribute", element, f'{name}="{element.get(name)}"')
 
     def _text(self, text: str | None, element: Any, code: str) -> None:
-        if text and (found := text.strip(_BLANKS)):
-            self._tell(code if not found.isspace() else "protocol/blanks-around", element, found)
+        if text and (found := text.strip(_XML_BLANKS)):
+            self._tell(code if found.strip(BLANKS) else "protocol/blanks-around", element, found)
 
     def _is_foreign(self, element: Any) -> bool:
         """Whether *element* is of another namespace, and so of an extension."""

@@ -57,6 +57,7 @@ def url(inside: str) -> bytes:
         pytest.param(url(f'<odd xmlns="urn:odd"/>{LOC}'), {"protocol/element-order": 1}, id="extension-first"),
         pytest.param(url("https://example.com/a"), {}, id="no-loc-is-told-by-reading"),
         pytest.param(urlset(f"text<url>{LOC}</url>"), {"protocol/stray-text": 1}, id="text-at-the-start"),
+        pytest.param(url(f"{LOC}\u00a0"), {"protocol/blanks-around": 1}, id="no-break-space-between-elements"),
         pytest.param(url("<loc>http://a.b</loc>"), {"protocol/loc-too-short": 1}, id="short-loc"),
         pytest.param(url(f"<loc>https://example.com/{'a' * 2029}</loc>"), {"protocol/loc-too-long": 1}, id="long-loc"),
         pytest.param(url("<loc>https://example.com/100%</loc>"), {"protocol/loc-not-a-uri": 1}, id="bare-percent"),
