@@ -14,13 +14,14 @@ import sitemap_harvest
 from sitemap_harvest.crawl import defaults
 from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.formats.limits import Limits
-from sitemap_harvest.formats.problems import ProblemLog
 from sitemap_harvest.model import CATALOGUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sphinx.application import Sphinx
+
+    from sitemap_harvest.model import ProblemType
 
 project = "sitemap_harvest"
 copyright = "the sitemap_harvest authors"  # noqa: A001 - Sphinx's name for it
@@ -29,6 +30,7 @@ version = release = sitemap_harvest.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["_build"]
 myst_heading_anchors = 3
+smartquotes = False  # the texts of problems quote XML, to be copied
 html_theme = "furo"
 html_title = f"sitemap_harvest {release}"
 
@@ -84,16 +86,34 @@ class PlainSettings(CodeTable):
 
 
 class Problems(CodeTable):
-    """The catalogue of problems."""
+    """The catalogue of problems at a glance; each leads to its section."""
 
-    head = ("code", "meaning", "entries may be lost")
+    head = ("code", "severity", "entries may be missing", "meaning")
 
     def lines(self) -> Iterable[tuple[Cell, ...]]:
-        for code, meaning in CATALOGUE.items():
-            log = ProblemLog("")
-            log.add(code)
-            name = nodes.literal(code, code, ids=[nodes.make_id(code)])
-            yield name, meaning, "yes" if log.lost_something else ""
+        for code, told in CATALOGUE.items():
+            name = nodes.reference("", "", _code(code), refid=nodes.make_id(code), internal=True)
+            yield name, str(told.severity), "yes" if told.loses else "", told.meaning
+
+
+class ProblemSections(SphinxDirective):
+    """A section for each problem of the catalogue."""
+
+    def run(self) -> list[nodes.Node]:
+        return [self._section(code, told) for code, told in CATALOGUE.items()]
+
+    @staticmethod
+    def _section(code: str, told: ProblemType) -> nodes.section:
+        section = nodes.section("", nodes.title("", "", _code(code)), ids=[nodes.make_id(code)], names=[code])
+        section += nodes.paragraph("", told.meaning)
+        fields = {"severity": str(told.severity), "cause": told.cause, "consequence": told.consequence}
+        fields |= {"entries": "Some may be missing, so the document is not complete."} if told.loses else {}
+        section += nodes.field_list("", *(_field(name, text) for name, text in (fields | {"mend": told.mend}).items()))
+        return section
+
+
+def _field(name: str, text: str) -> nodes.field:
+    return nodes.field("", nodes.field_name("", name), nodes.field_body("", nodes.paragraph("", text)))
 
 
 class JsonSchema(SphinxDirective):
@@ -125,5 +145,6 @@ def setup(app: Sphinx) -> None:
     app.add_directive("our-settings", OurSettings)
     app.add_directive("plain-settings", PlainSettings)
     app.add_directive("problem-table", Problems)
+    app.add_directive("problem-sections", ProblemSections)
     app.add_directive("json-schema", JsonSchema)
     app.connect("autodoc-process-docstring", tell_default)

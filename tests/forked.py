@@ -22,6 +22,7 @@ _FORKSERVER.set_forkserver_preload([
     "scrapy.commands.crawl",
     "scrapy.core.downloader.handlers.http11",
     "sitemap_harvest.commands.crawl",
+    "sitemap_harvest.commands.validate",
     "sitemap_harvest.crawl.exporters",
     "sitemap_harvest.crawl.local",
     "sitemap_harvest.crawl.packed",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from scrapy.commands import BaseRunSpiderCommand
+from scrapy.commands import BaseRunSpiderCommand, ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from sitemap_harvest.errors import HarvestError
@@ -26,26 +26,30 @@ class HarvestCommand(BaseRunSpiderCommand):
 
     def syntax(self) -> str:
         """Return what follows ``scrapy harvest``."""
-        return "crawl [options] TARGET..."
+        return "ACTION [options] TARGET..."
 
     def short_desc(self) -> str:
         """Return the line that ``scrapy`` shows."""
-        return "Read the sitemaps of sites into files (sitemap_harvest)"
+        return "Read the sitemaps of sites into files, or validate them (sitemap_harvest)"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the actions, each with its options."""
-        from sitemap_harvest.commands import crawl
+        from sitemap_harvest.commands import crawl, validate
 
         actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
-        crawling = actions.add_parser(
-            "crawl",
-            usage=f"scrapy harvest {self.syntax()}",
-            help=crawl.HELP,
-            description=crawl.HELP,
-            epilog=crawl.EPILOG,
-        )
-        super().add_options(crawling)
-        crawl.add_options(crawling)
+        for name, action in {"crawl": crawl, "validate": validate}.items():
+            acting = actions.add_parser(
+                name,
+                usage=f"scrapy harvest {name} [options] TARGET...",
+                help=action.HELP,
+                description=action.HELP,
+                epilog=action.EPILOG,
+            )
+            if action is crawl:
+                super().add_options(acting)
+            else:
+                ScrapyCommand.add_options(self, acting)
+            action.add_options(acting)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check that there is an action, and put its options into the settings."""
@@ -57,15 +61,19 @@ class HarvestCommand(BaseRunSpiderCommand):
             raise UsageError(f"unknown: {' '.join(args)}", print_help=False)
         assert self.settings is not None  # noqa: S101 - scrapy.cmdline sets it; this tells mypy
         Addon().update_settings(self.settings)  # before -O is read, so that its formats are known
-        super().process_options(args, opts)
+        if opts.action == "crawl":
+            super().process_options(args, opts)
+        else:  # without a spider's arguments and outputs
+            ScrapyCommand.process_options(self, args, opts)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002 - process_options saw to args
         """Do the action."""
-        from sitemap_harvest.commands import closing, crawl
+        from sitemap_harvest.commands import closing, crawl, validate
 
         assert self.settings is not None  # noqa: S101 - scrapy.cmdline sets it; this tells mypy
+        action = {"crawl": crawl, "validate": validate}[opts.action]
         try:
-            self.exitcode = crawl.run(opts, self.settings)
+            self.exitcode = action.run(opts, self.settings)
         except HarvestError as error:
             sys.stderr.write(f"scrapy harvest {opts.action}: {error}\n")
             self.exitcode = closing.WRONG_USAGE

@@ -224,7 +224,7 @@ def _sitemaps(value: str | list[str]) -> Iterator[str]:
     if not (names := _parts(value)):
         raise ArgumentError("sitemap", value, "addresses or files, separated by blanks")
     for name in names:
-        yield _address(name)
+        yield document_address(name)
 
 
 def _parts(value: str | list[str]) -> list[str]:
@@ -240,7 +240,8 @@ def _check_no_password(name: str, url: str) -> None:
         raise ArgumentError(name, None, "an address without a user name", message=message)
 
 
-def _address(name: str) -> str:
+def document_address(name: str) -> str:
+    """Return the address of the document that the user names *name*. Raises :exc:`ArgumentError` if it is none."""
     if "://" in name:
         _check_no_password("sitemap", name)
         if name.lower().startswith("file:") or (name.lower().startswith(("http://", "https://")) and site_of(name)):

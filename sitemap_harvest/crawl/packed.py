@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from scrapy.exceptions import NotConfigured
 
+from sitemap_harvest.crawl.fetch import FetchSpider
 from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
 from sitemap_harvest.plan import Lead
 
@@ -25,7 +26,7 @@ class PackedBodies:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the middleware, for a spider of ours."""
-        if not issubclass(crawler.spidercls, HarvestSpider):
+        if not issubclass(crawler.spidercls, (HarvestSpider, FetchSpider)):
             raise NotConfigured
         return cls()
 

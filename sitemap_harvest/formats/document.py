@@ -11,6 +11,7 @@ from sitemap_harvest.formats.feeds import read_feed
 from sitemap_harvest.formats.html import read_hints, read_links
 from sitemap_harvest.formats.limits import Limits
 from sitemap_harvest.formats.page import look
+from sitemap_harvest.formats.problems import ProblemLog
 from sitemap_harvest.formats.robots import read_robots
 from sitemap_harvest.formats.sniff import sniff
 from sitemap_harvest.formats.source import Source
@@ -67,6 +68,8 @@ class Document:
         )
         self._content_type = content_type
         self._read: Collector | None = None
+        self._size = 0  # with the digest, of the last reading that came to the end
+        self._digest: str | None = None
 
     def __repr__(self) -> str:
         return f"<Document {self.kind} {self.url}>"
@@ -87,7 +90,11 @@ class Document:
         except LimitReached:
             yield from into.last_batches()
         self._judge(into)
-        self._read = into
+        self._read, self._size, self._digest = into, self._source.bytes_unpacked, self._source.sha256
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield the document as it stands, unpacked and in UTF-8, in blocks; each call reads it anew."""
+        yield from self._source.utf8(ProblemLog(self.url))
 
     def rows(self) -> Iterator[UrlEntry]:
         """Yield the URLs that the document lists, one by one."""
@@ -132,13 +139,13 @@ class Document:
     def bytes_unpacked(self) -> int:
         """Size in bytes, unpacked, as far as it was read."""
         self._at_end  # noqa: B018 - reads the document
-        return self._source.bytes_unpacked
+        return self._size
 
     @property
     def sha256(self) -> str | None:
         """Digest of the unpacked document, hexadecimal; ``None`` if it was not read to its end."""
         self._at_end  # noqa: B018 - reads the document
-        return self._source.sha256
+        return self._digest
 
     @property
     def _at_end(self) -> Collector:

@@ -5,30 +5,7 @@ from __future__ import annotations
 from sitemap_harvest.model import CATALOGUE, Problem, Sample
 from sitemap_harvest.model.problem import MAX_EXCERPT_CHARS, MAX_SAMPLES
 
-LOSSY = frozenset(
-    {
-        "document/bloated",
-        "document/too-many-urls",
-        "encoding/cut-character",
-        "html/too-deep",
-        "html/truncated",
-        "json/malformed",
-        "json/truncated",
-        "text/line-too-long",
-        "text/no-scheme",
-        "text/truncated",
-        "unpack/ratio",
-        "unpack/several-files",
-        "unpack/too-deep",
-        "unpack/too-large",
-        "unpack/truncated",
-        "unpack/unreadable",
-        "unpack/bad-checksum",
-        "xml/entity-not-expanded",
-        "xml/malformed",
-        "xml/truncated",
-    }
-)
+LOSSY = frozenset(code for code, problem_type in CATALOGUE.items() if problem_type.loses)
 """Codes of the problems after which an entry may be missing."""
 
 
@@ -54,7 +31,7 @@ class ProblemLog:
 
         *detail* says it in words; ``None`` stands for what the catalogue says of *code*.
         """
-        first_detail, seen, samples = self._found.get(code, (detail or CATALOGUE[code], 0, []))
+        first_detail, seen, samples = self._found.get(code, (detail or CATALOGUE[code].meaning, 0, []))
         if len(samples) < MAX_SAMPLES:
             samples.append(Sample(entry=entry, line=line, byte=byte, excerpt=excerpt and excerpt[:MAX_EXCERPT_CHARS]))
         self._found[code] = (first_detail, seen + count, samples)

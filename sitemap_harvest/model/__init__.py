@@ -1,6 +1,7 @@
 """The records that travel through the package, and their columns."""
 
 from sitemap_harvest.model.batch import MAX_ROWS, Batch, LedgerBatch, UrlBatch
+from sitemap_harvest.model.catalogue import CATALOGUE, ProblemType, Severity
 from sitemap_harvest.model.entry import (
     Alternate,
     Attribute,
@@ -15,7 +16,7 @@ from sitemap_harvest.model.entry import (
 )
 from sitemap_harvest.model.kind import Kind
 from sitemap_harvest.model.ledger import FoundBy, Outcome, SitemapRecord
-from sitemap_harvest.model.problem import CATALOGUE, Problem, Sample
+from sitemap_harvest.model.problem import Problem, Sample
 from sitemap_harvest.model.ref import SitemapRef
 from sitemap_harvest.model.schema import SCHEMA_VERSION, arrow_schema
 
@@ -36,8 +37,10 @@ __all__ = [
     "Outcome",
     "Price",
     "Problem",
+    "ProblemType",
     "Restriction",
     "Sample",
+    "Severity",
     "SitemapRecord",
     "SitemapRef",
     "UrlBatch",

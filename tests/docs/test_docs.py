@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import doctest
 import re
@@ -14,9 +15,12 @@ import lxml.html
 import pytest
 
 from sitemap_harvest import SitemapRecord, UrlEntry
+from sitemap_harvest.commands import validate
+from sitemap_harvest.commands.verdicts import Validation
 from sitemap_harvest.crawl.arguments import Arguments, Plan
 from sitemap_harvest.crawl.options import Options
-from sitemap_harvest.model import CATALOGUE
+from sitemap_harvest.formats.protocol import Listed
+from sitemap_harvest.model import CATALOGUE, Problem, Sample
 from sitemap_harvest.urls import url_key
 
 ROOT = Path(__file__).parents[2]
@@ -33,12 +37,12 @@ def blocks(language):
     ]
 
 
-def commands():
+def commands(*starts):
     return [
         pytest.param(line, id=f"{block.id}: {line}")
         for block in blocks("shell")
         for line in block.values[0].replace("\\\n", " ").splitlines()
-        if line.startswith(("scrapy crawl sitemap", "scrapy harvest crawl"))
+        if line.startswith(starts)
     ]
 
 
@@ -79,6 +83,30 @@ def test_every_argument_is_in_the_reference(built):
 def test_every_problem_is_in_the_reference(built):
     page = lxml.html.parse(str(built / "reference" / "problems.html")).getroot()
     assert page.xpath("//article//tbody//td[1]//text()[normalize-space()]") == list(CATALOGUE)
+    assert page.xpath("//article//tbody//td[1]//a/@href") == [f"#{code.replace('/', '-')}" for code in CATALOGUE]
+
+
+@pytest.mark.parametrize("code", CATALOGUE)
+def test_every_problem_has_a_section_that_tells_all_of_it(built, code):
+    page = lxml.html.parse(str(built / "reference" / "problems.html")).getroot()
+    told, text = CATALOGUE[code], page.get_element_by_id(code.replace("/", "-")).text_content()
+    words = (told.meaning, told.severity, told.cause, told.consequence, told.mend)
+    assert [word for word in words if word not in text] == []
+    assert ("Some may be missing" in text) == told.loses
+
+
+def test_the_fields_of_a_validation_are_in_its_how_to():
+    page = (ROOT / "docs/howto/validate-a-sitemap.md").read_text("utf-8")
+    names = {field.name for record in (Validation, Listed, Problem, Sample) for field in dataclasses.fields(record)}
+    assert {name for name in names - {"document"} if f"`{name}`" not in page} == set()
+
+
+@pytest.mark.parametrize("command", commands("scrapy harvest validate"))
+def test_commands_that_validate_have_options_that_exist(command):
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    validate.add_options(parser)
+    words = shlex.split(command.partition(" > ")[0])[3:]
+    assert parser.parse_args(words).targets
 
 
 @pytest.mark.parametrize("record", [UrlEntry, SitemapRecord])
@@ -89,7 +117,7 @@ def test_every_field_is_in_the_reference(built, record):
     assert [name for name in names if page.get_element_by_id(prefix + name, None) is None] == []
 
 
-@pytest.mark.parametrize("command", commands())
+@pytest.mark.parametrize("command", commands("scrapy crawl sitemap", "scrapy harvest crawl"))
 def test_commands_name_arguments_that_exist(command, monkeypatch, tmp_path):
     words = shlex.split(command, comments=True)
     given = dict(words[number + 1].split("=", 1) for number, word in enumerate(words) if word == "-a")

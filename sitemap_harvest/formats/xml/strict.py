@@ -40,6 +40,17 @@ class NotWellFormed(Exception):  # noqa: N818 - no error: it sends the document 
 
 def read_strictly(blocks: Iterable[bytes], reader: EntryReader, into: Collector) -> Iterator[UrlBatch]:
     """Read UTF-8 *blocks*, yielding batches. Raises :exc:`NotWellFormed` where strict reading ends."""
+    for root, keep in grow(blocks):
+        _drain(root, reader, into, keep=keep)
+        yield from into.full_batches()
+
+
+def grow(blocks: Iterable[bytes]) -> Iterator[tuple[Any, int]]:
+    """Yield the root as it grows by UTF-8 *blocks*, and how many of its last children are not whole yet.
+
+    Who asks takes the others off it, so that memory stays flat. Raises
+    :exc:`NotWellFormed` where strict reading ends.
+    """
     parser = etree.XMLPullParser(
         events=("start",),
         tag=_ROOTS,
@@ -60,14 +71,14 @@ def read_strictly(blocks: Iterable[bytes], reader: EntryReader, into: Collector)
             if root is None and (root := _root(parser)) is None:
                 # At a NUL the parser stops without a word.
                 raise NotWellFormed("it does not begin with a root element of the protocol", is_flaw=b"\0" in piece)
-            undrained = 0 if _drain(root, reader, into, keep=1) else undrained + len(piece)
+            undrained = 0 if len(root) > 1 else undrained + len(piece)
+            yield root, 1
             if undrained > _MAX_UNDRAINED_BYTES:
                 raise NotWellFormed(f"one element has more than {_MAX_UNDRAINED_BYTES} bytes")
-            yield from into.full_batches()
         parser.close()
     except etree.XMLSyntaxError as error:
         raise NotWellFormed(error.msg or "not well-formed", is_flaw=True, line=error.lineno) from error
-    _drain(root, reader, into, keep=0)
+    yield root, 0
 
 
 def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
@@ -92,11 +103,11 @@ def _root(parser: etree.XMLPullParser[Any]) -> Any:
     return None
 
 
-def _drain(root: Any, reader: EntryReader, into: Collector, *, keep: int) -> int:
-    """Read all children of *root* but the last *keep*, and let go of them; return how many."""
+def _drain(root: Any, reader: EntryReader, into: Collector, *, keep: int) -> None:
+    """Read all children of *root* but the last *keep*, and let go of them."""
     count = len(root) - keep
     if count <= 0:
-        return 0
+        return
     for element in root[:count]:
         try:
             reader.read(element, root.tag)
@@ -106,4 +117,3 @@ def _drain(root: Any, reader: EntryReader, into: Collector, *, keep: int) -> int
             into.problems.add("xml/stray-text", line=element.sourceline, excerpt=text)
     del element  # what is still in use is moved to a document of its own, which takes lxml n² for n children
     del root[:count]
-    return count

@@ -1,0 +1,101 @@
+"""What the user names for a validation: files, folders, standard input and addresses."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from w3lib.url import file_uri_to_path
+
+from sitemap_harvest.crawl.arguments import document_address
+from sitemap_harvest.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STDIN = "-"
+_ACCEPTED = "a file, a folder, an address that begins with http:// or https://, or - for standard input"
+_PACKED = ("", ".gz", ".bz2", ".zst", ".br", ".zip")
+_SUFFIXES = tuple(kind + packed for kind in (".xml", ".rss", ".atom") for packed in _PACKED)
+_NAMED = ("sitemap", "urllist")  # a text file below a folder is a list only if its name says so
+_LIST_SUFFIXES = tuple(".txt" + packed for packed in _PACKED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One document to be validated."""
+
+    name: str
+    """What it is called in the output."""
+    url: str
+    """Its address; that of a file begins with ``file:``, and that of standard input is ``-``."""
+    path: Path | None = None
+    """The file, where it is one."""
+    is_found: bool = False
+    """Whether it was found in a folder, where other files than ours lie too."""
+    refusal: str | None = None
+    """Why it cannot be read, as far as that is known."""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is fetched from a server."""
+        return self.path is None and self.url != STDIN
+
+
+def targets_of(names: list[str]) -> list[Target]:
+    """Return the documents that *names* stand for, each once. Raises :exc:`ArgumentError` for what is no name."""
+    if not names:
+        raise ArgumentError("TARGET", None, _ACCEPTED, message=f"nothing to validate: name {_ACCEPTED}")
+    targets: dict[str, Target] = {}
+    for name in names:
+        for target in _targets(name):
+            targets.setdefault(target.url, target)
+    return list(targets.values())
+
+
+def _targets(name: str) -> Iterator[Target]:
+    if not name.strip():
+        raise ArgumentError("TARGET", name, _ACCEPTED, message=f"a TARGET is empty: name {_ACCEPTED}")
+    if name == STDIN:
+        yield Target(name="standard input", url=STDIN)
+        return
+    url = document_address(name)
+    if not url.startswith("file:"):
+        yield Target(name=name, url=url)
+        return
+    path = Path(file_uri_to_path(url)) if "://" in name else Path(name)
+    if path.is_dir():
+        yield from _below(path)
+    else:
+        yield Target(name=name, url=url, path=path)
+
+
+def _below(folder: Path) -> Iterator[Target]:
+    """Yield the files below *folder* whose names are those of our documents, in the order of their names."""
+    found = False
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        if (
+            _is_named_like_ours(path.name.lower())
+            and not any(part.startswith(".") for part in parts)
+            and path.is_file()
+        ):
+            found = True
+            yield Target(name=str(path), url=_uri(path), path=path, is_found=not _is_surely_meant(path.name.lower()))
+    if not found:
+        yield Target(name=str(folder), url=_uri(folder), path=folder, refusal="there is no sitemap in this folder")
+
+
+def _is_named_like_ours(name: str) -> bool:
+    return name.endswith(_SUFFIXES) or _is_surely_meant(name)
+
+
+def _is_surely_meant(name: str) -> bool:
+    """Whether a file of that *name* is to be one of ours, whatever is in it."""
+    return name == "robots.txt" or (name.endswith(_SUFFIXES + _LIST_SUFFIXES) and any(word in name for word in _NAMED))
+
+
+def _uri(path: Path) -> str:
+    return Path(os.path.abspath(path)).as_uri()  # noqa: PTH100 - without .. and, unlike resolve(), through no link

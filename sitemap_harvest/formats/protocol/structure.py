@@ -1,0 +1,166 @@
+"""The elements of a sitemap or an index, held against what the protocol's schemas say.
+
+Specs: https://www.sitemaps.org/schemas/sitemap/0.9/sitemap.xsd and siteindex.xsd
+The rules are written here as tables; a test holds them against the schemas
+themselves. What is inside the elements of an extension is its own affair.
+A problem that reading tells too has the code that it has there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sitemap_harvest.formats.protocol import values
+from sitemap_harvest.formats.xml.entries import split
+from sitemap_harvest.formats.xml.strict import NotWellFormed, grow
+from sitemap_harvest.model import Kind
+from sitemap_harvest.urls import BLANKS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sitemap_harvest.formats.problems import ProblemLog
+
+_NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
+_XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
+_ALLOWED_ATTRIBUTES = {_XSI + "schemaLocation", _XSI + "noNamespaceSchemaLocation"}
+_XML_BLANKS = " \t\r\n"
+
+_URL: dict[str, Callable[[str], str | None]] = {
+    "loc": values.loc,
+    "lastmod": values.lastmod,
+    "changefreq": values.changefreq,
+    "priority": values.priority,
+}
+_SITEMAP: dict[str, Callable[[str], str | None]] = {"loc": values.loc, "lastmod": values.lastmod}
+_SHAPES = {  # the root, its entries, and what is in those in this order
+    Kind.SITEMAP: ("urlset", "url", _URL),
+    Kind.INDEX: ("sitemapindex", "sitemap", _SITEMAP),
+}
+
+
+def check_structure(blocks: Iterator[bytes], kind: Kind, log: ProblemLog) -> None:
+    """Hold the sitemap or index in *blocks* of UTF-8 against its schema."""
+    shape = None
+    try:
+        for root, keep in grow(blocks):
+            if shape is None:
+                shape = _Shape(kind, root, log)
+            shape.take(root, keep)
+        assert shape is not None  # noqa: S101 - what is well-formed has a root; this tells mypy
+        shape.end()
+    except NotWellFormed as reason:
+        log.add("protocol/not-checked", str(reason), line=reason.line)
+
+
+class _Shape:
+    """Looks at the children of one root, in document order."""
+
+    def __init__(self, kind: Kind, root: Any, log: ProblemLog) -> None:
+        self._log = log
+        name, entry, fields = _SHAPES[kind]
+        namespace, local = split(root.tag)
+        self._own = f"{{{namespace}}}" if namespace else ""
+        self._entry_tag = self._own + entry
+        self._fields = [(self._own + field, check) for field, check in fields.items()]
+        self._order = {tag: number for number, (tag, _) in enumerate(self._fields)}
+        self._told_by_reading = {
+            self._own + "loc": "loc/outside-entry",
+            self._own + "url": "xml/foreign-entry",
+            self._own + "sitemap": "xml/foreign-entry",
+        }
+        self._entries = 0
+        self._has_begun = False
+        if namespace != _NAMESPACE:
+            detail = f"the root is in the namespace {namespace}" if namespace else "the root has no namespace"
+            self._tell("protocol/namespace", root, detail=detail)
+        if local != name:
+            self._tell("protocol/root-name", root, detail=f"it is {local}, and not {name}")
+        self._attributes(root)
+
+    def take(self, root: Any, keep: int) -> None:
+        """Look at all children of *root* but the last *keep*, and take them off it."""
+        count = len(root) - keep
+        if not self._has_begun and (count > 0 or not keep):
+            self._has_begun = True
+            self._text(root.text, root, "protocol/stray-text")
+        if count <= 0:
+            return
+        for child in root[:count]:
+            self._child(child)
+        del child  # what is still in use is moved to a document of its own, which takes time
+        del root[:count]
+
+    def end(self) -> None:
+        """Look at what is only known at the end."""
+        if not self._entries:
+            self._log.add("document/no-entries")
+
+    def _child(self, child: Any) -> None:
+        if child.tag == self._entry_tag:
+            self._entries += 1
+            self._entry(child)
+        elif not self._is_foreign(child):
+            self._tell(self._told_by_reading.get(child.tag, "protocol/unknown-element"), child)
+        elif self._entries:
+            detail = "an element of another namespace stands behind an entry"
+            self._tell("protocol/element-order", child, detail=detail)
+        self._text(child.tail, child, "xml/stray-text")
+
+    def _entry(self, entry: Any) -> None:
+        if entry.keys():
+            self._attributes(entry)
+        stray = entry.text
+        seen, last, has_unknown, is_disordered = 0, -1, False, False
+        for child in entry:
+            order = self._order.get(child.tag)
+            if order is not None:
+                if seen >> order & 1:
+                    self._tell("xml/repeated-field" if order else "loc/repeated", child, child.text)
+                elif order < last and not is_disordered:
+                    is_disordered = True
+                    self._tell("protocol/element-order", child, detail=f"{split(child.tag)[1]} stands too late")
+                seen |= 1 << order
+                last = max(last, order)
+                self._value(child, *self._fields[order])
+            elif self._is_foreign(child):
+                last = len(self._fields)
+            else:
+                has_unknown = True
+                is_entry = child.tag in {self._own + "url", self._own + "sitemap"}
+                self._tell("xml/nested-entry" if is_entry else "protocol/unknown-element", child)
+            if (tail := child.tail) and tail.strip(_XML_BLANKS):
+                stray = tail
+        if not seen & 1 and not has_unknown:
+            is_url = bool(stray) and "://" in stray
+            self._tell("loc/no-element" if is_url else "loc/empty", entry, stray)
+        elif stray:
+            self._text(stray, entry, "xml/stray-text")
+
+    def _value(self, element: Any, tag: str, check: Callable[[str], str | None]) -> None:
+        if len(element):
+            self._tell("loc/markup" if tag.endswith("loc") else "protocol/unknown-element", element[0])
+        elif code := check(element.text or ""):
+            self._tell(code, element, element.text)
+        if element.keys():
+            self._attributes(element)
+
+    def _attributes(self, element: Any) -> None:
+        for name in element.keys():  # noqa: SIM118 - lxml's element is no dictionary
+            if name not in _ALLOWED_ATTRIBUTES:
+                self._tell("protocol/attribute", element, f'{name}="{element.get(name)}"')
+
+    def _text(self, text: str | None, element: Any, code: str) -> None:
+        if text and (found := text.strip(_XML_BLANKS)):
+            self._tell(code if found.strip(BLANKS) else "protocol/blanks-around", element, found)
+
+    def _is_foreign(self, element: Any) -> bool:
+        """Whether *element* is of another namespace, and so of an extension."""
+        namespace = split(element.tag)[0]
+        return bool(namespace) and namespace != _NAMESPACE and not (self._own and element.tag.startswith(self._own))
+
+    def _tell(self, code: str, element: Any, excerpt: str | None = None, detail: str | None = None) -> None:
+        """Note the problem *code* at *element*; without an *excerpt* its name stands there."""
+        if excerpt is None:
+            excerpt = str(element.tag).removeprefix(self._own)
+        self._log.add(code, detail, entry=self._entries or None, line=element.sourceline, excerpt=excerpt)

@@ -1,0 +1,72 @@
+"""The catalogue and the code that tells problems are held together."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import sitemap_harvest
+from sitemap_harvest.formats.problems import LOSSY
+from sitemap_harvest.model import CATALOGUE, Problem, ProblemType, Severity
+
+PACKAGE = Path(sitemap_harvest.__file__).parent
+_CODE = re.compile(r"[a-z]+/[a-z0-9-]+")
+_PREFIXES = {code.partition("/")[0] for code in CATALOGUE}
+_SENTENCES = ("meaning", "cause", "consequence", "mend")
+_NO_CODES = {"text/html", "text/plain"}  # media types
+
+
+def told_codes() -> set[str]:
+    """Return every text in the package that is a code, but for the catalogue's own."""
+    texts = {
+        node.value
+        for module in PACKAGE.rglob("*.py")
+        if module.name != "catalogue.py"
+        for node in ast.walk(ast.parse(module.read_bytes()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    return {text for text in texts if _CODE.fullmatch(text) and text.partition("/")[0] in _PREFIXES} - _NO_CODES
+
+
+def test_every_code_that_is_told_is_in_the_catalogue_and_the_other_way_round() -> None:
+    assert told_codes() == set(CATALOGUE)
+
+
+def test_codes_are_in_order() -> None:
+    assert list(CATALOGUE) == sorted(CATALOGUE)
+
+
+@pytest.mark.parametrize("code", CATALOGUE)
+def test_every_code_is_explained_in_whole_sentences(code: str) -> None:
+    told = CATALOGUE[code]
+    assert _CODE.fullmatch(code)
+    for name in _SENTENCES:
+        text = getattr(told, name)
+        assert text == text.strip()
+        assert text[:1].isupper()
+        assert text.endswith(".")
+        assert len(text) <= 130, "one line says enough"
+    assert len({getattr(told, name) for name in _SENTENCES}) == len(_SENTENCES)
+
+
+def test_what_loses_entries_is_an_error() -> None:
+    assert {code for code, told in CATALOGUE.items() if told.loses} == LOSSY
+    assert {CATALOGUE[code].severity for code in LOSSY} == {Severity.ERROR}
+
+
+def test_the_worst_severity_comes_first() -> None:
+    assert sorted(Severity, key=lambda severity: severity.rank) == ["error", "warning", "info"]
+
+
+def test_a_problem_knows_how_bad_it_is() -> None:
+    assert Problem(code="xml/truncated", document="", detail="").severity is Severity.ERROR
+
+
+def test_no_two_codes_have_one_meaning() -> None:
+    meanings = [told.meaning for told in CATALOGUE.values()]
+    assert len(meanings) == len(set(meanings))
+    assert {field.name for field in fields(ProblemType)} == {*_SENTENCES, "severity", "loses"}
