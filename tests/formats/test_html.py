@@ -123,7 +123,7 @@ def test_cut_anywhere_there_is_no_half_url_and_nothing_is_complete(name: str) ->
     body = fixture_bytes(name)
     whole = read(body, url=HERE)
     hrefs = {urljoin(HERE, decoded(href)) for href in re.findall(r'<link [^>]*href="([^"]*)"', body.decode())}
-    for cut in range(body.index(b"</body")):
+    for cut in range(0, body.index(b"</body"), 3):
         document = read(body[:cut], url=HERE)
         assert set(locs(document)) <= set(locs(whole))
         assert {ref.loc for ref in document.sitemaps()} <= hrefs

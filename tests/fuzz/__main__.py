@@ -1,6 +1,6 @@
 """A fuzz target for reading: ``python -m tests.fuzz [FOLDER] [-max_total_time=SECONDS] [-timeout=SECONDS]``.
 
-Needs atheris (``pip install atheris``), and takes the options of libFuzzer. Starts from the fixtures; what it learns
+Needs atheris (the extra ``fuzz``), and takes the options of libFuzzer. Starts from the fixtures; what it learns
 goes to FOLDER, if one is given. A find is written to ``crash-...``: its bytes belong into ``fixtures/finds``, which
 ``tests/fuzz/test_finds.py`` reads.
 """

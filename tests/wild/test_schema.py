@@ -89,7 +89,7 @@ DATES = st.from_regex(
 DECIMALS = st.text(alphabet="0123456789.+- \n\u00a0e,", max_size=8) | st.sampled_from(["0.5", "1.0", "1", "0", "-0.0"])
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=300)
 @given(URL_TEXTS.map("http://a.b/".__add__) | URL_TEXTS.map("http://ab.cd".__add__) | URL_TEXTS)
 @example("http://" + "a" * 2042)
 @example("http://" + "a" * 2041)
@@ -101,7 +101,7 @@ def test_of_a_url_we_say_what_the_schema_says(text: str) -> None:
     agree(entry(text, "loc"))
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=300)
 @given(DATES)
 @example("2024-02-29")
 @example("1900-02-29")
@@ -145,7 +145,7 @@ ENTRIES = st.tuples(
 ).map(lambda parts: f"{parts[0]}{parts[1]}</url>")
 
 
-@settings(max_examples=2_000)
+@settings(max_examples=600)
 @given(st.lists(ENTRIES | ENTRIES | st.just(f"<url>{LOC}</url>") | PIECES, max_size=4).map("".join))
 @example("")
 @example(f"<url>{LOC}\u00a0</url>")
