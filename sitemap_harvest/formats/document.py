@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.formats.challenges import challenger
 from sitemap_harvest.formats.collector import Collector, LimitReached
 from sitemap_harvest.formats.feeds import read_feed
-from sitemap_harvest.formats.html import read_hints, read_links
+from sitemap_harvest.formats.html.challenges import challenger
+from sitemap_harvest.formats.html.links import read_hints, read_links
+from sitemap_harvest.formats.html.page import look
 from sitemap_harvest.formats.limits import Limits
-from sitemap_harvest.formats.page import look
 from sitemap_harvest.formats.problems import ProblemLog
 from sitemap_harvest.formats.robots import read_robots
 from sitemap_harvest.formats.sniff import sniff

@@ -9,10 +9,10 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.formats.challenges import challenger
-from sitemap_harvest.formats.headings import says_not_found, says_site_map
-from sitemap_harvest.formats.html import has_links
-from sitemap_harvest.formats.page import look
+from sitemap_harvest.formats.html.challenges import challenger
+from sitemap_harvest.formats.html.headings import says_not_found, says_site_map
+from sitemap_harvest.formats.html.links import has_links
+from sitemap_harvest.formats.html.page import look
 from sitemap_harvest.model import Kind
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from sitemap_harvest.formats.binary import START_BYTES, binary_format
 from sitemap_harvest.formats.decode import Encoding, decode, detect
+from sitemap_harvest.formats.html.viewer import Viewer, unwrapped, viewer_of
 from sitemap_harvest.formats.problems import ProblemLog
 from sitemap_harvest.formats.sniff import sniff, telling_start
 from sitemap_harvest.formats.unpack import unpack
-from sitemap_harvest.formats.viewer import Viewer, unwrapped, viewer_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

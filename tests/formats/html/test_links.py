@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_harvest import Kind, Limits, read
-from sitemap_harvest.formats.html import decoded, read_links
+from sitemap_harvest.formats.html.links import decoded, read_links
 from tests.documents import HERE, codes, collected, collector, fixture_bytes, locs
 
 SITE = "https://example.com"

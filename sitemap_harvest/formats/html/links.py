@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from lxml import etree
 
 from sitemap_harvest.formats.collector import Collector
-from sitemap_harvest.formats.hints import hinted
+from sitemap_harvest.formats.html.hints import hinted
 from sitemap_harvest.formats.limits import Limits
 from sitemap_harvest.urls import resolve, site_of
 

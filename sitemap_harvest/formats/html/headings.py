@@ -67,7 +67,7 @@ _SITE_MAPS = (
     *("mapa serwisu", "mapa witryny", "mapa stránek", "mapa webu", "mapa stránok", "oldaltérkép", "honlaptérkép"),
     *("webhelytérkép", "harta site", "harta site ului", "harta site-ului", "site haritası", "mapa stranice"),
     *("mapa weba", "zemljevid strani", "kazalo strani", "карта сайта", "карта сайту", "мапа сайту", "мапа сајта"),
-    *("карта на сайта", "мапа на сајтот", "мапа сайта", "χάρτης ιστότοπου", "χάρτης ιστοσελίδας", "χάρτης"),
+    *("карта на сайта", "мапа на сајтот", "мапа сайта", "χάρτης ιστότοπου", "χάρτης ιστοσελίδας"),
     *("χάρτης ιστοτόπου", "svetainės medis", "svetainės žemėlapis", "lapas karte", "vietnes karte", "sisukaart"),
     *("מפת אתר", "מפת האתר", "خريطة الموقع", "نقشه سایت", "साइटमैप", "แผนผังเว็บไซต์", "แผนผังไซต์"),
     *("sơ đồ trang web", "sơ đồ website", "sơ đồ trang", "peta situs", "peta laman"),

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_harvest.formats.challenges import SIGNS, challenger
-from sitemap_harvest.formats.page import look
+from sitemap_harvest.formats.html.challenges import SIGNS, challenger
+from sitemap_harvest.formats.html.page import look
 
 PAGES = {
     "Cloudflare": "<title>Just a moment...</title><script>window._cf_chl_opt={cvId:'3'};</script>",

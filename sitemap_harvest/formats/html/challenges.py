@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from sitemap_harvest.formats.page import Page
+    from sitemap_harvest.formats.html.page import Page
 
 _MAX_WORDS_CHARS = 4000  # what there is to read on a challenge page; articles about them are longer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.formats.html import decoded, feed
+from sitemap_harvest.formats.html.links import decoded, feed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_harvest.formats.headings import says_not_found, says_site_map
+from sitemap_harvest.formats.html.headings import says_not_found, says_site_map
 
 
 @pytest.mark.parametrize(
