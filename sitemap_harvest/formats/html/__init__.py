@@ -1,1 +1,1 @@
-"""HTML pages: what a page is, the links of a site map for people, what any page hints at, what a browser has wrapped."""
+"""HTML pages: what one is, the links of a site map for people, what any page hints at, what a browser has wrapped."""
