@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from w3lib.url import file_uri_to_path
 
 from sitemap_harvest.crawl.arguments import document_address
 from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +33,8 @@ class Target:
     """What it is called in the output."""
     url: str
     """Its address; that of a file begins with ``file:``, and that of standard input is ``-``."""
+    served_at: str | None = None
+    """The address that a file will be served at, where the user says so."""
     path: Path | None = None
     """The file, where it is one."""
     is_found: bool = False
@@ -44,15 +48,32 @@ class Target:
         return self.path is None and self.url != STDIN
 
 
-def targets_of(names: list[str]) -> list[Target]:
-    """Return the documents that *names* stand for, each once. Raises :exc:`ArgumentError` for what is no name."""
+def targets_of(names: list[str], at: str | None = None) -> list[Target]:
+    """Return the documents that *names* stand for, each once. Raises :exc:`ArgumentError` for what is no name.
+
+    *at* is the address that the one file, or the files in the one folder, will be served at.
+    """
     if not names:
         raise ArgumentError("TARGET", None, _ACCEPTED, message=f"nothing to validate: name {_ACCEPTED}")
     targets: dict[str, Target] = {}
     for name in names:
         for target in _targets(name):
             targets.setdefault(target.url, target)
-    return list(targets.values())
+    return [replace(target, served_at=_served_at(target, names, at)) for target in targets.values()]
+
+
+def _served_at(target: Target, names: list[str], at: str | None) -> str | None:
+    """Return *at*, with the name of the file behind it if it is the address of a folder."""
+    if at is None:
+        return None
+    if not at.lower().startswith(("http://", "https://")) or site_of(at) is None:
+        raise ArgumentError("--at", at, "an address that begins with http:// or https://")
+    if len(names) > 1 or target.is_remote:
+        raise ArgumentError("--at", at, "given with one file or one folder")
+    if target.path is None or not at.endswith("/"):
+        return at
+    folder = Path(names[0]) if Path(names[0]).is_dir() else target.path.parent
+    return at + quote(target.path.relative_to(folder).as_posix())
 
 
 def _targets(name: str) -> Iterator[Target]:

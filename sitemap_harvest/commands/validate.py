@@ -52,6 +52,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a file, a folder, the address of a document, or - for standard input",
     )
     parser.add_argument(
+        "--at",
+        metavar="URL",
+        help="the address that the file will be served at; ending in a slash, that of its folder",
+    )
+    parser.add_argument(
         "--format",
         choices=("text", "json"),
         default="text",
@@ -67,7 +72,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(opts: argparse.Namespace, settings: Settings) -> int:
     """Validate, and return the exit code. Raises :exc:`HarvestError` if an argument or a setting is wrong."""
-    targets = targets_of(opts.targets)
+    targets = targets_of(opts.targets, opts.at)
     limits = Options.from_settings(settings).limits
     if not (opts.loglevel or opts.logfile or opts.nolog):
         settings.set("LOG_LEVEL", "CRITICAL", priority="addon")  # what cannot be had is told for each document

@@ -73,7 +73,7 @@ def validate(
     body: bytes, target: Target, *, now: datetime, limits: Limits, fetched: Fetched | None = None
 ) -> Validation:
     """Return what is to be said of *body*, the document *target*; *fetched* tells how it came, if from a server."""
-    served_at = fetched.final_url if fetched else None
+    served_at = fetched.final_url if fetched else target.served_at
     document = Document(
         body,
         url=target.url,
@@ -87,7 +87,7 @@ def validate(
     return Validation(
         target=target.name,
         url=target.url,
-        final_url=served_at,
+        final_url=fetched.final_url if fetched else None,
         reason=CUT if was_cut else None,
         kind=document.kind,
         encoding=document.encoding,

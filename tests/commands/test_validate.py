@@ -394,3 +394,29 @@ def test_a_stdout_of_another_encoding_is_no_error(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
     run = forked.scrapy("harvest", "validate", "s.xml", cwd=tmp_path, environment=environment)
     assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize(
+    ("at", "codes"),
+    [
+        pytest.param("https://a.example/", [], id="folder"),
+        pytest.param("https://a.example/s.xml", [], id="file"),
+        pytest.param("https://b.example/s.xml", ["protocol/other-site"], id="another-site"),
+        pytest.param("https://a.example/maps/", ["protocol/outside-folder"], id="deeper"),
+    ],
+)
+def test_a_file_is_held_against_the_address_that_it_will_have(at: str, codes: list[str], tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text(GOOD)
+    for target in ("s.xml", "."):
+        run = validate(target, "--at", at, "--format", "json", cwd=tmp_path)
+        (record,) = records(run)
+        assert [problem["code"] for problem in record["problems"]] == codes
+        assert record["final_url"] is None
+
+
+@pytest.mark.parametrize("arguments", [("s.xml", "--at", "here"), ("https://a.example/", "--at", "https://a.example/")])
+def test_an_address_that_no_file_can_have_is_refused(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text(GOOD)
+    run = validate(*arguments, cwd=tmp_path)
+    assert run.returncode == 2
+    assert "argument --at=" in run.stderr
