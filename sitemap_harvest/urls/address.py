@@ -26,6 +26,7 @@ _NEARLY_ABSOLUTE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _BLANK = re.compile(f"[{BLANKS}\x01-\x1f\x7f]")
+_BETWEEN = re.compile(r"[ \t\n]+")
 _SEGMENT_END = re.compile(r"[/?#]")
 
 
@@ -59,7 +60,7 @@ def resolve(text: str, base: str | None) -> Address:
 
 def several(text: str) -> list[str]:
     """Return the addresses in *text*: more than one if blanks part them, and each is one of the web; else *text*."""
-    parts = text.split()
+    parts = _BETWEEN.split(text.strip(BLANKS))
     return parts if len(parts) > 1 and all(map(_WEB.match, parts)) else [text]
 
 

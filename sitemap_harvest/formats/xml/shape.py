@@ -33,8 +33,8 @@ _LINK_ATTRIBUTES = frozenset({"rel", *LINK_ATTRIBUTES})
 _SHORTEST_URL = len("http://a")
 _XML_BLANKS = " \t\n"
 _TAG = re.compile(r'(/?)([A-Za-z_][\w:.\-]*)((?:\s+[A-Za-z_][\w:.\-]*="")+\s*|)(/?)', re.ASCII)
-_TWO_URLS = r"\S\s+https?://"
-_SECOND_URL = (b" http", b"\nhttp", b"\thttp")  # how the second one begins; much cheaper to look for
+_HTTP, _BLANK, _LOWER = b"http", b" "[0], 0x20  # a bit makes a letter lower case
+_TWO_URLS = r"(?i)[^ \t\n][ \t\n]+https?://"
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))  # & last
 
 
@@ -77,12 +77,8 @@ class Shape:
         if b"\r" in chunk:
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")  # as XML has it
         markup = Markup(chunk)
-        entries = _Entries(markup, [self._tag(form) for form in markup.forms], _entities(chunk))
-        texts = entries.columns()
-        if (
-            any(start in chunk for start in _SECOND_URL)
-            and pc.any(pc.match_substring_regex(texts["loc"], _TWO_URLS)).as_py()
-        ):
+        texts = _Entries(markup, [self._tag(form) for form in markup.forms], _entities(chunk)).columns()
+        if _has_blank_before_url(chunk) and pc.any(pc.match_substring_regex(texts["loc"], _TWO_URLS)).as_py():
             raise NotExplained
         return texts
 
@@ -201,6 +197,15 @@ class _Entries:
         for entity, character in self._entities:
             texts = pc.replace_substring(texts, entity, character)
         return texts
+
+
+def _has_blank_before_url(chunk: bytes) -> bool:
+    """Whether an address stands behind a blank, as the second one of two would; many times as fast as a search."""
+    codes = np.frombuffer(chunk, np.uint8)
+    at = np.flatnonzero((codes[:-4] <= _BLANK) & (codes[1:-3] | _LOWER == _HTTP[0]))
+    for place, letter in enumerate(_HTTP[1:], start=2):
+        at = at[codes[at + place] | _LOWER == letter]
+    return bool(len(at))
 
 
 def _spread(texts: pa.StringArray, owners: Numbers, count: int) -> pa.StringArray:
