@@ -26,7 +26,7 @@ _DAY_OF_WEEK = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:d
 _MONTH = "(?P<month>" + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _MONTHS) + r"|sept)\.?"
 _TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
 _OFFSET = r"(?:UTC|GMT|UT)?[+-]\d\d(?::?\d\d)?"
-_COMMENT = r"(?:\s*\([^()]*\)|\s?\[[^\[\]]+\]|\s[A-Z]{1,5})?"  # repeats in words what the offset says
+_COMMENT = r"(?:\s*\([^()]*\)|\s?\[[^\[\]]+\]|\s(?!AM|PM)[A-Z]{1,5})?"  # repeats in words what the offset says
 _ZONE = rf"\s*(?:(?P<zone>{_OFFSET}){_COMMENT}|(?P<name>Z|UTC?|GMT))"
 _ZONE_822 = rf"\s*(?:(?P<zone>{_OFFSET}){_COMMENT}|(?P<name>Z|UTC?|GMT|{'|'.join(_RFC822_ZONES)}))"
 

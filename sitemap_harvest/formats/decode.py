@@ -26,8 +26,8 @@ _MARKS = (  # utf-32-le before utf-16-le, whose mark it begins with
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _PATTERNS = (
-    (re.compile(rb"[<\s]\0\0\0"), "utf-32-le"),
-    (re.compile(rb"\0\0\0[<\s]"), "utf-32-be"),
+    (re.compile(rb"[<\s]\0\0\0|(?:[!-~]\0\0\0){2}"), "utf-32-le"),
+    (re.compile(rb"\0\0\0[<\s]|(?:\0\0\0[!-~]){2}"), "utf-32-be"),
     (re.compile(rb"(?:[\t\n\r -~]\0){2}"), "utf-16-le"),
     (re.compile(rb"(?:\0[\t\n\r -~]){2}"), "utf-16-be"),
 )
@@ -48,20 +48,28 @@ _WEB_NAMES = {  # what browsers read under these names: supersets, so that nothi
     "euc_kr": "cp949",
     "iso8859-9": "cp1254",
     "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "big5": "big5hkscs",
     "utf-8-sig": "utf-8",
 }
-_LABELS = {"windows-31j": "cp932"}  # used on the web, and unknown to Python
+_LABELS = {
+    "windows-31j": "cp932",
+    "windows-874": "cp874",
+    "iso-8859-8-i": "iso8859-8",
+}  # used on the web, and unknown to Python
 _NAME = re.compile(r"[A-Za-z0-9]+(?:[._:\-][A-Za-z0-9]+)*")  # Python reads UTF--8 too
 _NICKNAMES = frozenset({"u7", "u8", "u16", "u32", "utf"})  # Python's own: nobody else reads them so
 _ASCII_BYTES = bytes(range(0x80))
 _TELLING_BYTES = 64 * 1024  # from the first that is not ASCII
 _UPPER_BYTES = bytes(range(0x80, 0x100))
 _NO_DOCUMENTS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
+_OF_THREE_BYTES = re.compile("[\u0800-\uffff]")  # in UTF-8; in twos and threes of other encodings, hardly ever
 _WIDE = ("utf-16", "utf-32")
 _ESCAPE_BASE = 0xDC00  # added to a byte that is not valid: no text decodes to that
 _ESCAPED_BYTE = re.compile("[\udc00-\udcff]")
 _REPLACEMENT = "\ufffd"
 _REPLACED = re.compile(_REPLACEMENT)
+_TO_ASCII = b"\x1b(B"
 _ASCII = b"<?xml version='1.0'?>"
 
 
@@ -132,9 +140,11 @@ def _is_rather_utf_8(head: bytes, codec: str) -> bool:
     if head.isascii():
         return False
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)  # may end within a character
+        text = codecs.getincrementaldecoder("utf-8")().decode(head)  # may end within a character
     except UnicodeDecodeError:
         return False
+    if len(_OF_THREE_BYTES.findall(text)) > 1:
+        return True
     is_single_byte = len(_UPPER_BYTES.decode(codec, "replace")) == len(_UPPER_BYTES)
     return is_single_byte or "\ufffd" in codecs.getincrementaldecoder(codec)("replace").decode(head)
 
@@ -158,9 +168,8 @@ def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) ->
     """Yield *blocks* as text. Bytes that are not valid become windows-1252 characters, and a problem."""
     errors = "replace" if encoding.is_wide else _ESCAPE
     bad = _REPLACED if encoding.is_wide else _ESCAPED_BYTE
-    if encoding.name.startswith("iso2022"):  # Python's decoder cannot stop inside one of its escape sequences
-        yield _mended(b"".join(blocks).decode(encoding.name, errors), bad, problems)
-        return
+    if is_escaped := encoding.name.startswith("iso2022"):
+        blocks = _between_escapes(blocks)
     decoder = codecs.getincrementaldecoder(encoding.name)(errors)
     skip = encoding.mark_bytes
     # As long as there is nothing but ASCII; which in hz may be Chinese.
@@ -175,13 +184,30 @@ def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) ->
             if _is_rather_utf_8(block[first : first + _TELLING_BYTES], encoding.name):
                 problems.add("encoding/lies", f"{encoding.name} is declared, but the bytes are UTF-8")
                 decoder = codecs.getincrementaldecoder("utf-8")(errors)
-        text = decoder.decode(block[skip:])
+        text = decoder.decode(block[skip:], final=is_escaped)
         skip = max(0, skip - len(block))
         yield _mended(text, bad, problems)
     while last := decoder.decode(b"", final=True):  # of bytes that are left over, one is taken at a time
         problems.add("encoding/cut-character")
         if not encoding.is_wide:
             yield _mended(last, bad, problems)
+
+
+def _between_escapes(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield *blocks* anew, none of which ends where Python's decoder of ISO 2022 could not stop: in an escape sequence.
+
+    Each ends with a line, or where an escape sequence has gone back to ASCII.
+    """
+    held, has_escape = b"", False
+    for block in blocks:
+        held += block
+        has_escape = has_escape or b"\x1b" in block
+        ends = [held.rfind(sign) + len(sign) for sign in (b"\n", _TO_ASCII) if sign in held]
+        end = max(ends, default=0) if has_escape else len(held)
+        if held[:end]:
+            yield held[:end]
+        held = held[end:]
+    yield held
 
 
 def _escape(error: UnicodeError) -> tuple[str, int]:

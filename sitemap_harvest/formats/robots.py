@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.formats.text import CLOSING, OPENING, lines
+from sitemap_harvest.formats.text import CLOSING, OPENING, PARAMETER, lines
 from sitemap_harvest.urls import BLANKS
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _AS_SPECIFIED = re.compile(r"sitemap[ \t]*:", re.IGNORECASE)
 _DIRECTIVE = re.compile(
     rf"""[{re.escape(OPENING)}]?(?:(?:xml|news|image|video|mobile|google)[ \t_\-]+)?
     site[ \t_\-]?maps?(?:[ \t_\-]?(?:index|url|file))?\s*
-    (?:[:\uff1a=][\s:]*|[\-\u2013]\s+(?=https?://)|(?<=\s)(?=https?://))""",
+    (?:[:\uff1a=][\s:]*|[\w.\-]+[ \t]*:\s*(?=https?://)|[\-\u2013]\s+(?=https?://)|(?<=\s)(?=https?://))""",
     re.IGNORECASE | re.VERBOSE,
 )
 _GLUED = re.compile(r"(?<![?&=])site-?maps?\s*:\s*(?=https?://)|(?<=\s)site-?maps?\s*:\s*(?=/)", re.IGNORECASE)
@@ -30,9 +30,11 @@ _LINE_END = re.compile(  # of HTML, or written out
 )
 _COMMENT = re.compile(r"(?:^|\s)#.*$", re.DOTALL)
 _WEB = re.compile(r"https?://", re.IGNORECASE)
-_WHOLE = re.compile(r"https?://\S+\.(?:xml|gz|txt|rss|atom|php)(?:\?\S*)?", re.IGNORECASE)
+_WHOLE = re.compile(r"https?://\S+\.(?:xml|gz|txt|rss|atom)(?:\?\S*)?", re.IGNORECASE)
+_TAG_BEHIND = re.compile(r"(?<=[^\s<>])</?[a-z][^<>]*>.*\Z", re.IGNORECASE | re.DOTALL)
 _BARE = re.compile(r"https?://\S*sitemap", re.IGNORECASE)
 _LINK = re.compile(r"<a\s[^>]*?href\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
+_MARKDOWN = re.compile(r"\[[^\[\]]*\]\(\s*([^\s()]+)\s*\)")
 _BETWEEN = re.compile(rf"[ \t]+|[,;|](?={_WEB.pattern})", re.IGNORECASE)
 
 
@@ -59,7 +61,10 @@ def _values(line: str) -> Iterator[str]:
         text = _COMMENT.sub("", piece).strip(BLANKS)
         if found := _DIRECTIVE.match(text) or _GLUED.search(text):
             is_wrapped = text[0] in OPENING
-            yield text[found.end() :].strip(BLANKS).rstrip(CLOSING if is_wrapped else "")
+            value = text[found.end() :]
+            while again := _DIRECTIVE.match(value):
+                value = value[again.end() :]
+            yield value.strip(BLANKS).rstrip(CLOSING if is_wrapped else "")
 
 
 def _refer(number: int, line: str, values: list[str], into: Collector) -> None:
@@ -75,10 +80,13 @@ def _refer(number: int, line: str, values: list[str], into: Collector) -> None:
 
 def _addresses(value: str) -> list[str]:
     """Return the addresses in *value*: one, which may have blanks inside, unless it is plain that there are several."""
-    if link := _LINK.match(value):
+    if link := _LINK.match(value) or _MARKDOWN.match(value):
         return [link[1]]
+    value = _TAG_BEHIND.sub("", value)
     if value[:1] in OPENING:
         value = value[1:].rstrip(CLOSING).strip(BLANKS)
+    if PARAMETER.search(value) and not re.search(r"\s", value):
+        return [value]
     parts = [part.strip("<>,;") for piece in _GLUED.split(value) for part in _BETWEEN.split(piece) if part]
     if len(parts) > 1 and (all(map(_WEB.match, parts[1:])) or all(part.startswith("/") for part in parts)):
         return parts

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.formats.html.challenges import challenger
-from sitemap_harvest.formats.html.headings import says_not_found, says_site_map
+from sitemap_harvest.formats.html.headings import says_failure, says_not_found, says_site_map
 from sitemap_harvest.formats.html.links import has_links
 from sitemap_harvest.formats.html.page import look
 from sitemap_harvest.model import Kind
@@ -41,6 +41,7 @@ _ENTRIES = {  # as the first tag: a document whose root is missing, or CDF
     "url": Kind.SITEMAP,
     "sitemap": Kind.INDEX,
     "channel": Kind.FEED,
+    "loc": Kind.SITEMAP,
 }
 _ANYWHERE = _ROOTS.keys() - {"rdf"}  # pictures and other XML have RDF inside
 _HTML_TAGS = frozenset(
@@ -63,6 +64,12 @@ _URL_LINE = re.compile(  # a URL, with a bullet or quotes or another URL or colu
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 _URL_AND_BREAK = re.compile(r"https?://[^\s<>\"]++\s*<br\s*/?>\s*(?:\Z|https?://)", re.IGNORECASE)
+_LINK_LINE = re.compile(  # one that begins with a URL, has one in its last column, or is a link of Markdown
+    r"""^[ \t]*(?:["'<(\[\u201c\u00ab`]?[a-z][a-z0-9+.\-]*://[^\n]+
+    |[^\n]*[\t,;|][ ]*https?://[^\s"'<>]+[ \t]*$
+    |[^\n\[]{0,9}\[[^\n\]]*\]\(https?://)""",
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
 _JSON_VERSION = re.compile(r"\"version\"\s*:\s*\"https?:\\?/\\?/(?:www\.)?jsonfeed\.org\\?/", re.IGNORECASE)
 _JSON_NAMES = re.compile(r"\"(?:content_html|content_text|date_published|date_modified|external_url)\"\s*:")
 _BINARY = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -126,7 +133,7 @@ def _of_text(text: str, url: str, content_type: str | None) -> Kind:
     if _BINARY.search(text):
         return Kind.BINARY
     is_meant_as_list = _path(url).endswith(".txt") or (content_type or "").lower().startswith("text/plain")
-    return Kind.LIST if is_meant_as_list and "://" in text else Kind.UNKNOWN
+    return Kind.LIST if is_meant_as_list and _LINK_LINE.search(text) else Kind.UNKNOWN
 
 
 def _is_named_robots(url: str) -> bool:
@@ -194,6 +201,7 @@ def _of_page(head: str, url: str) -> Kind:
         return Kind.CHALLENGE
     if says_not_found(page.title) or says_not_found(page.heading):
         return Kind.SOFT_404
-    is_site_map = says_site_map(page.title) or says_site_map(page.heading)
+    says_error = says_failure(page.title) or says_failure(page.heading)
+    is_site_map = not says_error and (says_site_map(page.title) or says_site_map(page.heading))
     is_cut = len(head) >= _HEAD_CHARS  # the links may come behind a long style sheet
     return Kind.LINKS if is_site_map and (is_cut or has_links(head, url)) else Kind.HTML

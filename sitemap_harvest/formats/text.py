@@ -28,12 +28,16 @@ _AROUND = {'"': '"', "'": "'", "<": ">", "(": ")", "[": "]", "\u201c": "\u201d",
 OPENING, CLOSING = "".join(_AROUND), "".join(_AROUND.values())
 """What stands around addresses where it should not: quotes and brackets."""
 _URL_IN_LINE = re.compile(
-    rf"(?:^|(?<=[\s,;|{re.escape(OPENING)}]))[A-Za-z][A-Za-z0-9+.\-]*://"
-    r"(?:[^\s\"<>\u201d\u00bb`,;|]|[,;|](?!\s|\Z|https?://))+",
+    rf"(?:^|(?<=[\s,;|=>{re.escape(OPENING)}]))[A-Za-z][A-Za-z0-9+.\-]*://"
+    r"(?:[^\s\"<>\u201d\u00bb`,;|:]|[,;|:](?!\s|\Z|https?://))+",
     re.ASCII | re.IGNORECASE,
 )
+_MARKDOWN = re.compile(r"\[([^\[\]]*)\]\(\s*(https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\s*\)", re.IGNORECASE)
+PARAMETER = re.compile(r"[?&][^\s]*?=https?://", re.IGNORECASE)
+"""What tells an address in the query of another one."""
+_QUOTE_END = re.compile(r"'(?=[,;|)\]]|\Z)")
 _COLUMN_ENDS = (",", ";", "|")
-_BEHIND = re.compile(r"\s+#|<br\s*/?>\Z", re.IGNORECASE)  # a comment, or a line end of HTML
+_BEHIND = re.compile(r"(?<=\s)#|<br\s*/?>\Z", re.IGNORECASE)  # a comment, or a line end of HTML
 
 _TABLE_LINES = 100  # of the start of a list: enough to tell that all have columns
 _HEADER = re.compile(r"[\"']?(?:urls?|loc|links?|address|page)[\"']?\s*([,;\t])", re.IGNORECASE)
@@ -42,7 +46,7 @@ _ROW = re.compile(  # a URL, and then nothing but dates, numbers and words of th
     re.IGNORECASE,
 )
 
-_NUMBERS = re.compile(r"[^,;\t]+(?:,\d+)+")  # they may well be part of the URL
+_NUMBERS = re.compile(r"[^,;\t]+(?:[,;](?!0?\.\d|1\.0\b)\d+(?:\.\d+)?)+")  # no priority: perhaps part of the URL
 
 
 def read_text(chunks: Iterable[str], into: Collector) -> Iterator[UrlBatch]:
@@ -54,7 +58,7 @@ def read_text(chunks: Iterable[str], into: Collector) -> Iterator[UrlBatch]:
         text = line.strip(BLANKS)
         if delimiter:
             text = _first_column(number, text, delimiter, into)
-        if _URL.fullmatch(text) and text.count("://") == 1 and not text.endswith(">"):
+        if _URL.fullmatch(text) and (text.count("://") == 1 or PARAMETER.search(text)) and not text.endswith(">"):
             into.add(number, line if not delimiter else text)
         elif text:
             _read_odd(number, text, into)
@@ -72,7 +76,7 @@ def _delimiter(start: str) -> str | None:
         return header[1]
     rows = [_ROW.fullmatch(line) for line in few]
     found = {row[1] for row in rows if row}
-    is_table = all(rows) and len(found) == 1 and not all(map(_NUMBERS.fullmatch, few))
+    is_table = len(few) > 1 and all(rows) and len(found) == 1 and not all(map(_NUMBERS.fullmatch, few))
     return found.pop() if is_table else None
 
 
@@ -88,7 +92,12 @@ def _first_column(number: int, text: str, delimiter: str, into: Collector) -> st
 
 def _read_odd(number: int, text: str, into: Collector) -> None:
     """Read a line that is not just a URL: with something beside it, several, or none."""
-    before_comment = _BEHIND.split(text, maxsplit=1)[0]
+    if links := _MARKDOWN.findall(text):
+        into.problems.add("text/beside-url", line=number, excerpt=text)
+        for title, url in links:
+            into.add(number, url, more={"title": title} if title else None)
+        return
+    before_comment = _BEHIND.split(text, maxsplit=1)[0].rstrip()
     found = [] if text.startswith("#") else list(_URL_IN_LINE.finditer(before_comment))
     if found and (found[0].start() > 0 or len(found) > 1 or "\t" in text or before_comment != text):
         into.problems.add("text/beside-url", line=number, excerpt=text)
@@ -107,7 +116,17 @@ def _unwrapped(url: str, before: str) -> str:
     opening = before[-1:]
     if opening in _COLUMN_ENDS and not _URL_IN_LINE.match(before):
         return url.partition(opening)[0]
-    return url.partition("'")[0] if opening == "'" else url.removesuffix(_AROUND.get(opening, ""))
+    if opening == "'":
+        return _QUOTE_END.split(url, maxsplit=1)[0]
+    closing = _AROUND.get(opening)
+    if closing is None or closing == opening:
+        return url
+    depth = 1
+    for at, sign in enumerate(url):
+        depth += (sign == opening) - (sign == closing)
+        if depth == 0:
+            return url[:at]
+    return url
 
 
 def lines(chunks: Iterable[str], problems: ProblemLog) -> Iterator[tuple[int, str]]:

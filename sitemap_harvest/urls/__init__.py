@@ -1,6 +1,6 @@
 """URLs as text: what is one, what makes a relative one absolute, and what identifies it."""
 
-from sitemap_harvest.urls.address import BLANKS, Address, resolve, several, web_line
+from sitemap_harvest.urls.address import BLANKS, Address, join, resolve, several, web_line
 from sitemap_harvest.urls.columns import AddressColumns, address_columns
 from sitemap_harvest.urls.key import url_key
 from sitemap_harvest.urls.site import site_of
@@ -10,6 +10,7 @@ __all__ = [
     "Address",
     "AddressColumns",
     "address_columns",
+    "join",
     "resolve",
     "several",
     "site_of",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from typing import NamedTuple
-from urllib.parse import urljoin
 
 BLANKS = (
     " \t\n\r\f\v\x00\x85\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
@@ -25,6 +24,7 @@ _NEARLY_ABSOLUTE = re.compile(
     |/+\Z(?<=//)""",
     re.IGNORECASE | re.VERBOSE,
 )
+_PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*:)?(//[^/?#]*)?([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
 _BLANK = re.compile(f"[{BLANKS}\x01-\x1f\x7f]")
 _BETWEEN = re.compile(r"[ \t\n]+")
 _SEGMENT_END = re.compile(r"[/?#]")
@@ -81,11 +81,45 @@ def _join(loc: str, base: str | None) -> Address:
         return Address(loc, "loc/malformed")
     if _first_segment(loc) == _first_segment(base.partition("://")[2]):  # the scheme is missing
         return Address(loc, "loc/malformed")
-    try:
-        joined = urljoin(base, loc)
-    except ValueError:  # an IPv6 address that is none
-        return Address(loc, "loc/malformed")
-    return Address(joined, "loc/relative")
+    joined = join(base, loc)
+    return Address(joined, "loc/relative") if _AUTHORITY.match(joined) else Address(loc, "loc/malformed")
+
+
+def join(base: str, reference: str) -> str:
+    """Return *reference*, a relative one, made absolute against *base*; else as it stands.
+
+    Spec: https://www.rfc-editor.org/rfc/rfc3986#section-5.2
+    Not ``urljoin()``: that leaves out an empty query and empty segments of the path, which name other pages.
+    """
+    scheme, authority, path, query, _ = _PARTS.match(base).groups()  # type: ignore[union-attr]  # it always matches
+    own_scheme, own_authority, own_path, own_query, own_fragment = _PARTS.match(reference).groups()  # type: ignore[union-attr]  # the same
+    if own_scheme is not None:
+        return reference
+    if own_authority is not None:
+        authority, path, query = own_authority, own_path, own_query
+    elif own_path:
+        folder = path[: path.rfind("/") + 1] or "/"
+        path = without_dot_segments(own_path if own_path.startswith("/") else folder + own_path)
+        query = own_query
+    elif own_query is not None:
+        query = own_query
+    return f"{scheme or ''}{authority or ''}{path}{query or ''}{own_fragment or ''}"
+
+
+def without_dot_segments(path: str) -> str:
+    """Return the absolute *path* with ``.`` and ``..`` resolved (RFC 3986, section 5.2.4)."""
+    if "/." not in path:
+        return path
+    kept: list[str] = []
+    segments = path.split("/")[1:]
+    for segment in segments:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    if segments[-1] in {".", ".."}:
+        kept.append("")
+    return "/" + "/".join(kept)
 
 
 def _first_segment(text: str) -> str:

@@ -12,6 +12,8 @@ import re
 
 import idna
 
+from sitemap_harvest.urls.address import without_dot_segments
+
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
 _AUTHORITY = re.compile(r"(?:(.*)@)?(\[[^\]]*\]|[^:]*)(?::([0-9]*))?", re.DOTALL)
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
@@ -45,7 +47,7 @@ def url_key(url: str) -> str | None:
     host = _authority(authority, scheme)
     if not host:
         return None
-    path = _without_dot_segments(_escaped(path)) or "/"
+    path = without_dot_segments(_escaped(path)) or "/"
     return f"{scheme}://{host}{path}{_escaped(query)}{_escaped(fragment)}"
 
 
@@ -81,19 +83,3 @@ def _escape(match: re.Match[str]) -> str:
         byte = int(found[1:], 16)
         return chr(byte) if byte in _UNRESERVED else found.upper()
     return "".join(f"%{byte:02X}" for byte in found.encode("utf-8", "surrogatepass"))
-
-
-def _without_dot_segments(path: str) -> str:
-    """RFC 3986, section 5.2.4, for an absolute path."""
-    if "/." not in path:
-        return path
-    kept: list[str] = []
-    segments = path.split("/")[1:]
-    for segment in segments:
-        if segment == "..":
-            del kept[-1:]
-        elif segment != ".":
-            kept.append(segment)
-    if segments[-1] in {".", ".."}:
-        kept.append("")
-    return "/" + "/".join(kept)

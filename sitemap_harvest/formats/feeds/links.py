@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urljoin
 
 from sitemap_harvest.formats.feeds.elements import XML_BASE
-from sitemap_harvest.urls import BLANKS, resolve
+from sitemap_harvest.urls import BLANKS, join, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,7 +88,4 @@ def joined(base: str, address: str) -> str:
     """Return *address*, made absolute by the ``xml:base`` in force if it is relative; otherwise as it is."""
     if not base or resolve(address, _ANYWHERE).flaw != "loc/relative":
         return address
-    try:
-        return urljoin(base, address.strip(BLANKS))
-    except ValueError:  # an IPv6 address that is none
-        return address
+    return join(base, address.strip(BLANKS))

@@ -24,6 +24,8 @@ _NOT_FOUND = (
     *("the page cannot be found", "the page you requested was not found", "this page could not be found"),
     *("the page you requested could not be found", "we can t find that page", "page does not exist"),
     *("this page does not exist", "page doesn t exist", "this page doesn t exist", "page missing"),
+    *("error 404 not found 1", "we can t find the page you re looking for", "we couldn t find that page"),
+    *("the page you were looking for doesn t exist", "the page you were looking for doesn t exist 404"),
     *("nothing found", "that page can t be found", "oops that page can t be found", "no page found"),
     *("the requested url was not found on this server", "the resource cannot be found", "page unavailable"),
     *("nicht gefunden", "seite nicht gefunden", "die seite wurde nicht gefunden", "datei nicht gefunden"),
@@ -55,15 +57,19 @@ _NOT_FOUND = (
     *("페이지를 찾을 수 없습니다", "찾을 수 없는 페이지입니다", "존재하지 않는 페이지입니다"),
 )
 _SITE_MAPS = (
-    *("sitemap", "site map", "html sitemap", "xml sitemap", "site index", "sitemap html", "website sitemap"),
-    *("site map html", "website map", "web site map", "site directory", "sitemap index", "xml sitemap index"),
-    *("seitenübersicht", "seitenuebersicht", "inhaltsverzeichnis", "seitenverzeichnis", "seitenplan"),
+    *("sitemap", "site map", "html sitemap", "site index", "sitemap html", "website sitemap"),
+    *(
+        "site map html",
+        "website map",
+        "web site map",
+    ),
+    *("seitenübersicht", "seitenuebersicht", "seitenverzeichnis", "seitenplan"),
     *("plan du site", "plan de site", "carte du site", "plan du site web", "arborescence du site"),
     *("mapa del sitio", "mapa web", "mapa del sitio web", "mapa de sitio", "mapa del web", "mapa del portal"),
     *("mapa do site", "mapa do sítio", "mapa do portal", "mapa de site", "mappa del sito", "mappa sito"),
     *("mappa del sito web", "mappa del portale", "mapa lloc web", "mapa del lloc", "webgune mapa"),
-    *("overzicht van de site", "inhoudsopgave", "webbkarta", "webbplatskarta", "sajtkarta", "webkort"),
-    *("sidekart", "nettstedskart", "nettkart", "sivukartta", "sivustokartta", "veftré", "mapa strony"),
+    *("overzicht van de site", "webbkarta", "webbplatskarta", "sajtkarta"),
+    *("sidekart", "nettstedskart", "sivukartta", "sivustokartta", "veftré", "mapa strony"),
     *("mapa serwisu", "mapa witryny", "mapa stránek", "mapa webu", "mapa stránok", "oldaltérkép", "honlaptérkép"),
     *("webhelytérkép", "harta site", "harta site ului", "harta site-ului", "site haritası", "mapa stranice"),
     *("mapa weba", "zemljevid strani", "kazalo strani", "карта сайта", "карта сайту", "мапа сайту", "мапа сајта"),
@@ -88,12 +94,18 @@ _SAYS_NOT_FOUND = re.compile(
     rf"(?!http 404$)(?:(?:{_EXCLAMATIONS}) )*(?:(?:the|die|la|http|status|code|{_ERROR}|404|e404) )*"
     rf"(?:404|{_one_of(_NOT_FOUND)})(?: (?:{_ERROR}|404|page))*"
 )
+_FAILURE = re.compile(rf"\b(?:{_ERROR}|unavailable|forbidden)\b")
 _SAYS_SITE_MAP = re.compile(rf"(?:{_one_of(_SITE_MAPS)}){_PAGE}")
 
 
 def says_not_found(heading: str) -> bool:
     """Whether *heading* says that there is no such page."""
     return _says(heading, _SAYS_NOT_FOUND)
+
+
+def says_failure(heading: str) -> bool:
+    """Whether *heading* speaks of an error, whatever else it says."""
+    return _FAILURE.search(_simplified(heading)) is not None
 
 
 def says_site_map(heading: str) -> bool:

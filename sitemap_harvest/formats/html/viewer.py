@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.formats.problems import ProblemLog
 
-_CHROMIUM = re.compile(r"<div\b[^>]*\bid\s*=\s*[\"']?webkit-xml-viewer-source-xml[\"']?[^>]*>", re.IGNORECASE)
+_CHROMIUM = re.compile(r"<div\b[^<>]*\bid\s*=\s*[\"']?webkit-xml-viewer-source-xml[\"']?[^>]*>", re.IGNORECASE)
 _HEAD = r"\s*(?:<head[^>]*>(?:\s|<(?:meta|link)\b[^>]*>|<style\b[^>]*>[^<]*</style>|<title>\s*</title>)*+</head>)?"
 _PAGE_OF_PRE = re.compile(
     rf"(?:<!doctype html>\s*)?<html[^>]*>{_HEAD}\s*<body[^>]*>\s*(<pre\b[^>]*>)([^<]*+)(?:\Z|</pre\s*>"

@@ -252,6 +252,7 @@ _READERS = (
 )
 
 WELL_KNOWN_PREFIXES = {
+    "xml": "http://www.w3.org/XML/1998/namespace",
     "image": "http://www.google.com/schemas/sitemap-image/1.1",
     "video": "http://www.google.com/schemas/sitemap-video/1.1",
     "news": "http://www.google.com/schemas/sitemap-news/0.9",

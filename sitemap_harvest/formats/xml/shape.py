@@ -161,7 +161,9 @@ class _Entries:
             return None
         found = {name: self._attribute(name, links) for name in _LINK_ATTRIBUTES}
         relations = found.pop("rel")
-        if relations is not None and any(rel and rel.lower() != "alternate" for rel in relations.unique().to_pylist()):
+        if relations is not None and any(
+            rel is not None and rel.lower() != "alternate" for rel in relations.unique().to_pylist()
+        ):
             raise NotExplained
         return _lists("alternates", found, self._entry[links], count)
 

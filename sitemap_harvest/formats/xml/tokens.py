@@ -76,7 +76,8 @@ def attributes(token: Token, problems: ProblemLog) -> dict[str, str]:
     note = _Notes(problems, token.line)
     pairs = _ATTRIBUTE.findall(token.attributes)
     for name, double, single, bare in pairs:
-        found.setdefault(name, _decoded(double or single or bare, frozenset(), note)[0])
+        value = (double or single or bare).replace("\n", " ").replace("\t", " ")  # as XML has it
+        found.setdefault(name, _decoded(value, frozenset(), note)[0])
     if len(found) < len(pairs) or not _ATTRIBUTES.fullmatch(token.attributes):
         problems.add("xml/bad-attributes", line=token.line, excerpt=token.as_text)
     return found
