@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 _ACCEPTED = "a file, a folder, an address that begins with http:// or https://, or - for standard input"
+_HOST = re.compile(r"(?:[a-z0-9\-]+\.)+[a-z0-9\-]+(?::\d+)?(?:/|\Z)", re.IGNORECASE)
 _PACKED = ("", ".gz", ".bz2", ".zst", ".br", ".zip")
 _SUFFIXES = tuple(kind + packed for kind in (".xml", ".rss", ".atom") for packed in _PACKED)
 _NAMED = ("sitemap", "urllist")  # a text file below a folder is a list only if its name says so
@@ -82,7 +84,11 @@ def _targets(name: str) -> Iterator[Target]:
     if name == STDIN:
         yield Target(name="standard input", url=STDIN)
         return
-    url = document_address(name)
+    try:
+        url = document_address(name)
+    except ArgumentError as error:
+        message = str(error).replace("argument sitemap=", "TARGET ", 1)
+        raise ArgumentError("TARGET", name, error.accepted, message=message) from error
     if not url.startswith("file:"):
         yield Target(name=name, url=url)
         return
@@ -90,7 +96,10 @@ def _targets(name: str) -> Iterator[Target]:
     if path.is_dir():
         yield from _below(path)
     else:
-        yield Target(name=name, url=url, path=path)
+        refusal = None
+        if not path.exists() and _HOST.match(name) and ("/" in name or not _is_named_like_ours(name.lower())):
+            refusal = f"there is no such file; if it is an address, write https://{name}"
+        yield Target(name=name, url=url, path=path, refusal=refusal)
 
 
 def _below(folder: Path) -> Iterator[Target]:

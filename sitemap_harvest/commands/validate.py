@@ -20,7 +20,7 @@ from sitemap_harvest.commands.verdicts import Validation, validate
 from sitemap_harvest.crawl import outcome
 from sitemap_harvest.crawl.fetch import Fetched, FetchSpider
 from sitemap_harvest.crawl.options import Options
-from sitemap_harvest.model import Severity
+from sitemap_harvest.model import Kind, Severity
 
 if TYPE_CHECKING:
     import argparse
@@ -37,6 +37,7 @@ EPILOG = (
 )
 NEVER = "never"
 _COULD_NOT_START = 1
+_INTERRUPTED = "interrupted before it was answered"
 
 
 class NotStartedError(Exception):
@@ -95,7 +96,8 @@ def run(opts: argparse.Namespace, settings: Settings) -> int:
     except BrokenPipeError:  # who reads has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return closing.PARTLY_FAILED
-    except NotStartedError:
+    except NotStartedError as error:
+        sys.stderr.write(f"scrapy harvest validate: {error}\n")
         return _COULD_NOT_START
     return exit_code(found, opts.fail_on)
 
@@ -105,6 +107,8 @@ def exit_code(found: list[Validation], fail_on: str) -> int:
 
     *fail_on* is the least severity that matters, or ``never``.
     """
+    if any(one.reason == _INTERRUPTED for one in found):
+        return closing.PARTLY_FAILED
     if all(one.kind is None for one in found):
         return closing.NOTHING_FOUND
     if any(one.reason is not None for one in found):
@@ -146,7 +150,7 @@ def _validate_local(target: Target, now: datetime, limits: Limits) -> Validation
         else:
             if len(body) <= limits.unpacked_bytes:
                 one = validate(body, target, now=now, limits=limits)
-                return None if target.is_found and one.kind and not one.kind.is_readable else one
+                return None if target.is_found and one.kind is Kind.XML else one
             reason = f"it has more than {limits.unpacked_bytes:,} bytes (SITEMAP_HARVEST_MAX_UNPACKED)"
     return Validation(target=target.name, url=target.url, reason=reason)
 
@@ -168,11 +172,13 @@ def fetch(urls: list[str], folder: Path, settings: Settings) -> dict[str, Fetche
     on_interrupt = signal.getsignal(signal.SIGINT)
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(FetchSpider)
-    process.crawl(crawler, into=fetched, folder=folder)
+    crawl = process.crawl(crawler, into=fetched, folder=folder)
     process.start()
     signal.signal(signal.SIGINT, on_interrupt)  # Scrapy's own does nothing once the crawl is over
     if process.bootstrap_failed:
-        raise NotStartedError
+        raise NotStartedError(f"Scrapy could not start: {crawl.exception()}")
     if crawler.stats.get_value("finish_reason") != "finished":
-        raise KeyboardInterrupt
+        for one in fetched.values():
+            if one.body is None and one.final_url is None:
+                one.reason = _INTERRUPTED
     return fetched

@@ -95,5 +95,10 @@ def validate(
         bytes=document.bytes_unpacked,
         listed=verdict.listed,
         complete=document.complete and not was_cut,
-        problems=tuple(sorted((*document.problems, *verdict.problems), key=lambda problem: problem.severity.rank)),
+        problems=tuple(sorted((*document.problems, *verdict.problems), key=_rank)),
     )
+
+
+def _rank(problem: Problem) -> tuple[int, bool]:
+    """Return what sorts the worst first, and of those behind all others the one that only sums them up."""
+    return problem.severity.rank, problem.code == "xml/not-well-formed"

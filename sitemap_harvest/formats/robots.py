@@ -64,7 +64,7 @@ def _values(line: str) -> Iterator[str]:
             value = text[found.end() :]
             while again := _DIRECTIVE.match(value):
                 value = value[again.end() :]
-            yield value.strip(BLANKS).rstrip(CLOSING if is_wrapped else "")
+            yield _TAG_BEHIND.sub("", value).strip(BLANKS).rstrip(CLOSING if is_wrapped else "")
 
 
 def _refer(number: int, line: str, values: list[str], into: Collector) -> None:
@@ -82,7 +82,6 @@ def _addresses(value: str) -> list[str]:
     """Return the addresses in *value*: one, which may have blanks inside, unless it is plain that there are several."""
     if link := _LINK.match(value) or _MARKDOWN.match(value):
         return [link[1]]
-    value = _TAG_BEHIND.sub("", value)
     if value[:1] in OPENING:
         value = value[1:].rstrip(CLOSING).strip(BLANKS)
     if PARAMETER.search(value) and not re.search(r"\s", value):

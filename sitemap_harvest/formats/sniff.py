@@ -172,7 +172,7 @@ def _by_tags(text: str) -> Kind | None:
         return Kind.XML if text.startswith("<?xml") else None
     if first == "html":
         return _after_page(text) or Kind.HTML
-    if first in _ENTRIES or first in _ROOTS:
+    if (first in _ENTRIES or first in _ROOTS) and (is_markup or first != "loc"):  # which may be in lines of a list
         return _ENTRIES.get(first) or _ROOTS[first]
     telling = islice((name for name in names if name not in _HTML_TAGS), _TELLING_TAGS)
     wanted = _ROOTS.keys() if first in _HTML_TAGS else _ANYWHERE

@@ -29,7 +29,7 @@ OPENING, CLOSING = "".join(_AROUND), "".join(_AROUND.values())
 """What stands around addresses where it should not: quotes and brackets."""
 _URL_IN_LINE = re.compile(
     rf"(?:^|(?<=[\s,;|=>{re.escape(OPENING)}]))[A-Za-z][A-Za-z0-9+.\-]*://"
-    r"(?:[^\s\"<>\u201d\u00bb`,;|:]|[,;|:](?!\s|\Z|https?://))+",
+    r"(?:[^\s\"<>\u201d\u00bb`,;|:]|[,;|:](?!\s|\Z|https?://|[\"'<(\[]))+",
     re.ASCII | re.IGNORECASE,
 )
 _MARKDOWN = re.compile(r"\[([^\[\]]*)\]\(\s*(https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\s*\)", re.IGNORECASE)

@@ -263,7 +263,7 @@ _LOC = {
     ),
     "loc/malformed": ProblemType(
         meaning="The URL cannot be taken apart; it is kept as published and was not made absolute.",
-        cause="A slip such as http:/host or https//host, a missing scheme, or a file with no address to build on.",
+        cause="A slip such as http:/host or https//host, or a missing scheme.",
         consequence="Nobody can fetch it as it stands.",
         mend="Write the whole URL, with https:// and the host.",
         severity=_ERROR,
@@ -273,6 +273,13 @@ _LOC = {
         cause="A link was put in as HTML, or an editor's markup was not taken out.",
         consequence="Other readers may take only the text before it, which is another URL.",
         mend="Let the element hold the URL alone, with <, > and & escaped.",
+        severity=_ERROR,
+    ),
+    "loc/no-base": ProblemType(
+        meaning="The URL is relative, and where the document is served is not known; it is kept as published.",
+        cause="A file that was read by itself, with relative URLs, which the protocol does not allow.",
+        consequence="Search engines pass over relative URLs, or guess.",
+        mend="Write the whole URL, with https:// and the host.",
         severity=_ERROR,
     ),
     "loc/no-element": ProblemType(
@@ -634,10 +641,10 @@ _XML = {
         severity=_ERROR,
     ),
     "xml/bad-declaration": ProblemType(
-        meaning="The XML declaration is not well-formed; it was passed over.",
-        cause="Typographic quotes, or an attribute that XML does not have there.",
+        meaning="The XML declaration is not well-formed, or not at the very start; it was passed over.",
+        cause="Typographic quotes, a blank line or a comment before it, or two files put together.",
         consequence="A strict XML parser refuses the document.",
-        mend='Write <?xml version="1.0" encoding="UTF-8"?>.',
+        mend='Write <?xml version="1.0" encoding="UTF-8"?>, and nothing before it.',
         severity=_ERROR,
     ),
     "xml/bare-ampersand": ProblemType(

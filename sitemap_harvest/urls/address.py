@@ -78,7 +78,7 @@ def _flaw(loc: str) -> str | None:
 
 def _join(loc: str, base: str | None) -> Address:
     if base is None or not _WEB.match(base):
-        return Address(loc, "loc/malformed")
+        return Address(loc, "loc/no-base")
     if _first_segment(loc) == _first_segment(base.partition("://")[2]):  # the scheme is missing
         return Address(loc, "loc/malformed")
     joined = join(base, loc)

@@ -367,19 +367,40 @@ def test_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         targets_of([" "])
 
 
-def test_ctrl_c_ends_it_with_exit_code_4_and_one_line(tmp_path: Path) -> None:
+def test_after_ctrl_c_it_tells_of_what_it_has(tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text(GOOD)
     with Site({"/s.xml": Page(urlset("/a"), manner=Manner.HANG)}) as site:
-        command = [sys.executable, "-m", "scrapy", "harvest", "validate", f"{site.url}/s.xml"]
+        command = [sys.executable, "-m", "scrapy", "harvest", "validate", f"{site.url}/s.xml", "s.xml"]
         with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
             while not site.requests:
                 assert run.poll() is None
             run.send_signal(signal.SIGINT)
             time.sleep(1)  # two at once are one
             run.send_signal(signal.SIGINT)
-            _, errors = run.communicate(timeout=30)
+            told, errors = run.communicate(timeout=30)
     assert run.returncode == 4, errors
-    assert "Interrupted: 0 of the documents were validated." in errors
+    assert "not read: interrupted before it was answered" in told
+    assert "sitemap · 2 URLs" in told
     assert "Traceback" not in errors
+
+
+def test_what_keeps_scrapy_from_starting_is_told(tmp_path: Path) -> None:
+    run = validate("http://127.0.0.1:9/s.xml", "-s", "DOWNLOAD_DELAY=x", cwd=tmp_path)
+    assert run.returncode == 1
+    assert run.stderr.startswith("scrapy harvest validate: Scrapy could not start: ")
+    assert run.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        pytest.param("htp://a.example/", "TARGET 'htp://a.example/': it must be", id="scheme"),
+        pytest.param("www.a.example", "write https://www.a.example", id="no-scheme"),
+    ],
+)
+def test_what_is_no_target_is_told_in_its_own_words(target: str, message: str, tmp_path: Path) -> None:
+    run = validate(target, cwd=tmp_path)
+    assert message in run.stdout + run.stderr
 
 
 def test_a_reader_that_has_had_enough_is_no_error(tmp_path: Path) -> None:

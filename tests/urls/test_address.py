@@ -39,4 +39,4 @@ def test_address(text: str, address: Address) -> None:
 
 @pytest.mark.parametrize("base", [None, "sitemap.xml", "file:///tmp/sitemap.xml"])
 def test_without_a_web_address_to_join_to_a_relative_url_stays(base: str | None) -> None:
-    assert resolve("/a", base) == Address("/a", "loc/malformed")
+    assert resolve("/a", base) == Address("/a", "loc/no-base")

@@ -76,7 +76,7 @@ def read_links(chunks: Iterator[str], into: Collector, *, url: str) -> Iterator[
 
 def read_hints(chunks: Iterator[str], into: Collector, *, url: str) -> None:
     """Tell *into* what the head of the page at *url* announces; the rest of *chunks* is passed over."""
-    page = LinkTarget(into, url)
+    page = LinkTarget(into, url, hints_only=True)
     for _ in feed(chunks, page):
         if not page.is_in_head or page.depth > _MAX_DEPTH:
             break
@@ -115,8 +115,9 @@ def feed(chunks: Iterable[str], target: Target) -> Iterator[None]:
 class LinkTarget:
     """Gathers the links of a page that stay on its site, and tells a collector of what the page hints at."""
 
-    def __init__(self, into: Collector, url: str) -> None:
-        """Gather from the page at *url*."""
+    def __init__(self, into: Collector, url: str, *, hints_only: bool = False) -> None:
+        """Gather from the page at *url*; *hints_only*: what it hints at, and no links."""
+        self._hints_only = hints_only
         self.is_in_head = True
         self.is_cut = False
         self.depth = 0
@@ -190,7 +191,12 @@ class LinkTarget:
 
     def _link(self, href: str, text: str) -> None:
         address = resolve(href, self._base)
-        if address.loc is None or href.lstrip().startswith("#") or _OTHER_SCHEME.match(href.lstrip()):
+        if (
+            self._hints_only
+            or address.loc is None
+            or href.lstrip().startswith("#")
+            or _OTHER_SCHEME.match(href.lstrip())
+        ):
             return  # a place on this page, a script, an address to write to
         if address.flaw == "loc/malformed":
             self._into.problems.add("loc/not-a-url", excerpt=href)

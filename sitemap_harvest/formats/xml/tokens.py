@@ -149,6 +149,7 @@ class Tokenizer:
         self._line = 1
         self._tag_end = -1  # where the next > is, if this is not before self._at
         self._at_end = False
+        self._is_at_start = True  # of the document, where the buffer begins
         self._declared: frozenset[str] = frozenset()
         self._has_doctype = False
 
@@ -192,6 +193,7 @@ class Tokenizer:
         if chunk is None:
             self._at_end = True
             return False
+        self._is_at_start = self._is_at_start and self._at == 0
         self._buffer = self._buffer[self._at :] + chunk
         self._at = 0
         self._tag_end = -1
@@ -250,7 +252,8 @@ class Tokenizer:
         self._advance(found + len(end))
 
     def _declaration(self) -> None:
-        if self._has_tag_end() and not _WHOLE_DECLARATION.match(self._buffer, self._at):
+        is_first = self._is_at_start and self._at == 0
+        if self._has_tag_end() and not (is_first and _WHOLE_DECLARATION.match(self._buffer, self._at)):
             excerpt = self._buffer[self._at : self._tag_end + 1]
             self._problems.add("xml/bad-declaration", line=self._line, excerpt=excerpt)
         self._skip(">", 2)

@@ -34,7 +34,9 @@ def entry(loc: str, more: str = "") -> str:
         ),
         pytest.param(urlset(entry(A) + entry(B)) + b"<p>", [A, B], {"xml/junk-after": 1}, True, id="junk-after"),
         pytest.param(b"Notice: x\n" + urlset(entry(A)), [A], {"xml/junk-before": 1}, True, id="junk-before"),
-        pytest.param(b"\n<?xml version='1.0'?>" + urlset(entry(A)), [A], {}, True, id="blank-before"),
+        pytest.param(
+            b"\n<?xml version='1.0'?>" + urlset(entry(A)), [A], {"xml/bad-declaration": 1}, True, id="blank-before"
+        ),
         pytest.param(urlset(entry(A)) + urlset(entry(B)), [A, B], {"xml/junk-after": 1}, True, id="two-documents"),
         pytest.param(
             urlset(entry(A + "\x01")),
