@@ -233,7 +233,7 @@ class Zip(Packing):
 
 def _first_file(archive: bytes, problems: ProblemLog) -> Iterator[bytes]:
     with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-        files = [entry for entry in opened.infolist() if not entry.is_dir()]
+        files = [entry for entry in opened.infolist() if not entry.filename.endswith("/")]
         if len(files) > 1:
             names = ", ".join(entry.filename for entry in files[:5])
             problems.add("unpack/several-files", f"{len(files)} files, of which the first was read: {names}")
