@@ -51,7 +51,7 @@ def show(found: Validation, console: Console) -> None:
         _line(console, Text(f"  {_facts(found)}"), is_whole=True)
     for problem in found.problems:
         console.print()
-        _show_problem(problem, console)
+        _show_problem(problem, found.kind, console)
     console.print()
 
 
@@ -93,7 +93,8 @@ def _facts(found: Validation) -> str:
     if found.kind.is_readable:
         assert found.listed is not None  # noqa: S101 - every document that was had has one
         parts.append(", ".join(_entries(found.listed)) or "no URLs")
-    parts += [str(found.encoding), f"{decimal(found.bytes or 0)}{packed}"]
+    parts += [] if found.kind is Kind.BINARY else [str(found.encoding)]
+    parts += [f"{decimal(found.bytes or 0)}{packed}"]
     if found.kind.is_readable:
         parts.append(f"{whole} ({found.reason})" if found.reason else whole)
     return " · ".join(parts)
@@ -120,7 +121,7 @@ def _count(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
-def _show_problem(problem: Problem, console: Console) -> None:
+def _show_problem(problem: Problem, kind: Kind | None, console: Console) -> None:
     told = CATALOGUE[problem.code]
     times = f"  {problem.count:,} times" if problem.count > 1 else ""
     severity = f"{told.severity:<{_CODE_AT - 2}}"
@@ -128,7 +129,7 @@ def _show_problem(problem: Problem, console: Console) -> None:
     _paragraph(told.meaning, console)
     if problem.detail != told.meaning:
         _paragraph(f"Here: {visible(problem.detail)}", console)
-    places = [(_place(sample), sample.excerpt) for sample in problem.samples]
+    places = [(_place(sample, kind), None if kind is Kind.BINARY else sample.excerpt) for sample in problem.samples]
     width = max((len(place) for place, _ in places), default=0)
     for place, excerpt in places:
         if place or excerpt:
@@ -137,8 +138,11 @@ def _show_problem(problem: Problem, console: Console) -> None:
     _paragraph(f"Mend: {told.mend}", console)
 
 
-def _place(sample: Sample) -> str:
-    parts = {"entry": sample.entry, "line": sample.line, "byte": sample.byte}
+def _place(sample: Sample, kind: Kind | None) -> str:
+    if kind in {Kind.LIST, Kind.ROBOTS}:  # the number of an entry is that of its line
+        parts = {"line": sample.line or sample.entry, "byte": sample.byte}
+    else:
+        parts = {"entry": sample.entry, "line": sample.line, "byte": sample.byte}
     return ", ".join(f"{name} {number:,}" for name, number in parts.items() if number is not None)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import bz2
 import copy
 import io
+import struct
 import sys
 import zipfile
 import zlib
@@ -36,7 +37,14 @@ BLOCK_BYTES = 512 * 1024  # large enough for column work, small beside the 104 M
 _STEP_BYTES = 16 * 1024  # fed at a time: what a step gives is bounded, and little is lost with one that fails
 _TRIED_BYTES = 32  # text fails within these; a document with a fault behind them is packed, and damaged
 _ERRORS = (zlib.error, OSError, EOFError, zstd.ZstdError, brotli.error)
-_ZIP_ERRORS = (NotImplementedError, RuntimeError, ValueError, *_ERRORS)  # a method, a password, a name, a fault
+_ZIP_ERRORS = (
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    IndexError,
+    struct.error,
+    *_ERRORS,
+)  # a method, a password, a name, a fault
 
 
 @dataclass(frozen=True, slots=True)
