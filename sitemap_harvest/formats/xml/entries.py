@@ -237,7 +237,8 @@ class EntryReader:
         if not loc or not loc.strip(BLANKS):
             self._into.problems.add("loc/empty", entry=position)
             return
-        if len(urls := several(loc)) > 1:
+        urls = several(loc) if loc.count("://") > 1 else [loc]
+        if len(urls) > 1:
             self._into.problems.add("loc/repeated", entry=position, excerpt=loc.strip(BLANKS))
         if role is _SITEMAP:
             for url in urls:
