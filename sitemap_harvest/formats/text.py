@@ -39,6 +39,7 @@ _QUOTE_END = re.compile(r"'(?=[,;|)\]]|\Z)")
 _COLUMN_ENDS = (",", ";", "|")
 _BEHIND = re.compile(r"(?<=\s)#|<br\s*/?>\Z", re.IGNORECASE)  # a comment, or a line end of HTML
 
+_MAX_START_CHARS = 64 * 1024
 _TABLE_LINES = 100  # of the start of a list: enough to tell that all have columns
 _HEADER = re.compile(r"[\"']?(?:urls?|loc|links?|address|page)[\"']?\s*([,;\t])", re.IGNORECASE)
 _ROW = re.compile(  # a URL, and then nothing but dates, numbers and words of the protocol
@@ -52,9 +53,9 @@ _NUMBERS = re.compile(r"[^,;\t]+(?:[,;](?!0?\.\d|1\.0\b)\d+(?:\.\d+)?)+")  # no 
 def read_text(chunks: Iterable[str], into: Collector) -> Iterator[UrlBatch]:
     """Read the list in *chunks*, yielding batches: each line that is a URL is an entry, others are problems."""
     chunks = iter(chunks)
-    first = next(chunks, "")
-    delimiter = _delimiter(first)
-    for number, line in lines(chain([first], chunks), into.problems):
+    start = _start(chunks)
+    delimiter = _delimiter(start)
+    for number, line in lines(chain([start], chunks), into.problems):
         text = line.strip(BLANKS)
         if delimiter:
             text = _first_column(number, text, delimiter, into)
@@ -63,6 +64,16 @@ def read_text(chunks: Iterable[str], into: Collector) -> Iterator[UrlBatch]:
         elif text:
             _read_odd(number, text, into)
         yield from into.full_batches()
+
+
+def _start(chunks: Iterator[str]) -> str:
+    """Return as much of *chunks* as tells whether it is a table."""
+    start = ""
+    for chunk in chunks:
+        start += chunk
+        if start.count("\n") > _TABLE_LINES or len(start) > _MAX_START_CHARS:
+            break
+    return start
 
 
 def _delimiter(start: str) -> str | None:

@@ -77,7 +77,7 @@ MOST = 2  # times GROWTH: what is quadratic takes GROWTH times GROWTH
         pytest.param(8_000, lambda n: JSON + b"{" * n, id="json-braces"),
         pytest.param(20_000, lambda n: JSON + b'{"a":"' + b"\\" * n, id="json-backslashes"),
         pytest.param(8_000, lambda n: JSON + b"{}," * n, id="json-items"),
-        pytest.param(4_000, lambda n: JSON + b"{" + b'"a":1,' * n + b'"b":2}]}', id="json-names"),
+        pytest.param(1_000, lambda n: JSON + b"{" + b'"a":1,' * n + b'"b":2}]}', id="json-names"),
         pytest.param(8_000, lambda n: JSON + b"]," + b'"items":[' * n, id="json-lists-of-items"),
     ],
 )

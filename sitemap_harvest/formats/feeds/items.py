@@ -84,6 +84,8 @@ class ItemReader:
         for child in item:
             assert isinstance(child, FeedElement)  # noqa: S101 - the reader makes no others; it tells mypy
             meaning = meanings[child.tag]
+            if meaning == "link" and not child.text and is_absolute(child.tail):
+                child.text = child.tail  # its address, as programs that know HTML only have put it
             if meaning == "link" and (link := Link.of(child)):
                 found.links.append(link)
                 self._note_repeated(child, seen if link.is_text else set())

@@ -76,6 +76,7 @@ class _Feed:
         self._passed_over = 0
         self._nodes = self._chars = 0  # of the item
         self._has_ended = False
+        self._is_stray = False  # whether stray text was told of, and no tag has come since
         self._undeclared: set[str] = set()  # prefixes that were told of
 
     @property
@@ -87,7 +88,9 @@ class _Feed:
         """Take the next token."""
         if token.sort is Sort.TEXT:
             self._text(token)
-        elif token.sort is Sort.START:
+            return
+        self._is_stray = False
+        if token.sort is Sort.START:
             self._start(token)
         else:
             self._end(token)
@@ -123,9 +126,18 @@ class _Feed:
         if not text or (len(self._around) > 1 and not self._open):
             return  # of the channel, such as its title
         if self._open or self._around:
-            self._problems.add("xml/stray-text", line=token.line, excerpt=text)
+            if not self._is_stray:
+                self._problems.add("xml/stray-text", line=token.line, excerpt=text)
+            self._is_stray = True
+            self._fill_link(token.value)
         else:
             self._note_once("xml/junk-after" if self._has_ended else "xml/junk-before", token.line, text)
+
+    def _fill_link(self, text: str) -> None:
+        """Put *text* behind the empty link before it: to a parser of HTML a link has no end tag."""
+        last = self._open[0][-1] if self._open and self._open[0] else None
+        if isinstance(last, FeedElement) and last.local == "link" and not (last.text or last.items()):
+            last.tail += text  # which comes in pieces, and is looked at once all are there
 
     def _note_once(self, code: str, line: int, excerpt: str | None = None) -> None:
         if code not in self._problems:

@@ -28,7 +28,9 @@ _PAGE_OF_PRE = re.compile(
 _IS_PAGE = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!doctype html[^>]*>\s*)?<html\b", re.IGNORECASE)
 _PRE = re.compile(r"<pre\b[^>]*>", re.IGNORECASE)
 _PRE_END = re.compile(r"</pre\s*>", re.IGNORECASE)
-_ROOT = re.compile(r"<!--.*?-->|<\?.*?\?>|<([A-Za-z_][\w:.\-]*)(?:[^<>\"']|\"[^\"]*+\"|'[^']*+')*+>", re.DOTALL)
+_ROOT = re.compile(  # and what may stand before it
+    r"(?:[^<]|<!--.*?-->|<\?.*?\?>)*+<([A-Za-z_][\w:.\-]*)(?:[^<>\"']|\"[^\"]*+\"|'[^']*+')*+>", re.DOTALL
+)
 _REFERENCE = re.compile(r"&(?:[A-Za-z]{2,8}|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});")
 _MAX_START_CHARS = 256 * 1024  # of what stands before the document: the viewer's style sheet has some 5,000
 _HELD_CHARS = 256  # an end tag or a reference may go on in the next piece
@@ -95,7 +97,7 @@ def _element_in(chunks: Iterator[str], problems: ProblemLog) -> Iterator[str]:
     text, root = "", None
     for chunk in chunks:
         text += chunk
-        root = next((found for found in _ROOT.finditer(text) if found[1]), None)
+        root = _ROOT.match(text)
         if root or len(text) > _MAX_START_CHARS:
             break
     if root is None:

@@ -68,6 +68,7 @@ class _Lane:
         self._read_before = reader.read_children
         self._around: list[tuple[Tag, Namespaces]] = []
         self._nodes = 0
+        self._is_stray = False  # whether stray text was told of, and no tag has come since
         self._undeclared: set[str] = set()  # prefixes that were told of
 
     def pass_over(self, tokens: Iterator[Token]) -> None:
@@ -85,7 +86,9 @@ class _Lane:
         """Take the next token."""
         if token.sort is Sort.TEXT:
             self._text(token)
-        elif token.sort is Sort.START:
+            return
+        self._is_stray = False
+        if token.sort is Sort.START:
             self._start(token)
         else:
             self._end(token)
@@ -122,10 +125,10 @@ class _Lane:
         element = self._open[-1]
         if len(element[-1].tail if element else element.text) < _MAX_VALUE_CHARS:
             element.add_text(token.value)
-        else:
+        elif element.is_whole:  # text comes in pieces: it is told of once
             self._problems.add("xml/malformed", "an element has too much text to be a value", line=token.line)
             element.is_whole = False
-        if token.is_unknowable:
+        if token.is_unknowable and element.is_whole:
             element.is_whole = False
             self._problems.add("xml/entity-not-expanded", line=token.line, excerpt=token.value.strip())
 
@@ -135,8 +138,9 @@ class _Lane:
             self._note_once("xml/junk-after", token.line, text)
         elif text and not self._root_is_open:
             self._note_once("xml/junk-before", token.line, text)
-        elif text and not self._around:
+        elif text and not self._around and not self._is_stray:
             self._problems.add("xml/stray-text", line=token.line, excerpt=text)
+            self._is_stray = True
 
     def _note_once(self, code: str, line: int, excerpt: str | None = None) -> None:
         if code not in self._problems:

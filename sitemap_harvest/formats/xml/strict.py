@@ -6,6 +6,7 @@ altered. The first thing that is not well-formed ends it.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from lxml import etree
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _FEED_BYTES = 64 * 1024  # measured: the tree of a block of this size stays in the processor's cache
 _MAX_UNDRAINED_BYTES = 512 * 1024  # below one child of the root; past it the mending lane, whose memory is flat
+_DOCTYPE = re.compile(rb"(?:\s|<\?.*?\?>|<!--.*?-->)*+<!doctype\b", re.IGNORECASE | re.DOTALL)
+_HAS_DOCTYPE = "it has a DOCTYPE, and with it perhaps entities, which are never expanded"
 _ROOTS = tuple(
     "{*}" + name
     for word in ("urlset", "urlSet", "sitemapindex", "sitemapIndex")
@@ -63,29 +66,32 @@ def grow(blocks: Iterable[bytes]) -> Iterator[tuple[Any, int]]:
         huge_tree=False,
         collect_ids=False,
     )
-    root, undrained = None, 0
+    root, undrained, has_nul = None, 0, False
     try:
         for piece in _pieces(blocks):
             parser.feed(piece)
             _check(parser)
-            if root is None and (root := _root(parser)) is None:
-                # At a NUL the parser stops without a word.
-                raise NotWellFormed("it does not begin with a root element of the protocol", is_flaw=b"\0" in piece)
-            undrained = 0 if len(root) > 1 else undrained + len(piece)
-            yield root, 1
+            has_nul = has_nul or b"\0" in piece
+            if root is None and (root := _root(parser)) is not None and root.getroottree().docinfo.doctype:
+                raise NotWellFormed(_HAS_DOCTYPE)
+            undrained = 0 if root is not None and len(root) > 1 else undrained + len(piece)
+            if root is not None:
+                yield root, 1
             if undrained > _MAX_UNDRAINED_BYTES:
                 raise NotWellFormed(f"one element has more than {_MAX_UNDRAINED_BYTES} bytes")
         parser.close()
     except etree.XMLSyntaxError as error:
         raise NotWellFormed(error.msg or "not well-formed", is_flaw=True, line=error.lineno) from error
+    if root is None:  # at a NUL the parser stops without a word
+        raise NotWellFormed("it has no root element of the protocol", is_flaw=has_nul)
     yield root, 0
 
 
 def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
     first = True
     for block in blocks:
-        if first and b"<!doctype" in block[: 64 * 1024].lower():
-            raise NotWellFormed("it has a DOCTYPE, and with it perhaps entities, which are never expanded")
+        if first and _DOCTYPE.match(block):
+            raise NotWellFormed(_HAS_DOCTYPE)
         first = False
         for start in range(0, len(block), _FEED_BYTES):
             yield block[start : start + _FEED_BYTES]

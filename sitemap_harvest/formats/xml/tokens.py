@@ -253,7 +253,10 @@ class Tokenizer:
 
     def _declaration(self) -> None:
         is_first = self._is_at_start and self._at == 0
-        if self._has_tag_end() and not (is_first and _WHOLE_DECLARATION.match(self._buffer, self._at)):
+        while not (has_end := self._has_tag_end()):
+            if self._at_end or len(self._buffer) - self._at > _MAX_TAG_CHARS or not self._more():
+                break
+        if has_end and not (is_first and _WHOLE_DECLARATION.match(self._buffer, self._at)):
             excerpt = self._buffer[self._at : self._tag_end + 1]
             self._problems.add("xml/bad-declaration", line=self._line, excerpt=excerpt)
         self._skip(">", 2)

@@ -28,6 +28,7 @@ def entry(inside: str, attributes: str = "") -> bytes:
         pytest.param(item(f"<link>{A}</link>"), [A], {}, id="rss"),
         pytest.param(item(f"<link><![CDATA[ {A}?b&c ]]></link>"), [f"{A}?b&c"], {}, id="cdata"),
         pytest.param(item(f"<link>{A}?b&amp;c&#61;d</link>"), [f"{A}?b&c=d"], {}, id="entities"),
+        pytest.param(item(f"<link/>{A}\n<guid isPermaLink='false'>7</guid>"), [A], {"xml/stray-text": 1}, id="of-html"),
         pytest.param(item(f"<link>\n  {A}\n</link>"), [A], {}, id="lines-around"),
         pytest.param(item(f"<link>{A}\nb</link>"), [f"{A}\nb"], {"loc/whitespace": 1}, id="line-inside"),
         pytest.param(item(f"<LINK>{A}</LINK>"), [A], {}, id="upper-case"),
