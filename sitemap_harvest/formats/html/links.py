@@ -36,6 +36,7 @@ _INERT = frozenset({"script", "style", "template"})
 _OTHER_SCHEME = re.compile(r"(?!https?:)[A-Za-z][A-Za-z0-9+\-]*:", re.IGNORECASE)
 _REFERENCE = re.compile(r"&(?:#([0-9]++);?|#[xX]([0-9a-fA-F]++);?|([A-Za-z][A-Za-z0-9]*+)(;|(?!=)))")
 _MAX_REFERENCE_DIGITS = 16
+_NUL = "\ufdd0"  # stands for NUL, at which libxml2 stops without a word; it is no character, and in no text
 _REPLACEMENT = "\ufffd"
 
 
@@ -103,7 +104,8 @@ def feed(chunks: Iterable[str], target: Target) -> Iterator[None]:
         tail = (tail + chunk)[-_END_CHARS:]
         for start in range(0, len(chunk), _FEED_CHARS):
             is_empty = False
-            parser.feed(chunk[start : start + _FEED_CHARS].replace("&", "&amp;").encode("utf-8", "replace"))
+            piece = chunk[start : start + _FEED_CHARS].replace("&", "&amp;").replace("\0", _NUL)
+            parser.feed(piece.encode("utf-8", "replace"))
             yield
     target.is_cut = not has_ended
     if not is_empty:
@@ -234,6 +236,7 @@ def decoded(text: str) -> str:
     A name without a semicolon is one only if neither a letter or digit nor an
     equals sign follows: ``?a=1&copy=2`` means what it seems to.
     """
+    text = text.replace(_NUL, "\0")
     return _REFERENCE.sub(_character, text) if "&" in text else text
 
 
