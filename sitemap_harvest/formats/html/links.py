@@ -29,7 +29,7 @@ _FEED_CHARS = 64 * 1024
 _MAX_TITLE_CHARS = 64 * 1024
 _MAX_DEPTH = 1000  # twice what browsers take; libxml2 looks through all that is open for each end tag
 _MAX_REMEMBERED = 100_000  # links told apart, in some 20 MB: twice what a sitemap may list
-_END = re.compile(r"</(?:html|body)\b", re.IGNORECASE)
+_END = re.compile(r"</(?:html|body)(?=[\s/>])", re.IGNORECASE)
 _END_CHARS = len("</html>")
 _ORIGIN = re.compile(r"https?://[^/?#]*+", re.IGNORECASE)
 _INERT = frozenset({"script", "style", "template"})
