@@ -61,10 +61,9 @@ def _values(line: str) -> Iterator[str]:
         text = _COMMENT.sub("", piece).strip(BLANKS)
         if found := _DIRECTIVE.match(text) or _GLUED.search(text):
             is_wrapped = text[0] in OPENING
-            value = text[found.end() :]
-            while again := _DIRECTIVE.match(value):
-                value = value[again.end() :]
-            yield _TAG_BEHIND.sub("", value).strip(BLANKS).rstrip(CLOSING if is_wrapped else "")
+            while again := _DIRECTIVE.match(text, found.end()):  # some write it twice
+                found = again
+            yield _TAG_BEHIND.sub("", text[found.end() :]).strip(BLANKS).rstrip(CLOSING if is_wrapped else "")
 
 
 def _refer(number: int, line: str, values: list[str], into: Collector) -> None:

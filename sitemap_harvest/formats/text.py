@@ -33,7 +33,7 @@ _URL_IN_LINE = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _MARKDOWN = re.compile(r"\[([^\[\]]*)\]\(\s*(https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\s*\)", re.IGNORECASE)
-PARAMETER = re.compile(r"[?&][^\s]*?=https?://", re.IGNORECASE)
+PARAMETER = re.compile(r"[?&][^\s?&=]*+=https?://", re.IGNORECASE)
 """What tells an address in the query of another one."""
 _QUOTE_END = re.compile(r"'(?=[,;|)\]]|\Z)")
 _COLUMN_ENDS = (",", ";", "|")
@@ -46,7 +46,6 @@ _ROW = re.compile(  # a URL, and then nothing but dates, numbers and words of th
     r"[a-z]+://[^\s,;]+(?:([,;\t])(?:\d{4}-\d\d-\d\d[^,;\t]*|\d++(?:\.\d++)?|always|hourly|daily|weekly|monthly|yearly|never|))+",
     re.IGNORECASE,
 )
-
 _NUMBERS = re.compile(r"[^,;\t]+(?:[,;](?!0?\.\d|1\.0\b)\d+(?:\.\d+)?)+")  # no priority: perhaps part of the URL
 
 
