@@ -105,6 +105,10 @@ class Site:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Stop serving; who is kept waiting is let go."""
         self._stopped.set()
         self._server.shutdown()
         self._server.server_close()

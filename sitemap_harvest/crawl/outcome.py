@@ -55,6 +55,10 @@ _ERRORS: tuple[tuple[type[Exception], Outcome, str], ...] = (
     (UnicodeError, Outcome.FAILED, "no such host: its name is none that a host can have"),
     (PermissionError, Outcome.FAILED, "the file may not be read"),
 )
+_CAUSES = {  # by their names: they are not published where they are raised
+    "ParseError": "the connection failed: what the server answers is no HTTP",
+    "VerificationError": "TLS failed: the certificate is for another host",
+}
 
 
 def of_status(status: int, *, is_local: bool = False) -> Refusal | None:
@@ -84,31 +88,38 @@ def of_error(error: BaseException | None) -> Refusal:
         if isinstance(error, kind):
             return Refusal(outcome, reason)
     if isinstance(error, DownloadFailedError):
-        if "wrong version number" in text:
-            return Refusal(
-                Outcome.FAILED, "TLS failed: the server does not speak it; its address may begin with http://"
-            )
-        is_tls = any(word in text.lower() for word in ("ssl", "tls", "certificate"))
-        return Refusal(Outcome.FAILED, f"{'TLS failed' if is_tls else 'the connection failed'}: {_cause(error)[:200]}")
+        return Refusal(Outcome.FAILED, _words_of_failure(error, text))
     return Refusal(Outcome.FAILED, f"{type(error).__name__}: {text[:200]}")
 
 
-def _cause(error: Exception) -> str:
-    """Return in words what has made a download fail: Twisted gives a list of failures, of which the last says most."""
+def _words_of_failure(error: DownloadFailedError, text: str) -> str:
+    cause = _cause(error)
+    if words := _CAUSES.get(type(cause).__name__):
+        return words
+    if "wrong version number" in text:
+        return "TLS failed: the server does not speak it; its address may begin with http://"
+    is_tls = any(word in text.lower() for word in ("ssl", "tls", "certificate"))
+    cause_text = " ".join(str(cause).split()).rstrip(".")
+    return f"{'TLS failed' if is_tls else 'the connection failed'}: {cause_text[:200]}"
+
+
+def _cause(error: Exception) -> BaseException:
+    """Return what has made a download fail: Twisted gives a list of failures, of which the last says most."""
     reasons = getattr(error.__cause__, "reasons", None)
-    return " ".join(str(reasons[-1].value if reasons else error).split()).rstrip(".")
+    return reasons[-1].value if reasons else error
 
 
 def _of_refusal(text: str, *, is_cancelled: bool) -> Refusal:
     """Return what it means that a part of Scrapy would not go on, which only its words tell."""
-    if "max size" in text or "DOWNLOAD_MAXSIZE" in text:
+    # Scrapy 2.19 cancels a body that comes without its length without a word, and for no other reason.
+    if "max size" in text or "DOWNLOAD_MAXSIZE" in text or (is_cancelled and not text):
         return Refusal(Outcome.TOO_LARGE, "larger than DOWNLOAD_MAXSIZE allows")
     if text.startswith("Forbidden by robots.txt"):
         return Refusal(Outcome.FORBIDDEN, "robots.txt forbids it")
     if text.startswith("max redirections"):
         return Refusal(Outcome.FAILED, "it redirects too often")
     if is_cancelled:
-        return Refusal(Outcome.FAILED, text[:200] or "the download was cancelled")
+        return Refusal(Outcome.FAILED, text[:200])
     return Refusal(Outcome.SKIPPED, text[:200] or "a part of the project passed over it")
 
 
