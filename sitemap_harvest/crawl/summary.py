@@ -116,6 +116,7 @@ class Summary:
             stats.inc_value(f"sitemap_harvest/site/{record.result}/{record.cause}")
         if record.result not in _FINE:
             self.has_failed = True
+        if record.result not in _FINE and (record.limits or record.result is not SiteResult.UNFINISHED):
             self.site_notes.add(f"{record.root}: {record.in_words()}")
 
     def in_words(self) -> str:

@@ -87,5 +87,5 @@ def test_a_lead_can_be_kept_by_a_paused_crawl() -> None:
 
 def test_a_refusal_says_its_outcome_and_why() -> None:
     assert refuse(lead(f"{ROOT}/a.xml", depth=4), BOUNDS) == Refusal(
-        Outcome.OVER_LIMIT, "it is deeper than MAX_DEPTH allows, which is 3"
+        Outcome.OVER_LIMIT, "it is deeper than MAX_DEPTH allows, which is 3", problem="limit/depth"
     )

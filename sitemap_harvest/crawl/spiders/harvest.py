@@ -19,7 +19,7 @@ from sitemap_harvest.crawl.arguments import Arguments, Plan, check_exporter, che
 from sitemap_harvest.crawl.flights import Flights
 from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.crawl.quiet import quieten
-from sitemap_harvest.crawl.record import answered, describe, record_of
+from sitemap_harvest.crawl.record import answered, cut_short, describe, record_of
 from sitemap_harvest.crawl.rows import why_rows
 from sitemap_harvest.crawl.summary import Summary
 from sitemap_harvest.errors import HarvestError
@@ -285,6 +285,8 @@ class HarvestSpider(Spider):
             record.outcome, record.reason, record.cause = refusal.outcome, refusal.reason, refusal.cause
         if record.outcome is Outcome.READ:
             yield from self._read_body(response, lead, record)
+            if not record.outcome.has_rows and document_key(response.url) != document_key(lead.url):
+                self.sites.frontier.release(response.url)  # another lead may make more of it
             return
         yield from self._end(record)
         yield from self._try_twin(lead, record)
@@ -324,11 +326,12 @@ class HarvestSpider(Spider):
             limits=self.options.limits,
         )
         before = self.summary.urls
-        listed = 0
+        listed, left = 0, self.sites.urls_left(lead)
         for batch in document.urls():
-            listed += len(batch)
-            yield from self._hand_out(batch)
-            if self._has_enough():
+            part = batch if left is None else batch.slice(0, left - listed)
+            listed += len(part)
+            yield from self._hand_out(part)
+            if self._has_enough() or len(part) < len(batch):
                 break
         urls = self.summary.urls - before
         was_limited = False
@@ -340,6 +343,8 @@ class HarvestSpider(Spider):
         if self._has_enough() and (urls < listed or urls < document.entries - _listed(references)):
             was_limited = True
             record.outcome, record.reason, record.complete = Outcome.PARTIAL, self._limit_words("within it"), False
+        elif listed < document.entries - _listed(references):
+            cut_short(record, f"MAX_SITE_URLS is {self.options.max_site_urls:,}, and so many were read")
         found_by = FoundBy.ROBOTS if document.kind is Kind.ROBOTS else FoundBy.INDEX
         for reference in references:
             if reference.found_by is None or _is_guide(lead):
