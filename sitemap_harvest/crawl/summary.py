@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRecord
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy.statscollectors import StatsCollector
 
 _READ = frozenset({Outcome.READ, Outcome.UNCHANGED})
@@ -51,6 +53,8 @@ class Summary:
 
     urls: int = 0
     """URLs handed out."""
+    dropped: Counter[str] = field(default_factory=Counter)
+    """URLs that were found and not handed out, by the filter that dropped them."""
     queued: int = 0
     """Documents that wait or are being fetched."""
     tallies: dict[Outcome, Tally] = field(default_factory=dict)
@@ -99,16 +103,35 @@ class Summary:
             self.has_failed = self.has_failed or record.outcome is not Outcome.OUT_OF_SCOPE
             self.notes.add(record)
 
+    def count_filtered(self, dropped: Mapping[str, int], stats: StatsCollector, *, kept: int) -> None:
+        """Count, here and in *stats*, what the filters made of a batch: rows *dropped* by each, and *kept* by all."""
+        self.dropped.update(dropped)
+        counts = {"kept": kept, "dropped": sum(dropped.values())}
+        counts |= {f"dropped/{name}": count for name, count in dropped.items()}
+        for name, count in counts.items():
+            if count:
+                stats.inc_value(f"sitemap_harvest/filter/{name}", count)
+
+    def filters_in_words(self) -> str:
+        """Return which filters dropped how many URLs, such as ``since 20, include 1``; empty if none did."""
+        return ", ".join(f"{name} {count:,}" for name, count in self.dropped.items() if count)
+
     def in_words(self) -> str:
         """Return the run in one line, and why nothing was found, if so."""
         outcomes = ", ".join(f"{tally.documents:,} {outcome}" for outcome, tally in self.tallies.items())
         line = f"{_counted(self.urls, 'URL')} from {_counted(self.documents, 'document')} ({outcomes or 'none'})"
-        return line if self.urls else f"{line}. {self.why_nothing()}"
+        if not self.urls:
+            return f"{line}. {self.why_nothing()}"
+        return f"{line}; the filters dropped {self.filters_in_words()}" if self.dropped else line
 
     def why_nothing(self) -> str:
         """Say in words why no URL was found."""
         if not self.documents:
             return "No document was asked for."
+        if found := self.dropped.total():
+            were = "URL was" if found == 1 else "URLs were"
+            words = [f"{found:,} {were} found, and the filters left none ({self.filters_in_words()})"]
+            return f"{'. '.join([*words, *self.notes.first[:3]])}."
         if reasons := [*self.notes.first, *self.probes.first] or self.passed_over.first:
             return f"No URL was found. {'; '.join(reasons[:3])}."
         return "No URL was found: the documents that were read list none."

@@ -2,15 +2,20 @@
 
 from sitemap_harvest.plan.discovery import next_well_known, robots_of
 from sitemap_harvest.plan.expansion import Bounds, refuse
+from sitemap_harvest.plan.filters import Filters, Kept
 from sitemap_harvest.plan.frontier import Frontier, document_key, host_of
 from sitemap_harvest.plan.lead import Lead, Refusal
 from sitemap_harvest.plan.room import room
+from sitemap_harvest.plan.span import Span
 
 __all__ = [
     "Bounds",
+    "Filters",
     "Frontier",
+    "Kept",
     "Lead",
     "Refusal",
+    "Span",
     "document_key",
     "host_of",
     "next_well_known",

@@ -46,3 +46,5 @@ class Refusal:
 
     outcome: Outcome
     reason: str
+    is_pruned: bool = False
+    """Whether it is for what an index says of when it changed (``prune_index``)."""

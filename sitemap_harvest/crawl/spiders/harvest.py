@@ -25,7 +25,7 @@ from sitemap_harvest.crawl.summary import Summary
 from sitemap_harvest.errors import HarvestError
 from sitemap_harvest.formats import Document
 from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRecord, UrlBatch
-from sitemap_harvest.plan import Bounds, Frontier, Lead, Refusal, document_key, next_well_known, refuse, room
+from sitemap_harvest.plan import Bounds, Filters, Frontier, Lead, Refusal, document_key, next_well_known, refuse, room
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -125,6 +125,7 @@ class HarvestSpider(Spider):
             skip=self.plan.skip,
             offsite=self.options.offsite,
             only_site=self.plan.only_site,
+            since=self.plan.pruned_before,
         )
         self._has_begun = True
 
@@ -186,6 +187,8 @@ class HarvestSpider(Spider):
         refusal = refuse(lead, self.bounds) or self.frontier.add(lead)
         self._count_queued()
         if refusal and self.frontier.refuse(lead.url):
+            if refusal.is_pruned:
+                self.crawler.stats.inc_value("sitemap_harvest/filter/pruned")
             yield from self._enter(record_of(lead, refusal))
 
     def _has_room(self) -> bool:
@@ -269,9 +272,11 @@ class HarvestSpider(Spider):
             limits=self.options.limits,
         )
         before = self.summary.urls
-        listed = 0
-        for batch in document.urls():
+        listed = dropped = 0
+        for found in document.urls():
+            batch = self._filtered(found)
             listed += len(batch)
+            dropped += len(found) - len(batch)
             yield from self._hand_out(batch)
             if self._has_enough():
                 break
@@ -279,7 +284,7 @@ class HarvestSpider(Spider):
         was_limited = False
         describe(record, document, was_cut="dataloss" in response.flags)
         references = list(document.sitemaps())
-        if self._has_enough() and (urls < listed or urls < document.entries - _listed(references)):
+        if self._has_enough() and (urls < listed or urls + dropped < document.entries - _listed(references)):
             was_limited = True
             record.outcome, record.reason, record.complete = Outcome.PARTIAL, self._limit_words("within it"), False
         found_by = FoundBy.ROBOTS if document.kind is Kind.ROBOTS else FoundBy.INDEX
@@ -361,7 +366,16 @@ class HarvestSpider(Spider):
         for lead in self.frontier.drain():
             yield record_of(lead, Refusal(Outcome.OVER_LIMIT, "the run ended before it was asked for"))
 
+    def _filtered(self, batch: UrlBatch) -> UrlBatch:
+        """Return the rows of *batch* that the filters keep, and count both these and the others."""
+        kept, dropped = self.plan.filters.keep(batch)
+        if self.plan.filters != Filters():
+            self.summary.count_filtered(dropped, self.crawler.stats, kept=len(kept))
+        return kept
+
     def _hand_out(self, batch: UrlBatch) -> Iterator[Any]:
+        if not len(batch):
+            return
         if self.plan.limit is not None:
             batch = batch.slice(0, self.plan.limit - self.summary.urls)
         self.summary.urls += len(batch)
