@@ -8,7 +8,7 @@ the same, and Python for all else.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,7 +47,7 @@ def _search(texts: pa.StringArray, pattern: re.Pattern[str]) -> pa.BooleanArray:
     return pa.array([pattern.search(text) is not None for text in texts.to_pylist()], pa.bool_())
 
 
-@cache
+@lru_cache(maxsize=256)
 def _is_common(pattern: re.Pattern[str]) -> bool:
     """Whether RE2 finds what *pattern* does, in texts of ASCII."""
     if pattern.flags & ~_FLAGS or not _COMMON.fullmatch(pattern.pattern):
