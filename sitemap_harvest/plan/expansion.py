@@ -50,7 +50,9 @@ def refuse(lead: Lead, bounds: Bounds) -> Refusal | None:  # noqa: PLR0911 - one
         return Refusal(Outcome.OUT_OF_SCOPE, f"{_KEEPS_TO_ITS_HOST[lead.found_by]} of its own host")
     if lead.depth > bounds.max_depth:
         return Refusal(
-            Outcome.OVER_LIMIT, f"it is deeper than {bounds.depth_setting} allows, which is {bounds.max_depth}"
+            Outcome.OVER_LIMIT,
+            f"it is deeper than {bounds.depth_setting} allows, which is {bounds.max_depth}",
+            problem="limit/depth",
         )
     if bounds.skip and bounds.skip.search(lead.url):
         return Refusal(Outcome.SKIPPED, f"its address matches skip={bounds.skip.pattern!r}")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.site import index, numbered, urlset
+from tests.site import index, numbered, robots, urlset
 
 NAMESPACES = (
     'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:xhtml="http://www.w3.org/1999/xhtml" '
@@ -149,6 +149,25 @@ def test_sitemaps_that_have_not_changed_are_not_fetched_where_that_is_asked_for(
     row = run.row(f"{site.url}/old.xml")
     assert row["reason"] == "its index gives lastmod 2025-02-28, which is before 2025-03-01T00:00:00+00:00"
     assert filtered(run) == {"kept": 3, "pruned": 1}
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"since": "2026", "prune_index": "yes"}, {"skip": "old"}], ids=["pruned", "skip"]
+)
+def test_a_site_whose_sitemaps_are_all_passed_over_has_some_and_no_others_are_guessed(serve, crawl, arguments):
+    children = "<sitemap><loc>{site}/old.xml</loc><lastmod>2025-02-28</lastmod></sitemap>"
+    site = serve({
+        "/robots.txt": robots("/index.xml"),
+        "/index.xml": f"<sitemapindex {NAMESPACES}>{children}</sitemapindex>",
+        "/old.xml": urlset("/a"),
+        "/sitemap.xml": urlset("/b"),
+    })  # fmt: skip
+    run = crawl(site=site.url, **arguments)
+    assert run.urls == []
+    assert site.requests == ["/robots.txt", "/index.xml"]
+    assert run.fates(site.url) == {"/robots.txt": "read", "/index.xml": "read", "/old.xml": "skipped"}
+    assert run.stats["sitemap_harvest/site/found"] == 1
+    assert f"No URL was found. {site.url}/old.xml: its " in run.log
 
 
 def test_a_wrong_wish_ends_the_run_in_one_line(serve, crawl):
