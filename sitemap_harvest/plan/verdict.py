@@ -42,6 +42,8 @@ def judge(site: Site, *, is_over: bool) -> Verdict:
     guesses = [one for one in site.evidence if _is_guess(one)]
     if verdict := _of_named(named):
         return verdict
+    if site.passes_over:
+        return Verdict(SiteResult.FOUND, f"its sitemaps were passed over: {_words(named)}")
     return _of_guesses(site, guesses, named) if site.is_site else _absent(named)
 
 

@@ -20,6 +20,7 @@ FINISHED = {"finish_reason": "finished"}
         pytest.param(Summary(urls=1), FINISHED, 0, id="whole"),
         pytest.param(Summary(urls=0), FINISHED, 3, id="nothing"),
         pytest.param(Summary(urls=0, has_failed=True), FINISHED, 3, id="nothing-and-failed"),
+        pytest.param(Summary(urls=0, dropped=Counter(since=3)), FINISHED, 3, id="the-filters-left-none"),
         pytest.param(Summary(urls=1, has_failed=True), FINISHED, 4, id="failed"),
         pytest.param(Summary(sites=Counter(["blocked", "blocked"])), FINISHED, 5, id="all-blocked"),
         pytest.param(Summary(sites=Counter(["forbidden"])), FINISHED, 6, id="forbidden"),
@@ -46,6 +47,14 @@ def shown(summary: Summary, stats: dict[str, object]) -> list[str]:
     show(summary, stats, console=Console(file=file, width=200), has_output=True)
     lines = file.getvalue().splitlines()
     return lines[next(number for number, line in enumerate(lines) if line.startswith("in all")) + 1 :]
+
+
+def test_what_the_filters_dropped_is_told() -> None:
+    summary = Summary(urls=1, dropped=Counter(since=1200, include=1))
+    assert shown(summary, {**FINISHED, "elapsed_time_seconds": 1.25}) == [
+        "URLs that the filters dropped: since 1,200, include 1",
+        "Ended after 1.2 seconds.",
+    ]
 
 
 def test_more_than_can_be_shown_is_counted() -> None:

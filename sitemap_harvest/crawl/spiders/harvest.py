@@ -26,7 +26,7 @@ from sitemap_harvest.errors import HarvestError
 from sitemap_harvest.formats import Document
 from sitemap_harvest.formats.html.hints import header_hints
 from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRecord, SiteRecord, SiteResult, UrlBatch
-from sitemap_harvest.plan import Bounds, Lead, Refusal, Sites, document_key, refuse, room, secure_twin
+from sitemap_harvest.plan import Bounds, Filters, Lead, Refusal, Sites, document_key, refuse, room, secure_twin
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -130,6 +130,7 @@ class HarvestSpider(Spider):
             skip=self.plan.skip,
             offsite=self.options.offsite,
             only_site=self.plan.only_site,
+            since=self.plan.pruned_before,
         )
         settings = self.crawler.settings
         self.sites = Sites(
@@ -215,6 +216,8 @@ class HarvestSpider(Spider):
         refusal = self.sites.consider(lead, time.monotonic())
         self._count_queued()
         if refusal is not None:
+            if refusal.is_pruned:
+                self.crawler.stats.inc_value("sitemap_harvest/filter/pruned")
             yield from self._enter(record_of(lead, refusal), lead)
 
     def _has_room(self) -> bool:
@@ -326,12 +329,15 @@ class HarvestSpider(Spider):
             limits=self.options.limits,
         )
         before = self.summary.urls
-        listed, left = 0, self.sites.urls_left(lead)
-        for batch in document.urls():
-            part = batch if left is None else batch.slice(0, left - listed)
+        listed = dropped = 0
+        left = self.sites.urls_left(lead)
+        for found in document.urls():
+            part = found if left is None else found.slice(0, left - listed)
+            batch = self._filtered(part)
             listed += len(part)
-            yield from self._hand_out(part)
-            if self._has_enough() or len(part) < len(batch):
+            dropped += len(part) - len(batch)
+            yield from self._hand_out(batch)
+            if self._has_enough() or len(part) < len(found):
                 break
         urls = self.summary.urls - before
         was_limited = False
@@ -340,7 +346,7 @@ class HarvestSpider(Spider):
         if _is_guide(lead):
             links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
             references += header_hints(links, url=response.url)
-        if self._has_enough() and (urls < listed or urls < document.entries - _listed(references)):
+        if self._has_enough() and urls + dropped < max(listed, document.entries - _listed(references)):
             was_limited = True
             record.outcome, record.reason, record.complete = Outcome.PARTIAL, self._limit_words("within it"), False
         elif listed < document.entries - _listed(references):
@@ -453,7 +459,16 @@ class HarvestSpider(Spider):
         for lead in self.sites.drain(time.monotonic()):
             yield record_of(lead, Refusal(Outcome.OVER_LIMIT, "the run ended before it was asked for"))
 
+    def _filtered(self, batch: UrlBatch) -> UrlBatch:
+        """Return the rows of *batch* that the filters keep, and count both these and the others."""
+        kept, dropped = self.plan.filters.keep(batch)
+        if self.plan.filters != Filters():
+            self.summary.count_filtered(dropped, self.crawler.stats, kept=len(kept))
+        return kept
+
     def _hand_out(self, batch: UrlBatch) -> Iterator[Any]:
+        if not len(batch):
+            return
         if self.plan.limit is not None:
             batch = batch.slice(0, self.plan.limit - self.summary.urls)
         self.summary.urls += len(batch)
