@@ -6,8 +6,10 @@ import re  # noqa: TC003 - a dataclass is easier to look into when its annotatio
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from sitemap_harvest.dates import read_date
 from sitemap_harvest.model import FoundBy, Outcome
 from sitemap_harvest.plan.lead import Lead, Refusal
+from sitemap_harvest.plan.span import Span
 
 _KEEPS_TO_ITS_HOST = {
     FoundBy.INDEX: "an index may only name sitemaps",
@@ -32,6 +34,8 @@ class Bounds:
     """Whether an index may name sitemaps on any other host."""
     only_site: str | None = None
     """The one site whose documents can be had, where a folder stands in for it."""
+    since: Span | None = None
+    """No sitemaps of which an index says that they changed last before this; ``None``: whatever it says."""
 
 
 def refuse(lead: Lead, bounds: Bounds) -> Refusal | None:  # noqa: PLR0911 - one line a rule, in order
@@ -46,13 +50,24 @@ def refuse(lead: Lead, bounds: Bounds) -> Refusal | None:  # noqa: PLR0911 - one
         return Refusal(Outcome.OUT_OF_SCOPE, f"{_KEEPS_TO_ITS_HOST[lead.found_by]} of its own host")
     if lead.depth > bounds.max_depth:
         return Refusal(
-            Outcome.OVER_LIMIT, f"it is deeper than {bounds.depth_setting} allows, which is {bounds.max_depth}"
+            Outcome.OVER_LIMIT,
+            f"it is deeper than {bounds.depth_setting} allows, which is {bounds.max_depth}",
+            problem="limit/depth",
         )
     if bounds.skip and bounds.skip.search(lead.url):
         return Refusal(Outcome.SKIPPED, f"its address matches skip={bounds.skip.pattern!r}")
     if lead.found_by is FoundBy.INDEX and bounds.follow and not bounds.follow.search(lead.url):
         return Refusal(Outcome.SKIPPED, f"its address does not match follow={bounds.follow.pattern!r}")
+    if bounds.since and lead.found_by is FoundBy.INDEX and _changed_before(bounds.since, lead):
+        words = f"its index gives lastmod {lead.lastmod_text}, which is before {bounds.since.first.isoformat()}"
+        return Refusal(Outcome.SKIPPED, words, is_pruned=True)
     return None
+
+
+def _changed_before(since: Span, lead: Lead) -> bool:
+    """Whether all that the ``lastmod`` of *lead* may mean is before *since*; not so where there is none."""
+    changed = read_date(lead.lastmod_text or "")
+    return changed is not None and Span.of(changed).last < since.first
 
 
 def _same_host(lead: Lead) -> bool:
