@@ -70,10 +70,11 @@ def command(folder: Path, options: argparse.Namespace) -> list[str]:
     feeds = {
         f"{folder}/urls.jsonl": {"format": "jsonl", "item_classes": ["sitemap_harvest.UrlEntry"]},
         f"{folder}/ledger.jsonl": {"format": "jsonl", "item_classes": ["sitemap_harvest.SitemapRecord"]},
+        f"{folder}/sites.jsonl": {"format": "jsonl", "item_classes": ["sitemap_harvest.SiteRecord"]},
     }
     settings = [f"FEEDS={json.dumps(feeds)}", *options.setting]
     profiled = ["-m", "cProfile", "-o", options.profile] if options.profile else []
-    crawl = ["-m", "scrapy", "crawl", "sitemap", "-a", f"sites={folder}/sites.txt", "-a", "emit=urls,sitemaps"]
+    crawl = ["-m", "scrapy", "crawl", "sitemap", "-a", f"sites={folder}/sites.txt", "-a", "emit=urls,sitemaps,sites"]
     return [sys.executable, *profiled, *crawl, *[part for setting in settings for part in ("-s", setting)]]
 
 
@@ -96,29 +97,26 @@ def run(arguments: list[str], log: Path, seconds: float) -> Usage:
 
 def report(network: Network, folder: Path, usage: Usage) -> None:
     """Print what the crawl took and found."""
-    ledger, urls = lines(folder / "ledger.jsonl"), lines(folder / "urls.jsonl")
+    urls, ledger, sites = (lines(folder / f"{name}.jsonl") for name in ("urls", "ledger", "sites"))
     if not ledger:
         sys.exit(f"the crawl gave nothing, code {usage.code}:\n{(folder / 'log.txt').read_text()[-3000:]}")
     wanted = sum(len(host.expected.locs) for host in network.hosts)
     print(f"{len(network.hosts):,} hosts: {usage}")
     print(f"{len(urls):,} URLs found of {wanted:,}; {len(ledger):,} documents, {len(network.requests):,} requests")
-    print(f"fates: {counted(Counter(row['outcome'] for row in ledger))}")
+    print(f"outcomes: {counted(Counter(row['outcome'] for row in ledger))}")
     gaps = [shortest_gap(network, sort) for sort in (Sort.DELAYED, Sort.BARE)]
     print(
         f"shortest time between two requests: {gaps[0]:.3f} s where robots.txt asks for 1 s, {gaps[1]:.3f} s elsewhere"
     )
-    differences = network.differences(ledger, (row["loc"] for row in urls))
+    differences = network.differences(sites=sites, ledger=ledger, locs=(row["loc"] for row in urls))
     for sort in Sort:
-        mine = network.of(sort)
-        fates = fates_of({host.url for host in mine}, ledger)
-        good = sum(host.url not in differences for host in mine)
-        print(f"{sort:>12}: {len(mine):5,} hosts, {good:5,} as expected; documents {counted(fates)}")
+        mine = {host.url for host in network.of(sort)}
+        results = Counter(row["result"] for row in sites if row["root"] in mine)
+        outcomes = Counter(row["outcome"] for row in ledger if row["root"] in mine)
+        good = len(mine - differences.keys())
+        print(f"{sort:>12}: {len(mine):5,} hosts, {good:5,} as expected; {counted(results)}; {counted(outcomes)}")
     for url, wrong in [*differences.items()][:5]:
         print(f"not as expected: {url}: {'; '.join(wrong)[:200]}")
-
-
-def fates_of(roots: set[str], ledger: list[dict[str, Any]]) -> Counter[str]:
-    return Counter(row["outcome"] for row in ledger if row["root"] in roots)
 
 
 def counted(words: Counter[str]) -> str:
@@ -129,7 +127,8 @@ def shortest_gap(network: Network, *sorts: Sort) -> float:
     """Return the shortest time in seconds between two requests at one host of these sorts."""
     times: defaultdict[str, list[float]] = defaultdict(list)
     for moment, url in network.requests:
-        times["/".join(url.split("/")[:3])].append(moment)
+        if not url.endswith("/robots.txt"):  # which is asked for before anything is known
+            times["/".join(url.split("/")[:3])].append(moment)
     gaps = [later - earlier for host in network.of(*sorts) for earlier, later in itertools.pairwise(times[host.url])]
     return min(gaps, default=0.0)
 

@@ -3,7 +3,7 @@
 >>> with Network(2_000, hanging=5, refusing=5) as network:
 ...     path.write_text("\\n".join(host.url for host in network.hosts))
 ...     ...  # crawl them
->>> network.differences(ledger, locs)
+>>> network.differences(sites=..., ledger=..., locs=...)
 {}
 """
 
@@ -68,16 +68,29 @@ class Network:
         """Return the hosts of these sorts."""
         return [host for host in self.hosts if host.sort in sorts]
 
-    def differences(self, ledger: Iterable[dict[str, Any]], locs: Iterable[str]) -> dict[str, list[str]]:
-        """Return, by the address of a host, what a crawl has found there that is not as expected."""
+    def differences(
+        self, *, sites: Iterable[dict[str, Any]], ledger: Iterable[dict[str, Any]], locs: Iterable[str]
+    ) -> dict[str, list[str]]:
+        """Return, by the address of a host, what a crawl says of it or has found there that is not as expected."""
+        results = {row["root"]: (row["result"], row["cause"]) for row in sites}
         fates: defaultdict[str, dict[str, str]] = defaultdict(dict)
         for row in ledger:
             fates[row["root"]][row["url"]] = row["outcome"]
         counted = Counter(locs)
-        found = {host.url: [*_wrong_fates(host.expected, fates.pop(host.url, {})),
-                            *_wrong_locs(host.expected, counted)] for host in self.hosts}  # fmt: skip
-        found["nowhere"] = [f"{url}: no such host" for url in fates] + [f"{loc}: no such URL" for loc in counted]
-        return {url: wrong for url, wrong in found.items() if wrong}
+        wrong = {}
+        for host in self.hosts:
+            wrong[host.url] = [
+                *_wrong_result(host.expected, results.pop(host.url, None)),
+                *_wrong_fates(host.expected, fates.pop(host.url, {})),
+                *_wrong_locs(host.expected, counted),
+            ]
+        wrong["nowhere"] = [f"{url}: nobody has asked for it" for url in (*results, *fates, *counted)]
+        return {url: words for url, words in wrong.items() if words}
+
+
+def _wrong_result(expected: Expected, found: tuple[str, str | None] | None) -> Iterable[str]:
+    if found is None or (expected.result is not None and found != (expected.result, expected.cause)):
+        yield f"{found}, not {(expected.result, expected.cause)}"
 
 
 def _wrong_fates(expected: Expected, fates: dict[str, str]) -> Iterable[str]:

@@ -10,7 +10,7 @@ from tests.site import index, numbered, urlset
 
 _URLS = 20  # of a sitemap
 _STRIDE = 37  # has no factor in common with 100: of 100 hosts in a row each has a slot of its own
-_REDIRECT, _CHALLENGE = "301 Moved Permanently", "<!doctype html><title>Just a moment...</title>"
+_CHALLENGE = b"<!doctype html><title>Just a moment...</title>"
 
 
 class Sort(StrEnum):
@@ -27,6 +27,8 @@ class Sort(StrEnum):
     CHALLENGING = "challenging"
     """Answers everything with 403 and a challenge page."""
     EMPTY = "empty"
+    """A robots.txt that names nothing and a home page without links; 404 for all else."""
+    GONE = "gone"
     """Answers everything with 404."""
     HANGING = "hanging"
     """Takes connections and never answers."""
@@ -34,14 +36,28 @@ class Sort(StrEnum):
     """Takes no connection."""
 
 
-_ANSWERING = (*[Sort.INDEXED] * 4, *[Sort.BARE] * 2, Sort.DELAYED, Sort.ALIAS, Sort.CHALLENGING, Sort.EMPTY)
-_FAILING = {Sort.CHALLENGING: "blocked", Sort.HANGING: "failed", Sort.REFUSING: "failed"}
+_ANSWERING = (
+    *(Sort.INDEXED, Sort.INDEXED, Sort.INDEXED, Sort.BARE, Sort.BARE),
+    *(Sort.DELAYED, Sort.ALIAS, Sort.CHALLENGING, Sort.EMPTY, Sort.GONE),
+)
+_IN_VAIN = {  # the result of the site, its cause, the outcome of robots.txt, and of all else that is tried
+    Sort.CHALLENGING: ("blocked", None, "blocked", {"blocked"}),
+    Sort.HANGING: ("unreachable", "timeout", "failed", {"failed"}),
+    Sort.REFUSING: ("unreachable", "refused", "failed", {"failed"}),
+    Sort.GONE: ("not-a-site", None, "absent", {"absent"}),
+    Sort.EMPTY: ("absent", None, "read", {"absent", "not-a-sitemap"}),
+    Sort.ALIAS: (None, None, "skipped", {"absent", "skipped"}),  # its target is in the list, and read by itself
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
     """What a crawl that begins with a host has to find."""
 
+    result: str | None
+    """What becomes of the site; ``None`` if that is not laid down."""
+    cause: str | None = None
+    """Why it is unreachable."""
     outcomes: dict[str, str]
     """The outcome of each document that has to be met, by its address."""
     others: frozenset[str]
@@ -82,6 +98,8 @@ class Host:
         elif self.sort is Sort.DELAYED:
             named = "\n".join(f"Sitemap: {{site}}{path}" for path in lists)
             pages = {"/robots.txt": f"User-agent: *\nCrawl-delay: 1\n\n{named}"}
+        elif self.sort is Sort.EMPTY:
+            pages = {"/robots.txt": "User-agent: *", "/": "<!doctype html><title>Welcome</title>"}
         elif self.sort is Sort.BARE:
             lists = ["/sitemap.xml"]
         pages |= {path: urlset(*_paths(path)) for path in lists}
@@ -91,14 +109,14 @@ class Host:
     def expected(self) -> Expected:
         """What a crawl that begins with it has to find."""
         robots = f"{self.url}/robots.txt"
-        if self.target is not None and self.target.is_listed:  # which is read by itself
-            return Expected(outcomes={robots: "skipped"}, others=frozenset({"absent", "skipped"}))
-        if self.sort in _FAILING:
-            return Expected(outcomes={robots: _FAILING[self.sort]}, others=frozenset({_FAILING[self.sort]}))
+        if self.sort in _IN_VAIN and not (self.target and not self.target.is_listed):
+            result, cause, outcome, others = _IN_VAIN[self.sort]
+            return Expected(result=result, cause=cause, outcomes={robots: outcome}, others=frozenset(others))
         there = self.target or self
         paths = [path for path in there.pages if path != "/robots.txt"]
         has_robots = "/robots.txt" in there.pages
         return Expected(
+            result="found",
             outcomes={robots: "read" if has_robots else "absent"} | {f"{there.url}{path}": "read" for path in paths},
             others=frozenset({"absent"}),
             locs=tuple(f"{there.url}{loc}" for path in paths if "sitemap" in path for loc in _paths(path)),
@@ -107,9 +125,9 @@ class Host:
     def response(self, path: str) -> bytes:
         """Return what is sent to a request for *path*."""
         if self.target is not None:
-            return _response(_REDIRECT, headers=f"Location: {self.target.url}{path}\r\n")
+            return _response("301 Moved Permanently", headers=f"Location: {self.target.url}{path}\r\n")
         if self.sort is Sort.CHALLENGING:
-            return _response("403 Forbidden", _CHALLENGE.encode())
+            return _response("403 Forbidden", _CHALLENGE)
         if (body := self.pages.get(path)) is None:
             return _response("404 Not Found")
         return _response("200 OK", body)
