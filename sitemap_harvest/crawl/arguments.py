@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import Batch
 
 EMIT: dict[str, type[Batch[Any]]] = {"urls": UrlBatch, "sitemaps": LedgerBatch}
+_SCOPES = ("mark", "strict")
 _HOST = re.compile(
     r"(?:[^\W_](?:[\w\-]*[^\W_])?\.)+[^\W\d_]{2,}\.?(?::\d{1,5})?(?=[/?#]|$)|localhost(?::\d{1,5})?(?=/|$)",
     re.IGNORECASE,
@@ -56,6 +57,9 @@ class Arguments:
     skip: str | None = None
     """Regular expression: sitemaps in whose address it is found are not read, whether robots.txt or an index names
     them."""
+    scope: str = "mark"
+    """What becomes of URLs that the protocol does not let their document list (``in_scope`` is false): ``mark``, they
+    are harvested with the others; ``strict``, they are dropped."""
     limit: str | int | None = None
     """Most URLs to harvest, 1 or more."""
     emit: str = "urls"
@@ -89,6 +93,7 @@ class Plan:
     only_site: str | None = None
     follow: re.Pattern[str] | None = None
     skip: re.Pattern[str] | None = None
+    drops_out_of_scope: bool = False
     limit: int | None = None
     emit: frozenset[str] = frozenset({"urls"})
 
@@ -104,6 +109,7 @@ class Plan:
             only_site=leads[0].root if arguments.root else None,
             follow=_pattern("follow", arguments.follow),
             skip=_pattern("skip", arguments.skip),
+            drops_out_of_scope=_drops_out_of_scope(arguments.scope),
             limit=_limit(arguments.limit),
             emit=_emit(arguments.emit),
         )
@@ -270,6 +276,12 @@ def _pattern(name: str, value: str | None) -> re.Pattern[str] | None:
         return re.compile(value)
     except re.error as error:
         raise ArgumentError(name, value, f"a regular expression ({error})") from error
+
+
+def _drops_out_of_scope(value: str) -> bool:
+    if value not in _SCOPES:
+        raise ArgumentError("scope", value, f"one of {', '.join(_SCOPES)}")
+    return value == "strict"
 
 
 def _limit(value: str | int | None) -> int | None:

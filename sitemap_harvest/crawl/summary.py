@@ -62,6 +62,8 @@ class Summary:
     """Documents that nobody said to be there, and that were not."""
     problems: Counter[str] = field(default_factory=Counter)
     """Occurrences of each problem, by code."""
+    dropped: Counter[str] = field(default_factory=Counter)
+    """URLs that were found and dropped, by the argument that says so."""
     complaints: tuple[str, ...] = ()
     """What was wrong with the input, in words."""
     has_failed: bool = False
@@ -88,6 +90,8 @@ class Summary:
             stats.inc_value(f"sitemap_harvest/kind/{record.kind}")
         stats.inc_value("sitemap_harvest/bytes_downloaded", record.bytes_downloaded or 0)
         stats.inc_value("sitemap_harvest/bytes_unpacked", record.bytes_unpacked or 0)
+        if record.out_of_scope:
+            stats.inc_value("sitemap_harvest/out_of_scope", record.out_of_scope)
         for problem in record.problems:
             self.problems[problem.code] += problem.count
             stats.inc_value(f"sitemap_harvest/problem/{problem.code}", problem.count)
@@ -109,6 +113,9 @@ class Summary:
         """Say in words why no URL was found."""
         if not self.documents:
             return "No document was asked for."
+        if dropped := +self.dropped:
+            by = ", ".join(f"{argument} has dropped {_counted(count, 'URL')}" for argument, count in dropped.items())
+            return f"No URL is left: {by}."
         if reasons := [*self.notes.first, *self.probes.first] or self.passed_over.first:
             return f"No URL was found. {'; '.join(reasons[:3])}."
         return "No URL was found: the documents that were read list none."

@@ -48,6 +48,7 @@ mobile: bool
 pagemap: list<item: struct<type: string, id: string, attributes: {_EXTRA}> not null>
 extra: list<item: struct<name: string not null, depth: int64 not null, text: string, attributes: {_EXTRA}> not null>
 in_scope: bool
+scope_reason: string
 """
 
 SAMPLES = "list<item: struct<entry: int64, line: int64, byte: int64, excerpt: string> not null> not null"
@@ -70,6 +71,7 @@ bytes_unpacked: int64
 layers: list<item: string not null> not null
 encoding: string
 entries: int64 not null
+out_of_scope: int64
 problems: list<item: struct<code: string not null, document: string not null, detail: string not null, \
 count: int64 not null, samples: {SAMPLES}> not null> not null
 sha256: string
@@ -104,7 +106,7 @@ def pinned(record: type) -> str:
     ],
 )
 def test_the_schema_does_not_move_unnoticed(record: type, schema: str) -> None:
-    assert SCHEMA_VERSION == 1
+    assert SCHEMA_VERSION == 2
     assert pinned(record) == schema
 
 
@@ -119,7 +121,7 @@ def test_what_may_be_absent_is_null_by_default() -> None:
 
 
 def test_the_version_travels_with_the_schema() -> None:
-    assert arrow_schema(UrlEntry).metadata == {b"sitemap_harvest.schema": b"1"}
+    assert arrow_schema(UrlEntry).metadata == {b"sitemap_harvest.schema": b"2"}
 
 
 @dataclass

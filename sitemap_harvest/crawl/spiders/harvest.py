@@ -25,7 +25,20 @@ from sitemap_harvest.crawl.summary import Summary
 from sitemap_harvest.errors import HarvestError
 from sitemap_harvest.formats import Document
 from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRecord, UrlBatch
-from sitemap_harvest.plan import Bounds, Frontier, Lead, Refusal, document_key, next_well_known, refuse, room
+from sitemap_harvest.plan import (
+    Bounds,
+    Frontier,
+    Lead,
+    Offsite,
+    Proofs,
+    Refusal,
+    Scoping,
+    document_key,
+    next_well_known,
+    refuse,
+    room,
+    sites_of_robots,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -69,6 +82,7 @@ class HarvestSpider(Spider):
         self.summary = Summary()
         self._flights = Flights()
         self._owed: deque[SitemapRecord] = deque()  # rows of documents that nobody can end any more
+        self._proofs = Proofs()
         self._largest_body = 0
         self._as_rows = False
         self._has_begun = False
@@ -123,7 +137,7 @@ class HarvestSpider(Spider):
             depth_setting=depth_setting,
             follow=self.plan.follow,
             skip=self.plan.skip,
-            offsite=self.options.offsite,
+            offsite=Offsite(self.options.offsite),
             only_site=self.plan.only_site,
         )
         self._has_begun = True
@@ -182,9 +196,12 @@ class HarvestSpider(Spider):
     def _consider(self, lead: Lead) -> Iterator[SitemapRecord]:
         """Let *lead* into the frontier, or yield the ledger row that says why not, once for each document."""
         if self.frontier.knows(lead.url):
+            self._proofs.note(lead)
             return
         refusal = refuse(lead, self.bounds) or self.frontier.add(lead)
         self._count_queued()
+        if refusal:
+            self._proofs.note(lead)
         if refusal and self.frontier.refuse(lead.url):
             yield from self._enter(record_of(lead, refusal))
 
@@ -256,6 +273,7 @@ class HarvestSpider(Spider):
         if refusal := refuse(replace(lead, url=final_url), self.bounds):
             return Refusal(refusal.outcome, f"it redirects to {final_url}: {refusal.reason}")
         if not self.frontier.claim(final_url):
+            self._proofs.note(replace(lead, url=final_url))
             return Refusal(Outcome.SKIPPED, f"it redirects to {final_url}, which is read by itself")
         return None
 
@@ -268,9 +286,12 @@ class HarvestSpider(Spider):
             content_encodings=response.meta.get("content_encodings", ()),
             limits=self.options.limits,
         )
+        addresses = (lead.url, *response.meta.get("redirect_urls", ()), response.url)
+        lead = self._proofs.joined(lead, addresses)
+        scoping = Scoping.of(lead, document.kind, addresses, drops=self.plan.drops_out_of_scope)
         before = self.summary.urls
         listed = 0
-        for batch in document.urls():
+        for batch in scoping.judged(document.urls()):
             listed += len(batch)
             yield from self._hand_out(batch)
             if self._has_enough():
@@ -278,14 +299,18 @@ class HarvestSpider(Spider):
         urls = self.summary.urls - before
         was_limited = False
         describe(record, document, was_cut="dataloss" in response.flags)
+        record.out_of_scope = scoping.outside
+        self.summary.dropped["scope=strict"] += scoping.dropped
         references = list(document.sitemaps())
-        if self._has_enough() and (urls < listed or urls < document.entries - _listed(references)):
+        if self._has_enough() and (urls < listed or urls + scoping.dropped < document.entries - _listed(references)):
             was_limited = True
             record.outcome, record.reason, record.complete = Outcome.PARTIAL, self._limit_words("within it"), False
-        found_by = FoundBy.ROBOTS if document.kind is Kind.ROBOTS else FoundBy.INDEX
+        is_robots = document.kind is Kind.ROBOTS
+        found_by = FoundBy.ROBOTS if is_robots else FoundBy.INDEX
+        vouched = sites_of_robots(addresses) if is_robots else frozenset()
         for reference in references:
             if reference.found_by is None or _is_page_of_the_user(lead):
-                yield from self._consider(lead.child(reference, reference.found_by or found_by))
+                yield from self._consider(lead.child(reference, reference.found_by or found_by, vouched))
         yield from self._end(record, urls=urls, is_wanted=was_limited)
         if not document.entries:
             yield from self._try_next(lead)
