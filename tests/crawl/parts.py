@@ -43,7 +43,7 @@ class StatsDump:
 class LocalNames(CachingThreadedResolver):
     """Looks up names that end with ``.test``: all of them are this machine."""
 
-    def getHostByName(self, name: str, timeout: Any = ()) -> Deferred[str]:
+    def getHostByName(self, name: str, timeout: Any = ()) -> Deferred[str]:  # noqa: N802 - Twisted's name
         return succeed("127.0.0.1") if name.endswith(".test") else super().getHostByName(name, timeout)
 
 

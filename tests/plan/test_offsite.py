@@ -37,7 +37,9 @@ ALL = ["none", "proven", "domain", "any"]
         pytest.param(lead("https://else.example/a.xml", vouched=ROOT), ["any"], id="only-the-other-host-vouches"),
         pytest.param(lead("https://cdn.example.co.uk/a.xml"), ALL[2:], id="same-domain"),
         pytest.param(
-            lead("https://b.cdn.example/a.xml", parent="https://a.cdn.example/i.xml"), ALL[2:], id="domain-of-the-parent"
+            lead("https://b.cdn.example/a.xml", parent="https://a.cdn.example/i.xml"),
+            ALL[2:],
+            id="domain-of-the-parent",
         ),
         pytest.param(lead("https://other.co.uk/a.xml"), ["any"], id="only-the-suffix-is-the-same"),
         pytest.param(lead("http://that.github.io/", root="http://this.github.io"), ["any"], id="private-suffix"),
@@ -49,7 +51,7 @@ ALL = ["none", "proven", "domain", "any"]
         pytest.param(lead("https://else.example/a.xml", found_by=FoundBy.HTTP_LINK), ["any"], id="header"),
         pytest.param(lead("https://[/a.xml"), ["any"], id="no-host"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.case(118, 125)
 def test_who_may_name_what(found: Lead, policies: list[str]) -> None:
     assert allowing(found) == policies
@@ -61,7 +63,8 @@ def test_who_may_name_what(found: Lead, policies: list[str]) -> None:
         pytest.param(
             "https://cdn.example.co.uk/a.xml",
             Offsite.NONE,
-            "an index may only name sitemaps of its own host (SITEMAP_HARVEST_OFFSITE=none; domain would allow this one)",
+            "an index may only name sitemaps of its own host "
+            "(SITEMAP_HARVEST_OFFSITE=none; domain would allow this one)",
             id="none",
         ),
         pytest.param(

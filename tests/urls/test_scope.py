@@ -65,7 +65,7 @@ def judged(scope: Scope | None, *locs: str) -> list[tuple[bool | None, str | Non
         pytest.param("http://[::1]/s.xml", "http://[::2]/a", "host", id="another-ipv6"),
         pytest.param("http://bücher.example/s.xml", "http://xn--bcher-kva.example/a", None, id="punycode"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.case(118, 119)
 def test_the_location_rule(sitemap: str, loc: str, reason: str | None) -> None:
     assert judged(Scope.of([sitemap]), loc) == [(reason is None, reason)]
