@@ -15,7 +15,7 @@ from scrapy.utils.misc import load_object
 
 from sitemap_harvest.crawl.defaults import LOCAL_FILES
 from sitemap_harvest.errors import ArgumentError, OptionError
-from sitemap_harvest.model import LedgerBatch, UrlBatch
+from sitemap_harvest.model import LedgerBatch, SiteBatch, UrlBatch
 from sitemap_harvest.plan import Lead, robots_of
 from sitemap_harvest.urls import BLANKS, site_of
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.model import Batch
 
-EMIT: dict[str, type[Batch[Any]]] = {"urls": UrlBatch, "sitemaps": LedgerBatch}
+EMIT: dict[str, type[Batch[Any]]] = {"urls": UrlBatch, "sitemaps": LedgerBatch, "sites": SiteBatch}
 _SCOPES = ("mark", "strict")
 _HOST = re.compile(
     r"(?:[^\W_](?:[\w\-]*[^\W_])?\.)+[^\W\d_]{2,}\.?(?::\d{1,5})?(?=[/?#]|$)|localhost(?::\d{1,5})?(?=/|$)",
@@ -64,7 +64,8 @@ class Arguments:
     """Most URLs to harvest, 1 or more."""
     emit: str = "urls"
     """Kinds of item, separated by commas or blanks: ``urls`` (:class:`~sitemap_harvest.UrlEntry`), ``sitemaps``
-    (:class:`~sitemap_harvest.SitemapRecord`, one for each document met)."""
+    (:class:`~sitemap_harvest.SitemapRecord`, one for each document met), ``sites``
+    (:class:`~sitemap_harvest.SiteRecord`, one for each site or document that you named: what came of it)."""
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -87,8 +88,8 @@ class Plan:
 
     leads: tuple[Lead, ...]
     """What the run starts with."""
-    complaints: tuple[str, ...] = ()
-    """Lines of ``sites`` that are no site, in words."""
+    no_sites: tuple[tuple[str, str], ...] = ()
+    """Lines of ``sites`` that are no site, each with what is wrong with it in words."""
     root: Path | None = None
     only_site: str | None = None
     follow: re.Pattern[str] | None = None
@@ -101,10 +102,10 @@ class Plan:
     def of(cls, arguments: Arguments) -> Self:
         """Read *arguments*. Raises :exc:`ArgumentError` at the first that is wrong."""
         _check_not_blank(arguments)
-        leads, complaints = _leads(arguments)
+        leads, no_sites = _leads(arguments)
         return cls(
             leads=tuple(leads),
-            complaints=tuple(complaints),
+            no_sites=tuple(no_sites),
             root=_root(arguments),
             only_site=leads[0].root if arguments.root else None,
             follow=_pattern("follow", arguments.follow),
@@ -169,13 +170,13 @@ def _check_not_blank(arguments: Arguments) -> None:
             )
 
 
-def _leads(arguments: Arguments) -> tuple[list[Lead], list[str]]:
+def _leads(arguments: Arguments) -> tuple[list[Lead], list[tuple[str, str]]]:
     sites: list[str] = []
-    complaints: list[str] = []
+    no_sites: list[tuple[str, str]] = []
     if arguments.site is not None:
         sites += [_site("site", site) for site in _parts(arguments.site) or [""]]
     if arguments.sites is not None:
-        listed, complaints = _listed_sites(arguments.sites)
+        listed, no_sites = _listed_sites(arguments.sites)
         sites += listed
     leads = [robots_of(site) for site in dict.fromkeys(sites)]
     if arguments.sitemap is not None:
@@ -183,7 +184,7 @@ def _leads(arguments: Arguments) -> tuple[list[Lead], list[str]]:
     if not leads:
         message = "nothing to harvest: give at least one of the arguments site, sites and sitemap"
         raise ArgumentError("site", None, _ONE_SITE, message=message)
-    return leads, complaints
+    return leads, no_sites
 
 
 def _site(name: str, value: str) -> str:
@@ -207,23 +208,23 @@ def _has_port_in_range(site: str) -> bool:
         return False
 
 
-def _listed_sites(path: str) -> tuple[list[str], list[str]]:
+def _listed_sites(path: str) -> tuple[list[str], list[tuple[str, str]]]:
     try:
         text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
     except OSError as error:
         hint = "; a site is named by site=" if "://" in path else ""
         raise ArgumentError("sites", path, f"a text file of sites, one a line ({_words(error)}){hint}") from error
-    sites, complaints = [], []
+    sites, no_sites = [], []
     for number, line in enumerate(text.split("\n"), start=1):
         if not (entry := re.sub(r"(?:^|\s)#.*", "", line).strip(BLANKS)):
             continue
         try:
             sites.append(_site("sites", entry))
         except ArgumentError:
-            complaints.append(f"{path}, line {number}: {entry[:100]!r} is no site")
+            no_sites.append((entry[:100], f"{path}, line {number}: {entry[:100]!r} is no site"))
     if not sites:
         raise ArgumentError("sites", path, "a text file of sites, one a line, and this one has none")
-    return sites, complaints
+    return sites, no_sites
 
 
 def _sitemaps(value: str | list[str]) -> Iterator[str]:

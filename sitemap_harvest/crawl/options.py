@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from sitemap_harvest.errors import OptionError
 from sitemap_harvest.formats import Limits
-from sitemap_harvest.plan import Offsite
+from sitemap_harvest.plan import Budget, Offsite
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -28,6 +28,18 @@ class Options:
     Scrapy's own ``DEPTH_LIMIT`` holds where it is smaller and not 0."""
     max_documents: int = 50_000
     """Most documents of one site or one named sitemap (``SITEMAP_HARVEST_MAX_DOCUMENTS``)."""
+    max_site_bytes: int | None = None
+    """Most bytes downloaded of one site or one named sitemap (``SITEMAP_HARVEST_MAX_SITE_BYTES``). ``None``: no
+    limit. What is on its way when it is reached is still read."""
+    max_site_urls: int | None = None
+    """Most URLs read of one site or one named sitemap (``SITEMAP_HARVEST_MAX_SITE_URLS``). ``None``: no limit."""
+    max_site_seconds: int | None = None
+    """Seconds after the first document of a site for which new ones are asked for
+    (``SITEMAP_HARVEST_MAX_SITE_SECONDS``). ``None``: no limit."""
+    max_wait: int = 60
+    """Longest pause in seconds that a server gets by ``Retry-After`` or ``Crawl-delay``
+    (``SITEMAP_HARVEST_MAX_WAIT``). A host that asks for longer by ``Retry-After`` is asked for nothing more in the
+    run; a longer ``Crawl-delay`` is cut to it."""
     max_urls: int = 1_000_000
     """Most URLs of one document (``SITEMAP_HARVEST_MAX_URLS``)."""
     max_unpacked: int = 200 * 1024 * 1024
@@ -35,9 +47,10 @@ class Options:
     ``DOWNLOAD_MAXSIZE`` bounds the bytes as downloaded."""
     max_ratio: int = 200
     """Most bytes unpacked for each packed one, past the first 10 MiB (``SITEMAP_HARVEST_MAX_RATIO``)."""
-    concurrency: int = 8
-    """Most documents downloaded at a time (``SITEMAP_HARVEST_CONCURRENCY``). Scrapy's own settings for concurrency
-    and delay hold besides."""
+    concurrency: int = 64
+    """Most documents downloaded at a time over all hosts (``SITEMAP_HARVEST_CONCURRENCY``), hosts not counted that do
+    not answer. Scrapy's own settings for concurrency and delay hold besides: of one host, no more than
+    ``CONCURRENT_REQUESTS_PER_DOMAIN``."""
     bodies: int = 32 * 1024 * 1024
     """Bytes of documents that may be held in memory (``SITEMAP_HARVEST_BODIES``): where sitemaps are large, fewer are
     downloaded at a time."""
@@ -51,6 +64,16 @@ class Options:
         """What bounds the reading of one document."""
         return Limits(unpacked_bytes=self.max_unpacked, ratio=self.max_ratio, urls=self.max_urls)
 
+    @property
+    def budget(self) -> Budget:
+        """What bounds the harvest of one site."""
+        return Budget(
+            documents=self.max_documents,
+            bytes=self.max_site_bytes,
+            urls=self.max_site_urls,
+            seconds=self.max_site_seconds,
+        )
+
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
         """Read the settings. Raises :exc:`OptionError`, which names the setting, its value and what is accepted."""
@@ -63,6 +86,10 @@ class Options:
             items=_choice(settings, "ITEMS", default.items, _ITEMS),
             max_depth=_whole(settings, "MAX_DEPTH", default.max_depth),
             max_documents=_whole(settings, "MAX_DOCUMENTS", default.max_documents),
+            max_site_bytes=_ceiling(settings, "MAX_SITE_BYTES"),
+            max_site_urls=_ceiling(settings, "MAX_SITE_URLS"),
+            max_site_seconds=_ceiling(settings, "MAX_SITE_SECONDS"),
+            max_wait=_whole(settings, "MAX_WAIT", default.max_wait),
             max_urls=_whole(settings, "MAX_URLS", default.max_urls),
             max_unpacked=_whole(settings, "MAX_UNPACKED", default.max_unpacked),
             max_ratio=_whole(settings, "MAX_RATIO", default.max_ratio),
@@ -88,3 +115,7 @@ def _whole(settings: BaseSettings, name: str, default: int) -> int:
     if number < 1:
         raise OptionError(f"{_PREFIX}{name} is {value!r}; it must be a whole number, 1 or more")
     return number
+
+
+def _ceiling(settings: BaseSettings, name: str) -> int | None:
+    return None if settings.get(f"{_PREFIX}{name}") is None else _whole(settings, name, 0)

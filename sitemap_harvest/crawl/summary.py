@@ -6,12 +6,23 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRecord
+from sitemap_harvest.model import Cause, Kind, Outcome, SitemapRecord, SiteResult
 
 if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
+    from sitemap_harvest.model import SiteRecord
+
 _READ = frozenset({Outcome.READ, Outcome.UNCHANGED})
+_FINE = frozenset({SiteResult.FOUND})
+_RESULT_WORDS = {
+    SiteResult.ABSENT: "there is no sitemap.",
+    SiteResult.BLOCKED: "the server keeps us out.",
+    SiteResult.FORBIDDEN: "robots.txt forbids to look.",
+    SiteResult.UNREACHABLE: "there is no answer.",
+    SiteResult.NOT_A_SITE: "what was named is no site.",
+    SiteResult.UNFINISHED: "the run ended before.",
+}
 _MAX_NOTES = 10  # reasons shown; the ledger has them all
 
 
@@ -27,21 +38,21 @@ class Tally:
 
 @dataclass(slots=True)
 class Notes:
-    """Documents, each with the reason for its outcome in words: the first few, and how many more."""
+    """Documents or sites, each with what became of it in words: the first few, and how many more."""
 
     first: list[str] = field(default_factory=list)
     more: int = 0
 
-    def add(self, record: SitemapRecord) -> None:
-        """Add *record*."""
+    def add(self, note: str) -> None:
+        """Add *note*."""
         if len(self.first) < _MAX_NOTES:
-            self.first.append(f"{record.url}: {record.reason}")
+            self.first.append(note)
         else:
             self.more += 1
 
     def lines(self) -> list[str]:
         """Return a line for each of the first, and one for the others."""
-        rest = [f"and {self.more:,} more, which the ledger tells (emit=sitemaps)"] if self.more else []
+        rest = [f"and {self.more:,} more, which the records tell (emit=sitemaps,sites)"] if self.more else []
         return self.first + rest
 
 
@@ -58,16 +69,16 @@ class Summary:
     """Documents that did not end well."""
     passed_over: Notes = field(default_factory=Notes)
     """Documents that were not to be read."""
-    probes: Notes = field(default_factory=Notes)
-    """Documents that nobody said to be there, and that were not."""
     problems: Counter[str] = field(default_factory=Counter)
     """Occurrences of each problem, by code."""
     dropped: Counter[str] = field(default_factory=Counter)
     """URLs that were found and dropped, by the argument that says so."""
-    complaints: tuple[str, ...] = ()
-    """What was wrong with the input, in words."""
+    sites: Counter[SiteResult] = field(default_factory=Counter)
+    """Sites, and documents that the user named, by what came of them."""
+    site_notes: Notes = field(default_factory=Notes)
+    """Those that gave nothing."""
     has_failed: bool = False
-    """Whether a document that counts did not end well."""
+    """Whether a document that counts, or a site, did not end well."""
 
     @property
     def documents(self) -> int:
@@ -96,18 +107,33 @@ class Summary:
             self.problems[problem.code] += problem.count
             stats.inc_value(f"sitemap_harvest/problem/{problem.code}", problem.count)
         if record.outcome is Outcome.SKIPPED or is_wanted:
-            self.passed_over.add(record)
-        elif record.outcome not in _READ and _is_probe(record):
-            self.probes.add(record)
-        elif record.outcome not in _READ:
+            self.passed_over.add(f"{record.url}: {record.reason}")
+        elif record.outcome not in _READ and not _is_probe(record):
             self.has_failed = self.has_failed or record.outcome is not Outcome.OUT_OF_SCOPE
-            self.notes.add(record)
+            self.notes.add(f"{record.url}: {record.reason}")
+
+    def add_site(self, record: SiteRecord, stats: StatsCollector) -> None:
+        """Count *record*, here and in *stats*."""
+        self.sites[record.result] += 1
+        stats.inc_value(f"sitemap_harvest/site/{record.result}")
+        if record.cause:
+            stats.inc_value(f"sitemap_harvest/site/{record.result}/{record.cause}")
+        if record.result not in _FINE:
+            self.has_failed = True
+            self.site_notes.add(f"{record.root}: {record.in_words()}")
 
     def in_words(self) -> str:
         """Return the run in one line, and why nothing was found, if so."""
         outcomes = ", ".join(f"{tally.documents:,} {outcome}" for outcome, tally in self.tallies.items())
         line = f"{_counted(self.urls, 'URL')} from {_counted(self.documents, 'document')} ({outcomes or 'none'})"
+        if sum(self.sites.values()) > 1:
+            line += f"; {self.sites_in_words()}"
         return line if self.urls else f"{line}. {self.why_nothing()}"
+
+    def sites_in_words(self) -> str:
+        """Return how many sites ended how."""
+        results = ", ".join(f"{count:,} {result}" for result, count in self.sites.most_common())
+        return f"{_counted(sum(self.sites.values()), 'site')}: {results}"
 
     def why_nothing(self) -> str:
         """Say in words why no URL was found."""
@@ -116,7 +142,11 @@ class Summary:
         if dropped := +self.dropped:
             by = ", ".join(f"{argument} has dropped {_counted(count, 'URL')}" for argument, count in dropped.items())
             return f"No URL is left: {by}."
-        if reasons := [*self.notes.first, *self.probes.first] or self.passed_over.first:
+        if len(self.sites) == 1 and SiteResult.FOUND not in self.sites:
+            (result,) = self.sites
+            words = _RESULT_WORDS[result]
+            return f"No URL was found: {words} {'; '.join(self.site_notes.first[:3])}."
+        if reasons := [*self.site_notes.first, *self.notes.first] or self.passed_over.first:
             return f"No URL was found. {'; '.join(reasons[:3])}."
         return "No URL was found: the documents that were read list none."
 
@@ -126,6 +156,9 @@ def _counted(number: int, word: str) -> str:
 
 
 def _is_probe(record: SitemapRecord) -> bool:
-    """Whether nobody said that the document is there: a site need not have a robots.txt, nor a /sitemap.xml."""
-    is_guess = record.found_by is FoundBy.WELL_KNOWN or record.url == f"{record.root}/robots.txt"
-    return is_guess and (record.outcome is Outcome.ABSENT or record.kind in {Kind.HTML, Kind.SOFT_404, Kind.EMPTY})
+    """Whether nobody said that the document is there: what that means for its site, the record of the site tells."""
+    if record.found_by.is_guess:
+        return True
+    has_answered = record.cause in {None, Cause.SERVER_ERROR}
+    has_none = record.outcome is Outcome.ABSENT or record.kind in {Kind.HTML, Kind.SOFT_404, Kind.EMPTY}
+    return record.url == f"{record.root}/robots.txt" and (has_none or not has_answered)

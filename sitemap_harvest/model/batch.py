@@ -13,6 +13,7 @@ from sitemap_harvest.errors import SchemaError
 from sitemap_harvest.model.entry import UrlEntry
 from sitemap_harvest.model.ledger import SitemapRecord
 from sitemap_harvest.model.schema import arrow_schema
+from sitemap_harvest.model.site import SiteRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -110,6 +111,14 @@ class LedgerBatch(Batch[SitemapRecord]):
     __slots__ = ()
 
     row_type = SitemapRecord
+
+
+class SiteBatch(Batch[SiteRecord]):
+    """Site records as columns."""
+
+    __slots__ = ()
+
+    row_type = SiteRecord
 
 
 def _column(values: list[Any], kind: pa.DataType) -> pa.Array:

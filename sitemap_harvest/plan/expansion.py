@@ -40,7 +40,9 @@ def refuse(lead: Lead, bounds: Bounds) -> Refusal | None:  # noqa: PLR0911 - one
         return refusal
     if lead.depth > bounds.max_depth:
         return Refusal(
-            Outcome.OVER_LIMIT, f"it is deeper than {bounds.depth_setting} allows, which is {bounds.max_depth}"
+            Outcome.OVER_LIMIT,
+            f"it is deeper than {bounds.depth_setting} allows, which is {bounds.max_depth}",
+            problem="limit/depth",
         )
     if bounds.skip and bounds.skip.search(lead.url):
         return Refusal(Outcome.SKIPPED, f"its address matches skip={bounds.skip.pattern!r}")

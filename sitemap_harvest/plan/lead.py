@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.model import FoundBy, Outcome, SitemapRef
+from sitemap_harvest.model import Cause, FoundBy, Outcome, SitemapRef
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -20,12 +20,14 @@ class Lead:
     """What the user named and this was found from."""
     found_by: FoundBy = FoundBy.ARGUMENT
     parent: str | None = None
-    """Address of the document that names it; ``None`` for what a run starts with."""
+    """Address of the document that names it; ``None`` for what a run starts with, and for what is tried by guess."""
     depth: int = 0
     site_root: bool = False
-    """Whether this is the robots.txt that the harvest of a site begins with."""
+    """Whether this is the robots.txt that the harvest of a site begins with, or a variant of it."""
     lastmod: datetime | None = None
     lastmod_text: str | None = None
+    attempt: int = 0
+    """How often it was put back because the server asked for patience."""
     vouched: frozenset[str] = frozenset()
     """Sites whose robots.txt names this document, or one that led to it."""
 
@@ -48,7 +50,11 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a lead is not fetched."""
+    """Why a lead is not fetched, or what came of fetching it."""
 
     outcome: Outcome
     reason: str
+    cause: Cause | None = None
+    """Why there was no answer; ``None`` if there was one."""
+    problem: str | None = None
+    """Code of the limit that was reached, such as ``limit/depth``; ``None`` if none was."""
