@@ -58,6 +58,9 @@ class Arguments:
     skip: str | None = None
     """Regular expression: sitemaps in whose address it is found are not read, whether robots.txt or an index names
     them."""
+    scope: str = "mark"
+    """What becomes of URLs that the protocol does not let their document list (``in_scope`` is false): ``mark``, they
+    are harvested with the others; ``strict``, they are dropped."""
     limit: str | int | None = None
     """Most URLs to harvest, 1 or more; those that the filters below drop are not counted."""
     since: str | date | None = None

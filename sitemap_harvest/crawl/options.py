@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from sitemap_harvest.errors import OptionError
 from sitemap_harvest.formats import Limits
-from sitemap_harvest.plan import Budget
+from sitemap_harvest.plan import Budget, Offsite
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -54,9 +54,10 @@ class Options:
     bodies: int = 32 * 1024 * 1024
     """Bytes of documents that may be held in memory (``SITEMAP_HARVEST_BODIES``): where sitemaps are large, fewer are
     downloaded at a time."""
-    offsite: bool = False
-    """Whether an index may name sitemaps on other hosts (``SITEMAP_HARVEST_OFFSITE``). robots.txt always may:
-    that is the protocol's proof of ownership."""
+    offsite: str = Offsite.DOMAIN.value
+    """Where documents may lie that an index, a page or a feed names (``SITEMAP_HARVEST_OFFSITE``): ``none``, on its own
+    host or that of the site; ``proven``, also on one whose robots.txt vouches for them; ``domain``, also below the same
+    registrable domain, such as ``cdn.example.com``; ``any``. robots.txt may name any host."""
 
     @property
     def limits(self) -> Limits:
@@ -94,7 +95,7 @@ class Options:
             max_ratio=_whole(settings, "MAX_RATIO", default.max_ratio),
             concurrency=_whole(settings, "CONCURRENCY", default.concurrency),
             bodies=_whole(settings, "BODIES", default.bodies),
-            offsite=_flag(settings, "OFFSITE", default.offsite),
+            offsite=_choice(settings, "OFFSITE", default.offsite, tuple(Offsite)),
         )
 
 
@@ -118,11 +119,3 @@ def _whole(settings: BaseSettings, name: str, default: int) -> int:
 
 def _ceiling(settings: BaseSettings, name: str) -> int | None:
     return None if settings.get(f"{_PREFIX}{name}") is None else _whole(settings, name, 0)
-
-
-def _flag(settings: BaseSettings, name: str, default: bool) -> bool:  # noqa: FBT001 - a value, not a switch
-    try:
-        return settings.getbool(f"{_PREFIX}{name}", default)
-    except ValueError as error:
-        value = settings.get(f"{_PREFIX}{name}")
-        raise OptionError(f"{_PREFIX}{name} is {value!r}; it must be True or False") from error

@@ -103,6 +103,8 @@ class Summary:
             stats.inc_value(f"sitemap_harvest/kind/{record.kind}")
         stats.inc_value("sitemap_harvest/bytes_downloaded", record.bytes_downloaded or 0)
         stats.inc_value("sitemap_harvest/bytes_unpacked", record.bytes_unpacked or 0)
+        if record.out_of_scope:
+            stats.inc_value("sitemap_harvest/out_of_scope", record.out_of_scope)
         for problem in record.problems:
             self.problems[problem.code] += problem.count
             stats.inc_value(f"sitemap_harvest/problem/{problem.code}", problem.count)

@@ -38,6 +38,7 @@ def filters_of(arguments: Arguments, *, now: datetime) -> Filters:
     if low is not None and high is not None and low > high:
         raise ArgumentError("min_priority", arguments.min_priority, f"at most max_priority={arguments.max_priority!r}")
     return Filters(
+        drop_out_of_scope=_choice("scope", arguments.scope, {"mark": False, "strict": True}),
         drop_missing_lastmod=_drops("missing_lastmod", arguments.missing_lastmod),
         drop_unreadable_lastmod=_drops("unreadable_lastmod", arguments.unreadable_lastmod),
         drop_lastmod_after=now + _FUTURE if _drops("future_lastmod", arguments.future_lastmod) else None,

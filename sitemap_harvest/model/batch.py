@@ -85,6 +85,11 @@ class Batch(Generic[Row]):
         """Return *length* rows from *start* on (all, if ``None``), without copying."""
         return type(self)(self.arrow.slice(start, length))
 
+    def with_columns(self, **columns: pa.Array) -> Self:
+        """Return the rows with *columns* in place of those of the same names."""
+        arrays = [columns.get(field.name, column) for field, column in zip(self.schema(), self.arrow, strict=True)]
+        return type(self)(pa.RecordBatch.from_arrays(arrays, schema=self.schema()))
+
     def rows(self) -> Iterator[Row]:
         """Yield each row as a :attr:`row_type`."""
         make = _maker(self.row_type)

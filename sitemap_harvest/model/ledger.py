@@ -135,6 +135,8 @@ class SitemapRecord:
     """The encoding that the document was read with."""
     entries: int = 0
     """URLs and references that the document lists, and that were read."""
+    out_of_scope: int | None = None
+    """URLs that it may not list (``in_scope`` is false), as far as the run has come. ``None``: not judged."""
     problems: tuple[Problem, ...] = ()
     """What is wrong with it."""
     sha256: str | None = None

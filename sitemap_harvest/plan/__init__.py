@@ -6,8 +6,11 @@ from sitemap_harvest.plan.expansion import Bounds, refuse
 from sitemap_harvest.plan.filters import Filters, Kept
 from sitemap_harvest.plan.frontier import Frontier, document_key, host_of
 from sitemap_harvest.plan.lead import Lead, Refusal
+from sitemap_harvest.plan.offsite import Offsite
 from sitemap_harvest.plan.patience import asked_wait
+from sitemap_harvest.plan.proofs import Proofs, sites_of_robots
 from sitemap_harvest.plan.room import room
+from sitemap_harvest.plan.scoping import Scoping
 from sitemap_harvest.plan.site import Site
 from sitemap_harvest.plan.sites import Sites, secure_twin
 from sitemap_harvest.plan.span import Span
@@ -21,7 +24,10 @@ __all__ = [
     "Frontier",
     "Kept",
     "Lead",
+    "Offsite",
+    "Proofs",
     "Refusal",
+    "Scoping",
     "Site",
     "Sites",
     "Span",
@@ -32,5 +38,6 @@ __all__ = [
     "robots_of",
     "room",
     "secure_twin",
+    "sites_of_robots",
     "variants",
 ]

@@ -28,9 +28,14 @@ class Lead:
     lastmod_text: str | None = None
     attempt: int = 0
     """How often it was put back because the server asked for patience."""
+    vouched: frozenset[str] = frozenset()
+    """Sites whose robots.txt names this document, or one that led to it."""
 
-    def child(self, ref: SitemapRef, found_by: FoundBy) -> Lead:
-        """Return the lead that *ref*, a reference of this document, opens."""
+    def child(self, ref: SitemapRef, found_by: FoundBy, vouched: frozenset[str] = frozenset()) -> Lead:
+        """Return the lead that *ref*, a reference of this document, opens.
+
+        *vouched* are the sites that this document is the robots.txt of.
+        """
         return Lead(
             url=ref.loc,
             root=self.root,
@@ -39,6 +44,7 @@ class Lead:
             depth=self.depth + 1,
             lastmod=ref.lastmod,
             lastmod_text=ref.lastmod_text,
+            vouched=self.vouched | vouched if vouched else self.vouched,  # one set for all children of an index
         )
 
 

@@ -10,6 +10,7 @@ from sitemap_harvest.model import Cause, FoundBy, Outcome
 from sitemap_harvest.plan.expansion import refuse
 from sitemap_harvest.plan.frontier import Frontier, host_of
 from sitemap_harvest.plan.lead import Lead, Refusal
+from sitemap_harvest.plan.proofs import Proofs
 from sitemap_harvest.plan.site import Site
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Sites:
     def __init__(self, leads: Iterable[Lead], *, bounds: Bounds, budget: Budget, per_host: int) -> None:
         """Begin with *leads*, one for each thing that the user named."""
         self.frontier = Frontier(per_host=per_host)
+        self.proofs = Proofs()
         self._bounds = bounds
         self._budget = budget
         self._sites = {lead.root: Site.of(lead) for lead in leads}
@@ -43,6 +45,7 @@ class Sites:
         owner = self.frontier.owner(lead.url)
         if owner is not None:
             site.shared_with = owner if owner != lead.root else site.shared_with
+            self.proofs.note(lead)
             return None
         refusal = refuse(lead, self._bounds) or self._budget.refuse(site, now)
         if refusal is None:
@@ -50,6 +53,7 @@ class Sites:
             site.waiting += 1
             self.frontier.add(lead)
             return None
+        self.proofs.note(lead)
         return refusal if self.frontier.refuse(lead.url) else None
 
     def take(self, now: float) -> tuple[Lead, Refusal | None] | None:

@@ -49,6 +49,7 @@ mobile: bool
 pagemap: list<item: struct<type: string, id: string, attributes: {_EXTRA}> not null>
 extra: list<item: struct<name: string not null, depth: int64 not null, text: string, attributes: {_EXTRA}> not null>
 in_scope: bool
+scope_reason: string
 """
 
 SAMPLES = "list<item: struct<entry: int64, line: int64, byte: int64, excerpt: string> not null> not null"
@@ -72,6 +73,7 @@ bytes_unpacked: int64
 layers: list<item: string not null> not null
 encoding: string
 entries: int64 not null
+out_of_scope: int64
 problems: list<item: struct<code: string not null, document: string not null, detail: string not null, \
 count: int64 not null, samples: {SAMPLES}> not null> not null
 sha256: string

@@ -30,7 +30,6 @@ def lead(url: str, *, found_by: FoundBy = FoundBy.INDEX, depth: int = 1, root: s
             marks=pytest.mark.case(50, 125),
         ),
         pytest.param(lead("https://cdn.example/a.xml", found_by=FoundBy.ROBOTS), BOUNDS, id="robots-may-name-any-host"),
-        pytest.param(lead("https://cdn.example/a.xml"), Bounds(offsite=True), id="offsite-is-wanted"),
         pytest.param(lead(f"{ROOT}/a.xml", depth=3), BOUNDS, id="as-deep-as-allowed"),
         pytest.param(lead(f"{ROOT}/a.xml"), Bounds(follow=re.compile("a")), id="follow"),
         pytest.param(lead(f"{ROOT}/a.xml"), Bounds(skip=re.compile("b")), id="other-skip"),
@@ -109,6 +108,13 @@ def test_an_index_tells_what_has_not_changed(lastmod: str | None, found_by: Foun
     assert refuse(found, replace(BOUNDS, since=MARCH)) == (
         Refusal(Outcome.SKIPPED, words, is_pruned=True) if is_pruned else None
     )
+
+
+def test_a_child_has_the_vouchers_of_its_parent_and_those_that_the_parent_is_the_robots_txt_of() -> None:
+    ref = SitemapRef(loc=f"{ROOT}/a.xml", position=1)
+    parent = Lead(url=f"{ROOT}/index.xml", root=ROOT, vouched=frozenset({"https://a.example"}))
+    assert parent.child(ref, FoundBy.INDEX).vouched is parent.vouched
+    assert parent.child(ref, FoundBy.ROBOTS, frozenset({ROOT})).vouched == {"https://a.example", ROOT}
 
 
 def test_a_refusal_says_its_outcome_and_why() -> None:

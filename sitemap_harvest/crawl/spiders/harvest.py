@@ -26,7 +26,20 @@ from sitemap_harvest.errors import HarvestError
 from sitemap_harvest.formats import Document
 from sitemap_harvest.formats.html.hints import header_hints
 from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRecord, SiteRecord, SiteResult, UrlBatch
-from sitemap_harvest.plan import Bounds, Filters, Lead, Refusal, Sites, document_key, refuse, room, secure_twin
+from sitemap_harvest.plan import (
+    Bounds,
+    Filters,
+    Lead,
+    Offsite,
+    Refusal,
+    Scoping,
+    Sites,
+    document_key,
+    refuse,
+    room,
+    secure_twin,
+    sites_of_robots,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -128,7 +141,7 @@ class HarvestSpider(Spider):
             depth_setting=depth_setting,
             follow=self.plan.follow,
             skip=self.plan.skip,
-            offsite=self.options.offsite,
+            offsite=Offsite(self.options.offsite),
             only_site=self.plan.only_site,
             since=self.plan.pruned_before,
         )
@@ -316,6 +329,7 @@ class HarvestSpider(Spider):
         if refusal := refuse(replace(lead, url=final_url), self.bounds):
             return Refusal(refusal.outcome, f"it redirects to {final_url}: {refusal.reason}")
         if not self.sites.frontier.claim(final_url, lead.root):
+            self.sites.proofs.note(replace(lead, url=final_url))
             return Refusal(Outcome.SKIPPED, f"it redirects to {final_url}, which is read by itself")
         return None
 
@@ -328,10 +342,13 @@ class HarvestSpider(Spider):
             content_encodings=response.meta.get("content_encodings", ()),
             limits=self.options.limits,
         )
+        addresses = (lead.url, *response.meta.get("redirect_urls", ()), response.url)
+        lead = self.sites.proofs.joined(lead, addresses)
+        scoping = Scoping.of(lead, document.kind, addresses)
         before = self.summary.urls
         listed = dropped = 0
         left = self.sites.urls_left(lead)
-        for found in document.urls():
+        for found in scoping.judged(document.urls()):
             part = found if left is None else found.slice(0, left - listed)
             batch = self._filtered(part)
             listed += len(part)
@@ -342,6 +359,7 @@ class HarvestSpider(Spider):
         urls = self.summary.urls - before
         was_limited = False
         describe(record, document, was_cut="dataloss" in response.flags)
+        record.out_of_scope = scoping.outside
         references = list(document.sitemaps())
         if _is_guide(lead):
             links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
@@ -351,10 +369,12 @@ class HarvestSpider(Spider):
             record.outcome, record.reason, record.complete = Outcome.PARTIAL, self._limit_words("within it"), False
         elif listed < document.entries - _listed(references):
             cut_short(record, f"MAX_SITE_URLS is {self.options.max_site_urls:,}, and so many were read")
-        found_by = FoundBy.ROBOTS if document.kind is Kind.ROBOTS else FoundBy.INDEX
+        is_robots = document.kind is Kind.ROBOTS
+        found_by = FoundBy.ROBOTS if is_robots else FoundBy.INDEX
+        vouched = sites_of_robots(addresses) if is_robots else frozenset()
         for reference in references:
             if reference.found_by is None or _is_guide(lead):
-                yield from self._consider(lead.child(reference, reference.found_by or found_by))
+                yield from self._consider(lead.child(reference, reference.found_by or found_by, vouched))
         yield from self._end(record, urls=urls, listed=listed, is_wanted=was_limited)
 
     def on_error(self, failure: Failure) -> Iterator[Any]:

@@ -52,6 +52,8 @@ class Kept(NamedTuple):
 class Filters:
     """What a URL must be like to be handed out. Where nothing is asked for, all are."""
 
+    drop_out_of_scope: bool = False
+    """Whether rows are dropped that their document may not list. What was not judged stays."""
     drop_missing_lastmod: bool = False
     """Whether rows without ``lastmod`` are dropped."""
     drop_unreadable_lastmod: bool = False
@@ -92,6 +94,8 @@ class Filters:
 
     def _masks(self, batch: UrlBatch) -> Iterator[tuple[str, pa.BooleanArray]]:
         """Yield for each filter that is asked for its name, and which rows pass it; no null is among them."""
+        if self.drop_out_of_scope:
+            yield "scope", pc.fill_null(batch["in_scope"], fill_value=True)
         yield from self._by_lastmod(batch)
         yield from self._by_priority(batch)
         if self.changefreq:
