@@ -82,9 +82,7 @@ def run(arguments: list[str], log: Path, seconds: float) -> Usage:
     """Run a command, at most some *seconds*; what it logs goes to *log*."""
     started = time.monotonic()
     with log.open("w") as file:
-        environment = os.environ | {
-            "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-        }
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
         process = subprocess.Popen(arguments, cwd=ROOT, env=environment, stderr=file)
     watch = threading.Timer(seconds, process.terminate)
     watch.start()
@@ -104,7 +102,10 @@ def report(network: Network, folder: Path, usage: Usage) -> None:
     print(f"{len(network.hosts):,} hosts: {usage}")
     print(f"{len(urls):,} URLs found of {wanted:,}; {len(ledger):,} documents, {len(network.requests):,} requests")
     print(f"outcomes: {counted(Counter(row['outcome'] for row in ledger))}")
-    gaps = [shortest_gap(network, sort) for sort in (Sort.DELAYED, Sort.BARE)]
+    asked = Counter(url for _, url in network.requests)
+    twice = sum(asked[f"{host.url}/robots.txt"] > 1 for host in network.of(Sort.BARE, Sort.DELAYED))
+    print(f"robots.txt asked for more than once: at {twice:,} of {len(network.of(Sort.BARE, Sort.DELAYED)):,} hosts")
+    gaps = [shortest_gap(network, sort) for sort in (Sort.DELAYED, Sort.EMPTY)]
     print(
         f"shortest time between two requests: {gaps[0]:.3f} s where robots.txt asks for 1 s, {gaps[1]:.3f} s elsewhere"
     )

@@ -14,25 +14,39 @@ from tests.network import Network, Sort
 from tests.site import Manner, Page, in_turn, index, moved, numbered, robots, urlset
 
 LISTED = numbered(40, prefix="/a-path-that-is-long-enough-to-be-cut-somewhere/")
-BAD = {
-    "/drip.xml": (Manner.DRIP, "failed", "no answer within the time allowed"),
-    "/garbage.xml": (Manner.GARBAGE, "failed", "what answers does not speak HTTP"),
-    "/close.xml": (Manner.CLOSE, "failed", "Connection was closed cleanly"),
-    "/reset.xml": (Manner.RESET, "failed", "Connection to the other side was lost"),
-    "/longer.xml": (Manner.LIES_LONGER, "partial", "the connection was cut"),
-    "/shorter.xml": (Manner.LIES_SHORTER, "partial", "xml/truncated"),
-    "/endless.xml": (Manner.ENDLESS, "too-large", "larger than DOWNLOAD_MAXSIZE allows"),
+BAD = {  # how it is served, its outcome, the cause of that, and words of the reason
+    "/drip.xml": (Manner.DRIP, "failed", "timeout", "no answer within the time allowed"),
+    "/garbage.xml": (Manner.GARBAGE, "failed", "not-http", "what answers does not speak HTTP"),
+    "/close.xml": (Manner.CLOSE, "failed", "connection", "Connection was closed cleanly"),
+    "/reset.xml": (Manner.RESET, "failed", "connection", "Connection to the other side was lost"),
+    "/longer.xml": (Manner.LIES_LONGER, "partial", None, "the connection was cut"),
+    "/shorter.xml": (Manner.LIES_SHORTER, "partial", None, "xml/truncated"),
+    "/endless.xml": (Manner.ENDLESS, "too-large", None, "larger than DOWNLOAD_MAXSIZE allows"),
 }
 
 
+@pytest.fixture
+def harvest(crawl):
+    """Return what crawls, and gives the run and the results of its sites by what was named."""
+
+    def run(**arguments):
+        records = {"format": "jsonl", "item_classes": ["sitemap_harvest.SiteRecord"]}
+        feeds = {**crawl.feeds(), f"{crawl.folder}/sites.jsonl": records}
+        done = crawl(emit="urls,sitemaps,sites", feeds=feeds, calm=False, **arguments)
+        assert "Traceback" not in done.log, done.log
+        return done, {row["root"]: row for row in lines(crawl.folder / "sites.jsonl")}
+
+    return run
+
+
 def test_each_way_of_serving_badly_has_its_outcome_and_invents_nothing(serve, crawl):
-    pages = {path: Page(urlset(*LISTED), manner=manner) for path, (manner, _, _) in BAD.items()}
+    pages = {path: Page(urlset(*LISTED), manner=manner) for path, (manner, *_) in BAD.items()}
     site = serve({"/index.xml": index(*BAD, "/good.xml"), "/good.xml": urlset("/1"), **pages})
     run = crawl(sitemap=f"{site.url}/index.xml", settings={"DOWNLOAD_MAXSIZE": 1_000_000}, calm=False)
     assert "Traceback" not in run.log, run.log
-    for path, (_, outcome, words) in BAD.items():
+    for path, (_, outcome, cause, words) in BAD.items():
         row = run.row(f"{site.url}{path}")
-        assert (path, row["outcome"], row["complete"]) == (path, outcome, False)
+        assert (path, row["outcome"], row["cause"], row["complete"]) == (path, outcome, cause, False)
         assert words in row["reason"]
         assert row["seconds"] < 10
     listed = defaultdict(list)
@@ -43,15 +57,24 @@ def test_each_way_of_serving_badly_has_its_outcome_and_invents_nothing(serve, cr
     assert listed == {"/good.xml": ["/1"], "/longer.xml": LISTED, "/shorter.xml": LISTED[: len(half)]}
 
 
-@pytest.mark.parametrize("manner", [Manner.DRIP, Manner.HANG, Manner.GARBAGE, Manner.CLOSE, Manner.LIES_SHORTER])
-def test_a_robots_txt_that_is_served_badly_does_not_hold_up_another_site(serve, crawl, manner):
+@pytest.mark.parametrize(
+    ("manner", "result", "cause"),
+    [
+        (Manner.DRIP, "unreachable", "timeout"),
+        (Manner.HANG, "unreachable", "timeout"),
+        (Manner.GARBAGE, "not-a-site", None),
+        (Manner.CLOSE, "unreachable", "connection"),
+    ],
+)
+def test_a_site_whose_robots_txt_is_served_badly_has_its_result_and_holds_up_no_other(
+    serve, harvest, manner, result, cause
+):
     bad = serve({"/robots.txt": Page(robots("/a.xml", "/b.xml"), manner=manner)}, host="127.0.0.2")
     site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")})
-    run = crawl(site=f"{bad.url} {site.url}", settings={"DOWNLOAD_TIMEOUT": 1}, calm=False)
+    run, records = harvest(site=f"{bad.url} {site.url}", settings={"DOWNLOAD_TIMEOUT": 1})
     assert run.locs == [f"{site.url}/1"]
-    assert "Traceback" not in run.log
-    outcome = "read" if manner is Manner.LIES_SHORTER else "failed"
-    assert run.row(f"{bad.url}/robots.txt")["outcome"] == outcome
+    assert (records[site.url]["result"], records[site.url]["complete"]) == ("found", True)
+    assert (records[bad.url]["result"], records[bad.url]["cause"]) == (result, cause)
 
 
 @pytest.mark.parametrize(
@@ -61,15 +84,17 @@ def test_a_robots_txt_that_is_served_badly_does_not_hold_up_another_site(serve, 
         pytest.param("127.0.0.1", "certificate verify failed", id="self-signed"),
     ],
 )
-def test_a_bad_certificate_fails_only_where_certificates_are_verified(serve, crawl, name, words):
+def test_a_bad_certificate_fails_only_where_certificates_are_verified(serve, harvest, name, words):
     site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")}, tls=self_signed(name))
     assert site.url.startswith("https://")
-    assert crawl(site=site.url).locs == [f"{site.url}/1"]
+    run, records = harvest(site=site.url)
+    assert (run.locs, records[site.url]["result"]) == ([f"{site.url}/1"], "found")
 
-    run = crawl(site=site.url, settings={"DOWNLOAD_VERIFY_CERTIFICATES": True}, calm=False)
+    run, records = harvest(site=site.url, settings={"DOWNLOAD_VERIFY_CERTIFICATES": True})
     row = run.row(f"{site.url}/robots.txt")
-    assert (row["outcome"], row["reason"].partition(":")[0]) == ("failed", "TLS failed")
+    assert (row["outcome"], row["cause"], row["reason"].partition(":")[0]) == ("failed", "tls", "TLS failed")
     assert words in row["reason"]
+    assert (records[site.url]["result"], records[site.url]["cause"]) == ("unreachable", "tls")
     assert run.urls == []
 
 
@@ -79,7 +104,7 @@ def test_a_wrong_scheme_fails_and_says_which(serve, crawl):
     run = crawl(sitemap=" ".join(f"{url}/s.xml" for url in (*wrong, secure.url, plain.url)), calm=False)
     assert sorted(run.locs) == [f"{plain.url}/2", f"{secure.url}/1"]
     rows = [run.row(f"{url}/s.xml") for url in wrong]
-    assert [row["outcome"] for row in rows] == ["failed", "failed"]
+    assert [(row["outcome"], row["cause"]) for row in rows] == [("failed", "tls"), ("failed", "connection")]
     assert rows[0]["reason"] == "TLS failed: the server does not speak it; its address may begin with http://"
     assert rows[1]["reason"].startswith("the connection failed: ")
 
@@ -140,11 +165,11 @@ def test_a_server_that_answers_each_agent_differently_is_read_as_it_answers_us(s
 
 
 def test_hosts_that_hang_do_not_hold_up_the_others(serve, crawl):
-    """All that the others have is read while three hosts hang; the run ends when these give up at last."""
-    hanging = [serve({"/robots.txt": Page(manner=Manner.HANG)}, host=f"127.0.1.{number}") for number in range(1, 4)]
-    good = [serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")}, host=f"127.0.2.{n}") for n in range(1, 13)]
-    sites = [*good[:4], *hanging, *good[4:]]
-    process = crawl.start(site=" ".join(site.url for site in sites), settings={"DOWNLOAD_TIMEOUT": 60})
+    """All that the others have is read while twenty hosts hang; the run ends when these give up at last."""
+    hanging = [serve({"/robots.txt": Page(manner=Manner.HANG)}, host=f"127.0.1.{number}") for number in range(1, 21)]
+    good = [serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")}, host=f"127.0.2.{n}") for n in range(1, 11)]
+    sites = " ".join(site.url for site in hanging + good)
+    process = crawl.start(site=sites, settings={"DOWNLOAD_TIMEOUT": 60})
     try:
         deadline = time.monotonic() + 25
         while time.monotonic() < deadline and not all(site.count("/s.xml") for site in good):
@@ -161,22 +186,18 @@ def test_hosts_that_hang_do_not_hold_up_the_others(serve, crawl):
     assert {run.row(f"{site.url}/robots.txt")["outcome"] for site in hanging} == {"failed"}
 
 
-def test_each_of_many_hosts_gives_what_it_has_whatever_the_others_do(crawl, tmp_path):
+def test_each_of_many_hosts_gives_what_it_has_whatever_the_others_do(harvest, tmp_path):
     sites = tmp_path / "sites.txt"
-    records = {"format": "jsonl", "item_classes": ["sitemap_harvest.SiteRecord"]}
-    feeds = {**crawl.feeds(), f"{tmp_path}/sites.jsonl": records}
     with Network(100, hanging=3, refusing=5) as network:
+        assert {host.sort for host in network.hosts} == set(Sort)
         sites.write_text("\n".join(host.url for host in network.hosts))
-        run = crawl(sites=sites, emit="urls,sitemaps,sites", feeds=feeds, settings={"DOWNLOAD_TIMEOUT": 1}, calm=False)
-    found = lines(tmp_path / "sites.jsonl")
-    assert network.differences(sites=found, ledger=run.ledger, locs=run.locs) == {}
-    assert {host.sort for host in network.hosts} == set(Sort)
+        run, records = harvest(sites=sites, settings={"DOWNLOAD_TIMEOUT": 1})
+    assert network.differences(sites=records.values(), ledger=run.ledger, locs=run.locs) == {}
     assert run.reason == "finished"
-    assert "Traceback" not in run.log
     asked = Counter(url for _, url in network.requests)
-    robots_txt = {url: times for url, times in asked.items() if url.endswith("/robots.txt")}
-    aliases = {f"{host.url}/robots.txt" for host in network.of(Sort.ALIAS, Sort.INDEXED)}  # asked for by redirects too
-    assert {times for url, times in robots_txt.items() if url not in aliases} == {1}
+    leads_to = {host.target.url for host in network.of(Sort.ALIAS) if host.target}
+    once = [f"{host.url}/robots.txt" for host in network.hosts if host.sort is not Sort.REFUSING]
+    assert {asked[url] for url in once if not url.startswith(tuple(leads_to))} == {1}
 
 
 def test_an_index_whose_children_have_a_new_name_each_time_ends(serve, crawl):
