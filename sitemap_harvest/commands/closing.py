@@ -71,6 +71,9 @@ def show(summary: Summary, stats: Mapping[str, Any], *, console: Console, has_ou
         console.print(summary.why_nothing(), markup=False, highlight=False, soft_wrap=True)
     elif summary.notes.first:
         _print_notes(console, "Not read, or not whole:", summary.notes)
+    if summary.urls and summary.dropped:
+        words = f"URLs that the filters dropped: {summary.filters_in_words()}"
+        console.print(words, markup=False, highlight=False, soft_wrap=True)
     if summary.problems:
         by_count = sorted(summary.problems.items(), key=lambda pair: (-pair[1], pair[0]))
         most = ", ".join(f"{code} {count:,}" for code, count in by_count[:_MOST_PROBLEMS])

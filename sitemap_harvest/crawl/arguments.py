@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
@@ -14,9 +15,10 @@ from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
 from sitemap_harvest.crawl.defaults import LOCAL_FILES
+from sitemap_harvest.crawl.wishes import filters_of, pruning_of
 from sitemap_harvest.errors import ArgumentError, OptionError
 from sitemap_harvest.model import LedgerBatch, SiteBatch, UrlBatch
-from sitemap_harvest.plan import Lead, robots_of
+from sitemap_harvest.plan import Filters, Lead, Span, robots_of
 from sitemap_harvest.urls import BLANKS, site_of
 
 if TYPE_CHECKING:
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import Batch
 
 EMIT: dict[str, type[Batch[Any]]] = {"urls": UrlBatch, "sitemaps": LedgerBatch, "sites": SiteBatch}
-_SCOPES = ("mark", "strict")
 _HOST = re.compile(
     r"(?:[^\W_](?:[\w\-]*[^\W_])?\.)+[^\W\d_]{2,}\.?(?::\d{1,5})?(?=[/?#]|$)|localhost(?::\d{1,5})?(?=/|$)",
     re.IGNORECASE,
@@ -61,7 +62,44 @@ class Arguments:
     """What becomes of URLs that the protocol does not let their document list (``in_scope`` is false): ``mark``, they
     are harvested with the others; ``strict``, they are dropped."""
     limit: str | int | None = None
-    """Most URLs to harvest, 1 or more."""
+    """Most URLs to harvest, 1 or more; those that the filters below drop are not counted."""
+    since: str | date | None = None
+    """Only URLs that changed since then, by their ``lastmod``: a date (``2025``, ``2025-03``, ``2025-03-09``), an
+    instant (``2025-03-09T14:00:00+01:00``; in UTC where it has no zone), or an age before now (``2w``, ``7d``, ``36h``,
+    ``90m``). A date is all that it may mean, here and in ``lastmod``: one that began before and ended after passes."""
+    until: str | date | None = None
+    """Only URLs that changed until then: the same, and all of a day, month or year that is named is part of it."""
+    missing_lastmod: str = "keep"
+    """What becomes of URLs without ``lastmod``: ``keep`` or ``drop``, also where ``since`` and ``until`` are not
+    given."""
+    unreadable_lastmod: str = "keep"
+    """The same for URLs whose ``lastmod`` is no date."""
+    future_lastmod: str = "keep"
+    """The same for URLs whose ``lastmod`` is more than 24 hours after now."""
+    prune_index: str = "no"
+    """``yes``: a sitemap that changed last before ``since``, says its index, is not fetched, and has the outcome
+    ``skipped``. Needs ``since``."""
+    min_priority: str | float | None = None
+    """Only URLs of this ``priority`` or a higher one, 0.0 to 1.0. One that has none counts as 0.5, as the protocol
+    says."""
+    max_priority: str | float | None = None
+    """Only URLs of this ``priority`` or a lower one: the same."""
+    changefreq: str | list[str] | None = None
+    """Only URLs with one of these, separated by commas or blanks: ``always``, ``hourly``, ``daily``, ``weekly``,
+    ``monthly``, ``yearly``, ``never``. One without is dropped."""
+    include: str | list[str] | None = None
+    """Regular expressions, separated by blanks: only URLs in which one of them is found."""
+    exclude: str | list[str] | None = None
+    """Regular expressions, separated by blanks: no URLs in which one of them is found."""
+    prefix: str | list[str] | None = None
+    """Beginnings of paths, such as ``/blog/``, separated by blanks: only URLs whose path begins with one of them.
+    ``/blog`` is also the beginning of ``/blogger``."""
+    lang: str | list[str] | None = None
+    """Languages, separated by commas or blanks: only URLs that say they are in one of them, by the ``hreflang`` of the
+    alternate that is their own address, or as news. ``de`` is ``de-AT`` as well. One that says nothing is dropped."""
+    has: str | list[str] | None = None
+    """Only URLs that have all of these, separated by commas or blanks: ``image``, ``video``, ``news``, ``alternate``,
+    ``mobile``, ``pagemap``, ``title``."""
     emit: str = "urls"
     """Kinds of item, separated by commas or blanks: ``urls`` (:class:`~sitemap_harvest.UrlEntry`), ``sitemaps``
     (:class:`~sitemap_harvest.SitemapRecord`, one for each document met), ``sites``
@@ -94,15 +132,18 @@ class Plan:
     only_site: str | None = None
     follow: re.Pattern[str] | None = None
     skip: re.Pattern[str] | None = None
-    drops_out_of_scope: bool = False
     limit: int | None = None
+    filters: Filters = field(default_factory=Filters)
+    pruned_before: Span | None = None
+    """Sitemaps that changed last before this, says their index, are not fetched; ``None``: all are."""
     emit: frozenset[str] = frozenset({"urls"})
 
     @classmethod
-    def of(cls, arguments: Arguments) -> Self:
-        """Read *arguments*. Raises :exc:`ArgumentError` at the first that is wrong."""
+    def of(cls, arguments: Arguments, *, now: datetime | None = None) -> Self:
+        """Read *arguments*; ages count from *now*. Raises :exc:`ArgumentError` at the first that is wrong."""
         _check_not_blank(arguments)
         leads, no_sites = _leads(arguments)
+        filters = filters_of(arguments, now=now or datetime.now(UTC))
         return cls(
             leads=tuple(leads),
             no_sites=tuple(no_sites),
@@ -110,8 +151,9 @@ class Plan:
             only_site=leads[0].root if arguments.root else None,
             follow=_pattern("follow", arguments.follow),
             skip=_pattern("skip", arguments.skip),
-            drops_out_of_scope=_drops_out_of_scope(arguments.scope),
             limit=_limit(arguments.limit),
+            filters=filters,
+            pruned_before=pruning_of(arguments, filters),
             emit=_emit(arguments.emit),
         )
 
@@ -277,12 +319,6 @@ def _pattern(name: str, value: str | None) -> re.Pattern[str] | None:
         return re.compile(value)
     except re.error as error:
         raise ArgumentError(name, value, f"a regular expression ({error})") from error
-
-
-def _drops_out_of_scope(value: str) -> bool:
-    if value not in _SCOPES:
-        raise ArgumentError("scope", value, f"one of {', '.join(_SCOPES)}")
-    return value == "strict"
 
 
 def _limit(value: str | int | None) -> int | None:

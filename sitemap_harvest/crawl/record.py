@@ -78,3 +78,9 @@ def describe(record: SitemapRecord, document: Document, *, was_cut: bool) -> Non
     record.complete = document.complete and not was_cut
     if was_cut and record.outcome in {Outcome.READ, Outcome.PARTIAL}:
         record.outcome, record.reason = Outcome.PARTIAL, "the connection was cut; what came before was read"
+
+
+def cut_short(record: SitemapRecord, reason: str) -> None:
+    """Note in *record* that the document was not read to its end, because the URLs of its site were enough."""
+    record.outcome, record.reason, record.complete = Outcome.PARTIAL, reason, False
+    record.problems += (Problem(code="limit/urls", document=record.url, detail=reason),)

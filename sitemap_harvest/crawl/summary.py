@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from sitemap_harvest.model import Cause, Kind, Outcome, SitemapRecord, SiteResult
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy.statscollectors import StatsCollector
 
     from sitemap_harvest.model import SiteRecord
@@ -62,6 +64,8 @@ class Summary:
 
     urls: int = 0
     """URLs handed out."""
+    dropped: Counter[str] = field(default_factory=Counter)
+    """URLs that were found and not handed out, by the filter that dropped them."""
     queued: int = 0
     """Documents that wait or are being fetched."""
     tallies: dict[Outcome, Tally] = field(default_factory=dict)
@@ -71,8 +75,6 @@ class Summary:
     """Documents that were not to be read."""
     problems: Counter[str] = field(default_factory=Counter)
     """Occurrences of each problem, by code."""
-    dropped: Counter[str] = field(default_factory=Counter)
-    """URLs that were found and dropped, by the argument that says so."""
     sites: Counter[SiteResult] = field(default_factory=Counter)
     """Sites, and documents that the user named, by what came of them."""
     site_notes: Notes = field(default_factory=Notes)
@@ -120,7 +122,21 @@ class Summary:
             stats.inc_value(f"sitemap_harvest/site/{record.result}/{record.cause}")
         if record.result not in _FINE:
             self.has_failed = True
+        if record.result not in _FINE and (record.limits or record.result is not SiteResult.UNFINISHED):
             self.site_notes.add(f"{record.root}: {record.in_words()}")
+
+    def count_filtered(self, dropped: Mapping[str, int], stats: StatsCollector, *, kept: int) -> None:
+        """Count, here and in *stats*, what the filters made of a batch: rows *dropped* by each, and *kept* by all."""
+        self.dropped.update(dropped)
+        counts = {"kept": kept, "dropped": sum(dropped.values())}
+        counts |= {f"dropped/{name}": count for name, count in dropped.items()}
+        for name, count in counts.items():
+            if count:
+                stats.inc_value(f"sitemap_harvest/filter/{name}", count)
+
+    def filters_in_words(self) -> str:
+        """Return which filters dropped how many URLs, such as ``since 20, include 1``; empty if none did."""
+        return ", ".join(f"{name} {count:,}" for name, count in self.dropped.items() if count)
 
     def in_words(self) -> str:
         """Return the run in one line, and why nothing was found, if so."""
@@ -128,7 +144,9 @@ class Summary:
         line = f"{_counted(self.urls, 'URL')} from {_counted(self.documents, 'document')} ({outcomes or 'none'})"
         if sum(self.sites.values()) > 1:
             line += f"; {self.sites_in_words()}"
-        return line if self.urls else f"{line}. {self.why_nothing()}"
+        if not self.urls:
+            return f"{line}. {self.why_nothing()}"
+        return f"{line}; the filters dropped {self.filters_in_words()}" if self.dropped else line
 
     def sites_in_words(self) -> str:
         """Return how many sites ended how."""
@@ -139,9 +157,10 @@ class Summary:
         """Say in words why no URL was found."""
         if not self.documents:
             return "No document was asked for."
-        if dropped := +self.dropped:
-            by = ", ".join(f"{argument} has dropped {_counted(count, 'URL')}" for argument, count in dropped.items())
-            return f"No URL is left: {by}."
+        if found := self.dropped.total():
+            were = "URL was" if found == 1 else "URLs were"
+            words = f"{found:,} {were} found, and the filters left none ({self.filters_in_words()})"
+            return f"{'. '.join([words, *self.site_notes.first[:3], *self.notes.first[:3]])}."
         if len(self.sites) == 1 and SiteResult.FOUND not in self.sites:
             (result,) = self.sites
             words = _RESULT_WORDS[result]

@@ -259,7 +259,7 @@ _LIMIT = {
         cause="A site that is larger than SITEMAP_HARVEST_MAX_SITE_BYTES allows, or sitemaps without end.",
         consequence="What the document lists is missing, and so is what it leads to.",
         mend="Raise the setting, or name the sitemaps that you want.",
-        severity=_WARNING,
+        severity=_ERROR,
         loses=True,
     ),
     "limit/depth": ProblemType(
@@ -267,7 +267,7 @@ _LIMIT = {
         cause="Indexes that list indexes without end, more often than a site that needs them.",
         consequence="What the document lists is missing. Search engines read one level of indexes.",
         mend="Let the index list sitemaps, and no indexes.",
-        severity=_WARNING,
+        severity=_ERROR,
         loses=True,
     ),
     "limit/documents": ProblemType(
@@ -275,7 +275,7 @@ _LIMIT = {
         cause="A site that is larger than SITEMAP_HARVEST_MAX_DOCUMENTS allows, or indexes without end.",
         consequence="What the document lists is missing, and so is what it leads to.",
         mend="Raise the setting, or name the sitemaps that you want.",
-        severity=_WARNING,
+        severity=_ERROR,
         loses=True,
     ),
     "limit/seconds": ProblemType(
@@ -283,7 +283,7 @@ _LIMIT = {
         cause="A server that answers slowly, or a site that is larger than SITEMAP_HARVEST_MAX_SITE_SECONDS allows.",
         consequence="What the document lists is missing, and so is what it leads to.",
         mend="Raise the setting, or name the sitemaps that you want.",
-        severity=_WARNING,
+        severity=_ERROR,
         loses=True,
     ),
     "limit/urls": ProblemType(
@@ -291,7 +291,7 @@ _LIMIT = {
         cause="A site that is larger than SITEMAP_HARVEST_MAX_SITE_URLS allows.",
         consequence="What follows is missing.",
         mend="Raise the setting, or name the sitemaps that you want.",
-        severity=_WARNING,
+        severity=_ERROR,
         loses=True,
     ),
 }

@@ -14,7 +14,7 @@ class SiteResult(StrEnum):
     """What the search for the sitemaps of a site has come to."""
 
     FOUND = "found"
-    """A document that lists URLs was read."""
+    """A document that lists URLs was read, or all that were named were passed over because that was asked for."""
     ABSENT = "absent"
     """The site answers, and publishes no sitemap that can be found."""
     BLOCKED = "blocked"

@@ -3,6 +3,7 @@
 from sitemap_harvest.plan.budget import Budget
 from sitemap_harvest.plan.discovery import PAGES, WELL_KNOWN, robots_of, variants
 from sitemap_harvest.plan.expansion import Bounds, refuse
+from sitemap_harvest.plan.filters import Filters, Kept
 from sitemap_harvest.plan.frontier import Frontier, document_key, host_of
 from sitemap_harvest.plan.lead import Lead, Refusal
 from sitemap_harvest.plan.offsite import Offsite
@@ -12,13 +13,16 @@ from sitemap_harvest.plan.room import room
 from sitemap_harvest.plan.scoping import Scoping
 from sitemap_harvest.plan.site import Site
 from sitemap_harvest.plan.sites import Sites, secure_twin
+from sitemap_harvest.plan.span import Span
 
 __all__ = [
     "PAGES",
     "WELL_KNOWN",
     "Bounds",
     "Budget",
+    "Filters",
     "Frontier",
+    "Kept",
     "Lead",
     "Offsite",
     "Proofs",
@@ -26,6 +30,7 @@ __all__ = [
     "Scoping",
     "Site",
     "Sites",
+    "Span",
     "asked_wait",
     "document_key",
     "host_of",

@@ -28,30 +28,12 @@ class Budget:
     def refuse(self, site: Site, now: float) -> Refusal | None:
         """Return which ceiling the harvest of *site* has reached at *now* (seconds), or ``None`` if it has none."""
         seconds = 0.0 if site.started_at is None else now - site.started_at
-        for name, words, spent in (
-            ("documents", "documents", site.documents),
-            ("bytes", "bytes", site.bytes_downloaded),
-            ("urls", "URLs", site.urls),
-            ("seconds", "seconds", seconds),
+        for most, spent, code, told in (
+            (self.documents, site.documents, "limit/documents", "MAX_DOCUMENTS is {:,}, and so many were asked for"),
+            (self.bytes, site.bytes_downloaded, "limit/bytes", "MAX_SITE_BYTES is {:,}, and so many were downloaded"),
+            (self.urls, site.urls, "limit/urls", "MAX_SITE_URLS is {:,}, and so many were read"),
+            (self.seconds, seconds, "limit/seconds", "MAX_SITE_SECONDS is {:,}, and so many have passed"),
         ):
-            most = getattr(self, name)
             if most is not None and spent >= most:
-                setting = f"SITEMAP_HARVEST_{_SETTINGS[name]}"
-                return Refusal(
-                    Outcome.OVER_LIMIT,
-                    f"{setting} is {most:,}, and so many {words} of the site were spent before",
-                    problem=f"limit/{name}",
-                )
+                return Refusal(Outcome.OVER_LIMIT, told.format(most), problem=code)
         return None
-
-    def urls_left(self, site: Site) -> int | None:
-        """Return how many more URLs of *site* may be read; ``None``: any number."""
-        return None if self.urls is None else max(0, self.urls - site.urls)
-
-
-_SETTINGS = {
-    "documents": "MAX_DOCUMENTS",
-    "bytes": "MAX_SITE_BYTES",
-    "urls": "MAX_SITE_URLS",
-    "seconds": "MAX_SITE_SECONDS",
-}

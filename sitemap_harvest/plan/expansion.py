@@ -5,9 +5,11 @@ from __future__ import annotations
 import re  # noqa: TC003 - a dataclass is easier to look into when its annotations can be resolved
 from dataclasses import dataclass
 
+from sitemap_harvest.dates import read_date
 from sitemap_harvest.model import FoundBy, Outcome
 from sitemap_harvest.plan.lead import Lead, Refusal
 from sitemap_harvest.plan.offsite import Offsite, bare_host, refuse_offsite
+from sitemap_harvest.plan.span import Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,8 @@ class Bounds:
     """Where documents may lie that an index, a page or a feed names."""
     only_site: str | None = None
     """The one site whose documents can be had, where a folder stands in for it."""
+    since: Span | None = None
+    """No sitemaps of which an index says that they changed last before this; ``None``: whatever it says."""
 
 
 def refuse(lead: Lead, bounds: Bounds) -> Refusal | None:  # noqa: PLR0911 - one line a rule, in order
@@ -48,4 +52,13 @@ def refuse(lead: Lead, bounds: Bounds) -> Refusal | None:  # noqa: PLR0911 - one
         return Refusal(Outcome.SKIPPED, f"its address matches skip={bounds.skip.pattern!r}")
     if lead.found_by is FoundBy.INDEX and bounds.follow and not bounds.follow.search(lead.url):
         return Refusal(Outcome.SKIPPED, f"its address does not match follow={bounds.follow.pattern!r}")
+    if bounds.since and lead.found_by is FoundBy.INDEX and _changed_before(bounds.since, lead):
+        words = f"its index gives lastmod {lead.lastmod_text}, which is before {bounds.since.first.isoformat()}"
+        return Refusal(Outcome.SKIPPED, words, is_pruned=True)
     return None
+
+
+def _changed_before(since: Span, lead: Lead) -> bool:
+    """Whether all that the ``lastmod`` of *lead* may mean is before *since*; not so where there is none."""
+    changed = read_date(lead.lastmod_text or "")
+    return changed is not None and Span.of(changed).last < since.first

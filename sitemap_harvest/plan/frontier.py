@@ -39,6 +39,8 @@ class _Host:
     """Whether a document has come of which its rules were asked."""
     delay: float = 0.0
     """Seconds between two documents."""
+    asked_at: float = 0.0
+    """When the last document was asked for."""
     ready_at: float = 0.0
     """Not before: seconds of the clock that the frontier is told."""
     is_queued: bool = False
@@ -80,6 +82,10 @@ class Frontier:
             return False
         self._known[key] = root
         return True
+
+    def release(self, url: str) -> None:
+        """Let the document at *url*, to which a redirect has led, be asked for by itself."""
+        self._known.pop(document_key(url), None)
 
     def refuse(self, url: str) -> bool:
         """Note that the document at *url* was refused, which ends nothing; ``False`` if it was before."""
@@ -127,7 +133,9 @@ class Frontier:
 
     def slow_down(self, url: str, delay: float) -> None:
         """Ask the host of *url* for one document at a time, *delay* seconds after the one before."""
-        self._host(url).delay = delay
+        host = self._host(url)
+        host.delay = delay
+        host.ready_at = max(host.ready_at, host.asked_at + delay)
 
     def next_turn(self) -> float | None:
         """Return when the first of the hosts that have to wait may be asked; ``None`` if none has to."""
@@ -144,6 +152,7 @@ class Frontier:
         lead = _deepest(host.waiting)
         self._count -= 1
         host.in_flight += 1
+        host.asked_at = now
         host.ready_at = max(host.ready_at, now + host.delay)
         self._queue(host)
         return lead

@@ -58,3 +58,5 @@ class Refusal:
     """Why there was no answer; ``None`` if there was one."""
     problem: str | None = None
     """Code of the limit that was reached, such as ``limit/depth``; ``None`` if none was."""
+    is_pruned: bool = False
+    """Whether it is for what an index says of when it changed (``prune_index``)."""

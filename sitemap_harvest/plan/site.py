@@ -47,6 +47,8 @@ class Site:
     found_by: FoundBy | None = None
     lists: bool = False
     """Whether a document that lists URLs was read for it."""
+    passes_over: bool = False
+    """Whether a document that it names was passed over because the user asked for that (``skip``, ``prune_index``)."""
     shared_with: str | None = None
     """Another root, for which a document of this site was taken up before."""
     evidence: list[Evidence] = field(default_factory=list)
@@ -79,7 +81,7 @@ class Site:
 
     def next_lead(self) -> Lead | None:
         """Return what to try when all that was known has led to nothing; ``None`` if that is the end of it."""
-        if self.lists or self.shared_with or self.limits.keys() - {"limit/depth"}:
+        if self.lists or self.passes_over or self.shared_with or self.limits.keys() - {"limit/depth"}:
             return None
         return next(self._search, None)
 
@@ -93,6 +95,7 @@ class Site:
         if record.outcome.has_rows and record.kind in _LISTS and (record.complete or record.entries):
             self.lists = True
             self.found_by = self.found_by or lead.found_by
+        self.passes_over |= record.outcome is Outcome.SKIPPED and not lead.found_by.is_guess and not record.final_url
         self.has_robots |= lead.site_root and record.kind is Kind.ROBOTS
         self.is_whole &= record.complete or has_twin or _may_be_missing(lead, record)
         self._note_flaws(lead, record)

@@ -92,6 +92,11 @@ class Sites:
         """Take in what became of *lead*, which listed *urls* URLs."""
         self._sites[lead.root].note(lead, record, urls=urls, has_twin=secure_twin(lead, record) is not None)
 
+    def urls_left(self, lead: Lead) -> int | None:
+        """Return how many more URLs may be read for the site of *lead*; ``None``: any number."""
+        most = self._budget.urls
+        return None if most is None else max(0, most - self._sites[lead.root].urls)
+
     def drain(self, now: float) -> Iterator[Lead]:
         """Yield all leads that wait; none does afterwards."""
         for lead in self.frontier.drain():

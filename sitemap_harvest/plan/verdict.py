@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.plan.site import Site
 
 _UNANSWERED = frozenset(Cause) - {Cause.SERVER_ERROR}
+_LOOKED_AT = frozenset({Outcome.ABSENT, Outcome.NOT_A_SITEMAP})
 _MOST_TOLD = 3  # documents in one line of words
 
 
@@ -39,7 +40,11 @@ def judge(site: Site, *, is_over: bool) -> Verdict:
         return Verdict(SiteResult.UNFINISHED, why)
     named = [one for one in site.evidence if not _is_guess(one)]
     guesses = [one for one in site.evidence if _is_guess(one)]
-    return _of_named(named) or (_of_guesses(site, guesses) if site.is_site else _absent(named))
+    if verdict := _of_named(named):
+        return verdict
+    if site.passes_over:
+        return Verdict(SiteResult.FOUND, f"its sitemaps were passed over: {_words(named)}")
+    return _of_guesses(site, guesses, named) if site.is_site else _absent(named)
 
 
 def _found(site: Site) -> str:
@@ -59,23 +64,31 @@ def _of_named(named: Sequence[Evidence]) -> Verdict | None:
     return None
 
 
-def _of_guesses(site: Site, guesses: Sequence[Evidence]) -> Verdict:
-    """Return what the answers to guesses tell of *site*, where nobody named a document."""
+def _of_guesses(site: Site, guesses: Sequence[Evidence], named: Sequence[Evidence]) -> Verdict:
+    """Return what the answers to *guesses* tell of *site*, where what is *named* is not decisive."""
     if site.base is None:
         return _of_silence(guesses)
     if blocked := [one for one in guesses if one.outcome is Outcome.BLOCKED]:
         return Verdict(SiteResult.BLOCKED, _words(blocked))
-    well_known = [one for one in guesses if one.found_by is FoundBy.WELL_KNOWN]
-    forbidden = [one for one in guesses if one.outcome is Outcome.FORBIDDEN]
-    if forbidden and not any(one.outcome in {Outcome.ABSENT, Outcome.NOT_A_SITEMAP} for one in well_known):
-        return Verdict(SiteResult.FORBIDDEN, _words(forbidden))
-    failed = [one for one in guesses if one.outcome is Outcome.FAILED]
-    if failed and not any(one.outcome in {Outcome.ABSENT, Outcome.NOT_A_SITEMAP} for one in well_known):
-        return Verdict(SiteResult.UNREACHABLE, _words(failed), failed[0].cause)
+    usual = [one for one in guesses if one.found_by is FoundBy.WELL_KNOWN]
     homes = [one for one in guesses if one.found_by is FoundBy.HOME]
-    if homes and homes[0].outcome is Outcome.ABSENT and not site.has_robots:
-        return Verdict(SiteResult.NOT_A_SITE, _words(homes))
-    return _absent(guesses)
+    if verdict := _of_what_was_not_seen(guesses, usual):
+        return verdict
+    if homes and homes[0].outcome is Outcome.ABSENT and not site.has_robots and not named:
+        return Verdict(SiteResult.NOT_A_SITE, f"neither a robots.txt nor a home page is there; {_words(homes)}")
+    return _absent_site(site, named, usual)
+
+
+def _of_what_was_not_seen(guesses: Sequence[Evidence], usual: Sequence[Evidence]) -> Verdict | None:
+    """Return why there may be a sitemap that was not found; ``None`` if robots.txt and *usual* names were seen."""
+    broken = [one for one in guesses if one.cause is Cause.SERVER_ERROR and _is_robots(one)]
+    if not broken and any(one.outcome in _LOOKED_AT for one in usual):
+        return None
+    if forbidden := [one for one in guesses if one.outcome is Outcome.FORBIDDEN and not broken]:
+        return Verdict(SiteResult.FORBIDDEN, _words(forbidden))
+    if failed := broken or [one for one in guesses if one.outcome is Outcome.FAILED]:
+        return Verdict(SiteResult.UNREACHABLE, _words(failed), failed[0].cause)
+    return None
 
 
 def _of_silence(guesses: Sequence[Evidence]) -> Verdict:
@@ -86,12 +99,23 @@ def _of_silence(guesses: Sequence[Evidence]) -> Verdict:
     return Verdict(SiteResult.UNREACHABLE, _words(guesses), first.cause if first else None)
 
 
-def _absent(some: Sequence[Evidence]) -> Verdict:
-    return Verdict(SiteResult.ABSENT, _words(some) if some else "the documents that were read list no URL")
+def _absent(named: Sequence[Evidence]) -> Verdict:
+    return Verdict(SiteResult.ABSENT, _words(named) if named else "the documents that were read list no URL")
+
+
+def _absent_site(site: Site, named: Sequence[Evidence], usual: Sequence[Evidence]) -> Verdict:
+    robots = "robots.txt names no sitemap" if site.has_robots else "there is no robots.txt"
+    first = _words(named) if named else robots
+    return Verdict(SiteResult.ABSENT, f"{first}, and none of {len(usual)} usual names is there")
 
 
 def _is_guess(one: Evidence) -> bool:
-    return one.found_by.is_guess or (one.found_by is FoundBy.ARGUMENT and urlsplit(one.url).path == "/robots.txt")
+    return one.found_by.is_guess or _is_robots(one)
+
+
+def _is_robots(one: Evidence) -> bool:
+    """Whether it is the robots.txt that the search began with, or a variant of it."""
+    return one.found_by in {FoundBy.ARGUMENT, FoundBy.VARIANT} and urlsplit(one.url).path == "/robots.txt"
 
 
 def _words(some: Sequence[Evidence]) -> str:

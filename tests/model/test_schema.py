@@ -10,6 +10,7 @@ from sitemap_harvest.model import (
     Problem,
     SitemapRecord,
     SitemapRef,
+    SiteRecord,
     UrlEntry,
     arrow_schema,
 )
@@ -62,6 +63,7 @@ found_by: string not null
 kind: string
 outcome: string not null
 reason: string
+cause: string
 status: int64
 content_type: string
 etag: string
@@ -81,6 +83,25 @@ lastmod: timestamp[us, tz=UTC]
 lastmod_text: string
 complete: bool not null
 rows_from: string
+"""
+
+SITES = """\
+root: string not null
+base: string
+result: string not null
+cause: string
+reason: string not null
+found_by: string
+evidence: list<item: struct<url: string not null, found_by: string not null, outcome: string not null, \
+reason: string, cause: string> not null> not null
+documents: int64 not null
+read: int64 not null
+urls: int64 not null
+bytes_downloaded: int64 not null
+limits: list<item: string not null> not null
+complete: bool not null
+started_at: timestamp[us, tz=UTC]
+seconds: double
 """
 
 REFS = """\
@@ -103,6 +124,7 @@ def pinned(record: type) -> str:
         pytest.param(UrlEntry, URLS, id="urls"),
         pytest.param(SitemapRecord, SITEMAPS, id="sitemaps"),
         pytest.param(SitemapRef, REFS, id="refs"),
+        pytest.param(SiteRecord, SITES, id="sites"),
     ],
 )
 def test_the_schema_does_not_move_unnoticed(record: type, schema: str) -> None:
@@ -110,7 +132,7 @@ def test_the_schema_does_not_move_unnoticed(record: type, schema: str) -> None:
     assert pinned(record) == schema
 
 
-@pytest.mark.parametrize("record", [UrlEntry, SitemapRecord, SitemapRef, Problem])
+@pytest.mark.parametrize("record", [UrlEntry, SitemapRecord, SitemapRef, SiteRecord, Problem])
 def test_columns_are_the_fields_in_their_order(record: type) -> None:
     assert arrow_schema(record).names == [field.name for field in dataclasses.fields(record)]
 

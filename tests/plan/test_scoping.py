@@ -23,8 +23,8 @@ def rows(scoping: Scoping, *locs: str) -> list[tuple[str, bool | None, str | Non
     return [(row.loc, row.in_scope, row.scope_reason) for batch in scoping.judged([joined]) for row in batch]
 
 
-def of(*vouched: str, url: str = HERE, kind: Kind = Kind.SITEMAP, drops: bool = False) -> Scoping:
-    return Scoping.of(Lead(url=url, root=url, vouched=frozenset(vouched)), kind, [url], drops=drops)
+def of(*vouched: str, url: str = HERE, kind: Kind = Kind.SITEMAP) -> Scoping:
+    return Scoping.of(Lead(url=url, root=url, vouched=frozenset(vouched)), kind, [url])
 
 
 def test_urls_are_marked() -> None:
@@ -32,25 +32,13 @@ def test_urls_are_marked() -> None:
     assert rows(scoping, *LOCS) == [
         (LOCS[0], True, None), (LOCS[1], False, "path"), (LOCS[2], False, "host"), (LOCS[3], None, None)
     ]  # fmt: skip
-    assert (scoping.outside, scoping.dropped) == (2, 0)
-
-
-def test_urls_that_are_out_are_dropped_and_what_cannot_be_judged_stays() -> None:
-    scoping = of(drops=True)
-    assert rows(scoping, *LOCS) == [(LOCS[0], True, None), (LOCS[3], None, None)]
-    assert (scoping.outside, scoping.dropped) == (2, 2)
+    assert scoping.outside == 2
 
 
 def test_who_vouches_for_the_document_may_have_its_urls_there() -> None:
     scoping = of("https://example.com", "https://else.example")
     assert [row[1] for row in rows(scoping, *LOCS)] == [True, True, True, None]
     assert scoping.outside == 0
-
-
-def test_a_batch_of_which_nothing_is_left_is_none() -> None:
-    scoping = of(drops=True)
-    assert [batch["loc"].to_pylist() for batch in scoping.judged(batches(*LOCS))] == [[LOCS[0]], [LOCS[3]]]
-    assert scoping.dropped == 2
 
 
 @pytest.mark.parametrize(
@@ -60,10 +48,10 @@ def test_a_batch_of_which_nothing_is_left_is_none() -> None:
         pytest.param(HERE, Kind.LINKS, id="web-page"),
     ],
 )
-def test_what_cannot_be_judged_is_neither_marked_nor_dropped(url: str, kind: Kind) -> None:
-    scoping = of(url=url, kind=kind, drops=True)
+def test_what_cannot_be_judged_is_not_marked(url: str, kind: Kind) -> None:
+    scoping = of(url=url, kind=kind)
     assert [row[1:] for row in rows(scoping, *LOCS)] == [(None, None)] * 4
-    assert (scoping.outside, scoping.dropped) == (None, 0)
+    assert scoping.outside is None
 
 
 @pytest.mark.parametrize("kind", [Kind.SITEMAP, Kind.LIST, Kind.FEED, Kind.INDEX])

@@ -19,7 +19,7 @@ from sitemap_harvest.crawl.arguments import Arguments, Plan, check_exporter, che
 from sitemap_harvest.crawl.flights import Flights
 from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.crawl.quiet import quieten
-from sitemap_harvest.crawl.record import answered, describe, record_of
+from sitemap_harvest.crawl.record import answered, cut_short, describe, record_of
 from sitemap_harvest.crawl.rows import why_rows
 from sitemap_harvest.crawl.summary import Summary
 from sitemap_harvest.errors import HarvestError
@@ -28,6 +28,7 @@ from sitemap_harvest.formats.html.hints import header_hints
 from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRecord, SiteRecord, SiteResult, UrlBatch
 from sitemap_harvest.plan import (
     Bounds,
+    Filters,
     Lead,
     Offsite,
     Refusal,
@@ -142,6 +143,7 @@ class HarvestSpider(Spider):
             skip=self.plan.skip,
             offsite=Offsite(self.options.offsite),
             only_site=self.plan.only_site,
+            since=self.plan.pruned_before,
         )
         settings = self.crawler.settings
         self.sites = Sites(
@@ -227,6 +229,8 @@ class HarvestSpider(Spider):
         refusal = self.sites.consider(lead, time.monotonic())
         self._count_queued()
         if refusal is not None:
+            if refusal.is_pruned:
+                self.crawler.stats.inc_value("sitemap_harvest/filter/pruned")
             yield from self._enter(record_of(lead, refusal), lead)
 
     def _has_room(self) -> bool:
@@ -297,6 +301,8 @@ class HarvestSpider(Spider):
             record.outcome, record.reason, record.cause = refusal.outcome, refusal.reason, refusal.cause
         if record.outcome is Outcome.READ:
             yield from self._read_body(response, lead, record)
+            if not record.outcome.has_rows and document_key(response.url) != document_key(lead.url):
+                self.sites.frontier.release(response.url)  # another lead may make more of it
             return
         yield from self._end(record)
         yield from self._try_twin(lead, record)
@@ -338,33 +344,38 @@ class HarvestSpider(Spider):
         )
         addresses = (lead.url, *response.meta.get("redirect_urls", ()), response.url)
         lead = self.sites.proofs.joined(lead, addresses)
-        scoping = Scoping.of(lead, document.kind, addresses, drops=self.plan.drops_out_of_scope)
+        scoping = Scoping.of(lead, document.kind, addresses)
         before = self.summary.urls
-        listed = 0
-        for batch in scoping.judged(document.urls()):
-            listed += len(batch)
+        listed = dropped = 0
+        left = self.sites.urls_left(lead)
+        for found in scoping.judged(document.urls()):
+            part = found if left is None else found.slice(0, left - listed)
+            batch = self._filtered(part)
+            listed += len(part)
+            dropped += len(part) - len(batch)
             yield from self._hand_out(batch)
-            if self._has_enough():
+            if self._has_enough() or len(part) < len(found):
                 break
         urls = self.summary.urls - before
         was_limited = False
         describe(record, document, was_cut="dataloss" in response.flags)
         record.out_of_scope = scoping.outside
-        self.summary.dropped["scope=strict"] += scoping.dropped
         references = list(document.sitemaps())
         if _is_guide(lead):
             links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
             references += header_hints(links, url=response.url)
-        if self._has_enough() and (urls < listed or urls + scoping.dropped < document.entries - _listed(references)):
+        if self._has_enough() and urls + dropped < max(listed, document.entries - _listed(references)):
             was_limited = True
             record.outcome, record.reason, record.complete = Outcome.PARTIAL, self._limit_words("within it"), False
+        elif listed < document.entries - _listed(references):
+            cut_short(record, f"MAX_SITE_URLS is {self.options.max_site_urls:,}, and so many were read")
         is_robots = document.kind is Kind.ROBOTS
         found_by = FoundBy.ROBOTS if is_robots else FoundBy.INDEX
         vouched = sites_of_robots(addresses) if is_robots else frozenset()
         for reference in references:
             if reference.found_by is None or _is_guide(lead):
                 yield from self._consider(lead.child(reference, reference.found_by or found_by, vouched))
-        yield from self._end(record, urls=urls, listed=listed + scoping.dropped, is_wanted=was_limited)
+        yield from self._end(record, urls=urls, listed=listed, is_wanted=was_limited)
 
     def on_error(self, failure: Failure) -> Iterator[Any]:
         """Yield the ledger row of a document that could not be downloaded."""
@@ -468,7 +479,16 @@ class HarvestSpider(Spider):
         for lead in self.sites.drain(time.monotonic()):
             yield record_of(lead, Refusal(Outcome.OVER_LIMIT, "the run ended before it was asked for"))
 
+    def _filtered(self, batch: UrlBatch) -> UrlBatch:
+        """Return the rows of *batch* that the filters keep, and count both these and the others."""
+        kept, dropped = self.plan.filters.keep(batch)
+        if self.plan.filters != Filters():
+            self.summary.count_filtered(dropped, self.crawler.stats, kept=len(kept))
+        return kept
+
     def _hand_out(self, batch: UrlBatch) -> Iterator[Any]:
+        if not len(batch):
+            return
         if self.plan.limit is not None:
             batch = batch.slice(0, self.plan.limit - self.summary.urls)
         self.summary.urls += len(batch)
