@@ -108,6 +108,8 @@ def _of_failure(error: DownloadFailedError, text: str) -> Refusal:
     if "wrong version number" in text:
         words = "TLS failed: the server does not speak it; its address may begin with http://"
         return Refusal(Outcome.FAILED, words, Cause.TLS)
+    if "VerificationError" in text:
+        return Refusal(Outcome.FAILED, "TLS failed: the certificate is for another host", Cause.TLS)
     words = _last_words(error)[:200]
     if any(word in text.lower() for word in ("ssl", "tls", "certificate")):
         return Refusal(Outcome.FAILED, f"TLS failed: {words}", Cause.TLS)
@@ -124,14 +126,15 @@ def _last_words(error: Exception) -> str:
 
 def _of_refusal(text: str, *, is_cancelled: bool) -> Refusal:
     """Return what it means that a part of Scrapy would not go on, which only its words tell."""
-    if "max size" in text or "DOWNLOAD_MAXSIZE" in text:
+    # Scrapy 2.19 cancels a body that comes without its length without a word, and for no other reason.
+    if "max size" in text or "DOWNLOAD_MAXSIZE" in text or (is_cancelled and not text):
         return Refusal(Outcome.TOO_LARGE, "larger than DOWNLOAD_MAXSIZE allows")
     if text.startswith("Forbidden by robots.txt"):
         return Refusal(Outcome.FORBIDDEN, "robots.txt forbids it")
     if text.startswith("max redirections"):
         return Refusal(Outcome.FAILED, "it redirects too often")
     if is_cancelled:
-        return Refusal(Outcome.FAILED, text[:200] or "the download was cancelled")
+        return Refusal(Outcome.FAILED, text[:200])
     return Refusal(Outcome.SKIPPED, text[:200] or "a part of the project passed over it")
 
 

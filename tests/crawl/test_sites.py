@@ -98,6 +98,8 @@ def test_the_other_scheme_is_tried_where_the_one_that_was_named_fails(serve, har
         pytest.param({"/": f'{HOME}<link rel="alternate" type="application/rss+xml" href="/f">', "/f": FEED},
                      "feed-link", id="feed"),
         pytest.param({"/": HOME, "/site-map": SITE_MAP}, "well-known", id="site-map-for-people"),
+        pytest.param({"/": HOME + '<a href="/all">Site map</a>', "/all": SITE_MAP}, "html-link",
+                     id="site-map-that-the-home-page-links-to"),
         pytest.param({"/": HOME, "/sitemap.xml": moved("/"), "/site-map": SITE_MAP}, "well-known",
                      id="usual-name-that-leads-home"),
         pytest.param({"/": HOME + '<link rel="sitemap" href="/x.xml">', "/sitemap.xml": moved("/"),
