@@ -59,6 +59,11 @@ class Options:
     host or that of the site; ``proven``, also on one whose robots.txt vouches for them; ``domain``, also below the same
     registrable domain, such as ``cdn.example.com``; ``any``. robots.txt may name any host."""
 
+    read_declared: bool = False
+    """Whether a sitemap that robots.txt of its own site names, or that such a sitemap leads to, is read though the
+    rules of that robots.txt forbid it (``SITEMAP_HARVEST_READ_DECLARED``). Nothing else is: ``ROBOTSTXT_OBEY`` holds
+    for pages, and for sitemaps found in other ways."""
+
     @property
     def limits(self) -> Limits:
         """What bounds the reading of one document."""
@@ -95,6 +100,7 @@ class Options:
             max_ratio=_whole(settings, "MAX_RATIO", default.max_ratio),
             concurrency=_whole(settings, "CONCURRENCY", default.concurrency),
             bodies=_whole(settings, "BODIES", default.bodies),
+            read_declared=_flag(settings, "READ_DECLARED", default=default.read_declared),
             offsite=_choice(settings, "OFFSITE", default.offsite, tuple(Offsite)),
         )
 
@@ -115,6 +121,14 @@ def _whole(settings: BaseSettings, name: str, default: int) -> int:
     if number < 1:
         raise OptionError(f"{_PREFIX}{name} is {value!r}; it must be a whole number, 1 or more")
     return number
+
+
+def _flag(settings: BaseSettings, name: str, *, default: bool) -> bool:
+    try:
+        return settings.getbool(f"{_PREFIX}{name}", default)
+    except ValueError as error:
+        value = settings.get(f"{_PREFIX}{name}")
+        raise OptionError(f"{_PREFIX}{name} is {value!r}; it must be True or False") from error
 
 
 def _ceiling(settings: BaseSettings, name: str) -> int | None:

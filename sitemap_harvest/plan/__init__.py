@@ -8,7 +8,7 @@ from sitemap_harvest.plan.frontier import Frontier, document_key, host_of
 from sitemap_harvest.plan.lead import Lead, Refusal
 from sitemap_harvest.plan.offsite import Offsite
 from sitemap_harvest.plan.patience import asked_wait
-from sitemap_harvest.plan.proofs import Proofs, sites_of_robots
+from sitemap_harvest.plan.proofs import Proofs, is_declared, sites_of_robots
 from sitemap_harvest.plan.room import room
 from sitemap_harvest.plan.scoping import Scoping
 from sitemap_harvest.plan.site import Site
@@ -34,6 +34,7 @@ __all__ = [
     "asked_wait",
     "document_key",
     "host_of",
+    "is_declared",
     "refuse",
     "robots_of",
     "room",

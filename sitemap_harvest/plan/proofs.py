@@ -31,6 +31,11 @@ def sites_of_robots(addresses: Iterable[str]) -> frozenset[str]:
     )
 
 
+def is_declared(lead: Lead) -> bool:
+    """Whether robots.txt of the site that *lead* is on names it, or names what led to it."""
+    return site_of(lead.url) in lead.vouched
+
+
 class Proofs:
     """Who vouches for documents, besides what the lead says that each was taken up by.
 

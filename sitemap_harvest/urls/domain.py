@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tldextract import TLDExtract
 
-_NO_NAME = re.compile(r"\[|(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)\Z", re.IGNORECASE)
-"""What is no name but an address: in brackets, or with a number as its last label."""
+_NO_NAME = re.compile(r".*[^\w.\-]|(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)\Z", re.IGNORECASE | re.DOTALL)
+"""What is no name: one with a sign that none has, such as the colon of IPv6, or with a number as its last label."""
 
 
 def registrable_domain(host: str) -> str | None:

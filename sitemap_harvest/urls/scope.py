@@ -42,7 +42,7 @@ class Scope:
     """The URLs that a document may list: those below its folders, and all of the sites that vouch for it."""
 
     folders: tuple[str, ...]
-    """Folders that the document lies in, as keys with a slash at their end. Reasons are told against the last one."""
+    """Folders that the document lies in, as keys with a slash at their end. Reasons are told against the first one."""
     vouched: frozenset[str] = frozenset()
     """Sites whose robots.txt names the document, or one that led to it."""
 
@@ -50,11 +50,12 @@ class Scope:
     def of(cls, addresses: Iterable[str], vouched: Iterable[str] = ()) -> Self | None:
         """Return the scope of the document that lies at each of *addresses*, and that the sites *vouched* vouch for.
 
-        ``None`` if it has no address on the web: where a local file will lie, nobody can tell.
+        The last address is the one that reasons are told against. ``None`` if it has no address on the web: where a
+        local file will lie, nobody can tell.
         """
-        last_first = [folder for address in reversed([*addresses]) if (folder := folder_of(address))]
-        folders = tuple(reversed(dict.fromkeys(last_first)))
-        return cls(folders, frozenset(vouched)) if folders else None
+        last_first = reversed(tuple(addresses))
+        folders = dict.fromkeys(folder for address in last_first if (folder := folder_of(address)))
+        return cls(tuple(folders), frozenset(vouched)) if folders else None
 
     def columns(self, keys: pa.StringArray, sites: pa.StringArray) -> ScopeColumns:
         """Judge each URL of a batch by its key and its site; where one is null, the other is."""
@@ -76,7 +77,7 @@ class Scope:
             return None
         if any(folder.startswith(f"{site}/") for folder in self.folders):
             return "path"
-        (scheme, host), (other_scheme, other_host) = _parts(self.folders[-1]), _parts(site)
+        (scheme, host), (other_scheme, other_host) = _parts(self.folders[0]), _parts(site)
         if other_host != host:
             return "host"
         return "scheme" if other_scheme != scheme else "port"

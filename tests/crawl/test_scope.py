@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.site import index, moved, robots, urlset
+from tests.site import Page, index, moved, robots, urlset
 
 RSS = """<?xml version="1.0"?><rss version="2.0"><channel><title>News</title>
 <item><title>One</title><link>{site}/news/1</link></item></channel></rss>"""
@@ -98,6 +98,18 @@ def test_sitemaps_of_several_hosts_may_lie_on_one(serve, crawl):
         f"{second.url}/both": (True, None),
     }
     assert maps.count("/maps/index.xml") == 1
+
+
+def test_a_sitemap_that_redirects_to_one_which_is_read_by_itself_hands_its_proof_on(serve, crawl):
+    maps = serve()
+    first = serve({"/robots.txt": robots("/s.xml"), "/s.xml": moved(f"{maps.url}/maps/s.xml")}, host="127.0.0.2")
+    second = serve({"/robots.txt": robots(f"{maps.url}/wait.xml", f"{maps.url}/maps/s.xml")}, host="127.0.0.3")
+    maps.pages["/wait.xml"] = Page(urlset(), delay=1.0)
+    maps.pages["/maps/s.xml"] = urlset(f"{first.url}/1", f"{second.url}/2")
+    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    run = crawl(site=f"{first.url} {second.url}", settings=settings)
+    assert run.row(f"{first.url}/s.xml")["outcome"] == "skipped"
+    assert scopes(run) == {f"{first.url}/1": (True, None), f"{second.url}/2": (True, None)}
 
 
 @pytest.mark.case(31)

@@ -232,3 +232,19 @@ def test_a_crawl_delay_is_kept_between_the_documents_of_its_host_and_no_other(se
     gaps = [after - before for before, after in zip(times["127.0.0.1"], times["127.0.0.1"][1:], strict=False)]
     assert min(gaps) > 0.55
     assert times["127.0.0.2"][-1] - times["127.0.0.2"][0] < 1.0
+
+
+@pytest.mark.parametrize("read_declared", [True, False])
+def test_what_robots_txt_names_and_forbids_is_read_if_that_is_wanted_and_nothing_else_is(serve, harvest, read_declared):
+    other = serve({"/robots.txt": robots(disallow=["/"]), "/theirs.xml": urlset("/3")}, host="127.0.0.2")
+    site = serve({
+        "/robots.txt": robots("/no/index.xml", f"{other.url}/theirs.xml", disallow=["/no/"]),
+        "/no/index.xml": index("/no/a.xml"), "/no/a.xml": urlset("/1"), "/no/typed.xml": urlset("/2"),
+    })  # fmt: skip
+    run, records = harvest(
+        site=site.url, sitemap=f"{site.url}/no/typed.xml", settings={"SITEMAP_HARVEST_READ_DECLARED": read_declared}
+    )
+    assert run.locs == ([f"{site.url}/1"] if read_declared else [])
+    assert run.row(f"{site.url}/no/typed.xml")["outcome"] == "forbidden"
+    assert run.row(f"{other.url}/theirs.xml")["outcome"] == "forbidden"
+    assert records[site.url]["result"] == ("found" if read_declared else "forbidden")

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sitemap_harvest.urls.domain import registrable_domain
 
@@ -26,6 +28,8 @@ from sitemap_harvest.urls.domain import registrable_domain
         pytest.param("127.1", None, id="ipv4-short"),
         pytest.param("0x7f.0x1", None, id="ipv4-hexadecimal"),
         pytest.param("[::1]", None, id="ipv6-in-brackets"),
+        pytest.param("fe80::1", None, id="ipv6"),
+        pytest.param("::ffff:1.2.3.4", None, id="ipv6-that-ends-as-ipv4"),
         pytest.param("", None, id="nothing"),
         pytest.param("..", None, id="dots"),
         pytest.param("a..b", None, id="empty-label"),
@@ -33,6 +37,12 @@ from sitemap_harvest.urls.domain import registrable_domain
 )
 def test_registrable_domain(host: str, domain: str | None) -> None:
     assert registrable_domain(host) == domain
+
+
+@given(st.text())
+def test_any_text_is_answered(host: str) -> None:
+    domain = registrable_domain(host)
+    assert domain is None or registrable_domain(domain) == domain
 
 
 @pytest.mark.case(118)

@@ -35,6 +35,7 @@ from sitemap_harvest.plan import (
     Scoping,
     Sites,
     document_key,
+    is_declared,
     refuse,
     room,
     secure_twin,
@@ -259,7 +260,7 @@ class HarvestSpider(Spider):
             dont_filter=True,  # the frontier knows what was asked for
             meta={
                 "handle_httpstatus_list": _ERROR_STATUSES,
-                "dont_obey_robotstxt": lead.site_root,
+                "dont_obey_robotstxt": lead.site_root or (self.options.read_declared and is_declared(lead)),
                 "dont_retry": lead.url.startswith("file:"),
                 **meta,
             },

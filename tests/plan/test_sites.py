@@ -1,0 +1,175 @@
+"""The sites of a run: what may be asked for, whose turn it is, and what there is left to be tried."""
+
+from __future__ import annotations
+
+import pytest
+
+from sitemap_harvest import Cause, FoundBy, Kind, Outcome, SitemapRecord
+from sitemap_harvest.plan import Bounds, Budget, Lead, Refusal, Site, Sites, robots_of, secure_twin
+
+A, B = "https://a.example", "https://b.example"
+
+
+def sites(*roots: str, **budget: int) -> Sites:
+    return Sites(
+        [robots_of(root) for root in roots or (A,)], bounds=Bounds(), budget=Budget(**budget), per_host=8
+    )  # fmt: skip
+
+
+def begun(state: Sites) -> list[str]:
+    """Let the first lead of each site wait, and return their addresses."""
+    leads = [(site, site.next_lead()) for site in state.settled()]
+    assert all(state.consider(lead, 0.0) is None for _, lead in leads if lead)
+    return [lead.url for _, lead in leads if lead]
+
+
+def child(url: str, root: str = A) -> Lead:
+    return Lead(url=url, root=root, found_by=FoundBy.ROBOTS, parent=f"{root}/robots.txt", depth=1)
+
+
+def record(lead: Lead, **values: object) -> SitemapRecord:
+    return SitemapRecord(url=lead.url, root=lead.root, found_by=lead.found_by, **values)
+
+
+def test_a_run_begins_with_the_robots_txt_of_each_site() -> None:
+    state = sites(A, B)
+    assert begun(state) == [f"{A}/robots.txt", f"{B}/robots.txt"]
+    assert list(state.settled()) == []
+    assert len(state.frontier) == 2
+
+
+def test_a_site_is_settled_when_nothing_of_it_waits_or_is_on_its_way() -> None:
+    state = sites()
+    begun(state)
+    (robots, _) = state.take(0.0) or pytest.fail("none is taken")
+    assert state.consider(child(f"{A}/s.xml"), 0.0) is None
+    state.done(robots, 1.0)
+    assert list(state.settled()) == []
+    (sitemap, refusal) = state.take(1.0) or pytest.fail("none is taken")
+    assert (sitemap.url, refusal) == (f"{A}/s.xml", None)
+    state.done(sitemap, 2.0)
+    assert [site.root for site in state.settled()] == [A]
+    assert (state[A].started_at, state[A].ended_at, state[A].documents) == (0.0, 2.0, 2)
+
+
+def test_a_document_that_another_site_has_is_not_asked_for_again_and_that_site_is_named() -> None:
+    state = sites(A, B)
+    begun(state)
+    assert state.consider(child(f"{A}/s.xml", A), 0.0) is None
+    assert state.consider(child(f"{A}/s.xml", B), 0.0) is None
+    assert (state[A].shared_with, state[B].shared_with) == (None, A)
+    assert len(state.frontier) == 3
+
+
+def test_a_refusal_is_told_once_for_each_document() -> None:
+    state = sites()
+    far = Lead(url="ftp://a.example/s.xml", root=A, found_by=FoundBy.INDEX, parent=f"{A}/i.xml", depth=1)
+    assert state.consider(far, 0.0) == Refusal(Outcome.OUT_OF_SCOPE, "its address is neither http nor https")
+    assert state.consider(far, 0.0) is None
+
+
+@pytest.mark.parametrize(
+    ("budget", "code", "words"),
+    [
+        ({"documents": 2}, "limit/documents", "MAX_DOCUMENTS is 2, and so many were asked for"),
+        ({"bytes": 1_000}, "limit/bytes", "MAX_SITE_BYTES is 1,000, and so many were downloaded"),
+        ({"urls": 10}, "limit/urls", "MAX_SITE_URLS is 10, and so many were read"),
+        ({"seconds": 60}, "limit/seconds", "MAX_SITE_SECONDS is 60, and so many have passed"),
+    ],
+)
+def test_a_budget_that_is_spent_refuses_what_is_named_then_and_what_waits(
+    budget: dict[str, int], code: str, words: str
+) -> None:
+    state = sites(**budget)
+    begun(state)
+    (robots, _) = state.take(0.0) or pytest.fail("none is taken")
+    assert state.consider(child(f"{A}/1.xml"), 0.0) is None
+    state.note(robots, record(robots, outcome=Outcome.READ, kind=Kind.ROBOTS, bytes_downloaded=1_000), urls=10)
+    state.done(robots, 60.0)
+    refusal = Refusal(Outcome.OVER_LIMIT, words, problem=code)
+    assert state.consider(child(f"{A}/2.xml"), 60.0) == refusal
+    (lead, waiting) = state.take(60.0) or pytest.fail("none is taken")
+    assert lead.url == f"{A}/1.xml"
+    assert waiting == (None if code == "limit/documents" else refusal)
+
+
+def test_how_many_urls_are_left() -> None:
+    state = sites(urls=10)
+    assert state.urls_left(robots_of(A)) == 10
+    state[A].urls = 12
+    assert state.urls_left(robots_of(A)) == 0
+    assert sites().urls_left(robots_of(A)) is None
+
+
+def test_a_host_that_is_shut_is_asked_for_nothing_more() -> None:
+    state = sites(A, B)
+    begun(state)
+    state.shut(f"{A}/x", "it wants to be left alone")
+    taken = [state.take(0.0), state.take(0.0)]
+    assert [(lead.root, refusal) for lead, refusal in filter(None, taken)] == [
+        (A, Refusal(Outcome.BLOCKED, "it wants to be left alone")), (B, None)
+    ]  # fmt: skip
+
+
+def test_a_document_that_is_put_back_is_taken_again_when_its_host_may_be_asked() -> None:
+    state = sites()
+    begun(state)
+    (robots, _) = state.take(0.0) or pytest.fail("none is taken")
+    state.put_back(robots, 5.0)
+    state.done(robots, 1.0)
+    assert list(state.settled()) == []
+    assert state.take(4.0) is None
+    (again, _) = state.take(5.0) or pytest.fail("none is taken")
+    assert (again.url, again.attempt) == (robots.url, 1)
+
+
+def test_what_is_drained_settles_its_site() -> None:
+    state = sites(A, B)
+    begun(state)
+    assert [lead.root for lead in state.drain(0.0)] == [A, B]
+    assert [site.root for site in state.settled()] == [A, B]
+    assert [site.documents for site in map(state.__getitem__, (A, B))] == [0, 0]
+
+
+def test_a_site_that_is_over_is_not_settled_again() -> None:
+    state = sites()
+    (site,) = state.settled()
+    site.is_over = True
+    state.settle(site)
+    assert list(state.settled()) == list(state.unfinished()) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "found_by", "cause", "twin"),
+    [
+        pytest.param("http://a.example/s.xml", FoundBy.ROBOTS, Cause.TIMEOUT, "https://a.example/s.xml", id="hangs"),
+        pytest.param("HTTP://a.example/s.xml", FoundBy.INDEX, Cause.REFUSED, "https://a.example/s.xml", id="refused"),
+        pytest.param("http://a.example/s.xml", FoundBy.ARGUMENT, Cause.TIMEOUT, "https://a.example/s.xml", id="named"),
+        pytest.param("https://a.example/s.xml", FoundBy.ROBOTS, Cause.TIMEOUT, None, id="it-has-https"),
+        pytest.param("http://a.example:8000/s.xml", FoundBy.ROBOTS, Cause.TIMEOUT, None, id="port"),
+        pytest.param("http://a.example/s.xml", FoundBy.ROBOTS, Cause.DNS, None, id="no-host"),
+        pytest.param("http://a.example/s.xml", FoundBy.ROBOTS, Cause.SERVER_ERROR, None, id="it-answers"),
+        pytest.param("http://a.example/s.xml", FoundBy.ROBOTS, None, None, id="it-came"),
+        pytest.param("http://a.example/s.xml", FoundBy.WELL_KNOWN, Cause.TIMEOUT, None, id="guess"),
+    ],
+)
+def test_what_http_does_not_give_https_may(url: str, found_by: FoundBy, cause: Cause | None, twin: str | None) -> None:
+    lead = Lead(url=url, root=A, found_by=found_by)
+    found = secure_twin(lead, record(lead, outcome=Outcome.FAILED, cause=cause))
+    assert (found and found.url, found and found.found_by) == (twin, FoundBy.VARIANT if twin else None)
+
+
+def test_a_site_whose_sitemap_came_with_https_instead_is_whole() -> None:
+    state = sites()
+    (site,) = state.settled()
+    lead = child("http://a.example/s.xml")
+    failed = record(lead, outcome=Outcome.FAILED, cause=Cause.TIMEOUT)
+    state.note(lead, failed, urls=0)
+    twin = secure_twin(lead, failed)
+    assert isinstance(site, Site)
+    assert twin is not None
+    values = {"outcome": Outcome.READ, "kind": Kind.SITEMAP, "complete": True, "entries": 1}
+    state.note(twin, record(twin, **values), urls=1)
+    assert site.record(is_over=True, epoch=0.0).complete
+    state.note(twin, record(twin, **{**values, "complete": False}), urls=1)
+    assert not site.record(is_over=True, epoch=0.0).complete
