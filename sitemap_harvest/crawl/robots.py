@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
-_MAX_KEPT = 256  # sites at a time; the middleware asks soon after the spider did
+_MAX_KEPT = 10_000  # sites; where hosts take turns, the rules are asked for when all other sites have had theirs
 _MAX_KEPT_BYTES = 64 * 1024 * 1024  # of all of them; one alone may have more
 
 
