@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Self
 
 from sitemap_harvest.errors import OptionError
 from sitemap_harvest.formats import Limits
+from sitemap_harvest.plan import Private
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 _ITEMS = ("auto", "rows")
 _PREFIX = "SITEMAP_HARVEST_"
+_CONTACT = re.compile(  # ASCII without blanks, and without ( ) \\ that would end or alter the comment it stands in
+    r"https?://[!-'*-\[\]-~]+|(?:mailto:)?[!-'*-.0-?A-\[\]-~]+@[!-'*-.0-?A-\[\]-~]+", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +48,13 @@ class Options:
     offsite: bool = False
     """Whether an index may name sitemaps on other hosts (``SITEMAP_HARVEST_OFFSITE``). robots.txt always may:
     that is the protocol's proof of ownership."""
+    private: Private = Private.NAMED
+    """Who may lead to addresses of private networks (``SITEMAP_HARVEST_PRIVATE``). ``False``: only you, by naming a
+    host. ``True``: documents and redirects too. ``never``: nobody, which is for runs that are started by requests from
+    the web."""
+    contact: str | None = None
+    """Where who runs a site can reach you (``SITEMAP_HARVEST_CONTACT``): an e-mail address, or that of a page. It
+    becomes part of the ``User-Agent``, unless you set ``USER_AGENT``."""
 
     @property
     def limits(self) -> Limits:
@@ -67,6 +79,8 @@ class Options:
             concurrency=_whole(settings, "CONCURRENCY", default.concurrency),
             bodies=_whole(settings, "BODIES", default.bodies),
             offsite=_flag(settings, "OFFSITE", default.offsite),
+            private=_private(settings),
+            contact=_contact(settings),
         )
 
 
@@ -94,3 +108,23 @@ def _flag(settings: BaseSettings, name: str, default: bool) -> bool:  # noqa: FB
     except ValueError as error:
         value = settings.get(f"{_PREFIX}{name}")
         raise OptionError(f"{_PREFIX}{name} is {value!r}; it must be True or False") from error
+
+
+def _private(settings: BaseSettings) -> Private:
+    name = f"{_PREFIX}PRIVATE"
+    if (value := settings.get(name)) == Private.NEVER:
+        return Private.NEVER
+    try:
+        return Private.ALWAYS if settings.getbool(name) else Private.NAMED
+    except ValueError as error:
+        raise OptionError(f"{name} is {value!r}; it must be True, False or {Private.NEVER}") from error
+
+
+def _contact(settings: BaseSettings) -> str | None:
+    name = f"{_PREFIX}CONTACT"
+    if not (value := settings.get(name)):
+        return None
+    if not _CONTACT.fullmatch(str(value)):
+        accepted = "an e-mail address, or one that begins with http:// or https://, in ASCII and without ( ) \\"
+        raise OptionError(f"{name} is {value!r}; it must be {accepted}")
+    return str(value)

@@ -4,12 +4,15 @@ from sitemap_harvest.plan.discovery import next_well_known, robots_of
 from sitemap_harvest.plan.expansion import Bounds, refuse
 from sitemap_harvest.plan.frontier import Frontier, document_key, host_of
 from sitemap_harvest.plan.lead import Lead, Refusal
+from sitemap_harvest.plan.reach import Private, Reach
 from sitemap_harvest.plan.room import room
 
 __all__ = [
     "Bounds",
     "Frontier",
     "Lead",
+    "Private",
+    "Reach",
     "Refusal",
     "document_key",
     "host_of",
