@@ -84,11 +84,12 @@ def literal(host: str) -> IPAddress | None:
     """Return the IP address that *host* is; ``None`` if it is a name.
 
     In any form that a system's resolver takes for one: ``127.1``, ``0x7f.1``,
-    ``0177.0.0.1`` and ``2130706433`` are all 127.0.0.1.
+    ``0177.0.0.1``, ``2130706433`` and ``[::ffff:127.0.0.1]`` are all 127.0.0.1.
     """
     text = unquote(host).strip("[]").rstrip(".")
     try:
-        return ip_address(text)
+        address = ip_address(text)
+        return (address.version == 6 and address.ipv4_mapped) or address
     except ValueError:
         pass
     try:
