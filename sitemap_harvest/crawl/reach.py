@@ -17,7 +17,7 @@ from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.plan import Reach
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
@@ -82,25 +82,28 @@ def reach_of(crawler: Crawler) -> Reach:
 class AddressGuard:
     """Downloader middleware: stops requests whose addresses alone tell that they lead to a private network.
 
-    Where they are downloaded by another handler than ours, it looks at the
-    answer too, and lets nobody read it. Behind a proxy neither can be told.
+    Where another handler than ours downloads, it looks at who has answered too,
+    and lets nobody read what a private network said. Behind a proxy that cannot
+    be told.
     """
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, unguarded: Collection[str]) -> None:
+        """*unguarded* are the schemes that another handler downloads."""
         self._crawler = crawler
+        self._unguarded = unguarded
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the middleware, and say where it is all the guard that there is."""
         handlers = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
-        for scheme in _SCHEMES:
-            if not _is_ours(handlers.get(scheme)):
-                _logger.info(
-                    "Private addresses: %s is downloaded by another handler than ours, so hosts are checked after "
-                    "they have answered, and not before they are asked",
-                    scheme,
-                )
-        return cls(crawler)
+        unguarded = tuple(scheme for scheme in _SCHEMES if not _is_ours(handlers.get(scheme)))
+        if unguarded:
+            _logger.info(
+                "Private addresses: %s is downloaded by another handler than ours, so hosts are checked after they "
+                "have answered, and not before they are asked",
+                " and ".join(unguarded),
+            )
+        return cls(crawler, unguarded)
 
     def process_request(self, request: Request) -> None:
         """Stop *request* if its address leads to a private network."""
@@ -110,7 +113,7 @@ class AddressGuard:
     def process_response(self, request: Request, response: Response) -> Response:
         """Let *response* pass, unless it comes from a private network."""
         url = urlparse_cached(request)
-        if response.ip_address is not None and url.hostname and not request.meta.get("proxy"):
+        if url.scheme in self._unguarded and url.hostname and response.ip_address and not request.meta.get("proxy"):
             peer, port = [ip_address(str(response.ip_address))], url.port or (443 if url.scheme == "https" else 80)
             reach = reach_of(self._crawler)
             if not reach.admit(url.hostname, port, peer):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import socket
+from contextlib import suppress
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import unquote
@@ -87,11 +88,9 @@ def literal(host: str) -> IPAddress | None:
     ``0177.0.0.1``, ``2130706433`` and ``[::ffff:127.0.0.1]`` are all 127.0.0.1.
     """
     text = unquote(host).strip("[]").rstrip(".")
-    try:
+    with suppress(ValueError):
         address = ip_address(text)
         return (address.version == 6 and address.ipv4_mapped) or address
-    except ValueError:
-        pass
     try:
         return IPv4Address(socket.inet_aton(text))  # asks nobody: it is the C library's own reading of such a text
     except (OSError, ValueError):

@@ -199,5 +199,7 @@ def test_a_validation_reads_what_is_named_and_not_what_that_redirects_to(serve, 
     assert bad["reason"].startswith(f"it redirects to {other.url}/s.xml: its host has the loopback address")
     assert other.requests == []
 
-    run = forked.scrapy("harvest", "validate", *names, "-s", "SITEMAP_HARVEST_PRIVATE=True", "--format", "json", cwd=tmp_path)  # fmt: skip
+    run = forked.scrapy(
+        "harvest", "validate", *names, "--format", "json", "-s", "SITEMAP_HARVEST_PRIVATE=True", cwd=tmp_path
+    )
     assert [json.loads(line)["kind"] for line in run.stdout.splitlines()] == ["sitemap", "sitemap"]
