@@ -94,11 +94,12 @@ class Runner:
         options: tuple[str, ...] = (),
         settings: dict[str, Any] | None = None,
         calm: bool = True,
+        patience: float = _TIMEOUT_SECONDS,
         **arguments: Any,
     ) -> Run:
-        """Run a crawl to its end. A *calm* one logs neither an error nor a traceback."""
+        """Run a crawl to its end, at most *patience* seconds. A *calm* one logs neither an error nor a traceback."""
         command = self._command(feeds=feeds, options=options, settings=settings, **arguments)
-        run = forked.scrapy(*command, cwd=HERE, environment=self._environment(), timeout=_TIMEOUT_SECONDS)
+        run = forked.scrapy(*command, cwd=HERE, environment=self._environment(), timeout=patience)
         return self.finished(run.returncode, run.stdout + run.stderr, calm=calm)
 
     def start(

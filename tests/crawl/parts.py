@@ -14,7 +14,9 @@ from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.exceptions import DropItem
 from scrapy.exporters import BaseItemExporter
+from scrapy.resolver import CachingThreadedResolver
 from twisted.internet.address import IPv4Address
+from twisted.internet.defer import succeed
 from twisted.internet.interfaces import IHostnameResolver
 from zope.interface import implementer
 
@@ -22,6 +24,7 @@ from sitemap_harvest.plan import networks, reach
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+    from twisted.internet.defer import Deferred
 
     from sitemap_harvest import UrlBatch
 
@@ -40,6 +43,13 @@ class StatsDump:
 
     def write(self) -> None:
         Path(os.environ["STATS_FILE"]).write_text(json.dumps(self._crawler.stats.get_stats(), default=str))
+
+
+class LocalNames(CachingThreadedResolver):
+    """Looks up names that end with ``.test``: all of them are this machine."""
+
+    def getHostByName(self, name: str, timeout: Any = ()) -> Deferred[str]:  # noqa: N802 - Twisted's name
+        return succeed("127.0.0.1") if name.endswith(".test") else super().getHostByName(name, timeout)
 
 
 class Plain:
