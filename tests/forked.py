@@ -24,6 +24,7 @@ _FORKSERVER.set_forkserver_preload([
     "sitemap_harvest.commands.crawl",
     "sitemap_harvest.commands.validate",
     "sitemap_harvest.crawl.exporters",
+    "sitemap_harvest.crawl.guarded",
     "sitemap_harvest.crawl.local",
     "sitemap_harvest.crawl.packed",
     "sitemap_harvest.crawl.robots",

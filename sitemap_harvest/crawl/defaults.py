@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrapy import __version__ as scrapy_version
 
 from sitemap_harvest import __version__
 
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+
+def user_agent(contact: str | None = None) -> str:
+    """Return the ``User-Agent``, with *contact* in it if there is one."""
+    comment = f" (+{contact})" if contact else ""
+    return f"sitemap_harvest/{__version__}{comment} Scrapy/{scrapy_version}"
+
+
 PLAIN: dict[str, Any] = {
-    "USER_AGENT": f"sitemap_harvest/{__version__} Scrapy/{scrapy_version}",
+    "USER_AGENT": user_agent(),
     "ROBOTSTXT_OBEY": True,
     "COOKIES_ENABLED": False,  # sitemaps need none, and the cookie middleware looks up a suffix list on the network
     "TELNETCONSOLE_ENABLED": False,
@@ -62,3 +72,11 @@ ALL: dict[str, Any] = {
     "LOG_LEVEL": "INFO",  # DEBUG logs every item
 }
 """All of them, for a project that has nothing else."""
+
+
+def introduce(settings: BaseSettings) -> None:
+    """Put the contact, if one is set, into the ``User-Agent``, if that is ours."""
+    if (contact := settings.get("SITEMAP_HARVEST_CONTACT")) and settings["USER_AGENT"] == PLAIN["USER_AGENT"]:
+        settings.set("USER_AGENT", user_agent(contact), priority=settings.getpriority("USER_AGENT") or 0)
+        # Protego looks for a robot's name anywhere in this, and a contact may hold some: "bot", or the name of a host.
+        settings.set("ROBOTSTXT_USER_AGENT", PLAIN["USER_AGENT"], priority="addon")

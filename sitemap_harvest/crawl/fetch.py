@@ -8,18 +8,20 @@ crawl is over, however many there are.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request, Spider
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from sitemap_harvest.crawl import defaults, outcome
+from sitemap_harvest.crawl.reach import guard
 from sitemap_harvest.plan import Lead
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Iterable, Mapping
     from pathlib import Path
 
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
@@ -68,6 +70,17 @@ class FetchSpider(Spider):
         for name, value in _OF_ITS_OWN.items():
             settings.set(name, value, priority="spider")
         super().update_settings(settings)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        """Make the spider."""
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        guard(crawler.settings)
+        return spider
+
+    def named(self) -> Iterable[str]:
+        """Return the addresses that the user named: their hosts may be in a private network."""
+        return self._into
 
     async def start(self) -> AsyncIterator[Request]:
         """Ask for each document."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Self
 
 from sitemap_harvest.errors import OptionError
 from sitemap_harvest.formats import Limits
-from sitemap_harvest.plan import Budget, Offsite
+from sitemap_harvest.plan import Budget, Offsite, Private
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 _ITEMS = ("auto", "rows")
 _PREFIX = "SITEMAP_HARVEST_"
+_CONTACT = re.compile(  # ASCII without blanks, and without ( ) \\ that would end or alter the comment it stands in
+    r"https?://[!-'*-\[\]-~]+|(?:mailto:)?[!-'*-.0-?A-\[\]-~]+@[!-'*-.0-?A-\[\]-~]+", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +62,13 @@ class Options:
     """Where documents may lie that an index, a page or a feed names (``SITEMAP_HARVEST_OFFSITE``): ``none``, on its own
     host or that of the site; ``proven``, also on one whose robots.txt vouches for them; ``domain``, also below the same
     registrable domain, such as ``cdn.example.com``; ``any``. robots.txt may name any host."""
+    private: Private = Private.NAMED
+    """Who may lead to addresses of private networks (``SITEMAP_HARVEST_PRIVATE``). ``False``: only you, by naming a
+    host. ``True``: documents and redirects too. ``never``: nobody, which is for runs that are started by requests from
+    the web."""
+    contact: str | None = None
+    """Where who runs a site can reach you (``SITEMAP_HARVEST_CONTACT``): an e-mail address, or that of a page. It
+    becomes part of the ``User-Agent``, unless you set ``USER_AGENT``."""
 
     read_declared: bool = False
     """Whether a sitemap that robots.txt of its own site names, or that such a sitemap leads to, is read though the
@@ -102,6 +113,8 @@ class Options:
             bodies=_whole(settings, "BODIES", default.bodies),
             read_declared=_flag(settings, "READ_DECLARED", default=default.read_declared),
             offsite=_choice(settings, "OFFSITE", default.offsite, tuple(Offsite)),
+            private=_private(settings),
+            contact=_contact(settings),
         )
 
 
@@ -133,3 +146,23 @@ def _flag(settings: BaseSettings, name: str, *, default: bool) -> bool:
 
 def _ceiling(settings: BaseSettings, name: str) -> int | None:
     return None if settings.get(f"{_PREFIX}{name}") is None else _whole(settings, name, 0)
+
+
+def _private(settings: BaseSettings) -> Private:
+    name = f"{_PREFIX}PRIVATE"
+    if (value := settings.get(name)) == Private.NEVER:
+        return Private.NEVER
+    try:
+        return Private.ALWAYS if settings.getbool(name) else Private.NAMED
+    except ValueError as error:
+        raise OptionError(f"{name} is {value!r}; it must be True, False or {Private.NEVER}") from error
+
+
+def _contact(settings: BaseSettings) -> str | None:
+    name = f"{_PREFIX}CONTACT"
+    if not (value := settings.get(name)):
+        return None
+    if not _CONTACT.fullmatch(str(value)):
+        accepted = "an e-mail address, or one that begins with http:// or https://, in ASCII and without ( ) \\"
+        raise OptionError(f"{name} is {value!r}; it must be {accepted}")
+    return str(value)

@@ -17,6 +17,7 @@ from scrapy.exceptions import (
 )
 from scrapy.spidermiddlewares.httperror import HttpError
 
+from sitemap_harvest.crawl.reach import PrivateAddressError
 from sitemap_harvest.formats.problems import LOSSY
 from sitemap_harvest.model import Cause, Kind, Outcome
 from sitemap_harvest.plan import Refusal, asked_wait
@@ -94,7 +95,8 @@ def of_error(error: BaseException | None) -> Refusal:
     if isinstance(error, HttpError):
         return of_status(error.response.status) or Refusal(Outcome.FAILED, text)
     if isinstance(error, (DownloadCancelledError, IgnoreRequest)):
-        return _of_refusal(text, is_cancelled=isinstance(error, DownloadCancelledError))
+        is_cancelled = isinstance(error, DownloadCancelledError)
+        return error.refusal if isinstance(error, PrivateAddressError) else _of_refusal(text, is_cancelled=is_cancelled)
     for kind, outcome, reason, cause in _ERRORS:
         if isinstance(error, kind):
             return Refusal(outcome, reason, cause)

@@ -9,6 +9,7 @@ from sitemap_harvest.plan.lead import Lead, Refusal
 from sitemap_harvest.plan.offsite import Offsite
 from sitemap_harvest.plan.patience import asked_wait
 from sitemap_harvest.plan.proofs import Proofs, is_declared, sites_of_robots
+from sitemap_harvest.plan.reach import Private, Reach
 from sitemap_harvest.plan.room import room
 from sitemap_harvest.plan.scoping import Scoping
 from sitemap_harvest.plan.site import Site
@@ -25,7 +26,9 @@ __all__ = [
     "Kept",
     "Lead",
     "Offsite",
+    "Private",
     "Proofs",
+    "Reach",
     "Refusal",
     "Scoping",
     "Site",

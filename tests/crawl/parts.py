@@ -15,7 +15,12 @@ from scrapy import signals
 from scrapy.exceptions import DropItem
 from scrapy.exporters import BaseItemExporter
 from scrapy.resolver import CachingThreadedResolver
+from twisted.internet.address import IPv4Address
 from twisted.internet.defer import succeed
+from twisted.internet.interfaces import IHostnameResolver
+from zope.interface import implementer
+
+from sitemap_harvest.plan import networks, reach
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -289,3 +294,46 @@ class ListensLate(Listener):
         super().heard(item)
         if not hasattr(self, "listener"):
             self.listener = Listener.from_crawler(self._crawler)
+
+
+@implementer(IHostnameResolver)
+class Names:
+    """A resolver for the hosts of the setting TEST_HOSTS: each lookup takes the next of a host's lists of addresses.
+
+    127.0.0.3 stands for a public address here: a test has no other.
+    """
+
+    def __init__(self, hosts: dict[str, list[list[str]]], reactor: Any) -> None:
+        self._hosts, self._reactor = hosts, reactor
+        reach.kind_of = lambda address: None if str(address) == "127.0.0.3" else networks.kind_of(address)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, reactor: Any) -> Self:
+        return cls(json.loads(crawler.settings["TEST_HOSTS"]), reactor)
+
+    def install_on_reactor(self) -> None:
+        self._before = self._reactor.installNameResolver(self)
+
+    def resolveHostName(self, receiver: Any, name: str, portNumber: int = 0, *rest: Any) -> Any:  # noqa: N802, N803
+        if name not in self._hosts:
+            return self._before.resolveHostName(receiver, name, portNumber, *rest)
+        found = self._hosts[name]
+        receiver.resolutionBegan(None)
+        for address in found.pop(0) if len(found) > 1 else found[0]:
+            receiver.addressResolved(IPv4Address("TCP", address, portNumber))
+        receiver.resolutionComplete()
+        return None
+
+
+class ThroughProxy:
+    """A downloader middleware that sends all requests to the proxy of the setting TEST_PROXY."""
+
+    def __init__(self, proxy: str) -> None:
+        self._proxy = proxy
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler.settings["TEST_PROXY"])
+
+    def process_request(self, request: Any) -> None:
+        request.meta["proxy"] = self._proxy

@@ -113,14 +113,14 @@ def test_robots_txt_may_name_a_sitemap_on_another_host_but_an_index_may_not(serv
     site = serve(
         {"/robots.txt": robots(f"{other.url}/theirs.xml", "/ours.xml"), "/ours.xml": index(f"{other.url}/no.xml")}
     )
-    run = crawl(site=site.url)
+    run = crawl(site=site.url, settings={"SITEMAP_HARVEST_PRIVATE": True})
     assert run.locs == [f"{other.url}/1"]
     assert run.row(f"{other.url}/theirs.xml")["found_by"] == "robots"
     assert run.row(f"{other.url}/no.xml")["outcome"] == "out-of-scope"
     assert "/no.xml" not in other.requests
     assert other.count("/robots.txt") == site.count("/robots.txt") == 1
 
-    run = crawl(site=site.url, settings={"SITEMAP_HARVEST_OFFSITE": "any"})
+    run = crawl(site=site.url, settings={"SITEMAP_HARVEST_OFFSITE": "any", "SITEMAP_HARVEST_PRIVATE": True})
     assert sorted(run.locs) == [f"{other.url}/1", f"{other.url}/2"]
 
 
@@ -181,7 +181,7 @@ def test_a_robots_txt_that_is_kept_on_another_host_speaks_for_the_first(serve, c
     site = serve({"/robots.txt": moved(f"{other.url}/rules"), "/s.xml": urlset("/1")})
     other.pages["/rules"] = robots(f"{site.url}/s.xml", "/theirs.xml", f"{site.url}/no.xml", disallow=["/no"])
     other.pages["/theirs.xml"] = urlset("/2")
-    run = crawl(site=site.url)
+    run = crawl(site=site.url, settings={"SITEMAP_HARVEST_PRIVATE": True})
     assert sorted(run.locs) == [f"{site.url}/1", f"{other.url}/2"]
     assert run.row(f"{site.url}/robots.txt")["final_url"] == f"{other.url}/rules"
     assert run.row(f"{site.url}/robots.txt")["kind"] == "robots"

@@ -111,7 +111,7 @@ def test_a_redirect_to_another_host_needs_the_same_leave_as_a_link(serve, crawl)
         "/near.xml": urlset("/1"),
         "/away.xml": moved(f"{other.url}/far.xml"),
     })  # fmt: skip
-    run = crawl(site=site.url)
+    run = crawl(site=site.url, settings={"SITEMAP_HARVEST_PRIVATE": True})
     assert run.locs == [f"{site.url}/1"]
     row = run.row(f"{site.url}/away.xml")
     assert (row["outcome"], row["entries"]) == ("out-of-scope", 0)
@@ -205,7 +205,7 @@ def test_a_redirect_to_a_document_that_was_refused_is_read_where_it_may_be(serve
     other = serve({"/theirs.xml": urlset("/1")}, host="127.0.0.2")
     site = serve({"/robots.txt": robots("/index.xml", "/moved.xml"), "/index.xml": index(f"{other.url}/theirs.xml")})
     site.pages["/moved.xml"] = Page(status=301, headers={"Location": f"{other.url}/theirs.xml"}, delay=1.0)
-    run = crawl(site=site.url)
+    run = crawl(site=site.url, settings={"SITEMAP_HARVEST_PRIVATE": True})
     assert run.locs == [f"{other.url}/1"]
 
 

@@ -63,7 +63,7 @@ def test_each_bad_document_has_its_own_outcome_and_the_good_ones_are_read(serve,
     started = time.monotonic()
     run = crawl(
         site=site.url,
-        settings={"SITEMAP_HARVEST_MAX_RATIO": 100},
+        settings={"SITEMAP_HARVEST_MAX_RATIO": 100, "SITEMAP_HARVEST_PRIVATE": True},
         calm=False,
     )
     assert time.monotonic() - started < 30
@@ -272,7 +272,7 @@ def test_rules_of_a_host_hold_for_all_its_documents_that_are_asked_for_at_once(s
     site.pages |= {path: urlset("/no") for path in numbered(6, prefix="/no")}
     saved = tmp_path / "index.xml"
     saved.write_text(index(*numbered(6, prefix="/no"), "/yes.xml").replace("{site}", site.url))
-    run = crawl(sitemap=saved)
+    run = crawl(sitemap=saved, settings={"SITEMAP_HARVEST_PRIVATE": True})
     assert run.locs == [f"{site.url}/1"]
     assert {path: run.fates(site.url)[path] for path in numbered(6, prefix="/no")} == dict.fromkeys(
         numbered(6, prefix="/no"), "forbidden"

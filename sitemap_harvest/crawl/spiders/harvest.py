@@ -19,6 +19,7 @@ from sitemap_harvest.crawl.arguments import Arguments, Plan, check_exporter, che
 from sitemap_harvest.crawl.flights import Flights
 from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.crawl.quiet import quieten
+from sitemap_harvest.crawl.reach import guard
 from sitemap_harvest.crawl.record import answered, cut_short, describe, record_of
 from sitemap_harvest.crawl.rows import why_rows
 from sitemap_harvest.crawl.summary import Summary
@@ -113,12 +114,17 @@ class HarvestSpider(Spider):
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         """Make the spider, and read the settings once they are final."""
         spider = super().from_crawler(crawler, *args, **kwargs)
+        guard(crawler.settings)
         crawler.signals.connect(spider.prepare, signal=signals.spider_opened)
         spider._flights.listen(crawler)  # noqa: SLF001 - its own
         crawler.signals.connect(spider.note_error, signal=signals.spider_error)
         crawler.signals.connect(spider.note_rules, signal=signals.robots_parsed)
         crawler.signals.connect(spider.conclude, signal=signals.spider_closed)  # before the feeds are closed
         return spider
+
+    def named(self) -> Iterator[str]:
+        """Yield the addresses that the user named: their hosts may be in a private network."""
+        return (lead.url for lead in self.plan.leads)
 
     def prepare(self) -> None:
         """Read the settings. A wrong one, or a wrong argument, ends the run with one line and no traceback."""

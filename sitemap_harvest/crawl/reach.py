@@ -1,0 +1,126 @@
+"""Guards the addresses of private networks from what documents and redirects name."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Protocol, Self
+from weakref import WeakKeyDictionary
+
+from scrapy.exceptions import IgnoreRequest
+from scrapy.utils.httpobj import urlparse_cached
+from scrapy.utils.misc import load_object
+
+from sitemap_harvest.crawl import defaults
+from sitemap_harvest.crawl.options import Options
+from sitemap_harvest.plan import Reach
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
+    from scrapy.settings import BaseSettings
+
+    from sitemap_harvest.plan import Refusal
+
+HANDLER = "sitemap_harvest.crawl.guarded.GuardedHandler"
+_SCHEMES = ("http", "https")
+_NEXT_TO_THE_DOWNLOADER = 1_000_001
+_logger = logging.getLogger(__name__)
+_reaches: WeakKeyDictionary[Crawler, Reach] = WeakKeyDictionary()
+
+
+class PrivateAddressError(IgnoreRequest):
+    """A request is not sent, or its answer not read, because of the address that it leads to.
+
+    An :exc:`IgnoreRequest`, so that Scrapy neither asks again nor logs it.
+    """
+
+    def __init__(self, request: Request, refusal: Refusal) -> None:
+        if request.meta.get("redirect_urls"):
+            refusal = replace(refusal, reason=f"it redirects to {request.url}: {refusal.reason}")
+        super().__init__(refusal.reason)
+        self.refusal = refusal  #: What becomes of the document, and why.
+
+
+class Names(Protocol):
+    """A spider that tells what its user named."""
+
+    def named(self) -> Iterable[str]:
+        """Return the addresses that the user named."""
+
+
+def guard(settings: BaseSettings) -> None:
+    """Put the guard into the *settings* of a spider of ours, and who it belongs to into its name.
+
+    To be called by its ``from_crawler()``: what ``update_settings()`` puts into
+    a setting of several parts, Scrapy 2.19 may undo. A download handler that the
+    project has chosen stays.
+    """
+    if settings.frozen:
+        return  # by a command that crawls nothing, such as "shell"
+    defaults.introduce(settings)
+    settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", AddressGuard, _NEXT_TO_THE_DOWNLOADER)
+    if settings.getbool("TWISTED_REACTOR_ENABLED"):
+        for scheme in _SCHEMES:
+            if scheme not in settings["DOWNLOAD_HANDLERS"]:
+                settings["DOWNLOAD_HANDLERS"].set(scheme, HANDLER, priority="addon")
+
+
+def reach_of(crawler: Crawler) -> Reach:
+    """Return what the run of *crawler*, whose spider is one of :class:`Names`, may connect to."""
+    if (reach := _reaches.get(crawler)) is None:
+        spider: Names = crawler.spider  # type: ignore[assignment]  # guard() is called by such spiders only
+        reach = _reaches[crawler] = Reach(Options.from_settings(crawler.settings).private)
+        for url in spider.named():
+            reach.name(url)
+    return reach
+
+
+class AddressGuard:
+    """Downloader middleware: stops requests whose addresses alone tell that they lead to a private network.
+
+    Where another handler than ours downloads, it looks at who has answered too,
+    and lets nobody read what a private network said. Behind a proxy that cannot
+    be told.
+    """
+
+    def __init__(self, crawler: Crawler, unguarded: Collection[str]) -> None:
+        """*unguarded* are the schemes that another handler downloads."""
+        self._crawler = crawler
+        self._unguarded = unguarded
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Make the middleware, and say where it is all the guard that there is."""
+        handlers = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
+        unguarded = tuple(scheme for scheme in _SCHEMES if not _is_ours(handlers.get(scheme)))
+        if unguarded:
+            _logger.info(
+                "Private addresses: %s is downloaded by another handler than ours, so hosts are checked after they "
+                "have answered, and not before they are asked",
+                " and ".join(unguarded),
+            )
+        return cls(crawler, unguarded)
+
+    def process_request(self, request: Request) -> None:
+        """Stop *request* if its address leads to a private network."""
+        if refusal := reach_of(self._crawler).refuse_url(request.url):
+            raise PrivateAddressError(request, refusal)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Let *response* pass, unless it comes from a private network."""
+        url = urlparse_cached(request)
+        if url.scheme in self._unguarded and url.hostname and response.ip_address and not request.meta.get("proxy"):
+            peer, port = [ip_address(str(response.ip_address))], url.port or (443 if url.scheme == "https" else 80)
+            reach = reach_of(self._crawler)
+            if not reach.admit(url.hostname, port, peer):
+                raise PrivateAddressError(request, reach.refusal(url.hostname, port, peer))
+        return response
+
+
+def _is_ours(handler: str | type | None) -> bool:
+    found = load_object(handler) if handler else None
+    return isinstance(found, type) and issubclass(found, load_object(HANDLER))

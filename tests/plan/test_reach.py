@@ -1,0 +1,143 @@
+"""Who may lead to a private network: the user, by naming a host there, and neither documents nor later lookups."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+
+import pytest
+
+from sitemap_harvest.model import Outcome
+from sitemap_harvest.plan import Private, Reach
+
+PUBLIC, PUBLIC_6, LOOPBACK, INNER, METADATA = (
+    "93.184.215.14",
+    "2606:2800:21f::1",
+    "127.0.0.1",
+    "10.0.0.5",
+    "169.254.169.254",
+)
+
+
+def reach_of(*named: str, private: Private = Private.NAMED) -> Reach:
+    reach = Reach(private)
+    for url in named:
+        reach.name(url)
+    return reach
+
+
+def admitted(reach: Reach, host: str, *found: str, port: int = 80) -> list[str]:
+    return [str(address) for address in reach.admit(host, port, [ip_address(address) for address in found])]
+
+
+@pytest.mark.parametrize(
+    ("found", "admits"),
+    [
+        ([PUBLIC], [PUBLIC]),
+        ([PUBLIC, PUBLIC_6], [PUBLIC, PUBLIC_6]),
+        ([LOOPBACK, PUBLIC], [PUBLIC]),
+        ([LOOPBACK], []),
+        ([INNER, METADATA], []),
+        ([], []),
+    ],
+    ids=["public", "both-versions", "one-of-two", "loopback", "inner", "none"],
+)
+def test_a_host_that_nobody_named_is_reached_at_public_addresses(found: list[str], admits: list[str]) -> None:
+    assert admitted(reach_of("https://www.example.com/robots.txt"), "other.example", *found) == admits
+
+
+@pytest.mark.parametrize(
+    ("named", "host", "port", "is_admitted"),
+    [
+        pytest.param("http://intranet.example/s.xml", "intranet.example", 80, True, id="itself"),
+        pytest.param("http://intranet.example/s.xml", "INTRANET.example.", 443, True, id="other-scheme"),
+        pytest.param("https://www.intranet.example", "intranet.example", 80, True, id="without-www"),
+        pytest.param("https://intranet.example", "www.intranet.example", 443, True, id="with-www"),
+        pytest.param("http://intranet.example:8080/", "intranet.example", 8080, True, id="its-port"),
+        pytest.param("http://intranet.example:8080/", "intranet.example", 80, False, id="other-port"),
+        pytest.param("http://intranet.example/", "intranet.example", 6379, False, id="port-of-another-service"),
+        pytest.param("http://intranet.example/", "db.intranet.example", 80, False, id="host-below"),
+        pytest.param("http://münchen.example/", "xn--mnchen-3ya.example", 80, True, id="international"),
+        pytest.param("http://127.1:8080/", "127.0.0.1", 8080, True, id="address-spelt-otherwise"),
+        pytest.param("file:///srv/intranet.example", "intranet.example", 80, False, id="file"),
+        pytest.param("http://intranet.example:99999/", "intranet.example", 80, False, id="no-port"),
+    ],
+)
+def test_what_the_user_names_may_be_private(named: str, host: str, port: int, is_admitted: bool) -> None:
+    assert admitted(reach_of(named), host, INNER, port=port) == ([INNER] if is_admitted else [])
+
+
+def test_the_first_lookup_of_a_named_host_decides() -> None:
+    reach = reach_of("http://rebinds.example/", "http://intranet.example/")
+    assert admitted(reach, "rebinds.example", PUBLIC) == [PUBLIC]
+    assert admitted(reach, "rebinds.example", LOOPBACK) == []
+    assert admitted(reach, "www.rebinds.example", LOOPBACK, port=443) == []
+    assert admitted(reach, "rebinds.example", PUBLIC) == [PUBLIC]
+
+    assert admitted(reach, "intranet.example", INNER) == [INNER]
+    assert admitted(reach, "intranet.example", PUBLIC, INNER) == [PUBLIC]
+    assert admitted(reach, "intranet.example", INNER, LOOPBACK) == [INNER, LOOPBACK]
+
+
+def test_a_lookup_that_gives_nothing_or_both_does_not_make_a_named_host_private() -> None:
+    reach = reach_of("http://rebinds.example/")
+    assert admitted(reach, "rebinds.example") == []
+    assert admitted(reach, "rebinds.example", LOOPBACK, PUBLIC) == [PUBLIC]
+    assert admitted(reach, "rebinds.example", LOOPBACK) == []
+
+
+def test_a_name_leads_to_no_metadata_service_even_if_the_user_gives_it_but_the_address_does() -> None:
+    reach = reach_of("http://cloud.example/", f"http://{METADATA}/")
+    assert admitted(reach, "cloud.example", METADATA) == []
+    assert admitted(reach, "cloud.example", "0.0.0.0", "224.0.0.1", "169.254.1.1") == []
+    assert admitted(reach, METADATA, METADATA) == [METADATA]
+
+
+@pytest.mark.parametrize("url", [f"http://{METADATA}/", "http://localhost:8080/s.xml", f"http://{INNER}/"])
+def test_always_lets_all_pass_and_never_nothing(url: str) -> None:
+    host, port = url.split("/")[2].partition(":")[::2]
+    for private, named, result in ((Private.ALWAYS, (), [INNER]), (Private.NEVER, (url,), [])):
+        reach = reach_of(*named, private=private)
+        assert admitted(reach, host, INNER, port=int(port or 80)) == result
+        assert (reach.refuse_url(url) is None) == bool(result)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://127.0.0.1:8000/s.xml", "its host has the loopback address 127.0.0.1, which only a host that"),
+        ("http://2130706433/", "its host has the loopback address 127.0.0.1, which only a host that"),
+        ("http://[::ffff:10.0.0.1]/", "its host has the private address 10.0.0.1, which only a host that"),
+        (f"http://{METADATA}/latest", f"its host has the metadata address {METADATA}, which only a host that"),
+        ("http://user@localhost./", "its host has the private name localhost., which only a host that"),
+        ("http://metadata.google.internal/", "its host has the private name metadata.google.internal, which only"),
+        ("http://intranet.example/", None),
+        (f"http://{PUBLIC}/", None),
+        ("http://localhost:9000/", None),
+        ("http://[::1/", None),
+        ("file:///etc/hostname", None),
+    ],
+)
+def test_what_an_address_alone_tells(url: str, reason: str | None) -> None:
+    refusal = reach_of("http://localhost:9000").refuse_url(url)
+    assert (refusal is None) == (reason is None)
+    if refusal and reason:
+        assert refusal.outcome is Outcome.OUT_OF_SCOPE
+        assert refusal.reason.startswith(reason)
+        assert refusal.reason.endswith("(SITEMAP_HARVEST_PRIVATE)")
+
+
+def test_each_reason_tells_its_own_rule() -> None:
+    found = [ip_address(METADATA)]
+    reach = reach_of("http://cloud.example/", "http://rebinds.example/")
+    admitted(reach, "rebinds.example", PUBLIC)
+    admitted(reach, "cloud.example", METADATA)
+    hosts = ("other.example", "rebinds.example", "cloud.example")
+    never = reach_of(private=Private.NEVER).refusal("cloud.example", 80, found)
+    assert [
+        refusal.reason.partition(", ")[2] for refusal in [*(reach.refusal(h, 80, found) for h in hosts), never]
+    ] == [
+        "which only a host that you name may have (SITEMAP_HARVEST_PRIVATE)",
+        "and had a public one before (SITEMAP_HARVEST_PRIVATE)",
+        "which is asked only if you name the address itself (SITEMAP_HARVEST_PRIVATE)",
+        "and none such is asked (SITEMAP_HARVEST_PRIVATE)",
+    ]
