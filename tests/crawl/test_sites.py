@@ -143,7 +143,7 @@ def test_two_sites_that_name_one_sitemap_are_both_found(serve, harvest):
     for site in (one, two):
         site.pages["/robots.txt"] = robots(f"{one.url}/s.xml")
     one.pages["/s.xml"] = urlset("/1")
-    run, records = harvest(site=f"{one.url} {two.url}", settings={"SITEMAP_HARVEST_OFFSITE": True})
+    run, records = harvest(site=f"{one.url} {two.url}", settings={"SITEMAP_HARVEST_OFFSITE": "any"})
     assert run.locs == [f"{one.url}/1"]
     assert {row["result"] for row in records.values()} == {"found"}
     assert len(one.requests) + len(two.requests) == 3
@@ -241,9 +241,8 @@ def test_what_robots_txt_names_and_forbids_is_read_if_that_is_wanted_and_nothing
         "/robots.txt": robots("/no/index.xml", f"{other.url}/theirs.xml", disallow=["/no/"]),
         "/no/index.xml": index("/no/a.xml"), "/no/a.xml": urlset("/1"), "/no/typed.xml": urlset("/2"),
     })  # fmt: skip
-    run, records = harvest(
-        site=site.url, sitemap=f"{site.url}/no/typed.xml", settings={"SITEMAP_HARVEST_READ_DECLARED": read_declared}
-    )
+    settings = {"SITEMAP_HARVEST_READ_DECLARED": read_declared, "SITEMAP_HARVEST_PRIVATE": "always"}
+    run, records = harvest(site=site.url, sitemap=f"{site.url}/no/typed.xml", settings=settings)
     assert run.locs == ([f"{site.url}/1"] if read_declared else [])
     assert run.row(f"{site.url}/no/typed.xml")["outcome"] == "forbidden"
     assert run.row(f"{other.url}/theirs.xml")["outcome"] == "forbidden"
