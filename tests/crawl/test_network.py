@@ -112,7 +112,7 @@ def test_a_wrong_scheme_fails_and_says_which(serve, crawl):
 def test_a_redirect_from_https_to_http_is_followed_on_the_same_host(serve, crawl):
     plain = serve({"/s.xml": urlset("/1")})
     secure = serve({"/robots.txt": robots("/s.xml"), "/s.xml": moved(f"{plain.url}/s.xml")}, tls=self_signed())
-    run = crawl(site=secure.url, settings={"SITEMAP_HARVEST_PRIVATE": "always"})
+    run = crawl(site=secure.url, settings={"SITEMAP_HARVEST_PRIVATE": True})
     assert run.locs == [f"{plain.url}/1"]
     row = run.row(f"{secure.url}/s.xml")
     assert (row["outcome"], row["final_url"]) == ("read", f"{plain.url}/s.xml")

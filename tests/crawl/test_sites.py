@@ -241,7 +241,7 @@ def test_what_robots_txt_names_and_forbids_is_read_if_that_is_wanted_and_nothing
         "/robots.txt": robots("/no/index.xml", f"{other.url}/theirs.xml", disallow=["/no/"]),
         "/no/index.xml": index("/no/a.xml"), "/no/a.xml": urlset("/1"), "/no/typed.xml": urlset("/2"),
     })  # fmt: skip
-    settings = {"SITEMAP_HARVEST_READ_DECLARED": read_declared, "SITEMAP_HARVEST_PRIVATE": "always"}
+    settings = {"SITEMAP_HARVEST_READ_DECLARED": read_declared, "SITEMAP_HARVEST_PRIVATE": True}
     run, records = harvest(site=site.url, sitemap=f"{site.url}/no/typed.xml", settings=settings)
     assert run.locs == ([f"{site.url}/1"] if read_declared else [])
     assert run.row(f"{site.url}/no/typed.xml")["outcome"] == "forbidden"
