@@ -60,7 +60,8 @@ class Arguments:
     """Most URLs to harvest, 1 or more."""
     emit: str = "urls"
     """Kinds of item, separated by commas or blanks: ``urls`` (:class:`~sitemap_harvest.UrlEntry`), ``sitemaps``
-    (:class:`~sitemap_harvest.SitemapRecord`, one for each document met)."""
+    (:class:`~sitemap_harvest.SitemapRecord`, one for each document met). ``none``, which is what a spider of one's own
+    that visits pages has if it is not told otherwise: only what its callbacks give."""
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -286,6 +287,8 @@ def _limit(value: str | int | None) -> int | None:
 
 def _emit(value: str) -> frozenset[str]:
     kinds = frozenset(re.split(r"[\s,]+", str(value).strip(" ,")))
+    if kinds == {"none"}:
+        return frozenset()
     if not kinds <= EMIT.keys():
         raise ArgumentError("emit", value, f"any of {', '.join(EMIT)}")
     return kinds

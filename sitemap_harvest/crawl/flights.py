@@ -61,6 +61,10 @@ class Flights:
         self._under_way.discard(lead.url)
         if not lead.site_root:  # for which the rules of its host were not asked
             self._hosts_met.add(host_of(lead.url))
+        self.wake()
+
+    def wake(self) -> None:
+        """Wake who waits for the next end: there may be something else to do."""
         if not self._landing.called:
             self._landing.callback(None)
 

@@ -9,18 +9,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import pyarrow as pa
-from scrapy import Request, Spider, signals
+from scrapy import Request, signals
 from scrapy.exceptions import CloseSpider, ResponseDataLossError
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from sitemap_harvest.crawl import defaults, outcome
-from sitemap_harvest.crawl.arguments import Arguments, Plan, check_exporter, check_feeds, check_root
+from sitemap_harvest.crawl.arguments import Plan, check_exporter, check_feeds, check_root
 from sitemap_harvest.crawl.flights import Flights
+from sitemap_harvest.crawl.given import Given, check_class
 from sitemap_harvest.crawl.options import Options
+from sitemap_harvest.crawl.pages import Pages
 from sitemap_harvest.crawl.quiet import quieten
 from sitemap_harvest.crawl.record import answered, describe, record_of
 from sitemap_harvest.crawl.rows import why_rows
+from sitemap_harvest.crawl.selection import Selection
+from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 from sitemap_harvest.crawl.summary import Summary
 from sitemap_harvest.errors import HarvestError
 from sitemap_harvest.formats import Document
@@ -42,7 +46,7 @@ _ERROR_STATUSES = list(range(400, 600))
 _LONGEST_REASON = 300  # characters of an error that is not ours
 
 
-class HarvestSpider(Spider):
+class HarvestSpider(SitemapAttributes):
     """Reads the sitemaps of sites: asks the formats what a body says and the plan where to go, decides nothing itself.
 
     Leads wait in a frontier of our own, not in Scrapy's scheduler: 50,000
@@ -62,10 +66,18 @@ class HarvestSpider(Spider):
     options: Options
     frontier: Frontier
     bounds: Bounds
+    summary: Summary
+    _pages: Pages
+    _selection: Selection
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        check_class(cls, base=HarvestSpider)
 
     def __init__(self, name: str | None = None, **arguments: Any) -> None:
         """Make the spider. What is wrong with *arguments* is kept in :attr:`refused`, and ends the run as it begins."""
-        super().__init__(name)
+        self._given = Given.of(arguments, type(self), base=HarvestSpider)
+        super().__init__(name, **self._given.attributes)
         self.summary = Summary()
         self._flights = Flights()
         self._owed: deque[SitemapRecord] = deque()  # rows of documents that nobody can end any more
@@ -74,14 +86,6 @@ class HarvestSpider(Spider):
         self._has_begun = False
         # Scrapy looks into the source of each callback object that it has not met, and a method is a new one each time.
         self._callback, self._errback = self.parse_document, self.on_error
-        try:
-            Arguments.check_names(arguments)
-            self.plan = Plan.of(Arguments(**arguments))
-        except HarvestError as error:
-            self.refused = str(error)
-        else:
-            self.local_root = self.plan.root
-            self.summary.complaints = self.plan.complaints
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -103,18 +107,16 @@ class HarvestSpider(Spider):
     def prepare(self) -> None:
         """Read the settings. A wrong one, or a wrong argument, ends the run with one line and no traceback."""
         try:
+            self._set_plan(self._given.plan_for(self))
             self.options = Options.from_settings(self.crawler.settings)
-            if self.refused is None:
-                check_feeds(self.crawler.settings, self.plan.emit)
-                check_exporter(self.crawler)
-                check_root(self.local_root, self.crawler)
+            check_feeds(self.crawler.settings, self.plan.emit)
+            check_exporter(self.crawler)
+            check_root(self.local_root, self.crawler)
         except HarvestError as error:
-            self.refused = self.refused or str(error)
-        if self.refused is not None:
-            self.refuse(self.refused)
+            self.refuse(str(error))
         quieten()
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps some 25 MB that it has let go of
-        for complaint in self.plan.complaints:
+        for complaint in (*self.plan.complaints, *self._given.complaints(type(self))):
             self.logger.warning(complaint)
         self.frontier = Frontier(max_documents=self.options.max_documents)
         max_depth, depth_setting = self._max_depth()
@@ -127,6 +129,14 @@ class HarvestSpider(Spider):
             only_site=self.plan.only_site,
         )
         self._has_begun = True
+
+    def _set_plan(self, plan: Plan) -> None:
+        self.plan = plan
+        self.local_root = plan.root
+        self.summary.complaints = plan.complaints
+        self._selection = Selection(self)
+        self._pages = Pages(self, self._selection, only_site=plan.only_site)
+        self._pages.listen(self._flights.wake)
 
     def _max_depth(self) -> tuple[int, str]:
         """Return how deep the run goes, and which setting says so."""
@@ -145,6 +155,8 @@ class HarvestSpider(Spider):
         if not self._has_begun:
             return
         self._enter_left_over()
+        if words := self._pages.close():
+            self.logger.info(words)
         if self.says_how_it_ended:
             self.logger.info(self.summary.in_words())
             for note in self.summary.notes.lines():
@@ -155,7 +167,7 @@ class HarvestSpider(Spider):
         for lead in self.plan.leads:
             for record in self._consider(lead):
                 yield record
-        while len(self.frontier) or len(self._flights) or self._owed:
+        while len(self.frontier) or len(self._flights) or self._owed or self._pages:
             for record in self._rows_due():
                 yield record
             if self._has_room() and (next_lead := self.frontier.take(self._flights.hosts_being_met())):
@@ -164,7 +176,10 @@ class HarvestSpider(Spider):
                 for record in self._passed_over(next_lead):
                     yield record
                 continue
-            if len(self._flights):
+            if page := self._pages.next():
+                yield page
+                continue
+            if len(self._flights) or self._pages:
                 await self._flights.next_end()
 
     def note_error(self, failure: Failure, response: Response | Failure | None) -> None:
@@ -179,11 +194,11 @@ class HarvestSpider(Spider):
             yield from self._end(record_of(lead, Refusal(Outcome.SKIPPED, "a spider middleware passed over it")))
             self._done(lead)
 
-    def _consider(self, lead: Lead) -> Iterator[SitemapRecord]:
+    def _consider(self, lead: Lead, refusal: Refusal | None = None) -> Iterator[SitemapRecord]:
         """Let *lead* into the frontier, or yield the ledger row that says why not, once for each document."""
         if self.frontier.knows(lead.url):
             return
-        refusal = refuse(lead, self.bounds) or self.frontier.add(lead)
+        refusal = refusal or refuse(lead, self.bounds) or self.frontier.add(lead)
         self._count_queued()
         if refusal and self.frontier.refuse(lead.url):
             yield from self._enter(record_of(lead, refusal))
@@ -272,7 +287,7 @@ class HarvestSpider(Spider):
         listed = 0
         for batch in document.urls():
             listed += len(batch)
-            yield from self._hand_out(batch)
+            yield from self._hand_out(batch, lead)
             if self._has_enough():
                 break
         urls = self.summary.urls - before
@@ -283,9 +298,9 @@ class HarvestSpider(Spider):
             was_limited = True
             record.outcome, record.reason, record.complete = Outcome.PARTIAL, self._limit_words("within it"), False
         found_by = FoundBy.ROBOTS if document.kind is Kind.ROBOTS else FoundBy.INDEX
-        for reference in references:
+        for reference, refusal in self._selection.children(references, document.kind):
             if reference.found_by is None or _is_page_of_the_user(lead):
-                yield from self._consider(lead.child(reference, reference.found_by or found_by))
+                yield from self._consider(lead.child(reference, reference.found_by or found_by), refusal)
         yield from self._end(record, urls=urls, is_wanted=was_limited)
         if not document.entries:
             yield from self._try_next(lead)
@@ -322,6 +337,7 @@ class HarvestSpider(Spider):
             return
         if self._flights.give_row(lead.url):
             self._owed.append(record_of(lead, Refusal(Outcome.FAILED, why)))
+        self._pages.release(lead)
         self._flights.end(lead)
         self._count_queued()
 
@@ -361,11 +377,12 @@ class HarvestSpider(Spider):
         for lead in self.frontier.drain():
             yield record_of(lead, Refusal(Outcome.OVER_LIMIT, "the run ended before it was asked for"))
 
-    def _hand_out(self, batch: UrlBatch) -> Iterator[Any]:
+    def _hand_out(self, batch: UrlBatch, lead: Lead) -> Iterator[Any]:
         if self.plan.limit is not None:
             batch = batch.slice(0, self.plan.limit - self.summary.urls)
         self.summary.urls += len(batch)
         self.crawler.stats.inc_value("sitemap_harvest/urls", len(batch))
+        self._pages.add(batch, lead)
         if "urls" not in self.plan.emit:
             return
         self._as_rows = self._as_rows or self._wants_rows()  # each time: a handler may have been connected since
