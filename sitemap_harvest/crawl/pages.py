@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -124,7 +125,8 @@ class Pages:
                 listed.rows += piece.rows
                 kept += piece.rows
         except OSError as error:
-            self._leave_out("not_kept", f"the temporary file cannot be written: {error}", len(batch) - kept)
+            words = f"the temporary file cannot be written: {error}"
+            self._leave_out("not_kept", words, len(batch) - kept, level=logging.ERROR)
             deferred_from_coro(self._crawler.engine.close_spider_async(reason="pages_not_kept"))
 
     def release(self, lead: Lead) -> None:
@@ -244,11 +246,11 @@ class Pages:
             self._leave_out("unusable", f"{visit.url!r}: {error}")
             return None
 
-    def _leave_out(self, why: str, words: str, count: int = 1) -> None:
+    def _leave_out(self, why: str, words: str, count: int = 1, *, level: int = logging.WARNING) -> None:
         """Count pages that are not visited, and log the first."""
         key = f"sitemap_harvest/pages_{why}"
         if not self._crawler.stats.get_value(key):
-            self._spider.logger.warning("Pages are not visited: %s (all that are: stats, %s)", words, key)
+            self._spider.logger.log(level, "Pages are not visited: %s (all that are: stats, %s)", words, key)
         self._crawler.stats.inc_value(key, count)
 
     def _note_error(self, listed: _Listed, error: Exception) -> None:

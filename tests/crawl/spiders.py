@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import re
+import resource
+import time
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -205,13 +207,41 @@ class Broken(HarvestSpider):
 
 
 class FailingFilter(HarvestSpider):
+    """Takes it for granted that all entries have a date."""
+
     name = "failing-filter"
 
     def sitemap_filter(self, entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        for entry in entries:
-            if "lastmod" in entry or "index" not in self.name:
-                entry["lastmod"].split()
-                yield entry
+        return (entry for entry in entries if entry["lastmod"])
 
     def parse(self, response):
         yield seen("parse", response)
+
+
+class FullDisk(Many):
+    """Has room for 100 kB in each file."""
+
+    name = "full-disk"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+
+class Slow(HarvestSpider):
+    """Says when it has seen a page."""
+
+    name = "slow"
+    started = time.monotonic()
+
+    def parse(self, response, entry):
+        yield {"url": entry.loc, "seconds": time.monotonic() - self.started}
+
+
+class Titles(HarvestSpider):
+    """Reads pages as HTML."""
+
+    name = "titles"
+
+    def parse(self, response):
+        yield {"title": response.css("title::text").get()}
