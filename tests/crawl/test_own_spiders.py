@@ -11,8 +11,8 @@ from tests.site import Page, gzipped, index, numbered, robots, urlset
 
 PAGES = dict.fromkeys(
     (
-        "/product/1", "/product/2", "/category/1", "/shop/1", "/shop/2", "/about", "/home", "/de", "/fr", "/2004", "/2005",
-        "/2024", "/new/a", "/new/b", "/made/3", "/made/2",
+        "/product/1", "/product/2", "/category/1", "/shop/1", "/shop/2", "/about", "/home", "/de", "/fr", "/2004",
+        "/2005", "/2024", "/new/a", "/new/b", "/made/3", "/made/2",
     ),
     "<html><title>A page</title></html>",
 )  # fmt: skip
@@ -45,7 +45,11 @@ SITE = {
         loc("/old/b", priority="0.2"),
     ),
     "/sitemap_other.xml": urlset("/shop/2", "/home"),
-    "/dated.xml": entries(loc("/2004", lastmod="2004-12-31"), loc("/2005", lastmod="2005-01-01"), loc("/2024", lastmod="2024-05-05")),
+    "/dated.xml": entries(
+        loc("/2004", lastmod="2004-12-31"),
+        loc("/2005", lastmod="2005-01-01"),
+        loc("/2024", lastmod="2024-05-05"),
+    ),
     "/languages.xml": entries(loc("/home") + link("/de") + link("/fr"), loc("/de") + link("/home") + link("/fr")),
 }  # fmt: skip
 
@@ -64,7 +68,9 @@ SITE = {
         pytest.param("filtered", {"parse": ["/2005", "/2024"]}, id="filter"),
         pytest.param("alternates", {"parse": ["/de", "/fr", "/home"]}, id="alternates"),
         pytest.param("compiled", {"parse_product": ["/product/1", "/product/2"]}, id="compiled-and-late"),
-        pytest.param("rewriting", {"parse": ["/home", "/made/2", "/made/3", "/new/a", "/new/b", "/shop/2"]}, id="rewrite"),
+        pytest.param(
+            "rewriting", {"parse": ["/home", "/made/2", "/made/3", "/new/a", "/new/b", "/shop/2"]}, id="rewrite"
+        ),
     ],
 )  # fmt: skip
 def test_a_spider_of_the_documentation_does_what_it_does_with_scrapys_base_class(serve, crawl, spider, visited):
@@ -124,6 +130,19 @@ def test_a_spider_chooses_on_columns_and_has_arguments_of_its_class(serve, crawl
     run = crawl(spider="columns", environment=environment, limit=5, emit="urls")
     assert sorted(item["url"] for item in run.items) == ["/1", "/2", "/4"]
     assert run.locs == [f"{site.url}{path}" for path in paths[:5]]
+
+
+def test_the_ledger_tells_which_sitemaps_the_class_did_not_choose(serve, crawl):
+    site = serve(SITE)
+    run = crawl(spider="shops", environment={"SITE_URL": site.url}, emit="sitemaps")
+    reasons = {row["url"].removeprefix(site.url): row["reason"] for row in run.ledger}
+    left = "its address does not match sitemap_follow"
+    assert reasons == {
+        "/robots.txt": None, "/index.xml": None, "/sitemap_shops.xml": None, "/sitemap_other.xml": left, "/no-such.xml": left
+    }  # fmt: skip
+    run = crawl(spider="rewriting", environment={"SITE_URL": site.url}, emit="sitemaps")
+    assert run.row(f"{site.url}/no-such.xml")["reason"] == "sitemap_filter left it out"
+    assert "/no-such.xml" not in site.requests
 
 
 def test_a_spider_that_has_no_callback_harvests(serve, crawl):
@@ -211,6 +230,18 @@ def test_a_slow_site_does_not_hold_up_the_others(serve, crawl, tmp_path):
     }
     assert len(run.items) == 80
     assert took[quick.url] < took[slow.url] / 2
+
+
+@pytest.mark.parametrize("is_apart", [True, False], ids=["a-sitemap-each", "one-list"])
+def test_each_page_of_very_many_sites_is_visited(serve, crawl, tmp_path, is_apart):
+    site = serve(host="0.0.0.0")
+    hosts = [site.url.replace("0.0.0.0", f"127.0.1.{number}") for number in range(150)]
+    site.generate = lambda path: urlset(f"{path[5:]}/1", f"{path[5:]}/2") if path.startswith("/s?u=") else "A page"
+    names = [f"{host}/s?u={host}" for host in hosts]
+    listed = tmp_path / "list.txt"
+    listed.write_text("".join(f"{host}/{page}\n" for host in hosts for page in (1, 2)))
+    run = crawl(spider="slow", sitemap=" ".join(names) if is_apart else listed, settings={"ROBOTSTXT_OBEY": False})
+    assert sorted(item["url"] for item in run.items) == sorted(f"{host}/{page}" for host in hosts for page in (1, 2))
 
 
 def test_pages_of_a_folder_are_pages_and_what_is_not_in_it_is_not_visited(serve, crawl, tmp_path):
