@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
     from sitemap_harvest.formats import Document, Limits, read
     from sitemap_harvest.model import (
+        Cause,
+        Evidence,
         FoundBy,
         Kind,
         Outcome,
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
         Sample,
         SitemapRecord,
         SitemapRef,
+        SiteRecord,
+        SiteResult,
         UrlBatch,
         UrlEntry,
     )
@@ -32,7 +36,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError",
+    "Cause",
     "Document",
+    "Evidence",
     "FoundBy",
     "HarvestError",
     "Kind",
@@ -41,6 +47,8 @@ __all__ = [
     "Outcome",
     "Problem",
     "Sample",
+    "SiteRecord",
+    "SiteResult",
     "SitemapRecord",
     "SitemapRef",
     "UrlBatch",

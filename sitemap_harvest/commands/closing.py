@@ -9,17 +9,25 @@ from rich.filesize import decimal
 from rich.table import Table
 
 from sitemap_harvest.crawl.summary import Tally
+from sitemap_harvest.model import SiteResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rich.console import Console
 
-    from sitemap_harvest.crawl.summary import Summary
+    from sitemap_harvest.crawl.summary import Notes, Summary
 
 _MOST_PROBLEMS = 8  # codes shown; the ledger has them all
 _ERRORS = ("feedexport/failed_count/", "sitemap_harvest/output_failed")  # stats, if they are there
 FINE, WRONG_USAGE, NOTHING_FOUND, PARTLY_FAILED = 0, 2, 3, 4
+_OF_RESULT = {
+    SiteResult.BLOCKED: 5,
+    SiteResult.FORBIDDEN: 6,
+    SiteResult.UNREACHABLE: 7,
+    SiteResult.NOT_A_SITE: 8,
+}
+"""Instead of 3, where all that was named ended so."""
 
 
 class ErrorCount(logging.Handler):
@@ -35,17 +43,19 @@ class ErrorCount(logging.Handler):
 
 
 def exit_code(summary: Summary, stats: Mapping[str, Any], *, errors: int = 0) -> int:
-    """Return 0 if URLs were harvested and nothing failed, 2 if it was not begun, 3 if there was no URL, else 4.
+    """Return 0 if URLs were harvested and nothing failed, 2 if it was not begun, 4 if URLs were and something failed.
 
+    If there was no URL, 3, or 5 to 8 if there is one reason for it.
     *errors* tells how many the log has, or would have if it showed them.
     """
     if stats.get("finish_reason") == "wrong_argument":
         return WRONG_USAGE
     if not summary.urls:
-        return NOTHING_FOUND
+        (result, *others) = summary.sites or (None,)
+        return NOTHING_FOUND if others or result is None else _OF_RESULT.get(result, NOTHING_FOUND)
     has_errors = errors or any(name.startswith(_ERRORS) for name in stats)
     is_whole = stats.get("finish_reason") == "finished" and not has_errors
-    return FINE if is_whole and not summary.has_failed and not summary.complaints else PARTLY_FAILED
+    return FINE if is_whole and not summary.has_failed else PARTLY_FAILED
 
 
 def show(summary: Summary, stats: Mapping[str, Any], *, console: Console, has_output: bool) -> None:
@@ -53,17 +63,17 @@ def show(summary: Summary, stats: Mapping[str, Any], *, console: Console, has_ou
     if stats.get("finish_reason") == "wrong_argument":
         return  # the log has said it in one line
     console.print(_table(summary))
+    if sum(summary.sites.values()) > 1:
+        console.print(summary.sites_in_words(), markup=False, highlight=False, soft_wrap=True)
+    if summary.urls and summary.site_notes.first:
+        _print_notes(console, "Nothing found:", summary.site_notes)
     if not summary.urls:
         console.print(summary.why_nothing(), markup=False, highlight=False, soft_wrap=True)
     elif summary.notes.first:
-        console.print(
-            "Not read, or not whole:",
-            *(f"  {note}" for note in summary.notes.lines()),
-            sep="\n",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
+        _print_notes(console, "Not read, or not whole:", summary.notes)
+    if summary.urls and summary.dropped:
+        words = f"URLs that the filters dropped: {summary.filters_in_words()}"
+        console.print(words, markup=False, highlight=False, soft_wrap=True)
     if summary.problems:
         by_count = sorted(summary.problems.items(), key=lambda pair: (-pair[1], pair[0]))
         most = ", ".join(f"{code} {count:,}" for code, count in by_count[:_MOST_PROBLEMS])
@@ -72,6 +82,11 @@ def show(summary: Summary, stats: Mapping[str, Any], *, console: Console, has_ou
     console.print(_ending(summary, stats), markup=False, highlight=False, soft_wrap=True)
     if summary.urls and not has_output:
         show_no_output(console)
+
+
+def _print_notes(console: Console, title: str, notes: Notes) -> None:
+    lines = (title, *(f"  {note}" for note in notes.lines()))
+    console.print(*lines, sep="\n", markup=False, highlight=False, soft_wrap=True)
 
 
 def show_no_output(console: Console) -> None:

@@ -32,7 +32,7 @@ HELP = "Harvest the URLs of sites, sitemaps or files."
 EPILOG = (
     f"Arguments for -a: {', '.join(Arguments.names())}. "
     "Exit codes: 0 URLs were harvested and nothing failed; 1 Scrapy could not start; 2 wrong usage; "
-    "3 no URL was found; 4 some of it failed."
+    "3 no URL was harvested; 4 some of it failed."
 )
 _NO_TARGET = "nothing to harvest: name a TARGET, which is a site, the address of a sitemap, or a file"
 _EMPTY_TARGET = "a TARGET is empty: name a site, the address of a sitemap, or a file"

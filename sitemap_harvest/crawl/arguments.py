@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
@@ -14,9 +15,10 @@ from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
 from sitemap_harvest.crawl.defaults import LOCAL_FILES
+from sitemap_harvest.crawl.wishes import filters_of, pruning_of
 from sitemap_harvest.errors import ArgumentError, OptionError
-from sitemap_harvest.model import LedgerBatch, UrlBatch
-from sitemap_harvest.plan import Lead, robots_of
+from sitemap_harvest.model import LedgerBatch, SiteBatch, UrlBatch
+from sitemap_harvest.plan import Filters, Lead, Span, robots_of
 from sitemap_harvest.urls import BLANKS, site_of
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.model import Batch
 
-EMIT: dict[str, type[Batch[Any]]] = {"urls": UrlBatch, "sitemaps": LedgerBatch}
+EMIT: dict[str, type[Batch[Any]]] = {"urls": UrlBatch, "sitemaps": LedgerBatch, "sites": SiteBatch}
 _HOST = re.compile(
     r"(?:[^\W_](?:[\w\-]*[^\W_])?\.)+[^\W\d_]{2,}\.?(?::\d{1,5})?(?=[/?#]|$)|localhost(?::\d{1,5})?(?=/|$)",
     re.IGNORECASE,
@@ -56,12 +58,54 @@ class Arguments:
     skip: str | None = None
     """Regular expression: sitemaps in whose address it is found are not read, whether robots.txt or an index names
     them."""
+    scope: str = "mark"
+    """What becomes of URLs that the protocol does not let their document list (``in_scope`` is false): ``mark``, they
+    are harvested with the others; ``strict``, they are dropped."""
     limit: str | int | None = None
-    """Most URLs to harvest, 1 or more."""
+    """Most URLs to harvest, 1 or more; those that the filters below drop are not counted."""
+    since: str | date | None = None
+    """Only URLs that changed since then, by their ``lastmod``: a date (``2025``, ``2025-03``, ``2025-03-09``), an
+    instant (``2025-03-09T14:00:00+01:00``; in UTC where it has no zone), or an age before now (``2w``, ``7d``, ``36h``,
+    ``90m``). A date is all that it may mean, here and in ``lastmod``: one that began before and ended after passes."""
+    until: str | date | None = None
+    """Only URLs that changed until then: the same, and all of a day, month or year that is named is part of it."""
+    missing_lastmod: str = "keep"
+    """What becomes of URLs without ``lastmod``: ``keep`` or ``drop``, also where ``since`` and ``until`` are not
+    given."""
+    unreadable_lastmod: str = "keep"
+    """The same for URLs whose ``lastmod`` is no date."""
+    future_lastmod: str = "keep"
+    """The same for URLs whose ``lastmod`` is more than 24 hours after now."""
+    prune_index: str = "no"
+    """``yes``: a sitemap that changed last before ``since``, says its index, is not fetched, and has the outcome
+    ``skipped``. Needs ``since``."""
+    min_priority: str | float | None = None
+    """Only URLs of this ``priority`` or a higher one, 0.0 to 1.0. One that has none counts as 0.5, as the protocol
+    says."""
+    max_priority: str | float | None = None
+    """Only URLs of this ``priority`` or a lower one: the same."""
+    changefreq: str | list[str] | None = None
+    """Only URLs with one of these, separated by commas or blanks: ``always``, ``hourly``, ``daily``, ``weekly``,
+    ``monthly``, ``yearly``, ``never``. One without is dropped."""
+    include: str | list[str] | None = None
+    """Regular expressions, separated by blanks: only URLs in which one of them is found."""
+    exclude: str | list[str] | None = None
+    """Regular expressions, separated by blanks: no URLs in which one of them is found."""
+    prefix: str | list[str] | None = None
+    """Beginnings of paths, such as ``/blog/``, separated by blanks: only URLs whose path begins with one of them.
+    ``/blog`` is also the beginning of ``/blogger``."""
+    lang: str | list[str] | None = None
+    """Languages, separated by commas or blanks: only URLs that say they are in one of them, by the ``hreflang`` of the
+    alternate that is their own address, or as news. ``de`` is ``de-AT`` as well. One that says nothing is dropped."""
+    has: str | list[str] | None = None
+    """Only URLs that have all of these, separated by commas or blanks: ``image``, ``video``, ``news``, ``alternate``,
+    ``mobile``, ``pagemap``, ``title``."""
     emit: str = "urls"
     """Kinds of item, separated by commas or blanks: ``urls`` (:class:`~sitemap_harvest.UrlEntry`), ``sitemaps``
-    (:class:`~sitemap_harvest.SitemapRecord`, one for each document met). ``none``, which is what a spider of one's own
-    that visits pages has if it is not told otherwise: only what its callbacks give."""
+    (:class:`~sitemap_harvest.SitemapRecord`, one for each document met), ``sites``
+    (:class:`~sitemap_harvest.SiteRecord`, one for each site or document that you named: what came of it). ``none``,
+    which is what a spider of one's own that visits pages has if it is not told otherwise: only what its callbacks
+    give."""
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -84,28 +128,34 @@ class Plan:
 
     leads: tuple[Lead, ...]
     """What the run starts with."""
-    complaints: tuple[str, ...] = ()
-    """Lines of ``sites`` that are no site, in words."""
+    no_sites: tuple[tuple[str, str], ...] = ()
+    """Lines of ``sites`` that are no site, each with what is wrong with it in words."""
     root: Path | None = None
     only_site: str | None = None
     follow: re.Pattern[str] | None = None
     skip: re.Pattern[str] | None = None
     limit: int | None = None
+    filters: Filters = field(default_factory=Filters)
+    pruned_before: Span | None = None
+    """Sitemaps that changed last before this, says their index, are not fetched; ``None``: all are."""
     emit: frozenset[str] = frozenset({"urls"})
 
     @classmethod
-    def of(cls, arguments: Arguments) -> Self:
-        """Read *arguments*. Raises :exc:`ArgumentError` at the first that is wrong."""
+    def of(cls, arguments: Arguments, *, now: datetime | None = None) -> Self:
+        """Read *arguments*; ages count from *now*. Raises :exc:`ArgumentError` at the first that is wrong."""
         _check_not_blank(arguments)
-        leads, complaints = _leads(arguments)
+        leads, no_sites = _leads(arguments)
+        filters = filters_of(arguments, now=now or datetime.now(UTC))
         return cls(
             leads=tuple(leads),
-            complaints=tuple(complaints),
+            no_sites=tuple(no_sites),
             root=_root(arguments),
             only_site=leads[0].root if arguments.root else None,
             follow=_pattern("follow", arguments.follow),
             skip=_pattern("skip", arguments.skip),
             limit=_limit(arguments.limit),
+            filters=filters,
+            pruned_before=pruning_of(arguments, filters),
             emit=_emit(arguments.emit),
         )
 
@@ -164,13 +214,13 @@ def _check_not_blank(arguments: Arguments) -> None:
             )
 
 
-def _leads(arguments: Arguments) -> tuple[list[Lead], list[str]]:
+def _leads(arguments: Arguments) -> tuple[list[Lead], list[tuple[str, str]]]:
     sites: list[str] = []
-    complaints: list[str] = []
+    no_sites: list[tuple[str, str]] = []
     if arguments.site is not None:
         sites += [_site("site", site) for site in _parts(arguments.site) or [""]]
     if arguments.sites is not None:
-        listed, complaints = _listed_sites(arguments.sites)
+        listed, no_sites = _listed_sites(arguments.sites)
         sites += listed
     leads = [robots_of(site) for site in dict.fromkeys(sites)]
     if arguments.sitemap is not None:
@@ -178,7 +228,7 @@ def _leads(arguments: Arguments) -> tuple[list[Lead], list[str]]:
     if not leads:
         message = "nothing to harvest: give at least one of the arguments site, sites and sitemap"
         raise ArgumentError("site", None, _ONE_SITE, message=message)
-    return leads, complaints
+    return leads, no_sites
 
 
 def _site(name: str, value: str) -> str:
@@ -202,23 +252,23 @@ def _has_port_in_range(site: str) -> bool:
         return False
 
 
-def _listed_sites(path: str) -> tuple[list[str], list[str]]:
+def _listed_sites(path: str) -> tuple[list[str], list[tuple[str, str]]]:
     try:
         text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
     except OSError as error:
         hint = "; a site is named by site=" if "://" in path else ""
         raise ArgumentError("sites", path, f"a text file of sites, one a line ({_words(error)}){hint}") from error
-    sites, complaints = [], []
+    sites, no_sites = [], []
     for number, line in enumerate(text.split("\n"), start=1):
         if not (entry := re.sub(r"(?:^|\s)#.*", "", line).strip(BLANKS)):
             continue
         try:
             sites.append(_site("sites", entry))
         except ArgumentError:
-            complaints.append(f"{path}, line {number}: {entry[:100]!r} is no site")
+            no_sites.append((entry[:100], f"{path}, line {number}: {entry[:100]!r} is no site"))
     if not sites:
         raise ArgumentError("sites", path, "a text file of sites, one a line, and this one has none")
-    return sites, complaints
+    return sites, no_sites
 
 
 def _sitemaps(value: str | list[str]) -> Iterator[str]:

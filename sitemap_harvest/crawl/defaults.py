@@ -17,6 +17,10 @@ PLAIN: dict[str, Any] = {
     "DOWNLOAD_MAXSIZE": 60 * 1024 * 1024,  # the protocol allows 50 MiB
     "DOWNLOAD_WARNSIZE": 0,  # a sitemap of 50 MiB is nothing to warn of
     "DOWNLOAD_TIMEOUT": 60,  # seconds; Scrapy's 180, three times over, is nine minutes for a host that hangs
+    "CONCURRENT_REQUESTS": 512,  # over all hosts; hosts that hang must not hold up the others
+    "AUTOTHROTTLE_ENABLED": True,  # a host that answers slowly is asked more slowly
+    "AUTOTHROTTLE_START_DELAY": 0,  # seconds; of a host that was not met, only one document is asked for anyway
+    "AUTOTHROTTLE_TARGET_CONCURRENCY": 4,  # documents of one host on their way, on average
     "CONCURRENT_ITEMS": 4,  # batches of 10,000 rows in flight for each document
     "FEED_EXPORT_ENCODING": "utf-8",
 }
@@ -31,6 +35,7 @@ EXTENSIONS: dict[str, int | None] = {
 }
 LOCAL_FILES = "sitemap_harvest.crawl.local.LocalFiles"
 DOWNLOADER_MIDDLEWARES: dict[str, int | None] = {
+    "sitemap_harvest.crawl.politeness.Patience": 551,  # sees an answer before RetryMiddleware
     "sitemap_harvest.crawl.packed.PackedBodies": 595,  # before HttpCompressionMiddleware
     LOCAL_FILES: 890,  # before HttpCacheMiddleware, which must not answer for a file
     # Next to the downloader: what came between might wait for something, and two who ask at once would both pass.

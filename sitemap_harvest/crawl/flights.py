@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scrapy import signals
+from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from sitemap_harvest.plan import Lead, host_of
+from sitemap_harvest.plan import Lead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,81 +18,107 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+_PATIENCE_SECONDS = 5.0  # after which a document of which nothing has come holds no room for its body
+
+
+@dataclass(slots=True)
+class _Flight:
+    lead: Lead
+    began: float
+    """Seconds of the monotonic clock."""
+    is_coming: bool = False
+    """Whether its answer has begun to come."""
+    needs_row: bool = True
+    was_scheduled: bool = False
+
 
 class Flights:
     """Who asked for a document hears when it is done with, and it gets one ledger row, whatever else befalls it."""
 
     def __init__(self) -> None:
-        self._under_way: set[str] = set()
-        self._unanswered: dict[str, Lead] = {}
-        self._scheduled: set[str] = set()
-        self._hosts_met: set[str] = {""}  # files have none
+        self._flights: dict[str, _Flight] = {}
         self._landing: Deferred[None] = Deferred()
 
     def listen(self, crawler: Crawler) -> None:
         """Hear from *crawler* how far requests have come."""
         crawler.signals.connect(self.note_scheduled, signal=signals.request_scheduled)
         crawler.signals.connect(self.note_dropped, signal=signals.request_dropped)
+        crawler.signals.connect(self.note_coming, signal=signals.headers_received)
 
     def __len__(self) -> int:
         """Return how many documents are on their way."""
-        return len(self._under_way)
+        return len(self._flights)
 
     def __contains__(self, lead: Lead) -> bool:
-        return lead.url in self._under_way
+        return lead.url in self._flights
 
-    def begin(self, lead: Lead) -> None:
+    def begin(self, lead: Lead, now: float) -> None:
         """Note that *lead* is being asked for."""
-        self._under_way.add(lead.url)
-        self._unanswered[lead.url] = lead
+        self._flights[lead.url] = _Flight(lead, now)
 
-    def needs_row(self, url: str) -> bool:
-        """Whether the document at *url*, which was asked for, has no ledger row yet."""
-        return url in self._unanswered
+    def bodies(self, now: float) -> int:
+        """Return for how many documents room is needed: not for those that let wait, nor for the robots.txt of sites.
+
+        A host that hangs must not hold up the others, and a robots.txt is small.
+        """
+        return sum(
+            not flight.lead.site_root and (flight.is_coming or now - flight.began < _PATIENCE_SECONDS)
+            for flight in self._flights.values()
+        )
+
+    def lead_in_need(self, url: str) -> Lead | None:
+        """Return the lead of the document at *url*, if it was asked for and has no ledger row yet; else ``None``."""
+        flight = self._flights.get(url)
+        return flight.lead if flight and flight.needs_row else None
 
     def give_row(self, url: str) -> bool:
         """Note that the document at *url* gets its ledger row; ``False`` if it has one."""
-        return self._unanswered.pop(url, None) is not None
+        if self.lead_in_need(url) is None:
+            return False
+        self._flights[url].needs_row = False
+        return True
 
     def unanswered(self) -> Iterator[Lead]:
         """Yield the leads of the documents that have no ledger row yet."""
-        yield from self._unanswered.values()
+        yield from (flight.lead for flight in self._flights.values() if flight.needs_row)
 
     def end(self, lead: Lead) -> None:
         """Be done with *lead*, which wakes who waits for it."""
-        self._under_way.discard(lead.url)
-        if not lead.site_root:  # for which the rules of its host were not asked
-            self._hosts_met.add(host_of(lead.url))
+        self._flights.pop(lead.url, None)
         self.wake()
+
+    async def next_end(self, seconds: float | None) -> None:
+        """Wait until one is done with, if none has been since the last call; *seconds* at most, if that is given."""
+        timer = None if seconds is None else call_later(seconds, self.wake)
+        await maybe_deferred_to_future(self._landing)
+        if timer is not None:
+            timer.cancel()
+        self._landing = Deferred()
 
     def wake(self) -> None:
         """Wake who waits for the next end: there may be something else to do."""
         if not self._landing.called:
             self._landing.callback(None)
 
-    async def next_end(self) -> None:
-        """Wait until one is done with, if none has been since the last call."""
-        await maybe_deferred_to_future(self._landing)
-        self._landing = Deferred()
-
-    def hosts_being_met(self) -> set[str]:
-        """Return the hosts whose first document is on its way, which are asked for no second one before."""
-        # Of several requests that wait for one robots.txt, Scrapy 2.19 lets all but the first pass unlooked at.
-        return {host for url in self._under_way if (host := host_of(url)) not in self._hosts_met}
-
     def note_scheduled(self, request: Request) -> None:
         """Remember that the request of a lead has come as far as the scheduler."""
-        if isinstance(lead := request.cb_kwargs.get("lead"), Lead):
-            self._scheduled.add(lead.url)
+        if flight := self._of(request):
+            flight.was_scheduled = True
 
     def note_dropped(self, request: Request) -> None:
         """Remember that the scheduler did not take the request of a lead."""
-        if isinstance(lead := request.cb_kwargs.get("lead"), Lead):
-            self._scheduled.discard(lead.url)
+        if flight := self._of(request):
+            flight.was_scheduled = False
+
+    def note_coming(self, request: Request) -> None:
+        """Remember that the answer for a lead has begun to come."""
+        if flight := self._of(request):
+            flight.is_coming = True
 
     def was_scheduled(self, lead: Lead) -> bool:
-        """Whether the request of *lead* has come as far as the scheduler. To be asked once."""
-        if lead.url in self._scheduled:
-            self._scheduled.discard(lead.url)
-            return True
-        return False
+        """Whether the request of *lead*, which has just been made, has come as far as the scheduler, or further."""
+        return lead.url not in self._flights or self._flights[lead.url].was_scheduled
+
+    def _of(self, request: Request) -> _Flight | None:
+        lead = request.cb_kwargs.get("lead")
+        return self._flights.get(lead.url) if isinstance(lead, Lead) else None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from sitemap_harvest.errors import OptionError
 from sitemap_harvest.formats import Limits
+from sitemap_harvest.plan import Budget, Offsite
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -27,6 +28,18 @@ class Options:
     Scrapy's own ``DEPTH_LIMIT`` holds where it is smaller and not 0."""
     max_documents: int = 50_000
     """Most documents of one site or one named sitemap (``SITEMAP_HARVEST_MAX_DOCUMENTS``)."""
+    max_site_bytes: int | None = None
+    """Most bytes downloaded of one site or one named sitemap (``SITEMAP_HARVEST_MAX_SITE_BYTES``). ``None``: no
+    limit. What is on its way when it is reached is still read."""
+    max_site_urls: int | None = None
+    """Most URLs read of one site or one named sitemap (``SITEMAP_HARVEST_MAX_SITE_URLS``). ``None``: no limit."""
+    max_site_seconds: int | None = None
+    """Seconds after the first document of a site for which new ones are asked for
+    (``SITEMAP_HARVEST_MAX_SITE_SECONDS``). ``None``: no limit."""
+    max_wait: int = 60
+    """Longest pause in seconds that a server gets by ``Retry-After`` or ``Crawl-delay``
+    (``SITEMAP_HARVEST_MAX_WAIT``). A host that asks for longer by ``Retry-After`` is asked for nothing more in the
+    run; a longer ``Crawl-delay`` is cut to it."""
     max_urls: int = 1_000_000
     """Most URLs of one document (``SITEMAP_HARVEST_MAX_URLS``)."""
     max_unpacked: int = 200 * 1024 * 1024
@@ -34,20 +47,37 @@ class Options:
     ``DOWNLOAD_MAXSIZE`` bounds the bytes as downloaded."""
     max_ratio: int = 200
     """Most bytes unpacked for each packed one, past the first 10 MiB (``SITEMAP_HARVEST_MAX_RATIO``)."""
-    concurrency: int = 8
-    """Most documents downloaded at a time (``SITEMAP_HARVEST_CONCURRENCY``). Scrapy's own settings for concurrency
-    and delay hold besides."""
+    concurrency: int = 64
+    """Most documents downloaded at a time over all hosts (``SITEMAP_HARVEST_CONCURRENCY``), hosts not counted that do
+    not answer. Scrapy's own settings for concurrency and delay hold besides: of one host, no more than
+    ``CONCURRENT_REQUESTS_PER_DOMAIN``."""
     bodies: int = 32 * 1024 * 1024
     """Bytes of documents that may be held in memory (``SITEMAP_HARVEST_BODIES``): where sitemaps are large, fewer are
     downloaded at a time."""
-    offsite: bool = False
-    """Whether an index may name sitemaps on other hosts (``SITEMAP_HARVEST_OFFSITE``). robots.txt always may:
-    that is the protocol's proof of ownership."""
+    offsite: str = Offsite.DOMAIN.value
+    """Where documents may lie that an index, a page or a feed names (``SITEMAP_HARVEST_OFFSITE``): ``none``, on its own
+    host or that of the site; ``proven``, also on one whose robots.txt vouches for them; ``domain``, also below the same
+    registrable domain, such as ``cdn.example.com``; ``any``. robots.txt may name any host."""
+
+    read_declared: bool = False
+    """Whether a sitemap that robots.txt of its own site names, or that such a sitemap leads to, is read though the
+    rules of that robots.txt forbid it (``SITEMAP_HARVEST_READ_DECLARED``). Nothing else is: ``ROBOTSTXT_OBEY`` holds
+    for pages, and for sitemaps found in other ways."""
 
     @property
     def limits(self) -> Limits:
         """What bounds the reading of one document."""
         return Limits(unpacked_bytes=self.max_unpacked, ratio=self.max_ratio, urls=self.max_urls)
+
+    @property
+    def budget(self) -> Budget:
+        """What bounds the harvest of one site."""
+        return Budget(
+            documents=self.max_documents,
+            bytes=self.max_site_bytes,
+            urls=self.max_site_urls,
+            seconds=self.max_site_seconds,
+        )
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
@@ -61,12 +91,17 @@ class Options:
             items=_choice(settings, "ITEMS", default.items, _ITEMS),
             max_depth=_whole(settings, "MAX_DEPTH", default.max_depth),
             max_documents=_whole(settings, "MAX_DOCUMENTS", default.max_documents),
+            max_site_bytes=_ceiling(settings, "MAX_SITE_BYTES"),
+            max_site_urls=_ceiling(settings, "MAX_SITE_URLS"),
+            max_site_seconds=_ceiling(settings, "MAX_SITE_SECONDS"),
+            max_wait=_whole(settings, "MAX_WAIT", default.max_wait),
             max_urls=_whole(settings, "MAX_URLS", default.max_urls),
             max_unpacked=_whole(settings, "MAX_UNPACKED", default.max_unpacked),
             max_ratio=_whole(settings, "MAX_RATIO", default.max_ratio),
             concurrency=_whole(settings, "CONCURRENCY", default.concurrency),
             bodies=_whole(settings, "BODIES", default.bodies),
-            offsite=_flag(settings, "OFFSITE", default.offsite),
+            read_declared=_flag(settings, "READ_DECLARED", default=default.read_declared),
+            offsite=_choice(settings, "OFFSITE", default.offsite, tuple(Offsite)),
         )
 
 
@@ -88,9 +123,13 @@ def _whole(settings: BaseSettings, name: str, default: int) -> int:
     return number
 
 
-def _flag(settings: BaseSettings, name: str, default: bool) -> bool:  # noqa: FBT001 - a value, not a switch
+def _flag(settings: BaseSettings, name: str, *, default: bool) -> bool:
     try:
         return settings.getbool(f"{_PREFIX}{name}", default)
     except ValueError as error:
         value = settings.get(f"{_PREFIX}{name}")
         raise OptionError(f"{_PREFIX}{name} is {value!r}; it must be True or False") from error
+
+
+def _ceiling(settings: BaseSettings, name: str) -> int | None:
+    return None if settings.get(f"{_PREFIX}{name}") is None else _whole(settings, name, 0)

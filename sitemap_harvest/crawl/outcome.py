@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import (
@@ -17,11 +18,13 @@ from scrapy.exceptions import (
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from sitemap_harvest.formats.problems import LOSSY
-from sitemap_harvest.model import Kind, Outcome
-from sitemap_harvest.plan import Refusal
+from sitemap_harvest.model import Cause, Kind, Outcome
+from sitemap_harvest.plan import Refusal, asked_wait
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from scrapy.http import Response
 
     from sitemap_harvest.formats import Document
     from sitemap_harvest.model import Problem
@@ -44,16 +47,16 @@ _KIND_WORDS = {
 }
 _ABSENT = frozenset({404, 410})
 _BLOCKED = frozenset({401, 403, 407, 429, 451})
-_ERRORS: tuple[tuple[type[Exception], Outcome, str], ...] = (
-    (CannotResolveHostError, Outcome.FAILED, "no such host: its name cannot be looked up"),
-    (DownloadConnectionRefusedError, Outcome.FAILED, "the host refuses the connection"),
-    (DownloadTimeoutError, Outcome.FAILED, "no answer within the time allowed"),
-    (ResponseDataLossError, Outcome.FAILED, "the connection was cut"),
-    (UnsupportedURLSchemeError, Outcome.OUT_OF_SCOPE, "its address is of a kind that cannot be fetched"),
-    (FileNotFoundError, Outcome.ABSENT, "there is no such file"),
-    (IsADirectoryError, Outcome.FAILED, "it is a folder, not a file"),
-    (UnicodeError, Outcome.FAILED, "no such host: its name is none that a host can have"),
-    (PermissionError, Outcome.FAILED, "the file may not be read"),
+_ERRORS: tuple[tuple[type[Exception], Outcome, str, Cause | None], ...] = (
+    (CannotResolveHostError, Outcome.FAILED, "no such host: its name cannot be looked up", Cause.DNS),
+    (DownloadConnectionRefusedError, Outcome.FAILED, "the host refuses the connection", Cause.REFUSED),
+    (DownloadTimeoutError, Outcome.FAILED, "no answer within the time allowed", Cause.TIMEOUT),
+    (ResponseDataLossError, Outcome.FAILED, "the connection was cut", Cause.CONNECTION),
+    (UnsupportedURLSchemeError, Outcome.OUT_OF_SCOPE, "its address is of a kind that cannot be fetched", None),
+    (FileNotFoundError, Outcome.ABSENT, "there is no such file", None),
+    (IsADirectoryError, Outcome.FAILED, "it is a folder, not a file", None),
+    (UnicodeError, Outcome.FAILED, "no such host: its name is none that a host can have", Cause.DNS),
+    (PermissionError, Outcome.FAILED, "the file may not be read", None),
 )
 
 
@@ -70,7 +73,19 @@ def of_status(status: int, *, is_local: bool = False) -> Refusal | None:
     reason = f"HTTP {status}: {words}"
     if status in _ABSENT:
         return Refusal(Outcome.ABSENT, reason)
-    return Refusal(Outcome.BLOCKED if status in _BLOCKED else Outcome.FAILED, reason)
+    if status in _BLOCKED:
+        return Refusal(Outcome.BLOCKED, reason)
+    return Refusal(Outcome.FAILED, reason, Cause.SERVER_ERROR)
+
+
+def wanted_wait(response: Response, attempt: int) -> float | None:
+    """Return for how many seconds the server of *response* wants to be left alone; ``None`` if it does not say so.
+
+    *attempt* is how often it was asked again before.
+    """
+    header = response.headers.get("Retry-After")
+    text = header.decode("latin-1") if header is not None else None
+    return asked_wait(response.status, text, attempt, datetime.now(UTC))
 
 
 def of_error(error: BaseException | None) -> Refusal:
@@ -80,20 +95,30 @@ def of_error(error: BaseException | None) -> Refusal:
         return of_status(error.response.status) or Refusal(Outcome.FAILED, text)
     if isinstance(error, (DownloadCancelledError, IgnoreRequest)):
         return _of_refusal(text, is_cancelled=isinstance(error, DownloadCancelledError))
-    for kind, outcome, reason in _ERRORS:
+    for kind, outcome, reason, cause in _ERRORS:
         if isinstance(error, kind):
-            return Refusal(outcome, reason)
+            return Refusal(outcome, reason, cause)
     if isinstance(error, DownloadFailedError):
-        if "wrong version number" in text:
-            return Refusal(
-                Outcome.FAILED, "TLS failed: the server does not speak it; its address may begin with http://"
-            )
-        is_tls = any(word in text.lower() for word in ("ssl", "tls", "certificate"))
-        return Refusal(Outcome.FAILED, f"{'TLS failed' if is_tls else 'the connection failed'}: {_cause(error)[:200]}")
+        return _of_failure(error, text)
     return Refusal(Outcome.FAILED, f"{type(error).__name__}: {text[:200]}")
 
 
-def _cause(error: Exception) -> str:
+def _of_failure(error: DownloadFailedError, text: str) -> Refusal:
+    """Return what a connection that failed says of a document, which only its words tell."""
+    if "wrong version number" in text:
+        words = "TLS failed: the server does not speak it; its address may begin with http://"
+        return Refusal(Outcome.FAILED, words, Cause.TLS)
+    if "VerificationError" in text:
+        return Refusal(Outcome.FAILED, "TLS failed: the certificate is for another host", Cause.TLS)
+    words = _last_words(error)[:200]
+    if any(word in text.lower() for word in ("ssl", "tls", "certificate")):
+        return Refusal(Outcome.FAILED, f"TLS failed: {words}", Cause.TLS)
+    if "ParseError" in text:
+        return Refusal(Outcome.FAILED, f"what answers does not speak HTTP: {words}", Cause.NOT_HTTP)
+    return Refusal(Outcome.FAILED, f"the connection failed: {words}", Cause.CONNECTION)
+
+
+def _last_words(error: Exception) -> str:
     """Return in words what has made a download fail: Twisted gives a list of failures, of which the last says most."""
     reasons = getattr(error.__cause__, "reasons", None)
     return " ".join(str(reasons[-1].value if reasons else error).split()).rstrip(".")
@@ -101,14 +126,15 @@ def _cause(error: Exception) -> str:
 
 def _of_refusal(text: str, *, is_cancelled: bool) -> Refusal:
     """Return what it means that a part of Scrapy would not go on, which only its words tell."""
-    if "max size" in text or "DOWNLOAD_MAXSIZE" in text:
+    # Scrapy 2.19 cancels a body that comes without its length without a word, and for no other reason.
+    if "max size" in text or "DOWNLOAD_MAXSIZE" in text or (is_cancelled and not text):
         return Refusal(Outcome.TOO_LARGE, "larger than DOWNLOAD_MAXSIZE allows")
     if text.startswith("Forbidden by robots.txt"):
         return Refusal(Outcome.FORBIDDEN, "robots.txt forbids it")
     if text.startswith("max redirections"):
         return Refusal(Outcome.FAILED, "it redirects too often")
     if is_cancelled:
-        return Refusal(Outcome.FAILED, text[:200] or "the download was cancelled")
+        return Refusal(Outcome.FAILED, text[:200])
     return Refusal(Outcome.SKIPPED, text[:200] or "a part of the project passed over it")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -67,6 +68,8 @@ class Pages:
         self._later: deque[str] = deque()
         self._met: set[str] = set()  # hosts whose robots.txt is known
         self._being_met: dict[str, str] = {}  # the page that each other host is asked for
+        self._delays: dict[str, float] = {}  # seconds between two pages, of hosts that ask for it
+        self._not_before: dict[str, float] = {}
         self._wake: Callable[[], None] = lambda: None
         self._crawler: Crawler = spider.crawler
         settings = self._crawler.settings
@@ -102,6 +105,10 @@ class Pages:
         """Note that the robots.txt of a host is known: it has let *request* pass."""
         if not request.meta.get("dont_obey_robotstxt"):
             self._met.add(host_of(request.url))
+
+    def slow_down(self, url: str, delay: float) -> None:
+        """Ask the host of *url* for one page at a time, *delay* seconds after the one before."""
+        self._delays[host_of(url)] = delay
 
     def add(self, batch: UrlBatch, lead: Lead) -> None:
         """Let the entries of *batch*, which the document of *lead* lists, wait until :meth:`release`."""
@@ -191,16 +198,22 @@ class Pages:
     def _may_go(self, request: Request, busy: Counter[str]) -> bool:
         """Whether *request* may be sent now."""
         slot = self._crawler.engine.downloader.get_slot_key(request)
-        of_host = self._slots.get(slot, {}).get("concurrency", self._of_host)
-        if busy[slot] >= host_share(concurrency=self._concurrency, of_host=of_host, sites=len(self._round)):
+        host, now = host_of(request.url), time.monotonic()
+        if busy[slot] >= self._most(slot, host) or now < self._not_before.get(host, now) or host in self._being_met:
             return False
-        host = host_of(request.url)
         if self._asks_robots and host not in self._met:
             # Of several requests that wait for one robots.txt, Scrapy 2.19 lets all but the first pass unlooked at.
-            if host in self._being_met:
-                return False
             self._being_met[host] = request.url
+        if delay := self._delays.get(host):
+            self._not_before[host] = now + delay
         return True
+
+    def _most(self, slot: str, host: str) -> int:
+        """Return how many requests to *host*, which has that *slot* of the downloader, may be under way."""
+        if host in self._delays:
+            return 1
+        of_host = self._slots.get(slot, {}).get("concurrency", self._of_host)
+        return host_share(concurrency=self._concurrency, of_host=of_host, sites=len(self._round))
 
     def _ahead(self, listed: _Listed) -> Request | None:
         """Return the next request of *listed*; ``None`` if there is none any more."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.crawl import outcome
-from sitemap_harvest.model import Outcome, SitemapRecord
+from sitemap_harvest.model import Outcome, Problem, SitemapRecord
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -30,6 +30,8 @@ def record_of(lead: Lead, refusal: Refusal | None, *, asked: float | None = None
         found_by=lead.found_by,
         outcome=refusal.outcome if refusal else Outcome.READ,
         reason=refusal.reason if refusal else None,
+        cause=refusal.cause if refusal else None,
+        problems=_limit_problems(lead, refusal),
         lastmod=lead.lastmod,
         lastmod_text=lead.lastmod_text,
     )
@@ -37,6 +39,13 @@ def record_of(lead: Lead, refusal: Refusal | None, *, asked: float | None = None
         record.fetched_at = datetime.fromtimestamp(asked, UTC)
         record.seconds = round(max(0.0, time.time() - asked), 3)
     return record
+
+
+def _limit_problems(lead: Lead, refusal: Refusal | None) -> tuple[Problem, ...]:
+    """Return the problem that a limit of the run was reached before *lead*, if that is why it was refused."""
+    if refusal is None or refusal.problem is None:
+        return ()
+    return (Problem(code=refusal.problem, document=lead.url, detail=refusal.reason),)
 
 
 def answered(record: SitemapRecord, response: Response, *, is_local: bool) -> None:
@@ -69,3 +78,9 @@ def describe(record: SitemapRecord, document: Document, *, was_cut: bool) -> Non
     record.complete = document.complete and not was_cut
     if was_cut and record.outcome in {Outcome.READ, Outcome.PARTIAL}:
         record.outcome, record.reason = Outcome.PARTIAL, "the connection was cut; what came before was read"
+
+
+def cut_short(record: SitemapRecord, reason: str) -> None:
+    """Note in *record* that the document was not read to its end, because the URLs of its site were enough."""
+    record.outcome, record.reason, record.complete = Outcome.PARTIAL, reason, False
+    record.problems += (Problem(code="limit/urls", document=record.url, detail=reason),)

@@ -6,12 +6,25 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRecord
+from sitemap_harvest.model import Cause, Kind, Outcome, SitemapRecord, SiteResult
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy.statscollectors import StatsCollector
 
+    from sitemap_harvest.model import SiteRecord
+
 _READ = frozenset({Outcome.READ, Outcome.UNCHANGED})
+_FINE = frozenset({SiteResult.FOUND})
+_RESULT_WORDS = {
+    SiteResult.ABSENT: "there is no sitemap.",
+    SiteResult.BLOCKED: "the server keeps us out.",
+    SiteResult.FORBIDDEN: "robots.txt forbids to look.",
+    SiteResult.UNREACHABLE: "there is no answer.",
+    SiteResult.NOT_A_SITE: "what was named is no site.",
+    SiteResult.UNFINISHED: "the run ended before.",
+}
 _MAX_NOTES = 10  # reasons shown; the ledger has them all
 
 
@@ -27,21 +40,21 @@ class Tally:
 
 @dataclass(slots=True)
 class Notes:
-    """Documents, each with the reason for its outcome in words: the first few, and how many more."""
+    """Documents or sites, each with what became of it in words: the first few, and how many more."""
 
     first: list[str] = field(default_factory=list)
     more: int = 0
 
-    def add(self, record: SitemapRecord) -> None:
-        """Add *record*."""
+    def add(self, note: str) -> None:
+        """Add *note*."""
         if len(self.first) < _MAX_NOTES:
-            self.first.append(f"{record.url}: {record.reason}")
+            self.first.append(note)
         else:
             self.more += 1
 
     def lines(self) -> list[str]:
         """Return a line for each of the first, and one for the others."""
-        rest = [f"and {self.more:,} more, which the ledger tells (emit=sitemaps)"] if self.more else []
+        rest = [f"and {self.more:,} more, which the records tell (emit=sitemaps,sites)"] if self.more else []
         return self.first + rest
 
 
@@ -51,6 +64,8 @@ class Summary:
 
     urls: int = 0
     """URLs handed out."""
+    dropped: Counter[str] = field(default_factory=Counter)
+    """URLs that were found and not handed out, by the filter that dropped them."""
     queued: int = 0
     """Documents that wait or are being fetched."""
     tallies: dict[Outcome, Tally] = field(default_factory=dict)
@@ -58,14 +73,14 @@ class Summary:
     """Documents that did not end well."""
     passed_over: Notes = field(default_factory=Notes)
     """Documents that were not to be read."""
-    probes: Notes = field(default_factory=Notes)
-    """Documents that nobody said to be there, and that were not."""
     problems: Counter[str] = field(default_factory=Counter)
     """Occurrences of each problem, by code."""
-    complaints: tuple[str, ...] = ()
-    """What was wrong with the input, in words."""
+    sites: Counter[SiteResult] = field(default_factory=Counter)
+    """Sites, and documents that the user named, by what came of them."""
+    site_notes: Notes = field(default_factory=Notes)
+    """Those that gave nothing."""
     has_failed: bool = False
-    """Whether a document that counts did not end well."""
+    """Whether a document that counts, or a site, did not end well."""
 
     @property
     def documents(self) -> int:
@@ -88,28 +103,69 @@ class Summary:
             stats.inc_value(f"sitemap_harvest/kind/{record.kind}")
         stats.inc_value("sitemap_harvest/bytes_downloaded", record.bytes_downloaded or 0)
         stats.inc_value("sitemap_harvest/bytes_unpacked", record.bytes_unpacked or 0)
+        if record.out_of_scope:
+            stats.inc_value("sitemap_harvest/out_of_scope", record.out_of_scope)
         for problem in record.problems:
             self.problems[problem.code] += problem.count
             stats.inc_value(f"sitemap_harvest/problem/{problem.code}", problem.count)
         if record.outcome is Outcome.SKIPPED or is_wanted:
-            self.passed_over.add(record)
-        elif record.outcome not in _READ and _is_probe(record):
-            self.probes.add(record)
-        elif record.outcome not in _READ:
+            self.passed_over.add(f"{record.url}: {record.reason}")
+        elif record.outcome not in _READ and not _is_probe(record):
             self.has_failed = self.has_failed or record.outcome is not Outcome.OUT_OF_SCOPE
-            self.notes.add(record)
+            self.notes.add(f"{record.url}: {record.reason}")
+
+    def add_site(self, record: SiteRecord, stats: StatsCollector) -> None:
+        """Count *record*, here and in *stats*."""
+        self.sites[record.result] += 1
+        stats.inc_value(f"sitemap_harvest/site/{record.result}")
+        if record.cause:
+            stats.inc_value(f"sitemap_harvest/site/{record.result}/{record.cause}")
+        if record.result not in _FINE:
+            self.has_failed = True
+        if record.result not in _FINE and (record.limits or record.result is not SiteResult.UNFINISHED):
+            self.site_notes.add(f"{record.root}: {record.in_words()}")
+
+    def count_filtered(self, dropped: Mapping[str, int], stats: StatsCollector, *, kept: int) -> None:
+        """Count, here and in *stats*, what the filters made of a batch: rows *dropped* by each, and *kept* by all."""
+        self.dropped.update(dropped)
+        counts = {"kept": kept, "dropped": sum(dropped.values())}
+        counts |= {f"dropped/{name}": count for name, count in dropped.items()}
+        for name, count in counts.items():
+            if count:
+                stats.inc_value(f"sitemap_harvest/filter/{name}", count)
+
+    def filters_in_words(self) -> str:
+        """Return which filters dropped how many URLs, such as ``since 20, include 1``; empty if none did."""
+        return ", ".join(f"{name} {count:,}" for name, count in self.dropped.items() if count)
 
     def in_words(self) -> str:
         """Return the run in one line, and why nothing was found, if so."""
         outcomes = ", ".join(f"{tally.documents:,} {outcome}" for outcome, tally in self.tallies.items())
         line = f"{_counted(self.urls, 'URL')} from {_counted(self.documents, 'document')} ({outcomes or 'none'})"
-        return line if self.urls else f"{line}. {self.why_nothing()}"
+        if sum(self.sites.values()) > 1:
+            line += f"; {self.sites_in_words()}"
+        if not self.urls:
+            return f"{line}. {self.why_nothing()}"
+        return f"{line}; the filters dropped {self.filters_in_words()}" if self.dropped else line
+
+    def sites_in_words(self) -> str:
+        """Return how many sites ended how."""
+        results = ", ".join(f"{count:,} {result}" for result, count in self.sites.most_common())
+        return f"{_counted(sum(self.sites.values()), 'site')}: {results}"
 
     def why_nothing(self) -> str:
         """Say in words why no URL was found."""
         if not self.documents:
             return "No document was asked for."
-        if reasons := [*self.notes.first, *self.probes.first] or self.passed_over.first:
+        if found := self.dropped.total():
+            were = "URL was" if found == 1 else "URLs were"
+            words = f"{found:,} {were} found, and the filters left none ({self.filters_in_words()})"
+            return f"{'. '.join([words, *self.site_notes.first[:3], *self.notes.first[:3]])}."
+        if len(self.sites) == 1 and SiteResult.FOUND not in self.sites:
+            (result,) = self.sites
+            words = _RESULT_WORDS[result]
+            return f"No URL was found: {words} {'; '.join(self.site_notes.first[:3])}."
+        if reasons := [*self.site_notes.first, *self.notes.first] or self.passed_over.first:
             return f"No URL was found. {'; '.join(reasons[:3])}."
         return "No URL was found: the documents that were read list none."
 
@@ -119,6 +175,9 @@ def _counted(number: int, word: str) -> str:
 
 
 def _is_probe(record: SitemapRecord) -> bool:
-    """Whether nobody said that the document is there: a site need not have a robots.txt, nor a /sitemap.xml."""
-    is_guess = record.found_by is FoundBy.WELL_KNOWN or record.url == f"{record.root}/robots.txt"
-    return is_guess and (record.outcome is Outcome.ABSENT or record.kind in {Kind.HTML, Kind.SOFT_404, Kind.EMPTY})
+    """Whether nobody said that the document is there: what that means for its site, the record of the site tells."""
+    if record.found_by.is_guess:
+        return True
+    has_answered = record.cause in {None, Cause.SERVER_ERROR}
+    has_none = record.outcome is Outcome.ABSENT or record.kind in {Kind.HTML, Kind.SOFT_404, Kind.EMPTY}
+    return record.url == f"{record.root}/robots.txt" and (has_none or not has_answered)

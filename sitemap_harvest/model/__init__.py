@@ -1,6 +1,6 @@
 """The records that travel through the package, and their columns."""
 
-from sitemap_harvest.model.batch import MAX_ROWS, Batch, LedgerBatch, UrlBatch
+from sitemap_harvest.model.batch import MAX_ROWS, Batch, LedgerBatch, SiteBatch, UrlBatch
 from sitemap_harvest.model.catalogue import CATALOGUE, ProblemType, Severity
 from sitemap_harvest.model.entry import (
     Alternate,
@@ -15,10 +15,11 @@ from sitemap_harvest.model.entry import (
     Video,
 )
 from sitemap_harvest.model.kind import Kind
-from sitemap_harvest.model.ledger import FoundBy, Outcome, SitemapRecord
+from sitemap_harvest.model.ledger import Cause, FoundBy, Outcome, SitemapRecord
 from sitemap_harvest.model.problem import Problem, Sample
 from sitemap_harvest.model.ref import SitemapRef
 from sitemap_harvest.model.schema import SCHEMA_VERSION, arrow_schema
+from sitemap_harvest.model.site import Evidence, SiteRecord, SiteResult
 
 __all__ = [
     "CATALOGUE",
@@ -27,7 +28,9 @@ __all__ = [
     "Alternate",
     "Attribute",
     "Batch",
+    "Cause",
     "DataObject",
+    "Evidence",
     "Extra",
     "FoundBy",
     "Image",
@@ -41,6 +44,9 @@ __all__ = [
     "Restriction",
     "Sample",
     "Severity",
+    "SiteBatch",
+    "SiteRecord",
+    "SiteResult",
     "SitemapRecord",
     "SitemapRef",
     "UrlBatch",

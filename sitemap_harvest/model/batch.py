@@ -13,6 +13,7 @@ from sitemap_harvest.errors import SchemaError
 from sitemap_harvest.model.entry import UrlEntry
 from sitemap_harvest.model.ledger import SitemapRecord
 from sitemap_harvest.model.schema import arrow_schema
+from sitemap_harvest.model.site import SiteRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -84,6 +85,11 @@ class Batch(Generic[Row]):
         """Return *length* rows from *start* on (all, if ``None``), without copying."""
         return type(self)(self.arrow.slice(start, length))
 
+    def with_columns(self, **columns: pa.Array) -> Self:
+        """Return the rows with *columns* in place of those of the same names."""
+        arrays = [columns.get(field.name, column) for field, column in zip(self.schema(), self.arrow, strict=True)]
+        return type(self)(pa.RecordBatch.from_arrays(arrays, schema=self.schema()))
+
     def rows(self) -> Iterator[Row]:
         """Yield each row as a :attr:`row_type`."""
         make = _maker(self.row_type)
@@ -105,6 +111,14 @@ class LedgerBatch(Batch[SitemapRecord]):
     __slots__ = ()
 
     row_type = SitemapRecord
+
+
+class SiteBatch(Batch[SiteRecord]):
+    """Site records as columns."""
+
+    __slots__ = ()
+
+    row_type = SiteRecord
 
 
 def _column(values: list[Any], kind: pa.DataType) -> pa.Array:

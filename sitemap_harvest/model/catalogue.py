@@ -253,6 +253,48 @@ _LASTMOD = {
         severity=_WARNING,
     ),
 }
+_LIMIT = {
+    "limit/bytes": ProblemType(
+        meaning="So many bytes of the site had been downloaded that the document was not asked for.",
+        cause="A site that is larger than SITEMAP_HARVEST_MAX_SITE_BYTES allows, or sitemaps without end.",
+        consequence="What the document lists is missing, and so is what it leads to.",
+        mend="Raise the setting, or name the sitemaps that you want.",
+        severity=_ERROR,
+        loses=True,
+    ),
+    "limit/depth": ProblemType(
+        meaning="The document lies so many levels below what the run began with that it was not asked for.",
+        cause="Indexes that list indexes without end, more often than a site that needs them.",
+        consequence="What the document lists is missing. Search engines read one level of indexes.",
+        mend="Let the index list sitemaps, and no indexes.",
+        severity=_ERROR,
+        loses=True,
+    ),
+    "limit/documents": ProblemType(
+        meaning="So many documents of the site had been asked for that this one was not.",
+        cause="A site that is larger than SITEMAP_HARVEST_MAX_DOCUMENTS allows, or indexes without end.",
+        consequence="What the document lists is missing, and so is what it leads to.",
+        mend="Raise the setting, or name the sitemaps that you want.",
+        severity=_ERROR,
+        loses=True,
+    ),
+    "limit/seconds": ProblemType(
+        meaning="The harvest of the site had taken so long that the document was not asked for.",
+        cause="A server that answers slowly, or a site that is larger than SITEMAP_HARVEST_MAX_SITE_SECONDS allows.",
+        consequence="What the document lists is missing, and so is what it leads to.",
+        mend="Raise the setting, or name the sitemaps that you want.",
+        severity=_ERROR,
+        loses=True,
+    ),
+    "limit/urls": ProblemType(
+        meaning="So many URLs of the site had been read that the rest of the document was not, or nothing of it.",
+        cause="A site that is larger than SITEMAP_HARVEST_MAX_SITE_URLS allows.",
+        consequence="What follows is missing.",
+        mend="Raise the setting, or name the sitemaps that you want.",
+        severity=_ERROR,
+        loses=True,
+    ),
+}
 _LOC = {
     "loc/empty": ProblemType(
         meaning="An entry has no URL.",
@@ -800,6 +842,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
     **_HTML,
     **_JSON,
     **_LASTMOD,
+    **_LIMIT,
     **_LOC,
     **_PRIORITY,
     **_PROTOCOL,

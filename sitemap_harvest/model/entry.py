@@ -215,4 +215,8 @@ class UrlEntry:
     """Elements that no other field holds, in document order; of JSON the members, by their names. The text of the
     page, which feeds may carry, is not among them."""
     in_scope: bool | None = None
-    """Whether the location rule of the protocol lets this document list this URL. ``None``: not judged."""
+    """Whether the protocol lets this document list this URL: it is below the folder of the document, or the robots.txt
+    of its site vouches for the document. ``None``: not judged, as by :func:`~sitemap_harvest.read`."""
+    scope_reason: str | None = None
+    """What of the URL is not the document's, where ``in_scope`` is false: ``host``, ``scheme``, ``port`` or ``path``,
+    the first of these that is not."""

@@ -45,15 +45,39 @@ class Outcome(StrEnum):
         return self in {Outcome.READ, Outcome.PARTIAL, Outcome.TOO_LARGE}
 
 
+class Cause(StrEnum):
+    """Why there was no answer that can be used."""
+
+    DNS = "dns"
+    """The name of the host cannot be looked up."""
+    REFUSED = "refused"
+    """The host refuses the connection."""
+    TIMEOUT = "timeout"
+    """No answer within the time allowed."""
+    TLS = "tls"
+    """No secure connection could be made; a bad certificate is one reason."""
+    CONNECTION = "connection"
+    """The connection was broken off."""
+    NOT_HTTP = "not-http"
+    """Something answers that does not speak HTTP."""
+    SERVER_ERROR = "server-error"
+    """An answer with a status that gives no document, such as 500."""
+
+
 class FoundBy(StrEnum):
     """How a document was found."""
 
     ARGUMENT = "argument"
     """Named by the user, or the robots.txt of a site that the user named."""
+    VARIANT = "variant"
+    """The robots.txt of a site's other scheme, or with or without ``www.``, tried because the one named is not to be
+    reached; or a sitemap with ``https`` that was named with ``http``."""
     ROBOTS = "robots"
     """A ``Sitemap:`` line of robots.txt."""
     WELL_KNOWN = "well-known"
-    """A usual name, tried because robots.txt names no sitemap."""
+    """A usual name, tried because nothing before it has led to a sitemap."""
+    HOME = "home"
+    """The home page of a site, tried for what it links to because no usual name is there."""
     INDEX = "index"
     """Listed by a sitemap index."""
     HTML_LINK = "html-link"
@@ -62,6 +86,11 @@ class FoundBy(StrEnum):
     """A feed that a page announces."""
     HTTP_LINK = "http-link"
     """A ``Link:`` header."""
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether nobody said that the document is there."""
+        return self in {FoundBy.VARIANT, FoundBy.WELL_KNOWN, FoundBy.HOME}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,6 +115,8 @@ class SitemapRecord:
     """What became of it, in one word."""
     reason: str | None = None
     """Why it ended so, in words; ``None`` where the outcome says all (``read``)."""
+    cause: Cause | None = None
+    """Why there was no answer that can be used, in one word; ``None`` unless the outcome is ``failed`` for that."""
     status: int | None = None
     """HTTP status; ``None`` if there was no answer, or no HTTP."""
     content_type: str | None = None
@@ -104,6 +135,8 @@ class SitemapRecord:
     """The encoding that the document was read with."""
     entries: int = 0
     """URLs and references that the document lists, and that were read."""
+    out_of_scope: int | None = None
+    """URLs that it may not list (``in_scope`` is false), as far as the run has come. ``None``: not judged."""
     problems: tuple[Problem, ...] = ()
     """What is wrong with it."""
     sha256: str | None = None

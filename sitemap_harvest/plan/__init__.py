@@ -1,22 +1,46 @@
 """Decisions: what to fetch next, and what not. Pure; clock and limits come in as arguments."""
 
-from sitemap_harvest.plan.discovery import next_well_known, robots_of
+from sitemap_harvest.plan.budget import Budget
+from sitemap_harvest.plan.discovery import PAGES, WELL_KNOWN, robots_of, variants
 from sitemap_harvest.plan.expansion import Bounds, refuse
+from sitemap_harvest.plan.filters import Filters, Kept
 from sitemap_harvest.plan.frontier import Frontier, document_key, host_of
 from sitemap_harvest.plan.lead import Lead, Refusal
+from sitemap_harvest.plan.offsite import Offsite
+from sitemap_harvest.plan.patience import asked_wait
+from sitemap_harvest.plan.proofs import Proofs, is_declared, sites_of_robots
 from sitemap_harvest.plan.room import room
+from sitemap_harvest.plan.scoping import Scoping
+from sitemap_harvest.plan.site import Site
+from sitemap_harvest.plan.sites import Sites, secure_twin
+from sitemap_harvest.plan.span import Span
 from sitemap_harvest.plan.turns import host_share
 
 __all__ = [
+    "PAGES",
+    "WELL_KNOWN",
     "Bounds",
+    "Budget",
+    "Filters",
     "Frontier",
+    "Kept",
     "Lead",
+    "Offsite",
+    "Proofs",
     "Refusal",
+    "Scoping",
+    "Site",
+    "Sites",
+    "Span",
+    "asked_wait",
     "document_key",
     "host_of",
     "host_share",
-    "next_well_known",
+    "is_declared",
     "refuse",
     "robots_of",
     "room",
+    "secure_twin",
+    "sites_of_robots",
+    "variants",
 ]

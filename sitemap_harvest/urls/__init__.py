@@ -1,14 +1,16 @@
-"""URLs as text: what is one, what makes a relative one absolute, and what identifies it."""
+"""URLs as text: what is one, what makes a relative one absolute, what identifies it, and which document may list it."""
 
 from sitemap_harvest.urls.address import BLANKS, Address, join, resolve, several, web_line
 from sitemap_harvest.urls.columns import AddressColumns, address_columns
 from sitemap_harvest.urls.key import url_key
+from sitemap_harvest.urls.scope import Scope
 from sitemap_harvest.urls.site import site_of
 
 __all__ = [
     "BLANKS",
     "Address",
     "AddressColumns",
+    "Scope",
     "address_columns",
     "join",
     "resolve",

@@ -6,7 +6,7 @@ import re
 
 from sitemap_harvest.urls.key import url_key
 
-SITE = re.compile(r"([^:/?#]+://)(?:[^/?#@]*@)?([^/?#]*)")
+SITE = re.compile(r"([^:/?#]+://)(?:[^/?#]*@)?([^/?#]*)")
 
 
 def site_of(url: str) -> str | None:

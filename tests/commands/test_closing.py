@@ -9,7 +9,7 @@ from rich.console import Console
 from sitemap_harvest.commands.closing import exit_code, show
 from sitemap_harvest.commands.progress import line
 from sitemap_harvest.crawl.summary import Summary, Tally
-from sitemap_harvest.model import Outcome, SitemapRecord
+from sitemap_harvest.model import Outcome
 
 FINISHED = {"finish_reason": "finished"}
 
@@ -20,8 +20,15 @@ FINISHED = {"finish_reason": "finished"}
         pytest.param(Summary(urls=1), FINISHED, 0, id="whole"),
         pytest.param(Summary(urls=0), FINISHED, 3, id="nothing"),
         pytest.param(Summary(urls=0, has_failed=True), FINISHED, 3, id="nothing-and-failed"),
+        pytest.param(Summary(urls=0, dropped=Counter(since=3)), FINISHED, 3, id="the-filters-left-none"),
         pytest.param(Summary(urls=1, has_failed=True), FINISHED, 4, id="failed"),
-        pytest.param(Summary(urls=1, complaints=("line 2",)), FINISHED, 4, id="bad-line-of-sites"),
+        pytest.param(Summary(sites=Counter(["blocked", "blocked"])), FINISHED, 5, id="all-blocked"),
+        pytest.param(Summary(sites=Counter(["forbidden"])), FINISHED, 6, id="forbidden"),
+        pytest.param(Summary(sites=Counter(["unreachable"])), FINISHED, 7, id="unreachable"),
+        pytest.param(Summary(sites=Counter(["not-a-site"])), FINISHED, 8, id="no-site"),
+        pytest.param(Summary(sites=Counter(["blocked", "absent"])), FINISHED, 3, id="several-reasons"),
+        pytest.param(Summary(sites=Counter(["found"])), FINISHED, 3, id="found-but-empty"),
+        pytest.param(Summary(urls=1, sites=Counter(["found", "blocked"])), FINISHED, 0, id="failure-is-told-apart"),
         pytest.param(Summary(urls=1), {"finish_reason": "shutdown"}, 4, id="interrupted"),
         pytest.param(Summary(urls=1), FINISHED | {"feedexport/failed_count/S3FeedStorage": 1}, 4, id="output"),
     ],
@@ -42,14 +49,22 @@ def shown(summary: Summary, stats: dict[str, object]) -> list[str]:
     return lines[next(number for number, line in enumerate(lines) if line.startswith("in all")) + 1 :]
 
 
+def test_what_the_filters_dropped_is_told() -> None:
+    summary = Summary(urls=1, dropped=Counter(since=1200, include=1))
+    assert shown(summary, {**FINISHED, "elapsed_time_seconds": 1.25}) == [
+        "URLs that the filters dropped: since 1,200, include 1",
+        "Ended after 1.2 seconds.",
+    ]
+
+
 def test_more_than_can_be_shown_is_counted() -> None:
     summary = Summary(urls=1, problems=Counter({f"a/{number}": number for number in range(1, 11)}))
     for number in range(12):
-        summary.notes.add(SitemapRecord(url=f"/{number}", root="/", found_by="index", outcome="failed", reason="no"))
+        summary.notes.add(f"/{number}: no")
     assert shown(summary, {**FINISHED, "elapsed_time_seconds": 1.25}) == [
         "Not read, or not whole:",
         *(f"  /{number}: no" for number in range(10)),
-        "  and 2 more, which the ledger tells (emit=sitemaps)",
+        "  and 2 more, which the records tell (emit=sitemaps,sites)",
         "Problems of the documents: a/10 10, a/9 9, a/8 8, a/7 7, a/6 6, a/5 5, a/4 4, a/3 3, and 2 more kinds",
         "Ended after 1.2 seconds.",
     ]

@@ -12,10 +12,12 @@ import pytest
 from sitemap_harvest.commands.crawl import arguments_of, is_site
 from sitemap_harvest.errors import ArgumentError
 from tests import forked
-from tests.site import Page, Site, index, robots, urlset
+from tests.site import Manner, Page, Site, index, robots, urlset
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+HOME = "<!doctype html><title>Shop</title><p>Hello.</p>"
 
 
 def harvest(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -71,19 +73,22 @@ def test_any_number_of_files_is_read_also_one_whose_name_has_blanks(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("pages", "words"),
+    ("pages", "code", "words"),
     [
-        pytest.param({}, "HTTP 404", id="no-sitemap"),
-        pytest.param({"/robots.txt": Page("go away", status=403)}, "HTTP 403: the server refuses", id="blocked"),
-        pytest.param({"/robots.txt": robots("/s.xml"), "/s.xml": urlset()}, "list none", id="empty"),
+        pytest.param({"/": HOME}, 3, "there is no sitemap", id="no-sitemap"),
+        pytest.param({"/robots.txt": robots("/s.xml"), "/s.xml": urlset()}, 3, "list none", id="empty"),
+        pytest.param({"/robots.txt": Page("go away", status=403)}, 5, "HTTP 403: the server refuses", id="blocked"),
+        pytest.param({"/robots.txt": robots(disallow=["/"])}, 6, "robots.txt forbids it", id="forbidden"),
+        pytest.param({"/robots.txt": Page(manner=Manner.RESET)}, 7, "unreachable (connection)", id="unreachable"),
+        pytest.param({}, 8, "HTTP 404", id="no-site"),
     ],
 )
-def test_nothing_found_gives_exit_code_3_and_says_why(
-    pages: dict[str, Page | str | bytes], words: str, tmp_path: Path
+def test_where_nothing_is_found_the_exit_code_and_the_words_say_why(
+    pages: dict[str, Page | str | bytes], code: int, words: str, tmp_path: Path
 ) -> None:
     with Site(pages) as site:
         run = harvest("crawl", site.url, cwd=tmp_path)
-    assert run.returncode == 3, run.stderr
+    assert run.returncode == code, run.stderr
     assert "No URL was found" in run.stderr
     assert words in run.stderr
 

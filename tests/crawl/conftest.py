@@ -11,10 +11,11 @@ from tests.crawl.crawling import Runner
 from tests.site import Site
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.site import Page
+    from tests.server import Answers
 
 
 @pytest.fixture
@@ -22,8 +23,10 @@ def serve() -> Iterator[Callable[..., Site]]:
     """Return a function that starts a site with the given pages; it is stopped at the end of the test."""
     with ExitStack() as stack:
 
-        def start(pages: dict[str, Page | str | bytes] | None = None, *, host: str = "127.0.0.1") -> Site:
-            return stack.enter_context(Site(pages, host=host))
+        def start(
+            pages: dict[str, Answers] | None = None, *, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None
+        ) -> Site:
+            return stack.enter_context(Site(pages, host=host, tls=tls))
 
         yield start
 

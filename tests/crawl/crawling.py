@@ -102,14 +102,15 @@ class Runner:
         options: tuple[str, ...] = (),
         settings: dict[str, Any] | None = None,
         calm: bool = True,
+        patience: float = _TIMEOUT_SECONDS,
         spider: str = _SPIDER,
         environment: dict[str, str] | None = None,
         **arguments: Any,
     ) -> Run:
-        """Run a crawl to its end. A *calm* one logs neither an error nor a traceback."""
+        """Run a crawl to its end, at most *patience* seconds. A *calm* one logs neither an error nor a traceback."""
         command = self._command(feeds=feeds, options=options, settings=settings, spider=spider, **arguments)
         env = self._environment() | (environment or {})
-        run = forked.scrapy(*command, cwd=HERE, environment=env, timeout=_TIMEOUT_SECONDS)
+        run = forked.scrapy(*command, cwd=HERE, environment=env, timeout=patience)
         return self.finished(run.returncode, run.stdout + run.stderr, calm=calm)
 
     def start(

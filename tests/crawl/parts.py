@@ -15,9 +15,12 @@ from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.exceptions import DropItem
 from scrapy.exporters import BaseItemExporter
+from scrapy.resolver import CachingThreadedResolver
+from twisted.internet.defer import succeed
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+    from twisted.internet.defer import Deferred
 
     from sitemap_harvest import UrlBatch
 
@@ -38,6 +41,13 @@ class StatsDump:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         stats = {**self._crawler.stats.get_stats(), "test/peak_memory_bytes": peak}
         Path(os.environ["STATS_FILE"]).write_text(json.dumps(stats, default=str))
+
+
+class LocalNames(CachingThreadedResolver):
+    """Looks up names that end with ``.test``: all of them are this machine."""
+
+    def getHostByName(self, name: str, timeout: Any = ()) -> Deferred[str]:  # noqa: N802 - Twisted's name
+        return succeed("127.0.0.1") if name.endswith(".test") else super().getHostByName(name, timeout)
 
 
 class Plain:

@@ -120,7 +120,7 @@ def test_robots_txt_may_name_a_sitemap_on_another_host_but_an_index_may_not(serv
     assert "/no.xml" not in other.requests
     assert other.count("/robots.txt") == site.count("/robots.txt") == 1
 
-    run = crawl(site=site.url, settings={"SITEMAP_HARVEST_OFFSITE": True})
+    run = crawl(site=site.url, settings={"SITEMAP_HARVEST_OFFSITE": "any"})
     assert sorted(run.locs) == [f"{other.url}/1", f"{other.url}/2"]
 
 

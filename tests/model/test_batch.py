@@ -88,3 +88,13 @@ def test_only_documents_that_list_urls_are_readable(kind: Kind) -> None:
 def test_words_are_words() -> None:
     assert {str(outcome) for outcome in Outcome if outcome.has_rows} == {"read", "partial", "too-large"}
     assert str(FoundBy.WELL_KNOWN) == "well-known"
+
+
+def test_columns_are_put_in_place_of_others() -> None:
+    batch = UrlBatch.of([FULL, FULL])
+    marked = batch.with_columns(in_scope=pa.array([True, False]), scope_reason=pa.array([None, "path"]))
+    assert [(row.loc, row.in_scope, row.scope_reason) for row in marked] == [
+        (FULL.loc, True, None),
+        (FULL.loc, False, "path"),
+    ]
+    assert batch["in_scope"].null_count == 2

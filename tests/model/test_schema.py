@@ -10,6 +10,7 @@ from sitemap_harvest.model import (
     Problem,
     SitemapRecord,
     SitemapRef,
+    SiteRecord,
     UrlEntry,
     arrow_schema,
 )
@@ -48,6 +49,7 @@ mobile: bool
 pagemap: list<item: struct<type: string, id: string, attributes: {_EXTRA}> not null>
 extra: list<item: struct<name: string not null, depth: int64 not null, text: string, attributes: {_EXTRA}> not null>
 in_scope: bool
+scope_reason: string
 """
 
 SAMPLES = "list<item: struct<entry: int64, line: int64, byte: int64, excerpt: string> not null> not null"
@@ -61,6 +63,7 @@ found_by: string not null
 kind: string
 outcome: string not null
 reason: string
+cause: string
 status: int64
 content_type: string
 etag: string
@@ -70,6 +73,7 @@ bytes_unpacked: int64
 layers: list<item: string not null> not null
 encoding: string
 entries: int64 not null
+out_of_scope: int64
 problems: list<item: struct<code: string not null, document: string not null, detail: string not null, \
 count: int64 not null, samples: {SAMPLES}> not null> not null
 sha256: string
@@ -79,6 +83,25 @@ lastmod: timestamp[us, tz=UTC]
 lastmod_text: string
 complete: bool not null
 rows_from: string
+"""
+
+SITES = """\
+root: string not null
+base: string
+result: string not null
+cause: string
+reason: string not null
+found_by: string
+evidence: list<item: struct<url: string not null, found_by: string not null, outcome: string not null, \
+reason: string, cause: string> not null> not null
+documents: int64 not null
+read: int64 not null
+urls: int64 not null
+bytes_downloaded: int64 not null
+limits: list<item: string not null> not null
+complete: bool not null
+started_at: timestamp[us, tz=UTC]
+seconds: double
 """
 
 REFS = """\
@@ -101,14 +124,15 @@ def pinned(record: type) -> str:
         pytest.param(UrlEntry, URLS, id="urls"),
         pytest.param(SitemapRecord, SITEMAPS, id="sitemaps"),
         pytest.param(SitemapRef, REFS, id="refs"),
+        pytest.param(SiteRecord, SITES, id="sites"),
     ],
 )
 def test_the_schema_does_not_move_unnoticed(record: type, schema: str) -> None:
-    assert SCHEMA_VERSION == 1
+    assert SCHEMA_VERSION == 2
     assert pinned(record) == schema
 
 
-@pytest.mark.parametrize("record", [UrlEntry, SitemapRecord, SitemapRef, Problem])
+@pytest.mark.parametrize("record", [UrlEntry, SitemapRecord, SitemapRef, SiteRecord, Problem])
 def test_columns_are_the_fields_in_their_order(record: type) -> None:
     assert arrow_schema(record).names == [field.name for field in dataclasses.fields(record)]
 
@@ -119,7 +143,7 @@ def test_what_may_be_absent_is_null_by_default() -> None:
 
 
 def test_the_version_travels_with_the_schema() -> None:
-    assert arrow_schema(UrlEntry).metadata == {b"sitemap_harvest.schema": b"1"}
+    assert arrow_schema(UrlEntry).metadata == {b"sitemap_harvest.schema": b"2"}
 
 
 @dataclass

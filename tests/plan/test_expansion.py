@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import pickle
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from sitemap_harvest import FoundBy, Outcome, SitemapRef
-from sitemap_harvest.plan import Bounds, Lead, Refusal, refuse
+from sitemap_harvest.dates import Instant
+from sitemap_harvest.plan import Bounds, Lead, Refusal, Span, refuse
 
 ROOT = "https://www.example.com"
 BOUNDS = Bounds(max_depth=3)
@@ -28,7 +30,6 @@ def lead(url: str, *, found_by: FoundBy = FoundBy.INDEX, depth: int = 1, root: s
             marks=pytest.mark.case(50, 125),
         ),
         pytest.param(lead("https://cdn.example/a.xml", found_by=FoundBy.ROBOTS), BOUNDS, id="robots-may-name-any-host"),
-        pytest.param(lead("https://cdn.example/a.xml"), Bounds(offsite=True), id="offsite-is-wanted"),
         pytest.param(lead(f"{ROOT}/a.xml", depth=3), BOUNDS, id="as-deep-as-allowed"),
         pytest.param(lead(f"{ROOT}/a.xml"), Bounds(follow=re.compile("a")), id="follow"),
         pytest.param(lead(f"{ROOT}/a.xml"), Bounds(skip=re.compile("b")), id="other-skip"),
@@ -85,7 +86,38 @@ def test_a_lead_can_be_kept_by_a_paused_crawl() -> None:
     assert pickle.loads(pickle.dumps(one)) == one
 
 
+MARCH = Span.of(Instant(datetime(2025, 3, 1, tzinfo=UTC), "month", zoned=None))
+
+
+@pytest.mark.parametrize(
+    ("lastmod", "found_by", "is_pruned"),
+    [
+        pytest.param("2025-02-28", FoundBy.INDEX, True, id="before"),
+        pytest.param("2025-02", FoundBy.INDEX, True, id="month-before"),
+        pytest.param("2025", FoundBy.INDEX, False, id="year-that-may-be-after"),
+        pytest.param("2025-03-01", FoundBy.INDEX, False, id="after"),
+        pytest.param(None, FoundBy.INDEX, False, id="missing"),
+        pytest.param("lately", FoundBy.INDEX, False, id="unreadable"),
+        pytest.param("2025-02-28", FoundBy.ROBOTS, False, id="no-index-says-so"),
+    ],
+)
+def test_an_index_tells_what_has_not_changed(lastmod: str | None, found_by: FoundBy, is_pruned: bool) -> None:
+    found = replace(lead(f"{ROOT}/a.xml", found_by=found_by), lastmod_text=lastmod)
+    words = f"its index gives lastmod {lastmod}, which is before 2025-03-01T00:00:00+00:00"
+    assert refuse(found, BOUNDS) is None
+    assert refuse(found, replace(BOUNDS, since=MARCH)) == (
+        Refusal(Outcome.SKIPPED, words, is_pruned=True) if is_pruned else None
+    )
+
+
+def test_a_child_has_the_vouchers_of_its_parent_and_those_that_the_parent_is_the_robots_txt_of() -> None:
+    ref = SitemapRef(loc=f"{ROOT}/a.xml", position=1)
+    parent = Lead(url=f"{ROOT}/index.xml", root=ROOT, vouched=frozenset({"https://a.example"}))
+    assert parent.child(ref, FoundBy.INDEX).vouched is parent.vouched
+    assert parent.child(ref, FoundBy.ROBOTS, frozenset({ROOT})).vouched == {"https://a.example", ROOT}
+
+
 def test_a_refusal_says_its_outcome_and_why() -> None:
     assert refuse(lead(f"{ROOT}/a.xml", depth=4), BOUNDS) == Refusal(
-        Outcome.OVER_LIMIT, "it is deeper than MAX_DEPTH allows, which is 3"
+        Outcome.OVER_LIMIT, "it is deeper than MAX_DEPTH allows, which is 3", problem="limit/depth"
     )

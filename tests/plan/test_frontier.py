@@ -2,64 +2,113 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_harvest import Outcome
-from sitemap_harvest.plan import Frontier, Lead, Refusal, room
+from sitemap_harvest.plan import Frontier, Lead, room
+
+ROOT = "https://example.com"
 
 
-def lead(url: str, root: str = "https://example.com") -> Lead:
-    return Lead(url=url, root=root)
+def lead(url: str, *, depth: int = 0) -> Lead:
+    return Lead(url=url, root=ROOT, depth=depth)
+
+
+def filled(*urls: str, per_host: int = 8) -> tuple[Frontier, list[Lead]]:
+    """Return a frontier in which documents at *urls* wait, and their leads."""
+    frontier, leads = Frontier(per_host=per_host), [lead(url) for url in urls]
+    for one in leads:
+        frontier.add(one)
+    return frontier, leads
+
+
+def taken(frontier: Frontier, now: float = 0.0) -> list[str]:
+    """Return the addresses of all that may be asked for *now*."""
+    return [one.url for one in iter(lambda: frontier.take(now), None)]
 
 
 def test_a_document_is_claimed_once_under_any_spelling() -> None:
-    frontier = Frontier(max_documents=9)
-    assert frontier.claim("https://example.com/a.xml")
-    assert not frontier.claim("HTTPS://EXAMPLE.com:443/%61.xml")
-    assert frontier.claim("https://example.com/A.xml")
-    assert frontier.claim("no url")
-    assert not frontier.claim("no url")
-    assert frontier.knows("https://example.com/%61.xml")
+    frontier = Frontier(per_host=8)
+    assert frontier.claim("https://example.com/a.xml", ROOT)
+    assert not frontier.claim("HTTPS://EXAMPLE.com:443/%61.xml", "https://other.example")
+    assert frontier.claim("https://example.com/A.xml", ROOT)
+    assert frontier.claim("no url", ROOT)
+    assert not frontier.claim("no url", ROOT)
+    assert frontier.owner("https://example.com/%61.xml") == ROOT
+    assert frontier.owner("https://example.com/b.xml") is None
 
 
 def test_a_document_that_was_refused_is_still_to_be_had() -> None:
-    frontier = Frontier(max_documents=9)
+    frontier = Frontier(per_host=8)
     assert frontier.refuse("https://example.com/a.xml")
     assert not frontier.refuse("HTTPS://EXAMPLE.com:443/%61.xml")
-    assert not frontier.knows("https://example.com/a.xml")
-    assert frontier.add(lead("https://example.com/a.xml")) is None
-    assert frontier.knows("https://example.com/a.xml")
+    assert frontier.owner("https://example.com/a.xml") is None
+    frontier.add(lead("https://example.com/a.xml"))
+    assert frontier.owner("https://example.com/a.xml") == ROOT
 
 
-def test_leads_wait_their_turn() -> None:
-    frontier = Frontier(max_documents=9)
-    leads = [lead(f"https://example.com/{number}") for number in range(3)]
-    assert [frontier.add(one) for one in leads] == [None, None, None]
-    assert len(frontier) == 3
-    assert frontier.take() == leads[0]
-    assert list(frontier.drain()) == leads[1:]
+def test_of_a_host_that_was_not_met_one_document_is_on_its_way_and_then_as_many_as_allowed() -> None:
+    frontier, leads = filled("http://a/1", "http://a/2", "http://a/3", "http://a/4", per_host=2)
+    assert taken(frontier) == ["http://a/1"]
+    frontier.done(leads[0], is_met=False)
+    assert taken(frontier) == ["http://a/2"]
+    frontier.done(leads[1], is_met=True)
+    assert taken(frontier) == ["http://a/3", "http://a/4"]
     assert len(frontier) == 0
-    assert frontier.take() is None
 
 
-def test_a_host_that_is_busy_holds_up_only_its_own_documents() -> None:
-    frontier = Frontier(max_documents=9)
-    a1, a2, b1, file = (lead(url) for url in ("http://a:80/1", "http://a:80/2", "http://b/1", "file:///tmp/1"))
-    for one in (a1, a2, b1, file):
-        frontier.add(one)
-    assert frontier.take({"a:80"}) == b1
-    assert frontier.take({"a:80", "b"}) == file
-    assert frontier.take({"a:80", "b"}) is None
-    assert [frontier.take(), frontier.take()] == [a1, a2]
+def test_hosts_take_turns_and_a_busy_one_holds_up_only_its_own_documents() -> None:
+    frontier, leads = filled("http://a:80/1", "http://a:80/2", "http://b/1", "http://b/2", "file:///1", "file:///2")
+    assert taken(frontier) == ["http://a:80/1", "http://b/1", "file:///1", "file:///2"]
+    frontier.done(leads[0], is_met=True)
+    assert taken(frontier) == ["http://a:80/2"]
+    assert len(frontier) == 1
 
 
-def test_each_root_has_room_of_its_own() -> None:
-    frontier = Frontier(max_documents=1)
-    assert frontier.add(lead("https://a.example/1", "https://a.example")) is None
-    assert frontier.add(lead("https://b.example/1", "https://b.example")) is None
-    refusal = frontier.add(lead("https://a.example/2", "https://a.example"))
-    assert refusal == Refusal(Outcome.OVER_LIMIT, "more than 1 documents")
+def test_the_deepest_documents_come_first_in_the_order_in_which_they_were_named() -> None:
+    frontier = Frontier(per_host=8)
+    for url, depth in (("file:///index", 1), ("file:///b", 2), ("file:///c", 2), ("file:///other", 1)):
+        frontier.add(lead(url, depth=depth))
+    assert taken(frontier) == ["file:///b", "file:///c", "file:///index", "file:///other"]
+
+
+def test_a_host_that_asks_for_a_delay_gets_it_from_one_document_to_the_next() -> None:
+    frontier, leads = filled("http://a/1", "http://a/2", "http://a/3", "http://b/1")
+    frontier.slow_down("http://a/", 10.0)
+    assert taken(frontier, now=100.0) == ["http://a/1", "http://b/1"]
+    frontier.done(leads[0], is_met=True)
+    assert taken(frontier, now=109.0) == []
+    assert frontier.next_turn() == 110.0
+    assert taken(frontier, now=110.0) == ["http://a/2"]
+    frontier.done(leads[1], is_met=True)
+    assert taken(frontier, now=200.0) == ["http://a/3"]
+
+
+def test_a_host_that_is_held_is_left_alone_until_then() -> None:
+    frontier, leads = filled("http://a/1", "http://a/2")
+    assert taken(frontier) == ["http://a/1"]
+    frontier.hold("http://a/1", 30.0)
+    frontier.put_back(leads[0])
+    frontier.done(leads[0], is_met=True)
     assert len(frontier) == 2
-    assert not frontier.knows("https://a.example/2")
-    assert frontier.add(lead("https://a.example/2", "https://c.example")) is None
+    assert taken(frontier, now=29.0) == []
+    assert taken(frontier, now=30.0) == ["http://a/2", "http://a/1"]
+
+
+def test_what_is_drained_waits_no_longer() -> None:
+    frontier, _ = filled("http://a/1", "http://a/2", "http://b/1")
+    assert taken(frontier) == ["http://a/1", "http://b/1"]
+    assert [one.url for one in frontier.drain()] == ["http://a/2"]
+    assert len(frontier) == 0
+    assert frontier.take(0.0) is None
+
+
+def test_a_hundred_thousand_hosts_that_have_to_wait_are_not_looked_through_for_each_turn() -> None:
+    frontier = Frontier(per_host=8)
+    for number in range(100_000):
+        frontier.hold(f"http://{number}.example/", 1e9)
+        frontier.add(lead(f"http://{number}.example/"))
+    assert taken(frontier) == []
+    frontier.add(lead("http://ready.example/"))
+    assert len(frontier._turns) == 1
+    assert taken(frontier) == ["http://ready.example/"]
 
 
 @pytest.mark.parametrize(

@@ -21,15 +21,30 @@ from sitemap_harvest.crawl.given import Given, check_class
 from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.crawl.pages import Pages
 from sitemap_harvest.crawl.quiet import quieten
-from sitemap_harvest.crawl.record import answered, describe, record_of
+from sitemap_harvest.crawl.record import answered, cut_short, describe, record_of
 from sitemap_harvest.crawl.rows import why_rows
 from sitemap_harvest.crawl.selection import Selection
 from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 from sitemap_harvest.crawl.summary import Summary
 from sitemap_harvest.errors import HarvestError
 from sitemap_harvest.formats import Document
-from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRecord, UrlBatch
-from sitemap_harvest.plan import Bounds, Frontier, Lead, Refusal, document_key, next_well_known, refuse, room
+from sitemap_harvest.formats.html.hints import header_hints
+from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRecord, SiteRecord, SiteResult, UrlBatch
+from sitemap_harvest.plan import (
+    Bounds,
+    Filters,
+    Lead,
+    Offsite,
+    Refusal,
+    Scoping,
+    Sites,
+    document_key,
+    is_declared,
+    refuse,
+    room,
+    secure_twin,
+    sites_of_robots,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -37,13 +52,18 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.robotstxt import RobotParser
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
     from sitemap_harvest.model import SitemapRef
+    from sitemap_harvest.plan import Site
 
 _ERROR_STATUSES = list(range(400, 600))
 _LONGEST_REASON = 300  # characters of an error that is not ours
+_LOOK_SECONDS = 1.0  # after which what had to wait is looked at again: a time has passed, or a host has not answered
+_FIRST_ANSWER_SECONDS = 30  # for the robots.txt of a site: it is small, and tells whether the site answers at all
+_VARIANT_SECONDS = 15  # for one that is tried by guess
 
 
 class HarvestSpider(SitemapAttributes):
@@ -64,7 +84,7 @@ class HarvestSpider(SitemapAttributes):
 
     plan: Plan
     options: Options
-    frontier: Frontier
+    sites: Sites
     bounds: Bounds
     summary: Summary
     _pages: Pages
@@ -101,6 +121,7 @@ class HarvestSpider(SitemapAttributes):
         crawler.signals.connect(spider.prepare, signal=signals.spider_opened)
         spider._flights.listen(crawler)  # noqa: SLF001 - its own
         crawler.signals.connect(spider.note_error, signal=signals.spider_error)
+        crawler.signals.connect(spider.note_rules, signal=signals.robots_parsed)
         crawler.signals.connect(spider.conclude, signal=signals.spider_closed)  # before the feeds are closed
         return spider
 
@@ -116,24 +137,33 @@ class HarvestSpider(SitemapAttributes):
             self.refuse(str(error))
         quieten()
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps some 25 MB that it has let go of
-        for complaint in (*self.plan.complaints, *self._given.complaints(type(self))):
-            self.logger.warning(complaint)
-        self.frontier = Frontier(max_documents=self.options.max_documents)
+        for reason in (*(reason for _, reason in self.plan.no_sites), *self._given.complaints(type(self))):
+            self.logger.warning(reason)
         max_depth, depth_setting = self._max_depth()
         self.bounds = Bounds(
             max_depth=max_depth,
             depth_setting=depth_setting,
             follow=self.plan.follow,
             skip=self.plan.skip,
-            offsite=self.options.offsite,
+            offsite=Offsite(self.options.offsite),
             only_site=self.plan.only_site,
+            since=self.plan.pruned_before,
         )
+        settings = self.crawler.settings
+        self.sites = Sites(
+            self.plan.leads,
+            bounds=self.bounds,
+            budget=self.options.budget,
+            per_host=settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN") or self.options.concurrency,
+        )
+        self._most_in_flight = settings.getint("CONCURRENT_REQUESTS") or self.options.concurrency
+        self._most_attempts = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
+        self._epoch = time.time() - time.monotonic()
         self._has_begun = True
 
     def _set_plan(self, plan: Plan) -> None:
         self.plan = plan
         self.local_root = plan.root
-        self.summary.complaints = plan.complaints
         self._selection = Selection(self)
         self._pages = Pages(self, self._selection, only_site=plan.only_site)
         self._pages.listen(self._flights.wake)
@@ -159,28 +189,37 @@ class HarvestSpider(SitemapAttributes):
             self.logger.info(words)
         if self.says_how_it_ended:
             self.logger.info(self.summary.in_words())
+            for note in self.summary.site_notes.lines():
+                self.logger.info("Nothing found: %s", note)
             for note in self.summary.notes.lines():
                 self.logger.info("Not read, or not whole: %s", note)
 
     async def start(self) -> AsyncIterator[Any]:
-        """Yield a request for each lead as soon as there is room for its body, and a ledger row for each given up."""
-        for lead in self.plan.leads:
-            for record in self._consider(lead):
+        """Yield a request for each lead as soon as there is room for its body, and the records that are due."""
+        for no_site in self._refused_sites():
+            yield no_site
+        while True:
+            for record in self._records_due():
                 yield record
-        while len(self.frontier) or len(self._flights) or self._owed or self._pages:
-            for record in self._rows_due():
-                yield record
-            if self._has_room() and (next_lead := self.frontier.take(self._flights.hosts_being_met())):
-                self._flights.begin(next_lead)
-                yield self._request(next_lead)
-                for record in self._passed_over(next_lead):
-                    yield record
-                continue
-            if page := self._pages.next():
+            if self._has_room() and (taken := self.sites.take(time.monotonic())):
+                for record_or_request in self._ask(*taken):
+                    yield record_or_request
+            elif page := self._pages.next():
                 yield page
-                continue
-            if len(self._flights) or self._pages:
-                await self._flights.next_end()
+            elif len(self.sites.frontier) or len(self._flights) or self._pages:
+                await self._flights.next_end(_LOOK_SECONDS if len(self.sites.frontier) or self._pages else None)
+            elif not self._owed:
+                return
+
+    def _ask(self, lead: Lead, refusal: Refusal | None) -> Iterator[Any]:
+        """Yield the request for *lead*, whose turn it is; or its ledger row, if it may not be asked for after all."""
+        if refusal is not None:
+            yield from self._enter(record_of(lead, refusal), lead)
+            self.sites.done(lead, time.monotonic())
+            return
+        self._flights.begin(lead, time.monotonic())
+        yield self._request(lead)
+        yield from self._passed_over(lead)
 
     def note_error(self, failure: Failure, response: Response | Failure | None) -> None:
         """Give up on a document whose output a part of the project could not read: it will not come to its end."""
@@ -194,17 +233,26 @@ class HarvestSpider(SitemapAttributes):
             yield from self._end(record_of(lead, Refusal(Outcome.SKIPPED, "a spider middleware passed over it")))
             self._done(lead)
 
-    def _consider(self, lead: Lead, refusal: Refusal | None = None) -> Iterator[SitemapRecord]:
-        """Let *lead* into the frontier, or yield the ledger row that says why not, once for each document."""
-        if self.frontier.knows(lead.url):
-            return
-        refusal = refusal or refuse(lead, self.bounds) or self.frontier.add(lead)
+    def note_rules(self, request: Request, robotparser: RobotParser) -> None:
+        """Slow down where the robots.txt of a host asks for it (``Crawl-delay``)."""
+        user_agent = self.crawler.settings["ROBOTSTXT_USER_AGENT"] or self.crawler.settings["USER_AGENT"]
+        if self._has_begun and (delay := robotparser.crawl_delay(user_agent)):
+            self.sites.frontier.slow_down(request.url, min(delay, self.options.max_wait))
+            self._pages.slow_down(request.url, min(delay, self.options.max_wait))
+
+    def _consider(self, lead: Lead, unwanted: Refusal | None = None) -> Iterator[SitemapRecord]:
+        """Let *lead* wait its turn, or yield the ledger row that says why not, once for each document."""
+        refusal = self.sites.consider(lead, time.monotonic(), unwanted)
         self._count_queued()
-        if refusal and self.frontier.refuse(lead.url):
-            yield from self._enter(record_of(lead, refusal))
+        if refusal is not None:
+            if refusal.is_pruned:
+                self.crawler.stats.inc_value("sitemap_harvest/filter/pruned")
+            yield from self._enter(record_of(lead, refusal), lead)
 
     def _has_room(self) -> bool:
-        return not self._has_enough() and len(self._flights) < room(
+        if self._has_enough() or len(self._flights) >= self._most_in_flight:
+            return False
+        return self._flights.bodies(time.monotonic()) < room(
             most=self.options.concurrency,
             bytes_in_memory=self.options.bodies,
             done=self.summary.documents,
@@ -212,6 +260,13 @@ class HarvestSpider(SitemapAttributes):
         )
 
     def _request(self, lead: Lead, **meta: Any) -> Request:
+        if lead.attempt:
+            meta["retry_times"] = lead.attempt
+        if lead.site_root:
+            meta["download_timeout"] = min(self.crawler.settings.getfloat("DOWNLOAD_TIMEOUT"), _FIRST_ANSWER_SECONDS)
+        if lead.found_by is FoundBy.VARIANT:
+            meta["download_timeout"] = min(self.crawler.settings.getfloat("DOWNLOAD_TIMEOUT"), _VARIANT_SECONDS)
+            meta["max_retry_times"] = 0
         return Request(
             lead.url,
             callback=self._callback,
@@ -220,7 +275,7 @@ class HarvestSpider(SitemapAttributes):
             dont_filter=True,  # the frontier knows what was asked for
             meta={
                 "handle_httpstatus_list": _ERROR_STATUSES,
-                "dont_obey_robotstxt": lead.site_root,
+                "dont_obey_robotstxt": lead.site_root or (self.options.read_declared and is_declared(lead)),
                 "dont_retry": lead.url.startswith("file:"),
                 **meta,
             },
@@ -256,13 +311,32 @@ class HarvestSpider(SitemapAttributes):
             record.outcome, record.reason = Outcome.OVER_LIMIT, self._limit_words("before it was read")
             yield from self._end(record, is_wanted=True)
             return
+        if self._waits(response, lead, record):
+            return
         if refusal := self._refuse_redirect(lead, response.url):
-            record.outcome, record.reason = refusal.outcome, refusal.reason
+            record.outcome, record.reason, record.cause = refusal.outcome, refusal.reason, refusal.cause
         if record.outcome is Outcome.READ:
             yield from self._read_body(response, lead, record)
+            if not record.outcome.has_rows and document_key(response.url) != document_key(lead.url):
+                self.sites.frontier.release(response.url)  # another lead may make more of it
             return
         yield from self._end(record)
-        yield from self._try_next(lead)
+        yield from self._try_twin(lead, record)
+
+    def _waits(self, response: Response, lead: Lead, record: SitemapRecord) -> bool:
+        """Put *lead* back if its server wants to be left alone for a while; note it if that is too long."""
+        seconds = outcome.wanted_wait(response, lead.attempt)
+        if seconds is None or lead.attempt >= self._most_attempts:
+            return False
+        if seconds > self.options.max_wait:
+            record.reason = f"{record.reason}, and wants to be left alone for {seconds:,.0f} seconds"
+            limit = f"which is longer than SITEMAP_HARVEST_MAX_WAIT ({self.options.max_wait})"
+            self.sites.shut(lead.url, f"its host wants to be left alone for {seconds:,.0f} seconds, {limit}")
+            return False
+        self._flights.give_row(lead.url)  # it gets it when it has come
+        self.sites.put_back(lead, time.monotonic() + seconds)
+        self.crawler.stats.inc_value("sitemap_harvest/put_back")
+        return True
 
     def _refuse_redirect(self, lead: Lead, final_url: str) -> Refusal | None:
         """Return why the document that *lead* has led to is not read from there, or ``None`` if it is."""
@@ -270,7 +344,8 @@ class HarvestSpider(SitemapAttributes):
             return None  # no redirect, though Scrapy may have escaped the address
         if refusal := refuse(replace(lead, url=final_url), self.bounds):
             return Refusal(refusal.outcome, f"it redirects to {final_url}: {refusal.reason}")
-        if not self.frontier.claim(final_url):
+        if not self.sites.frontier.claim(final_url, lead.root):
+            self.sites.proofs.note(replace(lead, url=final_url))
             return Refusal(Outcome.SKIPPED, f"it redirects to {final_url}, which is read by itself")
         return None
 
@@ -283,27 +358,40 @@ class HarvestSpider(SitemapAttributes):
             content_encodings=response.meta.get("content_encodings", ()),
             limits=self.options.limits,
         )
+        addresses = (lead.url, *response.meta.get("redirect_urls", ()), response.url)
+        lead = self.sites.proofs.joined(lead, addresses)
+        scoping = Scoping.of(lead, document.kind, addresses)
         before = self.summary.urls
-        listed = 0
-        for batch in document.urls():
-            listed += len(batch)
+        listed = dropped = 0
+        left = self.sites.urls_left(lead)
+        for found in scoping.judged(document.urls()):
+            part = found if left is None else found.slice(0, left - listed)
+            batch = self._filtered(part)
+            listed += len(part)
+            dropped += len(part) - len(batch)
             yield from self._hand_out(batch, lead)
-            if self._has_enough():
+            if self._has_enough() or len(part) < len(found):
                 break
         urls = self.summary.urls - before
         was_limited = False
         describe(record, document, was_cut="dataloss" in response.flags)
+        record.out_of_scope = scoping.outside
         references = list(document.sitemaps())
-        if self._has_enough() and (urls < listed or urls < document.entries - _listed(references)):
+        if _is_guide(lead):
+            links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
+            references += header_hints(links, url=response.url)
+        if self._has_enough() and urls + dropped < max(listed, document.entries - _listed(references)):
             was_limited = True
             record.outcome, record.reason, record.complete = Outcome.PARTIAL, self._limit_words("within it"), False
-        found_by = FoundBy.ROBOTS if document.kind is Kind.ROBOTS else FoundBy.INDEX
-        for reference, refusal in self._selection.children(references, document.kind):
-            if reference.found_by is None or _is_page_of_the_user(lead):
-                yield from self._consider(lead.child(reference, reference.found_by or found_by), refusal)
-        yield from self._end(record, urls=urls, is_wanted=was_limited)
-        if not document.entries:
-            yield from self._try_next(lead)
+        elif listed < document.entries - _listed(references):
+            cut_short(record, f"MAX_SITE_URLS is {self.options.max_site_urls:,}, and so many were read")
+        is_robots = document.kind is Kind.ROBOTS
+        found_by = FoundBy.ROBOTS if is_robots else FoundBy.INDEX
+        vouched = sites_of_robots(addresses) if is_robots else frozenset()
+        for reference, unwanted in self._selection.children(references, document.kind):
+            if reference.found_by is None or _is_guide(lead):
+                yield from self._consider(lead.child(reference, reference.found_by or found_by, vouched), unwanted)
+        yield from self._end(record, urls=urls, listed=listed, is_wanted=was_limited)
 
     def on_error(self, failure: Failure) -> Iterator[Any]:
         """Yield the ledger row of a document that could not be downloaded."""
@@ -321,28 +409,33 @@ class HarvestSpider(SitemapAttributes):
             if isinstance(error, HttpError):
                 answered(record, error.response, is_local=False)
             yield from self._end(record)
-            if refusal.outcome is not Outcome.FAILED:  # a host that cannot be reached is not asked for more
-                yield from self._try_next(lead)
+            yield from self._try_twin(lead, record)
         finally:
             self._done(lead)
 
-    def _try_next(self, lead: Lead) -> Iterator[SitemapRecord]:
-        """After a robots.txt or a well-known name that led to nothing, consider the next well-known name."""
-        if (lead.site_root or lead.found_by is FoundBy.WELL_KNOWN) and (following := next_well_known(lead)):
-            yield from self._consider(following)
+    def _try_twin(self, lead: Lead, record: SitemapRecord) -> Iterator[SitemapRecord]:
+        """Consider the same document with https, where http led nowhere."""
+        if twin := secure_twin(lead, record):
+            yield from self._consider(twin)
 
     def _done(self, lead: Lead, why: str = "a spider middleware did not read it to its end") -> None:
         """Be done with *lead*; *why* it has no ledger row, should it have none."""
         if lead not in self._flights:
             return
         if self._flights.give_row(lead.url):
-            self._owed.append(record_of(lead, Refusal(Outcome.FAILED, why)))
+            self._owe(lead, Refusal(Outcome.FAILED, why))
         self._pages.release(lead)
         self._flights.end(lead)
+        self.sites.done(lead, time.monotonic())
         self._count_queued()
 
+    def _owe(self, lead: Lead, refusal: Refusal) -> None:
+        record = record_of(lead, refusal)
+        self.sites.note(lead, record, urls=0)
+        self._owed.append(record)
+
     def _count_queued(self) -> None:
-        self.summary.queued = len(self.frontier) + len(self._flights)
+        self.summary.queued = len(self.sites.frontier) + len(self._flights)
 
     def _has_enough(self) -> bool:
         return self.plan.limit is not None and self.summary.urls >= self.plan.limit
@@ -350,13 +443,35 @@ class HarvestSpider(SitemapAttributes):
     def _limit_words(self, when: str) -> str:
         return f"limit={self.plan.limit} was reached {when}"
 
-    def _rows_due(self) -> Iterator[SitemapRecord]:
-        """Yield the ledger rows that are left to :meth:`start`, and those of all that wait once there is enough."""
+    def _records_due(self) -> Iterator[SitemapRecord | SiteRecord]:
+        """Yield the records that are left to :meth:`start`: of what waits once there is enough, and of sites."""
         while self._owed:
             yield from self._enter(self._owed.popleft())
-        for lead in self.frontier.drain() if self._has_enough() else ():
+        for lead in self.sites.drain(time.monotonic()) if self._has_enough() else ():
             refusal = Refusal(Outcome.OVER_LIMIT, self._limit_words("before it was asked for"))
             yield from self._enter(record_of(lead, refusal), is_wanted=True)
+        for site in self.sites.settled():
+            lead_or_none = None if self._has_enough() else site.next_lead()
+            if lead_or_none is None:
+                yield from self._conclude_site(site, is_over=not self._has_enough())
+            else:
+                yield from self._consider(lead_or_none)
+                self.sites.settle(site)
+
+    def _conclude_site(self, site: Site, *, is_over: bool) -> Iterator[SiteRecord]:
+        site.is_over = True
+        record = site.record(is_over=is_over, epoch=self._epoch)
+        self.summary.add_site(record, self.crawler.stats)
+        if "sites" in self.plan.emit:
+            yield record
+
+    def _refused_sites(self) -> Iterator[SiteRecord]:
+        """Yield a record for each line of the file of sites that is no site."""
+        for root, reason in self.plan.no_sites:
+            record = SiteRecord(root=root, result=SiteResult.NOT_A_SITE, reason=reason)
+            self.summary.add_site(record, self.crawler.stats)
+            if "sites" in self.plan.emit:
+                yield record
 
     def _enter_left_over(self) -> None:
         """Enter what a run that ended early did not come to: for the feeds alone, as pipelines are closed by then."""
@@ -369,15 +484,28 @@ class HarvestSpider(SitemapAttributes):
                 if exporter is not None:
                     exporter.item_scraped(row, self)
         self.summary.queued = left
+        for site in self.sites.unfinished():
+            for told in self._conclude_site(site, is_over=False):
+                if exporter is not None:
+                    exporter.item_scraped(told, self)
 
     def _left_over(self) -> Iterator[SitemapRecord]:
         yield from self._owed
         for lead in self._flights.unanswered():
             yield record_of(lead, Refusal(Outcome.OVER_LIMIT, "the run ended before it was answered"))
-        for lead in self.frontier.drain():
+        for lead in self.sites.drain(time.monotonic()):
             yield record_of(lead, Refusal(Outcome.OVER_LIMIT, "the run ended before it was asked for"))
 
+    def _filtered(self, batch: UrlBatch) -> UrlBatch:
+        """Return the rows of *batch* that the filters keep, and count both these and the others."""
+        kept, dropped = self.plan.filters.keep(batch)
+        if self.plan.filters != Filters():
+            self.summary.count_filtered(dropped, self.crawler.stats, kept=len(kept))
+        return kept
+
     def _hand_out(self, batch: UrlBatch, lead: Lead) -> Iterator[Any]:
+        if not len(batch):
+            return
         if self.plan.limit is not None:
             batch = batch.slice(0, self.plan.limit - self.summary.urls)
         self.summary.urls += len(batch)
@@ -398,21 +526,34 @@ class HarvestSpider(SitemapAttributes):
             self.logger.info("URLs travel one by one, which is slower: %s", reason)
         return reason is not None
 
-    def _enter(self, record: SitemapRecord, *, is_wanted: bool = False) -> Iterator[SitemapRecord]:
-        """Enter *record*, the row of a document that was not asked for; *is_wanted*: the user wanted it so."""
+    def _enter(
+        self, record: SitemapRecord, lead: Lead | None = None, *, is_wanted: bool = False
+    ) -> Iterator[SitemapRecord]:
+        """Enter *record*, the row of a document that was not asked for; *is_wanted*: the user wanted it so.
+
+        *lead* is given where its site has not been told yet.
+        """
+        if lead is not None:
+            self.sites.note(lead, record, urls=0)
         self.summary.add(record, self.crawler.stats, urls=0, is_wanted=is_wanted)
         if "sitemaps" in self.plan.emit:
             yield record
 
-    def _end(self, record: SitemapRecord, *, urls: int = 0, is_wanted: bool = False) -> Iterator[SitemapRecord]:
-        """Enter *record*, the row of a document that was asked for and gave *urls* URLs, unless it has one."""
-        if not self._flights.needs_row(record.url):
+    def _end(
+        self, record: SitemapRecord, *, urls: int = 0, listed: int = 0, is_wanted: bool = False
+    ) -> Iterator[SitemapRecord]:
+        """Enter *record*, the row of a document that was asked for, unless it has one.
+
+        It lists *listed* URLs, *urls* of which were handed out; *is_wanted*: the user wanted it to end so.
+        """
+        if (lead := self._flights.lead_in_need(record.url)) is None:
             return
         try:
             if "sitemaps" in self.plan.emit:
                 yield record
         finally:  # where a spider middleware has failed on the row, note_error() has entered another in its place
             if self._flights.give_row(record.url):
+                self.sites.note(lead, record, urls=listed)
                 self.summary.add(record, self.crawler.stats, urls=urls, is_wanted=is_wanted)
 
 
@@ -421,6 +562,6 @@ def _listed(references: list[SitemapRef]) -> int:
     return sum(reference.found_by is None for reference in references)
 
 
-def _is_page_of_the_user(lead: Lead) -> bool:
-    """Whether the user named this document, so that what it hints at is wanted: a page met under way is no guide."""
-    return lead.found_by is FoundBy.ARGUMENT and not lead.site_root
+def _is_guide(lead: Lead) -> bool:
+    """Whether what this page hints at is wanted: the user named it, or it is the home page. Others are no guides."""
+    return lead.found_by is FoundBy.HOME or (lead.found_by is FoundBy.ARGUMENT and not lead.site_root)

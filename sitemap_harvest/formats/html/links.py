@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from lxml import etree
 
 from sitemap_harvest.formats.collector import Collector
+from sitemap_harvest.formats.html.headings import says_site_map
 from sitemap_harvest.formats.html.hints import hinted
 from sitemap_harvest.formats.limits import Limits
+from sitemap_harvest.model import FoundBy
 from sitemap_harvest.urls import resolve, site_of
 
 if TYPE_CHECKING:
@@ -76,10 +78,10 @@ def read_links(chunks: Iterator[str], into: Collector, *, url: str) -> Iterator[
 
 
 def read_hints(chunks: Iterator[str], into: Collector, *, url: str) -> None:
-    """Tell *into* what the head of the page at *url* announces; the rest of *chunks* is passed over."""
+    """Tell *into* what the head of the page at *url* announces, and where its links say that its site map is."""
     page = LinkTarget(into, url, hints_only=True)
     for _ in feed(chunks, page):
-        if not page.is_in_head or page.depth > _MAX_DEPTH:
+        if page.depth > _MAX_DEPTH:
             break
     for _ in chunks:
         pass
@@ -193,14 +195,12 @@ class LinkTarget:
 
     def _link(self, href: str, text: str) -> None:
         address = resolve(href, self._base)
-        if (
-            self._hints_only
-            or address.loc is None
-            or href.lstrip().startswith("#")
-            or _OTHER_SCHEME.match(href.lstrip())
-        ):
+        if address.loc is None or href.lstrip().startswith("#") or _OTHER_SCHEME.match(href.lstrip()):
             return  # a place on this page, a script, an address to write to
-        if address.flaw == "loc/malformed":
+        if self._hints_only:
+            if says_site_map(text) and _host(address.loc) == self._site:
+                self._into.hint(address.loc, FoundBy.HTML_LINK)
+        elif address.flaw == "loc/malformed":
             self._into.problems.add("loc/not-a-url", excerpt=href)
         elif _host(address.loc) != self._site:
             self._into.problems.add("html/off-site", excerpt=address.loc)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,7 +12,7 @@ import pyarrow.compute as pc
 
 from sitemap_harvest.model import Kind
 from sitemap_harvest.model.problem import MAX_SAMPLES
-from sitemap_harvest.urls import site_of, url_key
+from sitemap_harvest.urls import Scope, site_of, url_key
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -58,7 +57,7 @@ class Rules:
         self._latest = now + _SLACK
         self._location = url_key(location) if location else None
         self._site = site_of(location) if location else None
-        self._folder = re.split("[?#]", self._location or "", maxsplit=1)[0].rpartition("/")[0] + "/"
+        self._scope = Scope.of([location]) if location else None
 
     def batch(self, batch: UrlBatch) -> None:
         """Take in the next entries."""
@@ -74,11 +73,10 @@ class Rules:
         self._note("protocol/future-lastmod", self._is_future(batch["lastmod"]), batch, "lastmod_text")
         if self._kind is Kind.LIST:  # in XML the structure is looked at
             self._note("protocol/loc-too-long", pc.greater(pc.utf8_length(batch["loc"]), _MOST_LOC_CHARS), batch)
-        if self._site:
-            is_elsewhere = pc.not_equal(batch["site"], self._site)
-            self._note("protocol/other-site", is_elsewhere, batch)
-            is_outside = pc.invert(pc.starts_with(batch["key"], self._folder))
-            self._note("protocol/outside-folder", pc.and_not(is_outside, is_elsewhere), batch)
+        if self._scope:
+            reason = self._scope.columns(batch["key"], batch["site"]).reason
+            self._note("protocol/other-site", pc.not_equal(reason, "path"), batch)
+            self._note("protocol/outside-folder", pc.equal(reason, "path"), batch)
 
     def references(self, refs: list[SitemapRef], url: str) -> None:
         """Take in the documents that the one at *url* points at."""

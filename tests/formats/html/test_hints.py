@@ -76,6 +76,15 @@ def test_no_header_raises(value: str) -> None:
         pytest.param("<template><link rel=sitemap href=/s.xml></template>", [], id="template"),
         pytest.param("</head><body><link rel=sitemap href=/s.xml>", [], id="in-the-body"),
         pytest.param("<p><link rel=sitemap href=/s.xml>", [], id="after-the-head-without-its-end"),
+        pytest.param(
+            '<body><a href="/a">About</a><footer><a href="/map"><b>Site</b> map</a>',
+            [("https://example.com/map", "html-link")],
+            id="site-map-in-the-footer",
+        ),
+        pytest.param('<a href="/plan">Plan du site</a>', [("https://example.com/plan", "html-link")], id="in-french"),
+        pytest.param('<a href="https://else.example/map">Sitemap</a>', [], id="site-map-of-another-site"),
+        pytest.param('<a href="#map">Sitemap</a><a href="javascript:m()">Sitemap</a>', [], id="site-map-on-the-page"),
+        pytest.param('<a href="/news">How our site map was made</a>', [], id="talk-of-site-maps"),
     ],
 )
 def test_the_head_of_a_page(head: str, refs: list[tuple[str, str]]) -> None:

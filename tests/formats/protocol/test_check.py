@@ -137,6 +137,7 @@ def test_rules(body: bytes, expected: dict[str, int]) -> None:
         pytest.param("https://a.example/s.xml", "https://a.example:8000/b", {"protocol/other-site": 1}, id="port"),
         pytest.param("https://a.example/m/s.xml", "https://a.example/m/n/b", {}, id="below"),
         pytest.param("https://a.example/s.xml#/a/b", "https://a.example/b", {}, id="fragment"),
+        pytest.param("https://a.example/s.xml", "https://user@a.example/b", {}, id="user-name"),
         pytest.param("https://a.example/m/s.xml", "https://a.example/b", {"protocol/outside-folder": 1}, id="above"),
         pytest.param("https://a.example/m/s.xml", "https://a.example/m", {"protocol/outside-folder": 1}, id="beside"),
         pytest.param(None, "https://b.example/x/y", {}, id="not-known"),

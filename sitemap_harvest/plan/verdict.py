@@ -1,0 +1,124 @@
+"""What the search for the sitemaps of a site has come to, judged by what was tried."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from sitemap_harvest.model import Cause, Evidence, FoundBy, Outcome, SiteResult
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sitemap_harvest.plan.site import Site
+
+_UNANSWERED = frozenset(Cause) - {Cause.SERVER_ERROR}
+_LOOKED_AT = frozenset({Outcome.ABSENT, Outcome.NOT_A_SITEMAP})
+_MOST_TOLD = 3  # documents in one line of words
+
+
+class Verdict(NamedTuple):
+    """The result of one site."""
+
+    result: SiteResult
+    reason: str
+    cause: Cause | None = None
+
+
+def judge(site: Site, *, is_over: bool) -> Verdict:
+    """Return what came of *site*; *is_over* tells that all there was to try has been tried.
+
+    What the site names itself weighs more than guesses. That the server keeps us
+    out weighs more than that something is not there: there may be more behind it.
+    """
+    if site.lists:
+        return Verdict(SiteResult.FOUND, _found(site))
+    if site.shared_with is not None:
+        return Verdict(SiteResult.FOUND, f"its documents were read for {site.shared_with}")
+    if not is_over or site.limits:
+        why = f"a limit was reached ({', '.join(site.limits)})" if site.limits else "the run ended before"
+        return Verdict(SiteResult.UNFINISHED, why)
+    named = [one for one in site.evidence if not _is_guess(one)]
+    guesses = [one for one in site.evidence if _is_guess(one)]
+    if verdict := _of_named(named):
+        return verdict
+    if site.passes_over:
+        return Verdict(SiteResult.FOUND, f"its sitemaps were passed over: {_words(named)}")
+    return _of_guesses(site, guesses, named) if site.is_site else _absent(named)
+
+
+def _found(site: Site) -> str:
+    urls = f"{site.urls:,} URL{'' if site.urls == 1 else 's'}"
+    return f"{urls} in {site.read:,} of {site.documents:,} documents"
+
+
+def _of_named(named: Sequence[Evidence]) -> Verdict | None:
+    """Return what documents that somebody named, and that gave nothing, tell; ``None`` if it is not decisive."""
+    for outcome, result in (
+        (Outcome.BLOCKED, SiteResult.BLOCKED),
+        (Outcome.FORBIDDEN, SiteResult.FORBIDDEN),
+        (Outcome.FAILED, SiteResult.UNREACHABLE),
+    ):
+        if some := [one for one in named if one.outcome is outcome]:
+            return Verdict(result, _words(some), some[0].cause if result is SiteResult.UNREACHABLE else None)
+    return None
+
+
+def _of_guesses(site: Site, guesses: Sequence[Evidence], named: Sequence[Evidence]) -> Verdict:
+    """Return what the answers to *guesses* tell of *site*, where what is *named* is not decisive."""
+    if site.base is None:
+        return _of_silence(guesses)
+    if blocked := [one for one in guesses if one.outcome is Outcome.BLOCKED]:
+        return Verdict(SiteResult.BLOCKED, _words(blocked))
+    usual = [one for one in guesses if one.found_by is FoundBy.WELL_KNOWN]
+    homes = [one for one in guesses if one.found_by is FoundBy.HOME]
+    if verdict := _of_what_was_not_seen(guesses, usual):
+        return verdict
+    if homes and homes[0].outcome is Outcome.ABSENT and not site.has_robots and not named:
+        return Verdict(SiteResult.NOT_A_SITE, f"neither a robots.txt nor a home page is there; {_words(homes)}")
+    return _absent_site(site, named, usual)
+
+
+def _of_what_was_not_seen(guesses: Sequence[Evidence], usual: Sequence[Evidence]) -> Verdict | None:
+    """Return why there may be a sitemap that was not found; ``None`` if robots.txt and *usual* names were seen."""
+    broken = [one for one in guesses if one.cause is Cause.SERVER_ERROR and _is_robots(one)]
+    if not broken and any(one.outcome in _LOOKED_AT for one in usual):
+        return None
+    if forbidden := [one for one in guesses if one.outcome is Outcome.FORBIDDEN and not broken]:
+        return Verdict(SiteResult.FORBIDDEN, _words(forbidden))
+    if failed := broken or [one for one in guesses if one.outcome is Outcome.FAILED]:
+        return Verdict(SiteResult.UNREACHABLE, _words(failed), failed[0].cause)
+    return None
+
+
+def _of_silence(guesses: Sequence[Evidence]) -> Verdict:
+    """Return what it means that no variant of the site has given an answer."""
+    first = next((one for one in guesses if one.found_by is FoundBy.ARGUMENT), None)
+    if any(one.cause is Cause.NOT_HTTP for one in guesses):
+        return Verdict(SiteResult.NOT_A_SITE, _words(guesses))
+    return Verdict(SiteResult.UNREACHABLE, _words(guesses), first.cause if first else None)
+
+
+def _absent(named: Sequence[Evidence]) -> Verdict:
+    return Verdict(SiteResult.ABSENT, _words(named) if named else "the documents that were read list no URL")
+
+
+def _absent_site(site: Site, named: Sequence[Evidence], usual: Sequence[Evidence]) -> Verdict:
+    robots = "robots.txt names no sitemap" if site.has_robots else "there is no robots.txt"
+    first = _words(named) if named else robots
+    return Verdict(SiteResult.ABSENT, f"{first}, and none of {len(usual)} usual names is there")
+
+
+def _is_guess(one: Evidence) -> bool:
+    return one.found_by.is_guess or _is_robots(one)
+
+
+def _is_robots(one: Evidence) -> bool:
+    """Whether it is the robots.txt that the search began with, or a variant of it."""
+    return one.found_by in {FoundBy.ARGUMENT, FoundBy.VARIANT} and urlsplit(one.url).path == "/robots.txt"
+
+
+def _words(some: Sequence[Evidence]) -> str:
+    told = "; ".join(f"{one.url}: {one.reason}" for one in some[:_MOST_TOLD])
+    rest = len(some) - _MOST_TOLD
+    return f"{told}; and {rest} more" if rest > 0 else told

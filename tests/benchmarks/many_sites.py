@@ -1,0 +1,143 @@
+"""Harvest thousands of sites of this machine, some of which hang or refuse, and measure what that takes.
+
+    python -m tests.benchmarks.many_sites [--hosts 2000] [--hanging 5] [--refusing 5] [--setting NAME=VALUE ...]
+
+Serves a host on each of many loopback addresses, runs the crawl with its
+default settings in a process of its own, and compares what it finds with what is
+there. Prints wall time, processor time, peak memory, the pace at single hosts,
+and the hosts by their sort and by what became of them. ``--beyond`` lets some
+hosts redirect to hosts that the crawl is not told of. ``--profile FILE`` writes
+where the processor time goes, for ``python -m pstats FILE``.
+
+Everything is below a temporary folder and ends by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.network import Network, Sort
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the crawl took."""
+
+    code: int
+    wall: float
+    processor: float
+    megabytes: float
+
+    def __str__(self) -> str:
+        return f"{self.wall:.1f} s wall, {self.processor:.1f} s processor, {self.megabytes:.0f} MB peak"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hosts", type=int, default=2_000, help="hosts that the crawl is told of (2000)")
+    parser.add_argument("--hanging", type=int, default=5, help="per cent that never answer (5)")
+    parser.add_argument("--refusing", type=int, default=5, help="per cent that take no connection (5)")
+    parser.add_argument("--beyond", action="store_true", help="some redirect to hosts that are not in the list")
+    parser.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the crawl")
+    parser.add_argument("--seconds", type=int, default=900, help="after which the crawl is stopped (900)")
+    parser.add_argument("--profile", metavar="FILE", help="write a profile of the crawl there")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shape = {"hanging": options.hanging, "refusing": options.refusing, "beyond": options.beyond}
+        with Network(options.hosts, seconds=options.seconds + 60, **shape) as network:
+            (folder / "sites.txt").write_text("\n".join(host.url for host in network.hosts))
+            usage = run(command(folder, options), folder / "log.txt", options.seconds)
+        report(network, folder, usage)
+
+
+def command(folder: Path, options: argparse.Namespace) -> list[str]:
+    """Return the command that harvests the sites."""
+    feeds = {
+        f"{folder}/urls.jsonl": {"format": "jsonl", "item_classes": ["sitemap_harvest.UrlEntry"]},
+        f"{folder}/ledger.jsonl": {"format": "jsonl", "item_classes": ["sitemap_harvest.SitemapRecord"]},
+    }
+    settings = [f"FEEDS={json.dumps(feeds)}", *options.setting]
+    profiled = ["-m", "cProfile", "-o", options.profile] if options.profile else []
+    crawl = ["-m", "scrapy", "crawl", "sitemap", "-a", f"sites={folder}/sites.txt", "-a", "emit=urls,sitemaps"]
+    return [sys.executable, *profiled, *crawl, *[part for setting in settings for part in ("-s", setting)]]
+
+
+def run(arguments: list[str], log: Path, seconds: float) -> Usage:
+    """Run a command, at most some *seconds*; what it logs goes to *log*."""
+    started = time.monotonic()
+    with log.open("w") as file:
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+        }
+        process = subprocess.Popen(arguments, cwd=ROOT, env=environment, stderr=file)
+    watch = threading.Timer(seconds, process.terminate)
+    watch.start()
+    _, status, usage = os.wait4(process.pid, 0)
+    watch.cancel()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    wall = time.monotonic() - started
+    return Usage(process.returncode, wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def report(network: Network, folder: Path, usage: Usage) -> None:
+    """Print what the crawl took and found."""
+    ledger, urls = lines(folder / "ledger.jsonl"), lines(folder / "urls.jsonl")
+    if not ledger:
+        sys.exit(f"the crawl gave nothing, code {usage.code}:\n{(folder / 'log.txt').read_text()[-3000:]}")
+    wanted = sum(len(host.expected.locs) for host in network.hosts)
+    print(f"{len(network.hosts):,} hosts: {usage}")
+    print(f"{len(urls):,} URLs found of {wanted:,}; {len(ledger):,} documents, {len(network.requests):,} requests")
+    print(f"fates: {counted(Counter(row['outcome'] for row in ledger))}")
+    gaps = [shortest_gap(network, sort) for sort in (Sort.DELAYED, Sort.BARE)]
+    print(
+        f"shortest time between two requests: {gaps[0]:.3f} s where robots.txt asks for 1 s, {gaps[1]:.3f} s elsewhere"
+    )
+    differences = network.differences(ledger, (row["loc"] for row in urls))
+    for sort in Sort:
+        mine = network.of(sort)
+        fates = fates_of({host.url for host in mine}, ledger)
+        good = sum(host.url not in differences for host in mine)
+        print(f"{sort:>12}: {len(mine):5,} hosts, {good:5,} as expected; documents {counted(fates)}")
+    for url, wrong in [*differences.items()][:5]:
+        print(f"not as expected: {url}: {'; '.join(wrong)[:200]}")
+
+
+def fates_of(roots: set[str], ledger: list[dict[str, Any]]) -> Counter[str]:
+    return Counter(row["outcome"] for row in ledger if row["root"] in roots)
+
+
+def counted(words: Counter[str]) -> str:
+    return ", ".join(f"{number:,} {word}" for word, number in words.most_common()) or "none"
+
+
+def shortest_gap(network: Network, *sorts: Sort) -> float:
+    """Return the shortest time in seconds between two requests at one host of these sorts."""
+    times: defaultdict[str, list[float]] = defaultdict(list)
+    for moment, url in network.requests:
+        times["/".join(url.split("/")[:3])].append(moment)
+    gaps = [later - earlier for host in network.of(*sorts) for earlier, later in itertools.pairwise(times[host.url])]
+    return min(gaps, default=0.0)
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    """Return the objects of a JSON Lines file."""
+    return [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+
+
+if __name__ == "__main__":
+    main()

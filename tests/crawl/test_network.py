@@ -1,0 +1,243 @@
+"""Servers that are slow, lie, break off or speak something else; hosts that hang; and trees that never end."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+
+import pytest
+
+from sitemap_harvest import Outcome
+from tests.certificates import self_signed
+from tests.network import Network, Sort
+from tests.site import Manner, Page, in_turn, index, moved, numbered, robots, urlset
+
+LISTED = numbered(40, prefix="/a-path-that-is-long-enough-to-be-cut-somewhere/")
+BAD = {
+    "/drip.xml": (Manner.DRIP, "failed", "no answer within the time allowed"),
+    "/garbage.xml": (Manner.GARBAGE, "failed", "what the server answers is no HTTP"),
+    "/close.xml": (Manner.CLOSE, "failed", "Connection was closed cleanly"),
+    "/reset.xml": (Manner.RESET, "failed", "Connection to the other side was lost"),
+    "/longer.xml": (Manner.LIES_LONGER, "partial", "the connection was cut"),
+    "/shorter.xml": (Manner.LIES_SHORTER, "partial", "xml/truncated"),
+    "/endless.xml": (Manner.ENDLESS, "too-large", "larger than DOWNLOAD_MAXSIZE allows"),
+}
+
+
+def test_each_way_of_serving_badly_has_its_outcome_and_invents_nothing(serve, crawl):
+    pages = {path: Page(urlset(*LISTED), manner=manner) for path, (manner, _, _) in BAD.items()}
+    site = serve({"/index.xml": index(*BAD, "/good.xml"), "/good.xml": urlset("/1"), **pages})
+    run = crawl(sitemap=f"{site.url}/index.xml", settings={"DOWNLOAD_MAXSIZE": 1_000_000}, calm=False)
+    assert "Traceback" not in run.log, run.log
+    for path, (_, outcome, words) in BAD.items():
+        row = run.row(f"{site.url}{path}")
+        assert (path, row["outcome"], row["complete"]) == (path, outcome, False)
+        assert words in row["reason"]
+        assert row["seconds"] < 10
+    listed = defaultdict(list)
+    for row in run.urls:
+        listed[row["sitemap"].removeprefix(site.url)].append(row["loc"].removeprefix(site.url))
+    half = listed["/shorter.xml"]
+    assert 15 < len(half) < 25
+    assert listed == {"/good.xml": ["/1"], "/longer.xml": LISTED, "/shorter.xml": LISTED[: len(half)]}
+
+
+@pytest.mark.parametrize("manner", [Manner.DRIP, Manner.HANG, Manner.GARBAGE, Manner.CLOSE, Manner.LIES_SHORTER])
+def test_a_robots_txt_that_is_served_badly_does_not_hold_up_another_site(serve, crawl, manner):
+    bad = serve({"/robots.txt": Page(robots("/a.xml", "/b.xml"), manner=manner)}, host="127.0.0.2")
+    site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")})
+    run = crawl(site=f"{bad.url} {site.url}", settings={"DOWNLOAD_TIMEOUT": 1}, calm=False)
+    assert run.locs == [f"{site.url}/1"]
+    assert "Traceback" not in run.log
+    outcome = "read" if manner is Manner.LIES_SHORTER else "failed"
+    assert run.row(f"{bad.url}/robots.txt")["outcome"] == outcome
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        pytest.param("another.example", "TLS failed: the certificate is for another host", id="another-host"),
+        pytest.param("127.0.0.1", "certificate verify failed", id="self-signed"),
+    ],
+)
+def test_a_bad_certificate_fails_only_where_certificates_are_verified(serve, crawl, name, words):
+    site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")}, tls=self_signed(name))
+    assert site.url.startswith("https://")
+    assert crawl(site=site.url).locs == [f"{site.url}/1"]
+
+    run = crawl(site=site.url, settings={"DOWNLOAD_VERIFY_CERTIFICATES": True}, calm=False)
+    row = run.row(f"{site.url}/robots.txt")
+    assert (row["outcome"], row["reason"].partition(":")[0]) == ("failed", "TLS failed")
+    assert words in row["reason"]
+    assert run.urls == []
+
+
+def test_a_wrong_scheme_fails_and_says_which(serve, crawl):
+    secure, plain = serve({"/s.xml": urlset("/1")}, tls=self_signed()), serve({"/s.xml": urlset("/2")})
+    wrong = [plain.url.replace("http:", "https:"), secure.url.replace("https:", "http:")]
+    run = crawl(sitemap=" ".join(f"{url}/s.xml" for url in (*wrong, secure.url, plain.url)), calm=False)
+    assert sorted(run.locs) == [f"{plain.url}/2", f"{secure.url}/1"]
+    rows = [run.row(f"{url}/s.xml") for url in wrong]
+    assert [row["outcome"] for row in rows] == ["failed", "failed"]
+    assert rows[0]["reason"] == "TLS failed: the server does not speak it; its address may begin with http://"
+    assert rows[1]["reason"].startswith("the connection failed: ")
+
+
+def test_a_redirect_from_https_to_http_is_followed_on_the_same_host(serve, crawl):
+    plain = serve({"/s.xml": urlset("/1")})
+    secure = serve({"/robots.txt": robots("/s.xml"), "/s.xml": moved(f"{plain.url}/s.xml")}, tls=self_signed())
+    run = crawl(site=secure.url)
+    assert run.locs == [f"{plain.url}/1"]
+    row = run.row(f"{secure.url}/s.xml")
+    assert (row["outcome"], row["final_url"]) == ("read", f"{plain.url}/s.xml")
+
+
+def test_hosts_that_redirect_to_each_other_end_and_others_are_read(serve, crawl):
+    one, two = serve(), serve(host="127.0.0.2")
+    one.generate, two.generate = lambda path: moved(f"{two.url}{path}"), lambda path: moved(f"{one.url}{path}")
+    good = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")}, host="127.0.0.3")
+    run = crawl(site=f"{one.url} {two.url} {good.url}", settings={"REDIRECT_MAX_TIMES": 5}, calm=False)
+    assert run.locs == [f"{good.url}/1"]
+    for site in (one, two):
+        row = run.row(f"{site.url}/robots.txt")
+        assert row["outcome"] == "failed"
+        assert row["reason"].startswith("it redirects")
+    assert len(one.requests) + len(two.requests) < 100
+
+
+@pytest.mark.parametrize("home", ["/", "/index.xml", "/robots.txt"], ids=["home", "parent", "robots"])
+def test_children_that_all_redirect_to_one_place_give_nothing_and_are_asked_for_once(serve, crawl, home):
+    paths = [f"/{number}.xml" for number in range(5)]
+    site = serve({"/robots.txt": robots("/index.xml"), "/index.xml": index(*paths, "/good.xml"),
+                  "/good.xml": urlset("/1"), "/": "<!doctype html><title>Home</title><a href='/no.xml'>no</a>",
+                  **{path: moved(home) for path in paths}})  # fmt: skip
+    run = crawl(site=site.url)
+    assert run.locs == [f"{site.url}/1"]
+    fates = Counter(run.fates(site.url)[path] for path in paths)
+    assert fates == ({"not-a-sitemap": 1, "skipped": 4} if home == "/" else {"skipped": 5})
+    assert [site.count(path) for path in paths] == [1] * 5
+    assert site.count("/no.xml") == 0
+
+
+def test_a_server_that_says_too_many_requests_is_asked_again(serve, crawl):
+    busy = Page(status=429, headers={"Retry-After": "1"})
+    site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": in_turn(busy, urlset("/1"))})
+    run = crawl(site=site.url, settings={"RETRY_TIMES": 2})
+    assert run.locs == [f"{site.url}/1"]
+    assert run.row(f"{site.url}/s.xml")["outcome"] == "read"
+    assert site.requests == ["/robots.txt", "/s.xml", "/s.xml"]
+
+
+def test_a_server_that_answers_each_agent_differently_is_read_as_it_answers_us(serve, crawl):
+    def for_us(headers):
+        return urlset("/1") if "sitemap_harvest" in headers["User-Agent"] else Page(status=403)
+
+    site = serve({"/s.xml": for_us})
+    assert crawl(sitemap=f"{site.url}/s.xml").locs == [f"{site.url}/1"]
+    run = crawl(sitemap=f"{site.url}/s.xml", settings={"USER_AGENT": "Another/1.0"})
+    assert run.row(f"{site.url}/s.xml")["outcome"] == "blocked"
+
+
+def test_hosts_that_hang_do_not_hold_up_the_others(serve, crawl):
+    """All that the others have is read while three hosts hang; the run ends when these give up at last."""
+    hanging = [serve({"/robots.txt": Page(manner=Manner.HANG)}, host=f"127.0.1.{number}") for number in range(1, 4)]
+    good = [serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")}, host=f"127.0.2.{n}") for n in range(1, 13)]
+    sites = [*good[:4], *hanging, *good[4:]]
+    process = crawl.start(site=" ".join(site.url for site in sites), settings={"DOWNLOAD_TIMEOUT": 60})
+    try:
+        deadline = time.monotonic() + 25
+        while time.monotonic() < deadline and not all(site.count("/s.xml") for site in good):
+            time.sleep(0.05)
+        assert [site.count("/s.xml") for site in good] == [1] * len(good)
+        for site in hanging:
+            site.stop()
+        log, _ = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.communicate()
+    run = crawl.finished(process.returncode, log, calm=False)
+    assert sorted(run.locs) == sorted(f"{site.url}/1" for site in good)
+    assert {run.row(f"{site.url}/robots.txt")["outcome"] for site in hanging} == {"failed"}
+
+
+def test_each_of_many_hosts_gives_what_it_has_whatever_the_others_do(crawl, tmp_path):
+    sites = tmp_path / "sites.txt"
+    with Network(200, hanging=3, refusing=5) as network:
+        sites.write_text("\n".join(host.url for host in network.hosts))
+        run = crawl(sites=sites, settings={"DOWNLOAD_TIMEOUT": 1}, calm=False)
+    assert network.differences(run.ledger, run.locs) == {}
+    assert {host.sort for host in network.hosts} == set(Sort)
+    assert run.reason == "finished"
+    assert "Traceback" not in run.log
+    asked = Counter(url for _, url in network.requests)
+    robots_txt = {url: times for url, times in asked.items() if url.endswith("/robots.txt")}
+    aliases = {f"{host.url}/robots.txt" for host in network.of(Sort.ALIAS, Sort.INDEXED)}  # asked for by redirects too
+    assert {times for url, times in robots_txt.items() if url not in aliases} == {1}
+
+
+def test_an_index_whose_children_have_a_new_name_each_time_ends(serve, crawl):
+    """Each answer names two of itself under names that nobody has heard: without a limit, that is a thousand."""
+    names = iter(range(1_000_000))
+    site = serve()
+    site.generate = lambda path: (
+        index(*(f"/index.xml?session={next(names)}" for _ in range(2))) if "index" in path else None
+    )
+    run = crawl(sitemap=f"{site.url}/index.xml", settings={"SITEMAP_HARVEST_MAX_DOCUMENTS": 40})
+    fates = Counter(run.fates(site.url).values())
+    assert fates == {"read": 40, "over-limit": 41}
+    assert len(site.requests) == 41  # with robots.txt
+
+    run = crawl(sitemap=f"{site.url}/index.xml", settings={"SITEMAP_HARVEST_MAX_DEPTH": 3})
+    fates = Counter(run.fates(site.url).values())
+    assert fates == {"read": 1 + 2 + 4 + 8, "over-limit": 16}
+
+
+def test_of_more_children_than_a_site_may_have_each_has_a_row_and_memory_stays_flat(serve, crawl):
+    children = [f"/child-{number}.xml" for number in range(50_000)]
+    site = serve({"/index.xml": index(*children)})
+    site.generate = lambda path: urlset(f"{path}/1") if "child" in path else None
+    settings = {"SITEMAP_HARVEST_MAX_DOCUMENTS": 300, "MEMUSAGE_CHECK_INTERVAL_SECONDS": 0.5}
+    run = crawl(sitemap=f"{site.url}/index.xml", settings=settings, patience=240)
+    fates = run.fates(site.url)
+    assert fates.keys() == {"/index.xml", *children}
+    assert Counter(fates.values()) == {"read": 300, "over-limit": 50_000 - 299}
+    assert len(run.locs) == 299
+    assert run.stats["memusage/max"] - run.stats["memusage/startup"] < 100 * 1024 * 1024
+
+
+SPECIMENS = {
+    Outcome.READ: "/read.xml",
+    Outcome.PARTIAL: "/partial.xml",
+    Outcome.SKIPPED: "/skipped.xml",
+    Outcome.ABSENT: "/absent.xml",
+    Outcome.BLOCKED: "/blocked.xml",
+    Outcome.FORBIDDEN: "/forbidden.xml",
+    Outcome.FAILED: "/failed.xml",
+    Outcome.NOT_A_SITEMAP: "/page.xml",
+    Outcome.TOO_LARGE: "/large.xml",
+    Outcome.OUT_OF_SCOPE: "http://127.0.0.9/elsewhere.xml",
+    Outcome.OVER_LIMIT: "/deeper.xml",
+}
+
+
+def test_every_outcome_is_reached_in_one_crawl_and_told_apart(serve, crawl):
+    site = serve({
+        "/robots.txt": robots("/index.xml", disallow=["/forbidden"]),
+        "/index.xml": index(*[path for word, path in SPECIMENS.items() if word is not Outcome.OVER_LIMIT], "/in.xml"),
+        "/in.xml": index("/deeper.xml"),
+        "/read.xml": urlset("/1"),
+        "/partial.xml": urlset("/2", "/3")[:-30],
+        "/blocked.xml": Page(status=403),
+        "/failed.xml": Page(status=500),
+        "/page.xml": "<!doctype html><title>Welcome</title>",
+        "/large.xml": urlset(*numbered(3_000, prefix="/a-rather-long-path-to-fill-the-file/")),
+    })  # fmt: skip
+    settings = {"SITEMAP_HARVEST_MAX_DEPTH": 2, "DOWNLOAD_MAXSIZE": 100_000}
+    run = crawl(site=site.url, skip="skipped", settings=settings, calm=False)
+    fates = run.fates(site.url)
+    assert {path: fates[path] for path in SPECIMENS.values()} == {path: word for word, path in SPECIMENS.items()}
+    assert set(Outcome) - set(fates.values()) == {Outcome.UNCHANGED}  # for which there must have been a run before
+    reasons = [run.row(path if "://" in path else f"{site.url}{path}")["reason"] for path in SPECIMENS.values()]
+    assert len(set(reasons)) == len(SPECIMENS)
+    for word in SPECIMENS:
+        assert f"{run.stats[f'sitemap_harvest/outcome/{word}']} {word}" in run.log

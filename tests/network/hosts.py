@@ -1,0 +1,152 @@
+"""What each host of the network is, serves, and has for a crawl to find."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from tests.site import index, numbered, urlset
+
+_URLS = 20  # of a sitemap
+_STRIDE = 37  # has no factor in common with 100: of 100 hosts in a row each has a slot of its own
+_REDIRECT, _CHALLENGE = "301 Moved Permanently", "<!doctype html><title>Just a moment...</title>"
+
+
+class Sort(StrEnum):
+    """What a host is like."""
+
+    INDEXED = "indexed"
+    """robots.txt names an index of three sitemaps."""
+    BARE = "bare"
+    """No robots.txt; ``/sitemap.xml`` is there."""
+    DELAYED = "delayed"
+    """robots.txt asks for a second between requests, and names two sitemaps."""
+    ALIAS = "alias"
+    """Redirects everything to the same path of another host, which is an indexed one."""
+    CHALLENGING = "challenging"
+    """Answers everything with 403 and a challenge page."""
+    EMPTY = "empty"
+    """Answers everything with 404."""
+    HANGING = "hanging"
+    """Takes connections and never answers."""
+    REFUSING = "refusing"
+    """Takes no connection."""
+
+
+_ANSWERING = (*[Sort.INDEXED] * 4, *[Sort.BARE] * 2, Sort.DELAYED, Sort.ALIAS, Sort.CHALLENGING, Sort.EMPTY)
+_FAILING = {Sort.CHALLENGING: "blocked", Sort.HANGING: "failed", Sort.REFUSING: "failed"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What a crawl that begins with a host has to find."""
+
+    outcomes: dict[str, str]
+    """The outcome of each document that has to be met, by its address."""
+    others: frozenset[str]
+    """The outcomes that whatever else is asked for there may have, such as well-known names."""
+    locs: tuple[str, ...] = ()
+    """The URLs that its documents list, each once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """One host of the network."""
+
+    number: int
+    sort: Sort
+    port: int
+    target: Host | None = None
+    """Where an alias redirects to."""
+    is_listed: bool = True
+    """Whether a crawl is told of it, and does not only meet it behind a redirect."""
+
+    @property
+    def address(self) -> str:
+        """Its address on this machine."""
+        return f"127.{10 + self.number // 62_500}.{self.number // 250 % 250}.{1 + self.number % 250}"
+
+    @property
+    def url(self) -> str:
+        """Its address on the web, without a slash at its end."""
+        return f"http://{self.address}:{self.port}"
+
+    @cached_property
+    def pages(self) -> dict[str, bytes]:
+        """What it serves, by path."""
+        lists = numbered({Sort.INDEXED: 3, Sort.DELAYED: 2}.get(self.sort, 0), prefix="/sitemap-")
+        pages = {}
+        if self.sort is Sort.INDEXED:
+            pages = {"/robots.txt": "Sitemap: {site}/index", "/index": index(*lists)}
+        elif self.sort is Sort.DELAYED:
+            named = "\n".join(f"Sitemap: {{site}}{path}" for path in lists)
+            pages = {"/robots.txt": f"User-agent: *\nCrawl-delay: 1\n\n{named}"}
+        elif self.sort is Sort.BARE:
+            lists = ["/sitemap.xml"]
+        pages |= {path: urlset(*_paths(path)) for path in lists}
+        return {path: body.replace("{site}", self.url).encode() for path, body in pages.items()}
+
+    @property
+    def expected(self) -> Expected:
+        """What a crawl that begins with it has to find."""
+        robots = f"{self.url}/robots.txt"
+        if self.target is not None and self.target.is_listed:  # which is read by itself
+            return Expected(outcomes={robots: "skipped"}, others=frozenset({"absent", "skipped"}))
+        if self.sort in _FAILING:
+            return Expected(outcomes={robots: _FAILING[self.sort]}, others=frozenset({_FAILING[self.sort]}))
+        there = self.target or self
+        paths = [path for path in there.pages if path != "/robots.txt"]
+        has_robots = "/robots.txt" in there.pages
+        return Expected(
+            outcomes={robots: "read" if has_robots else "absent"} | {f"{there.url}{path}": "read" for path in paths},
+            others=frozenset({"absent"}),
+            locs=tuple(f"{there.url}{loc}" for path in paths if "sitemap" in path for loc in _paths(path)),
+        )
+
+    def response(self, path: str) -> bytes:
+        """Return what is sent to a request for *path*."""
+        if self.target is not None:
+            return _response(_REDIRECT, headers=f"Location: {self.target.url}{path}\r\n")
+        if self.sort is Sort.CHALLENGING:
+            return _response("403 Forbidden", _CHALLENGE.encode())
+        if (body := self.pages.get(path)) is None:
+            return _response("404 Not Found")
+        return _response("200 OK", body)
+
+
+def hosts_of(*, count: int, hanging: int, refusing: int, beyond: bool, port: int) -> list[Host]:
+    """Return *count* hosts, of which *hanging* and *refusing* per cent are of these sorts.
+
+    With *beyond*, each alias leads to a host of its own, which is not listed;
+    otherwise to one of the others.
+    """
+    sorts = [_sort(number * _STRIDE % 100, hanging, refusing) for number in range(count)]
+    hosts = [Host(number=number, sort=sort, port=port) for number, sort in enumerate(sorts)]
+    indexed = [host for host in hosts if host.sort is Sort.INDEXED]
+    for alias in [host for host in hosts if host.sort is Sort.ALIAS]:
+        target = indexed[alias.number % len(indexed)]
+        if beyond:
+            target = Host(number=len(hosts), sort=Sort.INDEXED, port=port, is_listed=False)
+            hosts.append(target)
+        hosts[alias.number] = Host(number=alias.number, sort=Sort.ALIAS, port=port, target=target)
+    return hosts
+
+
+def _sort(slot: int, hanging: int, refusing: int) -> Sort:
+    if slot < hanging:
+        return Sort.HANGING
+    return Sort.REFUSING if slot < hanging + refusing else _ANSWERING[slot % len(_ANSWERING)]
+
+
+def _paths(sitemap: str) -> list[str]:
+    return numbered(_URLS, prefix=f"{sitemap}/page-")
+
+
+def _response(status: str, body: bytes = b"", headers: str = "") -> bytes:
+    headers += f"Content-Type: {_type(body)}\r\nContent-Length: {len(body)}\r\n"
+    return f"HTTP/1.1 {status}\r\n{headers}\r\n".encode() + body
+
+
+def _type(body: bytes) -> str:
+    return "application/xml" if body[:5] == b"<?xml" else "text/html" if body[:1] == b"<" else "text/plain"

@@ -1,0 +1,207 @@
+"""A web server on this machine, for tests that download for real: one site, served well or badly."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    import ssl
+    from email.message import Message
+
+_MAX_REQUESTS = 5_000  # a crawl that has lost its way must end
+_LONGEST_HANG_SECONDS = 30
+_SECONDS_A_DRIP = 0.1
+_ENDLESS_BYTES = 200 * 1024 * 1024  # an end all the same, for a crawler that never has enough
+_BLOCK = 64 * 1024
+
+
+class Manner(StrEnum):
+    """How a page is served."""
+
+    WHOLE = "whole"
+    CUT = "cut"
+    """Half of the body, under a Content-Length for all of it; then the connection is closed."""
+    LIES_LONGER = "lies longer"
+    """All of the body, under a Content-Length for 1,000 bytes more; then the connection is closed."""
+    LIES_SHORTER = "lies shorter"
+    """All of the body, under a Content-Length for half of it."""
+    HANG = "hang"
+    """Nothing at all, until the site is stopped."""
+    DRIP = "drip"
+    """The body byte by byte, and blanks after it, until the site is stopped."""
+    ENDLESS = "endless"
+    """The body, and blanks after it as fast as they are taken, up to 200 MiB."""
+    GARBAGE = "garbage"
+    """The body alone, without a status or headers: no HTTP."""
+    CLOSE = "close"
+    """The connection is closed without an answer."""
+    RESET = "reset"
+    """The connection is torn down without an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What is served at one path. In a ``str`` body and in headers ``{site}`` stands for the site's address."""
+
+    body: bytes | str = b""
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    manner: Manner = Manner.WHOLE
+    delay: float = 0.0
+    """Seconds before the answer."""
+
+
+Served = Page | str | bytes
+Answers = Served | Callable[["Message"], Served]
+"""What stands at a path: a page, or a function that makes one from the headers of the request."""
+
+
+class Site:
+    """Serves pages by their path (with the query), and remembers every request."""
+
+    def __init__(
+        self, pages: dict[str, Answers] | None = None, *, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None
+    ) -> None:
+        self.pages: dict[str, Answers] = dict(pages or {})
+        self.generate: Callable[[str], Served | None] | None = None
+        """Makes the page of a path that is not in :attr:`pages`, if it is set."""
+        self.knows_head = False
+        """Whether HEAD is answered as GET is, without the body; otherwise with 501."""
+        self.requests: list[str] = []
+        """The paths asked for, in order; ``HEAD`` and a blank before those that were asked for so."""
+        self.times: list[tuple[float, str]] = []
+        """The same, each with its time in seconds of the monotonic clock."""
+        self.user_agents: set[str | None] = set()
+        self.cookies: list[str | None] = []
+        self._scheme = "http" if tls is None else "https"
+        self._stopped = threading.Event()
+        self._server = _Server((host, 0), self._handler)
+        if tls is not None:  # the handshake is left to the thread of its connection
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+
+    @property
+    def url(self) -> str:
+        """The site's address, without a slash at its end."""
+        host, port = self._server.server_address[:2]
+        return f"{self._scheme}://{host!s}:{port}"
+
+    def count(self, path: str) -> int:
+        """Return how often *path* was asked for."""
+        return self.requests.count(path)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Stop serving; who is kept waiting is let go."""
+        self._stopped.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def page(self, path: str, headers: Message) -> Page:
+        """Return what is served at *path* to a request with *headers*."""
+        page = self.pages.get(path)
+        if page is None and self.generate is not None:
+            page = self.generate(path)
+        if page is None or len(self.requests) > _MAX_REQUESTS:
+            return Page(b"no such page", status=404)
+        if callable(page):
+            page = page(headers)
+        return page if isinstance(page, Page) else Page(page)
+
+    @cached_property
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            timeout = _LONGEST_HANG_SECONDS
+
+            def do_GET(self) -> None:
+                site._note(self.path)
+                site.user_agents.add(self.headers["User-Agent"])
+                site.cookies.append(self.headers["Cookie"])
+                site._answer(self, site.page(self.path, self.headers))
+
+            def do_HEAD(self) -> None:
+                site._note(f"HEAD {self.path}")
+                if site.knows_head:
+                    site._answer(self, site.page(self.path, self.headers))
+                else:
+                    self.send_error(501)
+
+            def log_message(self, *_: Any) -> None:
+                """Print nothing."""
+
+        return Handler
+
+    def _note(self, request: str) -> None:
+        self.times.append((time.monotonic(), request))
+        self.requests.append(request)
+
+    def _answer(self, handler: BaseHTTPRequestHandler, page: Page) -> None:
+        if page.manner is not Manner.WHOLE:
+            handler.close_connection = True
+        if page.delay:
+            self._stopped.wait(page.delay)
+        if page.manner is Manner.HANG:
+            self._stopped.wait(_LONGEST_HANG_SECONDS)
+        elif page.manner is Manner.RESET:
+            handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            handler.connection.close()
+        elif page.manner is not Manner.CLOSE:
+            with suppress(OSError):  # the crawler has had enough
+                self._send(handler, page)
+
+    def _send(self, handler: BaseHTTPRequestHandler, page: Page) -> None:
+        body = page.body.replace("{site}", self.url).encode() if isinstance(page.body, str) else page.body
+        if page.manner is not Manner.GARBAGE:
+            self._send_head(handler, page, len(body))
+        if handler.command == "HEAD":
+            return
+        if page.manner is Manner.DRIP:
+            self._drip(handler, body)
+            return
+        handler.wfile.write(body[: len(body) // 2] if page.manner is Manner.CUT else body)
+        if page.manner is Manner.ENDLESS:
+            for _ in range(_ENDLESS_BYTES // _BLOCK):
+                handler.wfile.write(b" " * _BLOCK)
+
+    def _send_head(self, handler: BaseHTTPRequestHandler, page: Page, length: int) -> None:
+        handler.send_response(page.status)
+        for name, value in page.headers.items():
+            handler.send_header(name, value.replace("{site}", self.url))
+        if page.manner is Manner.LIES_LONGER:
+            length += 1_000
+        elif page.manner is Manner.LIES_SHORTER:
+            length //= 2
+        if page.status != 204 and page.manner not in {Manner.DRIP, Manner.ENDLESS}:
+            handler.send_header("Content-Length", str(length))
+        handler.end_headers()
+
+    def _drip(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        for number in range(int(_LONGEST_HANG_SECONDS / _SECONDS_A_DRIP)):
+            handler.wfile.write(body[number : number + 1] or b" ")
+            if self._stopped.wait(_SECONDS_A_DRIP):
+                return
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *_: Any) -> None:
+        """Print nothing: crawlers hang up as they like."""
