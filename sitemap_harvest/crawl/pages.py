@@ -85,10 +85,10 @@ class Pages:
 
     @property
     def left(self) -> int:
-        """How many entries have not been looked at for a visit."""
+        """How many entries still wait: nobody has looked at them, or the request for their page was not sent."""
         coming = (listed for sites in self._coming.values() for listed in sites.values())
         waiting = (listed for site in self._waiting.values() for listed in site)
-        return sum(listed.rows for listed in (*coming, *waiting))
+        return sum(listed.rows + (listed.ahead is not None) for listed in (*coming, *waiting))
 
     def listen(self, wake: Callable[[], None]) -> None:
         """Call *wake* whenever it may be the turn of a page that had to wait."""
@@ -173,7 +173,7 @@ class Pages:
         if not left:
             return None
         self._crawler.stats.set_value("sitemap_harvest/pages_left", left)
-        return f"The run ended before {left:,} {'entry was' if left == 1 else 'entries were'} looked at for a visit"
+        return f"The run ended before {left:,} {'entry had its' if left == 1 else 'entries had their'} turn for a visit"
 
     def _most_sites(self) -> int:
         return max(_MAX_SITES, self._concurrency)
