@@ -103,7 +103,9 @@ class Arguments:
     emit: str = "urls"
     """Kinds of item, separated by commas or blanks: ``urls`` (:class:`~sitemap_harvest.UrlEntry`), ``sitemaps``
     (:class:`~sitemap_harvest.SitemapRecord`, one for each document met), ``sites``
-    (:class:`~sitemap_harvest.SiteRecord`, one for each site or document that you named: what came of it)."""
+    (:class:`~sitemap_harvest.SiteRecord`, one for each site or document that you named: what came of it). ``none``,
+    which is what a spider of one's own that visits pages has if it is not told otherwise: only what its callbacks
+    give."""
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -335,6 +337,8 @@ def _limit(value: str | int | None) -> int | None:
 
 def _emit(value: str) -> frozenset[str]:
     kinds = frozenset(re.split(r"[\s,]+", str(value).strip(" ,")))
+    if kinds == {"none"}:
+        return frozenset()
     if not kinds <= EMIT.keys():
         raise ArgumentError("emit", value, f"any of {', '.join(EMIT)}")
     return kinds

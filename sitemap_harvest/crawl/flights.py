@@ -85,17 +85,18 @@ class Flights:
     def end(self, lead: Lead) -> None:
         """Be done with *lead*, which wakes who waits for it."""
         self._flights.pop(lead.url, None)
-        self._wake()
+        self.wake()
 
     async def next_end(self, seconds: float | None) -> None:
         """Wait until one is done with, if none has been since the last call; *seconds* at most, if that is given."""
-        timer = None if seconds is None else call_later(seconds, self._wake)
+        timer = None if seconds is None else call_later(seconds, self.wake)
         await maybe_deferred_to_future(self._landing)
         if timer is not None:
             timer.cancel()
         self._landing = Deferred()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Wake who waits for the next end: there may be something else to do."""
         if not self._landing.called:
             self._landing.callback(None)
 

@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
+from scrapy.responsetypes import responsetypes
 from scrapy.utils.asyncio import run_in_thread
 from w3lib.url import file_uri_to_path
 
@@ -63,7 +64,8 @@ class LocalFiles:
             raise OSError(f"{path} is no ordinary file")
         if self._most_bytes and info.st_size > self._most_bytes:
             raise IgnoreRequest(f"{path} is larger than DOWNLOAD_MAXSIZE ({self._most_bytes} bytes)")
-        return Response(url, body=await run_in_thread(path.read_bytes))
+        body = await run_in_thread(path.read_bytes)
+        return responsetypes.from_args(url=url, filename=path.name, body=body)(url, body=body)
 
 
 class OutsideError(Exception):

@@ -15,6 +15,7 @@ from sitemap_harvest.plan.scoping import Scoping
 from sitemap_harvest.plan.site import Site
 from sitemap_harvest.plan.sites import Sites, secure_twin
 from sitemap_harvest.plan.span import Span
+from sitemap_harvest.plan.turns import host_share
 
 __all__ = [
     "PAGES",
@@ -37,6 +38,7 @@ __all__ = [
     "asked_wait",
     "document_key",
     "host_of",
+    "host_share",
     "is_declared",
     "refuse",
     "robots_of",

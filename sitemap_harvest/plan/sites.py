@@ -39,15 +39,18 @@ class Sites:
     def __getitem__(self, root: str) -> Site:
         return self._sites[root]
 
-    def consider(self, lead: Lead, now: float) -> Refusal | None:
-        """Let *lead* wait its turn, unless it is known; return why it may not, once for each document."""
+    def consider(self, lead: Lead, now: float, unwanted: Refusal | None = None) -> Refusal | None:
+        """Let *lead* wait its turn, unless it is known; return why it may not, once for each document.
+
+        *unwanted* is why the user does not want it, if so.
+        """
         site = self._sites[lead.root]
         owner = self.frontier.owner(lead.url)
         if owner is not None:
             site.shared_with = owner if owner != lead.root else site.shared_with
             self.proofs.note(lead)
             return None
-        refusal = refuse(lead, self._bounds) or self._budget.refuse(site, now)
+        refusal = unwanted or refuse(lead, self._bounds) or self._budget.refuse(site, now)
         if refusal is None:
             site.documents += 1
             site.waiting += 1

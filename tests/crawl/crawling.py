@@ -1,4 +1,4 @@
-"""Runs ``scrapy crawl sitemap`` as a user would, and reads what it left behind."""
+"""Runs ``scrapy crawl`` as a user would, mostly with the spider ``sitemap``, and reads what it left behind."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ HERE = Path(__file__).parents[2]
 _TIMEOUT_SECONDS = 60  # for a whole crawl: one that takes longer has gone astray
 _SETTINGS: dict[str, Any] = {"DOWNLOAD_TIMEOUT": 2, "RETRY_TIMES": 0, "LOG_LEVEL": "INFO", "DNS_TIMEOUT": 2}
 _STATS = "tests.crawl.parts.StatsDump"
+_SPIDER = "sitemap"
+_SPIDERS = f"{defaults.SPIDER_MODULE},tests.crawl.spiders"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,11 @@ class Run:
     def locs(self) -> list[str]:
         """The addresses in :attr:`urls`."""
         return [row["loc"] for row in self.urls]
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """What the callbacks of one's own spider gave, as the default feed has it."""
+        return lines(self.folder / "items.jsonl")
 
     @property
     def ledger(self) -> list[dict[str, Any]]:
@@ -81,10 +88,11 @@ class Runner:
         self.folder = folder
 
     def feeds(self) -> dict[str, dict[str, Any]]:
-        """Return the feeds that a crawl has by default: one of URLs, one of the ledger."""
+        """Return the feeds that a crawl has by default: one of URLs, one of the ledger, one of all other items."""
         return {
             f"{self.folder}/urls.jsonl": _feed("sitemap_harvest.UrlEntry"),
             f"{self.folder}/ledger.jsonl": _feed("sitemap_harvest.SitemapRecord"),
+            f"{self.folder}/items.jsonl": _feed("builtins.dict"),
         }
 
     def __call__(
@@ -95,11 +103,14 @@ class Runner:
         settings: dict[str, Any] | None = None,
         calm: bool = True,
         patience: float = _TIMEOUT_SECONDS,
+        spider: str = _SPIDER,
+        environment: dict[str, str] | None = None,
         **arguments: Any,
     ) -> Run:
         """Run a crawl to its end, at most *patience* seconds. A *calm* one logs neither an error nor a traceback."""
-        command = self._command(feeds=feeds, options=options, settings=settings, **arguments)
-        run = forked.scrapy(*command, cwd=HERE, environment=self._environment(), timeout=patience)
+        command = self._command(feeds=feeds, options=options, settings=settings, spider=spider, **arguments)
+        env = self._environment() | (environment or {})
+        run = forked.scrapy(*command, cwd=HERE, environment=env, timeout=patience)
         return self.finished(run.returncode, run.stdout + run.stderr, calm=calm)
 
     def start(
@@ -108,14 +119,16 @@ class Runner:
         feeds: dict[str, dict[str, Any]] | None = None,
         options: tuple[str, ...] = (),
         settings: dict[str, Any] | None = None,
+        spider: str = _SPIDER,
+        environment: dict[str, str] | None = None,
         **arguments: Any,
     ) -> subprocess.Popen[str]:
         """Start a crawl."""
-        command = self._command(feeds=feeds, options=options, settings=settings, **arguments)
+        command = self._command(feeds=feeds, options=options, settings=settings, spider=spider, **arguments)
         return subprocess.Popen(
             [sys.executable, "-m", "scrapy", *command],
             cwd=HERE,
-            env=self._environment(),
+            env=self._environment() | (environment or {}),
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -127,6 +140,7 @@ class Runner:
         feeds: dict[str, dict[str, Any]] | None,
         options: tuple[str, ...],
         settings: dict[str, Any] | None,
+        spider: str,
         **arguments: Any,
     ) -> list[str]:
         """Return the arguments of ``scrapy``."""
@@ -135,8 +149,11 @@ class Runner:
             settings = {"FEEDS": self.feeds() if feeds is None else feeds, **(settings or {})}
         settings = {**_SETTINGS, **(settings or {})}
         settings["EXTENSIONS"] = {**defaults.EXTENSIONS, _STATS: 0, **settings.get("EXTENSIONS", {})}
-        arguments = {"emit": "urls,sitemaps", **arguments}
-        command = ["crawl", "sitemap", *options]
+        if spider == _SPIDER:
+            arguments = {"emit": "urls,sitemaps", **arguments}
+        else:
+            settings.setdefault("SPIDER_MODULES", _SPIDERS)
+        command = ["crawl", spider, *options]
         for name, value in arguments.items():
             command += ["-a", f"{name}={value}"] if value is not None else []
         for name, value in settings.items():

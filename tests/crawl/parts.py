@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import json
 import os
+import resource
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -42,7 +43,9 @@ class StatsDump:
         return dump
 
     def write(self) -> None:
-        Path(os.environ["STATS_FILE"]).write_text(json.dumps(self._crawler.stats.get_stats(), default=str))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        stats = {**self._crawler.stats.get_stats(), "test/peak_memory_bytes": peak}
+        Path(os.environ["STATS_FILE"]).write_text(json.dumps(stats, default=str))
 
 
 class LocalNames(CachingThreadedResolver):

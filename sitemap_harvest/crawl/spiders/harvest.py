@@ -9,19 +9,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import pyarrow as pa
-from scrapy import Request, Spider, signals
+from scrapy import Request, signals
 from scrapy.exceptions import CloseSpider, ResponseDataLossError
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from sitemap_harvest.crawl import defaults, outcome
-from sitemap_harvest.crawl.arguments import Arguments, Plan, check_exporter, check_feeds, check_root
+from sitemap_harvest.crawl.arguments import Plan, check_exporter, check_feeds, check_root
 from sitemap_harvest.crawl.flights import Flights
+from sitemap_harvest.crawl.given import Given, check_class
 from sitemap_harvest.crawl.options import Options
+from sitemap_harvest.crawl.pages import Pages
 from sitemap_harvest.crawl.quiet import quieten
 from sitemap_harvest.crawl.reach import guard
 from sitemap_harvest.crawl.record import answered, cut_short, describe, record_of
 from sitemap_harvest.crawl.rows import why_rows
+from sitemap_harvest.crawl.selection import Selection
+from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 from sitemap_harvest.crawl.summary import Summary
 from sitemap_harvest.errors import HarvestError
 from sitemap_harvest.formats import Document
@@ -63,7 +67,7 @@ _FIRST_ANSWER_SECONDS = 30  # for the robots.txt of a site: it is small, and tel
 _VARIANT_SECONDS = 15  # for one that is tried by guess
 
 
-class HarvestSpider(Spider):
+class HarvestSpider(SitemapAttributes):
     """Reads the sitemaps of sites: asks the formats what a body says and the plan where to go, decides nothing itself.
 
     Leads wait in a frontier of our own, not in Scrapy's scheduler: 50,000
@@ -83,10 +87,18 @@ class HarvestSpider(Spider):
     options: Options
     sites: Sites
     bounds: Bounds
+    summary: Summary
+    _pages: Pages
+    _selection: Selection
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        check_class(cls, base=HarvestSpider)
 
     def __init__(self, name: str | None = None, **arguments: Any) -> None:
         """Make the spider. What is wrong with *arguments* is kept in :attr:`refused`, and ends the run as it begins."""
-        super().__init__(name)
+        self._given = Given.of(arguments, type(self), base=HarvestSpider)
+        super().__init__(name, **self._given.attributes)
         self.summary = Summary()
         self._flights = Flights()
         self._owed: deque[SitemapRecord] = deque()  # rows of documents that nobody can end any more
@@ -95,13 +107,6 @@ class HarvestSpider(Spider):
         self._has_begun = False
         # Scrapy looks into the source of each callback object that it has not met, and a method is a new one each time.
         self._callback, self._errback = self.parse_document, self.on_error
-        try:
-            Arguments.check_names(arguments)
-            self.plan = Plan.of(Arguments(**arguments))
-        except HarvestError as error:
-            self.refused = str(error)
-        else:
-            self.local_root = self.plan.root
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -129,18 +134,16 @@ class HarvestSpider(Spider):
     def prepare(self) -> None:
         """Read the settings. A wrong one, or a wrong argument, ends the run with one line and no traceback."""
         try:
+            self._set_plan(self._given.plan_for(self))
             self.options = Options.from_settings(self.crawler.settings)
-            if self.refused is None:
-                check_feeds(self.crawler.settings, self.plan.emit)
-                check_exporter(self.crawler)
-                check_root(self.local_root, self.crawler)
+            check_feeds(self.crawler.settings, self.plan.emit)
+            check_exporter(self.crawler)
+            check_root(self.local_root, self.crawler)
         except HarvestError as error:
-            self.refused = self.refused or str(error)
-        if self.refused is not None:
-            self.refuse(self.refused)
+            self.refuse(str(error))
         quieten()
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps some 25 MB that it has let go of
-        for _, reason in self.plan.no_sites:
+        for reason in (*(reason for _, reason in self.plan.no_sites), *self._given.complaints(type(self))):
             self.logger.warning(reason)
         max_depth, depth_setting = self._max_depth()
         self.bounds = Bounds(
@@ -164,6 +167,13 @@ class HarvestSpider(Spider):
         self._epoch = time.time() - time.monotonic()
         self._has_begun = True
 
+    def _set_plan(self, plan: Plan) -> None:
+        self.plan = plan
+        self.local_root = plan.root
+        self._selection = Selection(self)
+        self._pages = Pages(self, self._selection, only_site=plan.only_site)
+        self._pages.listen(self._flights.wake)
+
     def _max_depth(self) -> tuple[int, str]:
         """Return how deep the run goes, and which setting says so."""
         # Scrapy's own middleware sees no depth: all requests come from start().
@@ -181,6 +191,8 @@ class HarvestSpider(Spider):
         if not self._has_begun:
             return
         self._enter_left_over()
+        if words := self._pages.close():
+            self.logger.info(words)
         if self.says_how_it_ended:
             self.logger.info(self.summary.in_words())
             for note in self.summary.site_notes.lines():
@@ -198,8 +210,10 @@ class HarvestSpider(Spider):
             if self._has_room() and (taken := self.sites.take(time.monotonic())):
                 for record_or_request in self._ask(*taken):
                     yield record_or_request
-            elif len(self.sites.frontier) or len(self._flights):
-                await self._flights.next_end(_LOOK_SECONDS if len(self.sites.frontier) else None)
+            elif page := self._pages.next():
+                yield page
+            elif len(self.sites.frontier) or len(self._flights) or self._pages:
+                await self._flights.next_end(_LOOK_SECONDS if len(self.sites.frontier) or self._pages else None)
             elif not self._owed:
                 return
 
@@ -230,10 +244,11 @@ class HarvestSpider(Spider):
         user_agent = self.crawler.settings["ROBOTSTXT_USER_AGENT"] or self.crawler.settings["USER_AGENT"]
         if self._has_begun and (delay := robotparser.crawl_delay(user_agent)):
             self.sites.frontier.slow_down(request.url, min(delay, self.options.max_wait))
+            self._pages.slow_down(request.url, min(delay, self.options.max_wait))
 
-    def _consider(self, lead: Lead) -> Iterator[SitemapRecord]:
+    def _consider(self, lead: Lead, unwanted: Refusal | None = None) -> Iterator[SitemapRecord]:
         """Let *lead* wait its turn, or yield the ledger row that says why not, once for each document."""
-        refusal = self.sites.consider(lead, time.monotonic())
+        refusal = self.sites.consider(lead, time.monotonic(), unwanted)
         self._count_queued()
         if refusal is not None:
             if refusal.is_pruned:
@@ -360,7 +375,7 @@ class HarvestSpider(Spider):
             batch = self._filtered(part)
             listed += len(part)
             dropped += len(part) - len(batch)
-            yield from self._hand_out(batch)
+            yield from self._hand_out(batch, lead)
             if self._has_enough() or len(part) < len(found):
                 break
         urls = self.summary.urls - before
@@ -379,9 +394,9 @@ class HarvestSpider(Spider):
         is_robots = document.kind is Kind.ROBOTS
         found_by = FoundBy.ROBOTS if is_robots else FoundBy.INDEX
         vouched = sites_of_robots(addresses) if is_robots else frozenset()
-        for reference in references:
+        for reference, unwanted in self._selection.children(references, document.kind):
             if reference.found_by is None or _is_guide(lead):
-                yield from self._consider(lead.child(reference, reference.found_by or found_by, vouched))
+                yield from self._consider(lead.child(reference, reference.found_by or found_by, vouched), unwanted)
         yield from self._end(record, urls=urls, listed=listed, is_wanted=was_limited)
 
     def on_error(self, failure: Failure) -> Iterator[Any]:
@@ -415,6 +430,7 @@ class HarvestSpider(Spider):
             return
         if self._flights.give_row(lead.url):
             self._owe(lead, Refusal(Outcome.FAILED, why))
+        self._pages.release(lead)
         self._flights.end(lead)
         self.sites.done(lead, time.monotonic())
         self._count_queued()
@@ -493,13 +509,14 @@ class HarvestSpider(Spider):
             self.summary.count_filtered(dropped, self.crawler.stats, kept=len(kept))
         return kept
 
-    def _hand_out(self, batch: UrlBatch) -> Iterator[Any]:
+    def _hand_out(self, batch: UrlBatch, lead: Lead) -> Iterator[Any]:
         if not len(batch):
             return
         if self.plan.limit is not None:
             batch = batch.slice(0, self.plan.limit - self.summary.urls)
         self.summary.urls += len(batch)
         self.crawler.stats.inc_value("sitemap_harvest/urls", len(batch))
+        self._pages.add(batch, lead)
         if "urls" not in self.plan.emit:
             return
         self._as_rows = self._as_rows or self._wants_rows()  # each time: a handler may have been connected since

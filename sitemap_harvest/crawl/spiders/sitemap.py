@@ -9,3 +9,4 @@ class SitemapSpider(HarvestSpider):
     """From sites, sitemaps or files to one item for each URL that they publish."""
 
     name = "sitemap"
+    refuses_unknown_arguments = True

@@ -1,0 +1,94 @@
+"""The arguments of a spider that is derived from ours: which are ours, and what they mean beside its attributes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Spider
+
+from sitemap_harvest.crawl.arguments import Arguments, Plan
+from sitemap_harvest.crawl.selection import visits_pages
+from sitemap_harvest.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from sitemap_harvest.crawl.spiders.base import SitemapAttributes
+
+_TARGETS = ("site", "sites", "sitemap")
+_MAY_BE_SET = frozenset({"says_how_it_ended"})
+_LIKENESS = 0.8  # sitmap is sitemap; category is no argument of ours
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a run was given by ``-a``."""
+
+    ours: dict[str, Any]
+    """Arguments of the package."""
+    attributes: dict[str, Any]
+    """All others: attributes of the spider."""
+    unusable: dict[str, Any]
+    """Those that it cannot be given."""
+
+    @classmethod
+    def of(cls, arguments: dict[str, Any], spider: type[SitemapAttributes], *, base: type) -> Given:
+        """Sort *arguments* for a *spider* class that is derived from *base*."""
+        ours = {name: value for name, value in arguments.items() if name in Arguments.names()}
+        others = {name: value for name, value in arguments.items() if name not in ours}
+        taken = others.keys() if spider.refuses_unknown_arguments else others.keys() & names_of(base)
+        unusable = {name: others.pop(name) for name in list(others) if name in taken}
+        return cls(ours, others, unusable)
+
+    def plan_for(self, spider: SitemapAttributes) -> Plan:
+        """Return what *spider* is to do. Raises :exc:`ArgumentError` where an argument or an attribute is wrong."""
+        if self.unusable and not spider.refuses_unknown_arguments:
+            name, value = next(iter(self.unusable.items()))
+            message = f"argument {name}={value!r}: the spider itself uses this name; give it another one"
+            raise ArgumentError(name, value, "another name", message=message)
+        arguments: dict[str, Any] = {"emit": "none"} if visits_pages(spider) else {}
+        arguments |= {**_defaults(spider, self.ours), **self.ours, **self.unusable}
+        Arguments.check_names(arguments)
+        if not spider.refuses_unknown_arguments and not arguments.keys() & set(_TARGETS):
+            message = (
+                f"nothing to harvest: {type(spider).__name__} has no sitemap_urls, "
+                "and none of the arguments site, sites and sitemap is given"
+            )
+            raise ArgumentError("site", None, "a site", message=message)
+        return Plan.of(Arguments(**arguments))
+
+    def complaints(self, spider: type[SitemapAttributes]) -> list[str]:
+        """Return a line for each attribute that is probably an argument of ours, misspelt."""
+        new = [name for name in self.attributes if not hasattr(spider, name)]
+        likely = {name: get_close_matches(name, Arguments.names(), n=1, cutoff=_LIKENESS) for name in new}
+        return [
+            f"argument {name}: it became an attribute of the spider; if {meant[0]} was meant, spell it so"
+            for name, meant in likely.items()
+            if meant
+        ]
+
+
+def names_of(base: type) -> frozenset[str]:
+    """Return the names that *base* uses for itself, and that nobody who derives from it may set."""
+    own = {*vars(base), *vars(base).get("__annotations__", ())}
+    return frozenset(name for name in own if not name.startswith("__") and not hasattr(Spider, name)) - _MAY_BE_SET
+
+
+def check_class(spider: type, *, base: type) -> None:
+    """Raise :exc:`TypeError` if the class *spider* sets a name that *base* uses for itself, which would break it."""
+    is_ours = spider.__module__.startswith("sitemap_harvest.")
+    if not is_ours and (taken := sorted(vars(spider).keys() & names_of(base))):
+        raise TypeError(
+            f"{spider.__name__} defines {', '.join(taken)}, which {base.__name__} uses itself: give it another name"
+        )
+
+
+def _defaults(spider: SitemapAttributes, ours: dict[str, Any]) -> dict[str, Any]:
+    """Return what the class says where the run does not: targets of the run stand in place of those of the class."""
+    defaults = dict(spider.harvest_arguments)
+    if ours.keys() & set(_TARGETS):
+        return {name: value for name, value in defaults.items() if name not in _TARGETS}
+    if spider.sitemap_urls and not defaults.keys() & set(_TARGETS):
+        urls = spider.sitemap_urls
+        defaults["sitemap"] = urls if isinstance(urls, str) else list(urls)
+    return defaults

@@ -1,0 +1,349 @@
+"""Spiders of one's own: what worked with Scrapy's SitemapSpider works here, and what ours gives besides."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+from sitemap_harvest.crawl import HarvestSpider
+from tests.site import Page, gzipped, index, numbered, robots, urlset
+
+PAGES = dict.fromkeys(
+    (
+        "/product/1", "/product/2", "/category/1", "/shop/1", "/shop/2", "/about", "/home", "/de", "/fr", "/2004",
+        "/2005", "/2024", "/new/a", "/new/b", "/made/3", "/made/2",
+    ),
+    "<html><title>A page</title></html>",
+)  # fmt: skip
+
+
+def entries(*parts: str) -> str:
+    """Return a sitemap with these inside of its entries."""
+    inside = "".join(f"<url>{part}</url>" for part in parts)
+    namespaces = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:xhtml="http://www.w3.org/1999/xhtml"'
+    return f"<urlset {namespaces}>{inside}</urlset>"
+
+
+def loc(path: str, **elements: str) -> str:
+    return f"<loc>{{site}}{path}</loc>" + "".join(f"<{name}>{text}</{name}>" for name, text in elements.items())
+
+
+def link(path: str) -> str:
+    return f'<xhtml:link rel="alternate" hreflang="x" href="{{site}}{path}"/>'
+
+
+SITE = {
+    **PAGES,
+    "/robots.txt": robots("/index.xml"),
+    "/index.xml": index("/sitemap_shops.xml", "/sitemap_other.xml", "/no-such.xml"),
+    "/sitemap.xml": urlset("/product/1", "/category/1", "/product/2", "/home"),
+    "/sitemap_shops.xml": entries(
+        loc("/shop/1", priority="0.1"),
+        loc("/no-1"),
+        loc("/old/a", priority="1.0"),
+        loc("/old/b", priority="0.2"),
+    ),
+    "/sitemap_other.xml": urlset("/shop/2", "/home"),
+    "/dated.xml": entries(
+        loc("/2004", lastmod="2004-12-31"),
+        loc("/2005", lastmod="2005-01-01"),
+        loc("/2024", lastmod="2024-05-05"),
+    ),
+    "/languages.xml": entries(loc("/home") + link("/de") + link("/fr"), loc("/de") + link("/home") + link("/fr")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("spider", "visited"),
+    [
+        pytest.param(
+            "simplest", {"parse": ["/category/1", "/home", "/product/1", "/product/2"]}, id="all-pages-to-parse"
+        ),
+        pytest.param(
+            "two-rules", {"parse_product": ["/product/1", "/product/2"], "parse_category": ["/category/1"]}, id="rules"
+        ),
+        pytest.param("shops", {"parse_shop": ["/shop/1"]}, id="robots-and-follow"),
+        pytest.param("other-sources", {"parse_shop": ["/shop/1", "/shop/2"], "parse_other": ["/about"]}, id="others"),
+        pytest.param("filtered", {"parse": ["/2005", "/2024"]}, id="filter"),
+        pytest.param("alternates", {"parse": ["/de", "/fr", "/home"]}, id="alternates"),
+        pytest.param("compiled", {"parse_product": ["/product/1", "/product/2"]}, id="compiled-and-late"),
+        pytest.param(
+            "rewriting", {"parse": ["/home", "/made/2", "/made/3", "/new/a", "/new/b", "/shop/2"]}, id="rewrite"
+        ),
+    ],
+)  # fmt: skip
+def test_a_spider_of_the_documentation_does_what_it_does_with_scrapys_base_class(serve, crawl, spider, visited):
+    for base in ("ours", "scrapy"):
+        site = serve(SITE)
+        environment = {"SITE_URL": site.url, "SPIDER_BASE": base}
+        given = {"domain": site.url, "color": "red"} if spider == "compiled" else {}
+        run = crawl(spider=spider, environment=environment, **given)
+        found: dict[str, list[str]] = {}
+        for item in run.items:
+            found.setdefault(item["callback"], []).append(item["url"])
+            assert item.get("color", "red") == "red"
+        assert {name: sorted(urls) for name, urls in found.items()} == visited, base
+        assert base == "scrapy" or max(Counter(site.requests).values()) == 1  # that one asks for robots.txt twice
+        assert run.urls == run.ledger == []
+        assert run.reason == "finished"
+
+
+def test_callbacks_get_the_entry_if_they_take_it_and_requests_have_priority_and_depth(serve, crawl):
+    site = serve({
+        **dict.fromkeys(("/plain/1", "/any/1", "/one", "/two", "/zwei", "/more"), "<p>A page</p>"),
+        "/robots.txt": robots("/index.xml"),
+        "/index.xml": index("/s.xml"),
+        "/s.xml": entries(
+            loc("/plain/1", priority="0.9"),
+            loc("/any/1"),
+            loc("/one", lastmod="2025-01", priority="0.0"),
+            loc("/two", priority="high") + '<xhtml:link rel="alternate" href="/zwei"/>',
+        ),
+    })  # fmt: skip
+    run = crawl(spider="entries", site=site.url, environment={"SITE_URL": site.url})
+    assert sorted(run.items, key=lambda item: item["url"]) == [
+        {"callback": "parse_any", "url": "/any/1", "given": ["entry"]},
+        {"callback": "parse_more", "url": "/more", "depth": 4},
+        {"callback": "parse_entry", "url": "/one", "entry": ["/one", 3, "2025-01", "/s.xml"], "priority": -10},
+        {"callback": "parse_plain", "url": "/plain/1", "priority": -1, "depth": 3},
+        {"callback": "parse_entry", "url": "/two", "entry": ["/two", 4, None, "/s.xml"], "priority": -5},
+        {"callback": "parse_entry", "url": "/zwei", "entry": ["/two", 4, None, "/s.xml"], "priority": -5},
+    ]
+    assert run.stats["sitemap_harvest/pages"] == 5
+    assert run.stats["sitemap_harvest/urls"] == 4
+
+
+def test_what_callbacks_ask_for_comes_before_more_pages(serve, crawl):
+    site = serve({"/s.xml": urlset("/1", "/2", "/3"), **dict.fromkeys(("/1", "/2", "/3", "/more"), "<p>A page</p>")})
+    crawl(spider="entries", sitemap=f"{site.url}/s.xml", settings={"CONCURRENT_REQUESTS": 1})
+    assert site.requests[-4:] == ["/1", "/2", "/more", "/3"]  # /2 was asked for while /1 was read
+
+
+def test_a_spider_chooses_on_columns_and_has_arguments_of_its_class(serve, crawl):
+    paths = [f"/{number}" for number in range(6)]
+    dates = [loc(path, **({"lastmod": "2025-01-01"} if path in "/1 /2 /4 /5" else {})) for path in paths]
+    site = serve({**dict.fromkeys(paths, "A page"), "/robots.txt": robots("/s.xml"), "/s.xml": entries(*dates)})
+    environment = {"SITE_URL": site.url}
+    run = crawl(spider="columns", environment=environment)
+    assert sorted(item["url"] for item in run.items) == ["/1", "/2"]
+    run = crawl(spider="columns", environment=environment, limit=5, emit="urls")
+    assert sorted(item["url"] for item in run.items) == ["/1", "/2", "/4"]
+    assert run.locs == [f"{site.url}{path}" for path in paths[:5]]
+
+
+def test_the_ledger_tells_which_sitemaps_the_class_did_not_choose(serve, crawl):
+    site = serve(SITE)
+    run = crawl(spider="shops", environment={"SITE_URL": site.url}, emit="sitemaps")
+    reasons = {row["url"].removeprefix(site.url): row["reason"] for row in run.ledger}
+    left = "its address does not match sitemap_follow"
+    assert reasons == {
+        **dict.fromkeys(("/robots.txt", "/index.xml", "/sitemap_shops.xml")),
+        **dict.fromkeys(("/sitemap_other.xml", "/no-such.xml"), left),
+    }
+    run = crawl(spider="rewriting", environment={"SITE_URL": site.url}, emit="sitemaps")
+    assert run.row(f"{site.url}/no-such.xml")["reason"] == "sitemap_filter left it out"
+    assert "/no-such.xml" not in site.requests
+
+
+def test_a_spider_that_has_no_callback_harvests(serve, crawl):
+    site = serve(SITE)
+    run = crawl(spider="harvesting", environment={"SITE_URL": site.url})
+    assert run.locs == [f"{site.url}{path}" for path in ("/product/1", "/category/1", "/product/2", "/home")]
+    assert set(site.requests) == {"/robots.txt", "/sitemap.xml"}
+
+
+def test_a_run_may_be_given_other_sitemaps_than_the_class_has(serve, crawl):
+    site = serve(SITE)
+    run = crawl(spider="simplest", environment={"SITE_URL": site.url}, sitemap=f"{site.url}/sitemap_other.xml")
+    assert sorted(item["url"] for item in run.items) == ["/home", "/shop/2"]
+    assert "/sitemap.xml" not in site.requests
+
+
+@pytest.mark.parametrize(
+    ("spider", "arguments", "message"),
+    [
+        pytest.param("many", {}, "nothing to harvest: Many has no sitemap_urls, and none of the", id="no-target"),
+        pytest.param("simplest", {"limit": "many"}, "argument limit='many': it must be", id="wrong"),
+        pytest.param("simplest", {"prepare": "x"}, "argument prepare='x': the spider itself uses this", id="taken"),
+        pytest.param("simplest", {"emit": "none,urls"}, "argument emit='none,urls': it must be", id="none-and-more"),
+        pytest.param("broken", {}, "sitemap_rules: 'parse_nothing' is neither a method of Broken", id="no-callback"),
+    ],
+)
+def test_what_is_wrong_with_a_spider_of_ones_own_ends_its_run_with_one_line(crawl, spider, arguments, message):
+    run = crawl(spider=spider, calm=False, **arguments)
+    (error,) = run.errors
+    assert message in error
+    assert "Traceback" not in run.log
+    assert run.reason == "wrong_argument"
+
+
+def test_an_argument_that_is_probably_misspelt_is_told(serve, crawl):
+    site = serve(SITE)
+    given = {"sitmap": "x", "domains": "y"}
+    run = crawl(spider="simplest", environment={"SITE_URL": site.url}, **given)
+    assert "argument sitmap: it became an attribute of the spider; if sitemap was meant, spell it so" in run.log
+    assert "argument domains" not in run.log
+    assert len(run.items) == 4
+
+
+def test_a_class_that_would_break_its_base_cannot_be_made():
+    with pytest.raises(TypeError, match=r"Mine defines on_error, prepare, which HarvestSpider uses itself"):
+        type("Mine", (HarvestSpider,), {"name": "mine", "prepare": None, "on_error": None, "parse": None})
+
+
+def test_a_filter_that_fails_ends_the_pages_of_its_document_only(serve, crawl):
+    site = serve({
+        **PAGES,
+        "/bad.xml": entries(loc("/2004", lastmod="2004"), loc("/2005"), loc("/2024", lastmod="2024")),
+        "/good.xml": entries(loc("/home", lastmod="2024")),
+    })  # fmt: skip
+    sitemaps = f"{site.url}/bad.xml {site.url}/good.xml"
+    run = crawl(spider="failing-filter", sitemap=sitemaps, environment={"SITE_URL": site.url}, calm=False)
+    assert sorted(item["url"] for item in run.items) == ["/2004", "/home"]
+    (error,) = run.errors
+    assert f"{site.url}/bad.xml: its entries could not be chosen from, and 1 of them are not visited" in error
+    assert run.stats["spider_exceptions/KeyError"] == run.stats["spider_exceptions/count"] == 1
+    assert run.stats["sitemap_harvest/pages_not_chosen"] == 1
+    assert run.reason == "finished"
+
+
+def test_no_page_is_asked_for_that_robots_txt_forbids_however_many_wait_for_it(serve, crawl):
+    secret = numbered(60, prefix="/secret/")
+    site = serve({"/s.xml": urlset(*secret[:30], "/open", *secret[30:])})
+    other = serve({"/robots.txt": Page(robots(disallow=["/secret"]), delay=0.3), "/open": "A page"}, host="127.0.0.2")
+    site.pages["/s.xml"] = site.pages["/s.xml"].replace("{site}", other.url)
+    run = crawl(spider="many", sitemap=f"{site.url}/s.xml")
+    assert other.requests == ["/robots.txt", "/open"]
+    assert run.stats["robotstxt/forbidden"] == 60
+
+
+def test_pages_come_as_slowly_as_robots_txt_asks_for(serve, crawl):
+    site = serve({"/s.xml": urlset(*numbered(3)), "/robots.txt": "User-agent: *\nCrawl-delay: 1"})
+    times = []
+    site.generate = lambda path: times.append(time.monotonic()) or "A page"
+    crawl(spider="many", sitemap=f"{site.url}/s.xml")
+    assert min(later - sooner for sooner, later in pairwise(times)) > 0.9
+
+
+def test_a_slow_site_does_not_hold_up_the_others(serve, crawl, tmp_path):
+    paths = numbered(40)
+    slow = serve(dict.fromkeys(paths, Page("A page", delay=0.5)))
+    quick = serve(dict.fromkeys(paths, "A page"), host="127.0.0.2")
+    listed = tmp_path / "list.txt"
+    listed.write_text("".join(f"{site.url}{path}\n" for site in (slow, quick) for path in paths))
+    run = crawl(spider="slow", sitemap=listed)
+    took = {
+        site.url: max(item["seconds"] for item in run.items if item["url"].startswith(site.url))
+        for site in (slow, quick)
+    }
+    assert len(run.items) == 80
+    assert took[quick.url] < took[slow.url] / 2
+
+
+@pytest.mark.parametrize("is_apart", [True, False], ids=["a-sitemap-each", "one-list"])
+def test_each_page_of_very_many_sites_is_visited(serve, crawl, tmp_path, is_apart):
+    site = serve(host="0.0.0.0")
+    hosts = [site.url.replace("0.0.0.0", f"127.0.1.{number}") for number in range(150)]
+    site.generate = lambda path: urlset(f"{path[5:]}/1", f"{path[5:]}/2") if path.startswith("/s?u=") else "A page"
+    names = [f"{host}/s?u={host}" for host in hosts]
+    listed = tmp_path / "list.txt"
+    listed.write_text("".join(f"{host}/{page}\n" for host in hosts for page in (1, 2)))
+    run = crawl(spider="slow", sitemap=" ".join(names) if is_apart else listed, settings={"ROBOTSTXT_OBEY": False})
+    assert sorted(item["url"] for item in run.items) == sorted(f"{host}/{page}" for host in hosts for page in (1, 2))
+
+
+def test_pages_of_a_folder_are_pages_and_what_is_not_in_it_is_not_visited(serve, crawl, tmp_path):
+    for name, body in {
+        "s.xml": entries(loc("/a.html"), loc("/b/"), "<loc>https://other.example/a.html</loc>"),
+        "robots.txt": robots("/s.xml"),
+        "a.html": "<title>A</title>",
+        "b/index.html": "<title>B</title>",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(body.replace("{site}", "https://www.example.com"))
+    run = crawl(spider="titles", site="https://www.example.com", root=tmp_path)
+    assert [item["title"] for item in run.items] == ["A", "B"]
+    assert run.stats["sitemap_harvest/pages_elsewhere"] == 1
+
+
+def test_only_addresses_on_the_web_are_visited(serve, crawl, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    odd = (secret.as_uri(), "mailto:a@b.example", "data:text/plain,a")
+    site = serve({"/a": "A page", "/s.xml": entries(loc("/a"), *(f"<loc>{address}</loc>" for address in odd))})
+    run = crawl(spider="slow", sitemap=f"{site.url}/s.xml")
+    assert [item["url"] for item in run.items] == [f"{site.url}/a"]
+    assert run.stats["sitemap_harvest/pages"] == 1
+    assert "is no address on the web" in run.log
+
+
+def test_pages_deeper_than_depth_limit_are_not_visited(serve, crawl):
+    site = serve(SITE)
+    run = crawl(spider="many", site=site.url, settings={"DEPTH_LIMIT": 2})
+    assert run.stats["sitemap_harvest/urls"] == run.stats["sitemap_harvest/pages_too_deep"] == 6
+    assert "sitemap_harvest/pages" not in run.stats
+    assert crawl(spider="many", site=site.url, settings={"DEPTH_LIMIT": 3}).stats["sitemap_harvest/pages"] == 6
+
+
+def test_a_run_that_ends_early_says_how_much_it_did_not_visit(serve, crawl):
+    site = serve({"/s.xml": urlset(*numbered(3000))})
+    site.generate = lambda path: "A page"
+    settings = {"CLOSESPIDER_PAGECOUNT": 100, "ROBOTSTXT_OBEY": False}
+    run = crawl(spider="many", sitemap=f"{site.url}/s.xml", settings=settings)
+    left = 3000 - run.stats["sitemap_harvest/pages"]
+    assert f"The run ended before {left:,} entries had their turn for a visit" in run.log
+    assert 2850 < left == run.stats["sitemap_harvest/pages_left"] < 2905
+
+
+def test_a_run_that_was_paused_visits_each_page_once(serve, crawl, tmp_path):
+    pages = numbered(300)
+    site = serve({"/s.xml": urlset(*pages)})
+    site.generate = lambda path: Page("A page", delay=0.01)
+    settings = {"JOBDIR": str(tmp_path / "job"), "CLOSESPIDER_PAGECOUNT": 100, "ROBOTSTXT_OBEY": False}
+    crawl(spider="many", sitemap=f"{site.url}/s.xml", settings=settings)
+    first = len(site.requests)
+    run = crawl(spider="many", sitemap=f"{site.url}/s.xml", settings={**settings, "CLOSESPIDER_PAGECOUNT": 0})
+    assert run.reason == "finished"
+    assert first < 150
+    assert sorted(site.requests) == sorted([*pages, "/s.xml", "/s.xml"])
+
+
+def test_a_full_disk_ends_the_run_in_good_order(serve, crawl):
+    site = serve({"/s.xml": urlset(*numbered(3000))})
+    site.generate = lambda path: "A page"
+    run = crawl(spider="full-disk", sitemap=f"{site.url}/s.xml", settings={"ROBOTSTXT_OBEY": False}, calm=False)
+    (error,) = run.errors
+    assert "the temporary file cannot be written: [Errno 27] File too large" in error
+    assert run.reason == "pages_not_kept"
+    stats = run.stats
+    assert stats["sitemap_harvest/pages_not_kept"] > 2000
+    left = stats["sitemap_harvest/pages_not_kept"] + stats["sitemap_harvest/pages_left"]
+    assert left + stats.get("sitemap_harvest/pages", 0) == 3000
+
+
+def test_three_thousand_pages_of_four_sitemaps_are_visited(serve, crawl):
+    sitemaps = {f"/s{part}.xml": urlset(*numbered(750, start=750 * part)) for part in range(4)}
+    site = serve({"/index.xml": index(*sitemaps), **sitemaps})
+    site.generate = lambda path: "A page"
+    run = crawl(spider="many", sitemap=f"{site.url}/index.xml", settings={"ROBOTSTXT_OBEY": False})
+    assert sorted(site.requests) == sorted([*numbered(3000, start=0), *sitemaps, "/index.xml"])
+    assert run.stats["sitemap_harvest/pages"] == 3000
+
+
+def test_memory_does_not_grow_with_the_entries_that_wait(serve, crawl):
+    sitemaps = [f"/s{part}.xml" for part in range(4)]
+    site = serve({"/index.xml": index(*sitemaps)})
+    for part, path in enumerate(sitemaps):
+        pages = urlset(*numbered(50_000, start=50_000 * part, prefix="/products/"))
+        site.pages[path] = gzipped(pages.replace("{site}", site.url))
+    site.generate = lambda path: "A page"
+    settings = {"CLOSESPIDER_PAGECOUNT": 500, "ROBOTSTXT_OBEY": False}
+    process = crawl.start(spider="many", sitemap=f"{site.url}/index.xml", settings=settings)
+    log, _ = process.communicate(timeout=60)
+    run = crawl.finished(process.returncode, log)
+    assert run.stats["sitemap_harvest/urls"] == 200_000
+    assert run.stats["sitemap_harvest/pages_left"] > 199_000
+    assert run.stats["test/peak_memory_bytes"] < 250_000_000
