@@ -46,7 +46,7 @@ _IN_VAIN = {  # the result of the site, its cause, the outcome of robots.txt, an
     Sort.REFUSING: ("unreachable", "refused", "failed", {"failed"}),
     Sort.GONE: ("not-a-site", None, "absent", {"absent"}),
     Sort.EMPTY: ("absent", None, "read", {"absent", "not-a-sitemap"}),
-    Sort.ALIAS: (None, None, "skipped", {"absent", "skipped"}),  # its target is in the list, and read by itself
+    Sort.ALIAS: ("found", None, "skipped", {"absent", "skipped"}),  # its target is in the list, and read by itself
 }
 
 
