@@ -157,6 +157,7 @@ def test_what_the_user_names_is_refused_where_the_setting_says_never_and_a_wrong
     site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")})
     run = crawl(site=site.url, settings={"SITEMAP_HARVEST_PRIVATE": value}, calm=False)
     assert words in run.log
+    assert (f"{site.url}: unreachable (private)" in run.log) == (value == "never")
     assert "Traceback" not in run.log
     assert (run.urls, site.requests) == ([], [])
 
