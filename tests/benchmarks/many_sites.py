@@ -6,7 +6,8 @@ Serves a host on each of many loopback addresses, runs the crawl with its
 default settings in a process of its own, and compares what it finds with what is
 there. Prints wall time, processor time, peak memory, the pace at single hosts,
 and the hosts by their sort and by what became of them. ``--beyond`` lets some
-hosts redirect to hosts that the crawl is not told of. ``--profile FILE`` writes
+hosts redirect to hosts that the crawl is not told of, which on loopback needs
+``--setting SITEMAP_HARVEST_PRIVATE=True``. ``--profile FILE`` writes
 where the processor time goes, for ``python -m pstats FILE``.
 
 Everything is below a temporary folder and ends by itself.
