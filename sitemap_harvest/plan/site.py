@@ -123,12 +123,14 @@ class Site:
             if cause is Cause.DNS:
                 self.unknown_hosts.add(urlsplit(lead.url).hostname)
 
-    def record(self, *, is_over: bool, epoch: float) -> SiteRecord:
+    def record(self, *, is_over: bool, epoch: float, owner: Site | None = None) -> SiteRecord:
         """Return what came of it; *is_over* is ``False`` where the run ended before.
 
-        *epoch* is how many seconds the clock of the run is behind the seconds since 1970.
+        *epoch* is how many seconds the clock of the run is behind the seconds
+        since 1970. *owner* is the site for which documents of this one were taken up.
         """
-        verdict = judge(self, is_over=is_over)
+        verdict = judge(self, is_over=is_over, owner=owner)
+        both = [self] if owner is None else [self, owner]
         seconds = None
         if self.started_at is not None and self.ended_at is not None:
             seconds = round(max(0.0, self.ended_at - self.started_at), 3)
@@ -145,7 +147,9 @@ class Site:
             urls=self.urls,
             bytes_downloaded=self.bytes_downloaded,
             limits=tuple(self.limits),
-            complete=is_over and self.lists and self.is_whole and not self.limits,
+            complete=is_over
+            and any(one.lists for one in both)
+            and all(one.is_whole and not one.limits for one in both),
             started_at=None if self.started_at is None else datetime.fromtimestamp(self.started_at + epoch, UTC),
             seconds=seconds,
         )

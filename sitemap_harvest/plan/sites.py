@@ -16,7 +16,7 @@ from sitemap_harvest.plan.site import Site
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sitemap_harvest.model import SitemapRecord
+    from sitemap_harvest.model import SitemapRecord, SiteRecord
     from sitemap_harvest.plan.budget import Budget
     from sitemap_harvest.plan.expansion import Bounds
 
@@ -34,6 +34,7 @@ class Sites:
         self._budget = budget
         self._sites = {lead.root: Site.of(lead) for lead in leads}
         self._settled = deque(self._sites.values())
+        self._sharing: dict[str, Site] = {}
         self._shut: dict[str, str] = {}
 
     def __getitem__(self, root: str) -> Site:
@@ -47,7 +48,7 @@ class Sites:
         site = self._sites[lead.root]
         owner = self.frontier.owner(lead.url)
         if owner is not None:
-            site.shared_with = owner if owner != lead.root else site.shared_with
+            self._share(site, owner)
             self.proofs.note(lead)
             return None
         refusal = unwanted or refuse(lead, self._bounds) or self._budget.refuse(site, now)
@@ -58,6 +59,19 @@ class Sites:
             return None
         self.proofs.note(lead)
         return refusal if self.frontier.refuse(lead.url) else None
+
+    def claim(self, url: str, lead: Lead) -> bool:
+        """Take up the document at *url*, to which *lead* has been redirected; ``False`` if it was taken up before."""
+        if self.frontier.claim(url, lead.root):
+            return True
+        self.proofs.note(replace(lead, url=url))
+        self._share(self._sites[lead.root], self.frontier.owner(url))
+        return False
+
+    def _share(self, site: Site, owner: str | None) -> None:
+        """Note that a document of *site* was taken up for *owner*."""
+        if owner is not None and owner != site.root:
+            site.shared_with = owner
 
     def take(self, now: float) -> tuple[Lead, Refusal | None] | None:
         """Return the lead whose turn it is, and why it may not be asked for after all; ``None`` if all have to wait."""
@@ -108,11 +122,29 @@ class Sites:
             yield lead
 
     def settled(self) -> Iterator[Site]:
-        """Yield the sites of which nothing waits and nothing is on its way, each once until something is again."""
+        """Yield the sites of which nothing waits and nothing is on its way, each once until something is again.
+
+        Not those that share documents with a site that is not over: :meth:`sharing` yields them.
+        """
         while self._settled:
             site = self._settled.popleft()
-            if not site.waiting and not site.is_over:
+            if site.waiting or site.is_over:
+                continue
+            owner = self._sites.get(site.shared_with or "")
+            if owner is None or owner.is_over or site.lists:
                 yield site
+            else:
+                self._sharing[site.root] = site
+
+    def sharing(self) -> Iterator[Site]:
+        """Yield the sites that share documents with others. To be called when nothing else is left."""
+        yield from (site for site in self._sharing.values() if not site.is_over)
+        self._sharing.clear()
+
+    def record(self, site: Site, *, is_over: bool, epoch: float) -> SiteRecord:
+        """Return what came of *site*, for :meth:`Site.record`."""
+        owner = self._sites.get(site.shared_with or "")
+        return site.record(is_over=is_over, epoch=epoch, owner=owner)
 
     def settle(self, site: Site) -> None:
         """Let *site* be settled again, if what was to be tried next did not come to wait."""

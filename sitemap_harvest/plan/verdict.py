@@ -25,16 +25,19 @@ class Verdict(NamedTuple):
     cause: Cause | None = None
 
 
-def judge(site: Site, *, is_over: bool) -> Verdict:
+def judge(site: Site, *, is_over: bool, owner: Site | None = None) -> Verdict:
     """Return what came of *site*; *is_over* tells that all there was to try has been tried.
+
+    What it shares with another site, *owner*, was read for that one: so what came of that came of this.
 
     What the site names itself weighs more than guesses. That the server keeps us
     out weighs more than that something is not there: there may be more behind it.
     """
     if site.lists:
         return Verdict(SiteResult.FOUND, _found(site))
-    if site.shared_with is not None:
-        return Verdict(SiteResult.FOUND, f"its documents were read for {site.shared_with}")
+    if owner is not None:
+        of_owner = judge(owner, is_over=is_over)
+        return of_owner._replace(reason=f"it leads where {owner.root} does: {of_owner.reason}")
     if not is_over or site.limits:
         why = f"a limit was reached ({', '.join(site.limits)})" if site.limits else "the run ended before"
         return Verdict(SiteResult.UNFINISHED, why)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -18,22 +17,22 @@ from sitemap_harvest.crawl import defaults, outcome
 from sitemap_harvest.crawl.arguments import Plan, check_exporter, check_feeds, check_root
 from sitemap_harvest.crawl.flights import Flights
 from sitemap_harvest.crawl.given import Given, check_class
+from sitemap_harvest.crawl.handout import Handout
+from sitemap_harvest.crawl.ledger import Ledger
 from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.crawl.pages import Pages
 from sitemap_harvest.crawl.quiet import quieten
 from sitemap_harvest.crawl.reach import guard
 from sitemap_harvest.crawl.record import answered, cut_short, describe, record_of
-from sitemap_harvest.crawl.rows import why_rows
 from sitemap_harvest.crawl.selection import Selection
 from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 from sitemap_harvest.crawl.summary import Summary
 from sitemap_harvest.errors import HarvestError
 from sitemap_harvest.formats import Document
 from sitemap_harvest.formats.html.hints import header_hints
-from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRecord, SiteRecord, SiteResult, UrlBatch
+from sitemap_harvest.model import FoundBy, Kind, Outcome
 from sitemap_harvest.plan import (
     Bounds,
-    Filters,
     Lead,
     Offsite,
     Refusal,
@@ -57,8 +56,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
-    from sitemap_harvest.model import SitemapRef
-    from sitemap_harvest.plan import Site
+    from sitemap_harvest.model import SitemapRecord, SiteRecord
 
 _ERROR_STATUSES = list(range(400, 600))
 _LONGEST_REASON = 300  # characters of an error that is not ours
@@ -89,6 +87,8 @@ class HarvestSpider(SitemapAttributes):
     bounds: Bounds
     summary: Summary
     _pages: Pages
+    _handout: Handout
+    _ledger: Ledger
     _selection: Selection
 
     def __init_subclass__(cls, **arguments: Any) -> None:
@@ -101,9 +101,7 @@ class HarvestSpider(SitemapAttributes):
         super().__init__(name, **self._given.attributes)
         self.summary = Summary()
         self._flights = Flights()
-        self._owed: deque[SitemapRecord] = deque()  # rows of documents that nobody can end any more
         self._largest_body = 0
-        self._as_rows = False
         self._has_begun = False
         # Scrapy looks into the source of each callback object that it has not met, and a method is a new one each time.
         self._callback, self._errback = self.parse_document, self.on_error
@@ -164,7 +162,10 @@ class HarvestSpider(SitemapAttributes):
         )
         self._most_in_flight = settings.getint("CONCURRENT_REQUESTS") or self.options.concurrency
         self._most_attempts = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
-        self._epoch = time.time() - time.monotonic()
+        self._handout = Handout(
+            self.crawler, self.plan, self.summary, self._pages, as_rows=self.options.items == "rows"
+        )
+        self._ledger = Ledger(self.plan, self.summary, self.crawler.stats, self.sites, self._flights)
         self._has_begun = True
 
     def _set_plan(self, plan: Plan) -> None:
@@ -190,7 +191,10 @@ class HarvestSpider(SitemapAttributes):
         """Complete the ledger, and log the run in one line, and what was not read."""
         if not self._has_begun:
             return
-        self._enter_left_over()
+        exporter = self.crawler.get_extension(FeedExporter)
+        for record in self._ledger.left_over():  # for the feeds alone, as pipelines are closed by now
+            if exporter is not None:
+                exporter.item_scraped(record, self)
         if words := self._pages.close():
             self.logger.info(words)
         if self.says_how_it_ended:
@@ -202,25 +206,33 @@ class HarvestSpider(SitemapAttributes):
 
     async def start(self) -> AsyncIterator[Any]:
         """Yield a request for each lead as soon as there is room for its body, and the records that are due."""
-        for no_site in self._refused_sites():
+        for no_site in self._ledger.no_sites():
             yield no_site
         while True:
             for record in self._records_due():
                 yield record
-            if self._has_room() and (taken := self.sites.take(time.monotonic())):
-                for record_or_request in self._ask(*taken):
-                    yield record_or_request
-            elif page := self._pages.next():
-                yield page
+            requests = self._next_requests()
+            if requests is not None:
+                for request_or_record in requests:
+                    yield request_or_record
             elif len(self.sites.frontier) or len(self._flights) or self._pages:
                 await self._flights.next_end(_LOOK_SECONDS if len(self.sites.frontier) or self._pages else None)
-            elif not self._owed:
-                return
+            elif not self._ledger.owes:
+                break
+        for site_record in self._ledger.sharing():
+            yield site_record
+
+    def _next_requests(self) -> Iterator[Any] | None:
+        """Return what to ask for now: a document, or else a page; ``None`` if it is the turn of neither."""
+        if self._has_room() and (taken := self.sites.take(time.monotonic())):
+            return self._ask(*taken)
+        page = self._pages.next()
+        return None if page is None else iter([page])
 
     def _ask(self, lead: Lead, refusal: Refusal | None) -> Iterator[Any]:
         """Yield the request for *lead*, whose turn it is; or its ledger row, if it may not be asked for after all."""
         if refusal is not None:
-            yield from self._enter(record_of(lead, refusal), lead)
+            yield from self._ledger.refused(lead, refusal)
             self.sites.done(lead, time.monotonic())
             return
         self._flights.begin(lead, time.monotonic())
@@ -236,7 +248,8 @@ class HarvestSpider(SitemapAttributes):
     def _passed_over(self, lead: Lead) -> Iterator[SitemapRecord]:
         """Yield the ledger row of *lead* if its request never reached the scheduler: nobody will answer it."""
         if not self._flights.was_scheduled(lead):
-            yield from self._end(record_of(lead, Refusal(Outcome.SKIPPED, "a spider middleware passed over it")))
+            record = record_of(lead, Refusal(Outcome.SKIPPED, "a spider middleware passed over it"))
+            yield from self._ledger.ended(record)
             self._done(lead)
 
     def note_rules(self, request: Request, robotparser: RobotParser) -> None:
@@ -251,12 +264,10 @@ class HarvestSpider(SitemapAttributes):
         refusal = self.sites.consider(lead, time.monotonic(), unwanted)
         self._count_queued()
         if refusal is not None:
-            if refusal.is_pruned:
-                self.crawler.stats.inc_value("sitemap_harvest/filter/pruned")
-            yield from self._enter(record_of(lead, refusal), lead)
+            yield from self._ledger.refused(lead, refusal)
 
     def _has_room(self) -> bool:
-        if self._has_enough() or len(self._flights) >= self._most_in_flight:
+        if self._handout.has_enough or len(self._flights) >= self._most_in_flight:
             return False
         return self._flights.bodies(time.monotonic()) < room(
             most=self.options.concurrency,
@@ -304,7 +315,7 @@ class HarvestSpider(SitemapAttributes):
             yield from self._read(response, lead, asked)
         except Exception as error:
             refusal = Refusal(Outcome.FAILED, f"reading it failed, which should not happen: {error!r}")
-            yield from self._end(record_of(lead, refusal, asked=asked))
+            yield from self._ledger.ended(record_of(lead, refusal, asked=asked))
             raise
         finally:
             self._done(lead)
@@ -313,9 +324,9 @@ class HarvestSpider(SitemapAttributes):
         is_local = self.local_root is not None or lead.url.startswith("file:")
         record = record_of(lead, outcome.of_status(response.status, is_local=is_local), asked=asked)
         answered(record, response, is_local=is_local)
-        if self._has_enough():
-            record.outcome, record.reason = Outcome.OVER_LIMIT, self._limit_words("before it was read")
-            yield from self._end(record, is_wanted=True)
+        if self._handout.has_enough:
+            record.outcome, record.reason = Outcome.OVER_LIMIT, self._handout.words("before it was read")
+            yield from self._ledger.ended(record, is_wanted=True)
             return
         if self._waits(response, lead, record):
             return
@@ -326,7 +337,7 @@ class HarvestSpider(SitemapAttributes):
             if not record.outcome.has_rows and document_key(response.url) != document_key(lead.url):
                 self.sites.frontier.release(response.url)  # another lead may make more of it
             return
-        yield from self._end(record)
+        yield from self._ledger.ended(record)
         yield from self._try_twin(lead, record)
 
     def _waits(self, response: Response, lead: Lead, record: SitemapRecord) -> bool:
@@ -350,8 +361,7 @@ class HarvestSpider(SitemapAttributes):
             return None  # no redirect, though Scrapy may have escaped the address
         if refusal := refuse(replace(lead, url=final_url), self.bounds):
             return Refusal(refusal.outcome, f"it redirects to {final_url}: {refusal.reason}")
-        if not self.sites.frontier.claim(final_url, lead.root):
-            self.sites.proofs.note(replace(lead, url=final_url))
+        if not self.sites.claim(final_url, lead):
             return Refusal(Outcome.SKIPPED, f"it redirects to {final_url}, which is read by itself")
         return None
 
@@ -367,37 +377,42 @@ class HarvestSpider(SitemapAttributes):
         addresses = (lead.url, *response.meta.get("redirect_urls", ()), response.url)
         lead = self.sites.proofs.joined(lead, addresses)
         scoping = Scoping.of(lead, document.kind, addresses)
-        before = self.summary.urls
-        listed = dropped = 0
+        before, listed, dropped = self.summary.urls, 0, 0
         left = self.sites.urls_left(lead)
         for found in scoping.judged(document.urls()):
             part = found if left is None else found.slice(0, left - listed)
-            batch = self._filtered(part)
+            batch = self._handout.filtered(part)
             listed += len(part)
             dropped += len(part) - len(batch)
-            yield from self._hand_out(batch, lead)
-            if self._has_enough() or len(part) < len(found):
+            yield from self._handout.items(batch, lead)
+            if self._handout.has_enough or len(part) < len(found):
                 break
         urls = self.summary.urls - before
-        was_limited = False
         describe(record, document, was_cut="dataloss" in response.flags)
         record.out_of_scope = scoping.outside
+        in_all = max(listed, document.entries - sum(ref.found_by is None for ref in document.sitemaps()))
+        was_limited = self._handout.has_enough and urls + dropped < in_all
+        if was_limited:
+            record.outcome, record.reason, record.complete = Outcome.PARTIAL, self._handout.words("within it"), False
+        elif listed < in_all:
+            cut_short(record, f"MAX_SITE_URLS is {self.options.max_site_urls:,}, and so many were read")
+        yield from self._follow(document, lead, addresses, response)
+        yield from self._ledger.ended(record, urls=urls, listed=listed, is_wanted=was_limited)
+
+    def _follow(
+        self, document: Document, lead: Lead, addresses: tuple[str, ...], response: Response
+    ) -> Iterator[SitemapRecord]:
+        """Consider what *document*, which lies at each of *addresses*, and the headers of *response* lead to."""
         references = list(document.sitemaps())
         if _is_guide(lead):
             links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
             references += header_hints(links, url=response.url)
-        if self._has_enough() and urls + dropped < max(listed, document.entries - _listed(references)):
-            was_limited = True
-            record.outcome, record.reason, record.complete = Outcome.PARTIAL, self._limit_words("within it"), False
-        elif listed < document.entries - _listed(references):
-            cut_short(record, f"MAX_SITE_URLS is {self.options.max_site_urls:,}, and so many were read")
         is_robots = document.kind is Kind.ROBOTS
         found_by = FoundBy.ROBOTS if is_robots else FoundBy.INDEX
         vouched = sites_of_robots(addresses) if is_robots else frozenset()
         for reference, unwanted in self._selection.children(references, document.kind):
             if reference.found_by is None or _is_guide(lead):
                 yield from self._consider(lead.child(reference, reference.found_by or found_by, vouched), unwanted)
-        yield from self._end(record, urls=urls, listed=listed, is_wanted=was_limited)
 
     def on_error(self, failure: Failure) -> Iterator[Any]:
         """Yield the ledger row of a document that could not be downloaded."""
@@ -414,7 +429,7 @@ class HarvestSpider(SitemapAttributes):
             record = record_of(lead, refusal, asked=asked)
             if isinstance(error, HttpError):
                 answered(record, error.response, is_local=False)
-            yield from self._end(record)
+            yield from self._ledger.ended(record)
             yield from self._try_twin(lead, record)
         finally:
             self._done(lead)
@@ -429,143 +444,29 @@ class HarvestSpider(SitemapAttributes):
         if lead not in self._flights:
             return
         if self._flights.give_row(lead.url):
-            self._owe(lead, Refusal(Outcome.FAILED, why))
+            self._ledger.owe(lead, Refusal(Outcome.FAILED, why))
         self._pages.release(lead)
         self._flights.end(lead)
         self.sites.done(lead, time.monotonic())
         self._count_queued()
 
-    def _owe(self, lead: Lead, refusal: Refusal) -> None:
-        record = record_of(lead, refusal)
-        self.sites.note(lead, record, urls=0)
-        self._owed.append(record)
-
     def _count_queued(self) -> None:
         self.summary.queued = len(self.sites.frontier) + len(self._flights)
 
-    def _has_enough(self) -> bool:
-        return self.plan.limit is not None and self.summary.urls >= self.plan.limit
-
-    def _limit_words(self, when: str) -> str:
-        return f"limit={self.plan.limit} was reached {when}"
-
     def _records_due(self) -> Iterator[SitemapRecord | SiteRecord]:
         """Yield the records that are left to :meth:`start`: of what waits once there is enough, and of sites."""
-        while self._owed:
-            yield from self._enter(self._owed.popleft())
-        for lead in self.sites.drain(time.monotonic()) if self._has_enough() else ():
-            refusal = Refusal(Outcome.OVER_LIMIT, self._limit_words("before it was asked for"))
-            yield from self._enter(record_of(lead, refusal), is_wanted=True)
+        yield from self._ledger.owed()
+        has_enough = self._handout.has_enough
+        if has_enough:
+            leads = self.sites.drain(time.monotonic())
+            yield from self._ledger.cut_off(leads, self._handout.words("before it was asked for"))
         for site in self.sites.settled():
-            lead_or_none = None if self._has_enough() else site.next_lead()
-            if lead_or_none is None:
-                yield from self._conclude_site(site, is_over=not self._has_enough())
+            lead = None if has_enough else site.next_lead()
+            if lead is None:
+                yield from self._ledger.site(site, is_over=not has_enough)
             else:
-                yield from self._consider(lead_or_none)
+                yield from self._consider(lead)
                 self.sites.settle(site)
-
-    def _conclude_site(self, site: Site, *, is_over: bool) -> Iterator[SiteRecord]:
-        site.is_over = True
-        record = site.record(is_over=is_over, epoch=self._epoch)
-        self.summary.add_site(record, self.crawler.stats)
-        if "sites" in self.plan.emit:
-            yield record
-
-    def _refused_sites(self) -> Iterator[SiteRecord]:
-        """Yield a record for each line of the file of sites that is no site."""
-        for root, reason in self.plan.no_sites:
-            record = SiteRecord(root=root, result=SiteResult.NOT_A_SITE, reason=reason)
-            self.summary.add_site(record, self.crawler.stats)
-            if "sites" in self.plan.emit:
-                yield record
-
-    def _enter_left_over(self) -> None:
-        """Enter what a run that ended early did not come to: for the feeds alone, as pipelines are closed by then."""
-        exporter = self.crawler.get_extension(FeedExporter)
-        left = 0
-        for record in self._left_over():
-            is_left = record.outcome is Outcome.OVER_LIMIT
-            left += is_left
-            for row in self._enter(record, is_wanted=is_left):
-                if exporter is not None:
-                    exporter.item_scraped(row, self)
-        self.summary.queued = left
-        for site in self.sites.unfinished():
-            for told in self._conclude_site(site, is_over=False):
-                if exporter is not None:
-                    exporter.item_scraped(told, self)
-
-    def _left_over(self) -> Iterator[SitemapRecord]:
-        yield from self._owed
-        for lead in self._flights.unanswered():
-            yield record_of(lead, Refusal(Outcome.OVER_LIMIT, "the run ended before it was answered"))
-        for lead in self.sites.drain(time.monotonic()):
-            yield record_of(lead, Refusal(Outcome.OVER_LIMIT, "the run ended before it was asked for"))
-
-    def _filtered(self, batch: UrlBatch) -> UrlBatch:
-        """Return the rows of *batch* that the filters keep, and count both these and the others."""
-        kept, dropped = self.plan.filters.keep(batch)
-        if self.plan.filters != Filters():
-            self.summary.count_filtered(dropped, self.crawler.stats, kept=len(kept))
-        return kept
-
-    def _hand_out(self, batch: UrlBatch, lead: Lead) -> Iterator[Any]:
-        if not len(batch):
-            return
-        if self.plan.limit is not None:
-            batch = batch.slice(0, self.plan.limit - self.summary.urls)
-        self.summary.urls += len(batch)
-        self.crawler.stats.inc_value("sitemap_harvest/urls", len(batch))
-        self._pages.add(batch, lead)
-        if "urls" not in self.plan.emit:
-            return
-        self._as_rows = self._as_rows or self._wants_rows()  # each time: a handler may have been connected since
-        if self._as_rows:
-            yield from batch.rows()
-        else:
-            yield batch
-
-    def _wants_rows(self) -> bool:
-        if self.options.items == "rows":
-            return True
-        if reason := why_rows(self.crawler):
-            self.logger.info("URLs travel one by one, which is slower: %s", reason)
-        return reason is not None
-
-    def _enter(
-        self, record: SitemapRecord, lead: Lead | None = None, *, is_wanted: bool = False
-    ) -> Iterator[SitemapRecord]:
-        """Enter *record*, the row of a document that was not asked for; *is_wanted*: the user wanted it so.
-
-        *lead* is given where its site has not been told yet.
-        """
-        if lead is not None:
-            self.sites.note(lead, record, urls=0)
-        self.summary.add(record, self.crawler.stats, urls=0, is_wanted=is_wanted)
-        if "sitemaps" in self.plan.emit:
-            yield record
-
-    def _end(
-        self, record: SitemapRecord, *, urls: int = 0, listed: int = 0, is_wanted: bool = False
-    ) -> Iterator[SitemapRecord]:
-        """Enter *record*, the row of a document that was asked for, unless it has one.
-
-        It lists *listed* URLs, *urls* of which were handed out; *is_wanted*: the user wanted it to end so.
-        """
-        if (lead := self._flights.lead_in_need(record.url)) is None:
-            return
-        try:
-            if "sitemaps" in self.plan.emit:
-                yield record
-        finally:  # where a spider middleware has failed on the row, note_error() has entered another in its place
-            if self._flights.give_row(record.url):
-                self.sites.note(lead, record, urls=listed)
-                self.summary.add(record, self.crawler.stats, urls=urls, is_wanted=is_wanted)
-
-
-def _listed(references: list[SitemapRef]) -> int:
-    """Return how many of *references* are entries of their document, and no mere hints."""
-    return sum(reference.found_by is None for reference in references)
 
 
 def _is_guide(lead: Lead) -> bool:

@@ -1,0 +1,116 @@
+"""What the run writes down: a row for each document that it met, and a record for each site."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+from sitemap_harvest.crawl.record import record_of
+from sitemap_harvest.model import Outcome, SitemapRecord, SiteRecord, SiteResult
+from sitemap_harvest.plan import Lead, Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy.statscollectors import StatsCollector
+
+    from sitemap_harvest.crawl.arguments import Plan
+    from sitemap_harvest.crawl.flights import Flights
+    from sitemap_harvest.crawl.summary import Summary
+    from sitemap_harvest.plan import Site, Sites
+
+
+class Ledger:
+    """Counts each record once, tells the sites of it, and yields it if such items are wanted (``emit``)."""
+
+    def __init__(self, plan: Plan, summary: Summary, stats: StatsCollector, sites: Sites, flights: Flights) -> None:
+        self._plan = plan
+        self._summary = summary
+        self._stats = stats
+        self._sites = sites
+        self._flights = flights
+        self._owed: deque[SitemapRecord] = deque()
+        self._epoch = time.time() - time.monotonic()
+
+    @property
+    def owes(self) -> bool:
+        """Whether there are rows of documents that nobody can end any more."""
+        return bool(self._owed)
+
+    def owe(self, lead: Lead, refusal: Refusal) -> None:
+        """Note that *lead* needs a row, which cannot be yielded now."""
+        record = record_of(lead, refusal)
+        self._sites.note(lead, record, urls=0)
+        self._owed.append(record)
+
+    def owed(self) -> Iterator[SitemapRecord]:
+        """Enter the rows that are owed."""
+        while self._owed:
+            yield from self._enter(self._owed.popleft())
+
+    def refused(self, lead: Lead, refusal: Refusal) -> Iterator[SitemapRecord]:
+        """Enter the row of *lead*, which is not asked for because of *refusal*."""
+        if refusal.is_pruned:
+            self._stats.inc_value("sitemap_harvest/filter/pruned")
+        record = record_of(lead, refusal)
+        self._sites.note(lead, record, urls=0)
+        yield from self._enter(record)
+
+    def cut_off(self, leads: Iterator[Lead], reason: str) -> Iterator[SitemapRecord]:
+        """Enter the rows of *leads*, which are not asked for because the user has enough, or has ended the run."""
+        for lead in leads:
+            yield from self._enter(record_of(lead, Refusal(Outcome.OVER_LIMIT, reason)), is_wanted=True)
+
+    def ended(
+        self, record: SitemapRecord, *, urls: int = 0, listed: int = 0, is_wanted: bool = False
+    ) -> Iterator[SitemapRecord]:
+        """Enter *record*, the row of a document that was asked for, unless it has one.
+
+        It lists *listed* URLs, *urls* of which were handed out; *is_wanted*: the user wanted it to end so.
+        """
+        if (lead := self._flights.lead_in_need(record.url)) is None:
+            return
+        try:
+            if "sitemaps" in self._plan.emit:
+                yield record
+        finally:  # where a spider middleware has failed on the row, another was entered in its place
+            if self._flights.give_row(record.url):
+                self._sites.note(lead, record, urls=listed)
+                self._summary.add(record, self._stats, urls=urls, is_wanted=is_wanted)
+
+    def site(self, site: Site, *, is_over: bool) -> Iterator[SiteRecord]:
+        """Enter what came of *site*; *is_over* is ``False`` where the run ended before."""
+        site.is_over = True
+        yield from self._enter_site(self._sites.record(site, is_over=is_over, epoch=self._epoch))
+
+    def no_sites(self) -> Iterator[SiteRecord]:
+        """Enter a record for each line of the file of sites that is no site."""
+        for root, reason in self._plan.no_sites:
+            yield from self._enter_site(SiteRecord(root=root, result=SiteResult.NOT_A_SITE, reason=reason))
+
+    def sharing(self) -> Iterator[SiteRecord]:
+        """Enter what came of the sites that share documents with others, when nothing else is left."""
+        for site in self._sites.sharing():
+            yield from self.site(site, is_over=True)
+
+    def left_over(self) -> Iterator[SitemapRecord | SiteRecord]:
+        """Enter what a run that ended early did not come to."""
+        yield from self.owed()
+        left = [*self._flights.unanswered()]
+        yield from self.cut_off(iter(left), "the run ended before it was answered")
+        left += (waiting := [*self._sites.drain(time.monotonic())])
+        yield from self.cut_off(iter(waiting), "the run ended before it was asked for")
+        self._summary.queued = len(left)
+        for site in self._sites.unfinished():
+            yield from self.site(site, is_over=False)
+
+    def _enter(self, record: SitemapRecord, *, is_wanted: bool = False) -> Iterator[SitemapRecord]:
+        self._summary.add(record, self._stats, urls=0, is_wanted=is_wanted)
+        if "sitemaps" in self._plan.emit:
+            yield record
+
+    def _enter_site(self, record: SiteRecord) -> Iterator[SiteRecord]:
+        self._summary.add_site(record, self._stats)
+        if "sites" in self._plan.emit:
+            yield record
