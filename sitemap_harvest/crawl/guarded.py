@@ -19,7 +19,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.interfaces import IHostnameResolver, IReactorPluggableNameResolver, IResolutionReceiver
 from zope.interface import implementer  # type: ignore[import-untyped]  # it has no type hints
 
-from sitemap_harvest.crawl.reach import PrivateAddressError, reach_of
+from sitemap_harvest.crawl.reach import reach_of, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ class GuardedHandler(HTTP11DownloadHandler):
     """
 
     async def download_request(self, request: Request) -> Response:
-        """Download *request*. Raises :exc:`PrivateAddressError` before anything is sent."""
+        """Download *request*. Raises :exc:`~sitemap_harvest.crawl.reach.PrivateAddressError` before a byte is sent."""
         if request.meta.get("proxy"):
             return await super().download_request(request)  # the proxy looks hosts up, and the user chose it
         lookup = _GuardedLookup(reach_of(self._crawler))
@@ -65,7 +65,7 @@ class GuardedHandler(HTTP11DownloadHandler):
         except CannotResolveHostError as error:
             if lookup.refusal is None:
                 raise
-            raise PrivateAddressError(request, lookup.refusal) from error
+            raise refused(self._crawler, request, lookup.refusal) from error
         except ResponseDataLossError:
             if not self._fail_on_dataloss_warned:
                 _logger.warning(get_dataloss_msg(request.url))

@@ -79,6 +79,14 @@ def reach_of(crawler: Crawler) -> Reach:
     return reach
 
 
+def refused(crawler: Crawler, request: Request, refusal: Refusal) -> PrivateAddressError:
+    """Count *request*, for not all have a ledger row, and return what ends it."""
+    error = PrivateAddressError(request, refusal)
+    crawler.stats.inc_value("sitemap_harvest/private_addresses")
+    _logger.debug("Not asked for, or not read: %s: %s", request.url, error)
+    return error
+
+
 class AddressGuard:
     """Downloader middleware: stops requests whose addresses alone tell that they lead to a private network.
 
@@ -108,7 +116,7 @@ class AddressGuard:
     def process_request(self, request: Request) -> None:
         """Stop *request* if its address leads to a private network."""
         if refusal := reach_of(self._crawler).refuse_url(request.url):
-            raise PrivateAddressError(request, refusal)
+            raise refused(self._crawler, request, refusal)
 
     def process_response(self, request: Request, response: Response) -> Response:
         """Let *response* pass, unless it comes from a private network."""
@@ -117,7 +125,7 @@ class AddressGuard:
             peer, port = [ip_address(str(response.ip_address))], url.port or (443 if url.scheme == "https" else 80)
             reach = reach_of(self._crawler)
             if not reach.admit(url.hostname, port, peer):
-                raise PrivateAddressError(request, reach.refusal(url.hostname, port, peer))
+                raise refused(self._crawler, request, reach.refusal(url.hostname, port, peer))
         return response
 
 

@@ -60,6 +60,8 @@ class Cause(StrEnum):
     """The connection was broken off."""
     NOT_HTTP = "not-http"
     """Something answers that does not speak HTTP."""
+    PRIVATE = "private"
+    """The host is in a private network, where it may not be asked (``SITEMAP_HARVEST_PRIVATE``)."""
     SERVER_ERROR = "server-error"
     """An answer with a status that gives no document, such as 500."""
 

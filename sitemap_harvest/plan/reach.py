@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from sitemap_harvest.model import Outcome
+from sitemap_harvest.model import Cause, Outcome
 from sitemap_harvest.plan.lead import Refusal
 from sitemap_harvest.plan.networks import has_special_name, host_key, kind_of, literal
 
@@ -92,7 +92,7 @@ class Reach:
             rule = "which is asked only if you name the address itself"
         else:
             rule = "and had a public one before"
-        return Refusal(Outcome.OUT_OF_SCOPE, f"{fact}, {rule} ({_SETTING})")
+        return Refusal(Outcome.OUT_OF_SCOPE, f"{fact}, {rule} ({_SETTING})", Cause.PRIVATE)
 
     def _admits(self, host: str, port: int, address: IPAddress) -> bool:
         if (kind := kind_of(address)) is None:

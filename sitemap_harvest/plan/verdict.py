@@ -64,6 +64,8 @@ def _of_named(named: Sequence[Evidence]) -> Verdict | None:
     ):
         if some := [one for one in named if one.outcome is outcome]:
             return Verdict(result, _words(some), some[0].cause if result is SiteResult.UNREACHABLE else None)
+    if private := [one for one in named if one.cause is Cause.PRIVATE]:
+        return Verdict(SiteResult.UNREACHABLE, _words(private), Cause.PRIVATE)
     return None
 
 

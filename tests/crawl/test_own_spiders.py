@@ -215,9 +215,18 @@ def test_no_page_is_asked_for_that_robots_txt_forbids_however_many_wait_for_it(s
     site = serve({"/s.xml": urlset(*secret[:30], "/open", *secret[30:])})
     other = serve({"/robots.txt": Page(robots(disallow=["/secret"]), delay=0.3), "/open": "A page"}, host="127.0.0.2")
     site.pages["/s.xml"] = site.pages["/s.xml"].replace("{site}", other.url)
-    run = crawl(spider="many", sitemap=f"{site.url}/s.xml")
+    run = crawl(spider="many", sitemap=f"{site.url}/s.xml", settings={"SITEMAP_HARVEST_PRIVATE": True})
     assert other.requests == ["/robots.txt", "/open"]
     assert run.stats["robotstxt/forbidden"] == 60
+
+
+def test_no_page_is_visited_in_a_private_network_and_it_is_counted(serve, crawl):
+    site, other = serve({"/1": "A page"}), serve({"/2": "A page"})
+    site.pages["/s.xml"] = urlset("/1", f"{other.url}/2", "http://localhost/3", "http://10.0.0.1/4")
+    run = crawl(spider="many", sitemap=f"{site.url}/s.xml", settings={"ROBOTSTXT_OBEY": False})
+    assert sorted(site.requests) == ["/1", "/s.xml"]
+    assert other.requests == []
+    assert run.stats["sitemap_harvest/private_addresses"] == 3
 
 
 def test_pages_come_as_slowly_as_robots_txt_asks_for(serve, crawl):
@@ -234,7 +243,7 @@ def test_a_slow_site_does_not_hold_up_the_others(serve, crawl, tmp_path):
     quick = serve(dict.fromkeys(paths, "A page"), host="127.0.0.2")
     listed = tmp_path / "list.txt"
     listed.write_text("".join(f"{site.url}{path}\n" for site in (slow, quick) for path in paths))
-    run = crawl(spider="slow", sitemap=listed)
+    run = crawl(spider="slow", sitemap=listed, settings={"SITEMAP_HARVEST_PRIVATE": True})
     took = {
         site.url: max(item["seconds"] for item in run.items if item["url"].startswith(site.url))
         for site in (slow, quick)
@@ -251,7 +260,8 @@ def test_each_page_of_very_many_sites_is_visited(serve, crawl, tmp_path, is_apar
     names = [f"{host}/s?u={host}" for host in hosts]
     listed = tmp_path / "list.txt"
     listed.write_text("".join(f"{host}/{page}\n" for host in hosts for page in (1, 2)))
-    run = crawl(spider="slow", sitemap=" ".join(names) if is_apart else listed, settings={"ROBOTSTXT_OBEY": False})
+    settings = {"ROBOTSTXT_OBEY": False, "SITEMAP_HARVEST_PRIVATE": True}
+    run = crawl(spider="slow", sitemap=" ".join(names) if is_apart else listed, settings=settings)
     assert sorted(item["url"] for item in run.items) == sorted(f"{host}/{page}" for host in hosts for page in (1, 2))
 
 

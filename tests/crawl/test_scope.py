@@ -86,7 +86,9 @@ def test_sitemaps_of_several_hosts_may_lie_on_one(serve, crawl):
         maps.pages[f"/maps/{number}.xml"] = urlset(*(f"{one.url}/{number}" for one in (first, second, maps)))
     maps.pages["/maps/index.xml"] = index("/maps/both.xml")
     maps.pages["/maps/both.xml"] = urlset(f"{first.url}/both", f"{second.url}/both")
-    run = crawl(site=f"{first.url} {second.url}", settings={"SITEMAP_HARVEST_CONCURRENCY": 1})
+    run = crawl(
+        site=f"{first.url} {second.url}", settings={"SITEMAP_HARVEST_CONCURRENCY": 1, "SITEMAP_HARVEST_PRIVATE": True}
+    )
     assert scopes(run) == {
         f"{first.url}/1": (True, None),
         f"{second.url}/1": (False, "host"),
@@ -106,7 +108,7 @@ def test_a_sitemap_that_redirects_to_one_which_is_read_by_itself_hands_its_proof
     second = serve({"/robots.txt": robots(f"{maps.url}/wait.xml", f"{maps.url}/maps/s.xml")}, host="127.0.0.3")
     maps.pages["/wait.xml"] = Page(urlset(), delay=1.0)
     maps.pages["/maps/s.xml"] = urlset(f"{first.url}/1", f"{second.url}/2")
-    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "SITEMAP_HARVEST_PRIVATE": True}
     run = crawl(site=f"{first.url} {second.url}", settings=settings)
     assert run.row(f"{first.url}/s.xml")["outcome"] == "skipped"
     assert scopes(run) == {f"{first.url}/1": (True, None), f"{second.url}/2": (True, None)}
@@ -117,7 +119,7 @@ def test_a_robots_txt_that_redirects_vouches_for_the_site_that_it_was_asked_of(s
     other = serve(host="127.0.0.2")
     site = serve({"/robots.txt": moved(f"{other.url}/rules")})
     other.pages |= {"/rules": robots("/maps/s.xml"), "/maps/s.xml": urlset(f"{site.url}/1", "/2", "/maps/3")}
-    run = crawl(site=site.url)
+    run = crawl(site=site.url, settings={"SITEMAP_HARVEST_PRIVATE": True})
     assert scopes(run) == {
         f"{site.url}/1": (True, None), f"{other.url}/2": (False, "path"), f"{other.url}/maps/3": (True, None)
     }  # fmt: skip
@@ -128,7 +130,7 @@ def test_a_sitemap_that_redirects_lies_at_each_of_its_addresses(serve, crawl):
     other = serve({"/maps/s.xml": moved(f"{site.url}/maps/s.xml")}, host="127.0.0.2")
     run = crawl(sitemap=f"{site.url}/s.xml")
     assert scopes(run) == {f"{site.url}/1": (True, None)}
-    run = crawl(sitemap=f"{other.url}/maps/s.xml")
+    run = crawl(sitemap=f"{other.url}/maps/s.xml", settings={"SITEMAP_HARVEST_PRIVATE": True})
     assert scopes(run) == {f"{site.url}/1": (False, "path")}
 
 
@@ -174,7 +176,11 @@ def test_where_the_children_of_an_index_may_lie(serve, crawl, policy, read):
     site.pages["/index.xml"] = index(*(f"{host}/{name}.xml" for name, host in hosts.items()))
     site.pages["/robots.txt"] = robots(f"{hosts['own']}/index.xml")
     site.pages |= {f"/{name}.xml": urlset(f"{host}/1") for name, host in hosts.items()}
-    settings = {"TWISTED_DNS_RESOLVER": "tests.crawl.parts.LocalNames", "SITEMAP_HARVEST_CONCURRENCY": 1}
+    settings = {
+        "TWISTED_DNS_RESOLVER": "tests.crawl.parts.LocalNames",
+        "SITEMAP_HARVEST_CONCURRENCY": 1,
+        "SITEMAP_HARVEST_PRIVATE": True,
+    }
     if policy:
         settings["SITEMAP_HARVEST_OFFSITE"] = policy
     run = crawl(site=f"{hosts['own']} {hosts['proven']}", settings=settings)

@@ -17,6 +17,7 @@ DNS = {"outcome": Outcome.FAILED, "reason": "no such host", "cause": Cause.DNS}
 GARBAGE = {"outcome": Outcome.FAILED, "reason": "no HTTP", "cause": Cause.NOT_HTTP}
 HTML = {"outcome": Outcome.NOT_A_SITEMAP, "reason": "it is a web page", "kind": Kind.HTML, "status": 200}
 OFF_SITE = {"outcome": Outcome.OUT_OF_SCOPE, "reason": "off"}
+PRIVATE = {"outcome": Outcome.OUT_OF_SCOPE, "reason": "it is private", "cause": Cause.PRIVATE}
 ROBOTS = {"outcome": Outcome.READ, "kind": Kind.ROBOTS, "status": 200, "complete": True}
 INDEX = {"outcome": Outcome.READ, "kind": Kind.INDEX, "status": 200, "complete": True, "entries": 2}
 SITEMAP = {"outcome": Outcome.READ, "kind": Kind.SITEMAP, "status": 200, "complete": True, "entries": 1}
@@ -55,6 +56,9 @@ def site_after(answers: dict[str, dict[str, object]], *, otherwise: dict[str, ob
                      f"{SITE}/named/1: HTTP 404, and none of", id="named-and-gone"),
         pytest.param({"robots.txt": ROBOTS, "named/1": OFF_SITE, "": HTML}, ABSENT, "absent", None,
                      f"{SITE}/named/1: off, and", id="named-elsewhere"),
+        pytest.param({"robots.txt": ROBOTS, "named/1": PRIVATE, "": HTML}, ABSENT, "unreachable", "private",
+                     f"{SITE}/named/1: it is private", id="named-and-private"),
+        pytest.param({}, PRIVATE, "unreachable", "private", "robots.txt: it is private", id="private"),
         pytest.param({"robots.txt": ROBOTS, "named/1": INDEX, "named/2": BLOCKED}, ABSENT, "blocked", None,
                      f"{SITE}/named/2: HTTP 403", id="index-whose-children-are-blocked"),
         pytest.param({"robots.txt": BLOCKED, "": HTML}, ABSENT, "blocked", None, "robots.txt: HTTP 403", id="robots"),
