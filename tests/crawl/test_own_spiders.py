@@ -55,6 +55,8 @@ SITE = {
     "/languages.xml": entries(loc("/home") + link("/de") + link("/fr"), loc("/de") + link("/home") + link("/fr")),
 }  # fmt: skip
 
+_LOCAL = {"SITEMAP_HARVEST_PRIVATE": True}  # for pages on another local site than their sitemap
+
 
 @pytest.mark.parametrize(
     ("spider", "visited"),
@@ -215,7 +217,7 @@ def test_no_page_is_asked_for_that_robots_txt_forbids_however_many_wait_for_it(s
     site = serve({"/s.xml": urlset(*secret[:30], "/open", *secret[30:])})
     other = serve({"/robots.txt": Page(robots(disallow=["/secret"]), delay=0.3), "/open": "A page"}, host="127.0.0.2")
     site.pages["/s.xml"] = site.pages["/s.xml"].replace("{site}", other.url)
-    run = crawl(spider="many", sitemap=f"{site.url}/s.xml", settings={"SITEMAP_HARVEST_PRIVATE": True})
+    run = crawl(spider="many", sitemap=f"{site.url}/s.xml", settings=_LOCAL)
     assert other.requests == ["/robots.txt", "/open"]
     assert run.stats["robotstxt/forbidden"] == 60
 
@@ -243,7 +245,7 @@ def test_a_slow_site_does_not_hold_up_the_others(serve, crawl, tmp_path):
     quick = serve(dict.fromkeys(paths, "A page"), host="127.0.0.2")
     listed = tmp_path / "list.txt"
     listed.write_text("".join(f"{site.url}{path}\n" for site in (slow, quick) for path in paths))
-    run = crawl(spider="slow", sitemap=listed, settings={"SITEMAP_HARVEST_PRIVATE": True})
+    run = crawl(spider="slow", sitemap=listed, settings=_LOCAL)
     took = {
         site.url: max(item["seconds"] for item in run.items if item["url"].startswith(site.url))
         for site in (slow, quick)
@@ -260,8 +262,9 @@ def test_each_page_of_very_many_sites_is_visited(serve, crawl, tmp_path, is_apar
     names = [f"{host}/s?u={host}" for host in hosts]
     listed = tmp_path / "list.txt"
     listed.write_text("".join(f"{host}/{page}\n" for host in hosts for page in (1, 2)))
-    settings = {"ROBOTSTXT_OBEY": False, "SITEMAP_HARVEST_PRIVATE": True}
-    run = crawl(spider="slow", sitemap=" ".join(names) if is_apart else listed, settings=settings)
+    run = crawl(
+        spider="slow", sitemap=" ".join(names) if is_apart else listed, settings={"ROBOTSTXT_OBEY": False, **_LOCAL}
+    )
     assert sorted(item["url"] for item in run.items) == sorted(f"{host}/{page}" for host in hosts for page in (1, 2))
 
 
