@@ -186,7 +186,7 @@ def test_each_budget_of_a_site_is_a_problem_and_makes_it_incomplete(serve, harve
 def test_a_run_that_ends_early_tells_of_its_sites_what_it_knows(serve, harvest):
     site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": Page(urlset("/1"), manner=Manner.HANG)})
     done = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")}, host="127.0.0.2")
-    settings = {"CLOSESPIDER_TIMEOUT": 2, "DOWNLOAD_TIMEOUT": 20}
+    settings = {"CLOSESPIDER_TIMEOUT": 1, "DOWNLOAD_TIMEOUT": 4}
     _, records = harvest(site=f"{site.url} {done.url}", settings=settings)
     assert (records[site.url]["result"], records[site.url]["complete"]) == ("unfinished", False)
     assert (records[done.url]["result"], records[done.url]["complete"]) == ("found", True)
