@@ -216,11 +216,18 @@ class HarvestSpider(SitemapAttributes):
                 for request_or_record in requests:
                     yield request_or_record
             elif len(self.sites.frontier) or len(self._flights) or self._pages:
-                await self._flights.next_end(_LOOK_SECONDS if len(self.sites.frontier) or self._pages else None)
+                await self._flights.next_end(self._patience())
             elif not self._ledger.owes:
                 break
         for site_record in self._ledger.sharing():
             yield site_record
+
+    def _patience(self) -> float | None:
+        """Return how many seconds to wait at most for a document to end; ``None`` if nothing waits for its turn."""
+        if not len(self.sites.frontier) and not self._pages:
+            return None
+        wait = (self.sites.frontier.next_turn() or 0.0) - time.monotonic()
+        return min(wait, _LOOK_SECONDS) if wait > 0 else _LOOK_SECONDS
 
     def _next_requests(self) -> Iterator[Any] | None:
         """Return what to ask for now: a document, or else a page; ``None`` if it is the turn of neither."""
