@@ -81,8 +81,7 @@ class Ledger:
 
     def site(self, site: Site, *, is_over: bool) -> Iterator[SiteRecord]:
         """Enter what came of *site*; *is_over* is ``False`` where the run ended before."""
-        site.is_over = True
-        yield from self._enter_site(self._sites.record(site, is_over=is_over, epoch=self._epoch))
+        yield from self._enter_site(self._sites.conclude(site, is_over=is_over, epoch=self._epoch))
 
     def no_sites(self) -> Iterator[SiteRecord]:
         """Enter a record for each line of the file of sites that is no site."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.model import SitemapRecord
     from sitemap_harvest.plan.lead import Lead
+    from sitemap_harvest.plan.verdict import Verdict
 
 MAX_EVIDENCE = 50  # documents: all that a search tries; the ledger has the rest
 _ON_ITS_WAY = frozenset({Outcome.READ, Outcome.UNCHANGED})
@@ -61,8 +62,8 @@ class Site:
     """Guesses, one after the other, at which the server kept us out or failed."""
     has_robots: bool = False
     """Whether it has a robots.txt."""
-    is_over: bool = False
-    """Whether it has been told what came of it."""
+    verdict: Verdict | None = None
+    """What came of it, once that has been told."""
     _search: Iterator[Lead] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -123,13 +124,23 @@ class Site:
             if cause is Cause.DNS:
                 self.unknown_hosts.add(urlsplit(lead.url).hostname)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it has been told what came of it."""
+        return self.verdict is not None
+
+    def close(self) -> None:
+        """Let go of what is not needed once it has been told what came of it."""
+        self.evidence = []
+        self._search = iter(())
+
     def record(self, *, is_over: bool, epoch: float, owner: Site | None = None) -> SiteRecord:
         """Return what came of it; *is_over* is ``False`` where the run ended before.
 
         *epoch* is how many seconds the clock of the run is behind the seconds
         since 1970. *owner* is the site for which documents of this one were taken up.
         """
-        verdict = judge(self, is_over=is_over, owner=owner)
+        self.verdict = verdict = judge(self, is_over=is_over, owner=owner)
         both = [self] if owner is None else [self, owner]
         seconds = None
         if self.started_at is not None and self.ended_at is not None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.plan.budget import Budget
     from sitemap_harvest.plan.expansion import Bounds
 
+_MOST_OPEN = 1_000  # sites at a time: each takes some kilobytes, and a list may have a million
 _MAY_BE_SECURE = frozenset({Cause.REFUSED, Cause.TIMEOUT, Cause.CONNECTION, Cause.NOT_HTTP})
 
 
@@ -32,8 +33,10 @@ class Sites:
         self.proofs = Proofs()
         self._bounds = bounds
         self._budget = budget
-        self._sites = {lead.root: Site.of(lead) for lead in leads}
-        self._settled = deque(self._sites.values())
+        self._fresh = iter({lead.root: lead for lead in leads}.values())
+        self._sites: dict[str, Site] = {}
+        self._open = 0
+        self._settled: deque[Site] = deque()
         self._sharing: dict[str, Site] = {}
         self._shut: dict[str, str] = {}
 
@@ -126,8 +129,7 @@ class Sites:
 
         Not those that share documents with a site that is not over: :meth:`sharing` yields them.
         """
-        while self._settled:
-            site = self._settled.popleft()
+        while (site := self._next_settled()) is not None:
             if site.waiting or site.is_over:
                 continue
             owner = self._sites.get(site.shared_with or "")
@@ -136,15 +138,29 @@ class Sites:
             else:
                 self._sharing[site.root] = site
 
+    def _next_settled(self) -> Site | None:
+        """Return the site that was settled first, or else a new one; ``None`` if enough are open."""
+        if self._settled:
+            return self._settled.popleft()
+        lead = next(self._fresh, None) if self._open < _MOST_OPEN else None
+        return None if lead is None else self._begin(lead)
+
+    def _begin(self, lead: Lead) -> Site:
+        site = self._sites[lead.root] = Site.of(lead)
+        self._open += 1
+        return site
+
     def sharing(self) -> Iterator[Site]:
         """Yield the sites that share documents with others. To be called when nothing else is left."""
         yield from (site for site in self._sharing.values() if not site.is_over)
         self._sharing.clear()
 
-    def record(self, site: Site, *, is_over: bool, epoch: float) -> SiteRecord:
-        """Return what came of *site*, for :meth:`Site.record`."""
-        owner = self._sites.get(site.shared_with or "")
-        return site.record(is_over=is_over, epoch=epoch, owner=owner)
+    def conclude(self, site: Site, *, is_over: bool, epoch: float) -> SiteRecord:
+        """Return what came of *site*, of which nothing more is to come; the arguments are for :meth:`Site.record`."""
+        record = site.record(is_over=is_over, epoch=epoch, owner=self._sites.get(site.shared_with or ""))
+        self._open -= 1
+        site.close()
+        return record
 
     def settle(self, site: Site) -> None:
         """Let *site* be settled again, if what was to be tried next did not come to wait."""
@@ -153,7 +169,8 @@ class Sites:
 
     def unfinished(self) -> Iterator[Site]:
         """Yield the sites of which it has not been told what came of them."""
-        yield from (site for site in self._sites.values() if not site.is_over)
+        yield from [site for site in self._sites.values() if not site.is_over]
+        yield from map(self._begin, self._fresh)
 
     def _let_go(self, lead: Lead, now: float) -> None:
         site = self._sites[lead.root]

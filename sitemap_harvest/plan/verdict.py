@@ -36,7 +36,7 @@ def judge(site: Site, *, is_over: bool, owner: Site | None = None) -> Verdict:
     if site.lists:
         return Verdict(SiteResult.FOUND, _found(site))
     if owner is not None:
-        of_owner = judge(owner, is_over=is_over)
+        of_owner = owner.verdict or judge(owner, is_over=is_over)
         return of_owner._replace(reason=f"it leads where {owner.root} does: {of_owner.reason}")
     if not is_over or site.limits:
         why = f"a limit was reached ({', '.join(site.limits)})" if site.limits else "the run ended before"

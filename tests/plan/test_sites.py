@@ -63,6 +63,7 @@ def test_a_document_that_another_site_has_is_not_asked_for_again_and_that_site_i
 
 def test_a_refusal_is_told_once_for_each_document() -> None:
     state = sites()
+    begun(state)
     far = Lead(url="ftp://a.example/s.xml", root=A, found_by=FoundBy.INDEX, parent=f"{A}/i.xml", depth=1)
     assert state.consider(far, 0.0) == Refusal(Outcome.OUT_OF_SCOPE, "its address is neither http nor https")
     assert state.consider(far, 0.0) is None
@@ -95,10 +96,13 @@ def test_a_budget_that_is_spent_refuses_what_is_named_then_and_what_waits(
 
 def test_how_many_urls_are_left() -> None:
     state = sites(urls=10)
+    begun(state)
     assert state.urls_left(robots_of(A)) == 10
     state[A].urls = 12
     assert state.urls_left(robots_of(A)) == 0
-    assert sites().urls_left(robots_of(A)) is None
+    unlimited = sites()
+    begun(unlimited)
+    assert unlimited.urls_left(robots_of(A)) is None
 
 
 def test_a_host_that_is_shut_is_asked_for_nothing_more() -> None:
@@ -134,9 +138,9 @@ def test_what_is_drained_settles_its_site() -> None:
 def test_a_site_that_is_over_is_not_settled_again() -> None:
     state = sites()
     (site,) = state.settled()
-    site.is_over = True
+    assert state.conclude(site, is_over=True, epoch=0.0).result == "unreachable"
     state.settle(site)
-    assert list(state.settled()) == list(state.unfinished()) == []
+    assert [*state.settled()] == [*state.unfinished()] == []
 
 
 @pytest.mark.parametrize(
@@ -173,3 +177,32 @@ def test_a_site_whose_sitemap_came_with_https_instead_is_whole() -> None:
     assert site.record(is_over=True, epoch=0.0).complete
     state.note(twin, record(twin, **{**values, "complete": False}), urls=1)
     assert not site.record(is_over=True, epoch=0.0).complete
+
+
+def test_of_many_sites_only_so_many_are_open_at_a_time() -> None:
+    roots = [f"https://{number}.example" for number in range(2_500)]
+    state = sites(*roots)
+    first = list(state.settled())
+    assert [site.root for site in first] == roots[:1_000]
+    for site in first[:10]:
+        state.conclude(site, is_over=True, epoch=0.0)
+    assert [site.root for site in state.settled()] == roots[1_000:1_010]
+    assert [site.root for site in state.unfinished()] == roots[10:]
+
+
+def test_a_site_that_shares_the_documents_of_another_has_its_result_and_is_told_after_it() -> None:
+    state = sites(A, B)
+    begun(state)
+    state.consider(child(f"{A}/s.xml", A), 0.0)
+    state.consider(child(f"{A}/s.xml", B), 0.0)
+    while taken := state.take(0.0):
+        lead, _ = taken
+        blocked = lead.url.endswith("/s.xml")
+        outcome = Outcome.BLOCKED if blocked else Outcome.READ
+        state.note(lead, record(lead, outcome=outcome, kind=None if blocked else Kind.ROBOTS, reason="403"), urls=0)
+        state.done(lead, 1.0)
+    assert [site.root for site in state.settled()] == [A]
+    assert state.conclude(state[A], is_over=True, epoch=0.0).result == "blocked"
+    (site,) = state.sharing()
+    told = state.conclude(site, is_over=True, epoch=0.0)
+    assert (told.root, told.result, told.reason) == (B, "blocked", f"it leads where {A} does: {A}/s.xml: 403")
