@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import multiprocessing
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -33,11 +34,19 @@ _OUT, _ERR = "stdout", "stderr"
 
 
 def scrapy(
-    *arguments: str, cwd: Path, environment: dict[str, str] | None = None, timeout: float = 60
+    *arguments: str,
+    cwd: Path,
+    environment: dict[str, str] | None = None,
+    timeout: float = 60,
+    largest_file: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``scrapy`` with *arguments* to its end, at most *timeout* seconds."""
+    """Run ``scrapy`` with *arguments* to its end, at most *timeout* seconds.
+
+    *largest_file* is how many bytes each of its files may have, as if the disk
+    was full then; ``None``: any number.
+    """
     with TemporaryDirectory() as folder:
-        given = (arguments, str(cwd), dict(os.environ) if environment is None else environment, folder)
+        given = (arguments, str(cwd), dict(os.environ) if environment is None else environment, folder, largest_file)
         process = _FORKSERVER.Process(target=_execute, args=given, daemon=True)
         process.start()
         try:
@@ -49,7 +58,11 @@ def scrapy(
             process.kill()
 
 
-def _execute(arguments: tuple[str, ...], cwd: str, environment: dict[str, str], folder: str) -> None:
+def _execute(
+    arguments: tuple[str, ...], cwd: str, environment: dict[str, str], folder: str, largest_file: int | None
+) -> None:
+    if largest_file is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(cwd)

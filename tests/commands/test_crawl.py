@@ -212,8 +212,7 @@ def test_an_output_that_cannot_be_written_is_wrong_usage_and_nothing_is_fetched(
 def test_a_full_disk_ends_the_run_with_one_line(suffix: str, items: str, tmp_path: Path) -> None:
     (tmp_path / "s.xml").write_text(urlset(*(f"https://a.example/{number * 7919}" for number in range(5_000))))
     arguments = ["crawl", "s.xml", "-O", f"urls.{suffix}", "-s", f"SITEMAP_HARVEST_ITEMS={items}"]
-    limited = ["sh", "-c", 'ulimit -f 16 && exec "$@"', "sh", sys.executable, "-m", "scrapy", "harvest", *arguments]
-    run = subprocess.run(limited, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    run = forked.scrapy("harvest", *arguments, cwd=tmp_path, largest_file=16 * 1024)
     assert run.returncode == 4, run.stderr
     assert run.stderr.count("The output cannot be written, and is not whole: ") == 1
     assert run.stderr.count(" ERROR: ") == 1
