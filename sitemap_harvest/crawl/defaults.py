@@ -31,6 +31,7 @@ PLAIN: dict[str, Any] = {
     "AUTOTHROTTLE_ENABLED": True,  # a host that answers slowly is asked more slowly
     "AUTOTHROTTLE_START_DELAY": 0,  # seconds; of a host that was not met, only one document is asked for anyway
     "AUTOTHROTTLE_TARGET_CONCURRENCY": 4,  # documents of one host on their way, on average
+    "RETRY_GIVE_UP_LOG_LEVEL": "INFO",  # what is given up has a row in the ledger, and is no error of the run
     "CONCURRENT_ITEMS": 4,  # batches of 10,000 rows in flight for each document
     "FEED_EXPORT_ENCODING": "utf-8",
 }

@@ -6,17 +6,18 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.model import Cause, Kind, Outcome, SitemapRecord, SiteResult
+from sitemap_harvest.model import Outcome, SitemapRecord, SiteResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scrapy.statscollectors import StatsCollector
 
-    from sitemap_harvest.model import SiteRecord
+    from sitemap_harvest.model import Evidence, SiteRecord
 
 _READ = frozenset({Outcome.READ, Outcome.UNCHANGED})
 _FINE = frozenset({SiteResult.FOUND})
+_NO_ROBOTS = frozenset({Outcome.ABSENT, Outcome.NOT_A_SITEMAP})  # there is none; or what servers answer that have none
 _RESULT_WORDS = {
     SiteResult.ABSENT: "there is no sitemap.",
     SiteResult.BLOCKED: "the server keeps us out.",
@@ -122,6 +123,9 @@ class Summary:
             stats.inc_value(f"sitemap_harvest/site/{record.result}/{record.cause}")
         if record.result not in _FINE:
             self.has_failed = True
+        elif failed := _robots_that_failed(record):
+            self.has_failed = True
+            self.notes.add(f"{failed[0].url}: {failed[0].reason}")
         if record.result not in _FINE and (record.limits or record.result is not SiteResult.UNFINISHED):
             self.site_notes.add(f"{record.root}: {record.in_words()}")
 
@@ -176,8 +180,10 @@ def _counted(number: int, word: str) -> str:
 
 def _is_probe(record: SitemapRecord) -> bool:
     """Whether nobody said that the document is there: what that means for its site, the record of the site tells."""
-    if record.found_by.is_guess:
-        return True
-    has_answered = record.cause in {None, Cause.SERVER_ERROR}
-    has_none = record.outcome is Outcome.ABSENT or record.kind in {Kind.HTML, Kind.SOFT_404, Kind.EMPTY}
-    return record.url == f"{record.root}/robots.txt" and (has_none or not has_answered)
+    return record.found_by.is_guess or record.url == f"{record.root}/robots.txt"
+
+
+def _robots_that_failed(record: SiteRecord) -> list[Evidence]:
+    """Return the robots.txt of a site, if it may have named more than was found otherwise."""
+    robots = f"{record.root}/robots.txt"
+    return [one for one in record.evidence if one.url == robots and one.outcome not in _NO_ROBOTS]

@@ -43,11 +43,11 @@ def judge(site: Site, *, is_over: bool, owner: Site | None = None) -> Verdict:
         return Verdict(SiteResult.UNFINISHED, why)
     named = [one for one in site.evidence if not _is_guess(one)]
     guesses = [one for one in site.evidence if _is_guess(one)]
-    if verdict := _of_named(named):
+    if verdict := _of_named(site, named):
         return verdict
     if site.passes_over:
-        return Verdict(SiteResult.FOUND, f"its sitemaps were passed over: {_words(named)}")
-    return _of_guesses(site, guesses, named) if site.is_site else _absent(named)
+        return Verdict(SiteResult.FOUND, f"its sitemaps were passed over: {_words(site, named)}")
+    return _of_guesses(site, guesses, named) if site.is_site else _absent(site, named)
 
 
 def _found(site: Site) -> str:
@@ -55,7 +55,7 @@ def _found(site: Site) -> str:
     return f"{urls} in {site.read:,} of {site.documents:,} documents"
 
 
-def _of_named(named: Sequence[Evidence]) -> Verdict | None:
+def _of_named(site: Site, named: Sequence[Evidence]) -> Verdict | None:
     """Return what documents that somebody named, and that gave nothing, tell; ``None`` if it is not decisive."""
     for outcome, result in (
         (Outcome.BLOCKED, SiteResult.BLOCKED),
@@ -63,54 +63,54 @@ def _of_named(named: Sequence[Evidence]) -> Verdict | None:
         (Outcome.FAILED, SiteResult.UNREACHABLE),
     ):
         if some := [one for one in named if one.outcome is outcome]:
-            return Verdict(result, _words(some), some[0].cause if result is SiteResult.UNREACHABLE else None)
+            return Verdict(result, _words(site, some), some[0].cause if result is SiteResult.UNREACHABLE else None)
     if private := [one for one in named if one.cause is Cause.PRIVATE]:
-        return Verdict(SiteResult.UNREACHABLE, _words(private), Cause.PRIVATE)
+        return Verdict(SiteResult.UNREACHABLE, _words(site, private), Cause.PRIVATE)
     return None
 
 
 def _of_guesses(site: Site, guesses: Sequence[Evidence], named: Sequence[Evidence]) -> Verdict:
     """Return what the answers to *guesses* tell of *site*, where what is *named* is not decisive."""
     if site.base is None:
-        return _of_silence(guesses)
+        return _of_silence(site, guesses)
     if blocked := [one for one in guesses if one.outcome is Outcome.BLOCKED]:
-        return Verdict(SiteResult.BLOCKED, _words(blocked))
+        return Verdict(SiteResult.BLOCKED, _words(site, blocked))
     usual = [one for one in guesses if one.found_by is FoundBy.WELL_KNOWN]
     homes = [one for one in guesses if one.found_by is FoundBy.HOME]
-    if verdict := _of_what_was_not_seen(guesses, usual):
+    if verdict := _of_what_was_not_seen(site, guesses, usual):
         return verdict
     if homes and homes[0].outcome is Outcome.ABSENT and not site.has_robots and not named:
-        return Verdict(SiteResult.NOT_A_SITE, f"neither a robots.txt nor a home page is there; {_words(homes)}")
+        return Verdict(SiteResult.NOT_A_SITE, f"neither a robots.txt nor a home page is there; {_words(site, homes)}")
     return _absent_site(site, named, usual)
 
 
-def _of_what_was_not_seen(guesses: Sequence[Evidence], usual: Sequence[Evidence]) -> Verdict | None:
+def _of_what_was_not_seen(site: Site, guesses: Sequence[Evidence], usual: Sequence[Evidence]) -> Verdict | None:
     """Return why there may be a sitemap that was not found; ``None`` if robots.txt and *usual* names were seen."""
     broken = [one for one in guesses if one.cause is Cause.SERVER_ERROR and _is_robots(one)]
     if not broken and any(one.outcome in _LOOKED_AT for one in usual):
         return None
     if forbidden := [one for one in guesses if one.outcome is Outcome.FORBIDDEN and not broken]:
-        return Verdict(SiteResult.FORBIDDEN, _words(forbidden))
+        return Verdict(SiteResult.FORBIDDEN, _words(site, forbidden))
     if failed := broken or [one for one in guesses if one.outcome is Outcome.FAILED]:
-        return Verdict(SiteResult.UNREACHABLE, _words(failed), failed[0].cause)
+        return Verdict(SiteResult.UNREACHABLE, _words(site, failed), failed[0].cause)
     return None
 
 
-def _of_silence(guesses: Sequence[Evidence]) -> Verdict:
+def _of_silence(site: Site, guesses: Sequence[Evidence]) -> Verdict:
     """Return what it means that no variant of the site has given an answer."""
     first = next((one for one in guesses if one.found_by is FoundBy.ARGUMENT), None)
     if any(one.cause is Cause.NOT_HTTP for one in guesses):
-        return Verdict(SiteResult.NOT_A_SITE, _words(guesses))
-    return Verdict(SiteResult.UNREACHABLE, _words(guesses), first.cause if first else None)
+        return Verdict(SiteResult.NOT_A_SITE, _words(site, guesses))
+    return Verdict(SiteResult.UNREACHABLE, _words(site, guesses), first.cause if first else None)
 
 
-def _absent(named: Sequence[Evidence]) -> Verdict:
-    return Verdict(SiteResult.ABSENT, _words(named) if named else "the documents that were read list no URL")
+def _absent(site: Site, named: Sequence[Evidence]) -> Verdict:
+    return Verdict(SiteResult.ABSENT, _words(site, named) if named else "the documents that were read list no URL")
 
 
 def _absent_site(site: Site, named: Sequence[Evidence], usual: Sequence[Evidence]) -> Verdict:
     robots = "robots.txt names no sitemap" if site.has_robots else "there is no robots.txt"
-    first = _words(named) if named else robots
+    first = _words(site, named) if named else robots
     return Verdict(SiteResult.ABSENT, f"{first}, and none of {len(usual)} usual names is there")
 
 
@@ -123,7 +123,12 @@ def _is_robots(one: Evidence) -> bool:
     return one.found_by in {FoundBy.ARGUMENT, FoundBy.VARIANT} and urlsplit(one.url).path == "/robots.txt"
 
 
-def _words(some: Sequence[Evidence]) -> str:
-    told = "; ".join(f"{one.url}: {one.reason}" for one in some[:_MOST_TOLD])
+def _words(site: Site, some: Sequence[Evidence]) -> str:
+    told = "; ".join(f"{_short(one.url, site)}: {one.reason}" for one in some[:_MOST_TOLD])
     rest = len(some) - _MOST_TOLD
     return f"{told}; and {rest} more" if rest > 0 else told
+
+
+def _short(url: str, site: Site) -> str:
+    """Return *url*, or its path if it is on *site* as the user named it."""
+    return url.removeprefix(site.root) if url.startswith(f"{site.root}/") else url
