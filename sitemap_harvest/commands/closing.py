@@ -101,7 +101,8 @@ def _ending(summary: Summary, stats: Mapping[str, Any]) -> str:
     lasted = f"Ended after {stats['elapsed_time_seconds']:,.1f} seconds"
     if reason == "finished":
         return f"{lasted}."
-    left = f": {summary.queued:,} known documents were not read" if summary.queued else ""
+    known = f"{summary.queued:,} known document{' was' if summary.queued == 1 else 's were'}"
+    left = f": {known} not read" if summary.queued else ""
     return f"{lasted}, early ({reason}){left}."
 
 

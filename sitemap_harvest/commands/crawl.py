@@ -90,6 +90,11 @@ def arguments_of(targets: list[str], given: dict[str, str]) -> dict[str, Any]:
     Arguments.check_names(dict(given))
     if not all(target.strip() for target in targets):
         raise ArgumentError("TARGET", "", "a site, a sitemap or a file", message=_EMPTY_TARGET)
+    for target in targets:
+        name, equals, _ = target.partition("=")
+        if equals and name in Arguments.names():
+            message = f"TARGET {target!r}: it is an argument and no target; write -a {target}"
+            raise ArgumentError("TARGET", target, "a site, a sitemap or a file", message=message)
     sites = [target for target in targets if is_site(target)]
     sitemaps = [target for target in targets if not is_site(target)]
     arguments: dict[str, Any] = dict(given)

@@ -66,7 +66,8 @@ class Arguments:
     since: str | date | None = None
     """Only URLs that changed since then, by their ``lastmod``: a date (``2025``, ``2025-03``, ``2025-03-09``), an
     instant (``2025-03-09T14:00:00+01:00``; in UTC where it has no zone), or an age before now (``2w``, ``7d``, ``36h``,
-    ``90m``). A date is all that it may mean, here and in ``lastmod``: one that began before and ended after passes."""
+    ``90min``). A date is all that it may mean, here and in ``lastmod``: one that began before and ended after
+    passes."""
     until: str | date | None = None
     """Only URLs that changed until then: the same, and all of a day, month or year that is named is part of it."""
     missing_lastmod: str = "keep"
@@ -264,8 +265,9 @@ def _listed_sites(path: str) -> tuple[list[str], list[tuple[str, str]]]:
             continue
         try:
             sites.append(_site("sites", entry))
-        except ArgumentError:
-            no_sites.append((entry[:100], f"{path}, line {number}: {entry[:100]!r} is no site"))
+        except ArgumentError as error:
+            why = "; a document is named by sitemap=" if "sitemap=" in error.accepted else ""
+            no_sites.append((entry[:100], f"{path}, line {number}: {entry[:100]!r} is no site{why}"))
     if not sites:
         raise ArgumentError("sites", path, "a text file of sites, one a line, and this one has none")
     return sites, no_sites

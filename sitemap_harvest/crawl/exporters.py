@@ -17,7 +17,7 @@ from lxml import etree
 from scrapy import exporters
 
 from sitemap_harvest.export import csv_header, csv_lines, json_objects, utf8_bytes, without_forbidden, xml_elements
-from sitemap_harvest.model import Batch, LedgerBatch, UrlBatch
+from sitemap_harvest.model import Batch, LedgerBatch, SiteBatch, UrlBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_BATCHES: dict[type, type[Batch[Any]]] = {kind.row_type: kind for kind in (UrlBatch, LedgerBatch)}
+_BATCHES: dict[type, type[Batch[Any]]] = {kind.row_type: kind for kind in (UrlBatch, LedgerBatch, SiteBatch)}
 _ROWS_GATHERED = 1000  # single rows are written together from this many on
 _BATCH_ROWS_GATHERED = 4000  # and rows of batches from this many on, for sitemaps may be small
 _PARQUET_GROUP_ROWS = 20_000  # one row group: large enough to pack well, some 10 MB in memory

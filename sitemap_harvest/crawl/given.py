@@ -75,9 +75,10 @@ def names_of(base: type) -> frozenset[str]:
 
 
 def check_class(spider: type, *, base: type) -> None:
-    """Raise :exc:`TypeError` if the class *spider* sets a name that *base* uses for itself, which would break it."""
-    is_ours = spider.__module__.startswith("sitemap_harvest.")
-    if not is_ours and (taken := sorted(vars(spider).keys() & names_of(base))):
+    """Raise :exc:`TypeError` if the class *spider*, or one between, sets a name that *base* uses for itself."""
+    between = spider.__mro__[: spider.__mro__.index(base)]
+    names = {name for cls in between if not cls.__module__.startswith("sitemap_harvest.") for name in vars(cls)}
+    if taken := sorted(names & names_of(base)):
         raise TypeError(
             f"{spider.__name__} defines {', '.join(taken)}, which {base.__name__} uses itself: give it another name"
         )

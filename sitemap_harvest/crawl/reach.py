@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 HANDLER = "sitemap_harvest.crawl.guarded.GuardedHandler"
 _SCHEMES = ("http", "https")
+_PAGES_STAT = "sitemap_harvest/pages_private"
 _NEXT_TO_THE_DOWNLOADER = 1_000_001
 _logger = logging.getLogger(__name__)
 _reaches: WeakKeyDictionary[Crawler, Reach] = WeakKeyDictionary()
@@ -83,7 +84,12 @@ def refused(crawler: Crawler, request: Request, refusal: Refusal) -> PrivateAddr
     """Count *request*, for not all have a ledger row, and return what ends it."""
     error = PrivateAddressError(request, refusal)
     crawler.stats.inc_value("sitemap_harvest/private_addresses")
-    _logger.debug("Not asked for, or not read: %s: %s", request.url, error)
+    is_page = "lead" not in request.cb_kwargs and not request.meta.get("dont_obey_robotstxt")
+    is_first = is_page and crawler.stats.get_value(_PAGES_STAT) is None
+    if is_page:  # which has no row in the ledger to tell of it
+        crawler.stats.inc_value(_PAGES_STAT)
+    level = logging.WARNING if is_first else logging.DEBUG
+    _logger.log(level, "Not asked for, or not read: %s: %s (all pages: stats, %s)", request.url, error, _PAGES_STAT)
     return error
 
 

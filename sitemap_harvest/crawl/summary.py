@@ -22,7 +22,7 @@ _RESULT_WORDS = {
     SiteResult.ABSENT: "there is no sitemap.",
     SiteResult.BLOCKED: "the server keeps us out.",
     SiteResult.FORBIDDEN: "robots.txt forbids to look.",
-    SiteResult.UNREACHABLE: "there is no answer.",
+    SiteResult.UNREACHABLE: "there is no answer that can be used.",
     SiteResult.NOT_A_SITE: "what was named is no site.",
     SiteResult.UNFINISHED: "the run ended before.",
 }
@@ -107,7 +107,8 @@ class Summary:
         if record.out_of_scope:
             stats.inc_value("sitemap_harvest/out_of_scope", record.out_of_scope)
         for problem in record.problems:
-            self.problems[problem.code] += problem.count
+            if not _is_probe(record):  # a page that stands where nothing was said to be has no fault
+                self.problems[problem.code] += problem.count
             stats.inc_value(f"sitemap_harvest/problem/{problem.code}", problem.count)
         if record.outcome is Outcome.SKIPPED or is_wanted:
             self.passed_over.add(f"{record.url}: {record.reason}")
@@ -116,7 +117,7 @@ class Summary:
             self.notes.add(f"{record.url}: {record.reason}")
 
     def add_site(self, record: SiteRecord, stats: StatsCollector) -> None:
-        """Count *record*, here and in *stats*."""
+        """Count *record*, here and in *stats*. What is no site at all was told as the run began."""
         self.sites[record.result] += 1
         stats.inc_value(f"sitemap_harvest/site/{record.result}")
         if record.cause:
@@ -126,7 +127,8 @@ class Summary:
         elif failed := _robots_that_failed(record):
             self.has_failed = True
             self.notes.add(f"{failed[0].url}: {failed[0].reason}")
-        if record.result not in _FINE and (record.limits or record.result is not SiteResult.UNFINISHED):
+        is_telling = record.limits or record.result is not SiteResult.UNFINISHED
+        if record.result not in _FINE and is_telling and record.documents:
             self.site_notes.add(f"{record.root}: {record.in_words()}")
 
     def count_filtered(self, dropped: Mapping[str, int], stats: StatsCollector, *, kept: int) -> None:
@@ -169,7 +171,7 @@ class Summary:
             (result,) = self.sites
             words = _RESULT_WORDS[result]
             return f"No URL was found: {words} {'; '.join(self.site_notes.first[:3])}."
-        if reasons := [*self.site_notes.first, *self.notes.first] or self.passed_over.first:
+        if reasons := [*self.site_notes.first, *self.passed_over.first, *self.notes.first]:
             return f"No URL was found. {'; '.join(reasons[:3])}."
         return "No URL was found: the documents that were read list none."
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.crawl.arguments import Arguments
 
-_AGE = re.compile(r"(\d+)([wdhm])", re.ASCII)
-_UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes"}
-_DATES = "a date (2025, 2025-03, 2025-03-09), an instant (2025-03-09T14:00:00+01:00) or an age (2w, 7d, 36h, 90m)"
+_AGE = re.compile(r"(\d+)(w|d|h|min)", re.ASCII)
+_UNITS = {"w": "weeks", "d": "days", "h": "hours", "min": "minutes"}  # m could be months
+_DATES = "a date (2025, 2025-03, 2025-03-09), an instant (2025-03-09T14:00:00+01:00) or an age (2w, 7d, 36h, 90min)"
 _FUTURE = timedelta(hours=24)  # no zone is more than 14 hours ahead of UTC, and clocks are wrong by less than the rest
 _TAG = re.compile(r"(?:[a-z]{2,3}|x)(?:-[a-z0-9]{1,8})*", re.ASCII)  # "german" would be a tag, and none is in use
 _BLANKS, _COMMAS = re.compile(r"\s+"), re.compile(r"[\s,]+")

@@ -92,7 +92,7 @@ class Reach:
             rule = "which is asked only if you name the address itself"
         else:
             rule = "and had a public one before"
-        return Refusal(Outcome.OUT_OF_SCOPE, f"{fact}, {rule} ({_SETTING})", Cause.PRIVATE)
+        return Refusal(Outcome.OUT_OF_SCOPE, f"{fact}, {rule} ({_SETTING}=True allows it)", Cause.PRIVATE)
 
     def _admits(self, host: str, port: int, address: IPAddress) -> bool:
         if (kind := kind_of(address)) is None:

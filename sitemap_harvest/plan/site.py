@@ -46,8 +46,8 @@ class Site:
     urls: int = 0
     bytes_downloaded: int = 0
     found_by: FoundBy | None = None
-    lists: bool = False
-    """Whether a document that lists URLs was read for it."""
+    lists: int = 0
+    """How many documents that list URLs were read for it."""
     passes_over: bool = False
     """Whether a document that it names was passed over because the user asked for that (``skip``, ``prune_index``)."""
     shared_with: str | None = None
@@ -94,7 +94,7 @@ class Site:
         if record.cause in {None, Cause.SERVER_ERROR} and record.outcome is not Outcome.OVER_LIMIT:
             self._answered(lead, record)
         if record.outcome.has_rows and record.kind in _LISTS and (record.complete or record.entries):
-            self.lists = True
+            self.lists += 1
             self.found_by = self.found_by or lead.found_by
         self.passes_over |= record.outcome is Outcome.SKIPPED and not lead.found_by.is_guess and not record.final_url
         self.has_robots |= lead.site_root and record.kind is Kind.ROBOTS

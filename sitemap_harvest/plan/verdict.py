@@ -52,7 +52,7 @@ def judge(site: Site, *, is_over: bool, owner: Site | None = None) -> Verdict:
 
 def _found(site: Site) -> str:
     urls = f"{site.urls:,} URL{'' if site.urls == 1 else 's'}"
-    return f"{urls} in {site.read:,} of {site.documents:,} documents"
+    return f"{urls} in {site.lists:,} document{'' if site.lists == 1 else 's'}"
 
 
 def _of_named(site: Site, named: Sequence[Evidence]) -> Verdict | None:
@@ -81,7 +81,7 @@ def _of_guesses(site: Site, guesses: Sequence[Evidence], named: Sequence[Evidenc
         return verdict
     if homes and homes[0].outcome is Outcome.ABSENT and not site.has_robots and not named:
         return Verdict(SiteResult.NOT_A_SITE, f"neither a robots.txt nor a home page is there; {_words(site, homes)}")
-    return _absent_site(site, named, usual)
+    return _absent_site(site, named, usual, homes)
 
 
 def _of_what_was_not_seen(site: Site, guesses: Sequence[Evidence], usual: Sequence[Evidence]) -> Verdict | None:
@@ -108,10 +108,13 @@ def _absent(site: Site, named: Sequence[Evidence]) -> Verdict:
     return Verdict(SiteResult.ABSENT, _words(site, named) if named else "the documents that were read list no URL")
 
 
-def _absent_site(site: Site, named: Sequence[Evidence], usual: Sequence[Evidence]) -> Verdict:
+def _absent_site(
+    site: Site, named: Sequence[Evidence], usual: Sequence[Evidence], homes: Sequence[Evidence]
+) -> Verdict:
     robots = "robots.txt names no sitemap" if site.has_robots else "there is no robots.txt"
     first = _words(site, named) if named else robots
-    return Verdict(SiteResult.ABSENT, f"{first}, and none of {len(usual)} usual names is there")
+    home = ", nor does the home page lead to one" if homes else ""
+    return Verdict(SiteResult.ABSENT, f"{first}, and none of {len(usual)} usual names is there{home}")
 
 
 def _is_guess(one: Evidence) -> bool:

@@ -210,3 +210,19 @@ def test_csv_that_is_added_to_keeps_its_one_line_of_names(crawl, tmp_path, sourc
     rows = list(csv.DictReader(io.StringIO(text)))
     name = "address" if pipelines else "loc"
     assert [row[name][:18] for row in rows] == ["https://a.example/"] * 6
+
+
+def test_records_of_sites_are_the_same_in_every_format(crawl, tmp_path, source):
+    crawl(sitemap=f"{source} {tmp_path / 'missing.xml'}", emit="sites", feeds=in_formats(tmp_path), calm=False)
+    found, missing = sorted(lines(tmp_path / "urls.jsonl"), key=lambda row: row["result"], reverse=True)
+    assert (found["result"], found["urls"], found["complete"], found["evidence"]) == ("found", 3, True, [])
+    (evidence,) = missing["evidence"]
+    assert (evidence["outcome"], evidence["reason"]) == ("absent", "there is no such file")
+    rows = sorted(pq.read_table(tmp_path / "urls.parquet").to_pylist(), key=lambda row: row["result"], reverse=True)
+    assert [row["evidence"] for row in rows] == [[], [evidence]]
+    cells = sorted(csv.DictReader(io.StringIO((tmp_path / "urls.csv").read_text())), key=lambda row: row["result"], reverse=True)
+    assert [json.loads(row["evidence"]) for row in cells] == [[], [evidence]]
+    assert [(row["complete"], row["cause"]) for row in cells] == [("true", ""), ("false", "")]
+    items = etree.parse(tmp_path / "urls.xml").getroot()
+    assert sorted(item.findtext("result") for item in items) == ["absent", "found"]
+    assert items.findall(".//cause") == []

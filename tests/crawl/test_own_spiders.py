@@ -7,6 +7,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
+from scrapy.utils.test import get_crawler
 
 from sitemap_harvest.crawl import HarvestSpider
 from tests.site import Page, gzipped, index, numbered, robots, urlset
@@ -191,9 +192,11 @@ def test_an_argument_that_is_probably_misspelt_is_told(serve, crawl):
     assert len(run.items) == 4
 
 
-def test_a_class_that_would_break_its_base_cannot_be_made():
+def test_a_class_that_would_break_its_base_cannot_be_run_and_harms_no_other():
+    parts = {"name": "mine", "prepare": None, "on_error": None, "parse": None}
+    mine = type("Mine", (type("Between", (HarvestSpider,), parts),), {})
     with pytest.raises(TypeError, match=r"Mine defines on_error, prepare, which HarvestSpider uses itself"):
-        type("Mine", (HarvestSpider,), {"name": "mine", "prepare": None, "on_error": None, "parse": None})
+        mine.from_crawler(get_crawler(mine))
 
 
 def test_a_filter_that_fails_ends_the_pages_of_its_document_only(serve, crawl):

@@ -40,7 +40,7 @@ def instant(text: str) -> Span:
         pytest.param({"since": "7d"}, Filters(since=instant("2025-03-02T14:30")), id="days"),
         pytest.param({"until": "2w"}, Filters(until=instant("2025-02-23T14:30")), id="weeks"),
         pytest.param({"since": " 36h "}, Filters(since=instant("2025-03-08T02:30")), id="hours"),
-        pytest.param({"since": "90m"}, Filters(since=instant("2025-03-09T13:00")), id="minutes"),
+        pytest.param({"since": "90min"}, Filters(since=instant("2025-03-09T13:00")), id="minutes"),
         pytest.param({"since": "0d"}, Filters(since=instant("2025-03-09T14:30")), id="now"),
         pytest.param(
             {"since": "2025-03-02T14:00:00.5+01:00"}, Filters(since=instant("2025-03-02T13:00:00.5")), id="zone"
@@ -79,7 +79,7 @@ def test_pruning_takes_since() -> None:
     assert plan(since="7d", prune_index="yes").pruned_before == instant("2025-03-02T14:30")
 
 
-DATES = "a date (2025, 2025-03, 2025-03-09), an instant (2025-03-09T14:00:00+01:00) or an age (2w, 7d, 36h, 90m)"
+DATES = "a date (2025, 2025-03, 2025-03-09), an instant (2025-03-09T14:00:00+01:00) or an age (2w, 7d, 36h, 90min)"
 NO_DATES = (
     *("yesterday", "2025-02-30", "2025-13", "01/02/2025", "2025-03-09T14:00:00+1", "25"),
     *("7", "7 d", "7D", "-7d", "1.5d", "7d12h", "d", "\u0667d", "99999999d", "9" * 5000 + "d"),

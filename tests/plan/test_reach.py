@@ -123,7 +123,7 @@ def test_what_an_address_alone_tells(url: str, reason: str | None) -> None:
     if refusal and reason:
         assert refusal.outcome is Outcome.OUT_OF_SCOPE
         assert refusal.reason.startswith(reason)
-        assert refusal.reason.endswith("(SITEMAP_HARVEST_PRIVATE)")
+        assert refusal.reason.endswith("(SITEMAP_HARVEST_PRIVATE=True allows it)")
 
 
 def test_each_reason_tells_its_own_rule() -> None:
@@ -136,8 +136,8 @@ def test_each_reason_tells_its_own_rule() -> None:
     assert [
         refusal.reason.partition(", ")[2] for refusal in [*(reach.refusal(h, 80, found) for h in hosts), never]
     ] == [
-        "which only a host that you name may have (SITEMAP_HARVEST_PRIVATE)",
-        "and had a public one before (SITEMAP_HARVEST_PRIVATE)",
-        "which is asked only if you name the address itself (SITEMAP_HARVEST_PRIVATE)",
-        "and none such is asked (SITEMAP_HARVEST_PRIVATE)",
+        "which only a host that you name may have (SITEMAP_HARVEST_PRIVATE=True allows it)",
+        "and had a public one before (SITEMAP_HARVEST_PRIVATE=True allows it)",
+        "which is asked only if you name the address itself (SITEMAP_HARVEST_PRIVATE=True allows it)",
+        "and none such is asked (SITEMAP_HARVEST_PRIVATE=True allows it)",
     ]

@@ -45,9 +45,9 @@ def site_after(answers: dict[str, dict[str, object]], *, otherwise: dict[str, ob
 @pytest.mark.parametrize(
     ("answers", "otherwise", "result", "cause", "words"),
     [
-        pytest.param({"robots.txt": ROBOTS, "named/1": SITEMAP}, ABSENT, "found", None, "1 URL in 2 of", id="named"),
+        pytest.param({"robots.txt": ROBOTS, "named/1": SITEMAP}, ABSENT, "found", None, "1 URL in 1 doc", id="named"),
         pytest.param({"sitemap.xml": SITEMAP}, ABSENT, "found", None, "1 URL in", id="usual-name"),
-        pytest.param({"robots.txt": ROBOTS, "named/1": EMPTY}, ABSENT, "found", None, "0 URLs in", id="empty-is-found"),
+        pytest.param({"robots.txt": ROBOTS, "named/1": EMPTY}, ABSENT, "found", None, "0 URLs in 1", id="empty"),
         pytest.param({"robots.txt": ROBOTS, "": HTML}, ABSENT, "absent", None,
                      "robots.txt names no sitemap, and none of 25 usual names is there", id="nothing"),
         pytest.param({"": HTML}, ABSENT, "absent", None, "there is no robots.txt, and none", id="no-robots"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import weakref
 from dataclasses import replace
+from logging import INFO, WARNING
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import pyarrow as pa
@@ -91,10 +92,6 @@ class HarvestSpider(SitemapAttributes):
     _ledger: Ledger
     _selection: Selection
 
-    def __init_subclass__(cls, **arguments: Any) -> None:
-        super().__init_subclass__(**arguments)
-        check_class(cls, base=HarvestSpider)
-
     def __init__(self, name: str | None = None, **arguments: Any) -> None:
         """Make the spider. What is wrong with *arguments* is kept in :attr:`refused`, and ends the run as it begins."""
         self._given = Given.of(arguments, type(self), base=HarvestSpider)
@@ -115,7 +112,11 @@ class HarvestSpider(SitemapAttributes):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Make the spider, and read the settings once they are final."""
+        """Make the spider, and read the settings once they are final.
+
+        Raises :exc:`TypeError` if the class sets a name that this one uses for itself.
+        """
+        check_class(cls, base=HarvestSpider)  # not as the class is made: that would end every spider of the project
         spider = super().from_crawler(crawler, *args, **kwargs)
         guard(crawler.settings)
         crawler.signals.connect(spider.prepare, signal=signals.spider_opened)
@@ -198,8 +199,8 @@ class HarvestSpider(SitemapAttributes):
         if words := self._pages.close():
             self.logger.info(words)
         if self.says_how_it_ended:
-            self.logger.info(self.summary.in_words())
-            for note in self.summary.site_notes.lines():
+            self.logger.log(INFO if self.summary.urls else WARNING, self.summary.in_words())
+            for note in self.summary.site_notes.lines() if self.summary.urls else ():
                 self.logger.info("Nothing found: %s", note)
             for note in self.summary.notes.lines():
                 self.logger.info("Not read, or not whole: %s", note)
@@ -433,6 +434,8 @@ class HarvestSpider(SitemapAttributes):
     def _fail(self, error: BaseException | None, lead: Lead, asked: float) -> Iterator[Any]:
         try:
             refusal = outcome.of_error(error)
+            if refusal.outcome is Outcome.FORBIDDEN and is_declared(lead):
+                refusal = replace(refusal, reason=f"{refusal.reason}, and names it (SITEMAP_HARVEST_READ_DECLARED)")
             record = record_of(lead, refusal, asked=asked)
             if isinstance(error, HttpError):
                 answered(record, error.response, is_local=False)
