@@ -73,7 +73,12 @@ class OurSettings(CodeTable):
 
     def lines(self) -> Iterable[tuple[Cell, ...]]:
         for field in dataclasses.fields(Options):
-            yield _code(f"SITEMAP_HARVEST_{field.name.upper()}"), _code(repr(field.default)), _code(field.name)
+            yield _code(f"SITEMAP_HARVEST_{field.name.upper()}"), _code(repr(_default(field))), _code(field.name)
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    """Return the default of a setting as a user writes it."""
+    return field.metadata.get("setting", field.default)
 
 
 class PlainSettings(CodeTable):
@@ -138,7 +143,7 @@ def tell_default(_app: Sphinx, _what: str, name: str, _found: Any, _options: Any
         public = prefix.replace(Limits.__module__, "sitemap_harvest")
         for field in dataclasses.fields(record):
             if name in {prefix + field.name, public + field.name}:
-                lines += ["", f"Default: ``{field.default!r}``."]
+                lines += ["", f"Default: ``{_default(field)!r}``."]
 
 
 def setup(app: Sphinx) -> None:

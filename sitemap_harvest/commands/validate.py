@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.settings import get_settings_priority
 
 from sitemap_harvest.commands import closing
 from sitemap_harvest.commands.report import show, show_closing
@@ -75,8 +76,9 @@ def run(opts: argparse.Namespace, settings: Settings) -> int:
     """Validate, and return the exit code. Raises :exc:`HarvestError` if an argument or a setting is wrong."""
     targets = targets_of(opts.targets, opts.at)
     limits = Options.from_settings(settings).limits
-    if not (opts.loglevel or opts.logfile or opts.nolog):
-        settings.set("LOG_LEVEL", "CRITICAL", priority="addon")  # what cannot be had is told for each document
+    is_asked_for = settings.getpriority("LOG_LEVEL") == get_settings_priority("cmdline")
+    if not (opts.loglevel or opts.logfile or opts.nolog or is_asked_for):
+        settings.set("LOG_LEVEL", "CRITICAL", priority="cmdline")  # what cannot be had is told for each document
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # it is a text file here
     console = Console(file=sys.stdout)
     found: list[Validation] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Self
 
 from sitemap_harvest.errors import OptionError
@@ -62,7 +62,7 @@ class Options:
     """Where documents may lie that an index, a page or a feed names (``SITEMAP_HARVEST_OFFSITE``): ``none``, on its own
     host or that of the site; ``proven``, also on one whose robots.txt vouches for them; ``domain``, also below the same
     registrable domain, such as ``cdn.example.com``; ``any``. robots.txt may name any host."""
-    private: Private = Private.NAMED
+    private: Private = field(default=Private.NAMED, metadata={"setting": False})
     """Who may lead to addresses of private networks (``SITEMAP_HARVEST_PRIVATE``). ``False``: only you, by naming a
     host. ``True``: documents and redirects too. ``never``: nobody, which is for runs that are started by requests from
     the web."""

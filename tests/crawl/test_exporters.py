@@ -220,7 +220,9 @@ def test_records_of_sites_are_the_same_in_every_format(crawl, tmp_path, source):
     assert (evidence["outcome"], evidence["reason"]) == ("absent", "there is no such file")
     rows = sorted(pq.read_table(tmp_path / "urls.parquet").to_pylist(), key=lambda row: row["result"], reverse=True)
     assert [row["evidence"] for row in rows] == [[], [evidence]]
-    cells = sorted(csv.DictReader(io.StringIO((tmp_path / "urls.csv").read_text())), key=lambda row: row["result"], reverse=True)
+    cells = sorted(
+        csv.DictReader(io.StringIO((tmp_path / "urls.csv").read_text())), key=lambda row: row["result"], reverse=True
+    )
     assert [json.loads(row["evidence"]) for row in cells] == [[], [evidence]]
     assert [(row["complete"], row["cause"]) for row in cells] == [("true", ""), ("false", "")]
     items = etree.parse(tmp_path / "urls.xml").getroot()
