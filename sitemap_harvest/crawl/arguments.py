@@ -35,6 +35,8 @@ _HOST = re.compile(
     re.IGNORECASE,
 )
 _DOCUMENT = re.compile(r"/[^?#]*\.(?:xml|gz|txt|rss|atom|json)(?:[?#]|$)", re.IGNORECASE)
+_MOST = 2**63 - 1  # what columns can count
+_HOST_NAME = re.compile(r"\[[0-9A-Fa-f:.]+\]|[\w.\-]+")
 _ONE_SITE = "a site, such as https://www.example.com"
 
 
@@ -239,7 +241,9 @@ def _site(name: str, value: str) -> str:
     is_web = url.lower().startswith(("http://", "https://"))
     site = site_of(url) if is_web and host and not re.search(r"\s", host) and host[0] not in "/?#." else None
     _check_no_password(name, url)
-    if not site or not _has_port_in_range(site):
+    if not site or not _has_port_in_range(site) or ("://" not in text and re.match("https?:", text)):
+        raise ArgumentError(name, value, _ONE_SITE)
+    if not _HOST_NAME.fullmatch(re.sub(r":\d*$", "", re.split(r"[/?#]", host, maxsplit=1)[0])):
         raise ArgumentError(name, value, _ONE_SITE)
     if _DOCUMENT.search(host):
         raise ArgumentError(name, value, f"{_ONE_SITE}; a document is named by sitemap=")
@@ -297,7 +301,9 @@ def document_address(name: str) -> str:
     """Return the address of the document that the user names *name*. Raises :exc:`ArgumentError` if it is none."""
     if "://" in name:
         _check_no_password("sitemap", name)
-        if name.lower().startswith("file:") or (name.lower().startswith(("http://", "https://")) and site_of(name)):
+        if name.lower().startswith("file:"):
+            return name
+        if name.lower().startswith(("http://", "https://")) and (site := site_of(name)) and _has_port_in_range(site):
             return name
         raise ArgumentError("sitemap", name, "an address that begins with http:// or https://, or a file")
     if "/" in name and not os.path.exists(name) and _HOST.match(name):  # noqa: PTH110 - the same
@@ -321,7 +327,7 @@ def _pattern(name: str, value: str | None) -> re.Pattern[str] | None:
         return None
     try:
         return re.compile(value)
-    except re.error as error:
+    except (re.error, TypeError, OverflowError, RecursionError) as error:
         raise ArgumentError(name, value, f"a regular expression ({error})") from error
 
 
@@ -330,9 +336,9 @@ def _limit(value: str | int | None) -> int | None:
         return None
     try:
         number = int(value)
-    except ValueError:
+    except (TypeError, ValueError, OverflowError):
         number = 0
-    if number < 1:
+    if not 1 <= number <= _MOST:
         raise ArgumentError("limit", value, "a whole number, 1 or more")
     return number
 

@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 _BATCHES: dict[type, type[Batch[Any]]] = {kind.row_type: kind for kind in (UrlBatch, LedgerBatch, SiteBatch)}
 _ROWS_GATHERED = 1000  # single rows are written together from this many on
 _BATCH_ROWS_GATHERED = 4000  # and rows of batches from this many on, for sitemaps may be small
+_BATCHES_GATHERED = 128  # or batches: a small one may keep 100 KB of its document in memory
 _PARQUET_GROUP_ROWS = 20_000  # one row group: large enough to pack well, some 10 MB in memory
 
 
@@ -41,13 +42,15 @@ class BatchExporter(exporters.BaseItemExporter):
         super().__init__(file, **options)  # type: ignore[call-arg, arg-type]  # Scrapy's exporter comes next in line
         self._rows = []
         self._batches = []
+        self._batch_rows = 0
 
     def export_batch(self, batch: Batch[Any]) -> None:
         """Write *batch*, sooner or later."""
         if self._rows or (self._batches and type(batch) is not type(self._batches[0])):
             self._flush()
         self._batches.append(batch)
-        if sum(map(len, self._batches)) >= _BATCH_ROWS_GATHERED:
+        self._batch_rows += len(batch)
+        if self._batch_rows >= _BATCH_ROWS_GATHERED or len(self._batches) >= _BATCHES_GATHERED:
             self._flush()
 
     def export_item(self, item: Any) -> None:
@@ -71,6 +74,7 @@ class BatchExporter(exporters.BaseItemExporter):
 
     def _flush(self) -> None:
         batches, self._batches = self._batches, []
+        self._batch_rows = 0
         if batches:
             self._write(type(batches[0]).joined(batches))
         rows, self._rows = self._rows, []

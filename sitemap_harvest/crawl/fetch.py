@@ -85,18 +85,24 @@ class FetchSpider(Spider):
     async def start(self) -> AsyncIterator[Request]:
         """Ask for each document."""
         for number, url in enumerate(self._into):
-            yield Request(
-                url,
-                callback=self.keep,
-                errback=self.note,
-                cb_kwargs={"lead": Lead(url=url, root=url), "number": number},
-                dont_filter=True,
-                meta={
-                    "dont_cache": True,
-                    "download_fail_on_dataloss": False,
-                    "handle_httpstatus_list": list(range(400, 600)),
-                },
-            )
+            try:
+                yield self._request(url, number)
+            except ValueError as error:  # a port or a host that makes no sense
+                self._into[url] = Fetched(reason=f"its address is none that can be asked for: {error}")
+
+    def _request(self, url: str, number: int) -> Request:
+        return Request(
+            url,
+            callback=self.keep,
+            errback=self.note,
+            cb_kwargs={"lead": Lead(url=url, root=url), "number": number},
+            dont_filter=True,
+            meta={
+                "dont_cache": True,
+                "download_fail_on_dataloss": False,
+                "handle_httpstatus_list": list(range(400, 600)),
+            },
+        )
 
     def keep(self, response: Response, lead: Lead, number: int) -> None:
         """Put the body of *response* into a file."""

@@ -78,6 +78,10 @@ class Flights:
         self._flights[url].needs_row = False
         return True
 
+    def leads(self) -> Iterator[Lead]:
+        """Yield the leads of all documents on their way."""
+        return (flight.lead for flight in self._flights.values())
+
     def unanswered(self) -> Iterator[Lead]:
         """Yield the leads of the documents that have no ledger row yet."""
         yield from (flight.lead for flight in self._flights.values() if flight.needs_row)
@@ -87,12 +91,11 @@ class Flights:
         self._flights.pop(lead.url, None)
         self.wake()
 
-    async def next_end(self, seconds: float | None) -> None:
-        """Wait until one is done with, if none has been since the last call; *seconds* at most, if that is given."""
-        timer = None if seconds is None else call_later(seconds, self.wake)
+    async def next_end(self, seconds: float) -> None:
+        """Wait until one is done with, if none has been since the last call; *seconds* at most."""
+        timer = call_later(seconds, self.wake)
         await maybe_deferred_to_future(self._landing)
-        if timer is not None:
-            timer.cancel()
+        timer.cancel()
         self._landing = Deferred()
 
     def wake(self) -> None:

@@ -88,11 +88,6 @@ class Ledger:
         for root, reason in self._plan.no_sites:
             yield from self._enter_site(SiteRecord(root=root, result=SiteResult.NOT_A_SITE, reason=reason))
 
-    def sharing(self) -> Iterator[SiteRecord]:
-        """Enter what came of the sites that share documents with others, when nothing else is left."""
-        for site in self._sites.sharing():
-            yield from self.site(site, is_over=True)
-
     def left_over(self) -> Iterator[SitemapRecord | SiteRecord]:
         """Enter what a run that ended early did not come to."""
         yield from self.owed()

@@ -76,7 +76,8 @@ def of_status(status: int, *, is_local: bool = False) -> Refusal | None:
         return Refusal(Outcome.ABSENT, reason)
     if status in _BLOCKED:
         return Refusal(Outcome.BLOCKED, reason)
-    return Refusal(Outcome.FAILED, reason, Cause.SERVER_ERROR)
+    is_without_document = status == 204 or 400 <= status < 500
+    return Refusal(Outcome.FAILED, reason, None if is_without_document else Cause.SERVER_ERROR)
 
 
 def wanted_wait(response: Response, attempt: int) -> float | None:
@@ -102,6 +103,8 @@ def of_error(error: BaseException | None) -> Refusal:
             return Refusal(outcome, reason, cause)
     if isinstance(error, DownloadFailedError):
         return _of_failure(error, text)
+    if "invalid hostname" in text:
+        return Refusal(Outcome.FAILED, "no such host: its name is none that a host can have", Cause.DNS)
     return Refusal(Outcome.FAILED, f"{type(error).__name__}: {text[:200]}")
 
 
@@ -134,7 +137,7 @@ def _of_refusal(text: str, *, is_cancelled: bool) -> Refusal:
     if text.startswith("Forbidden by robots.txt"):
         return Refusal(Outcome.FORBIDDEN, "robots.txt forbids it")
     if text.startswith("max redirections"):
-        return Refusal(Outcome.FAILED, "it redirects too often")
+        return Refusal(Outcome.FAILED, "it redirects too often", Cause.SERVER_ERROR)
     if is_cancelled:
         return Refusal(Outcome.FAILED, text[:200])
     return Refusal(Outcome.SKIPPED, text[:200] or "a part of the project passed over it")

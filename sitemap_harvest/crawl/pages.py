@@ -148,7 +148,7 @@ class Pages:
     def next(self) -> Request | None:
         """Return the request for the page whose turn it is; ``None`` if it is no page's turn now."""
         engine = self._crawler.engine
-        if not self._waiting or engine.needs_backout() or _has_requests(engine.scheduler):
+        if not self._waiting or engine.needs_backout() or has_requests(engine.scheduler):
             return None
         busy = Counter(map(engine.downloader.get_slot_key, engine.downloader.active))
         self._forget_met()
@@ -286,7 +286,7 @@ class Pages:
         )
 
 
-def _has_requests(scheduler: BaseScheduler | None) -> bool:
+def has_requests(scheduler: BaseScheduler | None) -> bool:
     """Whether there is something in *scheduler*: what callbacks ask for comes first, and so does a sitemap."""
     return scheduler is None or scheduler.has_pending_requests()
 

@@ -39,10 +39,16 @@ class Patience:
         seconds = wanted_wait(response, request.meta.get("retry_times", 0))
         if seconds is None or request.meta.get("dont_retry"):
             return response
-        if isinstance(request.cb_kwargs.get("lead"), Lead):
-            request.meta["dont_retry"] = True  # the spider puts it back
+        spider = self._crawler.spider
+        assert isinstance(spider, HarvestSpider)  # noqa: S101 - from_crawler has seen to it; this tells mypy
+        if isinstance(request.cb_kwargs.get("lead"), Lead) or seconds > spider.options.max_wait:
+            request.meta["dont_retry"] = True  # the spider puts it back; or it would be asked for too soon
         else:
-            spider = self._crawler.spider
-            assert isinstance(spider, HarvestSpider)  # noqa: S101 - from_crawler has seen to it; this tells mypy
-            await sleep(min(seconds, spider.options.max_wait))
+            await self._pause(seconds)
         return response
+
+    async def _pause(self, seconds: float) -> None:
+        """Sleep, and wake up if the run is to end."""
+        while seconds > 0 and self._crawler.engine.running:
+            await sleep(min(seconds, 1.0))
+            seconds -= 1.0

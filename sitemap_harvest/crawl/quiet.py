@@ -7,14 +7,15 @@ import logging
 _ROBOTS_LOGGER = "scrapy.downloadermiddlewares.robotstxt"
 
 
-def without_traceback(record: logging.LogRecord) -> bool:
-    """Take the traceback from *record*, and let it pass."""
+def as_information(record: logging.LogRecord) -> bool:
+    """Take the traceback from *record*, let it be no error any more, and let it pass."""
     record.exc_info = None
+    record.levelno, record.levelname = min((record.levelno, record.levelname), (logging.INFO, "INFO"))
     return True
 
 
 def quieten() -> None:
     """Let Scrapy's robots.txt middleware log a failed download in one line."""
     logger = logging.getLogger(_ROBOTS_LOGGER)
-    if without_traceback not in logger.filters:
-        logger.addFilter(without_traceback)
+    if as_information not in logger.filters:
+        logger.addFilter(as_information)

@@ -128,7 +128,8 @@ def _paths(value: Any) -> tuple[str, ...]:
     accepted = "the beginning of a path, such as /blog/, or several, separated by blanks"
     paths = []
     for text in map(str, _several("prefix", value, accepted)):
-        key = url_key(_HOST + text) if text.startswith("/") and not set(text) & set("?#") else None
+        is_plain = text.startswith("/") and not set(text) & set("?#") and not set(text.split("/")) & {".", ".."}
+        key = url_key(_HOST + text) if is_plain else None
         if key is None:
             raise ArgumentError("prefix", text, accepted)
         paths.append(key.removeprefix(_HOST))

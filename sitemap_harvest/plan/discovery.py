@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from sitemap_harvest.model import FoundBy
+from sitemap_harvest.plan.frontier import host_of
 from sitemap_harvest.plan.lead import Lead
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def search(site: Site) -> Iterator[Lead]:
     for variant in variants(site.root):
         if site.base is not None:
             break
-        if urlsplit(variant).hostname not in site.unknown_hosts:
+        if host_of(variant) not in site.unknown_hosts:
             yield Lead(url=f"{variant}/robots.txt", root=site.root, found_by=FoundBy.VARIANT, site_root=True)
     if site.base is None:
         return

@@ -6,7 +6,6 @@ import heapq
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import urldefrag
 
 from sitemap_harvest.urls import url_key
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 def document_key(url: str) -> str:
     """Return what identifies the document at *url*: its key without the fragment, which is never sent."""
-    address = urldefrag(url).url
+    address = url.partition("#")[0]  # not urldefrag(), which raises where a host makes no sense
     return url_key(address) or address
 
 

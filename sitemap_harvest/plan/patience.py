@@ -13,7 +13,7 @@ from sitemap_harvest.dates import read_date
 if TYPE_CHECKING:
     from datetime import datetime
 
-_SECONDS = re.compile(r"\d{1,9}", re.ASCII)
+_SECONDS = re.compile(r"\d{1,20}", re.ASCII)
 _WITHOUT_WORD = 5.0  # seconds, doubled each time: what a server gets that says 429 and not for how long
 
 

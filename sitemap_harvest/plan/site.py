@@ -7,8 +7,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from sitemap_harvest.model import Cause, Evidence, FoundBy, Kind, Outcome, SiteRecord
+from sitemap_harvest.model import Cause, Evidence, FoundBy, Kind, Outcome, SiteRecord, SiteResult
 from sitemap_harvest.plan.discovery import search
+from sitemap_harvest.plan.frontier import host_of
+from sitemap_harvest.plan.traces import Trace
 from sitemap_harvest.plan.verdict import judge
 from sitemap_harvest.urls import site_of
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.model import SitemapRecord
     from sitemap_harvest.plan.lead import Lead
+    from sitemap_harvest.plan.traces import Traces
     from sitemap_harvest.plan.verdict import Verdict
 
 MAX_EVIDENCE = 50  # documents: all that a search tries; the ledger has the rest
@@ -50,13 +53,15 @@ class Site:
     """How many documents that list URLs were read for it."""
     passes_over: bool = False
     """Whether a document that it names was passed over because the user asked for that (``skip``, ``prune_index``)."""
-    shared_with: str | None = None
-    """Another root, for which a document of this site was taken up before."""
+    shared: dict[str, str] = field(default_factory=dict)
+    """Documents that it names and that were taken up for another root before: their keys, and that root."""
+    lender: str | None = None
+    """The root for which a document of this site was read that lists URLs, or has led to some."""
     evidence: list[Evidence] = field(default_factory=list)
     limits: dict[str, None] = field(default_factory=dict)
     is_whole: bool = True
     """Whether every document that was named has been read whole so far."""
-    unknown_hosts: set[str | None] = field(default_factory=set)
+    unknown_hosts: set[str] = field(default_factory=set)
     """Host names that cannot be looked up."""
     vain_in_a_row: int = 0
     """Guesses, one after the other, at which the server kept us out or failed."""
@@ -82,24 +87,39 @@ class Site:
 
     def next_lead(self) -> Lead | None:
         """Return what to try when all that was known has led to nothing; ``None`` if that is the end of it."""
-        if self.lists or self.passes_over or self.shared_with or self.limits.keys() - {"limit/depth"}:
+        if self.lists or self.passes_over or self.lender or self.limits.keys() - {"limit/depth"}:
             return None
         return next(self._search, None)
 
-    def note(self, lead: Lead, record: SitemapRecord, *, urls: int, has_twin: bool = False) -> None:
+    def share(self, key: str, owner: str | None) -> None:
+        """Note that the document at *key* was taken up for *owner* before."""
+        if owner is not None and owner != self.root:
+            self.shared[key] = owner
+
+    def borrow(self, traces: Traces, key: str, owner: str) -> None:
+        """Take in what came of the document at *key*, which was read for *owner*."""
+        if traces.lists(key):
+            self.lender = owner
+        elif (evidence := traces.evidence(key)) and len(self.evidence) < MAX_EVIDENCE:
+            self.evidence.append(evidence)
+        self.is_whole &= not traces.is_flawed(key)
+
+    def note(self, lead: Lead, record: SitemapRecord, *, urls: int, has_twin: bool = False) -> Trace:
         """Take in what became of *lead*, which listed *urls* URLs; *has_twin*: it is tried by another scheme too."""
         self.bytes_downloaded += record.bytes_downloaded or 0
         self.urls += urls
         self.read += record.outcome.has_rows or record.outcome is Outcome.UNCHANGED
         if record.cause in {None, Cause.SERVER_ERROR} and record.outcome is not Outcome.OVER_LIMIT:
             self._answered(lead, record)
-        if record.outcome.has_rows and record.kind in _LISTS and (record.complete or record.entries):
+        lists = record.outcome.has_rows and record.kind in _LISTS and bool(record.complete or record.entries)
+        if lists:
             self.lists += 1
             self.found_by = self.found_by or lead.found_by
         self.passes_over |= record.outcome is Outcome.SKIPPED and not lead.found_by.is_guess and not record.final_url
         self.has_robots |= lead.site_root and record.kind is Kind.ROBOTS
-        self.is_whole &= record.complete or has_twin or _may_be_missing(lead, record)
-        self._note_flaws(lead, record)
+        is_whole = record.complete or has_twin or _may_be_missing(lead, record)
+        self.is_whole &= is_whole
+        return Trace(lists, is_whole, self._note_flaws(lead, record))
 
     def _answered(self, lead: Lead, record: SitemapRecord) -> None:
         """Learn from a robots.txt that came which of its variants is the site."""
@@ -110,19 +130,21 @@ class Site:
         if urlsplit(final).path == "/robots.txt" and _bare(final) == _bare(lead.url):
             self.base = site_of(final)  # moved to https, or to www.
 
-    def _note_flaws(self, lead: Lead, record: SitemapRecord) -> None:
+    def _note_flaws(self, lead: Lead, record: SitemapRecord) -> Evidence | None:
+        """Return why *lead* gave nothing; ``None`` if it gave something."""
         self.limits |= dict.fromkeys(problem.code for problem in record.problems if problem.code.startswith("limit/"))
         is_vain = record.outcome in _VAIN
         self.vain_in_a_row = self.vain_in_a_row + 1 if is_vain else 0
-        if record.outcome not in _ON_ITS_WAY and len(self.evidence) < MAX_EVIDENCE:
-            cause = record.cause
-            self.evidence.append(
-                Evidence(
-                    url=lead.url, found_by=lead.found_by, outcome=record.outcome, reason=record.reason, cause=cause
-                )
-            )
-            if cause is Cause.DNS:
-                self.unknown_hosts.add(urlsplit(lead.url).hostname)
+        if record.outcome in _ON_ITS_WAY:
+            return None
+        if record.cause is Cause.DNS:
+            self.unknown_hosts.add(host_of(lead.url))
+        evidence = Evidence(
+            url=lead.url, found_by=lead.found_by, outcome=record.outcome, reason=record.reason, cause=record.cause
+        )
+        if len(self.evidence) < MAX_EVIDENCE:
+            self.evidence.append(evidence)
+        return evidence
 
     @property
     def is_over(self) -> bool:
@@ -134,14 +156,12 @@ class Site:
         self.evidence = []
         self._search = iter(())
 
-    def record(self, *, is_over: bool, epoch: float, owner: Site | None = None) -> SiteRecord:
+    def record(self, *, is_over: bool, epoch: float) -> SiteRecord:
         """Return what came of it; *is_over* is ``False`` where the run ended before.
 
-        *epoch* is how many seconds the clock of the run is behind the seconds
-        since 1970. *owner* is the site for which documents of this one were taken up.
+        *epoch* is how many seconds the clock of the run is behind the seconds since 1970.
         """
-        self.verdict = verdict = judge(self, is_over=is_over, owner=owner)
-        both = [self] if owner is None else [self, owner]
+        self.verdict = verdict = judge(self, is_over=is_over)
         seconds = None
         if self.started_at is not None and self.ended_at is not None:
             seconds = round(max(0.0, self.ended_at - self.started_at), 3)
@@ -158,9 +178,7 @@ class Site:
             urls=self.urls,
             bytes_downloaded=self.bytes_downloaded,
             limits=tuple(self.limits),
-            complete=is_over
-            and any(one.lists for one in both)
-            and all(one.is_whole and not one.limits for one in both),
+            complete=is_over and verdict.result is SiteResult.FOUND and self.is_whole and not self.limits,
             started_at=None if self.started_at is None else datetime.fromtimestamp(self.started_at + epoch, UTC),
             seconds=seconds,
         )

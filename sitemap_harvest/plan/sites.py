@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.model import Cause, FoundBy, Outcome
 from sitemap_harvest.plan.expansion import refuse
-from sitemap_harvest.plan.frontier import Frontier, host_of
+from sitemap_harvest.plan.frontier import Frontier, document_key, host_of
 from sitemap_harvest.plan.lead import Lead, Refusal
 from sitemap_harvest.plan.proofs import Proofs
 from sitemap_harvest.plan.site import Site
+from sitemap_harvest.plan.traces import Traces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,7 +41,20 @@ class Sites:
         self._open = 0
         self._settled: deque[Site] = deque()
         self._sharing: dict[str, Site] = {}
+        self._waiting = 0
+        self._traces = Traces()
         self._shut: dict[str, str] = {}
+        self._later: list[tuple[float, int, Lead]] = []  # by when, and in which order they were put back
+        self._put_back = 0
+
+    def __len__(self) -> int:
+        """Return how many documents wait."""
+        return len(self.frontier) + len(self._later)
+
+    def next_turn(self) -> float | None:
+        """Return when what has to wait may be asked for first; ``None`` if nothing has to."""
+        turns = [turn for turn in (self.frontier.next_turn(), self._later[0][0] if self._later else None) if turn]
+        return min(turns, default=None)
 
     def __getitem__(self, root: str) -> Site:
         return self._sites[root]
@@ -49,15 +65,17 @@ class Sites:
         *unwanted* is why the user does not want it, if so.
         """
         site = self._sites[lead.root]
+        if lead.parent is not None:
+            self._traces.link(document_key(lead.url), _key_of_parent(lead.parent))
         owner = self.frontier.owner(lead.url)
         if owner is not None:
-            self._share(site, owner)
+            site.share(document_key(lead.url), owner)
             self.proofs.note(lead)
             return None
         refusal = unwanted or refuse(lead, self._bounds) or self._budget.refuse(site, now)
         if refusal is None:
             site.documents += 1
-            site.waiting += 1
+            self._wait_for(site)
             self.frontier.add(lead)
             return None
         self.proofs.note(lead)
@@ -65,19 +83,22 @@ class Sites:
 
     def claim(self, url: str, lead: Lead) -> bool:
         """Take up the document at *url*, to which *lead* has been redirected; ``False`` if it was taken up before."""
+        self._traces.link(document_key(lead.url), document_key(url))
         if self.frontier.claim(url, lead.root):
             return True
+        self._traces.link(document_key(url), document_key(lead.url))
         self.proofs.note(replace(lead, url=url))
-        self._share(self._sites[lead.root], self.frontier.owner(url))
+        self._sites[lead.root].share(document_key(url), self.frontier.owner(url))
         return False
 
-    def _share(self, site: Site, owner: str | None) -> None:
-        """Note that a document of *site* was taken up for *owner*."""
-        if owner is not None and owner != site.root:
-            site.shared_with = owner
+    def _wait_for(self, site: Site) -> None:
+        site.waiting += 1
+        self._waiting += 1
 
     def take(self, now: float) -> tuple[Lead, Refusal | None] | None:
         """Return the lead whose turn it is, and why it may not be asked for after all; ``None`` if all have to wait."""
+        while self._later and self._later[0][0] <= now:
+            self.frontier.put_back(heapq.heappop(self._later)[2])
         if (lead := self.frontier.take(now)) is None:
             return None
         site = self._sites[lead.root]
@@ -98,11 +119,15 @@ class Sites:
         self.frontier.done(lead, is_met=not lead.site_root)
         self._let_go(lead, now)
 
-    def put_back(self, lead: Lead, until: float) -> None:
-        """Let *lead*, which was taken and is not done with yet, be asked for again, and its host alone *until* then."""
-        self._sites[lead.root].waiting += 1
-        self.frontier.hold(lead.url, until)
-        self.frontier.put_back(replace(lead, attempt=lead.attempt + 1))
+    def put_back(self, lead: Lead, url: str, until: float) -> None:
+        """Let *lead*, which was taken and is not done with yet, be asked for again *until* then, and not before.
+
+        It is the host of *url*, to which it may have been redirected, that wants to be left alone.
+        """
+        self._wait_for(self._sites[lead.root])
+        self.frontier.hold(url, until)
+        self._put_back += 1
+        heapq.heappush(self._later, (until, self._put_back, replace(lead, attempt=lead.attempt + 1)))
 
     def shut(self, url: str, reason: str) -> None:
         """Ask the host of *url* for nothing more in this run, for that *reason*."""
@@ -110,7 +135,8 @@ class Sites:
 
     def note(self, lead: Lead, record: SitemapRecord, *, urls: int) -> None:
         """Take in what became of *lead*, which listed *urls* URLs."""
-        self._sites[lead.root].note(lead, record, urls=urls, has_twin=secure_twin(lead, record) is not None)
+        trace = self._sites[lead.root].note(lead, record, urls=urls, has_twin=secure_twin(lead, record) is not None)
+        self._traces.note(document_key(lead.url), trace)
 
     def urls_left(self, lead: Lead) -> int | None:
         """Return how many more URLs may be read for the site of *lead*; ``None``: any number."""
@@ -119,6 +145,9 @@ class Sites:
 
     def drain(self, now: float) -> Iterator[Lead]:
         """Yield all leads that wait; none does afterwards."""
+        for _, _, lead in self._later:
+            self.frontier.put_back(lead)
+        self._later.clear()
         for lead in self.frontier.drain():
             self._sites[lead.root].documents -= 1
             self._let_go(lead, now)
@@ -127,37 +156,43 @@ class Sites:
     def settled(self) -> Iterator[Site]:
         """Yield the sites of which nothing waits and nothing is on its way, each once until something is again.
 
-        Not those that share documents with a site that is not over: :meth:`sharing` yields them.
+        Those that share documents with others come when nothing waits at all: only then is known what came of these.
         """
         while (site := self._next_settled()) is not None:
             if site.waiting or site.is_over:
                 continue
-            owner = self._sites.get(site.shared_with or "")
-            if owner is None or owner.is_over or site.lists:
-                yield site
-            else:
+            if site.shared:
                 self._sharing[site.root] = site
+            else:
+                yield site
 
     def _next_settled(self) -> Site | None:
         """Return the site that was settled first, or else a new one; ``None`` if enough are open."""
         if self._settled:
             return self._settled.popleft()
         lead = next(self._fresh, None) if self._open < _MOST_OPEN else None
-        return None if lead is None else self._begin(lead)
+        if lead is not None:
+            return self._begin(lead)
+        return self._next_sharing() if not self._waiting else None
+
+    def _next_sharing(self) -> Site | None:
+        """Return a site that shares documents with others, with what came of these; ``None`` if there is none."""
+        if not self._sharing:
+            return None
+        site = self._sharing.pop(next(iter(self._sharing)))
+        for key, owner in site.shared.items():
+            site.borrow(self._traces, key, owner)
+        site.shared.clear()
+        return site
 
     def _begin(self, lead: Lead) -> Site:
         site = self._sites[lead.root] = Site.of(lead)
         self._open += 1
         return site
 
-    def sharing(self) -> Iterator[Site]:
-        """Yield the sites that share documents with others. To be called when nothing else is left."""
-        yield from (site for site in self._sharing.values() if not site.is_over)
-        self._sharing.clear()
-
     def conclude(self, site: Site, *, is_over: bool, epoch: float) -> SiteRecord:
         """Return what came of *site*, of which nothing more is to come; the arguments are for :meth:`Site.record`."""
-        record = site.record(is_over=is_over, epoch=epoch, owner=self._sites.get(site.shared_with or ""))
+        record = site.record(is_over=is_over, epoch=epoch)
         self._open -= 1
         site.close()
         return record
@@ -175,9 +210,16 @@ class Sites:
     def _let_go(self, lead: Lead, now: float) -> None:
         site = self._sites[lead.root]
         site.waiting -= 1
+        self._waiting -= 1
         site.ended_at = now
         if not site.waiting:
             self._settled.append(site)
+
+
+@lru_cache(maxsize=256)
+def _key_of_parent(url: str) -> str:
+    """Return the key of a document that may have many children, one after the other."""
+    return document_key(url)
 
 
 def secure_twin(lead: Lead, record: SitemapRecord) -> Lead | None:

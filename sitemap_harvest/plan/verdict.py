@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
 
 from sitemap_harvest.model import Cause, Evidence, FoundBy, Outcome, SiteResult
 
@@ -25,22 +24,26 @@ class Verdict(NamedTuple):
     cause: Cause | None = None
 
 
-def judge(site: Site, *, is_over: bool, owner: Site | None = None) -> Verdict:
+def judge(site: Site, *, is_over: bool) -> Verdict:
     """Return what came of *site*; *is_over* tells that all there was to try has been tried.
-
-    What it shares with another site, *owner*, was read for that one: so what came of that came of this.
 
     What the site names itself weighs more than guesses. That the server keeps us
     out weighs more than that something is not there: there may be more behind it.
     """
     if site.lists:
         return Verdict(SiteResult.FOUND, _found(site))
-    if owner is not None:
-        of_owner = owner.verdict or judge(owner, is_over=is_over)
-        return of_owner._replace(reason=f"it leads where {owner.root} does: {of_owner.reason}")
+    if site.lender is not None:
+        return Verdict(SiteResult.FOUND, f"what it names was read for {site.lender}")
     if not is_over or site.limits:
         why = f"a limit was reached ({', '.join(site.limits)})" if site.limits else "the run ended before"
         return Verdict(SiteResult.UNFINISHED, why)
+    return _of_nothing(site)
+
+
+def _of_nothing(site: Site) -> Verdict:
+    """Return what came of *site*, of which no document that lists URLs was read."""
+    if large := [one for one in site.evidence if one.outcome is Outcome.TOO_LARGE]:
+        return Verdict(SiteResult.UNFINISHED, _words(site, large))
     named = [one for one in site.evidence if not _is_guess(one)]
     guesses = [one for one in site.evidence if _is_guess(one)]
     if verdict := _of_named(site, named):
@@ -86,14 +89,20 @@ def _of_guesses(site: Site, guesses: Sequence[Evidence], named: Sequence[Evidenc
 
 def _of_what_was_not_seen(site: Site, guesses: Sequence[Evidence], usual: Sequence[Evidence]) -> Verdict | None:
     """Return why there may be a sitemap that was not found; ``None`` if robots.txt and *usual* names were seen."""
-    broken = [one for one in guesses if one.cause is Cause.SERVER_ERROR and _is_robots(one)]
-    if not broken and any(one.outcome in _LOOKED_AT for one in usual):
+    failed = [one for one in guesses if _is_robots(one) and (one.outcome is Outcome.PARTIAL or _has_failed(one))]
+    failed += [one for one in usual if one.outcome is Outcome.FAILED]
+    if failed:
+        return Verdict(SiteResult.UNREACHABLE, _words(site, failed), failed[0].cause or Cause.SERVER_ERROR)
+    if any(one.outcome in _LOOKED_AT for one in usual):
         return None
-    if forbidden := [one for one in guesses if one.outcome is Outcome.FORBIDDEN and not broken]:
+    if forbidden := [one for one in guesses if one.outcome is Outcome.FORBIDDEN]:
         return Verdict(SiteResult.FORBIDDEN, _words(site, forbidden))
-    if failed := broken or [one for one in guesses if one.outcome is Outcome.FAILED]:
-        return Verdict(SiteResult.UNREACHABLE, _words(site, failed), failed[0].cause)
     return None
+
+
+def _has_failed(one: Evidence) -> bool:
+    """Whether there was no answer that tells whether it is there: a 4xx says that it is not, for robots."""
+    return one.outcome is Outcome.FAILED and one.cause is not None
 
 
 def _of_silence(site: Site, guesses: Sequence[Evidence]) -> Verdict:
@@ -123,7 +132,7 @@ def _is_guess(one: Evidence) -> bool:
 
 def _is_robots(one: Evidence) -> bool:
     """Whether it is the robots.txt that the search began with, or a variant of it."""
-    return one.found_by in {FoundBy.ARGUMENT, FoundBy.VARIANT} and urlsplit(one.url).path == "/robots.txt"
+    return one.found_by in {FoundBy.ARGUMENT, FoundBy.VARIANT} and one.url.endswith("/robots.txt")
 
 
 def _words(site: Site, some: Sequence[Evidence]) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow.compute as pc
 from itemadapter import ItemAdapter
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.exceptions import DropItem
 from scrapy.exporters import BaseItemExporter
 from scrapy.resolver import CachingThreadedResolver
@@ -345,3 +345,31 @@ class ThroughProxy:
 
     def process_request(self, request: Any) -> None:
         request.meta["proxy"] = self._proxy
+
+
+class LeadsAway:
+    """A downloader middleware that asks for something else, and forgets who asked."""
+
+    def process_request(self, request: Request) -> Request | None:
+        return Request(request.url.replace("lost", "found")) if "lost" in request.url else None
+
+
+class TakesTheCallback:
+    """A downloader middleware that gives the answer to somebody else."""
+
+    def process_request(self, request: Request) -> Request | None:
+        is_new = "lost" in request.url and "taken" not in request.meta
+        return request.replace(callback=_forget, meta={**request.meta, "taken": True}) if is_new else None
+
+
+class DropsWithoutAWord:
+    """A downloader middleware whose new request the filter of duplicates drops."""
+
+    def process_request(self, request: Request) -> Request | None:
+        times = request.meta.get("times", 0)
+        meta = {**request.meta, "times": times + 1}
+        return request.replace(dont_filter=False, meta=meta) if "lost" in request.url and times < 2 else None
+
+
+def _forget(response: Any, **_: Any) -> None:
+    """Do nothing."""

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from sitemap_harvest.crawl import defaults
 from tests.crawl.crawling import lines
 from tests.site import Manner, Page, index, moved, numbered, robots, urlset
 
@@ -247,3 +248,47 @@ def test_what_robots_txt_names_and_forbids_is_read_if_that_is_wanted_and_nothing
     assert run.row(f"{site.url}/no/typed.xml")["outcome"] == "forbidden"
     assert run.row(f"{other.url}/theirs.xml")["outcome"] == "forbidden"
     assert records[site.url]["result"] == ("found" if read_declared else "forbidden")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://www.example.com:port/s.xml", "http://a.example:99999/s.xml", "http://[::1/s.xml", "http://[zz]/s.xml#f",
+     "http://\u2100.invalid/s.xml", "http://[::1/x#f", "http://*.invalid/s.xml", "http://user:pw@*.invalid/s.xml"],
+)  # fmt: skip
+def test_an_address_that_makes_no_sense_harms_nothing_but_itself(serve, harvest, address):
+    bad = serve({"/robots.txt": robots(address, "/i.xml"), "/i.xml": index(address, "/s.xml"), "/s.xml": urlset("/1")})
+    good = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/2")}, host="127.0.0.2")
+    run, records = harvest(site=f"{bad.url} {good.url}")
+    assert sorted(run.locs) == [f"{bad.url}/1", f"{good.url}/2"]
+    assert run.reason == "finished"
+    assert "Traceback" not in run.log
+    assert not run.errors
+    row = run.row(address)
+    assert row["outcome"] == "failed"
+    assert "pw" not in row["reason"]
+    assert {row["result"] for row in records.values()} == {"found"}
+
+
+@pytest.mark.parametrize("part", ["LeadsAway", "TakesTheCallback", "DropsWithoutAWord"])
+def test_a_document_whose_request_is_lost_in_the_project_does_not_keep_the_run_from_ending(serve, harvest, part):
+    site = serve({"/robots.txt": robots("/lost.xml", "/s.xml"), "/lost.xml": urlset("/no"), "/s.xml": urlset("/1")})
+    settings = {"DOWNLOADER_MIDDLEWARES": {**defaults.DOWNLOADER_MIDDLEWARES, f"tests.crawl.parts.{part}": 50}}
+    run, records = harvest(site=site.url, settings=settings)
+    assert run.reason == "finished"
+    assert run.locs == [f"{site.url}/1"]
+    row = run.row(f"{site.url}/lost.xml")
+    assert (row["outcome"], row["reason"]) == ("failed", "a part of the project took its request away")
+    assert not records[site.url]["complete"]
+
+
+def test_who_wants_to_be_left_alone_behind_a_redirect_is_the_host_that_says_so(serve, harvest):
+    away = serve(host="127.0.0.2")
+    away.generate = lambda path: Page(status=429, headers={"Retry-After": "3600"})
+    site = serve({"/robots.txt": robots("/a.xml", "/b.xml", "/c.xml"), "/b.xml": urlset("/1")})
+    site.pages |= {"/a.xml": moved(f"{away.url}/a.xml"), "/c.xml": moved(f"{away.url}/c.xml")}
+    settings = {"SITEMAP_HARVEST_PRIVATE": True, "RETRY_TIMES": 1}
+    run, _ = harvest(site=site.url, settings=settings)
+    assert run.locs == [f"{site.url}/1"]
+    assert run.fates(site.url) == {
+        "/robots.txt": "read", "/a.xml": "blocked", "/b.xml": "read", "/c.xml": "blocked"
+    }  # fmt: skip

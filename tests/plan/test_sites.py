@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_harvest import Cause, FoundBy, Kind, Outcome, SitemapRecord
+from sitemap_harvest import Cause, FoundBy, Kind, Outcome, SitemapRecord, SitemapRef, SiteRecord
 from sitemap_harvest.plan import Bounds, Budget, Lead, Refusal, Site, Sites, robots_of, secure_twin
 
 A, B = "https://a.example", "https://b.example"
@@ -57,7 +57,7 @@ def test_a_document_that_another_site_has_is_not_asked_for_again_and_that_site_i
     begun(state)
     assert state.consider(child(f"{A}/s.xml", A), 0.0) is None
     assert state.consider(child(f"{A}/s.xml", B), 0.0) is None
-    assert (state[A].shared_with, state[B].shared_with) == (None, A)
+    assert (state[A].shared, state[B].shared) == ({}, {f"{A}/s.xml": A})
     assert len(state.frontier) == 3
 
 
@@ -119,9 +119,10 @@ def test_a_document_that_is_put_back_is_taken_again_when_its_host_may_be_asked()
     state = sites()
     begun(state)
     (robots, _) = state.take(0.0) or pytest.fail("none is taken")
-    state.put_back(robots, 5.0)
+    state.put_back(robots, robots.url, 5.0)
     state.done(robots, 1.0)
     assert list(state.settled()) == []
+    assert (len(state), state.next_turn()) == (1, 5.0)
     assert state.take(4.0) is None
     (again, _) = state.take(5.0) or pytest.fail("none is taken")
     assert (again.url, again.attempt) == (robots.url, 1)
@@ -190,19 +191,86 @@ def test_of_many_sites_only_so_many_are_open_at_a_time() -> None:
     assert [site.root for site in state.unfinished()] == roots[10:]
 
 
-def test_a_site_that_shares_the_documents_of_another_has_its_result_and_is_told_after_it() -> None:
+def run(state: Sites, answers: dict[str, dict[str, object]], names: dict[str, list[str]]) -> dict[str, SiteRecord]:
+    """Let *state* go on to its end, where addresses have these *answers*, and *names* tells which name others."""
+    told = {}
+    while True:
+        for site in state.settled():
+            if lead := site.next_lead():
+                state.consider(lead, 0.0)
+                state.settle(site)
+            else:
+                told[site.root] = state.conclude(site, is_over=True, epoch=0.0)
+        if (taken := state.take(0.0)) is None:
+            return told
+        lead, _ = taken
+        for url in names.get(lead.url, ()):
+            ref = SitemapRef(loc=url, position=1)
+            state.consider(lead.child(ref, FoundBy.ROBOTS if lead.site_root else FoundBy.INDEX), 0.0)
+        state.note(lead, record(lead, **answers.get(lead.url, ABSENT)), urls=0)
+        state.done(lead, 0.0)
+
+
+ABSENT = {"outcome": Outcome.ABSENT, "status": 404, "reason": "HTTP 404"}
+BLOCKED = {"outcome": Outcome.BLOCKED, "status": 403, "reason": "HTTP 403"}
+ROBOTS = {"outcome": Outcome.READ, "kind": Kind.ROBOTS, "complete": True, "status": 200}
+INDEX = {"outcome": Outcome.READ, "kind": Kind.INDEX, "complete": True, "status": 200, "entries": 1}
+SITEMAP = {"outcome": Outcome.READ, "kind": Kind.SITEMAP, "complete": True, "status": 200, "entries": 1}
+C = "https://c.example"
+ALL_ROBOTS = {f"{root}/robots.txt": ROBOTS for root in (A, B, C)}
+
+
+@pytest.mark.parametrize(
+    ("answers", "names", "expected"),
+    [
+        pytest.param(
+            {f"{A}/s.xml": SITEMAP}, {A: ["s"], B: ["s"]}, {A: ("found", True), B: ("found", True)}, id="both-name-one"
+        ),
+        pytest.param(
+            {f"{A}/s.xml": BLOCKED}, {A: ["s"], B: ["s"]}, {A: ("blocked", False), B: ("blocked", False)}, id="blocked"
+        ),
+        pytest.param(
+            {f"{B}/sitemap.xml": SITEMAP},
+            {A: ["s"], B: ["s"]},
+            {A: ("absent", False), B: ("found", False)},
+            id="what-they-share-is-dead-and-one-has-another",
+        ),
+        pytest.param(
+            {f"{A}/sitemap.xml": SITEMAP},
+            {A: ["s"], B: ["s"]},
+            {A: ("found", False), B: ("absent", False)},
+            id="what-they-share-is-dead-and-the-owner-has-another",
+        ),
+        pytest.param(
+            {f"{A}/i.xml": INDEX, f"{A}/s.xml": SITEMAP},
+            {A: ["i"], B: ["i"], f"{A}/i.xml": ["s", "dead"]},
+            {A: ("found", False), B: ("found", False)},
+            id="a-child-of-what-they-share-is-dead",
+        ),
+        pytest.param(
+            {f"{A}/i.xml": INDEX, f"{A}/s.xml": SITEMAP},
+            {A: ["s", "i"], B: ["i"], C: ["dead"], f"{A}/i.xml": ["dead", "s"]},
+            {A: ("found", False), B: ("found", False), C: ("absent", False)},
+            id="a-child-that-a-third-one-has",
+        ),
+    ],
+)
+def test_sites_that_share_documents_have_what_came_of_these_and_are_searched_if_that_is_nothing(
+    answers: dict[str, dict[str, object]], names: dict[str, list[str]], expected: dict[str, tuple[str, bool]]
+) -> None:
+    robots = {f"{key}/robots.txt" if key in (A, B, C) else key: [f"{A}/{n}.xml" for n in v] for key, v in names.items()}
+    told = run(sites(*expected), {**ALL_ROBOTS, **answers}, robots)
+    assert {root: (one.result, one.complete) for root, one in told.items()} == expected
+
+
+def test_a_server_behind_a_redirect_that_wants_to_be_left_alone_holds_up_nobody_else() -> None:
     state = sites(A, B)
     begun(state)
-    state.consider(child(f"{A}/s.xml", A), 0.0)
-    state.consider(child(f"{A}/s.xml", B), 0.0)
-    while taken := state.take(0.0):
-        lead, _ = taken
-        blocked = lead.url.endswith("/s.xml")
-        outcome = Outcome.BLOCKED if blocked else Outcome.READ
-        state.note(lead, record(lead, outcome=outcome, kind=None if blocked else Kind.ROBOTS, reason="403"), urls=0)
-        state.done(lead, 1.0)
-    assert [site.root for site in state.settled()] == [A]
-    assert state.conclude(state[A], is_over=True, epoch=0.0).result == "blocked"
-    (site,) = state.sharing()
-    told = state.conclude(site, is_over=True, epoch=0.0)
-    assert (told.root, told.result, told.reason) == (B, "blocked", f"it leads where {A} does: /s.xml: 403")
+    (robots, _) = state.take(0.0) or pytest.fail("none is taken")
+    state.put_back(robots, f"{B}/away", 9.0)
+    state.done(robots, 0.0)
+    assert state.consider(child(f"{A}/s.xml"), 0.0) is None
+    ((sitemap, _),) = iter(lambda: state.take(1.0), None)
+    assert sitemap.url == f"{A}/s.xml"
+    state.done(sitemap, 1.0)
+    assert {lead.url for lead, _ in iter(lambda: state.take(9.0), None)} == {f"{A}/robots.txt", f"{B}/robots.txt"}

@@ -21,7 +21,7 @@ from sitemap_harvest.crawl.given import Given, check_class
 from sitemap_harvest.crawl.handout import Handout
 from sitemap_harvest.crawl.ledger import Ledger
 from sitemap_harvest.crawl.options import Options
-from sitemap_harvest.crawl.pages import Pages
+from sitemap_harvest.crawl.pages import Pages, has_requests
 from sitemap_harvest.crawl.quiet import quieten
 from sitemap_harvest.crawl.reach import guard
 from sitemap_harvest.crawl.record import answered, cut_short, describe, record_of
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 _ERROR_STATUSES = list(range(400, 600))
 _LONGEST_REASON = 300  # characters of an error that is not ours
 _LOOK_SECONDS = 1.0  # after which what had to wait is looked at again: a time has passed, or a host has not answered
+_MOST_IDLE_LOOKS = 5  # after which a document that is said to be on its way will not come
 _FIRST_ANSWER_SECONDS = 30  # for the robots.txt of a site: it is small, and tells whether the site answers at all
 _VARIANT_SECONDS = 15  # for one that is tried by guess
 
@@ -99,6 +100,7 @@ class HarvestSpider(SitemapAttributes):
         self.summary = Summary()
         self._flights = Flights()
         self._largest_body = 0
+        self._idle_looks = 0  # in a row, at which Scrapy had nothing to do
         self._has_begun = False
         # Scrapy looks into the source of each callback object that it has not met, and a method is a new one each time.
         self._callback, self._errback = self.parse_document, self.on_error
@@ -140,6 +142,8 @@ class HarvestSpider(SitemapAttributes):
             check_root(self.local_root, self.crawler)
         except HarvestError as error:
             self.refuse(str(error))
+        except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+            self.refuse(f"an argument, a setting or an attribute of the spider is of a wrong type: {error!r}")
         quieten()
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps some 25 MB that it has let go of
         for reason in (*(reason for _, reason in self.plan.no_sites), *self._given.complaints(type(self))):
@@ -159,9 +163,9 @@ class HarvestSpider(SitemapAttributes):
             self.plan.leads,
             bounds=self.bounds,
             budget=self.options.budget,
-            per_host=settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN") or self.options.concurrency,
+            per_host=_positive(settings, "CONCURRENT_REQUESTS_PER_DOMAIN") or self.options.concurrency,
         )
-        self._most_in_flight = settings.getint("CONCURRENT_REQUESTS") or self.options.concurrency
+        self._most_in_flight = _positive(settings, "CONCURRENT_REQUESTS") or self.options.concurrency
         self._most_attempts = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
         self._handout = Handout(
             self.crawler, self.plan, self.summary, self._pages, as_rows=self.options.items == "rows"
@@ -216,19 +220,22 @@ class HarvestSpider(SitemapAttributes):
             if requests is not None:
                 for request_or_record in requests:
                     yield request_or_record
-            elif len(self.sites.frontier) or len(self._flights) or self._pages:
-                await self._flights.next_end(self._patience())
+            elif len(self.sites) or len(self._flights) or self._pages:
+                await self._wait()
             elif not self._ledger.owes:
-                break
-        for site_record in self._ledger.sharing():
-            yield site_record
+                return
 
-    def _patience(self) -> float | None:
-        """Return how many seconds to wait at most for a document to end; ``None`` if nothing waits for its turn."""
-        if not len(self.sites.frontier) and not self._pages:
-            return None
-        wait = (self.sites.frontier.next_turn() or 0.0) - time.monotonic()
-        return min(wait, _LOOK_SECONDS) if wait > 0 else _LOOK_SECONDS
+    async def _wait(self) -> None:
+        """Wait until a document ends, or it is time to look again at what has to wait."""
+        wait = (self.sites.next_turn() or 0.0) - time.monotonic()
+        await self._flights.next_end(min(wait, _LOOK_SECONDS) if wait > 0 else _LOOK_SECONDS)
+        engine = self.crawler.engine
+        slot = engine.scraper.slot
+        has_work = engine.downloader.active or has_requests(engine.scheduler) or (slot and not slot.is_idle())
+        self._idle_looks = 0 if has_work else self._idle_looks + 1
+        if self._idle_looks >= _MOST_IDLE_LOOKS:
+            for lead in list(self._flights.leads()):
+                self._done(lead, "a part of the project took its request away")
 
     def _next_requests(self) -> Iterator[Any] | None:
         """Return what to ask for now: a document, or else a page; ``None`` if it is the turn of neither."""
@@ -239,12 +246,16 @@ class HarvestSpider(SitemapAttributes):
 
     def _ask(self, lead: Lead, refusal: Refusal | None) -> Iterator[Any]:
         """Yield the request for *lead*, whose turn it is; or its ledger row, if it may not be asked for after all."""
+        try:
+            request = self._request(lead)
+        except ValueError as error:  # a port or a host that makes no sense
+            refusal = refusal or Refusal(Outcome.FAILED, f"its address is none that can be asked for: {error}")
         if refusal is not None:
             yield from self._ledger.refused(lead, refusal)
             self.sites.done(lead, time.monotonic())
             return
         self._flights.begin(lead, time.monotonic())
-        yield self._request(lead)
+        yield request
         yield from self._passed_over(lead)
 
     def note_error(self, failure: Failure, response: Response | Failure | None) -> None:
@@ -356,10 +367,10 @@ class HarvestSpider(SitemapAttributes):
         if seconds > self.options.max_wait:
             record.reason = f"{record.reason}, and wants to be left alone for {seconds:,.0f} seconds"
             limit = f"which is longer than SITEMAP_HARVEST_MAX_WAIT ({self.options.max_wait})"
-            self.sites.shut(lead.url, f"its host wants to be left alone for {seconds:,.0f} seconds, {limit}")
+            self.sites.shut(response.url, f"its host wants to be left alone for {seconds:,.0f} seconds, {limit}")
             return False
         self._flights.give_row(lead.url)  # it gets it when it has come
-        self.sites.put_back(lead, time.monotonic() + seconds)
+        self.sites.put_back(lead, response.url, time.monotonic() + seconds)
         self.crawler.stats.inc_value("sitemap_harvest/put_back")
         return True
 
@@ -461,7 +472,7 @@ class HarvestSpider(SitemapAttributes):
         self._count_queued()
 
     def _count_queued(self) -> None:
-        self.summary.queued = len(self.sites.frontier) + len(self._flights)
+        self.summary.queued = len(self.sites) + len(self._flights)
 
     def _records_due(self) -> Iterator[SitemapRecord | SiteRecord]:
         """Yield the records that are left to :meth:`start`: of what waits once there is enough, and of sites."""
@@ -477,6 +488,11 @@ class HarvestSpider(SitemapAttributes):
             else:
                 yield from self._consider(lead)
                 self.sites.settle(site)
+
+
+def _positive(settings: BaseSettings, name: str) -> int:
+    """Return the setting of that *name*; 0, which is no limit to Scrapy, also where it is below."""
+    return max(0, settings.getint(name))
 
 
 def _is_guide(lead: Lead) -> bool:
