@@ -37,12 +37,12 @@ class BatchExporter(exporters.BaseItemExporter):
 
     _rows: list[Any]
     _batches: list[Batch[Any]]
+    _batch_rows: int = 0  # in _batches
 
     def __init__(self, file: IO[bytes], **options: Any) -> None:
         super().__init__(file, **options)  # type: ignore[call-arg, arg-type]  # Scrapy's exporter comes next in line
         self._rows = []
         self._batches = []
-        self._batch_rows = 0
 
     def export_batch(self, batch: Batch[Any]) -> None:
         """Write *batch*, sooner or later."""
