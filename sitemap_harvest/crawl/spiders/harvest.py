@@ -446,7 +446,9 @@ class HarvestSpider(SitemapAttributes):
         try:
             refusal = outcome.of_error(error)
             if refusal.outcome is Outcome.FORBIDDEN and is_declared(lead):
-                refusal = replace(refusal, reason=f"{refusal.reason}, and names it or what led to it (SITEMAP_HARVEST_READ_DECLARED)")
+                refusal = replace(
+                    refusal, reason=f"{refusal.reason}, and names it or what led to it (SITEMAP_HARVEST_READ_DECLARED)"
+                )
             record = record_of(lead, refusal, asked=asked)
             if isinstance(error, HttpError):
                 answered(record, error.response, is_local=False)
