@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.plan.budget import Budget
     from sitemap_harvest.plan.expansion import Bounds
 
-_MOST_OPEN = 1_000  # sites at a time: each takes some kilobytes, and a list may have a million
+MOST_OPEN = 5_000  # sites at a time: each takes some kilobytes, and a list may have a million
 _MAY_BE_SECURE = frozenset({Cause.REFUSED, Cause.TIMEOUT, Cause.CONNECTION, Cause.NOT_HTTP})
 
 
@@ -170,7 +170,7 @@ class Sites:
         """Return the site that was settled first, or else a new one; ``None`` if enough are open."""
         if self._settled:
             return self._settled.popleft()
-        lead = next(self._fresh, None) if self._open < _MOST_OPEN else None
+        lead = next(self._fresh, None) if self._open < MOST_OPEN else None
         if lead is not None:
             return self._begin(lead)
         return self._next_sharing() if not self._waiting else None

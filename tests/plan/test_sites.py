@@ -6,6 +6,7 @@ import pytest
 
 from sitemap_harvest import Cause, FoundBy, Kind, Outcome, SitemapRecord, SitemapRef, SiteRecord
 from sitemap_harvest.plan import Bounds, Budget, Lead, Refusal, Site, Sites, robots_of, secure_twin
+from sitemap_harvest.plan.sites import MOST_OPEN
 
 A, B = "https://a.example", "https://b.example"
 
@@ -181,13 +182,13 @@ def test_a_site_whose_sitemap_came_with_https_instead_is_whole() -> None:
 
 
 def test_of_many_sites_only_so_many_are_open_at_a_time() -> None:
-    roots = [f"https://{number}.example" for number in range(2_500)]
+    roots = [f"https://{number}.example" for number in range(MOST_OPEN + 100)]
     state = sites(*roots)
     first = list(state.settled())
-    assert [site.root for site in first] == roots[:1_000]
+    assert [site.root for site in first] == roots[:MOST_OPEN]
     for site in first[:10]:
         state.conclude(site, is_over=True, epoch=0.0)
-    assert [site.root for site in state.settled()] == roots[1_000:1_010]
+    assert [site.root for site in state.settled()] == roots[MOST_OPEN : MOST_OPEN + 10]
     assert [site.root for site in state.unfinished()] == roots[10:]
 
 
