@@ -174,7 +174,10 @@ def test_where_the_children_of_an_index_may_lie(serve, crawl, policy, read):
     names = {"own": "www.site.test", "proven": "proven.test", "cdn": "cdn.site.test", "far": "far.test"}
     hosts = {name: f"http://{host}:{port}" for name, host in names.items()}
     site.pages["/index.xml"] = index(*(f"{host}/{name}.xml" for name, host in hosts.items()))
-    site.pages["/robots.txt"] = robots(f"{hosts['own']}/index.xml")
+    named = robots(f"{hosts['own']}/index.xml")
+    # The first to name the index has it as its own. Where no proof counts, that must not be the other site.
+    late = "proven" if policy == "none" else "nobody"
+    site.pages["/robots.txt"] = lambda headers: Page(named, delay=0.5 if late in headers["Host"] else 0.0)
     site.pages |= {f"/{name}.xml": urlset(f"{host}/1") for name, host in hosts.items()}
     settings = {
         "TWISTED_DNS_RESOLVER": "tests.crawl.parts.LocalNames",
