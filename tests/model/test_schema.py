@@ -147,7 +147,7 @@ def test_what_may_be_absent_is_null_by_default() -> None:
 
 
 def test_the_version_travels_with_the_schema() -> None:
-    assert arrow_schema(UrlEntry).metadata == {b"sitemap_harvest.schema": b"2"}
+    assert arrow_schema(UrlEntry).metadata == {b"sitemap_harvest.schema": b"3"}
 
 
 @dataclass
