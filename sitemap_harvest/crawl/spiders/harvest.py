@@ -15,7 +15,7 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from sitemap_harvest.crawl import defaults, outcome
-from sitemap_harvest.crawl.arguments import Plan, check_exporter, check_feeds, check_root
+from sitemap_harvest.crawl.checks import check_exporter, check_feeds, check_root
 from sitemap_harvest.crawl.flights import Flights
 from sitemap_harvest.crawl.given import Given, check_class
 from sitemap_harvest.crawl.handout import Handout
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
+    from sitemap_harvest.crawl.arguments import Plan
     from sitemap_harvest.model import SitemapRecord, SiteRecord
 
 _ERROR_STATUSES = list(range(400, 600))
