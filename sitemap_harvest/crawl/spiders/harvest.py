@@ -397,17 +397,16 @@ class HarvestSpider(SitemapAttributes):
         addresses = (lead.url, *response.meta.get("redirect_urls", ()), response.url)
         lead = self.sites.proofs.joined(lead, addresses)
         scoping = Scoping.of(lead, document.kind, addresses)
-        before, listed, dropped = self.summary.urls, 0, 0
+        urls, listed, dropped = 0, 0, 0
         left = self.sites.urls_left(lead)
         for found in scoping.judged(document.urls()):
             part = found if left is None else found.slice(0, left - listed)
             batch = self._handout.filtered(part)
             listed += len(part)
             dropped += len(part) - len(batch)
-            yield from self._handout.items(batch, lead)
+            urls += yield from self._handout.items(batch, lead)
             if self._handout.has_enough or len(part) < len(found):
                 break
-        urls = self.summary.urls - before
         describe(record, document, was_cut="dataloss" in response.flags)
         record.out_of_scope = scoping.outside
         in_all = max(listed, document.entries - sum(ref.found_by is None for ref in document.sitemaps()))
