@@ -81,7 +81,22 @@ class Sites:
         self.proofs.note(lead)
         return refusal if self.frontier.refuse(lead.url) else None
 
-    def claim(self, url: str, lead: Lead) -> bool:
+    def redirect(self, lead: Lead, url: str) -> Refusal | None:
+        """Return why the document of *lead* is not read from *url*, where it was found; ``None`` if it is."""
+        if document_key(url) == document_key(lead.url):
+            return None  # no redirect, though Scrapy may have escaped the address
+        if refusal := refuse(replace(lead, url=url), self._bounds):
+            return Refusal(refusal.outcome, f"it redirects to {url}: {refusal.reason}")
+        if not self._claim(url, lead):
+            return Refusal(Outcome.SKIPPED, f"it redirects to {url}, which is read by itself")
+        return None
+
+    def release(self, lead: Lead, url: str) -> None:
+        """Let another lead make more of *url*, where the document of *lead* was found, and gave nothing."""
+        if document_key(url) != document_key(lead.url):
+            self.frontier.release(url)
+
+    def _claim(self, url: str, lead: Lead) -> bool:
         """Take up the document at *url*, to which *lead* has been redirected; ``False`` if it was taken up before."""
         self._traces.link(document_key(lead.url), document_key(url))
         if self.frontier.claim(url, lead.root):
