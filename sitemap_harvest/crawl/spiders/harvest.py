@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 _ERROR_STATUSES = list(range(400, 600))
 _LONGEST_REASON = 300  # characters of an error that is not ours
 _LOOK_SECONDS = 1.0  # after which what had to wait is looked at again: a time has passed, or a host has not answered
-_MOST_IDLE_LOOKS = 5  # after which a document that is said to be on its way will not come
 _FIRST_ANSWER_SECONDS = 30  # for the robots.txt of a site: it is small, and tells whether the site answers at all
 _VARIANT_SECONDS = 15  # for one that is tried by guess
 
@@ -85,7 +84,6 @@ class HarvestSpider(SitemapAttributes):
         self.summary = Summary()
         self._flights = Flights()
         self._largest_body = 0
-        self._idle_looks = 0  # in a row, at which Scrapy had nothing to do
         self._has_begun = False
         # Scrapy looks into the source of each callback object that it has not met, and a method is a new one each time.
         self._callback, self._errback = self.parse_document, self.on_error
@@ -225,10 +223,8 @@ class HarvestSpider(SitemapAttributes):
         engine = self.crawler.engine
         slot = engine.scraper.slot
         has_work = engine.downloader.active or has_requests(engine.scheduler) or (slot and not slot.is_idle())
-        self._idle_looks = 0 if has_work else self._idle_looks + 1
-        if self._idle_looks >= _MOST_IDLE_LOOKS:
-            for lead in list(self._flights.leads()):
-                self._done(lead, "a part of the project took its request away")
+        for lead in self._flights.stranded(time.monotonic(), is_idle=not has_work):
+            self._done(lead, "a part of the project took its request away")
 
     def _next_requests(self) -> Iterator[Any] | None:
         """Return what to ask for now: a document, or else a page; ``None`` if it is the turn of neither."""
