@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.model import Cause, FoundBy, Outcome
@@ -66,7 +65,7 @@ class Sites:
         """
         site = self._sites[lead.root]
         if lead.parent is not None:
-            self._traces.link(document_key(lead.url), _key_of_parent(lead.parent))
+            self._traces.link(document_key(lead.url), document_key(lead.parent))
         owner = self.frontier.owner(lead.url)
         if owner is not None:
             site.share(document_key(lead.url), owner)
@@ -229,12 +228,6 @@ class Sites:
         site.ended_at = now
         if not site.waiting:
             self._settled.append(site)
-
-
-@lru_cache(maxsize=256)
-def _key_of_parent(url: str) -> str:
-    """Return the key of a document that may have many children, one after the other."""
-    return document_key(url)
 
 
 def secure_twin(lead: Lead, record: SitemapRecord) -> Lead | None:
