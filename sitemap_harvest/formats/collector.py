@@ -202,8 +202,10 @@ class Collector:
             self._note("changefreq/unknown", unknown, texts, "changefreq")
         schema = UrlBatch.schema()
         given = {name: column for name, column in texts.items() if column is not None} | found
-        arrays = [given[f.name] if f.name in given else pa.nulls(rows, f.type) for f in schema]
-        table = pa.RecordBatch.from_arrays(arrays, schema=schema).filter(urls.loc.is_valid())
+        arrays = [given[f.name] if f.name in given else columns.nulls(rows, f.type) for f in schema]
+        table = pa.RecordBatch.from_arrays(arrays, schema=schema)
+        if urls.loc.null_count:
+            table = table.filter(urls.loc.is_valid())
         self._given += table.num_rows
         if table.num_rows:
             yield UrlBatch(table)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.dates import Instant, read_date
+from sitemap_harvest.model import MAX_ROWS
 from sitemap_harvest.urls import BLANKS
 
 if TYPE_CHECKING:
@@ -30,6 +31,16 @@ class DateColumns(NamedTuple):
     precision: pa.StringArray
     zoned: pa.BooleanArray
     is_w3c: pa.BooleanArray
+
+
+def nulls(rows: int, kind: pa.DataType) -> pa.Array:
+    """Return *rows* nulls, up to those of a full batch. All that are of a *kind* share their memory."""
+    return _full_of_nulls(kind).slice(0, rows)
+
+
+@cache
+def _full_of_nulls(kind: pa.DataType) -> pa.Array:
+    return pa.nulls(MAX_ROWS, kind)
 
 
 def trimmed(texts: pa.StringArray) -> pa.StringArray:

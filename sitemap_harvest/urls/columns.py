@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -10,6 +11,9 @@ import pyarrow.compute as pc
 from sitemap_harvest.urls.address import resolve
 from sitemap_harvest.urls.key import CANONICAL_PATTERN, url_key
 from sitemap_harvest.urls.site import SITE
+
+_CANONICAL = re.compile(CANONICAL_PATTERN)
+_FEW = 64
 
 
 class Flaw(NamedTuple):
@@ -41,7 +45,7 @@ def address_columns(texts: pa.StringArray, base: str | None) -> AddressColumns:
     A text that is a canonical URL, as nearly all are, is its own loc and key;
     one regular expression over the column finds those.
     """
-    canonical = pc.match_substring_regex(texts, CANONICAL_PATTERN)
+    canonical = _canonical(texts)
     loc, key, raw, flaws = texts, texts, pa.nulls(len(texts), pa.string()), []
     if canonical.false_count:
         odd = pc.invert(canonical)
@@ -53,6 +57,13 @@ def address_columns(texts: pa.StringArray, base: str | None) -> AddressColumns:
         raw = _put(raw, odd, [text if a.loc != text else None for a, text in zip(found, published, strict=True)])
         key = _put(texts, odd, [a.loc and url_key(a.loc) for a in found])
     return AddressColumns(loc, raw, key, _sites(key), flaws)
+
+
+def _canonical(texts: pa.StringArray) -> pa.BooleanArray:
+    """Return which of *texts* are canonical URLs."""
+    if len(texts) < _FEW:  # RE2 is made anew each time, which takes longer than to look at so few
+        return pa.array([_CANONICAL.fullmatch(text) is not None for text in texts.to_pylist()], pa.bool_())
+    return pc.match_substring_regex(texts, CANONICAL_PATTERN)
 
 
 def _put(column: pa.StringArray, mask: pa.BooleanArray, values: list[str | None]) -> pa.StringArray:

@@ -82,4 +82,4 @@ def test_whatever_happens_to_a_byte_no_url_is_altered_in_silence(name: str, data
     assert document.problems
     text = unescape(odd.decode(), {"&quot;": '"', "&apos;": "'"})
     for raw in (row.loc_raw or row.loc for row in rows if row.loc not in wanted):
-        assert raw in text
+        assert raw.strip(BLANKS) in text  # the blanks may have stood around a tag that is told as ``loc/markup``
