@@ -105,7 +105,8 @@ def locs(count: int, *, start: int = 0) -> list[str]:
 
 def listed(snapshot: Snapshot, columns: Sequence[str] = ("sitemap", "position", "loc")) -> list[tuple[Any, ...]]:
     """Return *columns* of the URLs of *snapshot*, sorted."""
-    return sorted(zip(*(column.to_pylist() for column in table_of(snapshot, columns).columns), strict=True), key=repr)
+    rows = zip(*(column.to_pylist() for column in table_of(snapshot, columns).columns), strict=True)
+    return sorted(rows, key=lambda row: [(value is not None, value) for value in row])
 
 
 def table_of(snapshot: Snapshot, columns: Sequence[str] | None = None) -> pa.Table:

@@ -36,7 +36,9 @@ def test_a_claim_holds_until_the_process_that_made_it_is_killed(tmp_path):
         process.wait()
         process.stdout.close()
     assert claims.take(store / "site") is None
-    assert Claims(store, "third").take(store / "site") == "mine"
+    third = Claims(store, "third")
+    assert third.take(store / "site") == "mine"
+    third.close()
     claims.release(store / "site")
     claims.close()
     assert (store / "site").names() == []
