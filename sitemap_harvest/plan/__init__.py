@@ -1,5 +1,6 @@
 """Decisions: what to fetch next, and what not. Pure; clock and limits come in as arguments."""
 
+from sitemap_harvest.plan.belief import Belief, believe
 from sitemap_harvest.plan.budget import Budget
 from sitemap_harvest.plan.discovery import PAGES, WELL_KNOWN, robots_of, variants
 from sitemap_harvest.plan.expansion import Bounds, refuse
@@ -15,11 +16,13 @@ from sitemap_harvest.plan.scoping import Scoping
 from sitemap_harvest.plan.site import Site
 from sitemap_harvest.plan.sites import Sites, secure_twin
 from sitemap_harvest.plan.span import Span
+from sitemap_harvest.plan.succession import Succeeded, succeed
 from sitemap_harvest.plan.turns import host_share
 
 __all__ = [
     "PAGES",
     "WELL_KNOWN",
+    "Belief",
     "Bounds",
     "Budget",
     "Filters",
@@ -35,7 +38,9 @@ __all__ = [
     "Site",
     "Sites",
     "Span",
+    "Succeeded",
     "asked_wait",
+    "believe",
     "document_key",
     "host_of",
     "host_share",
@@ -45,5 +50,6 @@ __all__ = [
     "room",
     "secure_twin",
     "sites_of_robots",
+    "succeed",
     "variants",
 ]
