@@ -18,7 +18,7 @@ from tests.plan.model_site import FAULTS, INDEXES, REFUSALS, ROBOTS, SITE, SITEM
 DOCUMENTS = [ROBOTS, *INDEXES, *SITEMAPS]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.randoms(use_true_random=False),
     st.lists(st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from(FAULTS), max_size=6), max_size=8),
