@@ -239,7 +239,7 @@ class Reading:
         if not _is_guide(lead):
             return [reference for reference in references if reference.found_by is None]
         links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
-        return references + header_hints(links, url=response.url)
+        return [*references, *header_hints(links, url=response.url)]
 
     def _follow(
         self, references: Iterable[SitemapRef], kind: Kind, lead: Lead, addresses: tuple[str, ...]
