@@ -392,6 +392,7 @@ class HarvestSpider(SitemapAttributes):
             content_type=record.content_type,
             content_encodings=response.meta.get("content_encodings", ()),
             limits=self.options.limits,
+            was_cut="dataloss" in response.flags,
         )
         addresses = (lead.url, *response.meta.get("redirect_urls", ()), response.url)
         lead = self.sites.proofs.joined(lead, addresses)
