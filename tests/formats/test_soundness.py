@@ -146,9 +146,9 @@ def test_of_a_cut_document_nothing_sound_is_altered(path: Path) -> None:
     body = path.read_bytes()
     whole = by_position(read(body, url=HERE))
     packed = gzip.compress(body)
-    for at in range(0, len(body), 7):
+    for at in range(0, len(body), 17):
         assert altered(read(body[:at], url=HERE), whole) == []
-    for at in range(20, len(packed) - 8, 5):
+    for at in range(20, len(packed) - 8, 13):
         assert altered(read(packed[:at], url=HERE), whole) == []
 
 
@@ -156,7 +156,7 @@ def test_of_a_cut_document_nothing_sound_is_altered(path: Path) -> None:
 def test_of_other_documents_that_the_connection_has_cut_nothing_sound_is_altered(name: str) -> None:
     body = fixture_bytes(name)
     whole = by_position(read(body, url=HERE))
-    for at in range(len(body)):
+    for at in range(0, len(body), 3):
         assert altered(cut(body[:at]), whole) == []
 
 
