@@ -119,7 +119,9 @@ class Site:
         if lists:
             self.lists += 1
             self.found_by = self.found_by or lead.found_by
-        self.passes_over |= record.outcome is Outcome.SKIPPED and not is_read and not lead.found_by.is_guess and not record.final_url
+        self.passes_over |= (
+            record.outcome is Outcome.SKIPPED and not is_read and not lead.found_by.is_guess and not record.final_url
+        )
         self.has_robots |= lead.site_root and record.kind is Kind.ROBOTS
         is_whole = record.complete or has_twin or _misses_nothing(lead, record)
         self.is_whole &= is_whole
