@@ -167,6 +167,10 @@ class Keeper:
             return self._commit(site, root, is_over=is_over)
         except (*WRITE_ERRORS, StoreError) as error:
             self._give_up(error)
+        except Exception:  # a fault of ours at one site must not cost the others
+            logger.exception("The snapshot of %s is not kept, and the last stays in force", root)
+            self._stats.inc_value("sitemap_harvest/store_failed")
+            site.writer.close()
         finally:
             self._release(root)
         return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sitemap_harvest.model import FoundBy, LedgerBatch, SitemapRecord
+from sitemap_harvest.model import FoundBy, LedgerBatch, Outcome, SitemapRecord
 from sitemap_harvest.plan import Belief, Lead, Succeeded, believe, document_key, succeed
 from sitemap_harvest.store import Kept
 
@@ -178,6 +178,7 @@ class SiteKeeper:
         if record.rows_from is None and known is not None and known.left is None:
             for name in _OF_THE_STORE:
                 setattr(record, name, getattr(known, name))
+            record.absent_runs += record.outcome is Outcome.ABSENT
         self._records.append(record)
 
     def succeed(self, *, now: datetime) -> dict[str, Succeeded]:
