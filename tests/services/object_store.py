@@ -41,7 +41,7 @@ def object_store(folder: Path) -> Iterator[dict[str, str]]:
         _make_bucket(ports["s3"], process, Path(folder, "log"))
         yield environment
     finally:
-        process.terminate()
+        process.kill()  # its data is temporary, and to end in good order takes it half a minute
         process.wait(timeout=30)
 
 
