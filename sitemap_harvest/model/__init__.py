@@ -1,7 +1,7 @@
 """The records that travel through the package, and their columns."""
 
 from sitemap_harvest.model.batch import MAX_ROWS, Batch, LedgerBatch, SiteBatch, UrlBatch
-from sitemap_harvest.model.catalogue import CATALOGUE, ProblemType, Severity
+from sitemap_harvest.model.catalogue import CATALOGUE, Doubt, ProblemType, Severity
 from sitemap_harvest.model.entry import (
     Alternate,
     Attribute,
@@ -30,6 +30,7 @@ __all__ = [
     "Batch",
     "Cause",
     "DataObject",
+    "Doubt",
     "Evidence",
     "Extra",
     "FoundBy",
