@@ -103,7 +103,7 @@ class Problems(CodeTable):
 
 _DOUBTS = {
     Doubt.REST: "The entry in which it is met, and all that follow.",
-    Doubt.MENDED: "The entry in which it is met, the one before, and all that follow; none where the XML is well-formed.",
+    Doubt.MENDED: "The entry in which it is met, the one before, and all that follow; none if the XML is well-formed.",
     Doubt.ALL: "All entries.",
 }
 

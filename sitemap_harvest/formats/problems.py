@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.model import CATALOGUE, Doubt, Problem, Sample
-
 from sitemap_harvest.model.problem import MAX_EXCERPT_CHARS, MAX_SAMPLES
 
 if TYPE_CHECKING:

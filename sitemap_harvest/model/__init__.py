@@ -1,7 +1,25 @@
 """The records that travel through the package, and their columns."""
 
-from sitemap_harvest.model.batch import MAX_ROWS, Batch, LedgerBatch, SiteBatch, UrlBatch
+from sitemap_harvest.model.batch import (
+    MAX_ROWS,
+    Batch,
+    ChangeBatch,
+    LedgerBatch,
+    SiteBatch,
+    SummaryBatch,
+    UrlBatch,
+)
 from sitemap_harvest.model.catalogue import CATALOGUE, Doubt, ProblemType, Severity
+from sitemap_harvest.model.change import (
+    Change,
+    ChangeKind,
+    ChangeSummary,
+    Difference,
+    LeftSitemap,
+    MassChange,
+    Rename,
+    StaleSitemap,
+)
 from sitemap_harvest.model.entry import (
     Alternate,
     Attribute,
@@ -29,7 +47,12 @@ __all__ = [
     "Attribute",
     "Batch",
     "Cause",
+    "Change",
+    "ChangeBatch",
+    "ChangeKind",
+    "ChangeSummary",
     "DataObject",
+    "Difference",
     "Doubt",
     "Evidence",
     "Extra",
@@ -37,11 +60,14 @@ __all__ = [
     "Image",
     "Kind",
     "LedgerBatch",
+    "LeftSitemap",
+    "MassChange",
     "News",
     "Outcome",
     "Price",
     "Problem",
     "ProblemType",
+    "Rename",
     "Restriction",
     "Sample",
     "Severity",
@@ -50,6 +76,8 @@ __all__ = [
     "SiteResult",
     "SitemapRecord",
     "SitemapRef",
+    "StaleSitemap",
+    "SummaryBatch",
     "UrlBatch",
     "UrlEntry",
     "Video",
