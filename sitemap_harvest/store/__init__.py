@@ -1,0 +1,1 @@
+"""Snapshots of sites on disk or in an object store."""
