@@ -33,6 +33,26 @@ class Ledger:
         self._owed: deque[SitemapRecord] = deque()
         self._epoch = time.time() - time.monotonic()
 
+    def consider(self, lead: Lead, unwanted: Refusal | None = None) -> Iterator[SitemapRecord]:
+        """Let *lead* wait its turn, or enter the row that says why not, once for each document.
+
+        *unwanted* is why the user does not want it, if so.
+        """
+        refusal = self._sites.consider(lead, time.monotonic(), unwanted)
+        self.count_queued()
+        if refusal is not None:
+            yield from self.refused(lead, refusal)
+
+    def put_back(self, lead: Lead, url: str, seconds: float) -> None:
+        """Let *lead* be asked for again after *seconds*, for which the host of *url* wants to be left alone."""
+        self._flights.give_row(lead.url)  # it gets it when it has come
+        self._sites.put_back(lead, url, time.monotonic() + seconds)
+        self._stats.inc_value("sitemap_harvest/put_back")
+
+    def count_queued(self) -> None:
+        """Count the documents that wait or are on their way."""
+        self._summary.queued = len(self._sites) + len(self._flights)
+
     @property
     def owes(self) -> bool:
         """Whether there are rows of documents that nobody can end any more."""

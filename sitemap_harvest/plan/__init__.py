@@ -4,7 +4,7 @@ from sitemap_harvest.plan.budget import Budget
 from sitemap_harvest.plan.discovery import PAGES, WELL_KNOWN, robots_of, variants
 from sitemap_harvest.plan.expansion import Bounds, refuse
 from sitemap_harvest.plan.filters import Filters, Kept
-from sitemap_harvest.plan.frontier import Frontier, document_key, host_of
+from sitemap_harvest.plan.frontier import Frontier, host_of
 from sitemap_harvest.plan.lead import Lead, Refusal
 from sitemap_harvest.plan.offsite import Offsite
 from sitemap_harvest.plan.patience import asked_wait
@@ -36,7 +36,6 @@ __all__ = [
     "Sites",
     "Span",
     "asked_wait",
-    "document_key",
     "host_of",
     "host_share",
     "is_declared",

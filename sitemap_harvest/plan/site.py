@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.plan.verdict import Verdict
 
 MAX_EVIDENCE = 50  # documents: all that a search tries; the ledger has the rest
-_ON_ITS_WAY = frozenset({Outcome.READ, Outcome.UNCHANGED})
+_GAVE_ALL = frozenset({Outcome.READ, Outcome.UNCHANGED})
 _VAIN = frozenset({Outcome.BLOCKED, Outcome.FAILED})
 _NO_ROBOTS = frozenset({Kind.HTML, Kind.SOFT_404, Kind.EMPTY})  # what servers answer that have none
 _LISTS = frozenset({Kind.SITEMAP, Kind.LIST, Kind.FEED, Kind.LINKS})
@@ -117,7 +117,7 @@ class Site:
             self.found_by = self.found_by or lead.found_by
         self.passes_over |= record.outcome is Outcome.SKIPPED and not lead.found_by.is_guess and not record.final_url
         self.has_robots |= lead.site_root and record.kind is Kind.ROBOTS
-        is_whole = record.complete or has_twin or _may_be_missing(lead, record)
+        is_whole = record.complete or has_twin or _misses_nothing(lead, record)
         self.is_whole &= is_whole
         return Trace(lists, is_whole, self._note_flaws(lead, record))
 
@@ -131,11 +131,11 @@ class Site:
             self.base = site_of(final)  # moved to https, or to www.
 
     def _note_flaws(self, lead: Lead, record: SitemapRecord) -> Evidence | None:
-        """Return why *lead* gave nothing; ``None`` if it gave something."""
+        """Return why *lead* did not give all that it may have; ``None`` if it did."""
         self.limits |= dict.fromkeys(problem.code for problem in record.problems if problem.code.startswith("limit/"))
         is_vain = record.outcome in _VAIN
         self.vain_in_a_row = self.vain_in_a_row + 1 if is_vain else 0
-        if record.outcome in _ON_ITS_WAY:
+        if record.outcome in _GAVE_ALL:
             return None
         if record.cause is Cause.DNS:
             self.unknown_hosts.add(host_of(lead.url))
@@ -184,8 +184,8 @@ class Site:
         )
 
 
-def _may_be_missing(lead: Lead, record: SitemapRecord) -> bool:
-    """Whether no URL is missing because this document was not read whole."""
+def _misses_nothing(lead: Lead, record: SitemapRecord) -> bool:
+    """Whether no URL is missing though this document was not read whole."""
     if record.outcome is Outcome.SKIPPED and record.final_url is not None:
         return True  # a redirect to what is read by itself
     if lead.site_root:

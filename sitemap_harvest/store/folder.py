@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
@@ -88,12 +89,14 @@ class Folder:
                 return False
             self.put(name, data)
             return True
-        self._files.create_dir(self.path)
+        part = f".{name}.{secrets.token_hex(4)}"
+        self.put(part, data)
         try:
-            with open(f"{self.path}/{name}", "xb") as file:  # noqa: PTH123 - the same
-                file.write(data)
+            os.link(f"{self.path}/{part}", f"{self.path}/{name}")
         except FileExistsError:
             return False
+        finally:
+            self.remove(part)
         return True
 
     def open(self, name: str) -> pa.NativeFile:
