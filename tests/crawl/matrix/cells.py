@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tests.crawl.matrix.bodies import body_of
 from tests.crawl.matrix.faults import ALL_FAULTS, ANYWHERE, HOME, Belief, Fault
-from tests.crawl.matrix.listed import AFTER, BEFORE, INDEX, LEAVES, LISTS, NESTED, ROBOTS, Listed, named
+from tests.crawl.matrix.listed import AFTER, BEFORE, INDEX, JOINS, LEAVES, LISTS, NESTED, ROBOTS, Listed, named
 from tests.site import Page
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 BEFORE_RUN, FAULTY_RUN = 1, 2
 EVERYWHERE = "everywhere"
+NEW = JOINS[INDEX]
 PLACES = {
     ROBOTS: "robots.txt",
     INDEX: "index",
@@ -25,12 +26,12 @@ PLACES = {
     "/deep.xml": "its sitemap",
     "/news.xml": "news sitemap",
     "/feed.xml": "feed",
+    NEW: "new sitemap",
     EVERYWHERE: "all at once",
 }
 """Where a fault can be, and its name in the documentation."""
 MAIN_PLACES = (ROBOTS, INDEX, "/pages.xml", EVERYWHERE)
 """Where every fault is tried, and which the documentation shows."""
-_GUIDES = (ROBOTS, INDEX, NESTED)
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,10 @@ class Cell:
 
     def known(self, run: int) -> Listed:
         """Return what is known of the site after a run."""
-        in_snapshot = {child for guide in _GUIDES for child in self._named(guide, run)}
-        return {path: entries for path in in_snapshot - {*_GUIDES} if (entries := self._entries(path, run)) is not None}
+        listed = self._named(ROBOTS, run)
+        for guide in (INDEX, NESTED):
+            listed |= self._named(guide, run) if guide in listed else set()
+        return {path: self._entries(path, run) for path in listed - {INDEX, NESTED}}
 
     def _belief(self, path: str, run: int) -> Belief:
         if run == FAULTY_RUN and self.fault is not None and path in self.failing:
@@ -107,7 +110,7 @@ class Cell:
             Belief.EMPTIED: set(),
         }[self._belief(guide, run)]
 
-    def _entries(self, path: str, run: int) -> Entries | None:
+    def _entries(self, path: str, run: int) -> Entries:
         before, after = BEFORE.get(path, {}), AFTER.get(path, {})
         if run == BEFORE_RUN or path in LEAVES.values():
             return before
@@ -126,11 +129,13 @@ class Cell:
 def cells(port: int, *, everything: bool = False) -> list[Cell]:
     """Return the cells, the healthy site first: of each fault those in the table, or really all."""
     pairs = [(fault, place) for fault in ALL_FAULTS for place in PLACES if _fits(fault, place)]
-    wanted = [pair for pair in pairs if everything or pair[1] in MAIN_PLACES or pair[0].is_particular]
+    wanted = [pair for pair in pairs if everything or pair[1] in MAIN_PLACES or pair[0].is_particular or pair[1] == NEW]
     return [Cell(None, INDEX, port), *(Cell(fault, place, port) for fault, place in wanted)]
 
 
 def _fits(fault: Fault, place: str) -> bool:
+    if place == NEW:  # which has nothing yet that could be lost
+        return fault.name in {"HTTP 404", "HTTP 503", "a web page"}
     if place == EVERYWHERE:
         return fault.places == ANYWHERE and not fault.hosts
     return place in fault.places
