@@ -75,6 +75,22 @@ class Options:
     rules of that robots.txt forbid it (``SITEMAP_HARVEST_READ_DECLARED``). Nothing else is: ``ROBOTSTXT_OBEY`` holds
     for pages, and for sitemaps found in other ways."""
 
+    store: str | None = None
+    """Where snapshots are kept (``SITEMAP_HARVEST_STORE``): a folder, or ``s3://bucket/folder``. The argument ``store``
+    holds where it is given. ``None``: none are."""
+    absent_runs: int = 3
+    """Runs, one after the other, in which a document has to be absent (404, 410) before it leaves the snapshot
+    (``SITEMAP_HARVEST_ABSENT_RUNS``)."""
+    busy: str = "refuse"
+    """What becomes of a site that another run is at work on in the same store (``SITEMAP_HARVEST_BUSY``): ``refuse``,
+    it is not harvested; ``wait``, it is when that run has ended."""
+    max_age: int = 30 * 24 * 3600
+    """Seconds after which a document is downloaded again, whatever its server says of changes
+    (``SITEMAP_HARVEST_MAX_AGE``)."""
+    trust_lastmod: str = "auto"
+    """Whether a document is not asked for whose index says by ``lastmod`` that it has not changed
+    (``SITEMAP_HARVEST_TRUST_LASTMOD``): ``auto``, where its index has proved to be right; ``always``; ``never``."""
+
     @property
     def limits(self) -> Limits:
         """What bounds the reading of one document."""
@@ -115,6 +131,11 @@ class Options:
             offsite=_choice(settings, "OFFSITE", default.offsite, tuple(Offsite)),
             private=_private(settings),
             contact=_contact(settings),
+            store=settings.get(f"{_PREFIX}STORE") or None,
+            absent_runs=_whole(settings, "ABSENT_RUNS", default.absent_runs),
+            busy=_choice(settings, "BUSY", default.busy, ("refuse", "wait")),
+            max_age=_whole(settings, "MAX_AGE", default.max_age),
+            trust_lastmod=_choice(settings, "TRUST_LASTMOD", default.trust_lastmod, ("auto", "always", "never")),
         )
 
 

@@ -1,7 +1,25 @@
 """The records that travel through the package, and their columns."""
 
-from sitemap_harvest.model.batch import MAX_ROWS, Batch, LedgerBatch, SiteBatch, UrlBatch
+from sitemap_harvest.model.batch import (
+    MAX_ROWS,
+    Batch,
+    ChangeBatch,
+    LedgerBatch,
+    SiteBatch,
+    SummaryBatch,
+    UrlBatch,
+)
 from sitemap_harvest.model.catalogue import CATALOGUE, ProblemType, Severity
+from sitemap_harvest.model.change import (
+    Change,
+    ChangeKind,
+    ChangeSummary,
+    Difference,
+    LeftSitemap,
+    MassChange,
+    Rename,
+    StaleSitemap,
+)
 from sitemap_harvest.model.entry import (
     Alternate,
     Attribute,
@@ -22,26 +40,34 @@ from sitemap_harvest.model.schema import SCHEMA_VERSION, arrow_schema
 from sitemap_harvest.model.site import Evidence, SiteRecord, SiteResult
 
 __all__ = [
-    "CATALOGUE",
-    "MAX_ROWS",
-    "SCHEMA_VERSION",
     "Alternate",
     "Attribute",
     "Batch",
+    "CATALOGUE",
     "Cause",
+    "Change",
+    "ChangeBatch",
+    "ChangeKind",
+    "ChangeSummary",
     "DataObject",
+    "Difference",
     "Evidence",
     "Extra",
     "FoundBy",
     "Image",
     "Kind",
     "LedgerBatch",
+    "LeftSitemap",
+    "MAX_ROWS",
+    "MassChange",
     "News",
     "Outcome",
     "Price",
     "Problem",
     "ProblemType",
+    "Rename",
     "Restriction",
+    "SCHEMA_VERSION",
     "Sample",
     "Severity",
     "SiteBatch",
@@ -49,6 +75,8 @@ __all__ = [
     "SiteResult",
     "SitemapRecord",
     "SitemapRef",
+    "StaleSitemap",
+    "SummaryBatch",
     "UrlBatch",
     "UrlEntry",
     "Video",

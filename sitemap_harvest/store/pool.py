@@ -10,12 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sitemap_harvest.model import UrlEntry, arrow_schema
+from sitemap_harvest.model import MAX_ROWS, UrlBatch, UrlEntry, arrow_schema
+from sitemap_harvest.store.extents import Intervals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sitemap_harvest.store.extents import Intervals
+    from sitemap_harvest.store.extents import Extents
     from sitemap_harvest.store.folder import Folder, HashedFile
 
 GROUP_ROWS = 20_000  # of one row group: some 10 MB in memory
@@ -174,6 +175,19 @@ class Pool:
                 self._files.popitem(last=False)[1].close()
         self._files.move_to_end(number)
         return self._files[number]
+
+    def urls(self, extents: Extents) -> Iterator[UrlBatch]:
+        """Yield what stands in *extents*, in their order."""
+        rows, positions = extents.rows(), extents.positions()
+        for start in range(0, len(rows), MAX_ROWS):
+            yield self._urls(rows[start : start + MAX_ROWS], positions[start : start + MAX_ROWS])
+
+    def _urls(self, rows: np.ndarray, positions: np.ndarray) -> UrlBatch:
+        found = pa.Table.from_batches(self.rows(Intervals.of_ids(rows)), POOL_SCHEMA)
+        ids = found.column("row").to_numpy()
+        batch = found.take(pa.array(np.searchsorted(ids, rows))).combine_chunks().to_batches()[0]
+        columns = {name: batch.column(name) for name in ROW_COLUMNS} | {"position": pa.array(positions)}
+        return UrlBatch(pa.RecordBatch.from_arrays([columns[name] for name in _ENTRY.names], schema=_ENTRY))
 
     def close(self) -> None:
         """Let go of the files."""

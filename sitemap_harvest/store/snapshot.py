@@ -10,14 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.errors import StoreError
-from sitemap_harvest.model import MAX_ROWS, LedgerBatch, SitemapRef, UrlBatch, UrlEntry, arrow_schema
-from sitemap_harvest.store.extents import Extents, Intervals
-from sitemap_harvest.store.pool import POOL_SCHEMA, ROW_COLUMNS, Pool
+from sitemap_harvest.model import LedgerBatch, SitemapRef, UrlEntry, arrow_schema
+from sitemap_harvest.store.extents import Extents
+from sitemap_harvest.store.pool import ROW_COLUMNS, Pool
 from sitemap_harvest.store.tables import EXTENTS, REFERENCES, SITEMAPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from sitemap_harvest.model import UrlBatch
+    from sitemap_harvest.store.extents import Intervals
     from sitemap_harvest.store.history import History
     from sitemap_harvest.store.manifest import Run
 
@@ -122,10 +124,6 @@ class Snapshot:
             found = {name: rows.column(name) for name in stored} | {"position": pa.array(at[inside])}
             yield pa.RecordBatch.from_arrays([found[name] for name in names], schema=schema)
 
-    def urls_of(self, document: str) -> Iterator[UrlBatch]:
-        """Yield what the document at that address lists, in its order."""
-        yield from Reading(self, Pool(self._history.parts())).urls_of(document)
-
     def reading(self) -> Reading:
         """Return what reads the URLs of one document after the other."""
         return Reading(self, Pool(self._history.parts()))
@@ -158,24 +156,8 @@ class Reading:
 
     def urls_of(self, document: str) -> Iterator[UrlBatch]:
         """Yield what the document lists, in its order."""
-        extents = self.extents_of(document)
-        rows, positions = extents.rows(), extents.positions()
-        for start in range(0, len(rows), MAX_ROWS):
-            some, at = rows[start : start + MAX_ROWS], positions[start : start + MAX_ROWS]
-            yield self._batch(some, at)
-
-    def _batch(self, rows: np.ndarray, positions: np.ndarray) -> UrlBatch:
-        table = pa.Table.from_batches(self._pool.rows(Intervals.of_ids(rows)), POOL_SCHEMA).combine_chunks()
-        ids = table.column("row").to_numpy()
-        found = table.take(pa.array(np.searchsorted(ids, rows))).combine_chunks()
-        schema = UrlBatch.schema()
-        columns = {name: _chunk(found.column(name)) for name in ROW_COLUMNS} | {"position": pa.array(positions)}
-        return UrlBatch(pa.RecordBatch.from_arrays([columns[field.name] for field in schema], schema=schema))
+        yield from self._pool.urls(self.extents_of(document))
 
     def close(self) -> None:
         """Let go of the files."""
         self._pool.close()
-
-
-def _chunk(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,9 +15,10 @@ from sitemap_harvest.store.manifest import StoredFile
 from sitemap_harvest.store.pool import without_empty
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from sitemap_harvest.store.folder import Folder
+    from sitemap_harvest.model import Batch
+    from sitemap_harvest.store.folder import Folder, HashedFile
 
 _RUN = pa.field("run", pa.string(), nullable=False)
 _DOCUMENT = pa.field("document", pa.string(), nullable=False)
@@ -38,21 +40,38 @@ def write_table(table: pa.Table, folder: Folder, name: str, *, kind: str) -> Sto
     """Write *table*, which is one of *kind*, into the file *name* of *folder*."""
     table = without_empty(table)
     file = folder.writing(name)
-    deltas = {column: "DELTA_BINARY_PACKED" for column in table.schema.names if column in _DELTAS}
-    texts = [column for column in _leaves(table.schema) if column.partition(".")[0] not in deltas]
-    with pq.ParquetWriter(
-        file,
-        table.schema,
-        compression="zstd",
-        compression_level=9,
-        use_dictionary=texts,
-        column_encoding=deltas or None,
-        write_statistics=["run"] if "run" in table.schema.names else False,
-        store_schema=False,
-    ) as writer:
+    with _writer(file, table.schema) as writer:
         writer.write_table(table, row_group_size=_GROUP_ROWS)
     file.close()
     return StoredFile.written(name, kind, file, count=table.num_rows)
+
+
+def write_batches(batches: Iterator[Batch[Any]], folder: Folder, name: str, *, kind: str) -> StoredFile | None:
+    """Write *batches*, which are of one kind, into the file *name* of *folder*; ``None`` if there are none."""
+    if (first := next(batches, None)) is None:
+        return None
+    file = folder.writing(name)
+    count = 0
+    with _writer(file, first.schema()) as writer:
+        for batch in chain([first], batches):
+            writer.write_batch(batch.arrow)
+            count += len(batch)
+    file.close()
+    return StoredFile.written(name, kind, file, count=count)
+
+
+def _writer(file: HashedFile, schema: pa.Schema) -> pq.ParquetWriter:
+    deltas = {column: "DELTA_BINARY_PACKED" for column in schema.names if column in _DELTAS}
+    return pq.ParquetWriter(
+        file,
+        schema,
+        compression="zstd",
+        compression_level=9,
+        use_dictionary=[column for column in _leaves(schema) if column.partition(".")[0] not in deltas],
+        column_encoding=deltas or None,
+        write_statistics=["run"] if "run" in schema.names else False,
+        store_schema=False,
+    )
 
 
 def read_table(folder: Folder, files: Sequence[StoredFile], schema: pa.Schema, runs: Sequence[str]) -> pa.Table:

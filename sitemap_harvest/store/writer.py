@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -16,19 +16,26 @@ from sitemap_harvest.store.extents import Extents
 from sitemap_harvest.store.history import RUNS, Volume
 from sitemap_harvest.store.manifest import FORMAT, Manifest, StoredFile, check_format
 from sitemap_harvest.store.matching import Rows
-from sitemap_harvest.store.pool import PartWriter
-from sitemap_harvest.store.tables import EXTENTS, REFERENCES, SITEMAPS, read_file, upgraded, write_table
+from sitemap_harvest.store.pool import PartWriter, Pool
+from sitemap_harvest.store.tables import EXTENTS, REFERENCES, SITEMAPS, read_file, upgraded, write_batches, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from sitemap_harvest.model import UrlBatch
+    from sitemap_harvest.model import Batch, UrlBatch
     from sitemap_harvest.store.folder import Folder, HashedFile
     from sitemap_harvest.store.history import History
     from sitemap_harvest.store.manifest import Run
     from sitemap_harvest.store.snapshot import Reading, Snapshot
 
 _CHECKPOINT = "checkpoint-"
+
+
+class Batches(Protocol):
+    """What can be written batch by batch."""
+
+    def batches(self) -> Iterator[Batch[Any]]:
+        """Yield the batches."""
 
 
 @dataclass(slots=True)
@@ -133,6 +140,15 @@ class SiteWriter:
         """Return which rows the document at *url* listed in the last snapshot."""
         return self.reading.extents_of(url) if self.reading is not None else Extents.joined([])
 
+    def urls_of(self, kept: Kept) -> Iterator[UrlBatch]:
+        """Yield what a document lists that this run, before it was interrupted, has kept."""
+        volume = Volume(self.folder, Manifest(site="", runs=(), files=tuple(self._files), next_row=0))
+        pool = Pool([*self.history.parts(), *volume.parts()])
+        try:
+            yield from pool.urls(kept.extents or Extents.joined([]))
+        finally:
+            pool.close()
+
     def document(self, url: str) -> DocumentWriter:
         """Begin to keep the document at *url*."""
         return DocumentWriter(self, url)
@@ -219,12 +235,12 @@ class SiteWriter:
                 self.folder.remove(name)
 
     def commit(
-        self, ledger: Sequence[SitemapRecord], run: Run, compare: Callable[[Snapshot], tuple[pa.Table | None, Run]]
+        self, ledger: Sequence[SitemapRecord], run: Run, compare: Callable[[Snapshot], tuple[Batches, Run]]
     ) -> Snapshot:
         """Put the snapshot in place: *ledger* is that of the snapshot, *run* what the manifest says of the run.
 
-        *compare* is given the snapshot before anybody can see it, and returns the
-        table of changes, if there is one, and *run* with what is known by then.
+        *compare* is given the snapshot before anybody can see it, and returns what
+        gives the changes in batches, and *run* with what is known by then.
         """
         self._close_part()
         self._files += self._write_documents()
@@ -237,8 +253,8 @@ class SiteWriter:
         )
         history = self.history.with_volume(Volume(self.folder, self._manifest(run)))
         changes, run = compare(history.snapshot(run))
-        if changes is not None and changes.num_rows:
-            self._files.append(write_table(changes, self.folder, "changes.parquet", kind="changes"))
+        if stored := write_batches(changes.batches(), self.folder, "changes.parquet", kind="changes"):
+            self._files.append(stored)
         for file in self._files:
             self.folder.sync(file.name)
         manifest = self._manifest(run)

@@ -1,0 +1,175 @@
+"""The store of a run: which sites it keeps, from when on, and what the end of a site puts in place."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sitemap_harvest.crawl.site_keeping import SiteKeeper
+from sitemap_harvest.diff import compare
+from sitemap_harvest.errors import StoreError
+from sitemap_harvest.model import Outcome
+from sitemap_harvest.store import Claims, Run, SiteWriter, open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from scrapy.statscollectors import StatsCollector
+
+    from sitemap_harvest.crawl.arguments import Plan
+    from sitemap_harvest.crawl.options import Options
+    from sitemap_harvest.diff import Changes
+    from sitemap_harvest.model import SitemapRecord
+    from sitemap_harvest.store import Snapshot, Store
+
+logger = logging.getLogger(__name__)
+
+_CHECKPOINT_DOCUMENTS = 500
+_CHECKPOINT_SECONDS = 30
+_CONFIRMED = frozenset({Outcome.READ, Outcome.UNCHANGED, Outcome.SKIPPED})
+
+
+class Keeper:
+    """Keeps the sites of a run, each from its first document to its last."""
+
+    def __init__(
+        self, plan: Plan, options: Options, stats: StatsCollector, *, about: Mapping[str, Any], fail: Callable[[], None]
+    ) -> None:
+        """Open the store that *plan* names. Raises :exc:`StoreError`.
+
+        *about* is what the run was asked for; *fail* ends the run when the store
+        cannot be written any more.
+        """
+        assert plan.store is not None  # noqa: S101 - who has no store needs no keeper; this tells mypy
+        self._plan = plan
+        self._options = options
+        self._stats = stats
+        self._about = about
+        self._fail = fail
+        self.store: Store = open_store(plan.store, create=True)
+        self._started_at = datetime.now(UTC)
+        self.run_id = f"{self._started_at:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+        self._claims = Claims(self.store.folder, self.run_id)
+        self._sites: dict[str, SiteKeeper] = {}
+        self._written_at: dict[str, float] = {}
+        self.has_failed = False
+
+    def begin(self, root: str) -> str | None:
+        """Begin to keep the site *root*; return the id of the run that is at work on it, if one is."""
+        try:
+            return self._begin(root)
+        except (OSError, pa.ArrowException) as error:
+            self._give_up(error)
+        return None
+
+    def _begin(self, root: str) -> str | None:
+        history = self.store.history(root)
+        if (holder := self._claims.take(history.folder)) is not None:
+            return holder
+        self.store.begin(history)
+        interrupted = history.unfinished()
+        for run_id in interrupted[:-1] if self._plan.resume else interrupted:
+            SiteWriter(history, run_id, None).drop()
+        run_id = interrupted[-1] if self._plan.resume and interrupted else self.run_id
+        writer = SiteWriter(history, run_id, history.latest())
+        if run_id != self.run_id and not writer.take_over():
+            writer.drop()
+            writer = SiteWriter(history, self.run_id, history.latest())
+        self._sites[root] = SiteKeeper(writer, absent_runs=self._options.absent_runs)
+        self._written_at[root] = time.monotonic()
+        return None
+
+    def site(self, root: str) -> SiteKeeper | None:
+        """Return what is kept of the site *root*; ``None`` if it is not, or not any more."""
+        return self._sites.get(root)
+
+    def note(self, record: SitemapRecord) -> None:
+        """Note *record*, a ledger row."""
+        if site := self._sites.get(record.root):
+            site.note(record)
+
+    def guard(self, work: Callable[[], None]) -> None:
+        """Do *work* on the store; give the store up if it cannot be written."""
+        try:
+            work()
+        except (OSError, pa.ArrowException, StoreError) as error:
+            self._give_up(error)
+
+    def document_done(self, root: str) -> None:
+        """Write what was kept so far of the site *root*, if that is much, so that an interruption does not cost it."""
+        self._claims.beat()
+        if (site := self._sites.get(root)) is None:
+            return
+        is_due = time.monotonic() - self._written_at[root] > _CHECKPOINT_SECONDS
+        if site.writer.unwritten >= _CHECKPOINT_DOCUMENTS or (is_due and site.writer.unwritten):
+            self._written_at[root] = time.monotonic()
+            self.guard(site.writer.checkpoint)
+
+    def commit(self, root: str, *, is_over: bool) -> Changes | None:
+        """Put the snapshot of the site *root* in place; return what has changed, as the user wants it compared.
+
+        *is_over* is ``False`` where the run ended before the site was done.
+        """
+        if (site := self._sites.pop(root, None)) is None:
+            return None
+        try:
+            return self._commit(site, root, is_over=is_over)
+        except (OSError, pa.ArrowException, StoreError) as error:
+            self._give_up(error)
+        finally:
+            self._release(root)
+        return None
+
+    def _commit(self, site: SiteKeeper, root: str, *, is_over: bool) -> Changes | None:
+        now = datetime.now(UTC)
+        writer = site.writer
+        ledger = site.ledger(now=now)
+        run = Run(
+            id=writer.run_id,
+            started_at=self._started_at,
+            ended_at=now,
+            baseline=writer.before.run.id if writer.before is not None else None,
+            rows=writer.rows,
+            complete=is_over and all(row.complete and row.outcome in _CONFIRMED for row in ledger),
+            arguments=self._about,
+        )
+        changes: list[Changes] = []
+
+        def against_the_last(after: Snapshot) -> tuple[Changes, Run]:
+            changes.append(found := compare(writer.before, after))
+            summary = found.summary
+            counts = {kind: getattr(summary, kind) for kind in ("added", "removed", "changed", "moved", "expired")}
+            return found, replace(run, urls=int(after.extents().count.sum()), changes=counts)
+
+        snapshot = writer.commit(ledger, run, against_the_last)
+        self._stats.inc_value("sitemap_harvest/snapshots")
+        if self._plan.baseline is None:
+            return changes[0]
+        return compare(self.store.history(root).at(self._plan.baseline), snapshot)
+
+    def _release(self, root: str) -> None:
+        self._written_at.pop(root, None)
+        self.guard(lambda: self._claims.release(self.store.history(root).folder))
+
+    def _give_up(self, error: Exception) -> None:
+        """Keep nothing more: the last snapshots stay in force."""
+        sites, self._sites = self._sites, {}
+        for site in sites.values():
+            site.writer.close()
+        if not self.has_failed:
+            self.has_failed = True
+            self._stats.inc_value("sitemap_harvest/store_failed")
+            logger.error("The store cannot be used, and the last snapshots stay in force: %s", error)
+            self._fail()
+
+    def close(self) -> None:
+        """End the claims of the run."""
+        self.guard(self._claims.close)
+
+
