@@ -23,7 +23,7 @@ import tempfile
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tests.benchmarks.throughput import Quiet, generate
 
@@ -73,7 +73,7 @@ class Served:
     def port(self) -> int:
         return self._server.server_address[1]
 
-    def __enter__(self) -> Served:
+    def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         return self
 
@@ -87,7 +87,7 @@ class _Handler(Quiet):
         self._served, self._has_validators = served, has_validators
         super().__init__(*args, **kwargs)
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - the name that http.server looks for
         self._served.requests += 1
         super().do_GET()
 

@@ -46,7 +46,9 @@ class Simulated:
         self._options = options
         self.sitemaps = [f"{SITE}/sitemap-{number}.xml" for number in range(options.sitemaps)]
         self._words = ["".join(self._random.choices(_LETTERS, k=self._random.randint(3, 9))) for _ in range(2_000)]
-        self._lists = [[self._entry(number, row, 0) for row in range(options.urls)] for number in range(options.sitemaps)]
+        self._lists = [
+            [self._entry(number, row, 0) for row in range(options.urls)] for number in range(options.sitemaps)
+        ]
 
     def _entry(self, number: int, row: int, day: int) -> tuple[str, str]:
         slug = "-".join(self._random.choices(self._words, k=self._random.randint(2, 6)))

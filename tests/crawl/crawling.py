@@ -145,9 +145,7 @@ class Runner:
     ) -> Iterator[BaseProcess]:
         """Run a crawl as long as the block lasts: it is killed at its end, if it has not ended before."""
         command = self._command(feeds=None, options=(), settings=settings, spider=spider, **arguments)
-        with forked.running(
-            *command, cwd=HERE, environment=self._environment(), folder=str(self.folder)
-        ) as process:
+        with forked.running(*command, cwd=HERE, environment=self._environment(), folder=str(self.folder)) as process:
             yield process
 
     def _command(

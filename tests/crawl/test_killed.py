@@ -92,9 +92,17 @@ def kill(crawl: Runner, site: Site, store: Path, moment: Moment) -> None:
 
 def told(crawl: Runner, site: Site, store: Path, **arguments: Any) -> list[Change]:
     """Crawl to the end, and return the changes that it tells."""
-    feed = {f"{crawl.folder}/changes.jsonl": {"format": "jsonl", "item_classes": ["sitemap_harvest.Change"], "overwrite": True}}
+    feed = {
+        f"{crawl.folder}/changes.jsonl": {
+            "format": "jsonl",
+            "item_classes": ["sitemap_harvest.Change"],
+            "overwrite": True,
+        }
+    }
     site.requests.clear()
-    run = crawl(spider="changes", site=site.url, store=store, feeds=feed, settings={"LOG_LEVEL": "WARNING"}, **arguments)
+    run = crawl(
+        spider="changes", site=site.url, store=store, feeds=feed, settings={"LOG_LEVEL": "WARNING"}, **arguments
+    )
     assert run.code == 0
     return [
         (row["kind"], *(url and urlsplit(url).path for url in (row["loc"], row["sitemap_before"], row["sitemap"])))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gzip
-from email.utils import format_datetime
 from datetime import datetime
+from email.utils import format_datetime
 from typing import TYPE_CHECKING
 
 from tests.crawl.matrix.listed import AFTER, BEFORE, INDEX, NESTED, ROBOTS, named

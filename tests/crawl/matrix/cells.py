@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tests.crawl.matrix.bodies import body_of
 from tests.crawl.matrix.faults import ALL_FAULTS, ANYWHERE, HOME, Belief, Fault
-from tests.crawl.matrix.listed import AFTER, BEFORE, INDEX, JOINS, LEAVES, LISTS, NESTED, ROBOTS, Listed, named
+from tests.crawl.matrix.listed import AFTER, BEFORE, INDEX, JOINS, LEAVES, NESTED, ROBOTS, Listed, named
 from tests.site import Page
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Cell:
 
     def page(self, path: str, run: int) -> Page | None:
         """Return what is served in a run; ``None``: no such page."""
-        if path.split("?")[0] in {"/", "/login"}:
+        if path.split("?", maxsplit=1)[0] in {"/", "/login"}:
             return Page(HOME, headers={"Content-Type": "text/html"})
         document = path.removesuffix("?again")
         body = body_of(document, is_after=run != BEFORE_RUN, address=self.address)

@@ -177,7 +177,9 @@ ALL_FAULTS = (
     Fault(name="something that is no HTTP", page=_served(Manner.GARBAGE)),
     Fault(name="connection refused", page=_status(200), hosts={"": "127.0.0.9"}),
     Fault(name="DNS gone", page=_status(200), hosts={"": None}),
-    Fault(name="truncated XML", page=_served(Manner.LIES_SHORTER), belief=Belief.BEGUN, places=XML - {"/packed.xml.gz"}),
+    Fault(
+        name="truncated XML", page=_served(Manner.LIES_SHORTER), belief=Belief.BEGUN, places=XML - {"/packed.xml.gz"}
+    ),
     Fault(name="truncated gzip", page=_half_packed, belief=Belief.BEGUN, beliefs=_SHORT),
     Fault(name="an empty body", page=_instead(b"")),
     Fault(name="nothing but blanks", page=_instead(b"\n\n  \n")),
@@ -215,12 +217,20 @@ ALL_FAULTS = (
     ),
     Fault(name="a stray < in the middle", page=_inserted(b"<"), belief=Belief.TRUE, places=XML),
     Fault(name="a comment without an end", page=_inserted(b"<!-- "), belief=Belief.BEGUN, places=XML),
-    Fault(name="a missing end of <loc>", page=_replaced(b"</loc>", b""), belief=Belief.BEGUN, places=XML - {"/feed.xml"}),
     Fault(
-        name="half an end of <loc>", page=_replaced(b"</loc>", b"/loc>"), belief=Belief.BEGUN, places=XML - {"/feed.xml"}
+        name="a missing end of <loc>", page=_replaced(b"</loc>", b""), belief=Belief.BEGUN, places=XML - {"/feed.xml"}
     ),
     Fault(
-        name="an entry without its end", page=_replaced(b"</url>", b""), belief=Belief.TRUE, places=XML - {"/feed.xml"} - INDEXES
+        name="half an end of <loc>",
+        page=_replaced(b"</loc>", b"/loc>"),
+        belief=Belief.BEGUN,
+        places=XML - {"/feed.xml"},
+    ),
+    Fault(
+        name="an entry without its end",
+        page=_replaced(b"</url>", b""),
+        belief=Belief.TRUE,
+        places=XML - {"/feed.xml"} - INDEXES,
     ),
     Fault(name="larger than may be downloaded", page=_padded),
     Fault(name="larger than may be unpacked", page=_bomb, belief=Belief.BEGUN, places=XML),

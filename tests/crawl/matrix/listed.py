@@ -25,7 +25,7 @@ Change = tuple[str, str, str | None, str | None]
 
 
 def _name(path: str) -> str:
-    return path.split(".")[0]
+    return path.split(".", maxsplit=1)[0]
 
 
 def _before(path: str) -> Entries:

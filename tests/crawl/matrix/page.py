@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.crawl.matrix.cells import EVERYWHERE, MAIN_PLACES, PLACES, cells
-from tests.crawl.matrix.faults import ALL_FAULTS, Belief
+from tests.crawl.matrix.faults import ALL_FAULTS, Belief, Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,8 +28,8 @@ of the fault tells of the document that fails:
 * **all**: nothing of it was lost.
 * **empty**: it was read whole and lists nothing. All its URLs are removed, and the reason says so; when it lists them
   again, they are added again.
-* **–**: such a document cannot fail so, or it cannot be told. A robots.txt has no end mark, so one that is shorter than
-  it was says what it says.
+* **does not apply**: such a document cannot fail so, or nobody can tell that it did. A robots.txt has no end mark, so
+  one that is shorter than it was says what it says.
 
 """
 _TAIL = """
@@ -58,6 +58,7 @@ _WORDS = {
     Belief.TRUE: "all",
     Belief.EMPTIED: "empty",
 }
+_NONE = "does not apply"
 
 
 def text() -> str:
@@ -70,13 +71,14 @@ def _table() -> Iterator[str]:
     yield _row(["fault", *(PLACES[place] for place in MAIN_PLACES)])
     yield _row(["---"] * (1 + len(MAIN_PLACES)))
     for fault in ALL_FAULTS:
-        words = [
-            ("as each" if place == EVERYWHERE else _WORDS[fault.believed(place)]) if (fault, place) in shown else "–"
-            for place in MAIN_PLACES
-        ]
-        if all(word in {"nothing", "as each"} for word in words):
-            words[-1] = "nothing"
+        words = [_word(fault, place) if (fault, place) in shown else _NONE for place in MAIN_PLACES]
         yield _row([fault.name.replace("<", "\\<"), *words])
+
+
+def _word(fault: Fault, place: str) -> str:
+    if place != EVERYWHERE:
+        return _WORDS[fault.believed(place)]
+    return "as each" if fault.beliefs or fault.belief is not Belief.KEPT else _WORDS[Belief.KEPT]
 
 
 def _row(cells: Iterable[str]) -> str:
