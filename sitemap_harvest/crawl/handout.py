@@ -44,7 +44,7 @@ class Handout:
     def needs_rows(self) -> bool:
         """Whether somebody looks at the URLs, and not only at how many there are."""
         is_plain = not self._has_filters and self._plan.limit is None
-        return "urls" in self._plan.emit or self._pages.is_wanted or not is_plain
+        return "urls" in self._plan.emit or self._pages.are_wanted or not is_plain
 
     def count(self, urls: int) -> None:
         """Count *urls* that nobody looks at."""

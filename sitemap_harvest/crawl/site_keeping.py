@@ -13,7 +13,7 @@ from sitemap_harvest.plan import Belief, Lead, Succeeded, believe, document_key,
 from sitemap_harvest.store import Kept
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from sitemap_harvest.model import SitemapRef, UrlBatch
@@ -189,6 +189,12 @@ class DocumentKeeper:
         """Give rows to *writer*; *address* is what they name as their document, ``None`` if that is right already."""
         self.writer = writer
         self._address = address
+
+    def passing(self, batches: Iterable[UrlBatch]) -> Iterator[UrlBatch]:
+        """Yield *batches*, each once it is kept."""
+        for batch in batches:
+            self.add(batch)
+            yield batch
 
     def add(self, batch: UrlBatch) -> None:
         """Keep *batch*."""
