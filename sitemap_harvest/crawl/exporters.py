@@ -223,8 +223,8 @@ class ParquetExporter(BatchExporter):
     """What :class:`~sitemap_harvest.crawl.feeds.FeedExporter` asks before it opens a file."""
 
     _FEW_VALUES: ClassVar[tuple[str, ...]] = (
-        "site", "sitemap", "lastmod_precision", "changefreq", "priority", "priority_text", "found_by", "outcome", "kind",
-        "sitemap_before", "reason", "pattern", "run", "baseline",
+        "site", "sitemap", "lastmod_precision", "changefreq", "priority", "priority_text", "found_by", "outcome",
+        "kind", "sitemap_before", "reason", "pattern", "run", "baseline",
     )  # fmt: skip
 
     def __init__(self, file: IO[bytes], **options: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sitemap_harvest.errors import OptionError
 from sitemap_harvest.formats import Limits
@@ -95,6 +95,14 @@ class Options:
     def limits(self) -> Limits:
         """What bounds the reading of one document."""
         return Limits(unpacked_bytes=self.max_unpacked, ratio=self.max_ratio, urls=self.max_urls)
+
+    @property
+    def bounds(self) -> dict[str, Any]:
+        """The settings that bound what is read, by name, where they differ from what is usual: kept with snapshots."""
+        names = ("max_depth", "max_documents", "max_site_bytes", "max_site_urls", "max_site_seconds", "max_urls")
+        usual = Options()
+        every = (*names, "max_unpacked", "max_ratio", "offsite", "read_declared", "absent_runs")
+        return {name: getattr(self, name) for name in every if getattr(self, name) != getattr(usual, name)}
 
     @property
     def budget(self) -> Budget:

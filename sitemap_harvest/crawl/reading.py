@@ -149,6 +149,7 @@ class Reading:
 
     def _read(self, response: Response, lead: Lead, record: SitemapRecord) -> Iterator[Any]:
         """Yield what the body of *response* lists, and *record* with what it has turned out to be."""
+        was_cut = "dataloss" in response.flags
         document = Document(
             response.body,
             url=lead.url,
@@ -156,8 +157,8 @@ class Reading:
             content_type=record.content_type,
             content_encodings=response.meta.get("content_encodings", ()),
             limits=self._options.limits,
+            was_cut=was_cut,
         )
-        was_cut = "dataloss" in response.flags
         if not was_cut and (known := self._known(lead)) and _says_the_same(document, known):
             record.outcome, record.reason = Outcome.UNCHANGED, "its digest is what it was"
             yield from self._confirm(lead, record, known, was_downloaded=True)
@@ -239,7 +240,7 @@ class Reading:
         if not _is_guide(lead):
             return [reference for reference in references if reference.found_by is None]
         links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
-        return references + header_hints(links, url=response.url)
+        return [*references, *header_hints(links, url=response.url)]
 
     def _follow(
         self, references: Iterable[SitemapRef], kind: Kind, lead: Lead, addresses: tuple[str, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _AS_BEFORE = (
     "kind", "content_type", "layers", "encoding", "bytes_unpacked", "entries", "out_of_scope", "problems", "sha256"
 )  # fmt: skip
+WRITE_ERRORS = (OSError, pa.ArrowException)
+"""What is raised where a store cannot be written."""
 _OF_THE_STORE = ("rows_from", "fresh_at", "read_at", "absent_runs")
 
 
@@ -40,9 +42,16 @@ class Known:
 class SiteKeeper:
     """Keeps one site, and knows it from the last snapshot."""
 
-    def __init__(self, writer: SiteWriter, *, absent_runs: int) -> None:
-        """Keep with *writer*; a document leaves when it was absent in as many runs as *absent_runs*."""
+    def __init__(
+        self, writer: SiteWriter, *, absent_runs: int, polls: bool, give_up: Callable[[Exception], None]
+    ) -> None:
+        """Keep with *writer*; a document leaves when it was absent in as many runs as *absent_runs*.
+
+        *polls*: nothing is taken out of a feed. *give_up* is told why the store cannot be written.
+        """
         self.writer = writer
+        self._polls = polls
+        self._give_up = give_up
         self._absent_runs = absent_runs
         self._records: list[SitemapRecord] = []
         self._taken_over = {document_key(url): kept for url, kept in writer.kept.items()}
@@ -109,13 +118,15 @@ class SiteKeeper:
     def _lists_now(self) -> dict[str, frozenset[str]]:
         """Return the keys that each document lists, as far as is known by now."""
         lists = {key: refs for key, refs in self._references.items() if key in self.known}
-        lists |= {document_key(url): kept.references for url, kept in self.writer.kept.items() if kept.references is not None}
+        lists |= {
+            document_key(url): kept.references for url, kept in self.writer.kept.items() if kept.references is not None
+        }
         return {key: frozenset(document_key(ref.loc) for ref in refs) for key, refs in lists.items()}
 
     def document(self, lead: Lead) -> DocumentKeeper:
         """Begin to keep the document of *lead*."""
         address = self._address(lead.url)
-        return DocumentKeeper(self.writer.document(address), None if address == lead.url else address)
+        return DocumentKeeper(self.writer.document(address), None if address == lead.url else address, self._give_up)
 
     def _address(self, url: str) -> str:
         """Return *url* as it was spelt when the document was met first."""
@@ -133,19 +144,25 @@ class SiteKeeper:
         belief = believe(self.known, record, absent_runs=self._absent_runs)
         key = document_key(record.url)
         extents, named = None, None
-        if belief is Belief.REPLACE:
+        if document.has_failed:
+            return
+        if belief is Belief.REPLACE and not self._polls:
             extents, named = document.writer.all(), references
-        elif belief is Belief.ADD:
+        elif belief in {Belief.REPLACE, Belief.ADD}:
             before = self.known.get(key)
             was_whole = before is not None and before.fresh_at is not None
-            extents = document.writer.added(self.writer.old_extents(document.writer.url), sound=sound if was_whole else None)
+            old = self.writer.old_extents(document.writer.url)
+            extents = document.writer.added(old, sound=sound if was_whole else None)
             named = list({document_key(ref.loc): ref for ref in (*references, *self._references.get(key, ()))}.values())
         if belief in {Belief.REPLACE, Belief.ADD}:
             record.rows_from = self.writer.run_id
         self.writer.keep(document.writer.url, Kept(replace(record), extents, named))
 
     def confirm(self, record: SitemapRecord, known: Known, *, now: datetime, was_downloaded: bool) -> None:
-        """Put into *record* what is known of its document, which is as it was; *was_downloaded*: its body shows that."""
+        """Put into *record* what is known of its document, which is as it was.
+
+        *was_downloaded* tells that its body shows that, and not only its server says so.
+        """
         for name in _AS_BEFORE:
             setattr(record, name, getattr(known.record, name))
         for name in ("etag", "last_modified"):  # a 304 need not repeat them
@@ -185,21 +202,32 @@ class SiteKeeper:
 class DocumentKeeper:
     """Keeps the rows of one document, under the address by which it was met first."""
 
-    def __init__(self, writer: DocumentWriter, address: str | None) -> None:
-        """Give rows to *writer*; *address* is what they name as their document, ``None`` if that is right already."""
+    def __init__(self, writer: DocumentWriter, address: str | None, give_up: Callable[[Exception], None]) -> None:
+        """Give rows to *writer*; *address* is what they name as their document, ``None`` if that is right already.
+
+        *give_up* is told why the store cannot be written.
+        """
         self.writer = writer
         self._address = address
+        self._give_up = give_up
+        self.has_failed = False
 
     def passing(self, batches: Iterable[UrlBatch]) -> Iterator[UrlBatch]:
-        """Yield *batches*, each once it is kept."""
+        """Yield *batches*, each once it is kept, or once it has turned out that it cannot be."""
         for batch in batches:
-            self.add(batch)
+            if not self.has_failed:
+                self._try(batch)
             yield batch
+
+    def _try(self, batch: UrlBatch) -> None:
+        try:
+            self.add(batch)
+        except WRITE_ERRORS as error:
+            self.has_failed = True
+            self._give_up(error)
 
     def add(self, batch: UrlBatch) -> None:
         """Keep *batch*."""
         if self._address is not None:
             batch = batch.with_columns(sitemap=pa.array([self._address] * len(batch), pa.string()))
         self.writer.add(batch)
-
-

@@ -48,16 +48,17 @@ def snapshot_wishes(arguments: Arguments) -> SnapshotWishes:
     )
 
 
-def check_store(arguments: Arguments, emit: frozenset[str], store: str | None) -> None:
-    """Raise :exc:`ArgumentError` if one of *arguments* needs a *store*, and there is none."""
+def check_store(wishes: SnapshotWishes, emit: frozenset[str], store: str | None) -> None:
+    """Raise :exc:`ArgumentError` if *wishes* or *emit* need a *store*, and there is none."""
     if store is not None:
         return
-    needing = {name: getattr(arguments, name) for name in ("baseline", "max_age")}
-    needing |= {name: getattr(arguments, name) for name in ("full", "resume", "poll") if getattr(arguments, name) != "no"}
-    given = {name: value for name, value in needing.items() if value is not None}
-    if kinds := sorted(emit & {"changes", "summaries"}):
-        given["emit"] = ",".join(kinds)
+    flags = {"full": wishes.is_full, "resume": wishes.resumes, "poll": wishes.polls}
+    given: dict[str, Any] = {"baseline": wishes.baseline, "max_age": wishes.max_age}
+    given |= {name: "yes" for name, is_set in flags.items() if is_set}
+    given["emit"] = ",".join(sorted(emit & {"changes", "summaries"})) or None
     for name, value in given.items():
+        if value is None:
+            continue
         message = f"argument {name}={value!r}: it needs snapshots; name a folder for them, such as store=snapshots"
         raise ArgumentError(name, value, "given with store", message=message)
 

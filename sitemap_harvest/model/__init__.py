@@ -40,10 +40,12 @@ from sitemap_harvest.model.schema import SCHEMA_VERSION, arrow_schema
 from sitemap_harvest.model.site import Evidence, SiteRecord, SiteResult
 
 __all__ = [
+    "CATALOGUE",
+    "MAX_ROWS",
+    "SCHEMA_VERSION",
     "Alternate",
     "Attribute",
     "Batch",
-    "CATALOGUE",
     "Cause",
     "Change",
     "ChangeBatch",
@@ -58,7 +60,6 @@ __all__ = [
     "Kind",
     "LedgerBatch",
     "LeftSitemap",
-    "MAX_ROWS",
     "MassChange",
     "News",
     "Outcome",
@@ -67,7 +68,6 @@ __all__ = [
     "ProblemType",
     "Rename",
     "Restriction",
-    "SCHEMA_VERSION",
     "Sample",
     "Severity",
     "SiteBatch",

@@ -1,10 +1,11 @@
 """Decisions: what to fetch next, and what not. Pure; clock and limits come in as arguments."""
 
+from sitemap_harvest.plan.belief import Belief, believe, is_exact
 from sitemap_harvest.plan.budget import Budget
 from sitemap_harvest.plan.discovery import PAGES, WELL_KNOWN, robots_of, variants
 from sitemap_harvest.plan.expansion import Bounds, refuse
 from sitemap_harvest.plan.filters import Filters, Kept
-from sitemap_harvest.plan.frontier import Frontier, host_of
+from sitemap_harvest.plan.frontier import Frontier, document_key, host_of
 from sitemap_harvest.plan.lead import Lead, Refusal
 from sitemap_harvest.plan.offsite import Offsite
 from sitemap_harvest.plan.patience import asked_wait
@@ -15,11 +16,13 @@ from sitemap_harvest.plan.scoping import Scoping
 from sitemap_harvest.plan.site import Site
 from sitemap_harvest.plan.sites import Sites, secure_twin
 from sitemap_harvest.plan.span import Span
+from sitemap_harvest.plan.succession import Succeeded, succeed
 from sitemap_harvest.plan.turns import host_share
 
 __all__ = [
     "PAGES",
     "WELL_KNOWN",
+    "Belief",
     "Bounds",
     "Budget",
     "Filters",
@@ -35,14 +38,19 @@ __all__ = [
     "Site",
     "Sites",
     "Span",
+    "Succeeded",
     "asked_wait",
+    "believe",
+    "document_key",
     "host_of",
     "host_share",
     "is_declared",
+    "is_exact",
     "refuse",
     "robots_of",
     "room",
     "secure_twin",
     "sites_of_robots",
+    "succeed",
     "variants",
 ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from sitemap_harvest.model import Cause, Evidence, FoundBy, Kind, Outcome, SiteRecord, SiteResult
+from sitemap_harvest.plan.belief import is_confirmation
 from sitemap_harvest.plan.discovery import search
 from sitemap_harvest.plan.frontier import host_of
 from sitemap_harvest.plan.traces import Trace
@@ -67,6 +68,8 @@ class Site:
     """Guesses, one after the other, at which the server kept us out or failed."""
     has_robots: bool = False
     """Whether it has a robots.txt."""
+    hindrance: str | None = None
+    """Why it is not harvested at all, in words."""
     verdict: Verdict | None = None
     """What came of it, once that has been told."""
     _search: Iterator[Lead] = field(init=False)
@@ -109,13 +112,16 @@ class Site:
         self.bytes_downloaded += record.bytes_downloaded or 0
         self.urls += urls
         self.read += record.outcome.has_rows or record.outcome is Outcome.UNCHANGED
+        is_read = record.outcome.has_rows or is_confirmation(record)
         if record.cause in {None, Cause.SERVER_ERROR} and record.outcome is not Outcome.OVER_LIMIT:
             self._answered(lead, record)
-        lists = record.outcome.has_rows and record.kind in _LISTS and bool(record.complete or record.entries)
+        lists = is_read and record.kind in _LISTS and bool(record.complete or record.entries)
         if lists:
             self.lists += 1
             self.found_by = self.found_by or lead.found_by
-        self.passes_over |= record.outcome is Outcome.SKIPPED and not lead.found_by.is_guess and not record.final_url
+        self.passes_over |= (
+            record.outcome is Outcome.SKIPPED and not is_read and not lead.found_by.is_guess and not record.final_url
+        )
         self.has_robots |= lead.site_root and record.kind is Kind.ROBOTS
         is_whole = record.complete or has_twin or _misses_nothing(lead, record)
         self.is_whole &= is_whole

@@ -50,6 +50,10 @@ class Sites:
         """Return how many documents wait."""
         return len(self.frontier) + len(self._later)
 
+    def is_met(self, url: str) -> bool:
+        """Whether the document at *url* was named in this run, and taken up or refused."""
+        return self.frontier.is_known(url)
+
     def next_turn(self) -> float | None:
         """Return when what has to wait may be asked for first; ``None`` if nothing has to."""
         turns = [turn for turn in (self.frontier.next_turn(), self._later[0][0] if self._later else None) if turn]
