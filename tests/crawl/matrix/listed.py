@@ -21,7 +21,7 @@ Entries = dict[str, str]
 Listed = dict[str, Entries]
 """The lists of a site, by path."""
 Change = tuple[str, str, str | None, str | None]
-"""A kind, the path of a URL, the path of the list that it was in before (of what moved and what went), and after."""
+"""A kind, the path of a URL, of what moved that of the list it was in, and that of the list it is in, or was last."""
 
 
 def _name(path: str) -> str:
@@ -86,7 +86,7 @@ def changes(before: Listed, after: Listed) -> set[Change]:
         if not was:
             found.add(("added", loc, None, now[0]))
         elif not now:
-            found.add(("expired" if WINDOWS.issuperset(was) else "removed", loc, was[0], None))
+            found.add(("expired" if WINDOWS.issuperset(was) else "removed", loc, None, was[0]))
         elif not set(was) & set(now):
             found.add(("moved", loc, was[0], now[0]))
         elif any(before[home][loc] != after[home][loc] for home in set(was) & set(now)):

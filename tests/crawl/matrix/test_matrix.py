@@ -78,6 +78,7 @@ def crawl(folder: Path, served: Cells) -> tuple[dict[str, list[dict[str, Any]]],
         spider="changes",
         sites=folder / "sites.txt",
         store=folder / "store",
+        emit="changes,summaries",
         feeds=feeds,
         settings=SETTINGS,
         environment={"LOCAL_NAMES": json.dumps(served.names())},
@@ -137,7 +138,7 @@ def test_what_changed_is_told_by_its_field(told):
 def test_a_sitemap_that_was_emptied_is_the_reason_that_is_told(told, name):
     cell = told.cells[name]
     for row in told.changes[FAULTY_RUN][cell.url]:
-        home = path(row.get("sitemap_before"))
+        home = path(row["sitemap"])
         is_emptied = cell.fault is not None and home in cell.failing and cell.fault.believed(home) is Belief.EMPTIED
         if row["kind"] in {"removed", "expired"} and home in LISTS:
             assert ("empt" in row["reason"]) is is_emptied
