@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from sitemap_harvest.crawl.site_keeping import WRITE_ERRORS, SiteKeeper
 from sitemap_harvest.diff import compare
 from sitemap_harvest.errors import StoreError
-from sitemap_harvest.model import Outcome
-from sitemap_harvest.plan import is_exact
+from sitemap_harvest.model import FoundBy, Outcome
+from sitemap_harvest.plan import Freshness, Trust, approach, document_key
 from sitemap_harvest.store import Claims, Run, SiteWriter, open_store
 
 if TYPE_CHECKING:
@@ -121,14 +121,27 @@ class Keeper:
         """Return how to ask for the document of *lead*."""
         site = self._sites.get(lead.root)
         known = site.of(lead) if site is not None else None
-        if known is None or lead.site_root or self._plan.snapshots.is_full or not is_exact(known.record):
-            return Ask()  # robots.txt is asked for plainly: its rules are needed, and it is small
-        headers = {}
-        if known.record.etag:
-            headers["If-None-Match"] = known.record.etag
-        if known.record.last_modified:
-            headers["If-Modified-Since"] = known.record.last_modified
-        return Ask(headers)
+        if site is None or known is None or lead.site_root or lead.attempt:
+            return Ask()  # the rules of a robots.txt are needed; and who is asked again has not been understood
+        is_seen = lead.found_by is not FoundBy.SNAPSHOT  # else its index was not, and its date is of the last run
+        found = approach(
+            known.record,
+            self.freshness(),
+            lastmod=lead.lastmod if is_seen else None,
+            lastmod_text=lead.lastmod_text if is_seen else None,
+            is_trusted=site.trusts(lead.parent),
+        )
+        return Ask(found.headers, (known, found.skip) if found.skip is not None else None)
+
+    def freshness(self) -> Freshness:
+        """Return what decides whether something is asked for, and whether it is read."""
+        wishes = self._plan.snapshots
+        return Freshness(
+            now=datetime.now(UTC),
+            max_age=self._options.max_age if wishes.max_age is None else wishes.max_age,
+            full=wishes.is_full,
+            trust=Trust(self._options.trust_lastmod),
+        )
 
     def site(self, root: str) -> SiteKeeper | None:
         """Return what is kept of the site *root*; ``None`` if it is not, or not any more."""
@@ -167,6 +180,10 @@ class Keeper:
             return self._commit(site, root, is_over=is_over)
         except (*WRITE_ERRORS, StoreError) as error:
             self._give_up(error)
+        except Exception:  # a fault of ours at one site must not cost the others
+            logger.exception("The snapshot of %s is not kept, and the last stays in force", root)
+            self._stats.inc_value("sitemap_harvest/store_failed")
+            site.writer.close()
         finally:
             self._release(root)
         return None
@@ -182,6 +199,7 @@ class Keeper:
             baseline=writer.before.run.id if writer.before is not None else None,
             rows=writer.rows,
             complete=is_over and all(row.complete and row.outcome in _CONFIRMED for row in ledger),
+            trust=site.observed({document_key(row.url): row for row in ledger}),
             arguments={**self._plan.asked_for, **self._options.bounds},
         )
         changes: list[Changes] = []

@@ -13,7 +13,18 @@ from sitemap_harvest.crawl.record import answered, cut_short, describe, record_o
 from sitemap_harvest.formats import Document
 from sitemap_harvest.formats.html.hints import header_hints
 from sitemap_harvest.model import FoundBy, Kind, Outcome
-from sitemap_harvest.plan import Refusal, Scoping, is_declared, is_exact, secure_twin, sites_of_robots
+from sitemap_harvest.plan import (
+    NOT_MODIFIED_WITHOUT_STATE,
+    Answer,
+    Approach,
+    Refusal,
+    Scoping,
+    is_declared,
+    is_exact,
+    judge_answer,
+    secure_twin,
+    sites_of_robots,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
@@ -28,7 +39,9 @@ if TYPE_CHECKING:
     from sitemap_harvest.crawl.selection import Selection
     from sitemap_harvest.crawl.site_keeping import Known
     from sitemap_harvest.model import SitemapRecord, SitemapRef, UrlBatch
-    from sitemap_harvest.plan import Lead, Sites
+    from sitemap_harvest.plan import Freshness, Lead, Sites
+
+_CONDITIONS = ("If-None-Match", "If-Modified-Since")
 
 
 class _Counts(NamedTuple):
@@ -119,9 +132,8 @@ class Reading:
             return
         if refusal := self._sites.redirect(lead, response.url):
             record.outcome, record.reason, record.cause = refusal.outcome, refusal.reason, refusal.cause
-        elif response.status == 304 and (known := self._known(lead)):
-            record.outcome, record.reason, record.cause = Outcome.UNCHANGED, "HTTP 304: the server says so", None
-            yield from self._confirm(lead, record, known, was_downloaded=False)
+        elif response.status == 304:
+            yield from self._not_modified(response, lead, record)
             return
         if record.outcome is Outcome.READ:
             yield from self._read(response, lead, record)
@@ -159,7 +171,7 @@ class Reading:
             limits=self._options.limits,
             was_cut=was_cut,
         )
-        if not was_cut and (known := self._known(lead)) and _says_the_same(document, known):
+        if not was_cut and (known := self._is_as_it_was(document, lead, record)) is not None:
             record.outcome, record.reason = Outcome.UNCHANGED, "its digest is what it was"
             yield from self._confirm(lead, record, known, was_downloaded=True)
             return
@@ -181,11 +193,35 @@ class Reading:
         if not record.outcome.has_rows:
             self._sites.release(lead, response.url)
 
-    def _known(self, lead: Lead) -> Known | None:
-        """Return what the last snapshot knows of the document of *lead*, if all of its rows are from one reading."""
-        site = self._keeper.site(lead.root) if self._keeper is not None else None
-        known = site.of(lead) if site is not None else None
-        return known if known is not None and is_exact(known.record) else None
+    def _not_modified(self, response: Response, lead: Lead, record: SitemapRecord) -> Iterator[Any]:
+        """Yield what is known of a document of which the server says that it is unchanged; or ask for it plainly."""
+        known, freshness = self._known(lead)
+        sent = response.request.headers if response.request is not None else {}
+        asked = Approach({name: "" for name in _CONDITIONS if name in sent})
+        answer = judge_answer(known.record if known else None, freshness, asked, record) if freshness else Answer.FAILED
+        if answer is Answer.UNCHANGED and known is not None:
+            record.outcome, record.reason, record.cause = Outcome.UNCHANGED, "HTTP 304: the server says so", None
+            yield from self._confirm(lead, record, known, was_downloaded=False)
+        elif answer is Answer.AGAIN and not lead.attempt:
+            self._ledger.put_back(lead, response.url, 0)
+        else:
+            record.reason = NOT_MODIFIED_WITHOUT_STATE.reason
+            yield from self._give_up(lead, record)
+
+    def _is_as_it_was(self, document: Document, lead: Lead, record: SitemapRecord) -> Known | None:
+        """Return what is known of *document*, if it is byte for byte what that was made from: it need not be read."""
+        known, freshness = self._known(lead)
+        if known is None or freshness is None or not is_exact(known.record) or freshness.full:
+            return None
+        record.sha256 = document.digest()
+        asked = Approach()
+        return known if judge_answer(known.record, freshness, asked, record) is Answer.UNCHANGED else None
+
+    def _known(self, lead: Lead) -> tuple[Known | None, Freshness | None]:
+        """Return what the last snapshot knows of the document of *lead*, and what decides whether that holds."""
+        if self._keeper is None or (site := self._keeper.site(lead.root)) is None:
+            return None, None
+        return site.of(lead), self._keeper.freshness()
 
     def _confirm(self, lead: Lead, record: SitemapRecord, known: Known, *, was_downloaded: bool) -> Iterator[Any]:
         """Yield what is known of a document that is as it was; *was_downloaded* tells that its body shows that."""
@@ -257,8 +293,3 @@ class Reading:
 def _is_guide(lead: Lead) -> bool:
     """Whether what this page hints at is wanted: the user named it, or it is the home page. Others are no guides."""
     return lead.found_by is FoundBy.HOME or (lead.found_by is FoundBy.ARGUMENT and not lead.site_root)
-
-
-def _says_the_same(document: Document, known: Known) -> bool:
-    """Whether *document* is byte for byte what *known* was made from: then it need not be read."""
-    return known.record.sha256 is not None and document.digest() == known.record.sha256

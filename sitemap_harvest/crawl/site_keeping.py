@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sitemap_harvest.model import FoundBy, LedgerBatch, SitemapRecord
-from sitemap_harvest.plan import Belief, Lead, Succeeded, believe, document_key, succeed
+from sitemap_harvest.model import FoundBy, Kind, LedgerBatch, Outcome, SitemapRecord
+from sitemap_harvest.plan import Belief, Lead, Observed, believe, document_key, is_trusted, observe, succeed
 from sitemap_harvest.store import Kept
 
 if TYPE_CHECKING:
@@ -92,13 +92,16 @@ class SiteKeeper:
         """Yield, once, a lead to each document of the last snapshot that the run has not met, and that is not gone.
 
         One is gone if what listed it was read whole and does not list it any more.
+        Only feeds, where these are polled.
         """
         if self._has_recalled:
             return
         self._has_recalled = True
         gone = self._listed_before() - self._listed_now()
         for key, row in self.known.items():
-            if row.left is None and key not in gone and not is_met(row.url):
+            if row.left is not None or key in gone or is_met(row.url):
+                continue
+            if not self._polls or row.kind is Kind.FEED:
                 yield Lead(
                     url=row.url,
                     root=row.root,
@@ -178,13 +181,30 @@ class SiteKeeper:
         if record.rows_from is None and known is not None and known.left is None:
             for name in _OF_THE_STORE:
                 setattr(record, name, getattr(known, name))
+            record.absent_runs += record.outcome is Outcome.ABSENT
         self._records.append(record)
 
-    def succeed(self, *, now: datetime) -> dict[str, Succeeded]:
-        """Return each document as the new snapshot has it."""
+    def trusts(self, parent: str | None) -> bool:
+        """Whether the dates that the document at *parent* gives have earned trust."""
+        return parent is not None and is_trusted(self._observed.get(document_key(parent), Observed()))
+
+    @cached_property
+    def _observed(self) -> Mapping[str, Observed]:
+        before = self.writer.before
+        return {} if before is None else {key: Observed(*counts) for key, counts in before.run.trust.items()}
+
+    def observed(self, after: Mapping[str, SitemapRecord]) -> dict[str, list[int]]:
+        """Return what was seen of the dates of each index up to this run, whose ledger by key is *after*."""
+        seen = dict(self._observed)
+        for key, observed in observe(self.known, after).items():
+            seen[key] = seen.get(key, Observed()).plus(observed)
+        return {key: list(observed) for key, observed in seen.items() if key in after}
+
+    def ledger(self, *, now: datetime) -> list[SitemapRecord]:
+        """Return the ledger of the new snapshot: its documents by the addresses that their rows have."""
         references = self._lists_now()
         before = {key: frozenset(document_key(ref.loc) for ref in refs) for key, refs in self._references.items()}
-        return succeed(
+        documents = succeed(
             self.known,
             self._records,
             references=references,
@@ -193,10 +213,7 @@ class SiteKeeper:
             now=now,
             absent_runs=self._absent_runs,
         )
-
-    def ledger(self, *, now: datetime) -> list[SitemapRecord]:
-        """Return the ledger of the new snapshot: its documents by the addresses that their rows have."""
-        return [replace(one.row, url=self._address(one.row.url)) for one in self.succeed(now=now).values()]
+        return [replace(one.row, url=self._address(one.row.url)) for one in documents.values()]
 
 
 class DocumentKeeper:

@@ -64,8 +64,8 @@ def unlisted(
 
     *references* are the best that is known after this run, *references_before*
     after the last; both by key. *redirects* tells which documents lead to another:
-    that counts as listing it. *left* are the keys of what has left for another reason. What the user named, and what is tried by guess, needs
-    nobody to list it.
+    that counts as listing it. *left* are the keys of what has left for another
+    reason. What the user named, or was tried by guess, needs nobody to list it.
     """
     lists = {key: frozenset(references[key]) - {key} for key in standing.keys() & references.keys()}
     counts = Counter(target for key, target in redirects.items() if key not in standing)
@@ -131,7 +131,8 @@ def _is_unheard(one: Standing, lists_something: bool, absent_runs: int) -> bool:
         return False
     if one.has_rows:
         return lists_something or row.kind in _CONTAINERS
-    is_silent = row.outcome in {Outcome.SKIPPED, Outcome.OUT_OF_SCOPE}  # the run would not follow it either
+    is_passed_over = row.outcome is Outcome.SKIPPED and row.final_url is None
+    is_silent = is_passed_over or row.outcome is Outcome.OUT_OF_SCOPE  # nothing would have been found by it
     is_missing = row.outcome is Outcome.ABSENT and row.depth == 0  # nobody but the user says that it is there
     return not (is_silent or is_missing or row.found_by.is_guess)
 

@@ -388,8 +388,8 @@ class HarvestSpider(SitemapAttributes):
         yield from self._ledger.owed()
         has_enough = self._handout.has_enough
         if has_enough:
-            leads = self.sites.drain(time.monotonic())
-            yield from self._ledger.cut_off(leads, self._handout.words("before it was asked for"))
+            waiting = self.sites.drain(time.monotonic())
+            yield from self._ledger.cut_off(waiting, self._handout.words("before it was asked for"))
         for site in self._settled():
             if (hindrance := self._begin(site)) is not None:
                 yield from self._hindered(site, hindrance)
