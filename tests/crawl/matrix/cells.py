@@ -91,7 +91,14 @@ class Cell:
         listed = self._named(ROBOTS, run)
         for guide in (INDEX, NESTED):
             listed |= self._named(guide, run) if guide in listed else set()
+        if not self._were_all_heard(run):  # one that was not may name what others do not name any more
+            listed |= {child for guide in (ROBOTS, INDEX, NESTED) for child in self._named(guide, run - 1)}
         return {path: self._entries(path, run) for path in listed - {INDEX, NESTED}}
+
+    def _were_all_heard(self, run: int) -> bool:
+        """Whether all documents that name others were read whole; of what was never read, nobody knows whether it does."""
+        whole = {Belief.TRUE, Belief.EMPTIED}
+        return all(self._belief(path, run) in whole for path in (ROBOTS, INDEX, NESTED, NEW))
 
     def _belief(self, path: str, run: int) -> Belief:
         if run == FAULTY_RUN and self.fault is not None and path in self.failing:

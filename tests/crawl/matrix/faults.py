@@ -137,7 +137,7 @@ _S3 = b'<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>Access Den
 _EMPTY_FEED = b'<?xml version="1.0"?><rss version="2.0"><channel><title>Feed</title></channel></rss>'
 _NO_SITEMAPS = b"User-agent: *\nDisallow: /private/\n"
 _STATUSES = (401, 403, 404, 410, 429, 500, 502, 503)
-_SHORT = {INDEX: Belief.KEPT, ROBOTS: Belief.KEPT}  # so short that nothing can be unpacked of a part
+_SHORT = {INDEX: Belief.KEPT}  # so short that nothing can be unpacked of a part
 _OWN_EMPTY = dict.fromkeys(LISTS, Belief.EMPTIED)
 _NOISE = Random(1).randbytes(2 * MOST_BYTES).hex().encode()  # cannot be packed to less than half
 _COMMENT = b"<!--" + _NOISE + b"-->\n"
@@ -180,7 +180,7 @@ ALL_FAULTS = (
     Fault(
         name="truncated XML", page=_served(Manner.LIES_SHORTER), belief=Belief.BEGUN, places=XML - {"/packed.xml.gz"}
     ),
-    Fault(name="truncated gzip", page=_half_packed, belief=Belief.BEGUN, beliefs=_SHORT),
+    Fault(name="truncated gzip", page=_half_packed, belief=Belief.BEGUN, beliefs=_SHORT, places=XML),
     Fault(name="an empty body", page=_instead(b"")),
     Fault(name="nothing but blanks", page=_instead(b"\n\n  \n")),
     Fault(name="an empty urlset", page=_emptied, beliefs=_OWN_EMPTY),
@@ -224,7 +224,7 @@ ALL_FAULTS = (
         name="half an end of <loc>",
         page=_replaced(b"</loc>", b"/loc>"),
         belief=Belief.BEGUN,
-        places=XML - {"/feed.xml"},
+        places=XML - {"/feed.xml", NESTED},
     ),
     Fault(
         name="an entry without its end",
