@@ -65,6 +65,7 @@ def succeed(
             left = f"it was read as {elsewhere[key]}, which redirects to it" if key in elsewhere else None
             documents[key] = Succeeded(_leave(unheard_of(known), left), Belief.KEEP)
     _leave_unlisted(documents, heard, before, references, references_before, absent_runs)
+    _leave_absent(documents, heard, absent_runs)
     return documents
 
 
@@ -99,11 +100,9 @@ def _after(key: str, known: SitemapRecord | None, heard: Mapping[str, Heard], ru
     is_gone = is_passed_on or found.judgement.is_absent
     row = successor(found, known, run, is_gone=is_gone)
     left = None
-    if known is not None and has_rows(known) and is_gone:
-        if is_passed_on and final_key(known, key) == final_key(found.record, key):
-            left = f"it redirects to {found.record.final_url}, which was read by itself"  # as its rows were
-        elif row.absent_runs >= run.absent_runs:
-            left = f"it was absent in {row.absent_runs} runs, one after the other"
+    was_there = known is not None and has_rows(known) and final_key(known, key) == final_key(found.record, key)
+    if is_passed_on and was_there:  # its rows are of the address that was read by itself now
+        left = f"it redirects to {found.record.final_url}, which was read by itself"
     return Succeeded(_leave(row, left), found.judgement.belief)
 
 
@@ -150,8 +149,24 @@ def _leave_unlisted(
         if gone.is_certain or runs >= absent_runs:
             row = _leave(row, words)
         else:
+            while lister in gone.leaving:  # to the one that stays, and will be asked again
+                lister = gone.leaving[lister].lister  # noqa: PLW2901 - up the chain
             row = replace(row, absent_runs=runs, parent=standing[lister].row.url)
         documents[key] = documents[key]._replace(row=row)
+
+
+def _leave_absent(documents: dict[str, Succeeded], heard: Mapping[str, Heard], absent_runs: int) -> None:
+    """Mark in *documents* those that have been absent for so long that it is believed.
+
+    Last, so that an index that is not listed any more takes what only it listed along.
+    """
+    for key, found in heard.items():
+        row = documents[key].row
+        if row.rows_from is None or row.absent_runs < absent_runs:
+            continue
+        if found.judgement.is_absent or _is_passed_on(key, found, heard):
+            words = f"it was absent in {row.absent_runs} runs, one after the other"
+            documents[key] = documents[key]._replace(row=_leave(row, words))
 
 
 def _leave(row: SitemapRecord, left: str | None) -> SitemapRecord:
