@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from sitemap_harvest.formats import Document, Limits, read
     from sitemap_harvest.model import (
         Cause,
+        Change,
+        ChangeBatch,
+        ChangeKind,
+        ChangeSummary,
         Evidence,
         FoundBy,
         Kind,
@@ -37,6 +41,10 @@ __version__ = "0.1.0"
 __all__ = [
     "ArgumentError",
     "Cause",
+    "Change",
+    "ChangeBatch",
+    "ChangeKind",
+    "ChangeSummary",
     "Document",
     "Evidence",
     "FoundBy",

@@ -8,17 +8,25 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from sitemap_harvest.crawl.named import leads_of, root_of
+from sitemap_harvest.crawl.snapshot_wishes import SnapshotWishes, asked_for, snapshot_wishes
 from sitemap_harvest.crawl.wishes import filters_of, pruning_of
 from sitemap_harvest.errors import ArgumentError
-from sitemap_harvest.model import LedgerBatch, SiteBatch, UrlBatch
+from sitemap_harvest.model import ChangeBatch, LedgerBatch, SiteBatch, SummaryBatch, UrlBatch
 from sitemap_harvest.plan import Filters, Lead, Span
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from sitemap_harvest.model import Batch
 
-EMIT: dict[str, type[Batch[Any]]] = {"urls": UrlBatch, "sitemaps": LedgerBatch, "sites": SiteBatch}
+EMIT: dict[str, type[Batch[Any]]] = {
+    "urls": UrlBatch,
+    "sitemaps": LedgerBatch,
+    "sites": SiteBatch,
+    "changes": ChangeBatch,
+    "summaries": SummaryBatch,
+}
 _MOST = 2**63 - 1  # what columns can count
 
 
@@ -85,10 +93,28 @@ class Arguments:
     has: str | list[str] | None = None
     """Only URLs that have all of these, separated by commas or blanks: ``image``, ``video``, ``news``, ``alternate``,
     ``mobile``, ``pagemap``, ``title``."""
+    store: str | None = None
+    """Where snapshots are kept: a folder, or ``s3://bucket/folder``. What is read is kept there for the next run, which
+    then asks for what has changed only. What the filters drop is kept as well."""
+    baseline: str | None = None
+    """The snapshot that changes are against: ``latest``, ``first``, the id of a run, or a date or an instant, which is
+    the last run that began before its end. Without it, the last snapshot before this run."""
+    full: str = "no"
+    """``yes``: everything is downloaded and read, whatever the store knows of it."""
+    max_age: str | int | None = None
+    """Documents are downloaded again that were last downloaded longer ago than this, whatever their server says:
+    ``30d``, ``36h``, or seconds. Without it, as ``SITEMAP_HARVEST_MAX_AGE`` says."""
+    resume: str = "no"
+    """``yes``: what the last run, which was interrupted, has read of a site is taken over and not asked for again."""
+    poll: str = "no"
+    """``yes``: only the feeds are asked for that the last snapshot knows. What they list is added to the snapshot, and
+    nothing is taken out."""
     emit: str = "urls"
     """Kinds of item, separated by commas or blanks: ``urls`` (:class:`~sitemap_harvest.UrlEntry`), ``sitemaps``
     (:class:`~sitemap_harvest.SitemapRecord`, one for each document met), ``sites``
-    (:class:`~sitemap_harvest.SiteRecord`, one for each site or document that you named: what came of it). ``none``,
+    (:class:`~sitemap_harvest.SiteRecord`, one for each site or document that you named: what came of it), ``changes``
+    (:class:`~sitemap_harvest.Change`, one for each URL that changed since the baseline), ``summaries``
+    (:class:`~sitemap_harvest.ChangeSummary`, one for each site). The last two need ``store``. ``none``,
     which is what a spider of one's own that visits pages has if it is not told otherwise: only what its callbacks
     give."""
 
@@ -123,6 +149,9 @@ class Plan:
     filters: Filters = field(default_factory=Filters)
     pruned_before: Span | None = None
     """Sitemaps that changed last before this, says their index, are not fetched; ``None``: all are."""
+    snapshots: SnapshotWishes = field(default_factory=SnapshotWishes)
+    asked_for: Mapping[str, str] = field(default_factory=dict)
+    """What of the arguments shapes what is read or emitted, as text: kept with each snapshot."""
     emit: frozenset[str] = frozenset({"urls"})
 
     @classmethod
@@ -141,6 +170,8 @@ class Plan:
             limit=_limit(arguments.limit),
             filters=filters,
             pruned_before=pruning_of(arguments, filters),
+            snapshots=snapshot_wishes(arguments),
+            asked_for=asked_for(arguments),
             emit=_emit(arguments.emit),
         )
 

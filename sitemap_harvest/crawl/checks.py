@@ -26,7 +26,7 @@ def check_feeds(settings: BaseSettings, emit: frozenset[str]) -> None:
     for uri, options in settings.getdict("FEEDS").items():
         if not options.get("item_classes") and not options.get("item_filter"):
             given = ",".join(name for name in EMIT if name in emit)
-            message = f"argument emit={given!r}: the feed {uri} would hold both kinds; give it item_classes"
+            message = f"argument emit={given!r}: the feed {uri} would hold several kinds; give it item_classes"
             raise ArgumentError("emit", given, " or ".join(EMIT), message=message)
 
 

@@ -12,20 +12,23 @@ import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from lxml import etree
 from scrapy import exporters
 
 from sitemap_harvest.export import csv_header, csv_lines, json_objects, utf8_bytes, without_forbidden, xml_elements
-from sitemap_harvest.model import Batch, LedgerBatch, SiteBatch, UrlBatch
+from sitemap_harvest.model import Batch, ChangeBatch, LedgerBatch, SiteBatch, SummaryBatch, UrlBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import IO
 
+    import pyarrow.parquet as pq
+
 logger = logging.getLogger(__name__)
 
-_BATCHES: dict[type, type[Batch[Any]]] = {kind.row_type: kind for kind in (UrlBatch, LedgerBatch, SiteBatch)}
+_BATCHES: dict[type, type[Batch[Any]]] = {
+    kind.row_type: kind for kind in (UrlBatch, LedgerBatch, SiteBatch, ChangeBatch, SummaryBatch)
+}
 _ROWS_GATHERED = 1000  # single rows are written together from this many on
 _BATCH_ROWS_GATHERED = 4000  # and rows of batches from this many on, for sitemaps may be small
 _BATCHES_GATHERED = 128  # or batches: a small one may keep 100 KB of its document in memory
@@ -221,7 +224,8 @@ class ParquetExporter(BatchExporter):
     """What :class:`~sitemap_harvest.crawl.feeds.FeedExporter` asks before it opens a file."""
 
     _FEW_VALUES: ClassVar[tuple[str, ...]] = (
-        "site", "sitemap", "lastmod_precision", "changefreq", "priority", "priority_text", "found_by", "outcome", "kind"
+        "site", "sitemap", "lastmod_precision", "changefreq", "priority", "priority_text", "found_by", "outcome",
+        "kind", "sitemap_before", "reason", "pattern", "run", "baseline",
     )  # fmt: skip
 
     def __init__(self, file: IO[bytes], **options: Any) -> None:
@@ -289,6 +293,8 @@ class ParquetExporter(BatchExporter):
         self._writer.write_table(pa.Table.from_batches(waiting, self._writer.schema))
 
     def _open(self, schema: pa.Schema) -> None:
+        import pyarrow.parquet as pq  # loaded when a file is written: other formats do without
+
         few = [
             name
             for name in self._FEW_VALUES

@@ -40,6 +40,17 @@ class Handout:
         """Return in words that the limit was reached *when*."""
         return f"limit={self._plan.limit} was reached {when}"
 
+    @property
+    def needs_rows(self) -> bool:
+        """Whether somebody looks at the URLs, and not only at how many there are."""
+        is_plain = not self._has_filters and self._plan.limit is None
+        return "urls" in self._plan.emit or self._pages.are_wanted or not is_plain
+
+    def count(self, urls: int) -> None:
+        """Count *urls* that nobody looks at."""
+        self._summary.urls += urls
+        self._crawler.stats.inc_value("sitemap_harvest/urls", urls)
+
     def filtered(self, batch: UrlBatch) -> UrlBatch:
         """Return the rows of *batch* that the filters keep, and count both these and the others."""
         if not self._has_filters:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.spidermiddlewares.httperror import HttpError
@@ -12,7 +13,18 @@ from sitemap_harvest.crawl.record import answered, cut_short, describe, record_o
 from sitemap_harvest.formats import Document
 from sitemap_harvest.formats.html.hints import header_hints
 from sitemap_harvest.model import FoundBy, Kind, Outcome
-from sitemap_harvest.plan import Refusal, Scoping, is_declared, secure_twin, sites_of_robots
+from sitemap_harvest.plan import (
+    NOT_MODIFIED_WITHOUT_STATE,
+    Answer,
+    Approach,
+    Refusal,
+    Scoping,
+    is_declared,
+    is_exact,
+    judge_answer,
+    secure_twin,
+    sites_of_robots,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
@@ -21,11 +33,15 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.crawl.arguments import Plan
     from sitemap_harvest.crawl.handout import Handout
+    from sitemap_harvest.crawl.keeping import Keeper
     from sitemap_harvest.crawl.ledger import Ledger
     from sitemap_harvest.crawl.options import Options
     from sitemap_harvest.crawl.selection import Selection
-    from sitemap_harvest.model import SitemapRecord, UrlBatch
-    from sitemap_harvest.plan import Lead, Sites
+    from sitemap_harvest.crawl.site_keeping import Known
+    from sitemap_harvest.model import SitemapRecord, SitemapRef, UrlBatch
+    from sitemap_harvest.plan import Freshness, Lead, Sites
+
+_CONDITIONS = ("If-None-Match", "If-Modified-Since")
 
 
 class _Counts(NamedTuple):
@@ -55,9 +71,14 @@ class Reading:
         ledger: Ledger,
         handout: Handout,
         selection: Selection,
+        keeper: Keeper | None,
         most_attempts: int,
     ) -> None:
-        """*most_attempts* is how often a document is asked for again whose server wants to be left alone."""
+        """*most_attempts* is how often a document is asked for again whose server wants to be left alone.
+
+        *keeper* keeps what is read in a store; ``None`` if there is none.
+        """
+        self._keeper = keeper
         self._plan = plan
         self._options = options
         self._sites = sites
@@ -89,6 +110,16 @@ class Reading:
             answered(record, error.response, is_local=False)
         yield from self._give_up(lead, record)
 
+    def known(self, lead: Lead, known: Known, reason: str) -> Iterator[Any]:
+        """Yield the URLs and the ledger row of the document of *lead*, which need not be asked for, for *reason*."""
+        record = record_of(lead, Refusal(Outcome.SKIPPED, reason))
+        record.final_url = known.record.final_url
+        yield from self._confirm(lead, record, known, was_downloaded=False)
+
+    def taken_over(self, lead: Lead, known: Known) -> Iterator[Any]:
+        """Yield the same of a document that this run had read before it was interrupted."""
+        yield from self._pass_on(lead, replace(known.record), known, was_limited=False)
+
     def _answer(self, response: Response, lead: Lead, asked: float) -> Iterator[Any]:
         is_local = self._plan.root is not None or lead.url.startswith("file:")
         record = record_of(lead, outcome.of_status(response.status, is_local=is_local), asked=asked)
@@ -101,6 +132,9 @@ class Reading:
             return
         if refusal := self._sites.redirect(lead, response.url):
             record.outcome, record.reason, record.cause = refusal.outcome, refusal.reason, refusal.cause
+        elif response.status == 304:
+            yield from self._not_modified(response, lead, record)
+            return
         if record.outcome is Outcome.READ:
             yield from self._read(response, lead, record)
         else:
@@ -127,6 +161,7 @@ class Reading:
 
     def _read(self, response: Response, lead: Lead, record: SitemapRecord) -> Iterator[Any]:
         """Yield what the body of *response* lists, and *record* with what it has turned out to be."""
+        was_cut = "dataloss" in response.flags
         document = Document(
             response.body,
             url=lead.url,
@@ -134,18 +169,81 @@ class Reading:
             content_type=record.content_type,
             content_encodings=response.meta.get("content_encodings", ()),
             limits=self._options.limits,
+            was_cut=was_cut,
         )
+        if not was_cut and (known := self._is_as_it_was(document, lead, record)) is not None:
+            record.outcome, record.reason = Outcome.UNCHANGED, "its digest is what it was"
+            yield from self._confirm(lead, record, known, was_downloaded=True)
+            return
         addresses = (lead.url, *response.meta.get("redirect_urls", ()), response.url)
         lead = self._sites.proofs.joined(lead, addresses)
         scoping = Scoping.of(lead, document.kind, addresses)
-        counts = yield from self._hand_out(scoping.judged(document.urls()), lead)
-        describe(record, document, was_cut="dataloss" in response.flags)
+        site = self._keeper.site(lead.root) if self._keeper is not None else None
+        kept = site.document(lead) if site is not None else None
+        batches = scoping.judged(document.urls())
+        counts = yield from self._hand_out(batches if kept is None else kept.passing(batches), lead)
+        describe(record, document, was_cut=was_cut)
         record.out_of_scope = scoping.outside
         is_wanted = self._note_limits(record, document, counts)
-        yield from self._follow(document, lead, addresses, response)
+        references = self._references(document, lead, response)
+        if site is not None and kept is not None:
+            site.read(kept, record, references, sound=document.last_sound_position)
+        yield from self._follow(references, document.kind, lead, addresses)
         yield from self._ledger.ended(record, urls=counts.urls, listed=counts.listed, is_wanted=is_wanted)
         if not record.outcome.has_rows:
             self._sites.release(lead, response.url)
+
+    def _not_modified(self, response: Response, lead: Lead, record: SitemapRecord) -> Iterator[Any]:
+        """Yield what is known of a document of which the server says that it is unchanged; or ask for it plainly."""
+        known, freshness = self._known(lead)
+        sent = response.request.headers if response.request is not None else {}
+        asked = Approach({name: "" for name in _CONDITIONS if name in sent})
+        answer = judge_answer(known.record if known else None, freshness, asked, record) if freshness else Answer.FAILED
+        if answer is Answer.UNCHANGED and known is not None:
+            record.outcome, record.reason, record.cause = Outcome.UNCHANGED, "HTTP 304: the server says so", None
+            yield from self._confirm(lead, record, known, was_downloaded=False)
+        elif answer is Answer.AGAIN and not lead.attempt:
+            self._ledger.put_back(lead, response.url, 0)
+        else:
+            record.reason = NOT_MODIFIED_WITHOUT_STATE.reason
+            yield from self._give_up(lead, record)
+
+    def _is_as_it_was(self, document: Document, lead: Lead, record: SitemapRecord) -> Known | None:
+        """Return what is known of *document*, if it is byte for byte what that was made from: it need not be read."""
+        known, freshness = self._known(lead)
+        if known is None or freshness is None or not is_exact(known.record) or freshness.full:
+            return None
+        record.sha256 = document.digest()
+        asked = Approach()
+        return known if judge_answer(known.record, freshness, asked, record) is Answer.UNCHANGED else None
+
+    def _known(self, lead: Lead) -> tuple[Known | None, Freshness | None]:
+        """Return what the last snapshot knows of the document of *lead*, and what decides whether that holds."""
+        if self._keeper is None or (site := self._keeper.site(lead.root)) is None:
+            return None, None
+        return site.of(lead), self._keeper.freshness()
+
+    def _confirm(self, lead: Lead, record: SitemapRecord, known: Known, *, was_downloaded: bool) -> Iterator[Any]:
+        """Yield what is known of a document that is as it was; *was_downloaded* tells that its body shows that."""
+        site = self._keeper.site(lead.root) if self._keeper is not None else None
+        assert site is not None  # noqa: S101 - who knows it keeps it; this tells mypy
+        site.confirm(record, known, now=datetime.now(UTC), was_downloaded=was_downloaded)
+        yield from self._pass_on(lead, record, known, was_limited=False)
+
+    def _pass_on(self, lead: Lead, record: SitemapRecord, known: Known, *, was_limited: bool) -> Iterator[Any]:
+        """Yield the URLs of a document as they are kept, and *record*; what it names waits its turn."""
+        addresses = (lead.url, record.final_url or lead.url)
+        lead = self._sites.proofs.joined(lead, addresses)
+        if self._handout.needs_rows:
+            counts = yield from self._hand_out(known.urls(), lead)
+        else:
+            references = sum(reference.found_by is None for reference in known.references)
+            urls = max(0, record.entries - references)
+            counts = _Counts(urls, 0, urls)
+            self._handout.count(urls)
+        assert record.kind is not None  # noqa: S101 - what has rows has a kind; this tells mypy
+        yield from self._follow(known.references, record.kind, lead, addresses)
+        yield from self._ledger.ended(record, urls=counts.urls, listed=counts.listed, is_wanted=was_limited)
 
     def _hand_out(self, batches: Iterable[UrlBatch], lead: Lead) -> Generator[Any, None, _Counts]:
         """Yield what stands for *batches* of the document of *lead*, up to the limits; return how many URLs."""
@@ -172,21 +270,24 @@ class Reading:
             cut_short(record, f"MAX_SITE_URLS is {self._options.max_site_urls:,}, and so many were read")
         return False
 
-    def _follow(
-        self, document: Document, lead: Lead, addresses: tuple[str, ...], response: Response
-    ) -> Iterator[SitemapRecord]:
-        """Consider what *document*, which lies at each of *addresses*, and the headers of *response* lead to."""
+    def _references(self, document: Document, lead: Lead, response: Response) -> list[SitemapRef]:
+        """Return the documents that *document* names, and those that it hints at where that is wanted."""
         references = list(document.sitemaps())
-        if _is_guide(lead):
-            links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
-            references += header_hints(links, url=response.url)
-        is_robots = document.kind is Kind.ROBOTS
+        if not _is_guide(lead):
+            return [reference for reference in references if reference.found_by is None]
+        links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
+        return [*references, *header_hints(links, url=response.url)]
+
+    def _follow(
+        self, references: Iterable[SitemapRef], kind: Kind, lead: Lead, addresses: tuple[str, ...]
+    ) -> Iterator[SitemapRecord]:
+        """Consider what a document of that *kind*, which lies at each of *addresses*, leads to."""
+        is_robots = kind is Kind.ROBOTS
         found_by = FoundBy.ROBOTS if is_robots else FoundBy.INDEX
         vouched = sites_of_robots(addresses) if is_robots else frozenset()
-        for reference, unwanted in self._selection.children(references, document.kind):
-            if reference.found_by is None or _is_guide(lead):
-                child = lead.child(reference, reference.found_by or found_by, vouched)
-                yield from self._ledger.consider(child, unwanted)
+        for reference, unwanted in self._selection.children(list(references), kind):
+            child = lead.child(reference, reference.found_by or found_by, vouched)
+            yield from self._ledger.consider(child, unwanted)
 
 
 def _is_guide(lead: Lead) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.export.text import concat, holds_byte, replaced, text_of
+from sitemap_harvest.export.text import concat, holds_byte, joined_values, lists_of_pairs, replaced, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,6 +56,8 @@ def json_values(array: pa.Array, *, ascii_only: bool = False) -> pa.StringArray:
     """Return each value of *array* as JSON."""
     if pa.types.is_list(array.type):
         text = _lists(array, ascii_only=ascii_only)
+    elif pa.types.is_map(array.type):
+        text = _maps(array, ascii_only=ascii_only)
     elif pa.types.is_struct(array.type):
         fields = {field.name: array.field(index) for index, field in enumerate(array.type)}
         text = pc.if_else(array.is_valid(), json_objects(fields, len(array), ascii_only=ascii_only), None)
@@ -76,8 +78,13 @@ def _escaped(texts: pa.StringArray, *, ascii_only: bool) -> pa.StringArray:
 
 
 def _lists(array: pa.ListArray, *, ascii_only: bool) -> pa.StringArray:
-    values = json_values(array.flatten(), ascii_only=ascii_only)
-    lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int32())
-    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
-    joined = pc.binary_join(pa.ListArray.from_arrays(offsets, values), ", ")
+    joined = joined_values(array, json_values(array.flatten(), ascii_only=ascii_only), ", ")
     return pc.if_else(array.is_valid(), concat(["[", joined, "]"], len(array)), None)
+
+
+def _maps(array: pa.MapArray, *, ascii_only: bool) -> pa.StringArray:
+    """Return each map of texts as an object."""
+    lists, pairs = lists_of_pairs(array)
+    names, values = (json_values(part, ascii_only=ascii_only) for part in pairs)
+    joined = joined_values(lists, concat([names, ": ", values], len(values)), ", ")
+    return pc.if_else(array.is_valid(), concat(["{", joined, "}"], len(array)), None)

@@ -26,6 +26,21 @@ def concat(parts: Iterable[pa.Array | str], rows: int) -> pa.StringArray:
     return pc.binary_join_element_wise(*merged, "")
 
 
+def joined_values(lists: pa.ListArray, values: pa.StringArray, separator: str) -> pa.StringArray:
+    """Return for each of *lists* what *values* has for its items, joined; an empty text for a null."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32())
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
+    return pc.binary_join(pa.ListArray.from_arrays(offsets, values), separator)
+
+
+def lists_of_pairs(array: pa.MapArray) -> tuple[pa.ListArray, list[pa.Array]]:
+    """Return maps as lists of structures, and the names and the values of all of them."""
+    kind = array.type
+    pair = pa.struct([pa.field("key", kind.key_type, nullable=False), pa.field("value", kind.item_type)])
+    lists = array.cast(pa.list_(pair))
+    return lists, lists.flatten().flatten()
+
+
 def text_of(array: pa.Array) -> pa.StringArray:
     """Return numbers, truth values and instants as text, in the form that Python and JSON give them."""
     if pa.types.is_timestamp(array.type):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.export.text import concat, replaced, text_of
+from sitemap_harvest.export.text import concat, joined_values, lists_of_pairs, replaced, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,10 +40,9 @@ def xml_elements(
 def _elements(array: pa.Array, name: str, mend: Callable[[str], str]) -> pa.StringArray:
     """Return each value of *array* as an element, and an empty text for a null."""
     if pa.types.is_list(array.type):
-        values = _elements(array.flatten(), "value", mend)
-        lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int32())
-        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
-        text = pc.binary_join(pa.ListArray.from_arrays(offsets, values), "")
+        text = joined_values(array, _elements(array.flatten(), "value", mend), "")
+    elif pa.types.is_map(array.type):
+        text = _maps(array, mend)
     elif pa.types.is_struct(array.type):
         fields = [_elements(array.field(index), field.name, mend) for index, field in enumerate(array.type)]
         text = concat(fields, len(array)) if fields else pa.repeat("", len(array))
@@ -51,6 +50,13 @@ def _elements(array: pa.Array, name: str, mend: Callable[[str], str]) -> pa.Stri
         text = _escaped(array, mend) if pa.types.is_string(array.type) else text_of(array)
     element = concat([f"<{name}>", pc.fill_null(text, ""), f"</{name}>"], len(array))
     return pc.if_else(array.is_valid(), element, "")
+
+
+def _maps(array: pa.MapArray, mend: Callable[[str], str]) -> pa.StringArray:
+    """Return each map of texts as elements. Its names are names of fields, so they can be those of elements."""
+    lists, (names, values) = lists_of_pairs(array)
+    element = concat(["<", names, ">", _escaped(values, mend), "</", names, ">"], len(values))
+    return joined_values(lists, pc.fill_null(element, ""), "")
 
 
 def _escaped(texts: pa.StringArray, mend: Callable[[str], str]) -> pa.StringArray:

@@ -1,7 +1,25 @@
 """The records that travel through the package, and their columns."""
 
-from sitemap_harvest.model.batch import MAX_ROWS, Batch, LedgerBatch, SiteBatch, UrlBatch
-from sitemap_harvest.model.catalogue import CATALOGUE, ProblemType, Severity
+from sitemap_harvest.model.batch import (
+    MAX_ROWS,
+    Batch,
+    ChangeBatch,
+    LedgerBatch,
+    SiteBatch,
+    SummaryBatch,
+    UrlBatch,
+)
+from sitemap_harvest.model.catalogue import CATALOGUE, Doubt, ProblemType, Severity
+from sitemap_harvest.model.change import (
+    Change,
+    ChangeKind,
+    ChangeSummary,
+    Difference,
+    LeftSitemap,
+    MassChange,
+    Rename,
+    StaleSitemap,
+)
 from sitemap_harvest.model.entry import (
     Alternate,
     Attribute,
@@ -29,18 +47,27 @@ __all__ = [
     "Attribute",
     "Batch",
     "Cause",
+    "Change",
+    "ChangeBatch",
+    "ChangeKind",
+    "ChangeSummary",
     "DataObject",
+    "Difference",
+    "Doubt",
     "Evidence",
     "Extra",
     "FoundBy",
     "Image",
     "Kind",
     "LedgerBatch",
+    "LeftSitemap",
+    "MassChange",
     "News",
     "Outcome",
     "Price",
     "Problem",
     "ProblemType",
+    "Rename",
     "Restriction",
     "Sample",
     "Severity",
@@ -49,6 +76,8 @@ __all__ = [
     "SiteResult",
     "SitemapRecord",
     "SitemapRef",
+    "StaleSitemap",
+    "SummaryBatch",
     "UrlBatch",
     "UrlEntry",
     "Video",

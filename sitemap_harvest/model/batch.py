@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import typing
+from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import pyarrow as pa
 
 from sitemap_harvest.errors import SchemaError
+from sitemap_harvest.model.change import Change, ChangeSummary
 from sitemap_harvest.model.entry import UrlEntry
 from sitemap_harvest.model.ledger import SitemapRecord
 from sitemap_harvest.model.schema import arrow_schema
@@ -121,6 +123,22 @@ class SiteBatch(Batch[SiteRecord]):
     row_type = SiteRecord
 
 
+class ChangeBatch(Batch[Change]):
+    """Changes as columns."""
+
+    __slots__ = ()
+
+    row_type = Change
+
+
+class SummaryBatch(Batch[ChangeSummary]):
+    """Summaries of changes as columns."""
+
+    __slots__ = ()
+
+    row_type = ChangeSummary
+
+
 def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_nested(kind):
         values = [_plain(value) for value in values]
@@ -128,7 +146,9 @@ def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _plain(value: Any) -> Any:
-    """Return *value* with dataclasses as dictionaries, for Arrow knows only those."""
+    """Return *value* with dataclasses as dictionaries, and dictionaries as pairs, for Arrow knows only those."""
+    if isinstance(value, dict):
+        return list(value.items())
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if dataclasses.is_dataclass(value):
@@ -153,11 +173,15 @@ def _maker(record: type) -> Callable[[dict[str, Any]], Any]:
 
 def _nested_maker(hint: Any) -> Callable[[Any], Any] | None:
     for part in (hint, *typing.get_args(hint)):
+        if typing.get_origin(part) is dict:
+            return dict
         if typing.get_origin(part) is tuple:
             inner = _nested_maker(typing.get_args(part)[0])
             return _tuple_maker(inner) if inner else tuple
         if isinstance(part, type) and dataclasses.is_dataclass(part):
             return _maker(part)
+        if isinstance(part, type) and issubclass(part, StrEnum):
+            return part
     return None
 
 

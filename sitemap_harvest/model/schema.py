@@ -27,8 +27,8 @@ _PLAIN: dict[type, pa.DataType] = {
 def arrow_schema(record: type) -> pa.Schema:
     """Return the Arrow schema of the dataclass *record*: one field each, in order.
 
-    ``X | None`` is a nullable field, ``tuple[X, ...]`` a list, a dataclass a
-    struct, an instant a timestamp of microseconds in UTC.
+    ``X | None`` is a nullable field, ``tuple[X, ...]`` a list, ``dict[X, Y]`` a
+    map, a dataclass a struct, an instant a timestamp of microseconds in UTC.
     """
     return pa.schema(_fields(record), metadata={"sitemap_harvest.schema": str(SCHEMA_VERSION)})
 
@@ -53,6 +53,9 @@ def _unwrap_optional(hint: object) -> tuple[object, bool]:
 def _type(hint: object) -> pa.DataType:
     if typing.get_origin(hint) is tuple:
         return pa.list_(pa.field("item", _type(typing.get_args(hint)[0]), nullable=False))
+    if typing.get_origin(hint) is dict:
+        keys, values = typing.get_args(hint)
+        return pa.map_(_type(keys), _field("value", values))
     if not isinstance(hint, type):
         raise TypeError(f"no Arrow type for {hint!r}")
     if dataclasses.is_dataclass(hint):

@@ -78,6 +78,11 @@ class Frontier:
         """Return the root for which the document at *url* was taken up, under any spelling; ``None`` if it was not."""
         return self._known.get(document_key(url))
 
+    def is_known(self, url: str) -> bool:
+        """Whether the document at *url* was taken up or refused, under any spelling."""
+        key = document_key(url)
+        return key in self._known or key in self._refused
+
     def claim(self, url: str, root: str) -> bool:
         """Note that the document at *url* is taken up for *root*; ``False`` if it was before."""
         key = document_key(url)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from sitemap_harvest.model import Cause, Evidence, FoundBy, Kind, Outcome, SiteRecord, SiteResult
+from sitemap_harvest.plan.belief import is_confirmation
 from sitemap_harvest.plan.discovery import search
 from sitemap_harvest.plan.frontier import host_of
 from sitemap_harvest.plan.traces import Trace
@@ -55,6 +56,8 @@ class Site:
     """Whether a document that it names was passed over because the user asked for that (``skip``, ``prune_index``)."""
     shared: dict[str, str] = field(default_factory=dict)
     """Documents that it names and that were taken up for another root before: their keys, and that root."""
+    loans: list[Lead] = field(default_factory=list)
+    """The leads by which it names them."""
     lender: str | None = None
     """The root for which a document of this site was read that lists URLs, or has led to some."""
     evidence: list[Evidence] = field(default_factory=list)
@@ -67,6 +70,8 @@ class Site:
     """Guesses, one after the other, at which the server kept us out or failed."""
     has_robots: bool = False
     """Whether it has a robots.txt."""
+    hindrance: str | None = None
+    """Why it is not harvested at all, in words."""
     verdict: Verdict | None = None
     """What came of it, once that has been told."""
     _search: Iterator[Lead] = field(init=False)
@@ -91,10 +96,11 @@ class Site:
             return None
         return next(self._search, None)
 
-    def share(self, key: str, owner: str | None) -> None:
-        """Note that the document at *key* was taken up for *owner* before."""
+    def share(self, lead: Lead, key: str, owner: str | None) -> None:
+        """Note that the document of *lead*, at *key*, was taken up for *owner* before."""
         if owner is not None and owner != self.root:
             self.shared[key] = owner
+            self.loans.append(lead)
 
     def borrow(self, traces: Traces, key: str, owner: str) -> None:
         """Take in what came of the document at *key*, which was read for *owner*."""
@@ -109,13 +115,16 @@ class Site:
         self.bytes_downloaded += record.bytes_downloaded or 0
         self.urls += urls
         self.read += record.outcome.has_rows or record.outcome is Outcome.UNCHANGED
+        is_read = record.outcome.has_rows or is_confirmation(record)
         if record.cause in {None, Cause.SERVER_ERROR} and record.outcome is not Outcome.OVER_LIMIT:
             self._answered(lead, record)
-        lists = record.outcome.has_rows and record.kind in _LISTS and bool(record.complete or record.entries)
+        lists = is_read and record.kind in _LISTS and bool(record.complete or record.entries)
         if lists:
             self.lists += 1
             self.found_by = self.found_by or lead.found_by
-        self.passes_over |= record.outcome is Outcome.SKIPPED and not lead.found_by.is_guess and not record.final_url
+        self.passes_over |= (
+            record.outcome is Outcome.SKIPPED and not is_read and not lead.found_by.is_guess and not record.final_url
+        )
         self.has_robots |= lead.site_root and record.kind is Kind.ROBOTS
         is_whole = record.complete or has_twin or _misses_nothing(lead, record)
         self.is_whole &= is_whole
@@ -154,6 +163,7 @@ class Site:
     def close(self) -> None:
         """Let go of what is not needed once it has been told what came of it."""
         self.evidence = []
+        self.loans = []
         self._search = iter(())
 
     def record(self, *, is_over: bool, epoch: float) -> SiteRecord:

@@ -50,6 +50,10 @@ class Sites:
         """Return how many documents wait."""
         return len(self.frontier) + len(self._later)
 
+    def is_met(self, url: str) -> bool:
+        """Whether the document at *url* was named in this run, and taken up or refused."""
+        return self.frontier.is_known(url)
+
     def next_turn(self) -> float | None:
         """Return when what has to wait may be asked for first; ``None`` if nothing has to."""
         turns = [turn for turn in (self.frontier.next_turn(), self._later[0][0] if self._later else None) if turn]
@@ -68,7 +72,7 @@ class Sites:
             self._traces.link(document_key(lead.url), document_key(lead.parent))
         owner = self.frontier.owner(lead.url)
         if owner is not None:
-            site.share(document_key(lead.url), owner)
+            site.share(lead, document_key(lead.url), owner)
             self.proofs.note(lead)
             return None
         refusal = unwanted or refuse(lead, self._bounds) or self._budget.refuse(site, now)
@@ -101,8 +105,9 @@ class Sites:
         if self.frontier.claim(url, lead.root):
             return True
         self._traces.link(document_key(url), document_key(lead.url))
-        self.proofs.note(replace(lead, url=url))
-        self._sites[lead.root].share(document_key(url), self.frontier.owner(url))
+        target = replace(lead, url=url)
+        self.proofs.note(target)
+        self._sites[lead.root].share(target, document_key(url), self.frontier.owner(url))
         return False
 
     def _wait_for(self, site: Site) -> None:

@@ -29,6 +29,8 @@ def judge(site: Site, *, is_over: bool) -> Verdict:
     What the site names itself weighs more than guesses. That the server keeps us
     out weighs more than that something is not there: there may be more behind it.
     """
+    if site.hindrance is not None:
+        return Verdict(SiteResult.UNFINISHED, site.hindrance)
     if site.lists:
         return Verdict(SiteResult.FOUND, _found(site))
     if site.lender is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from sitemap_harvest.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sitemap_harvest.store.folder import Folder, HashedFile
 
@@ -43,6 +43,9 @@ class Run:
     """Whether every document was read whole or confirmed in this run."""
     changes: Mapping[str, int] = field(default_factory=dict)
     """How many changes of each kind there are against the run before it."""
+    trust: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """What was seen of the dates of each index up to this run: told, silent, idle, runs
+    (:class:`~sitemap_harvest.plan.trust.Observed`)."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """What the run was asked for: arguments and settings that shape what is read or emitted."""
 

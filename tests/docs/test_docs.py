@@ -14,7 +14,7 @@ from pathlib import Path
 import lxml.html
 import pytest
 
-from sitemap_harvest import SitemapRecord, SiteRecord, UrlEntry
+from sitemap_harvest import Change, ChangeSummary, SitemapRecord, SiteRecord, UrlEntry
 from sitemap_harvest.commands import validate
 from sitemap_harvest.commands.verdicts import Validation
 from sitemap_harvest.crawl.arguments import Arguments, Plan
@@ -109,7 +109,7 @@ def test_commands_that_validate_have_options_that_exist(command):
     assert parser.parse_args(words).targets
 
 
-@pytest.mark.parametrize("record", [UrlEntry, SitemapRecord, SiteRecord])
+@pytest.mark.parametrize("record", [UrlEntry, SitemapRecord, SiteRecord, Change, ChangeSummary])
 def test_every_field_is_in_the_reference(built, record):
     page = lxml.html.parse(str(built / "reference" / "items.html")).getroot()
     prefix = f"sitemap_harvest.{record.__name__}."

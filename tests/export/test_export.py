@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from sitemap_harvest import UrlBatch, UrlEntry
+from sitemap_harvest import Change, ChangeBatch, ChangeKind, UrlBatch, UrlEntry
 from sitemap_harvest.export import csv_header, csv_lines, json_objects, utf8_bytes, xml_elements
 from sitemap_harvest.model import Alternate
 from tests.model.records import records_of
@@ -24,6 +24,12 @@ from tests.model.test_batch import FULL
 PLAIN = UrlEntry(loc="https://example.com/", sitemap="https://example.com/sitemap.xml", position=1)
 ODD = UrlEntry(
     loc='https://example.com/?a=1&b="<>"', sitemap="", position=2, title="a,b\r\n\x7f\u2028é\x00", priority=1e-05
+)
+ADDED = Change(
+    kind=ChangeKind.ADDED, loc="https://example.com/", site="https://example.com", sitemap="", run="2", baseline="1"
+)
+CHANGED = replace(
+    ADDED, kind=ChangeKind.CHANGED, fields=("lastmod", "title"), before={"lastmod": None, "title": 'a "b"\n'}, after={}
 )
 some = settings(suppress_health_check=[HealthCheck.too_slow], max_examples=40, deadline=None)
 rows_and_start = st.tuples(st.lists(records_of(UrlEntry), min_size=1, max_size=4), st.integers(0, 2))
@@ -71,7 +77,7 @@ def cell(value: Any) -> str:
         return json.dumps(value)
     if isinstance(value, datetime):
         return value.isoformat()
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | tuple) else str(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list | tuple) else str(value)
 
 
 def test_an_empty_text_is_told_from_an_absent_one_in_csv() -> None:
@@ -100,6 +106,23 @@ def as_elements(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [["value", as_elements(item)] for item in value] or ""
     return re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "\ufffd", cell(value))
+
+
+@some
+@given(st.lists(records_of(Change), min_size=1, max_size=4), st.integers(0, 2))
+@example([CHANGED, ADDED], 0)
+@example([ADDED, CHANGED], 1)
+@example([ADDED, ADDED], 0)
+def test_maps_are_objects_in_json_json_in_csv_and_elements_in_xml(rows: list[Change], start: int) -> None:
+    arrow, rows = ChangeBatch.of(rows).slice(start).arrow, rows[start:]
+    columns = dict(zip(arrow.schema.names, arrow.columns, strict=True))
+    wanted = [asdict(row) for row in rows]
+    assert json_objects(columns, len(rows)).to_pylist() == [json.dumps(row, ensure_ascii=False) for row in wanted]
+    lines = csv.reader(io.StringIO("".join(csv_lines(columns, len(rows)).to_pylist()), newline=""))
+    assert list(lines) == [[cell(value) for value in row.values()] for row in wanted]
+    items = "".join(xml_elements(columns, len(rows), name="item").to_pylist())
+    root = etree.fromstring(f"<items>{items}</items>".encode())
+    assert [content(item) for item in root] == [as_elements(row) for row in wanted]
 
 
 def test_the_bytes_of_a_column_are_those_of_its_slice() -> None:

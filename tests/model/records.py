@@ -11,6 +11,7 @@ from enum import StrEnum
 from hypothesis import strategies as st
 
 texts = st.text(st.characters(codec="utf-8") | st.sampled_from('"\\\r\n\t,;<>&\x7f\x00\u2028\ufffe é'), max_size=8)
+names = st.from_regex("[a-z_]{1,6}", fullmatch=True)
 _PLAIN: dict[type, st.SearchStrategy[typing.Any]] = {
     str: texts,
     int: st.integers(-(2**63), 2**63 - 1),
@@ -31,6 +32,8 @@ def _values(hint: typing.Any) -> st.SearchStrategy[typing.Any]:
         return st.none() | st.one_of(*(_values(part) for part in hint.__args__ if part is not types.NoneType))
     if typing.get_origin(hint) is tuple:
         return st.lists(_values(typing.get_args(hint)[0]), max_size=2).map(tuple)
+    if typing.get_origin(hint) is dict:
+        return st.dictionaries(names, _values(typing.get_args(hint)[1]), max_size=3)
     if dataclasses.is_dataclass(hint):
         return records_of(typing.cast("type", hint))
     if issubclass(hint, StrEnum):

@@ -5,11 +5,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sitemap_harvest import FoundBy, Kind, Outcome, SitemapRecord, UrlBatch, UrlEntry
+from sitemap_harvest import Change, ChangeSummary, FoundBy, Kind, Outcome, SitemapRecord, UrlBatch, UrlEntry
 from sitemap_harvest.errors import SchemaError
 from sitemap_harvest.model import (
     Alternate,
     Attribute,
+    ChangeBatch,
     DataObject,
     Extra,
     Image,
@@ -17,6 +18,7 @@ from sitemap_harvest.model import (
     News,
     Price,
     Restriction,
+    SummaryBatch,
     Video,
 )
 from tests.model.records import records_of
@@ -59,6 +61,13 @@ def test_rows_come_back_as_they_were(rows: list[UrlEntry]) -> None:
 def test_ledger_rows_come_back_as_they_were(rows: list[SitemapRecord]) -> None:
     back = list(LedgerBatch.of(rows))
     assert back == rows
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=40, deadline=None)
+@given(st.lists(records_of(Change), max_size=3), st.lists(records_of(ChangeSummary), max_size=2))
+def test_changes_come_back_as_they_were(rows: list[Change], summaries: list[ChangeSummary]) -> None:
+    assert list(ChangeBatch.of(rows)) == rows
+    assert list(SummaryBatch.of(summaries)) == summaries
 
 
 def row(number: int) -> UrlEntry:

@@ -7,6 +7,8 @@ import pytest
 
 from sitemap_harvest.model import (
     SCHEMA_VERSION,
+    Change,
+    ChangeSummary,
     Problem,
     SitemapRecord,
     SitemapRef,
@@ -116,6 +118,50 @@ lastmod_text: string
 found_by: string
 """
 
+CHANGES = """\
+kind: string not null
+loc: string not null
+key: string
+site: string not null
+sitemap: string not null
+sitemap_before: string
+fields: list<item: string not null> not null
+before: map<string, string>
+after: map<string, string>
+reason: string
+pattern: string
+counterpart: string
+score: double
+run: string not null
+baseline: string not null
+"""
+
+SUMMARIES = """\
+site: string not null
+run: string not null
+baseline: string
+added: int64 not null
+removed: int64 not null
+changed: int64 not null
+moved: int64 not null
+expired: int64 not null
+unchanged: int64 not null
+newly_known: int64 not null
+urls_before: int64 not null
+urls_after: int64 not null
+stale: int64 not null
+stale_share: double not null
+stale_sitemaps: list<item: struct<url: string not null, outcome: string not null, reason: string, \
+fresh_at: timestamp[us, tz=UTC]> not null> not null
+sitemaps_came: list<item: string not null> not null
+sitemaps_left: list<item: struct<url: string not null, reason: string not null> not null> not null
+sitemaps_emptied: list<item: string not null> not null
+patterns: list<item: struct<name: string not null, count: int64 not null, share: double not null, \
+detail: string not null> not null> not null
+renames: list<item: struct<removed: string not null, added: string not null, score: double not null> not null> not null
+differences: list<item: struct<name: string not null, before: string, after: string> not null> not null
+"""
+
 
 def pinned(record: type) -> str:
     fields = arrow_schema(record)
@@ -129,6 +175,8 @@ def pinned(record: type) -> str:
         pytest.param(SitemapRecord, SITEMAPS, id="sitemaps"),
         pytest.param(SitemapRef, REFS, id="refs"),
         pytest.param(SiteRecord, SITES, id="sites"),
+        pytest.param(Change, CHANGES, id="changes"),
+        pytest.param(ChangeSummary, SUMMARIES, id="summaries"),
     ],
 )
 def test_the_schema_does_not_move_unnoticed(record: type, schema: str) -> None:
@@ -136,7 +184,7 @@ def test_the_schema_does_not_move_unnoticed(record: type, schema: str) -> None:
     assert pinned(record) == schema
 
 
-@pytest.mark.parametrize("record", [UrlEntry, SitemapRecord, SitemapRef, SiteRecord, Problem])
+@pytest.mark.parametrize("record", [UrlEntry, SitemapRecord, SitemapRef, SiteRecord, Problem, Change, ChangeSummary])
 def test_columns_are_the_fields_in_their_order(record: type) -> None:
     assert arrow_schema(record).names == [field.name for field in dataclasses.fields(record)]
 

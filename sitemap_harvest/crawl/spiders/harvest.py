@@ -11,6 +11,7 @@ import pyarrow as pa
 from scrapy import Request, signals
 from scrapy.exceptions import CloseSpider, ResponseDataLossError
 from scrapy.extensions.feedexport import FeedExporter
+from scrapy.utils.defer import deferred_from_coro
 
 from sitemap_harvest.crawl import defaults
 from sitemap_harvest.crawl.checks import check_exporter, check_feeds, check_root
@@ -25,6 +26,7 @@ from sitemap_harvest.crawl.reach import guard
 from sitemap_harvest.crawl.reading import Reading
 from sitemap_harvest.crawl.record import record_of
 from sitemap_harvest.crawl.selection import Selection
+from sitemap_harvest.crawl.snapshot_wishes import check_store
 from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 from sitemap_harvest.crawl.summary import Summary
 from sitemap_harvest.errors import HarvestError
@@ -42,7 +44,9 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from sitemap_harvest.crawl.arguments import Plan
+    from sitemap_harvest.crawl.keeping import Keeper
     from sitemap_harvest.model import SitemapRecord, SiteRecord
+    from sitemap_harvest.plan import Site
 
 _ERROR_STATUSES = list(range(400, 600))
 _LONGEST_REASON = 300  # characters of an error that is not ours
@@ -76,6 +80,7 @@ class HarvestSpider(SitemapAttributes):
     _ledger: Ledger
     _reading: Reading
     _selection: Selection
+    _keeper: Keeper | None = None
 
     def __init__(self, name: str | None = None, **arguments: Any) -> None:
         """Make the spider. What is wrong with *arguments* is kept in :attr:`refused`, and ends the run as it begins."""
@@ -85,6 +90,7 @@ class HarvestSpider(SitemapAttributes):
         self._flights = Flights()
         self._largest_body = 0
         self._has_begun = False
+        self._busy: list[Site] = []  # sites that wait for another run
         # Scrapy looks into the source of each callback object that it has not met, and a method is a new one each time.
         self._callback, self._errback = self.parse_document, self.on_error
 
@@ -94,6 +100,7 @@ class HarvestSpider(SitemapAttributes):
         for name, value in defaults.PLAIN.items():
             settings.set(name, value, priority="addon")
         super().update_settings(settings)
+        defaults.unload(settings)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -123,6 +130,7 @@ class HarvestSpider(SitemapAttributes):
             check_feeds(self.crawler.settings, self.plan.emit)
             check_exporter(self.crawler)
             check_root(self.local_root, self.crawler)
+            self._keeper = self._open_store()
         except HarvestError as error:
             self.refuse(str(error))
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
@@ -152,7 +160,14 @@ class HarvestSpider(SitemapAttributes):
         self._handout = Handout(
             self.crawler, self.plan, self.summary, self._pages, as_rows=self.options.items == "rows"
         )
-        self._ledger = Ledger(self.plan, self.summary, self.crawler.stats, self.sites, self._flights)
+        self._ledger = Ledger(
+            self.plan,
+            self.summary,
+            self.crawler.stats,
+            sites=self.sites,
+            flights=self._flights,
+            keeper=self._keeper,
+        )
         self._reading = Reading(
             self.plan,
             self.options,
@@ -160,9 +175,23 @@ class HarvestSpider(SitemapAttributes):
             ledger=self._ledger,
             handout=self._handout,
             selection=self._selection,
+            keeper=self._keeper,
             most_attempts=settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0,
         )
         self._has_begun = True
+
+    def _open_store(self) -> Keeper | None:
+        """Open the store that an argument or a setting names; ``None`` if none does."""
+        store = self.plan.snapshots.store or self.options.store
+        check_store(self.plan.snapshots, self.plan.emit, store)
+        if store is None:
+            return None
+        from sitemap_harvest.crawl.keeping import Keeper  # takes 0.1 seconds, and only who has a store needs it
+
+        return Keeper(store, self.plan, self.options, self.crawler.stats, fail=self._end_for_store)
+
+    def _end_for_store(self) -> None:
+        deferred_from_coro(self.crawler.engine.close_spider_async(reason="store_failed"))
 
     def _set_plan(self, plan: Plan) -> None:
         self.plan = plan
@@ -191,6 +220,8 @@ class HarvestSpider(SitemapAttributes):
         for record in self._ledger.left_over():  # for the feeds alone, as pipelines are closed by now
             if exporter is not None:
                 exporter.item_scraped(record, self)
+        if self._keeper is not None:
+            self._keeper.close()
         if words := self._pages.close():
             self.logger.info(words)
         if self.says_how_it_ended:
@@ -211,7 +242,7 @@ class HarvestSpider(SitemapAttributes):
             if requests is not None:
                 for request_or_record in requests:
                     yield request_or_record
-            elif len(self.sites) or len(self._flights) or self._pages:
+            elif len(self.sites) or len(self._flights) or self._pages or self._busy:
                 await self._wait()
             elif not self._ledger.owes:
                 return
@@ -244,8 +275,21 @@ class HarvestSpider(SitemapAttributes):
             self.sites.done(lead, time.monotonic())
             return
         self._flights.begin(lead, time.monotonic())
+        if (known := self._known(lead)) is not None:
+            yield from self._until_done(known, lead)
+            return
         yield request
         yield from self._passed_over(lead)
+
+    def _known(self, lead: Lead) -> Iterator[Any] | None:
+        """Return what stands for the document of *lead* if it need not be asked for; ``None`` if it has to be."""
+        if self._keeper is None or (kept := self._keeper.site(lead.root)) is None:
+            return None
+        if (known := kept.taken_over(lead)) is not None:
+            return self._reading.taken_over(lead, known)
+        if (fresh := self._keeper.ask(lead).fresh) is not None:
+            return self._reading.known(lead, *fresh)
+        return None
 
     def note_error(self, failure: Failure, response: Response | Failure | None) -> None:
         """Give up on a document whose output a part of the project could not read: it will not come to its end."""
@@ -278,6 +322,7 @@ class HarvestSpider(SitemapAttributes):
         )
 
     def _request(self, lead: Lead, **meta: Any) -> Request:
+        headers = self._keeper.ask(lead).headers if self._keeper is not None else {}
         if lead.attempt:
             meta["retry_times"] = lead.attempt
         if lead.site_root:
@@ -289,10 +334,11 @@ class HarvestSpider(SitemapAttributes):
             lead.url,
             callback=self._callback,
             errback=self._errback,
+            headers=headers,
             cb_kwargs={"lead": lead, "asked": time.time()},
             dont_filter=True,  # the frontier knows what was asked for
             meta={
-                "handle_httpstatus_list": _ERROR_STATUSES,
+                "handle_httpstatus_list": [304, *_ERROR_STATUSES] if headers else _ERROR_STATUSES,
                 "dont_obey_robotstxt": lead.site_root or (self.options.read_declared and is_declared(lead)),
                 "dont_retry": lead.url.startswith("file:"),
                 **meta,
@@ -343,15 +389,52 @@ class HarvestSpider(SitemapAttributes):
         yield from self._ledger.owed()
         has_enough = self._handout.has_enough
         if has_enough:
-            leads = self.sites.drain(time.monotonic())
-            yield from self._ledger.cut_off(leads, self._handout.words("before it was asked for"))
-        for site in self.sites.settled():
-            lead = None if has_enough else site.next_lead()
-            if lead is None:
-                yield from self._ledger.site(site, is_over=not has_enough)
-            else:
+            waiting = self.sites.drain(time.monotonic())
+            yield from self._ledger.cut_off(waiting, self._handout.words("before it was asked for"))
+        for site in self._settled():
+            if (hindrance := self._begin(site)) is not None:
+                yield from self._hindered(site, hindrance)
+                continue
+            leads = [] if has_enough else self._next_leads(site)
+            for lead in leads:
                 yield from self._ledger.consider(lead)
+            if leads:
                 self.sites.settle(site)
+            else:
+                yield from self._ledger.site(site, is_over=not has_enough)
+
+    def _settled(self) -> Iterator[Site]:
+        """Yield the sites of which something new may be asked for; first those that another run was at work on."""
+        busy, self._busy = self._busy, []
+        yield from busy
+        yield from self.sites.settled()
+
+    def _begin(self, site: Site) -> str | None:
+        """Begin to keep *site*, if it is to be kept and is not yet; return what is in the way, in words."""
+        if self._keeper is None or self._keeper.has_begun(site.root):
+            return None
+        if (holder := self._keeper.begin(site.root)) is not None:
+            return f"the run {holder} is at work on it in the same store"
+        return self._keeper.why_not_poll(site.root)
+
+    def _hindered(self, site: Site, hindrance: str) -> Iterator[Any]:
+        """Let *site* wait for the other run, if that is wanted, or else yield the record that it is not harvested."""
+        is_at_work = self._keeper is not None and not self._keeper.has_begun(site.root)
+        if is_at_work and self.options.busy == "wait" and not self._handout.has_enough:
+            self._busy.append(site)
+            return
+        site.hindrance = hindrance
+        yield from self._ledger.site(site, is_over=False)
+
+    def _next_leads(self, site: Site) -> list[Lead]:
+        """Return what to ask for next of *site*: what the last snapshot knows comes before what is tried by guess."""
+        kept = self._keeper.site(site.root) if self._keeper is not None else None
+        if kept is not None and (self.plan.snapshots.polls or self.sites.is_met(site.first.url)):
+            known = list(kept.recall(self.sites.is_met))
+            if known or self.plan.snapshots.polls:
+                return known
+        lead = site.next_lead()
+        return [] if lead is None else [lead]
 
 
 def _positive(settings: BaseSettings, name: str) -> int:

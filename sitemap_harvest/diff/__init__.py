@@ -1,0 +1,7 @@
+"""Two snapshots of a site in, what changed between them out."""
+
+from sitemap_harvest.diff.changes import Changes
+from sitemap_harvest.diff.compare import compare
+from sitemap_harvest.diff.snapshot import Run, Snapshot
+
+__all__ = ["Changes", "Run", "Snapshot", "compare"]

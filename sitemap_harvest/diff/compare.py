@@ -1,0 +1,134 @@
+"""Two snapshots of a site in, changes that can be believed out."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sitemap_harvest.diff.changes import Changes
+from sitemap_harvest.diff.classify import ADDED, EXPIRED, KINDS, REMOVED, Counts, classified
+from sitemap_harvest.diff.documents import Documents, Ledger, Places
+from sitemap_harvest.diff.gather import Work, count_urls, touched
+from sitemap_harvest.diff.pairs import PAIRED, Pairing
+from sitemap_harvest.diff.patterns import BUMPED, is_mass
+from sitemap_harvest.diff.spill import Spill
+from sitemap_harvest.diff.summary import differences, documents, staleness
+from sitemap_harvest.diff.written import FOUND, written
+from sitemap_harvest.model import ChangeSummary, MassChange, Rename
+
+if TYPE_CHECKING:
+    from sitemap_harvest.diff.snapshot import Snapshot
+
+
+def compare(before: Snapshot | None, after: Snapshot, *, folder: Path | None = None) -> Changes:
+    """Return what became of the URLs of *before*, an earlier snapshot of the same site, in *after*.
+
+    ``None`` for *before*: there is none, so there are no changes, and the summary
+    says so. What does not fit into memory is written below *folder* (by default
+    the system's folder for temporary files), and removed with the result.
+    """
+    place = Path(tempfile.mkdtemp(prefix="sitemap-harvest-", dir=folder))
+    work = Work(place)
+    try:
+        comparison = _Comparison(after, work)
+        summary = comparison.alone() if before is None else comparison.since(before)
+        return Changes(summary, comparison.urls, comparison.changes, comparison.pairs, place)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    finally:
+        work.close()
+
+
+class _Comparison:
+    """One comparison, and the files that it fills."""
+
+    def __init__(self, after: Snapshot, work: Work) -> None:
+        self.changes = Spill(work.folder / "changes.arrow", FOUND)
+        self.pairs = Spill(work.folder / "pairs.arrow", PAIRED)
+        self.urls: list[str] = []  # of the documents, by number
+        self._after = after
+        self._work = work
+        self._kinds = np.zeros(len(KINDS), dtype=np.int64)  # changes of each kind
+        self._later = 0  # those that say a later lastmod
+
+    def alone(self) -> ChangeSummary:
+        """Return the summary of a first snapshot."""
+        urls = self._urls(self._after)
+        self.changes.close()
+        self.pairs.close()
+        fresh = staleness(Ledger.of(self._after), self._after.run.started_at)
+        run = self._after.run.id
+        return ChangeSummary(site=self._after.site, run=run, newly_known=urls, urls_after=urls, **fresh)
+
+    def since(self, before: Snapshot) -> ChangeSummary:
+        """Find all changes since *before*, and return their summary."""
+        after = self._after
+        ledgers = Ledger.of(before), Ledger.of(after)
+        counts = self._find(before, Documents.of(*ledgers))
+        patterns, renames = self._pair()
+        urls_before = self._urls(before)
+        untouched = urls_before - counts.before
+        patterns = (*patterns, *self._mass_bump(counts.stay + untouched))
+        added, removed, changed, moved, expired = self._kinds.tolist()
+        return ChangeSummary(
+            site=after.site,
+            run=after.run.id,
+            baseline=before.run.id,
+            added=added,
+            removed=removed,
+            changed=changed,
+            moved=moved,
+            expired=expired,
+            unchanged=counts.unchanged + untouched,
+            newly_known=counts.newly_known,
+            urls_before=urls_before,
+            urls_after=counts.after + untouched,
+            **staleness(ledgers[1], after.run.started_at),
+            **documents(*ledgers),
+            patterns=tuple(sorted(patterns, key=lambda pattern: -pattern.count)),
+            renames=renames,
+            differences=differences(before.run.arguments, after.run.arguments),
+        )
+
+    def _find(self, before: Snapshot, known: Documents) -> Counts:
+        """Fill the file of changes, and return how many of the URLs that were looked at are of each sort."""
+        self.urls = known.urls
+        was, is_ = (Places(one.extents(), known.numbers(one.sitemaps())) for one in (before, self._after))
+        counts = Counts()
+        for block in touched(before, self._after, (was, is_), self._work):
+            found, of_block = classified(block, known, was.positions, is_.positions)
+            counts = counts.plus(of_block)
+            batch = written(block, found, known)
+            self._kinds += np.bincount(found.kind, minlength=len(KINDS))
+            self._later += batch["later"].true_count
+            self.changes.add(batch)
+        self.changes.close()
+        return counts
+
+    def _pair(self) -> tuple[tuple[MassChange, ...], tuple[Rename, ...]]:
+        """Fill the file of pairs, and return what they are a part of."""
+        patterns: tuple[MassChange, ...] = ()
+        renames: tuple[Rename, ...] = ()
+        if self._kinds[ADDED] and self._kinds[REMOVED] + self._kinds[EXPIRED]:
+            pairing = Pairing(self._work, self.changes)
+            patterns, renames = pairing.patterns, pairing.renames
+            for batch in pairing.halves():
+                self.pairs.add(batch)
+        self.pairs.close()
+        return patterns, renames
+
+    def _mass_bump(self, stay: int) -> list[MassChange]:
+        if not is_mass(self._later, stay):
+            return []
+        detail = f"lastmod is later for {self._later} of the {stay} URLs that stay"
+        return [MassChange(name=BUMPED, count=self._later, share=round(self._later / stay, 4), detail=detail)]
+
+    def _urls(self, snapshot: Snapshot) -> int:
+        """Return how many different URLs *snapshot* has."""
+        known = snapshot.run.urls
+        return count_urls(self._work, snapshot) if known is None else known

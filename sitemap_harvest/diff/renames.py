@@ -1,0 +1,140 @@
+"""Likely renames: a URL that is gone and one that was added which look like the same page. Pure functions of columns.
+
+Spec: none. A judgement, which is why it comes with a score and never makes of
+two changes one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+MAX_COMPARED = 1000  # on either side, word by word: a million pairs are a tenth of a second
+MIN_SCORE = 0.6
+_NAME_SCORE = 0.7  # the same last segment; up to 1.0 by the words of the rest
+_TITLE_SCORE = 0.8
+_MIN_NAME_CHARS = 4  # shorter ones, such as page numbers, are the same by chance
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+class Pairs(NamedTuple):
+    """Pairs of a URL that is gone and one that was added: indices into the columns given, and scores from 0 to 1."""
+
+    gone: np.ndarray
+    came: np.ndarray
+    score: np.ndarray
+
+
+def last_segments(normal: pa.StringArray) -> pa.StringArray:
+    """Return the last segment of the path of normal forms; null where it says too little."""
+    name = pc.struct_field(pc.extract_regex(normal, r"^[^/?#]*/(?:.*/)?(?P<name>[^/?#]+)(?:[?#].*)?$"), "name")
+    says_much = pc.and_(
+        pc.greater_equal(pc.utf8_length(name), _MIN_NAME_CHARS),
+        pc.invert(pc.match_substring_regex(name, r"^(?:index|default|home)\.[a-z0-9]+$|^[0-9]{1,4}$")),
+    )
+    return pc.if_else(says_much, name, pa.scalar(None, pa.string()))
+
+
+def renames(gone: pa.Table, came: pa.Table) -> Pairs:
+    """Return likely renames. Both tables have ``normal`` (normal form of the key) and ``title``.
+
+    A URL is in one pair at most. First come those with the same last segment, and
+    with the same title, if no other URL of either side has it; then those whose
+    words are alike, rare words counting more, as long as there are not too many.
+    """
+    pairs = _Paired(gone.num_rows, came.num_rows)
+    names = [last_segments(table["normal"].combine_chunks()) for table in (gone, came)]
+    one, other = same_and_only(*names)
+    pairs.add(one, other, _NAME_SCORE + (1 - _NAME_SCORE) * _likeness_of_rest(gone, came, one, other))
+    one, other = same_and_only(gone["title"].combine_chunks(), came["title"].combine_chunks())
+    pairs.add(one, other, np.full(len(one), _TITLE_SCORE))
+    left, right = pairs.left()
+    if 0 < len(left) <= MAX_COMPARED and 0 < len(right) <= MAX_COMPARED:
+        one, other, score = _alike(_words(gone, left), _words(came, right))
+        pairs.add(left[one], right[other], score)
+    return pairs.result()
+
+
+class _Paired:
+    """Pairs that were found, each side in one pair at most: who comes first has it."""
+
+    def __init__(self, gone: int, came: int) -> None:
+        self._free = (np.ones(gone, dtype=bool), np.ones(came, dtype=bool))
+        self._parts: list[Pairs] = []
+
+    def add(self, gone: np.ndarray, came: np.ndarray, score: np.ndarray) -> None:
+        wanted = self._free[0][gone] & self._free[1][came]
+        part = Pairs(gone[wanted], came[wanted], score[wanted])
+        self._free[0][part.gone] = False
+        self._free[1][part.came] = False
+        self._parts.append(part)
+
+    def left(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.flatnonzero(self._free[0]), np.flatnonzero(self._free[1])
+
+    def result(self) -> Pairs:
+        joined = Pairs(*(np.concatenate(column) for column in zip(*self._parts, strict=True)))
+        order = np.argsort(joined.gone, kind="stable")
+        return Pairs(*(column[order] for column in joined))
+
+
+def same_and_only(one: pa.StringArray, other: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the two have the same text, which neither has twice."""
+    encoded = pa.chunked_array([one, other]).dictionary_encode().unify_dictionaries()
+    codes = [chunk.indices.fill_null(-1).to_numpy() for chunk in encoded.chunks]
+    once = [_once(part) for part in codes]
+    found = np.intersect1d(codes[0][once[0]], codes[1][once[1]], return_indices=True)
+    return once[0][found[1]], once[1][found[2]]
+
+
+def _once(codes: np.ndarray) -> np.ndarray:
+    values, first, count = np.unique(codes, return_index=True, return_counts=True)
+    return np.asarray(first[(count == 1) & (values >= 0)])
+
+
+def _words(table: pa.Table, rows: np.ndarray) -> list[set[str]]:
+    """Return the words of the path and the query of each of *rows*."""
+    texts = table["normal"].take(pa.array(rows)).to_pylist()
+    return [set(_WORD.findall(text.partition("/")[2].lower())) for text in texts]
+
+
+def _likeness_of_rest(gone: pa.Table, came: pa.Table, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return what share of all words of each pair both have."""
+    pairs = zip(_words(gone, one), _words(came, other), strict=True)
+    return np.array([len(left & right) / max(1, len(left | right)) for left, right in pairs], dtype=np.float64)
+
+
+def _alike(gone: list[set[str]], came: list[set[str]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return pairs of which each is the other's best, and their scores: shared words by all words, by their weight.
+
+    Where the words with digits differ, they are two pages of one template.
+    """
+    numbers = {word: number for number, word in enumerate(sorted(set().union(*gone, *came)))}
+    left, right = _matrix(gone, numbers), _matrix(came, numbers)
+    weight = np.log1p((len(gone) + len(came)) / (left.sum(axis=0) + right.sum(axis=0)))
+    shared = (left * weight) @ right.T
+    score = shared / ((left @ weight)[:, None] + (right @ weight)[None, :] - shared + np.float32(1e-9))
+    has_digit = np.array([any(map(str.isdigit, word)) for word in numbers], dtype=bool)
+    score[_unequal(left[:, has_digit], right[:, has_digit])] = 0
+    best, best_back = score.argmax(axis=1), score.argmax(axis=0)
+    one = np.flatnonzero(best_back[best] == np.arange(len(gone)))
+    one = one[score[one, best[one]] >= MIN_SCORE]
+    return one, best[one], np.round(score[one, best[one]].astype(np.float64), 3)
+
+
+def _unequal(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return for each row of *left* and each of *right* whether they are two different sets."""
+    return np.asarray(left.sum(axis=1)[:, None] + right.sum(axis=1)[None, :] != 2 * (left @ right.T))
+
+
+def _matrix(words: list[set[str]], numbers: dict[str, int]) -> np.ndarray:
+    """Return a row for each set and a column for each word, 1 where it has it."""
+    matrix = np.zeros((len(words), len(numbers)), dtype=np.float32)
+    for row, found in enumerate(words):
+        matrix[row, [numbers[word] for word in found]] = 1
+    return matrix

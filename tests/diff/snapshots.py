@@ -1,0 +1,130 @@
+"""Snapshots in memory, made of what documents list: what the store keeps on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sitemap_harvest import FoundBy, Kind, Outcome, SitemapRecord, UrlEntry
+from sitemap_harvest.model import LedgerBatch, UrlBatch
+from sitemap_harvest.store.extents import Extents, Intervals
+from sitemap_harvest.urls import url_key
+
+SITE = "https://a.example"
+START = datetime(2026, 11, 1, 1, tzinfo=UTC)
+FRESH, OLD, NEVER = "fresh", "old", "never"
+LATER_FIELDS = {"fresh_at": pa.timestamp("us", "UTC"), "left": pa.string()}
+"""Columns of the ledger that the contract has, and the record has not yet."""
+
+
+def at(path: str, **said: Any) -> UrlEntry:
+    """Return an entry of the site."""
+    loc = path if "://" in path else SITE + path
+    said.setdefault("key", url_key(loc))
+    return UrlEntry(loc=loc, sitemap="", position=0, **said)
+
+
+@dataclass
+class Doc:
+    """A document as a run found it."""
+
+    entries: Sequence[UrlEntry | str] = ()
+    kind: Kind = Kind.SITEMAP
+    known: str = FRESH
+    """``fresh``: read whole or confirmed in this run; ``old``: in an earlier one; ``never``."""
+    parent: str | None = f"{SITE}/robots.txt"
+    left: str | None = None
+    outcome: Outcome = Outcome.READ
+
+
+@dataclass
+class Run:
+    id: str
+    started_at: datetime
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    urls: int | None = None
+
+
+@dataclass
+class Memory:
+    """A snapshot. The rows of the pool have the index in it as their id."""
+
+    site: str
+    run: Run
+    pool: list[UrlEntry]
+    ledger: pa.Table
+    listed: Extents
+
+    def sitemaps(self) -> pa.Table:
+        return self.ledger
+
+    def extents(self) -> Extents:
+        return self.listed
+
+    def rows(self, wanted: Intervals, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        ids = wanted.ids()
+        for start in range(0, len(ids), 3):  # so small that blocks and batches meet
+            part = ids[start : start + 3]
+            batch = UrlBatch.of([self.pool[row] for row in part]).arrow.select(columns)
+            yield pa.RecordBatch.from_arrays([pa.array(part), *batch.columns], ["row", *columns])
+
+
+def history(*runs: dict[str, Doc], arguments: Sequence[Mapping[str, Any]] = ()) -> list[Memory]:
+    """Return a snapshot for each of *runs*: documents by path. Rows that stay the same keep their id, as in a store."""
+    pool: list[UrlEntry] = []
+    ids: dict[tuple[str, str], int] = {}
+    snapshots = []
+    for number, documents in enumerate(runs):
+        run = Run(f"run-{number}", START + timedelta(days=number), arguments[number] if arguments else {})
+        ledger = _ledger(documents, run.started_at)
+        parts = [
+            _listed(pool, ids, index, SITE + path, document)
+            for index, (path, document) in enumerate(documents.items())
+            if document.entries
+        ]
+        snapshots.append(Memory(SITE, run, pool, ledger, Extents.joined(parts)))
+    return snapshots
+
+
+def _listed(pool: list[UrlEntry], ids: dict[tuple[str, str], int], index: int, url: str, document: Doc) -> Extents:
+    rows = []
+    for entry in document.entries:
+        entry = at(entry) if isinstance(entry, str) else entry
+        entry.sitemap = url
+        said = repr([getattr(entry, one.name) for one in fields(entry) if one.name != "position"])
+        if (url, said) not in ids:
+            ids[url, said] = len(pool)
+            pool.append(entry)
+        rows.append(ids[url, said])
+    return Extents.of(index, np.arange(1, len(rows) + 1), np.array(rows, dtype=np.int64))
+
+
+def _ledger(documents: dict[str, Doc], started_at: datetime) -> pa.Table:
+    records = [
+        SitemapRecord(
+            url=SITE + path,
+            parent=document.parent,
+            root=SITE,
+            found_by=FoundBy.ROBOTS if document.parent else FoundBy.ARGUMENT,
+            kind=document.kind,
+            outcome=document.outcome,
+            entries=len(document.entries),
+        )
+        for path, document in documents.items()
+    ]
+    table = pa.Table.from_batches([LedgerBatch.of(records).arrow])
+    whens = {FRESH: started_at + timedelta(minutes=1), OLD: started_at - timedelta(days=30), NEVER: None}
+    values = {
+        "fresh_at": [whens[document.known] for document in documents.values()],
+        "left": [document.left for document in documents.values()],
+    }
+    for name, kind in LATER_FIELDS.items():
+        if name in table.column_names:
+            table = table.drop_columns([name])
+        table = table.append_column(name, pa.array(values[name], kind))
+    return table

@@ -1,0 +1,257 @@
+"""What became of URLs between two snapshots: every kind, and what is none."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from sitemap_harvest import Kind, Outcome, UrlEntry
+from sitemap_harvest.diff import compare
+from sitemap_harvest.model import Alternate, Image, News
+from tests.diff.snapshots import NEVER, OLD, SITE, Doc, at, history
+
+ROBOTS = Doc(kind=Kind.ROBOTS, parent=None)
+INDEX = Doc(kind=Kind.INDEX)
+DAY = datetime(2026, 3, 1, tzinfo=UTC)
+LATER = datetime(2026, 4, 1, tzinfo=UTC)
+
+
+def changes(before: dict[str, Doc], after: dict[str, Doc]) -> list[str]:
+    """Return the changes from *before* to *after*, each in one line without the site."""
+    with compare(*history(before, after)) as found:
+        return [line for batch in found.batches() for line in map(in_a_line, batch)]
+
+
+def in_a_line(change: Any) -> str:
+    words = [change.kind, change.loc]
+    words.append(f"{change.sitemap_before}>{change.sitemap}" if change.sitemap_before else change.sitemap)
+    words += [f"{name}:{change.before[name]}>{change.after[name]}" for name in change.fields]
+    return " ".join(words).replace(SITE, "")
+
+
+def one(*entries: UrlEntry | str, **said: Any) -> dict[str, Doc]:
+    return {"/robots.txt": ROBOTS, "/s.xml": Doc(entries, **said)}
+
+
+def two(first: Any, second: Any) -> dict[str, Doc]:
+    return {"/robots.txt": ROBOTS, "/s.xml": Doc(first), "/t.xml": Doc(second)}
+
+
+IMAGE, OTHER_IMAGE = Image(loc="https://a.example/1.png"), Image(loc="https://a.example/2.png")
+CASES = [
+    pytest.param(one("/1"), one("/1", "/2"), ["added /2 /s.xml"], id="added"),
+    pytest.param(one("/1", "/2"), one("/1"), ["removed /2 /s.xml"], id="removed"),
+    pytest.param(one("/1", "/2"), one("/2", "/1"), [], id="order-only"),
+    pytest.param(one("/1", "/2"), one("/1", "/1", "/2"), [], id="listed-once-more"),
+    pytest.param(one("/1", "/1"), one("/1"), [], id="listed-once-less"),
+    pytest.param(
+        one(at("/1", lastmod=DAY, lastmod_text="2026-03-01")),
+        one(at("/1", lastmod=DAY, lastmod_text="2026-03-01T00:00:00Z", lastmod_precision="second")),
+        [],
+        id="lastmod-reformatted",
+    ),
+    pytest.param(
+        one(at("/1", lastmod=LATER, lastmod_text="x")),
+        one(at("/1", lastmod=DAY, lastmod_text="y")),
+        ["changed /1 /s.xml lastmod:2026-04-01T00:00:00+00:00>2026-03-01T00:00:00+00:00"],
+        id="lastmod-backwards",
+    ),
+    pytest.param(
+        one(at("/1", lastmod=DAY, lastmod_text="2026-03-01")),
+        one(at("/1", lastmod_text="yesterday")),
+        ["changed /1 /s.xml lastmod:2026-03-01T00:00:00+00:00>yesterday"],
+        id="lastmod-unreadable-now",
+    ),
+    pytest.param(
+        one(at("/1", lastmod_text="monday")),
+        one(at("/1", lastmod_text="tuesday")),
+        ["changed /1 /s.xml lastmod:monday>tuesday"],
+        id="lastmod-unreadable-both-times",
+    ),
+    pytest.param(
+        one(at("/1")),
+        one(at("/1", lastmod=DAY, lastmod_text="2026-03-01")),
+        ["changed /1 /s.xml lastmod:None>2026-03-01T00:00:00+00:00"],
+        id="lastmod-is-there-now",
+    ),
+    pytest.param(
+        one(at("/1", priority=0.5, changefreq="daily", title="A")),
+        one(at("/1", priority_text="high", title="B")),
+        ["changed /1 /s.xml changefreq:daily>None priority:0.5>high title:A>B"],
+        id="several-fields",
+    ),
+    pytest.param(
+        one(at("/a b", key=f"{SITE}/a%20b")),
+        one(at("/a%20b", key=f"{SITE}/a%20b")),
+        ["changed /a%20b /s.xml loc:/a b>/a%20b"],
+        id="another-spelling-of-one-key",
+    ),
+    pytest.param(
+        one(at("/1", images=(IMAGE,), alternates=(Alternate(href="/de", hreflang="de"),))),
+        one(at("/1", images=(OTHER_IMAGE,), mobile=True)),
+        [
+            'changed /1 /s.xml alternates:[{"href": "/de", "hreflang": "de", "media": null, "type": null}]>None '
+            'images:[{"loc": "/1.png", "caption": null, "title": null, "geo_location": null, "license": null}]>'
+            '[{"loc": "/2.png", "caption": null, "title": null, "geo_location": null, "license": null}] '
+            "mobile:None>true"
+        ],
+        id="nested-fields",
+    ),
+    pytest.param(
+        one(at("https://[", key=None), at("https://[b", key=None, title="A")),
+        one(at("https://[b", key=None, title="B"), at("https://[c", key=None)),
+        [
+            "removed https://[ /s.xml",
+            "changed https://[b /s.xml title:A>B",
+            "added https://[c /s.xml",
+        ],
+        id="no-key-so-loc-is-the-identity",
+    ),
+    pytest.param(one(at("/1")), one(at("/1", loc_raw=" /1", in_scope=False)), [], id="what-is-not-compared"),
+    pytest.param(two(["/1", "/2"], ["/3"]), two(["/1"], ["/2", "/3"]), ["moved /2 /s.xml>/t.xml"], id="moved"),
+    pytest.param(
+        two([at("/1"), at("/2", title="A")], []),
+        two([at("/1")], [at("/2", title="B")]),
+        ["changed /2 /s.xml>/t.xml title:A>B", "moved /2 /s.xml>/t.xml"],
+        id="moved-and-changed",
+    ),
+    pytest.param(two(["/1"], ["/1"]), two(["/1"], []), [], id="listed-by-one-document-less"),
+    pytest.param(two(["/1"], []), two(["/1"], ["/1"]), [], id="listed-by-one-document-more"),
+    pytest.param(
+        two([at("/1", title="A")], [at("/1", title="A")]),
+        two([at("/1", title="A")], [at("/1", title="B")]),
+        ["changed /1 /t.xml title:A>B"],
+        id="changed-in-one-of-two-documents",
+    ),
+    pytest.param(
+        two([at("/1", title="A")], [at("/1", title="A")]),
+        two([at("/1", title="B")], [at("/1", title="C")]),
+        ["changed /1 /s.xml title:A>B"],
+        id="changed-in-both-documents-is-told-of-the-first",
+    ),
+    pytest.param(
+        one(at("/1", title="A"), at("/1", title="B")),
+        one(at("/1", title="B"), at("/1", title="A")),
+        [],
+        id="duplicates-in-another-order",
+    ),
+    pytest.param(
+        one(at("/1", title="A"), at("/1", title="B")),
+        one(at("/1", title="C"), at("/1", title="A")),
+        ["changed /1 /s.xml title:A>C"],
+        id="duplicates-that-say-another-thing",
+    ),
+    pytest.param(
+        one(at("/1", title="A"), at("/1", title="B")),
+        one(at("/1", title="A"), at("/1", title="C")),
+        [],
+        id="duplicates-of-which-the-first-stays",
+    ),
+    pytest.param(
+        one(at("/1", news=(News(title="N"),)), "/2"), one("/2"), ["expired /1 /s.xml"], id="news-expires"
+    ),
+    pytest.param(
+        one("/1", "/2", kind=Kind.FEED), one("/2", kind=Kind.FEED), ["expired /1 /s.xml"], id="feed-entry-expires"
+    ),
+    pytest.param(
+        two([at("/1", news=(News(title="N"),))], ["/1", "/2"]),
+        two([], ["/2"]),
+        ["removed /1 /t.xml"],
+        id="news-that-a-sitemap-listed-too-is-removed",
+    ),
+    pytest.param(one("/1", "/2"), one(), ["removed /1 /s.xml", "removed /2 /s.xml"], id="emptied"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after", "wanted"), CASES)
+def test_what_became_of_each_url(before: dict[str, Doc], after: dict[str, Doc], wanted: list[str]) -> None:
+    assert sorted(changes(before, after)) == sorted(wanted)
+
+
+S = "/s.xml"
+KNOWN = [
+    pytest.param({S: Doc(["/1"])}, {S: Doc(["/1", "/2"])}, True, id="read-whole-before"),
+    pytest.param({S: Doc(["/1"], known=OLD)}, {S: Doc(["/1", "/2"])}, True, id="read-whole-long-before"),
+    pytest.param({S: Doc(["/1"], known=NEVER)}, {S: Doc(["/1", "/2"])}, False, id="read-in-part-before"),
+    pytest.param({S: Doc(known=NEVER, outcome=Outcome.FAILED)}, {S: Doc(["/2"])}, False, id="failed-before"),
+    pytest.param({}, {S: Doc(["/2"])}, True, id="new-in-a-robots-txt-that-was-read-whole"),
+    pytest.param({}, {S: Doc(["/2"], parent=None)}, False, id="named-by-the-user-for-the-first-time"),
+    pytest.param(
+        {"/i.xml": INDEX}, {"/i.xml": INDEX, S: Doc(["/2"], parent=f"{SITE}/i.xml")}, True, id="new-in-an-index"
+    ),
+    pytest.param(
+        {"/i.xml": Doc(kind=Kind.INDEX, known=NEVER, outcome=Outcome.PARTIAL)},
+        {"/i.xml": INDEX, S: Doc(["/2"], parent=f"{SITE}/i.xml")},
+        False,
+        id="in-an-index-that-was-read-in-part-before",
+    ),
+    pytest.param(
+        {}, {"/i.xml": INDEX, S: Doc(["/2"], parent=f"{SITE}/i.xml")}, True, id="in-an-index-that-is-new-itself"
+    ),
+    pytest.param(
+        {},
+        {"/i.xml": Doc(kind=Kind.INDEX, parent=None), S: Doc(["/2"], parent=f"{SITE}/i.xml")},
+        False,
+        id="in-an-index-that-the-user-names-for-the-first-time",
+    ),
+    pytest.param(
+        {S: Doc(known=OLD, left="absent in 3 runs", parent=None)},
+        {S: Doc(["/2"], parent=None)},
+        True,
+        id="back-after-it-had-left",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "is_added"), KNOWN)
+def test_what_was_never_read_is_never_added(before: dict[str, Doc], after: dict[str, Doc], is_added: bool) -> None:
+    robots = {"/robots.txt": ROBOTS}
+    with compare(*history(robots | before, robots | after)) as found:
+        assert [change.loc for batch in found.batches() for change in batch] == [f"{SITE}/2"] * is_added
+    assert (found.summary.added, found.summary.newly_known) == (is_added, not is_added)
+
+
+def test_a_url_is_added_if_one_of_its_documents_can_be_believed() -> None:
+    before = {"/robots.txt": ROBOTS, S: Doc(["/1"]), "/t.xml": Doc(known=NEVER)}
+    assert changes(before, two(["/1", "/2"], ["/2", "/3"])) == ["added /2 /s.xml"]
+
+
+REASONS = [
+    pytest.param(one("/1", "/2"), "its sitemap was read whole and no longer lists it", id="not-listed"),
+    pytest.param(one(), "its sitemap was read whole and lists nothing any more", id="emptied"),
+    pytest.param(
+        one(left="its index no longer lists it"), "its sitemap has left: its index no longer lists it", id="left"
+    ),
+    pytest.param({"/robots.txt": ROBOTS}, "its sitemap has left since", id="left-in-between"),
+]
+
+
+@pytest.mark.parametrize(("after", "reason"), REASONS)
+def test_why_a_url_was_removed(after: dict[str, Doc], reason: str) -> None:
+    with compare(*history(one("/0", "/1", "/2"), after)) as found:
+        reasons = {change.loc: change.reason for batch in found.batches() for change in batch}
+    assert reasons[f"{SITE}/0"] == reason
+
+
+def test_why_a_url_expired() -> None:
+    before = two([at("/1", news=(News(),))], []) | {"/feed": Doc(["/2"], kind=Kind.FEED)}
+    with compare(*history(before, two([], []) | {"/feed": Doc([], kind=Kind.FEED)})) as found:
+        assert [(change.loc, change.reason) for batch in found.batches() for change in batch] == [
+            (f"{SITE}/1", "it has left a news sitemap, which shows what is recent only"),
+            (f"{SITE}/2", "it has left a feed, which shows what is recent only"),
+        ]
+
+
+def test_a_whole_change() -> None:
+    (before, after) = history(one(at("/1", title="A")), one(at("/1", title="B", lastmod=DAY)))
+    with compare(before, after) as found:
+        ((change,),) = found.batches()
+    assert (change.kind, change.key, change.site, change.run, change.baseline) == (
+        "changed", f"{SITE}/1", SITE, "run-1", "run-0"
+    )  # fmt: skip
+    assert change.fields == ("lastmod", "title")
+    assert change.before == {"lastmod": None, "title": "A"}
+    assert change.after == {"lastmod": "2026-03-01T00:00:00+00:00", "title": "B"}
+    assert (change.sitemap_before, change.reason, change.pattern, change.counterpart, change.score) == (None,) * 5
