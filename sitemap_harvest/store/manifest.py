@@ -37,6 +37,8 @@ class Run:
     """The run before it, which its ``changes`` are against; ``None`` if it is the first."""
     rows: int = 0
     """Rows that no run before it has kept."""
+    documents: int = 0
+    """Documents of the snapshot."""
     urls: int = 0
     """URLs that the snapshot lists, each as often as it is listed."""
     complete: bool = False

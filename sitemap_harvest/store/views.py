@@ -24,21 +24,29 @@ if TYPE_CHECKING:
     from sitemap_harvest.store.snapshot import Snapshot
 
 ALL_RUNS = "all"
+_BATCH_ROWS = 100_000
 _TEXT, _COUNT, _TIME = pa.string(), pa.int64(), pa.timestamp("us", "UTC")
-_OF_RUN = [pa.field("run", _TEXT), pa.field("root", _TEXT)]
-_URLS = pa.schema([*_OF_RUN, *arrow_schema(UrlEntry)])
-_SITEMAPS = pa.schema([_OF_RUN[0], *arrow_schema(SitemapRecord)])
-_CHANGES = pa.schema(list(arrow_schema(Change)))
+
+
+def _nullable(*fields: pa.Field) -> pa.Schema:
+    """Return the schema of *fields*, any of which may be absent: a column that is not needed is not read."""
+    return pa.schema([field.with_nullable(True) for field in fields])
+
+
+_RUN, _ROOT = pa.field("run", _TEXT), pa.field("root", _TEXT)
+_URLS = _nullable(_RUN, _ROOT, *arrow_schema(UrlEntry))  # where only rows are counted, the first is asked for
+_SITEMAPS = _nullable(_RUN, *arrow_schema(SitemapRecord))
+_CHANGES = _nullable(*arrow_schema(Change))
 _KINDS = ("added", "removed", "changed", "moved", "expired")
 _RUNS = pa.schema(
     [
         ("root", _TEXT), ("run", _TEXT), ("started_at", _TIME), ("ended_at", _TIME), ("baseline", _TEXT),
-        ("rows", _COUNT), ("urls", _COUNT), ("complete", pa.bool_()),
+        ("documents", _COUNT), ("urls", _COUNT), ("rows", _COUNT), ("complete", pa.bool_()),
         *((kind, _COUNT) for kind in _KINDS), ("arguments", _TEXT),
     ]
 )  # fmt: skip
 _VIEWS = {
-    "urls": f"select {', '.join(_URLS.names[2:])}, root, run from all_urls where not left_out",
+    "urls": f"select {', '.join(_URLS.names[2:])}, root, run from all_urls",
     "sitemaps": "select * from all_sitemaps",
     "problems": (
         "select run, root, sitemap, problem.* from "
@@ -51,7 +59,6 @@ _VIEWS = {
         "arg_max(run, started_at) as latest, arg_max(urls, started_at) as urls from all_runs group by root"
     ),
 }
-_VIEWS["urls"] = _VIEWS["urls"].removesuffix(" where not left_out")
 
 
 class Views:
@@ -104,15 +111,11 @@ class Views:
             statements = self._connection.extract_statements(sql)
             if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
                 raise StoreError("the query must be one SELECT statement: a store is only read")
+            relation = self._connection.sql(sql)
             self._needed = self._columns_of(sql)
-            return self._connection.sql(sql).to_arrow_reader(100_000)
+            return relation.to_arrow_reader(_BATCH_ROWS)
         except duckdb.Error as error:
             raise StoreError(f"the query cannot be answered: {error}") from error
-
-    def relation(self, sql: str) -> Any:
-        """Return what *sql* asks for as a DuckDB relation, which is good for as long as these views are open."""
-        self._needed = None
-        return self._connection.sql(sql)
 
     def _columns_of(self, sql: str) -> frozenset[str] | None:
         """Return the names of the columns that are read for *sql*; ``None``: it cannot be told."""
@@ -200,14 +203,14 @@ def _filled(batch: pa.RecordBatch, schema: pa.Schema, facts: dict[str, str]) -> 
             columns.append(batch.column(field.name))
         else:
             columns.append(pa.nulls(batch.num_rows, field.type))
-    return pa.RecordBatch.from_arrays(columns, schema=pa.schema([field.with_nullable(True) for field in schema]))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _counted(snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
     """Yield batches that have as many rows as *snapshot* has URLs, and nothing in them."""
     left = int(snapshot.extents().count.sum())
     while left:
-        rows = min(left, 100_000)
+        rows = min(left, _BATCH_ROWS)
         yield pa.record_batch([pa.nulls(rows)], names=["nothing"])
         left -= rows
 
@@ -216,7 +219,7 @@ def _row_of(site: str, run: Run) -> dict[str, Any]:
     return {
         "root": site,
         "run": run.id,
-        **{name: getattr(run, name) for name in ("started_at", "ended_at", "baseline", "rows", "urls", "complete")},
+        **{name: getattr(run, name) for name in _RUNS.names[2:9]},
         **{kind: run.changes.get(kind, 0) for kind in _KINDS},
         "arguments": json.dumps(run.arguments, ensure_ascii=False, default=str),
     }

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import contextlib
 import random
+import shutil
 from pathlib import Path
 
 import pytest
 
 from sitemap_harvest.model import SitemapRef
-from sitemap_harvest.store import History, Snapshot
+from sitemap_harvest.store import History, Snapshot, open_store
 from sitemap_harvest.store.packing import pack, pack_all, prune, tidy
 from tests.store.making import SITE, Making, entry, listed, locs, table_of
 
@@ -81,7 +82,7 @@ def test_a_run_goes_on_from_a_pack(making):
     history = story(making, 8)
     pack(history)
     after = making.run({S: None, T: locs(5, start=5000), I: None})
-    assert after.run.rows == 5 - 5 + 0 or after.run.rows == 0
+    assert after.run.rows == 0  # the rows of the sixth day are known still
     assert after.references()[I][0].loc == S
     assert [loc for url, _, loc in listed(after) if url == S] == locs(27)
 
@@ -203,24 +204,24 @@ def with_files(history, files):
 
 @pytest.mark.parametrize("action", ["pack", "prune"])
 def test_killed_at_any_moment_nothing_is_lost(tmp_path, action):
+    made = story(Making(tmp_path / "made"), 9)
+    before = all_told(made)
+    kept = [run.id for run in made.runs[4:]]
+    after = {run: before[run] for run in kept} if action == "prune" else before
     operations, done = 0, False
     while not done:
-        making = Making(tmp_path / str(operations))
-        history = story(making, 9)
-        before = all_told(history)
-        kept = [run.id for run in history.runs[4:]]
-        with killed_after(operations) as files:
-            try:
-                _act(with_files(history, files), action, kept)
-                done = True
-            except Killed:
-                pass
-        found = all_told(history)
-        assert found in (before, {run: before[run] for run in kept})
+        shutil.copytree(tmp_path / "made", tmp_path / "copy")
+        history = open_store(tmp_path / "copy").history(SITE)
+        with killed_after(operations) as files, contextlib.suppress(Killed):
+            _act(with_files(history, files), action, kept)
+            done = True
+        assert all_told(history) in (before, after)
         assert History(SITE, history.folder).unfinished() == []
-        _act(History(SITE, history.folder), action, kept)
-        assert all_told(history) == ({run: before[run] for run in kept} if action == "prune" else before)
-        assert len(folders(history)) == (len(folders(history)) if action == "prune" else 1)
+        if operations % 5 == 0:
+            _act(History(SITE, history.folder), action, kept)
+            assert all_told(history) == after
+            assert (history.folder / "packs").names() != []
+        shutil.rmtree(tmp_path / "copy")
         operations += 1
     assert operations > 10
 
@@ -232,13 +233,13 @@ def _act(history, action, kept):
         pack_all(history)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_whatever_happens_each_kept_run_reads_as_it_did(tmp_path, seed):
     chance = random.Random(seed)
     making = Making(tmp_path)
     history = making.store.history(SITE)
     expected, now = {}, {S: locs(30), T: locs(10), I: [SitemapRef(loc=S, position=1)]}
-    for _ in range(25):
+    for _ in range(15):
         history.forget()
         action = chance.choice(["run", "run", "run", "pack", "pack_all", "prune"])
         if action == "run":
