@@ -6,6 +6,7 @@ only when it is the one that is run.
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +77,9 @@ class HarvestCommand(BaseRunSpiderCommand):
         except HarvestError as error:
             sys.stderr.write(f"scrapy harvest {opts.action}: {error}\n")
             self.exitcode = closing.WRONG_USAGE
+        except BrokenPipeError:  # who reads has had enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            self.exitcode = closing.PARTLY_FAILED
 
 
 def _actions() -> dict[str, Any]:

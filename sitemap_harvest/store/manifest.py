@@ -39,8 +39,8 @@ class Run:
     """Rows that no run before it has kept."""
     documents: int = 0
     """Documents of the snapshot."""
-    urls: int = 0
-    """URLs that the snapshot lists, each as often as it is listed."""
+    urls: int | None = None
+    """Different URLs that the snapshot lists; ``None``: not counted yet."""
     complete: bool = False
     """Whether every document was read whole or confirmed in this run."""
     changes: Mapping[str, int] = field(default_factory=dict)

@@ -113,9 +113,10 @@ class Views:
                 raise StoreError("the query must be one SELECT statement: a store is only read")
             relation = self._connection.sql(sql)
             self._needed = self._columns_of(sql)
-            return relation.to_arrow_reader(_BATCH_ROWS)
+            reader = relation.to_arrow_reader(_BATCH_ROWS)
         except duckdb.Error as error:
             raise StoreError(f"the query cannot be answered: {error}") from error
+        return pa.RecordBatchReader.from_batches(reader.schema, _answered(reader))
 
     def _columns_of(self, sql: str) -> frozenset[str] | None:
         """Return the names of the columns that are read for *sql*; ``None``: it cannot be told."""
@@ -176,6 +177,16 @@ class Views:
         for history in self._histories():
             rows = [_row_of(history.site, run) for run in history.runs]
             yield from pa.Table.from_pylist(rows, _RUNS).to_batches()
+
+
+def _answered(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """Yield what *reader* gives, for which the store is read only now."""
+    import duckdb
+
+    try:
+        yield from reader
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        raise StoreError(f"the query cannot be answered: {error}") from error
 
 
 class _Source:

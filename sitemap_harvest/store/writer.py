@@ -255,8 +255,8 @@ class SiteWriter:
             write_table(_with_run(table, run.id, SITEMAPS), self.folder, "sitemaps.parquet", kind="sitemaps")
         )
         history = self.history.with_volume(Volume(self.folder, self._manifest(run)))
-        run = dataclasses.replace(run, documents=sum(row.left is None for row in ledger))
         changes, run = compare(history.snapshot(run))
+        run = dataclasses.replace(run, documents=sum(row.left is None for row in ledger))
         if stored := write_batches(changes.batches(), self.folder, "changes.parquet", kind="changes"):
             self._files.append(stored)
         for file in self._files:
