@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 STANDARD_OUTPUT = "-"
 _FORMATS = ", ".join(FEED_EXPORTERS)
+_PLAIN = {pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.timestamp("us", "UTC")}
 _WIDEST = 60  # characters of a cell of a table; a file has all of it
 
 
@@ -113,22 +114,16 @@ def plain(batch: pa.RecordBatch) -> AnyBatch:
 
 def _plain(column: pa.Array) -> pa.Array:
     kind = column.type
-    if pa.types.is_decimal(kind):  # what sum() gives of whole numbers
-        try:
-            return column.cast(pa.int64() if kind.scale == 0 else pa.float64())
-        except pa.ArrowInvalid:
-            return column.cast(pa.string())
-    if pa.types.is_integer(kind) and kind != pa.uint64():
-        return column.cast(pa.int64())
-    if pa.types.is_floating(kind):
-        return column.cast(pa.float64())
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
-        return column.cast(pa.timestamp("us", "UTC"))
-    if pa.types.is_nested(kind) or pa.types.is_string(kind) or pa.types.is_boolean(kind):
+    if pa.types.is_nested(kind) or kind in _PLAIN:
         return column
+    wanted = pa.string()
+    if pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0):  # sum() gives such decimals
+        wanted = pa.int64()
+    elif pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        wanted = pa.float64()
     try:
-        return column.cast(pa.string())
-    except pa.ArrowNotImplementedError:
+        return column.cast(wanted)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
 
 
@@ -151,7 +146,7 @@ def show(rows: pa.Table, console: Console) -> None:
 
 
 def _is_number(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _cell(value: Any) -> str:
@@ -161,5 +156,3 @@ def _cell(value: Any) -> str:
     text = text.removesuffix("+00:00")
     printable = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
     return printable if len(printable) <= _WIDEST else printable[: _WIDEST - 1] + "…"
-
-

@@ -36,7 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--at",
         metavar="WHEN",
         default="latest",
-        help="the snapshots to ask: latest, previous, first, a date, an instant, the id of a run, or all (default: latest)",
+        help="the snapshots to ask: latest, previous, first, a date, an instant, the id of a run, or all",
     )
     output.add_output(parser)
 
@@ -71,7 +71,8 @@ def _none(schema: pa.Schema) -> pa.RecordBatch:
 
 def _show(reader: pa.RecordBatchReader) -> None:
     """Print the first rows, and how many more there are."""
-    shown, left = [], 0
+    shown: list[pa.RecordBatch] = []
+    left = 0
     for batch in reader:
         room = _MOST_ROWS - sum(one.num_rows for one in shown)
         shown.append(batch.slice(0, room))

@@ -76,7 +76,7 @@ class History:
         found = [pack for pack in packs if pack.name not in replaced]
         for folder in self.folders(RUNS, without=replaced):
             if (manifest := Manifest.read(folder)) is not None:
-                found.append(Volume(folder, manifest))
+                found.append(Volume(folder, manifest))  # noqa: PERF401 - a loop says it better
         return sorted(found, key=lambda volume: volume.first_run)
 
     def folders(self, kind: str, *, without: Collection[str] = ()) -> list[Folder]:
@@ -167,4 +167,3 @@ class History:
         """Look anew at what there is when it is asked for next."""
         for name in ("volumes", "runs"):
             self.__dict__.pop(name, None)
-

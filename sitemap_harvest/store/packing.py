@@ -38,7 +38,7 @@ _MOST_ROWS = 500_000  # of the ledgers and the other tables of a pack: some 500 
 _MOSTLY = 0.8  # a large file of rows is kept as it is while such a share of it is needed
 _ORDER = {
     "sitemaps": ("url", "run"),
-    "extents": ("document", "run", "position"),
+    "extents": ("document", "row", "count", "position", "run"),
     "references": ("document", "run", "position"),
 }
 """What is the same from run to run stands side by side, and takes next to no room."""

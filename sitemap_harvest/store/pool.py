@@ -144,7 +144,7 @@ class Pool:
                 yield rows.take(pa.array(ids.ids() - first))
 
     def groups(self, wanted: Intervals) -> Iterator[tuple[int, int, int, int]]:
-        """Yield which row groups may hold some of what is *wanted*: file, group, first id, and the id after the last."""
+        """Yield which row groups may hold some of what is *wanted*: file, group, first id, and that after the last."""
         for number in _meeting(wanted, self._first, self._end):
             first, end = self._bounds_of(int(number))
             for group in _meeting(wanted, first, end):

@@ -33,6 +33,7 @@ SITEMAPS = pa.schema([_RUN, *arrow_schema(SitemapRecord)])
 """The ledger of each run."""
 
 _DELTAS = ("position", "row", "count", "fetched_at", "fresh_at", "read_at", "entries", "bytes_unpacked")
+_ALIKE = ("loc", "key")  # texts that begin as the one before does
 _GROUP_ROWS = 100_000
 
 
@@ -54,14 +55,29 @@ def write_batches(batches: Iterator[Batch[Any]], folder: Folder, name: str, *, k
     count = 0
     with _writer(file, first.schema()) as writer:
         for batch in chain([first], batches):
-            writer.write_batch(batch.arrow)
+            writer.write_batch(_without_keys(batch.arrow))
             count += len(batch)
     file.close()
     return StoredFile.written(name, kind, file, count=count)
 
 
+def _without_keys(changes: pa.RecordBatch) -> pa.RecordBatch:
+    """Return *changes* as they are stored: a key that is the loc is null, and one that is not there is empty."""
+    loc, key = changes.column("loc"), changes.column("key")
+    stored = pc.if_else(pc.equal(key, loc), pa.scalar(None, pa.string()), key)
+    return changes.set_column(changes.schema.get_field_index("key"), "key", pc.if_else(pc.is_null(key), "", stored))
+
+
+def with_keys(changes: pa.Table) -> pa.Table:
+    """Return *changes* as they were before they were stored."""
+    loc, key = changes.column("loc"), changes.column("key")
+    keys = pc.if_else(pc.equal(pc.coalesce(key, loc), ""), pa.scalar(None, pa.string()), pc.coalesce(key, loc))
+    return changes.set_column(changes.schema.get_field_index("key"), changes.schema.field("key"), keys)
+
+
 def _writer(file: HashedFile, schema: pa.Schema) -> pq.ParquetWriter:
     deltas = {column: "DELTA_BINARY_PACKED" for column in schema.names if column in _DELTAS}
+    deltas |= {column: "DELTA_BYTE_ARRAY" for column in schema.names if column in _ALIKE}
     return pq.ParquetWriter(
         file,
         schema,

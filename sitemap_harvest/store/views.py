@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import json
 import tempfile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import Change, SitemapRecord, UrlEntry, arrow_schema
-from sitemap_harvest.store.manifest import Run
+from sitemap_harvest.store.tables import with_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from sitemap_harvest.store.history import History
+    from sitemap_harvest.store.manifest import Run
     from sitemap_harvest.store.snapshot import Snapshot
 
 ALL_RUNS = "all"
@@ -30,7 +31,7 @@ _TEXT, _COUNT, _TIME = pa.string(), pa.int64(), pa.timestamp("us", "UTC")
 
 def _nullable(*fields: pa.Field) -> pa.Schema:
     """Return the schema of *fields*, any of which may be absent: a column that is not needed is not read."""
-    return pa.schema([field.with_nullable(True) for field in fields])
+    return pa.schema([pa.field(field.name, field.type) for field in fields])
 
 
 _RUN, _ROOT = pa.field("run", _TEXT), pa.field("root", _TEXT)
@@ -46,7 +47,7 @@ _RUNS = pa.schema(
     ]
 )  # fmt: skip
 _VIEWS = {
-    "urls": f"select {', '.join(_URLS.names[2:])}, root, run from all_urls",
+    "urls": f"select {', '.join(_URLS.names[2:])}, root, run from all_urls",  # noqa: S608 - names of our own columns
     "sitemaps": "select * from all_sitemaps",
     "problems": (
         "select run, root, sitemap, problem.* from "
@@ -92,7 +93,7 @@ class Views:
         self._connection.execute("set enable_external_access = false")
         self._connection.execute("set lock_configuration = true")
 
-    def __enter__(self) -> Views:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -171,7 +172,7 @@ class Views:
         for history in self._histories():
             for volume in history.volumes:
                 table = volume.read("changes", _CHANGES, [run.id for run in volume.manifest.runs])
-                yield from table.to_batches()
+                yield from with_keys(table).to_batches()
 
     def _runs(self) -> Iterator[pa.RecordBatch]:
         for history in self._histories():

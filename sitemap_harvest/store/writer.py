@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import LedgerBatch, SitemapRecord, SitemapRef, arrow_schema
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.store.snapshot import Reading, Snapshot
 
 _CHECKPOINT = "checkpoint-"
+_OURS = ("fetched_at", "fresh_at", "read_at")  # times that we have noted; others are as published
 
 
 class Batches(Protocol):
@@ -252,7 +254,7 @@ class SiteWriter:
         done = [file for file in self._files if file.table == "done"]
         self._files = [file for file in self._files if file.table != "done"]
         self._files.append(
-            write_table(_with_run(table, run.id, SITEMAPS), self.folder, "sitemaps.parquet", kind="sitemaps")
+            write_table(_rounded(_with_run(table, run.id, SITEMAPS)), self.folder, "sitemaps.parquet", kind="sitemaps")
         )
         history = self.history.with_volume(Volume(self.folder, self._manifest(run)))
         changes, run = compare(history.snapshot(run))
@@ -332,6 +334,18 @@ def _extents_table(run: str, url: str, extents: Extents) -> pa.Table:
 def _with_run(table: pa.Table, run: str, schema: pa.Schema) -> pa.Table:
     runs = pa.array([run] * table.num_rows, pa.string())
     return pa.Table.from_arrays([runs, *table.columns], schema=schema)
+
+
+def _rounded(ledger: pa.Table) -> pa.Table:
+    """Return *ledger* with our times in whole seconds: what is finer takes more room, day after day, than all the rest.
+
+    They are rounded up, for what was confirmed after the run began must be told so.
+    """
+    for name in (*_OURS, "seconds"):
+        at, column = ledger.schema.get_field_index(name), ledger.column(name)
+        rounded = pc.round(column, ndigits=2) if name == "seconds" else pc.ceil_temporal(column, unit="second")
+        ledger = ledger.set_column(at, ledger.schema.field(at), rounded.cast(column.type))
+    return ledger
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,6 +10,9 @@ import pytest
 
 from tests.commands.storing import command, made
 from tests.store.making import SITE, locs
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +93,9 @@ def test_a_store_is_only_read(folder: Path, sql: str) -> None:
     assert not (folder / "out.csv").exists()
 
 
-@pytest.mark.parametrize("sql", ["select * from read_text('/etc/hostname')", "select * from glob('/etc/*')", "from 'q.csv'"])
+@pytest.mark.parametrize(
+    "sql", ["select * from read_text('/etc/hostname')", "select * from glob('/etc/*')", "from 'q.csv'"]
+)
 def test_other_files_of_the_machine_are_not_read(folder: Path, sql: str) -> None:
     run = command("query", sql, cwd=folder)
     assert run.returncode == 2

@@ -12,7 +12,7 @@ from sitemap_harvest.store import History, Snapshot, open_store
 from sitemap_harvest.store.packing import pack, pack_all, prune, tidy
 from tests.store.making import SITE, Making, entry, listed, locs, table_of
 
-S, T, I = f"{SITE}/s.xml", f"{SITE}/t.xml", f"{SITE}/index.xml"
+S, T, INDEX = f"{SITE}/s.xml", f"{SITE}/t.xml", f"{SITE}/index.xml"
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def story(making, days):
             {
                 S: locs(20 + day),
                 T: locs(5, start=1000 * day) if day % 5 == 0 else None,
-                I: [SitemapRef(loc=S, position=1), SitemapRef(loc=T, position=2)] if first else None,
+                INDEX: [SitemapRef(loc=S, position=1), SitemapRef(loc=T, position=2)] if first else None,
             }
         )
     return making.store.history(SITE)
@@ -81,9 +81,9 @@ def test_packs_are_packed_in_their_turn(making):
 def test_a_run_goes_on_from_a_pack(making):
     history = story(making, 8)
     pack(history)
-    after = making.run({S: None, T: locs(5, start=5000), I: None})
+    after = making.run({S: None, T: locs(5, start=5000), INDEX: None})
     assert after.run.rows == 0  # the rows of the sixth day are known still
-    assert after.references()[I][0].loc == S
+    assert after.references()[INDEX][0].loc == S
     assert [loc for url, _, loc in listed(after) if url == S] == locs(27)
 
 
@@ -141,7 +141,7 @@ def test_what_was_dropped_and_is_not_needed_any_more_goes_with_the_next(making):
     making.run({S: None, T: locs(50, start=100)})
     history = making.store.history(SITE)
     prune(history, [])
-    assert [volume.manifest.also for volume in history.volumes][0] == ("20261101T030000Z-000000",)
+    assert history.volumes[0].manifest.also == ("20261101T030000Z-000000",)
     making.run({S: locs(5, start=500), T: None})
     history.forget()
     before = all_told(history)
@@ -189,8 +189,6 @@ def killed_after(operations):
         for owner, names in ((Folder, ("put", "take", "sync")), (HashedFile, ("close",))):
             for name in names:
                 patch.setattr(owner, name, counted(getattr(owner, name)))
-        init = Folder.__init__
-        patch.setattr(Folder, "__init__", lambda self, files, path: init(self, files, path))
         patch.setattr(Folder, "is_local", True)
         patch.setattr("os.rmdir", counted(__import__("os").rmdir))
         yield Files
@@ -202,7 +200,7 @@ def with_files(history, files):
     return History(history.site, Folder(files(history.folder._files), history.folder.path))
 
 
-@pytest.mark.parametrize("action", ["pack", "prune"])
+@pytest.mark.parametrize("action", ["pack_all", "prune"])
 def test_killed_at_any_moment_nothing_is_lost(tmp_path, action):
     made = story(Making(tmp_path / "made"), 9)
     before = all_told(made)
@@ -229,6 +227,8 @@ def test_killed_at_any_moment_nothing_is_lost(tmp_path, action):
 def _act(history, action, kept):
     if action == "prune":
         prune(history, kept)
+    elif action == "pack":
+        pack(history)
     else:
         pack_all(history)
 
@@ -238,7 +238,7 @@ def test_whatever_happens_each_kept_run_reads_as_it_did(tmp_path, seed):
     chance = random.Random(seed)
     making = Making(tmp_path)
     history = making.store.history(SITE)
-    expected, now = {}, {S: locs(30), T: locs(10), I: [SitemapRef(loc=S, position=1)]}
+    expected, now = {}, {S: locs(30), T: locs(10), INDEX: [SitemapRef(loc=S, position=1)]}
     for _ in range(15):
         history.forget()
         action = chance.choice(["run", "run", "run", "pack", "pack_all", "prune"])
@@ -250,7 +250,7 @@ def test_whatever_happens_each_kept_run_reads_as_it_did(tmp_path, seed):
             kept = sorted({*kept, max(expected)})
             with killed_after(chance.choice([3, 10, 30, 1000])) as files, contextlib.suppress(Killed):
                 there = with_files(history, files)
-                {"pack": pack, "pack_all": pack_all, "prune": lambda history: prune(history, kept)}[action](there)
+                _act(there, action, kept)
             if action == "prune" and {run.id for run in History(SITE, history.folder).runs} == set(kept):
                 expected = {run: expected[run] for run in kept}
         assert all_told(history) == expected
@@ -267,9 +267,36 @@ def _some_changes(chance, now, *, known):
         rows = [row for row in now[url] if chance.random() < 0.9]
         rows[chance.randint(0, len(rows)) : 0] = locs(chance.randint(0, 5), start=chance.randint(0, 100_000))
         documents[url] = now[url] = rows
-    documents[I] = None if known else now[I]
+    documents[INDEX] = None if known else now[INDEX]
     return documents
 
 
 def test_a_snapshot_is_what_a_history_gives(making):
     assert isinstance(story(making, 1).latest(), Snapshot)
+
+
+def test_day_after_day_a_site_that_hardly_changes_takes_little_room(tmp_path):
+    chance = random.Random(1)
+    making = Making(tmp_path, compares=True)
+    history = making.store.history(SITE)
+    rows = {f"{SITE}/s{number}.xml": _goods(chance, 2000) for number in range(10)}
+    making.run(rows)
+    for _ in range(71):
+        changed = chance.choice(sorted(rows))
+        for at in chance.sample(range(2000), k=2):
+            rows[changed][at] = _goods(chance, 1)[0]
+        making.run({url: rows[url] if url == changed else None for url in rows})
+        history.forget()
+        pack(history)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    whole = sum(path.stat().st_size for path in files)
+    of_rows = sum(path.stat().st_size for path in files if path.name.startswith("rows-"))
+    assert len(history.runs) == 72
+    assert whole <= 1.2 * of_rows
+
+
+def _goods(chance, count):
+    """Return rows whose text packs as badly as that of a real shop."""
+    letters = "aeioubcdfglmnprst"
+    names = ["".join(chance.choices(letters, k=16)) for _ in range(count)]
+    return [entry(f"{SITE}/shop/{name[:8]}-{name[8:]}-{chance.randint(1, 99_999)}") for name in names]
