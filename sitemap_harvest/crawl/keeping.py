@@ -16,6 +16,7 @@ from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import FoundBy, Outcome
 from sitemap_harvest.plan import Freshness, Trust, approach, document_key
 from sitemap_harvest.store import Claims, Run, SiteWriter, open_store
+from sitemap_harvest.store.packing import pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -235,9 +236,17 @@ class Keeper:
 
         snapshot = writer.commit(ledger, run, against_the_last)
         self._stats.inc_value("sitemap_harvest/snapshots")
-        if self._plan.snapshots.baseline is None:
-            return changes[0]
-        return compare(self.store.history(root).at(self._plan.snapshots.baseline), snapshot)
+        if self._plan.snapshots.baseline is not None:
+            changes.append(compare(self.store.history(root).at(self._plan.snapshots.baseline), snapshot))
+        self._pack(root)
+        return changes[-1]
+
+    def _pack(self, root: str) -> None:
+        """Put small runs of the site *root* into one folder, if it is time to."""
+        try:
+            pack(self.store.history(root))
+        except (OSError, pa.ArrowException, StoreError) as error:  # the snapshot is in place, so nothing is lost
+            logger.warning("The runs of %s in the store are not packed: %s", root, error)
 
     def _forget(self, root: str) -> None:
         """Keep nothing of the site *root*."""
