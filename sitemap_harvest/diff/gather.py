@@ -153,7 +153,9 @@ def _hashes(work: Work, snapshot: Snapshot, wanted: Intervals) -> Iterator[tuple
 
 
 def _hashes_of(rows: Sorted, work: Work) -> Iterator[np.ndarray]:
-    batches = (pa.RecordBatch.from_arrays([pa.nulls(len(key), pa.int64()), key], ["row", "key"]) for key in rows.keys())
+    batches = (
+        pa.RecordBatch.from_arrays([pa.nulls(len(key), pa.int64()), key], ["row", "key"]) for key in rows.all_keys()
+    )
     for batch in _hashed(work, batches, "key"):
         yield batch["h"].to_numpy()
 

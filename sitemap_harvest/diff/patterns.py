@@ -42,12 +42,11 @@ def rules(before: pa.StringArray, after: pa.StringArray) -> pa.StringArray:
         *_named(before, after, r"^[a-z]+://www\.", "www-added", "www-removed"),
         *_named(before, after, r"/(?:[?#].*)?$", "slash-added", "slash-removed"),
     ]
-    joined = pc.binary_join_element_wise(*named, "+", null_handling="skip")
+    joined = pc.utf8_slice_codeunits(pc.binary_join_element_wise(*named, ""), 1)
     return pc.if_else(pc.equal(joined, ""), pa.scalar(None, pa.string()), joined)
 
 
 def _named(before: pa.StringArray, after: pa.StringArray, pattern: str, came: str, went: str) -> list[pa.StringArray]:
-    """Return *came* where *pattern* is found in *after* alone, and *went* where it is found in *before* alone."""
+    """Return ``+`` and *came* where *pattern* is found in *after* alone, and so *went* for *before* alone."""
     was, is_ = pc.match_substring_regex(before, pattern), pc.match_substring_regex(after, pattern)
-    none = pa.scalar(None, pa.string())
-    return [pc.if_else(pc.and_not(is_, was), came, none), pc.if_else(pc.and_not(was, is_), went, none)]
+    return [pc.if_else(pc.and_not(is_, was), f"+{came}", ""), pc.if_else(pc.and_not(was, is_), f"+{went}", "")]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +13,9 @@ from sitemap_harvest import FoundBy, Kind, Outcome, SitemapRecord, UrlEntry
 from sitemap_harvest.model import LedgerBatch, UrlBatch
 from sitemap_harvest.store.extents import Extents, Intervals
 from sitemap_harvest.urls import url_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
 
 SITE = "https://a.example"
 START = datetime(2026, 11, 1, 1, tzinfo=UTC)
@@ -93,8 +95,8 @@ def history(*runs: dict[str, Doc], arguments: Sequence[Mapping[str, Any]] = ()) 
 
 def _listed(pool: list[UrlEntry], ids: dict[tuple[str, str], int], index: int, url: str, document: Doc) -> Extents:
     rows = []
-    for entry in document.entries:
-        entry = at(entry) if isinstance(entry, str) else entry
+    for given in document.entries:
+        entry = at(given) if isinstance(given, str) else given
         entry.sitemap = url
         said = repr([getattr(entry, one.name) for one in fields(entry) if one.name != "position"])
         if (url, said) not in ids:
