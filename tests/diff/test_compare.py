@@ -92,10 +92,12 @@ CASES = [
         one(at("/1", images=(IMAGE,), alternates=(Alternate(href="/de", hreflang="de"),))),
         one(at("/1", images=(OTHER_IMAGE,), mobile=True)),
         [
+            (
             'changed /1 /s.xml alternates:[{"href": "/de", "hreflang": "de", "media": null, "type": null}]>None '
             'images:[{"loc": "/1.png", "caption": null, "title": null, "geo_location": null, "license": null}]>'
             '[{"loc": "/2.png", "caption": null, "title": null, "geo_location": null, "license": null}] '
             "mobile:None>true"
+            ),
         ],
         id="nested-fields",
     ),

@@ -16,8 +16,10 @@ from tests.diff.test_compare import DAY, INDEX, LATER, ROBOTS, one, two
 def test_normal_forms_are_what_a_migration_leaves() -> None:
     same = ["http://a.example/x/?q=/", "https://www.a.example/x?q=/", "https://a.example/x/?q=/"]
     assert set(normal_forms(pa.array(same)).to_pylist()) == {"a.example/x?q=/"}
-    others = pa.array(["https://a.example/", "https://a.example/x/#y", "ftp://a.example:8080//"])
-    assert normal_forms(others).to_pylist() == ["a.example", "a.example/x#y", "a.example:8080/"]
+    others = pa.array(
+        ["https://a.example/", "https://a.example/x/#y", "https://a.example:8080//", "https://a.example/x?u=/"]
+    )
+    assert normal_forms(others).to_pylist() == ["a.example", "a.example/x#y", "a.example:8080/", "a.example/x?u=/"]
 
 
 @pytest.mark.parametrize(
@@ -31,6 +33,7 @@ def test_normal_forms_are_what_a_migration_leaves() -> None:
         pytest.param("https://www.a.example/x", "https://a.example/x", "www-removed", id="no-www"),
         pytest.param("http://a.example/x", "https://www.a.example/x/", "http-to-https+www-added+slash-added", id="all"),
         pytest.param("https://a.example/x", "https://a.example/x", None, id="the-same"),
+        pytest.param("http://a.example/x?u=/", "https://a.example/x?u=/", "http-to-https", id="slash-in-the-query"),
     ],
 )
 def test_rules_have_names(before: str, after: str, name: str | None) -> None:
