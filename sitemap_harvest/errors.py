@@ -28,3 +28,7 @@ class OptionError(HarvestError, ValueError):
 
 class SchemaError(HarvestError, TypeError):
     """Columns do not have the names or types that the schema gives them."""
+
+
+class StoreError(HarvestError):
+    """Something is wrong with a store of snapshots: it is damaged, of a newer version, or in use by another run."""

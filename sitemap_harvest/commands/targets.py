@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from w3lib.url import file_uri_to_path
 
-from sitemap_harvest.crawl.arguments import document_address
+from sitemap_harvest.crawl.named import document_address
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.urls import site_of
 

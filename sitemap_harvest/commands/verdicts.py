@@ -74,6 +74,7 @@ def validate(
 ) -> Validation:
     """Return what is to be said of *body*, the document *target*; *fetched* tells how it came, if from a server."""
     served_at = fetched.final_url if fetched else target.served_at
+    was_cut = fetched is not None and fetched.was_cut
     document = Document(
         body,
         url=target.url,
@@ -81,9 +82,9 @@ def validate(
         content_type=fetched.content_type if fetched else None,
         content_encodings=fetched.content_encodings if fetched else (),
         limits=limits,
+        was_cut=was_cut,
     )
     verdict = check(document, now=now, location=served_at)
-    was_cut = fetched is not None and fetched.was_cut
     return Validation(
         target=target.name,
         url=target.url,
@@ -94,7 +95,7 @@ def validate(
         layers=document.layers,
         bytes=document.bytes_unpacked,
         listed=verdict.listed,
-        complete=document.complete and not was_cut,
+        complete=document.complete,
         problems=tuple(sorted((*document.problems, *verdict.problems), key=_rank)),
     )
 

@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import urlsplit
 
-from scrapy.extensions.feedexport import FeedExporter
-from scrapy.utils.conf import build_component_list
-from scrapy.utils.misc import load_object
-
-from sitemap_harvest.crawl.defaults import LOCAL_FILES
+from sitemap_harvest.crawl.named import leads_of, root_of
+from sitemap_harvest.crawl.snapshot_wishes import SnapshotWishes, asked_for, snapshot_wishes
 from sitemap_harvest.crawl.wishes import filters_of, pruning_of
-from sitemap_harvest.errors import ArgumentError, OptionError
-from sitemap_harvest.model import LedgerBatch, SiteBatch, UrlBatch
-from sitemap_harvest.plan import Filters, Lead, Span, robots_of
-from sitemap_harvest.urls import BLANKS, site_of
+from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.model import ChangeBatch, LedgerBatch, SiteBatch, SummaryBatch, UrlBatch
+from sitemap_harvest.plan import Filters, Lead, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
+    from collections.abc import Mapping
+    from pathlib import Path
 
     from sitemap_harvest.model import Batch
 
-EMIT: dict[str, type[Batch[Any]]] = {"urls": UrlBatch, "sitemaps": LedgerBatch, "sites": SiteBatch}
-_HOST = re.compile(
-    r"(?:[^\W_](?:[\w\-]*[^\W_])?\.)+[^\W\d_]{2,}\.?(?::\d{1,5})?(?=[/?#]|$)|localhost(?::\d{1,5})?(?=/|$)",
-    re.IGNORECASE,
-)
-_DOCUMENT = re.compile(r"/[^?#]*\.(?:xml|gz|txt|rss|atom|json)(?:[?#]|$)", re.IGNORECASE)
+EMIT: dict[str, type[Batch[Any]]] = {
+    "urls": UrlBatch,
+    "sitemaps": LedgerBatch,
+    "sites": SiteBatch,
+    "changes": ChangeBatch,
+    "summaries": SummaryBatch,
+}
 _MOST = 2**63 - 1  # what columns can count
-_HOST_NAME = re.compile(r"\[[0-9A-Fa-f:.]+\]|[\w.\-]+")
-_ONE_SITE = "a site, such as https://www.example.com"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +93,28 @@ class Arguments:
     has: str | list[str] | None = None
     """Only URLs that have all of these, separated by commas or blanks: ``image``, ``video``, ``news``, ``alternate``,
     ``mobile``, ``pagemap``, ``title``."""
+    store: str | None = None
+    """Where snapshots are kept: a folder, or ``s3://bucket/folder``. What is read is kept there for the next run, which
+    then asks for what has changed only. What the filters drop is kept as well."""
+    baseline: str | None = None
+    """The snapshot that changes are against: ``latest``, ``first``, the id of a run, or a date or an instant, which is
+    the last run that began before its end. Without it, the last snapshot before this run."""
+    full: str = "no"
+    """``yes``: everything is downloaded and read, whatever the store knows of it."""
+    max_age: str | int | None = None
+    """Documents are downloaded again that were last downloaded longer ago than this, whatever their server says:
+    ``30d``, ``36h``, or seconds. Without it, as ``SITEMAP_HARVEST_MAX_AGE`` says."""
+    resume: str = "no"
+    """``yes``: what the last run, which was interrupted, has read of a site is taken over and not asked for again."""
+    poll: str = "no"
+    """``yes``: only the feeds are asked for that the last snapshot knows. What they list is added to the snapshot, and
+    nothing is taken out."""
     emit: str = "urls"
     """Kinds of item, separated by commas or blanks: ``urls`` (:class:`~sitemap_harvest.UrlEntry`), ``sitemaps``
     (:class:`~sitemap_harvest.SitemapRecord`, one for each document met), ``sites``
-    (:class:`~sitemap_harvest.SiteRecord`, one for each site or document that you named: what came of it). ``none``,
+    (:class:`~sitemap_harvest.SiteRecord`, one for each site or document that you named: what came of it), ``changes``
+    (:class:`~sitemap_harvest.Change`, one for each URL that changed since the baseline), ``summaries``
+    (:class:`~sitemap_harvest.ChangeSummary`, one for each site). The last two need ``store``. ``none``,
     which is what a spider of one's own that visits pages has if it is not told otherwise: only what its callbacks
     give."""
 
@@ -141,24 +149,29 @@ class Plan:
     filters: Filters = field(default_factory=Filters)
     pruned_before: Span | None = None
     """Sitemaps that changed last before this, says their index, are not fetched; ``None``: all are."""
+    snapshots: SnapshotWishes = field(default_factory=SnapshotWishes)
+    asked_for: Mapping[str, str] = field(default_factory=dict)
+    """What of the arguments shapes what is read or emitted, as text: kept with each snapshot."""
     emit: frozenset[str] = frozenset({"urls"})
 
     @classmethod
     def of(cls, arguments: Arguments, *, now: datetime | None = None) -> Self:
         """Read *arguments*; ages count from *now*. Raises :exc:`ArgumentError` at the first that is wrong."""
         _check_not_blank(arguments)
-        leads, no_sites = _leads(arguments)
+        leads, no_sites = leads_of(arguments)
         filters = filters_of(arguments, now=now or datetime.now(UTC))
         return cls(
             leads=tuple(leads),
             no_sites=tuple(no_sites),
-            root=_root(arguments),
+            root=root_of(arguments),
             only_site=leads[0].root if arguments.root else None,
             follow=_pattern("follow", arguments.follow),
             skip=_pattern("skip", arguments.skip),
             limit=_limit(arguments.limit),
             filters=filters,
             pruned_before=pruning_of(arguments, filters),
+            snapshots=snapshot_wishes(arguments),
+            asked_for=asked_for(arguments),
             emit=_emit(arguments.emit),
         )
 
@@ -168,46 +181,6 @@ class Plan:
         return tuple(batch_type for name, batch_type in EMIT.items() if name in self.emit)
 
 
-def check_feeds(settings: BaseSettings, emit: frozenset[str]) -> None:
-    """Raise :exc:`ArgumentError` if a feed would hold several kinds of item, which have no columns in common."""
-    if len(emit) < 2:
-        return
-    for uri, options in settings.getdict("FEEDS").items():
-        if not options.get("item_classes") and not options.get("item_filter"):
-            given = ",".join(name for name in EMIT if name in emit)
-            message = f"argument emit={given!r}: the feed {uri} would hold both kinds; give it item_classes"
-            raise ArgumentError("emit", given, " or ".join(EMIT), message=message)
-
-
-def check_exporter(crawler: Crawler) -> None:
-    """Raise :exc:`OptionError` if outputs are named and Scrapy has left out what would write them."""
-    settings = crawler.settings
-    _check_encodings(settings)
-    if not settings["FEEDS"] and not settings["FEED_URI"]:
-        return
-    enabled = build_component_list(settings.get_component_priority_dict_with_base("EXTENSIONS"))
-    is_wanted = any(issubclass(load_object(extension), FeedExporter) for extension in enabled)
-    if is_wanted and crawler.get_extension(FeedExporter) is None:
-        raise OptionError("FEEDS: Scrapy cannot write such an output; its error in the log says why")
-
-
-def _check_encodings(settings: BaseSettings) -> None:
-    given = {"FEED_EXPORT_ENCODING": settings["FEED_EXPORT_ENCODING"]}
-    given |= {f"FEEDS: encoding of {uri}": feed.get("encoding") for uri, feed in settings.getdict("FEEDS").items()}
-    for name, encoding in given.items():
-        try:
-            "".encode(encoding or "utf-8")
-        except LookupError as error:
-            raise OptionError(f"{name} is {encoding!r}; it must be an encoding, such as utf-8") from error
-
-
-def check_root(root: Path | None, crawler: Crawler) -> None:
-    """Raise :exc:`ArgumentError` if a folder stands in for the site, and *crawler* would go to the network for it."""
-    if root is not None and crawler.get_downloader_middleware(load_object(LOCAL_FILES)) is None:
-        message = f"argument root={str(root)!r}: this project has no sitemap_harvest add-on, which it needs (ADDONS)"
-        raise ArgumentError("root", root, "given where the add-on is", message=message)
-
-
 def _check_not_blank(arguments: Arguments) -> None:
     for name in Arguments.names():
         value = getattr(arguments, name)
@@ -215,111 +188,6 @@ def _check_not_blank(arguments: Arguments) -> None:
             raise ArgumentError(
                 name, value, "a value", message=f"argument {name}: it is empty; give a value, or leave it out"
             )
-
-
-def _leads(arguments: Arguments) -> tuple[list[Lead], list[tuple[str, str]]]:
-    sites: list[str] = []
-    no_sites: list[tuple[str, str]] = []
-    if arguments.site is not None:
-        sites += [_site("site", site) for site in _parts(arguments.site) or [""]]
-    if arguments.sites is not None:
-        listed, no_sites = _listed_sites(arguments.sites)
-        sites += listed
-    leads = [robots_of(site) for site in dict.fromkeys(sites)]
-    if arguments.sitemap is not None:
-        leads += [Lead(url=url, root=url) for url in dict.fromkeys(_sitemaps(arguments.sitemap))]
-    if not leads:
-        message = "nothing to harvest: give at least one of the arguments site, sites and sitemap"
-        raise ArgumentError("site", None, _ONE_SITE, message=message)
-    return leads, no_sites
-
-
-def _site(name: str, value: str) -> str:
-    text = str(value).strip(BLANKS)
-    url = text if "://" in text else f"https://{text}"
-    host = url.partition("://")[2]
-    is_web = url.lower().startswith(("http://", "https://"))
-    site = site_of(url) if is_web and host and not re.search(r"\s", host) and host[0] not in "/?#." else None
-    _check_no_password(name, url)
-    if not site or not _has_port_in_range(site) or ("://" not in text and re.match("https?:", text)):
-        raise ArgumentError(name, value, _ONE_SITE)
-    if not _HOST_NAME.fullmatch(re.sub(r":\d*$", "", re.split(r"[/?#]", host, maxsplit=1)[0])):
-        raise ArgumentError(name, value, _ONE_SITE)
-    if _DOCUMENT.search(host):
-        raise ArgumentError(name, value, f"{_ONE_SITE}; a document is named by sitemap=")
-    return site
-
-
-def _has_port_in_range(site: str) -> bool:
-    try:
-        return urlsplit(site).port != 0
-    except ValueError:
-        return False
-
-
-def _listed_sites(path: str) -> tuple[list[str], list[tuple[str, str]]]:
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
-    except OSError as error:
-        hint = "; a site is named by site=" if "://" in path else ""
-        raise ArgumentError("sites", path, f"a text file of sites, one a line ({_words(error)}){hint}") from error
-    sites, no_sites = [], []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not (entry := re.sub(r"(?:^|\s)#.*", "", line).strip(BLANKS)):
-            continue
-        try:
-            sites.append(_site("sites", entry))
-        except ArgumentError as error:
-            why = "; a document is named by sitemap=" if "sitemap=" in error.accepted else ""
-            no_sites.append((entry[:100], f"{path}, line {number}: {entry[:100]!r} is no site{why}"))
-    if not sites:
-        raise ArgumentError("sites", path, "a text file of sites, one a line, and this one has none")
-    return sites, no_sites
-
-
-def _sitemaps(value: str | list[str]) -> Iterator[str]:
-    if not (names := _parts(value)):
-        raise ArgumentError("sitemap", value, "addresses or files, separated by blanks")
-    for name in names:
-        yield document_address(name)
-
-
-def _parts(value: str | list[str]) -> list[str]:
-    """Return the parts of *value*, which are separated by blanks unless it is the name of one file with blanks."""
-    if isinstance(value, list):
-        return value
-    return [value] if os.path.isfile(value) else str(value).split()  # noqa: PTH113 - Path raises on a long text
-
-
-def _check_no_password(name: str, url: str) -> None:
-    if "@" in re.split(r"[/?#]", url.partition("://")[2], maxsplit=1)[0]:
-        message = f"argument {name}: an address with a user name in it cannot be fetched; leave out all up to the @"
-        raise ArgumentError(name, None, "an address without a user name", message=message)
-
-
-def document_address(name: str) -> str:
-    """Return the address of the document that the user names *name*. Raises :exc:`ArgumentError` if it is none."""
-    if "://" in name:
-        _check_no_password("sitemap", name)
-        if name.lower().startswith("file:"):
-            return name
-        if name.lower().startswith(("http://", "https://")) and (site := site_of(name)) and _has_port_in_range(site):
-            return name
-        raise ArgumentError("sitemap", name, "an address that begins with http:// or https://, or a file")
-    if "/" in name and not os.path.exists(name) and _HOST.match(name):  # noqa: PTH110 - the same
-        return f"https://{name}"
-    return Path(os.path.abspath(name)).as_uri()  # noqa: PTH100 - without .. and, unlike resolve(), through no link
-
-
-def _root(arguments: Arguments) -> Path | None:
-    if arguments.root is None:
-        return None
-    folder = Path(str(arguments.root))
-    if not folder.is_dir():
-        raise ArgumentError("root", arguments.root, "a folder that is there")
-    if arguments.sites is not None or arguments.sitemap is not None or len(_parts(arguments.site or "")) != 1:
-        raise ArgumentError("root", arguments.root, "given with the one site that the folder stands in for, as site=")
-    return folder.resolve()
 
 
 def _pattern(name: str, value: str | None) -> re.Pattern[str] | None:
@@ -350,7 +218,3 @@ def _emit(value: str) -> frozenset[str]:
     if not kinds <= EMIT.keys():
         raise ArgumentError("emit", value, f"any of {', '.join(EMIT)}")
     return kinds
-
-
-def _words(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 _PATIENCE_SECONDS = 5.0  # after which a document of which nothing has come holds no room for its body
+_IDLE_SECONDS = (
+    5.0  # of a Scrapy with nothing to do, after which a document that is said to be on its way will not come
+)
 
 
 @dataclass(slots=True)
@@ -38,6 +41,7 @@ class Flights:
     def __init__(self) -> None:
         self._flights: dict[str, _Flight] = {}
         self._landing: Deferred[None] = Deferred()
+        self._idle_since: float | None = None
 
     def listen(self, crawler: Crawler) -> None:
         """Hear from *crawler* how far requests have come."""
@@ -53,7 +57,8 @@ class Flights:
         return lead.url in self._flights
 
     def begin(self, lead: Lead, now: float) -> None:
-        """Note that *lead* is being asked for."""
+        """Note that *lead* is being asked for: Scrapy has something to do."""
+        self._idle_since = None
         self._flights[lead.url] = _Flight(lead, now)
 
     def bodies(self, now: float) -> int:
@@ -78,9 +83,18 @@ class Flights:
         self._flights[url].needs_row = False
         return True
 
-    def leads(self) -> Iterator[Lead]:
-        """Yield the leads of all documents on their way."""
-        return (flight.lead for flight in self._flights.values())
+    def stranded(self, now: float, *, is_idle: bool) -> list[Lead]:
+        """Return the leads of the documents that will not come: Scrapy has long had nothing to do, and none has begun.
+
+        *is_idle* tells that it has nothing to do *now*, in seconds of the monotonic clock.
+        """
+        if not is_idle:
+            self._idle_since = None
+            return []
+        if self._idle_since is None:
+            self._idle_since = now
+        is_over = now - self._idle_since >= _IDLE_SECONDS
+        return [flight.lead for flight in self._flights.values()] if is_over else []
 
     def unanswered(self) -> Iterator[Lead]:
         """Yield the leads of the documents that have no ledger row yet."""

@@ -8,7 +8,7 @@ from sitemap_harvest.crawl.rows import why_rows
 from sitemap_harvest.plan import Filters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from scrapy.crawler import Crawler
 
@@ -40,6 +40,17 @@ class Handout:
         """Return in words that the limit was reached *when*."""
         return f"limit={self._plan.limit} was reached {when}"
 
+    @property
+    def needs_rows(self) -> bool:
+        """Whether somebody looks at the URLs, and not only at how many there are."""
+        is_plain = not self._has_filters and self._plan.limit is None
+        return "urls" in self._plan.emit or self._pages.are_wanted or not is_plain
+
+    def count(self, urls: int) -> None:
+        """Count *urls* that nobody looks at."""
+        self._summary.urls += urls
+        self._crawler.stats.inc_value("sitemap_harvest/urls", urls)
+
     def filtered(self, batch: UrlBatch) -> UrlBatch:
         """Return the rows of *batch* that the filters keep, and count both these and the others."""
         if not self._has_filters:
@@ -48,22 +59,26 @@ class Handout:
         self._summary.count_filtered(dropped, self._crawler.stats, kept=len(kept))
         return kept
 
-    def items(self, batch: UrlBatch, lead: Lead) -> Iterator[Any]:
-        """Yield what stands for *batch*, which the document of *lead* lists, up to the limit."""
+    def items(self, batch: UrlBatch, lead: Lead) -> Generator[Any, None, int]:
+        """Yield what stands for *batch*, which the document of *lead* lists, up to the limit; return for how many URLs.
+
+        Not what has been added to the summary meanwhile: other documents hand out theirs between two items.
+        """
         if not len(batch):
-            return
+            return 0
         if self._plan.limit is not None:
             batch = batch.slice(0, self._plan.limit - self._summary.urls)
         self._summary.urls += len(batch)
         self._crawler.stats.inc_value("sitemap_harvest/urls", len(batch))
         self._pages.add(batch, lead)
         if "urls" not in self._plan.emit:
-            return
+            return len(batch)
         self._as_rows = self._as_rows or self._needs_rows()  # each time: a handler may have been connected since
         if self._as_rows:
             yield from batch.rows()
         else:
             yield batch
+        return len(batch)
 
     def _needs_rows(self) -> bool:
         if reason := why_rows(self._crawler):

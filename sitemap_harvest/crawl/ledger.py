@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.crawl.record import record_of
 from sitemap_harvest.model import Outcome, SitemapRecord, SiteRecord, SiteResult
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.crawl.arguments import Plan
     from sitemap_harvest.crawl.flights import Flights
+    from sitemap_harvest.crawl.keeping import Keeper
     from sitemap_harvest.crawl.summary import Summary
     from sitemap_harvest.plan import Site, Sites
 
@@ -24,7 +25,18 @@ if TYPE_CHECKING:
 class Ledger:
     """Counts each record once, tells the sites of it, and yields it if such items are wanted (``emit``)."""
 
-    def __init__(self, plan: Plan, summary: Summary, stats: StatsCollector, sites: Sites, flights: Flights) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        summary: Summary,
+        stats: StatsCollector,
+        *,
+        sites: Sites,
+        flights: Flights,
+        keeper: Keeper | None,
+    ) -> None:
+        """*keeper* keeps the ledger in a store; ``None`` if there is none."""
+        self._keeper = keeper
         self._plan = plan
         self._summary = summary
         self._stats = stats
@@ -32,6 +44,26 @@ class Ledger:
         self._flights = flights
         self._owed: deque[SitemapRecord] = deque()
         self._epoch = time.time() - time.monotonic()
+
+    def consider(self, lead: Lead, unwanted: Refusal | None = None) -> Iterator[SitemapRecord]:
+        """Let *lead* wait its turn, or enter the row that says why not, once for each document.
+
+        *unwanted* is why the user does not want it, if so.
+        """
+        refusal = self._sites.consider(lead, time.monotonic(), unwanted)
+        self.count_queued()
+        if refusal is not None:
+            yield from self.refused(lead, refusal)
+
+    def put_back(self, lead: Lead, url: str, seconds: float) -> None:
+        """Let *lead* be asked for again after *seconds*, for which the host of *url* wants to be left alone."""
+        self._flights.give_row(lead.url)  # it gets it when it has come
+        self._sites.put_back(lead, url, time.monotonic() + seconds)
+        self._stats.inc_value("sitemap_harvest/put_back")
+
+    def count_queued(self) -> None:
+        """Count the documents that wait or are on their way."""
+        self._summary.queued = len(self._sites) + len(self._flights)
 
     @property
     def owes(self) -> bool:
@@ -71,6 +103,8 @@ class Ledger:
         """
         if (lead := self._flights.lead_in_need(record.url)) is None:
             return
+        if self._keeper is not None:
+            self._keeper.note(record)
         try:
             if "sitemaps" in self._plan.emit:
                 yield record
@@ -79,16 +113,26 @@ class Ledger:
                 self._sites.note(lead, record, urls=listed)
                 self._summary.add(record, self._stats, urls=urls, is_wanted=is_wanted)
 
-    def site(self, site: Site, *, is_over: bool) -> Iterator[SiteRecord]:
-        """Enter what came of *site*; *is_over* is ``False`` where the run ended before."""
+    def site(self, site: Site, *, is_over: bool) -> Iterator[Any]:
+        """Enter what came of *site*, and what has changed of it; *is_over* is ``False`` where the run ended before."""
+        loans = site.loans
         yield from self._enter_site(self._sites.conclude(site, is_over=is_over, epoch=self._epoch))
+        if self._keeper is not None and loans:
+            self._keeper.lend(site.root, loans, self._sites.frontier.owner)
+        if self._keeper is None or (changes := self._keeper.commit(site.root, is_over=is_over)) is None:
+            return
+        self._summary.add_changes(changes.summary, self._stats)
+        if "changes" in self._plan.emit:
+            yield from changes.batches()
+        if "summaries" in self._plan.emit:
+            yield changes.summary
 
     def no_sites(self) -> Iterator[SiteRecord]:
         """Enter a record for each line of the file of sites that is no site."""
         for root, reason in self._plan.no_sites:
             yield from self._enter_site(SiteRecord(root=root, result=SiteResult.NOT_A_SITE, reason=reason))
 
-    def left_over(self) -> Iterator[SitemapRecord | SiteRecord]:
+    def left_over(self) -> Iterator[Any]:
         """Enter what a run that ended early did not come to."""
         yield from self.owed()
         left = [*self._flights.unanswered()]
@@ -100,6 +144,8 @@ class Ledger:
             yield from self.site(site, is_over=False)
 
     def _enter(self, record: SitemapRecord, *, is_wanted: bool = False) -> Iterator[SitemapRecord]:
+        if self._keeper is not None:
+            self._keeper.note(record)
         self._summary.add(record, self._stats, urls=0, is_wanted=is_wanted)
         if "sitemaps" in self._plan.emit:
             yield record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sitemap_harvest.errors import OptionError
 from sitemap_harvest.formats import Limits
@@ -75,10 +75,34 @@ class Options:
     rules of that robots.txt forbid it (``SITEMAP_HARVEST_READ_DECLARED``). Nothing else is: ``ROBOTSTXT_OBEY`` holds
     for pages, and for sitemaps found in other ways."""
 
+    store: str | None = None
+    """Where snapshots are kept (``SITEMAP_HARVEST_STORE``): a folder, or ``s3://bucket/folder``. The argument ``store``
+    holds where it is given. ``None``: none are."""
+    absent_runs: int = 3
+    """Runs, one after the other, in which a document has to be absent (404, 410) before it leaves the snapshot
+    (``SITEMAP_HARVEST_ABSENT_RUNS``)."""
+    busy: str = "refuse"
+    """What becomes of a site that another run is at work on in the same store (``SITEMAP_HARVEST_BUSY``): ``refuse``,
+    it is not harvested; ``wait``, it is when that run has ended."""
+    max_age: int = 30 * 24 * 3600
+    """Seconds after which a document is downloaded again, whatever its server says of changes
+    (``SITEMAP_HARVEST_MAX_AGE``)."""
+    trust_lastmod: str = "auto"
+    """Whether a document is not asked for whose index says by ``lastmod`` that it has not changed
+    (``SITEMAP_HARVEST_TRUST_LASTMOD``): ``auto``, where its index has proved to be right; ``always``; ``never``."""
+
     @property
     def limits(self) -> Limits:
         """What bounds the reading of one document."""
         return Limits(unpacked_bytes=self.max_unpacked, ratio=self.max_ratio, urls=self.max_urls)
+
+    @property
+    def bounds(self) -> dict[str, Any]:
+        """The settings that bound what is read, by name, where they differ from what is usual: kept with snapshots."""
+        names = ("max_depth", "max_documents", "max_site_bytes", "max_site_urls", "max_site_seconds", "max_urls")
+        usual = Options()
+        every = (*names, "max_unpacked", "max_ratio", "offsite", "read_declared", "absent_runs")
+        return {name: getattr(self, name) for name in every if getattr(self, name) != getattr(usual, name)}
 
     @property
     def budget(self) -> Budget:
@@ -115,6 +139,11 @@ class Options:
             offsite=_choice(settings, "OFFSITE", default.offsite, tuple(Offsite)),
             private=_private(settings),
             contact=_contact(settings),
+            store=settings.get(f"{_PREFIX}STORE") or None,
+            absent_runs=_whole(settings, "ABSENT_RUNS", default.absent_runs),
+            busy=_choice(settings, "BUSY", default.busy, ("refuse", "wait")),
+            max_age=_whole(settings, "MAX_AGE", default.max_age),
+            trust_lastmod=_choice(settings, "TRUST_LASTMOD", default.trust_lastmod, ("auto", "always", "never")),
         )
 
 

@@ -84,6 +84,11 @@ class Pages:
         return bool(self._waiting)
 
     @property
+    def are_wanted(self) -> bool:
+        """Whether the spider visits pages at all."""
+        return bool(self._selection.rules)
+
+    @property
     def left(self) -> int:
         """How many entries still wait: nobody has looked at them, or the request for their page was not sent."""
         coming = (listed for sites in self._coming.values() for listed in sites.values())
@@ -112,7 +117,7 @@ class Pages:
 
     def add(self, batch: UrlBatch, lead: Lead) -> None:
         """Let the entries of *batch*, which the document of *lead* lists, wait until :meth:`release`."""
-        if not self._selection.rules:
+        if not self.are_wanted:
             return
         batch = self._selection.rows_to_keep(self._spider.visits(batch))
         if not len(batch):

@@ -6,14 +6,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.model import Outcome, SitemapRecord, SiteResult
+from sitemap_harvest.model import ChangeKind, Outcome, SitemapRecord, SiteResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scrapy.statscollectors import StatsCollector
 
-    from sitemap_harvest.model import Evidence, SiteRecord
+    from sitemap_harvest.model import ChangeSummary, Evidence, SiteRecord
 
 _READ = frozenset({Outcome.READ, Outcome.UNCHANGED})
 _FINE = frozenset({SiteResult.FOUND})
@@ -78,6 +78,10 @@ class Summary:
     """Occurrences of each problem, by code."""
     sites: Counter[SiteResult] = field(default_factory=Counter)
     """Sites, and documents that the user named, by what came of them."""
+    changes: Counter[ChangeKind] = field(default_factory=Counter)
+    """URLs that changed since the baseline, by what became of them; empty if nothing was compared."""
+    first_snapshots: int = 0
+    """Sites of which there was no snapshot before."""
     site_notes: Notes = field(default_factory=Notes)
     """Those that gave nothing."""
     has_failed: bool = False
@@ -116,6 +120,16 @@ class Summary:
             self.has_failed = self.has_failed or record.outcome is not Outcome.OUT_OF_SCOPE
             self.notes.add(f"{record.url}: {record.reason}")
 
+    def add_changes(self, changes: ChangeSummary, stats: StatsCollector) -> None:
+        """Count what has changed of one site, here and in *stats*."""
+        if changes.baseline is None:
+            self.first_snapshots += 1
+            return
+        for kind in ChangeKind:
+            count = getattr(changes, kind)
+            self.changes[kind] += count
+            stats.inc_value(f"sitemap_harvest/changes/{kind}", count)
+
     def add_site(self, record: SiteRecord, stats: StatsCollector) -> None:
         """Count *record*, here and in *stats*. What is no site at all was told as the run began."""
         self.sites[record.result] += 1
@@ -150,9 +164,21 @@ class Summary:
         line = f"{_counted(self.urls, 'URL')} from {_counted(self.documents, 'document')} ({outcomes or 'none'})"
         if sum(self.sites.values()) > 1:
             line += f"; {self.sites_in_words()}"
+        if words := self.changes_in_words():
+            line += f"; {words}"
         if not self.urls:
             return f"{line}. {self.why_nothing()}"
         return f"{line}; the filters dropped {self.filters_in_words()}" if self.dropped else line
+
+    def changes_in_words(self) -> str:
+        """Return how many URLs changed since the baseline; empty if there is no store."""
+        words = []
+        if self.changes:
+            counts = [f"{count:,} {kind}" for kind, count in self.changes.items() if count]
+            words.append(f"since the last snapshot {', '.join(counts) or 'nothing has changed'}")
+        if self.first_snapshots:
+            words.append(f"{_counted(self.first_snapshots, 'first snapshot')}, with nothing to compare")
+        return "; ".join(words)
 
     def sites_in_words(self) -> str:
         """Return how many sites ended how."""

@@ -36,17 +36,21 @@ class Collector:
     what :meth:`full_batches` yields; :meth:`last_batches` gives the rest.
     """
 
-    def __init__(self, *, document: str, base: str | None, limits: Limits, w3c_dates: bool = True) -> None:
+    def __init__(
+        self, *, document: str, base: str | None, limits: Limits, w3c_dates: bool = True, was_cut: bool = False
+    ) -> None:
         """Gather what *document* lists; *base* is what relative URLs are relative to (``None``: nothing).
 
         *w3c_dates* is whether its format asks for dates as the W3C writes them: that of a feed does not.
+        *was_cut* is whether it came without its end.
         """
-        self.problems = ProblemLog(document)
+        self.problems = ProblemLog(document, reached=self._reached, was_cut=was_cut)
         self.refs: list[SitemapRef] = []
         self.hints: dict[str, SitemapRef] = {}
         self.added = 0
         """Entries and references, also those that turned out to be no URL."""
         self._given = 0  # rows of the batches that were yielded
+        self._last = 0  # position of the last of the rows that became batches
         self._document = document
         self._base = base
         self._limit = limits.urls
@@ -92,6 +96,11 @@ class Collector:
         """URLs yielded, and references."""
         return self._given + len(self.refs)
 
+    def _reached(self) -> int:
+        """Return the position of the last entry or reference that was added."""
+        last = self._position[-1] if self._position else self._last
+        return max(last, self.refs[-1].position) if self.refs else last
+
     def _count(self, entries: int) -> None:
         if self.added + entries > self._limit:
             self.problems.add("document/too-many-urls", f"more than {self._limit} entries")
@@ -113,6 +122,7 @@ class Collector:
                 part[name] = None if part[name] is None else columns.trimmed(part[name])
             first = self.added + 1
             self._count(size)
+            self._last = self.added
             yield from self._batch({"position": pa.array(np.arange(first, first + size)), **part})
         self._count(rows - allowed)
 
@@ -163,7 +173,7 @@ class Collector:
         for name in ("lastmod", "changefreq", "priority"):
             column = pa.array(getattr(self, f"_{name}"), pa.string())
             texts[name] = None if column.null_count == len(column) else columns.trimmed(column)
-        sparse, rows = self._sparse, len(self._loc)
+        sparse, rows, self._last = self._sparse, len(self._loc), self._position[-1]
         self._clear()
         for name, values in sparse.items():
             texts[name] = pa.array([values.get(row) for row in range(rows)], UrlBatch.schema().field(name).type)

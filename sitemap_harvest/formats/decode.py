@@ -186,11 +186,11 @@ def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) ->
                 decoder = codecs.getincrementaldecoder("utf-8")(errors)
         text = decoder.decode(block[skip:], final=is_escaped)
         skip = max(0, skip - len(block))
-        yield _mended(text, bad, problems)
+        yield from _mended(text, bad, problems)
     while last := decoder.decode(b"", final=True):  # of bytes that are left over, one is taken at a time
         problems.add("encoding/cut-character")
         if not encoding.is_wide:
-            yield _mended(last, bad, problems)
+            yield from _mended(last, bad, problems)
 
 
 def _between_escapes(blocks: Iterable[bytes]) -> Iterator[bytes]:
@@ -221,13 +221,15 @@ _ESCAPE = "sitemap_harvest.escape"
 codecs.register_error(_ESCAPE, _escape)
 
 
-def _mended(text: str, bad: re.Pattern[str], problems: ProblemLog) -> str:
+def _mended(text: str, bad: re.Pattern[str], problems: ProblemLog) -> Iterator[str]:
     if text.isascii() or not (first := bad.search(text)):
-        return text
+        yield text
+        return
+    yield text[: first.start()]  # by itself, so that all before the problem is read before it is told
     around = text[max(0, first.start() - 40) : first.start() + 20]
     mended, count = bad.subn(_as_windows_1252, text)
     problems.add("encoding/bad-bytes", count=count, excerpt=bad.sub(_as_windows_1252, around))
-    return mended
+    yield mended[first.start() :]
 
 
 def _as_windows_1252(match: re.Match[str]) -> str:

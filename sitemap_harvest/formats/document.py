@@ -58,11 +58,13 @@ class Document:
         limits: Limits,
         base: str | None = None,
         content_encodings: tuple[str, ...] = (),
+        was_cut: bool = False,
     ) -> None:
         self.url = url
         """The address that the document was found at."""
         self._base = base or url
         self._limits = limits
+        self._was_cut = was_cut
         self._source = Source(
             body, url=url, content_type=content_type, limits=limits, content_encodings=content_encodings
         )
@@ -83,7 +85,13 @@ class Document:
 
     def urls(self) -> Iterator[UrlBatch]:
         """Yield the URLs that the document lists, in batches of up to 10,000 rows; each call reads it anew."""
-        into = Collector(document=self.url, base=self._base, limits=self._limits, w3c_dates=self.kind is not Kind.FEED)
+        into = Collector(
+            document=self.url,
+            base=self._base,
+            limits=self._limits,
+            w3c_dates=self.kind is not Kind.FEED,
+            was_cut=self._was_cut,
+        )
         try:
             yield from self._entries(into)
             yield from into.last_batches()
@@ -120,6 +128,15 @@ class Document:
         return self.kind.is_readable and not self._at_end.problems.lost_something
 
     @property
+    def last_sound_position(self) -> int | None:
+        """Position of the last entry that is surely as published; ``None`` if all are, as far as it was read.
+
+        0 if none is. Those behind it come after the first damage. What others
+        of the document's flaws mean for it, :class:`Doubt` tells for each.
+        """
+        return self._at_end.problems.last_sound
+
+    @property
     def entries(self) -> int:
         """How many URLs and references were read."""
         return self._at_end.entries
@@ -146,6 +163,15 @@ class Document:
         """Digest of the unpacked document, hexadecimal; ``None`` if it was not read to its end."""
         self._at_end  # noqa: B018 - reads the document
         return self._digest
+
+    def digest(self) -> str | None:
+        """Return the digest of the unpacked document without reading what it lists: unpacking is all that it takes.
+
+        It is :attr:`sha256`, and ``None`` where the document cannot be unpacked
+        to its end within the limits. Only where reading stops for another reason,
+        such as too many URLs, is there a digest here and none there.
+        """
+        return self._source.digest(ProblemLog(self.url, was_cut=self._was_cut))
 
     @property
     def _at_end(self) -> Collector:

@@ -228,10 +228,16 @@ class Zip(Packing):
 
     def unpack(self, packed: Iterator[bytes], problems: ProblemLog) -> Iterator[bytes]:
         """Yield the first file of an archive."""
-        archive = b"".join(packed)
+        archive, has_begun = b"".join(packed), False
         try:
-            yield from _first_file(archive, problems)
-        except zipfile.BadZipFile:  # the directory, which is at the end, is not there
+            for block in _first_file(archive, problems):
+                has_begun = True
+                yield block
+        except zipfile.BadZipFile as error:
+            if has_begun:
+                problems.add("unpack/bad-checksum", str(error))
+                return
+            # The directory, which is at the end, is not there.
             yield from _RAW_DEFLATE.unpack(iter([archive[_zip_header_bytes(archive) :]]), problems)
             if "unpack/truncated" not in problems:
                 problems.add("unpack/truncated", "the archive ends before its directory", byte=len(archive))

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from sitemap_harvest.model import CATALOGUE, Problem, Sample
+from typing import TYPE_CHECKING
+
+from sitemap_harvest.model import CATALOGUE, Doubt, Problem, Sample
 from sitemap_harvest.model.problem import MAX_EXCERPT_CHARS, MAX_SAMPLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LOSSY = frozenset(code for code, problem_type in CATALOGUE.items() if problem_type.loses)
 """Codes of the problems after which an entry may be missing."""
+_DOUBTFUL = {code: problem.doubt for code, problem in CATALOGUE.items() if problem.doubt is not Doubt.NONE}
 
 
 class ProblemLog:
     """What is wrong with one document, as far as it has been read."""
 
-    def __init__(self, document: str) -> None:
+    def __init__(self, document: str, *, reached: Callable[[], int] = lambda: 0, was_cut: bool = False) -> None:
+        """Gather what is wrong with *document*.
+
+        *reached* tells the position of the last entry that was read; *was_cut*
+        is whether the document came without its end.
+        """
         self._document = document
+        self._reached = reached
+        self.was_cut = was_cut
+        self.is_well_formed = False
+        """Whether what is being read is known to be well-formed XML, so that no entry can be mixed up with another."""
+        self.last_sound: int | None = None
+        """Position of the last entry that is beyond doubt; ``None`` where all are."""
         self._found: dict[str, tuple[str, int, list[Sample]]] = {}
 
     def add(
@@ -31,13 +48,26 @@ class ProblemLog:
 
         *detail* says it in words; ``None`` stands for what the catalogue says of *code*.
         """
+        if code in _DOUBTFUL:
+            self.doubt(entry, _DOUBTFUL[code])
         first_detail, seen, samples = self._found.get(code, (detail or CATALOGUE[code].meaning, 0, []))
         if len(samples) < MAX_SAMPLES:
             samples.append(Sample(entry=entry, line=line, byte=byte, excerpt=excerpt and excerpt[:MAX_EXCERPT_CHARS]))
         self._found[code] = (first_detail, seen + count, samples)
 
+    def doubt(self, entry: int | None = None, doubt: Doubt = Doubt.MENDED) -> None:
+        """Note that from *entry* on (``None``: from here on) entries may not be as published."""
+        if doubt is Doubt.MENDED and (self.is_well_formed or "xml/truncated" in self):
+            return  # nothing comes behind the end of what was cut: a problem told there is the cut once more
+        before = self._reached() if entry is None else entry - 1
+        sound = 0 if doubt is Doubt.ALL else max(0, before - (doubt is Doubt.MENDED))
+        self.last_sound = sound if self.last_sound is None else min(sound, self.last_sound)
+
     def forget(self, prefixes: tuple[str, ...]) -> None:
-        """Forget the problems whose codes begin with one of *prefixes*: who told them will tell them again."""
+        """Forget the problems whose codes begin with one of *prefixes*: who told them will tell them again.
+
+        What they have put in doubt stays so: the second time they are told elsewhere.
+        """
         self._found = {code: found for code, found in self._found.items() if not code.startswith(prefixes)}
 
     def has_enough(self, code: str) -> bool:
@@ -49,13 +79,18 @@ class ProblemLog:
 
     @property
     def lost_something(self) -> bool:
-        """Whether one of the problems means that an entry may be missing."""
-        return not LOSSY.isdisjoint(self._found)
+        """Whether an entry may be missing: the document was cut, or one of the problems means that."""
+        return self.was_cut or not LOSSY.isdisjoint(self._found)
 
     @property
     def lost_bytes(self) -> bool:
         """Whether one of the problems means that the document was not unpacked to its end."""
         return any(code.startswith("unpack/") and code in LOSSY for code in self._found)
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether what the document ends with may have been longer."""
+        return self.was_cut or self.lost_bytes or "encoding/cut-character" in self._found
 
     def all(self) -> tuple[Problem, ...]:
         """Return the problems, in the order in which each was first met."""

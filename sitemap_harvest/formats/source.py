@@ -70,6 +70,13 @@ class Source:
         encoding = detect(self._head, self._content_type, problems)
         yield from self._shown(decode(self._unpacked(problems), encoding, problems), problems)
 
+    def digest(self, problems: ProblemLog) -> str | None:
+        """Return what :attr:`sha256` is after a reading to the end, without one."""
+        digest = hashlib.sha256()
+        for block in self._blocks(problems, layers=[]):
+            digest.update(block)
+        return _hexdigest(digest, problems)
+
     def _shown(self, text: Iterator[str], problems: ProblemLog) -> Iterator[str]:
         return unwrapped(text, self.viewer, problems) if self.viewer else text
 
@@ -113,12 +120,12 @@ class Source:
                 break
         return head[:_HEAD_BYTES]
 
-    def _blocks(self, problems: ProblemLog) -> Iterator[bytes]:
+    def _blocks(self, problems: ProblemLog, layers: list[str] | None = None) -> Iterator[bytes]:
         return unpack(
             self._body,
             self._limits,
             problems,
-            self.layers,
+            self.layers if layers is None else layers,
             name=self._name,
             content_encodings=self._content_encodings,
         )
@@ -129,5 +136,8 @@ class Source:
             digest.update(block)
             self.bytes_unpacked += len(block)
             yield block
-        if not problems.lost_bytes:
-            self.sha256 = digest.hexdigest()
+        self.sha256 = _hexdigest(digest, problems)
+
+
+def _hexdigest(digest: hashlib._Hash, problems: ProblemLog) -> str | None:
+    return None if problems.was_cut or problems.lost_bytes else digest.hexdigest()

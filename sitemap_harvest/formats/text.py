@@ -166,7 +166,7 @@ def lines(chunks: Iterable[str], problems: ProblemLog) -> Iterator[tuple[int, st
         return
     if rest.endswith("\r"):
         yield number, rest[:-1]
-    elif rest and problems.lost_bytes:
+    elif rest and problems.ends_early:
         problems.add("text/truncated", line=number, excerpt=rest)
     elif rest:
         yield number, rest

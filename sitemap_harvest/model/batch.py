@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
+from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
@@ -179,6 +180,8 @@ def _nested_maker(hint: Any) -> Callable[[Any], Any] | None:
             return _tuple_maker(inner) if inner else tuple
         if isinstance(part, type) and dataclasses.is_dataclass(part):
             return _maker(part)
+        if isinstance(part, type) and issubclass(part, StrEnum):
+            return part
     return None
 
 

@@ -7,7 +7,7 @@ and ``Document.complete`` are made from it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,6 +30,19 @@ class Severity(StrEnum):
         return list(Severity).index(self)
 
 
+class Doubt(Enum):
+    """Which entries of a document may not be as published, because of a problem."""
+
+    NONE = auto()
+    """None: what is read is what the document says, to the letter."""
+    REST = auto()
+    """The entry in which it is met, and all that follow."""
+    MENDED = auto()
+    """The same, and the entry before, where an end tag may stand too early; unless the XML is well-formed."""
+    ALL = auto()
+    """Every one: where the damage begins cannot be told."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemType:
     """What is to be known of one code."""
@@ -46,6 +59,8 @@ class ProblemType:
     """How bad it is."""
     loses: bool = False
     """Whether entries may be missing from what was read."""
+    doubt: Doubt = Doubt.NONE
+    """Which of the entries that were read may not be as published."""
 
 
 _ERROR, _WARNING, _INFO = Severity
@@ -74,6 +89,7 @@ _DOCUMENT = {
         mend="Look at what is there, and let the document hold nothing but its entries.",
         severity=_ERROR,
         loses=True,
+        doubt=Doubt.REST,
     ),
     "document/challenge": ProblemType(
         meaning="A firewall asks for a proof that no robot is at work, or refuses; this is not the document.",
@@ -133,6 +149,7 @@ _ENCODING = {
         consequence="The URLs around may be wrong. A strict XML parser refuses the whole document.",
         mend="Write the document as UTF-8 with one converter, and escape URLs with percent signs.",
         severity=_ERROR,
+        doubt=Doubt.REST,
     ),
     "encoding/cut-character": ProblemType(
         meaning="The document ends within a character, so it was cut there.",
@@ -181,6 +198,7 @@ _HTML = {
         mend="Close the elements.",
         severity=_ERROR,
         loses=True,
+        doubt=Doubt.REST,
     ),
     "html/truncated": ProblemType(
         meaning="The page ends without its end tag, so it may have been cut; a link that was cut is left out.",
@@ -189,6 +207,7 @@ _HTML = {
         mend="Publish the whole page, and end it with </html>.",
         severity=_ERROR,
         loses=True,
+        doubt=Doubt.REST,
     ),
 }
 _JSON = {
@@ -213,6 +232,7 @@ _JSON = {
         mend="Write the feed with a JSON library instead of joining text.",
         severity=_ERROR,
         loses=True,
+        doubt=Doubt.MENDED,
     ),
     "json/repeated-name": ProblemType(
         meaning="An item has a name twice; the last counts, the other is in extra.",
@@ -228,6 +248,7 @@ _JSON = {
         mend="Publish the whole file, and put it in place only once it is written.",
         severity=_ERROR,
         loses=True,
+        doubt=Doubt.REST,
     ),
 }
 _LASTMOD = {
@@ -316,6 +337,7 @@ _LOC = {
         consequence="Other readers may take only the text before it, which is another URL.",
         mend="Let the element hold the URL alone, with <, > and & escaped.",
         severity=_ERROR,
+        doubt=Doubt.MENDED,
     ),
     "loc/no-base": ProblemType(
         meaning="The URL is relative, and where the document is served is not known; it is kept as published.",
@@ -330,6 +352,7 @@ _LOC = {
         consequence="Search engines report a missing tag.",
         mend="Put the URL into a <loc>.",
         severity=_ERROR,
+        doubt=Doubt.MENDED,
     ),
     "loc/not-a-url": ProblemType(
         meaning="The text is no URL of a page, so there is no entry for it.",
@@ -344,6 +367,7 @@ _LOC = {
         consequence="Others do not see the URL.",
         mend="Put each <loc> into a <url>, in an index into a <sitemap>.",
         severity=_ERROR,
+        doubt=Doubt.MENDED,
     ),
     "loc/relative": ProblemType(
         meaning="The URL is relative; it was made absolute against the document's address.",
@@ -358,6 +382,7 @@ _LOC = {
         consequence="Others take the first, the last, or none.",
         mend="Give each URL an entry of its own.",
         severity=_ERROR,
+        doubt=Doubt.MENDED,
     ),
     "loc/scheme": ProblemType(
         meaning="The scheme of the URL is neither http nor https.",
@@ -607,6 +632,7 @@ _TEXT = {
         mend="Publish the whole file, and put it in place only once it is written.",
         severity=_ERROR,
         loses=True,
+        doubt=Doubt.REST,
     ),
 }
 _UNPACK = {
@@ -617,6 +643,7 @@ _UNPACK = {
         mend="Pack it anew, and compare what the server sends with the file.",
         severity=_ERROR,
         loses=True,
+        doubt=Doubt.ALL,
     ),
     "unpack/ratio": ProblemType(
         meaning="The document grew by more than the allowed ratio while being unpacked; it was cut off.",
@@ -672,6 +699,7 @@ _UNPACK = {
         mend="Pack it anew with gzip, and compare what the server sends with the file.",
         severity=_ERROR,
         loses=True,
+        doubt=Doubt.ALL,
     ),
 }
 _XML = {
@@ -681,6 +709,7 @@ _XML = {
         consequence="Values may be missing. A strict XML parser refuses the document.",
         mend="Put each value into quotes, and write a quote in it as &quot;.",
         severity=_ERROR,
+        doubt=Doubt.MENDED,
     ),
     "xml/bad-declaration": ProblemType(
         meaning="The XML declaration is not well-formed, or not at the very start; it was passed over.",
@@ -702,6 +731,7 @@ _XML = {
         consequence="A strict XML parser refuses the whole document.",
         mend="Write < as &lt;.",
         severity=_ERROR,
+        doubt=Doubt.MENDED,
     ),
     "xml/control-character": ProblemType(
         meaning="A control character that XML forbids stands in the text; it was left as it stands.",
@@ -731,6 +761,7 @@ _XML = {
         consequence="It was read. A strict XML parser refuses the document.",
         mend="Put all entries into one root.",
         severity=_ERROR,
+        doubt=Doubt.MENDED,
     ),
     "xml/extension-outside": ProblemType(
         meaning="An image, an alternate or the like stands outside any entry; it was passed over.",
@@ -738,6 +769,7 @@ _XML = {
         consequence="What it says belongs to no page.",
         mend="Put it into the <url> of its page.",
         severity=_WARNING,
+        doubt=Doubt.MENDED,
     ),
     "xml/foreign-entry": ProblemType(
         meaning="A <url> stands in an index, or a <sitemap> in a sitemap.",
@@ -752,6 +784,7 @@ _XML = {
         consequence="It was passed over. A strict XML parser refuses the document.",
         mend="Let nothing follow the root's end tag.",
         severity=_ERROR,
+        doubt=Doubt.MENDED,
     ),
     "xml/junk-before": ProblemType(
         meaning="Something stands before the document.",
@@ -767,6 +800,7 @@ _XML = {
         mend="Write the document with an XML library instead of joining text.",
         severity=_ERROR,
         loses=True,
+        doubt=Doubt.MENDED,
     ),
     "xml/nested-entry": ProblemType(
         meaning="An entry stands inside another one; each was read.",
@@ -774,6 +808,7 @@ _XML = {
         consequence="Others see the outer entry only.",
         mend="Close each entry before the next one.",
         severity=_ERROR,
+        doubt=Doubt.MENDED,
     ),
     "xml/not-well-formed": ProblemType(
         meaning="The document is no well-formed XML; it was mended, as other problems tell.",
@@ -803,6 +838,7 @@ _XML = {
         mend="Publish the whole file, and put it in place only once it is written.",
         severity=_ERROR,
         loses=True,
+        doubt=Doubt.REST,
     ),
     "xml/unclosed-entry": ProblemType(
         meaning="An entry is not closed before the next one begins.",
@@ -810,6 +846,7 @@ _XML = {
         consequence="It was read. A strict XML parser refuses the document.",
         mend="Close each entry.",
         severity=_ERROR,
+        doubt=Doubt.MENDED,
     ),
     "xml/undeclared-prefix": ProblemType(
         meaning="A prefix is not declared; it was taken to mean what it usually does.",
@@ -831,6 +868,7 @@ _XML = {
         consequence="A strict XML parser refuses the document.",
         mend="Write both tags alike.",
         severity=_ERROR,
+        doubt=Doubt.MENDED,
     ),
 }
 

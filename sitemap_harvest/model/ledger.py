@@ -88,6 +88,8 @@ class FoundBy(StrEnum):
     """A feed that a page announces."""
     HTTP_LINK = "http-link"
     """A ``Link:`` header."""
+    SNAPSHOT = "snapshot"
+    """Known from the last snapshot of the site, and not met otherwise."""
 
     @property
     def is_guess(self) -> bool:
@@ -154,4 +156,13 @@ class SitemapRecord:
     complete: bool = False
     """Whether it was read whole: only then may a URL that is missing from it be called removed."""
     rows_from: str | None = None
-    """The run that holds its rows, where that is another one."""
+    """The run that holds its rows in the store; ``None`` without a store, and where there are none."""
+    fresh_at: datetime | None = field(default=None, metadata=INSTANT)
+    """When its rows in the store were last known to be all that it lists, as it was read whole or found unchanged, in
+    UTC. ``None``: never, or there is no store."""
+    read_at: datetime | None = field(default=None, metadata=INSTANT)
+    """When a body was last downloaded that says what its rows in the store say, in UTC: a 304 does not move it."""
+    absent_runs: int = 0
+    """Runs with a store, one after the other, in which it was absent; 0 if it was not in the last."""
+    left: str | None = None
+    """Why it is no part of the snapshot any more, in words: only in the run in which it left. ``None``: it is one."""

@@ -57,7 +57,8 @@ class SiteRecord:
     result: SiteResult
     """What came of it, in one word."""
     cause: Cause | None = None
-    """Why it is ``unreachable``; else ``None``."""
+    """Why it is ``unreachable``. ``None`` if an answer came that cannot be read, such as a file that cannot be
+    unpacked, and for every other result."""
     reason: str
     """What came of it, in words."""
     found_by: FoundBy | None = None

@@ -1,9 +1,19 @@
 """Decisions: what to fetch next, and what not. Pure; clock and limits come in as arguments."""
 
+from sitemap_harvest.plan.belief import Belief, believe, is_exact
 from sitemap_harvest.plan.budget import Budget
 from sitemap_harvest.plan.discovery import PAGES, WELL_KNOWN, robots_of, variants
 from sitemap_harvest.plan.expansion import Bounds, refuse
 from sitemap_harvest.plan.filters import Filters, Kept
+from sitemap_harvest.plan.freshness import (
+    NOT_MODIFIED_WITHOUT_STATE,
+    Answer,
+    Approach,
+    Freshness,
+    Trust,
+    approach,
+    judge_answer,
+)
 from sitemap_harvest.plan.frontier import Frontier, document_key, host_of
 from sitemap_harvest.plan.lead import Lead, Refusal
 from sitemap_harvest.plan.offsite import Offsite
@@ -15,17 +25,25 @@ from sitemap_harvest.plan.scoping import Scoping
 from sitemap_harvest.plan.site import Site
 from sitemap_harvest.plan.sites import Sites, secure_twin
 from sitemap_harvest.plan.span import Span
+from sitemap_harvest.plan.succession import Succeeded, succeed
+from sitemap_harvest.plan.trust import Observed, is_trusted, observe
 from sitemap_harvest.plan.turns import host_share
 
 __all__ = [
+    "NOT_MODIFIED_WITHOUT_STATE",
     "PAGES",
     "WELL_KNOWN",
+    "Answer",
+    "Approach",
+    "Belief",
     "Bounds",
     "Budget",
     "Filters",
+    "Freshness",
     "Frontier",
     "Kept",
     "Lead",
+    "Observed",
     "Offsite",
     "Private",
     "Proofs",
@@ -35,15 +53,24 @@ __all__ = [
     "Site",
     "Sites",
     "Span",
+    "Succeeded",
+    "Trust",
+    "approach",
     "asked_wait",
+    "believe",
     "document_key",
     "host_of",
     "host_share",
     "is_declared",
+    "is_exact",
+    "is_trusted",
+    "judge_answer",
+    "observe",
     "refuse",
     "robots_of",
     "room",
     "secure_twin",
     "sites_of_robots",
+    "succeed",
     "variants",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.urls import url_key
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.plan.lead import Lead
 
+_KEYS_KEPT = 64  # addresses are looked up several times on end, and few at a time; one may have a megabyte
 
+
+@lru_cache(maxsize=_KEYS_KEPT)
 def document_key(url: str) -> str:
     """Return what identifies the document at *url*: its key without the fragment, which is never sent."""
     address = url.partition("#")[0]  # not urldefrag(), which raises where a host makes no sense
@@ -73,6 +77,11 @@ class Frontier:
     def owner(self, url: str) -> str | None:
         """Return the root for which the document at *url* was taken up, under any spelling; ``None`` if it was not."""
         return self._known.get(document_key(url))
+
+    def is_known(self, url: str) -> bool:
+        """Whether the document at *url* was taken up or refused, under any spelling."""
+        key = document_key(url)
+        return key in self._known or key in self._refused
 
     def claim(self, url: str, root: str) -> bool:
         """Note that the document at *url* is taken up for *root*; ``False`` if it was before."""

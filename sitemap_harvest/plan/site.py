@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from sitemap_harvest.model import Cause, Evidence, FoundBy, Kind, Outcome, SiteRecord, SiteResult
+from sitemap_harvest.plan.belief import is_confirmation
 from sitemap_harvest.plan.discovery import search
 from sitemap_harvest.plan.frontier import host_of
 from sitemap_harvest.plan.traces import Trace
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.plan.verdict import Verdict
 
 MAX_EVIDENCE = 50  # documents: all that a search tries; the ledger has the rest
-_ON_ITS_WAY = frozenset({Outcome.READ, Outcome.UNCHANGED})
+_GAVE_ALL = frozenset({Outcome.READ, Outcome.UNCHANGED})
 _VAIN = frozenset({Outcome.BLOCKED, Outcome.FAILED})
 _NO_ROBOTS = frozenset({Kind.HTML, Kind.SOFT_404, Kind.EMPTY})  # what servers answer that have none
 _LISTS = frozenset({Kind.SITEMAP, Kind.LIST, Kind.FEED, Kind.LINKS})
@@ -55,6 +56,8 @@ class Site:
     """Whether a document that it names was passed over because the user asked for that (``skip``, ``prune_index``)."""
     shared: dict[str, str] = field(default_factory=dict)
     """Documents that it names and that were taken up for another root before: their keys, and that root."""
+    loans: list[Lead] = field(default_factory=list)
+    """The leads by which it names them."""
     lender: str | None = None
     """The root for which a document of this site was read that lists URLs, or has led to some."""
     evidence: list[Evidence] = field(default_factory=list)
@@ -67,6 +70,8 @@ class Site:
     """Guesses, one after the other, at which the server kept us out or failed."""
     has_robots: bool = False
     """Whether it has a robots.txt."""
+    hindrance: str | None = None
+    """Why it is not harvested at all, in words."""
     verdict: Verdict | None = None
     """What came of it, once that has been told."""
     _search: Iterator[Lead] = field(init=False)
@@ -91,10 +96,11 @@ class Site:
             return None
         return next(self._search, None)
 
-    def share(self, key: str, owner: str | None) -> None:
-        """Note that the document at *key* was taken up for *owner* before."""
+    def share(self, lead: Lead, key: str, owner: str | None) -> None:
+        """Note that the document of *lead*, at *key*, was taken up for *owner* before."""
         if owner is not None and owner != self.root:
             self.shared[key] = owner
+            self.loans.append(lead)
 
     def borrow(self, traces: Traces, key: str, owner: str) -> None:
         """Take in what came of the document at *key*, which was read for *owner*."""
@@ -109,15 +115,18 @@ class Site:
         self.bytes_downloaded += record.bytes_downloaded or 0
         self.urls += urls
         self.read += record.outcome.has_rows or record.outcome is Outcome.UNCHANGED
+        is_read = record.outcome.has_rows or is_confirmation(record)
         if record.cause in {None, Cause.SERVER_ERROR} and record.outcome is not Outcome.OVER_LIMIT:
             self._answered(lead, record)
-        lists = record.outcome.has_rows and record.kind in _LISTS and bool(record.complete or record.entries)
+        lists = is_read and record.kind in _LISTS and bool(record.complete or record.entries)
         if lists:
             self.lists += 1
             self.found_by = self.found_by or lead.found_by
-        self.passes_over |= record.outcome is Outcome.SKIPPED and not lead.found_by.is_guess and not record.final_url
+        self.passes_over |= (
+            record.outcome is Outcome.SKIPPED and not is_read and not lead.found_by.is_guess and not record.final_url
+        )
         self.has_robots |= lead.site_root and record.kind is Kind.ROBOTS
-        is_whole = record.complete or has_twin or _may_be_missing(lead, record)
+        is_whole = record.complete or has_twin or _misses_nothing(lead, record)
         self.is_whole &= is_whole
         return Trace(lists, is_whole, self._note_flaws(lead, record))
 
@@ -131,11 +140,11 @@ class Site:
             self.base = site_of(final)  # moved to https, or to www.
 
     def _note_flaws(self, lead: Lead, record: SitemapRecord) -> Evidence | None:
-        """Return why *lead* gave nothing; ``None`` if it gave something."""
+        """Return why *lead* did not give all that it may have; ``None`` if it did."""
         self.limits |= dict.fromkeys(problem.code for problem in record.problems if problem.code.startswith("limit/"))
         is_vain = record.outcome in _VAIN
         self.vain_in_a_row = self.vain_in_a_row + 1 if is_vain else 0
-        if record.outcome in _ON_ITS_WAY:
+        if record.outcome in _GAVE_ALL:
             return None
         if record.cause is Cause.DNS:
             self.unknown_hosts.add(host_of(lead.url))
@@ -154,6 +163,7 @@ class Site:
     def close(self) -> None:
         """Let go of what is not needed once it has been told what came of it."""
         self.evidence = []
+        self.loans = []
         self._search = iter(())
 
     def record(self, *, is_over: bool, epoch: float) -> SiteRecord:
@@ -184,8 +194,8 @@ class Site:
         )
 
 
-def _may_be_missing(lead: Lead, record: SitemapRecord) -> bool:
-    """Whether no URL is missing because this document was not read whole."""
+def _misses_nothing(lead: Lead, record: SitemapRecord) -> bool:
+    """Whether no URL is missing though this document was not read whole."""
     if record.outcome is Outcome.SKIPPED and record.final_url is not None:
         return True  # a redirect to what is read by itself
     if lead.site_root:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.model import Cause, FoundBy, Outcome
@@ -51,6 +50,10 @@ class Sites:
         """Return how many documents wait."""
         return len(self.frontier) + len(self._later)
 
+    def is_met(self, url: str) -> bool:
+        """Whether the document at *url* was named in this run, and taken up or refused."""
+        return self.frontier.is_known(url)
+
     def next_turn(self) -> float | None:
         """Return when what has to wait may be asked for first; ``None`` if nothing has to."""
         turns = [turn for turn in (self.frontier.next_turn(), self._later[0][0] if self._later else None) if turn]
@@ -66,10 +69,10 @@ class Sites:
         """
         site = self._sites[lead.root]
         if lead.parent is not None:
-            self._traces.link(document_key(lead.url), _key_of_parent(lead.parent))
+            self._traces.link(document_key(lead.url), document_key(lead.parent))
         owner = self.frontier.owner(lead.url)
         if owner is not None:
-            site.share(document_key(lead.url), owner)
+            site.share(lead, document_key(lead.url), owner)
             self.proofs.note(lead)
             return None
         refusal = unwanted or refuse(lead, self._bounds) or self._budget.refuse(site, now)
@@ -81,14 +84,30 @@ class Sites:
         self.proofs.note(lead)
         return refusal if self.frontier.refuse(lead.url) else None
 
-    def claim(self, url: str, lead: Lead) -> bool:
+    def redirect(self, lead: Lead, url: str) -> Refusal | None:
+        """Return why the document of *lead* is not read from *url*, where it was found; ``None`` if it is."""
+        if document_key(url) == document_key(lead.url):
+            return None  # no redirect, though Scrapy may have escaped the address
+        if refusal := refuse(replace(lead, url=url), self._bounds):
+            return Refusal(refusal.outcome, f"it redirects to {url}: {refusal.reason}")
+        if not self._claim(url, lead):
+            return Refusal(Outcome.SKIPPED, f"it redirects to {url}, which is read by itself")
+        return None
+
+    def release(self, lead: Lead, url: str) -> None:
+        """Let another lead make more of *url*, where the document of *lead* was found, and gave nothing."""
+        if document_key(url) != document_key(lead.url):
+            self.frontier.release(url)
+
+    def _claim(self, url: str, lead: Lead) -> bool:
         """Take up the document at *url*, to which *lead* has been redirected; ``False`` if it was taken up before."""
         self._traces.link(document_key(lead.url), document_key(url))
         if self.frontier.claim(url, lead.root):
             return True
         self._traces.link(document_key(url), document_key(lead.url))
-        self.proofs.note(replace(lead, url=url))
-        self._sites[lead.root].share(document_key(url), self.frontier.owner(url))
+        target = replace(lead, url=url)
+        self.proofs.note(target)
+        self._sites[lead.root].share(target, document_key(url), self.frontier.owner(url))
         return False
 
     def _wait_for(self, site: Site) -> None:
@@ -214,12 +233,6 @@ class Sites:
         site.ended_at = now
         if not site.waiting:
             self._settled.append(site)
-
-
-@lru_cache(maxsize=256)
-def _key_of_parent(url: str) -> str:
-    """Return the key of a document that may have many children, one after the other."""
-    return document_key(url)
 
 
 def secure_twin(lead: Lead, record: SitemapRecord) -> Lead | None:

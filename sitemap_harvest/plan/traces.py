@@ -19,7 +19,7 @@ class Trace(NamedTuple):
     is_whole: bool
     """Whether no URL is missing because of it."""
     evidence: Evidence | None
-    """Why it gave nothing; ``None`` if it gave something."""
+    """Why it did not give all that it may have; ``None`` if it did."""
 
 
 class Traces:

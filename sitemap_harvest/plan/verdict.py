@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.plan.site import Site
 
-_UNANSWERED = frozenset(Cause) - {Cause.SERVER_ERROR}
 _LOOKED_AT = frozenset({Outcome.ABSENT, Outcome.NOT_A_SITEMAP})
 _MOST_TOLD = 3  # documents in one line of words
 
@@ -30,6 +29,8 @@ def judge(site: Site, *, is_over: bool) -> Verdict:
     What the site names itself weighs more than guesses. That the server keeps us
     out weighs more than that something is not there: there may be more behind it.
     """
+    if site.hindrance is not None:
+        return Verdict(SiteResult.UNFINISHED, site.hindrance)
     if site.lists:
         return Verdict(SiteResult.FOUND, _found(site))
     if site.lender is not None:
@@ -92,7 +93,9 @@ def _of_what_was_not_seen(site: Site, guesses: Sequence[Evidence], usual: Sequen
     failed = [one for one in guesses if _is_robots(one) and (one.outcome is Outcome.PARTIAL or _has_failed(one))]
     failed += [one for one in usual if one.outcome is Outcome.FAILED]
     if failed:
-        return Verdict(SiteResult.UNREACHABLE, _words(site, failed), failed[0].cause or Cause.SERVER_ERROR)
+        # A robots.txt that was cut is no answer that can be used; a usual name may have an answer that cannot be read.
+        cause = Cause.SERVER_ERROR if failed[0].outcome is Outcome.PARTIAL else failed[0].cause
+        return Verdict(SiteResult.UNREACHABLE, _words(site, failed), cause)
     if any(one.outcome in _LOOKED_AT for one in usual):
         return None
     if forbidden := [one for one in guesses if one.outcome is Outcome.FORBIDDEN]:

@@ -1,1 +1,23 @@
-"""Snapshots of sites on disk or in an object store."""
+"""Snapshots of sites, on disk or in an object store: what was known of a site at the end of each run."""
+
+from sitemap_harvest.store.claims import Claims
+from sitemap_harvest.store.extents import Extents, Intervals
+from sitemap_harvest.store.history import History
+from sitemap_harvest.store.manifest import Run
+from sitemap_harvest.store.snapshot import Snapshot
+from sitemap_harvest.store.store import Store, open_store
+from sitemap_harvest.store.writer import DocumentWriter, Kept, SiteWriter
+
+__all__ = [
+    "Claims",
+    "DocumentWriter",
+    "Extents",
+    "History",
+    "Intervals",
+    "Kept",
+    "Run",
+    "SiteWriter",
+    "Snapshot",
+    "Store",
+    "open_store",
+]

@@ -191,7 +191,7 @@ def test_a_pipeline_that_cannot_be_opened_gives_exit_code_1_and_no_error_of_ours
 def test_two_kinds_in_one_output_are_wrong_usage_whatever_the_log_shows(quiet: list[str], tmp_path: Path) -> None:
     run = harvest("crawl", "s.xml", "-a", "emit=urls,sitemaps", "-O", "b.jsonl", *quiet, cwd=tmp_path)
     assert run.returncode == 2, run.stderr
-    assert run.stderr.count("would hold both kinds; give it item_classes") == 1
+    assert run.stderr.count("would hold several kinds; give it item_classes") == 1
 
 
 @pytest.mark.parametrize("output", ["folder.jsonl", "folder.parquet", "file/urls.jsonl", "/proc/urls.jsonl"])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sitemap_harvest.crawl import defaults
+from sitemap_harvest.model import MAX_ROWS
 from tests.crawl.crawling import lines
-from tests.site import numbered, urlset
+from tests.site import Page, numbered, urlset
 
 OUR_FEEDS = "sitemap_harvest.crawl.feeds.FeedExporter"
 
@@ -117,6 +118,19 @@ def test_what_a_pipeline_awaits_is_awaited_for_many_at_a_time_and_order_is_kept(
     assert [row["position"] for row in out(crawl)] == [*range(1, 7), *range(9, 251)]
     assert run.stats["slow/together"] == 100
     assert run.stats["item_dropped_count"] == len(run.errors) == 1
+
+
+def test_what_another_document_hands_out_meanwhile_does_not_make_one_whole(crawl, serve):
+    """The limit falls into the second batch of the long one, after the short one has come between."""
+    long, short = (urlset(*(f"https://a.example{path}" for path in numbered(size))) for size in (MAX_ROWS + 500, 2_000))
+    site = serve({"/first.xml": urlset(), "/long.xml": long, "/short.xml": Page(short, delay=0.1)})
+    run = crawl(
+        sitemap=" ".join(f"{site.url}/{name}.xml" for name in ("first", "long", "short")),
+        limit=MAX_ROWS + 2_100,
+        settings={"ITEM_PIPELINES": {"tests.crawl.parts.Slow": 100}, "SITEMAP_HARVEST_ITEMS": "rows"},
+        calm=False,
+    )
+    assert sorted(run.fates(site.url).values()) == ["partial", "read", "read"]
 
 
 def test_a_batch_that_is_dropped_counts_all_its_urls(crawl, source):

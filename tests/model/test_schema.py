@@ -85,6 +85,10 @@ lastmod: timestamp[us, tz=UTC]
 lastmod_text: string
 complete: bool not null
 rows_from: string
+fresh_at: timestamp[us, tz=UTC]
+read_at: timestamp[us, tz=UTC]
+absent_runs: int64 not null
+left: string
 """
 
 SITES = """\
@@ -176,7 +180,7 @@ def pinned(record: type) -> str:
     ],
 )
 def test_the_schema_does_not_move_unnoticed(record: type, schema: str) -> None:
-    assert SCHEMA_VERSION == 2
+    assert SCHEMA_VERSION == 3
     assert pinned(record) == schema
 
 
@@ -191,7 +195,7 @@ def test_what_may_be_absent_is_null_by_default() -> None:
 
 
 def test_the_version_travels_with_the_schema() -> None:
-    assert arrow_schema(UrlEntry).metadata == {b"sitemap_harvest.schema": b"2"}
+    assert arrow_schema(UrlEntry).metadata == {b"sitemap_harvest.schema": b"3"}
 
 
 @dataclass

@@ -275,3 +275,43 @@ def test_a_server_behind_a_redirect_that_wants_to_be_left_alone_holds_up_nobody_
     assert sitemap.url == f"{A}/s.xml"
     state.done(sitemap, 1.0)
     assert {lead.url for lead, _ in iter(lambda: state.take(9.0), None)} == {f"{A}/robots.txt", f"{B}/robots.txt"}
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        pytest.param(f"{A}:443/%73.xml", None, id="the-same-in-another-spelling"),
+        pytest.param(f"{A}/elsewhere.xml", None, id="elsewhere"),
+        pytest.param(
+            f"{A}/known.xml",
+            Refusal(Outcome.SKIPPED, f"it redirects to {A}/known.xml, which is read by itself"),
+            id="to-what-is-known",
+        ),
+        pytest.param(
+            "ftp://a.example/s.xml",
+            Refusal(
+                Outcome.OUT_OF_SCOPE, "it redirects to ftp://a.example/s.xml: its address is neither http nor https"
+            ),
+            id="where-nobody-may-go",
+        ),
+    ],
+)
+def test_redirects(url: str, expected: Refusal | None) -> None:
+    state = sites()
+    begun(state)
+    lead = child(f"{A}/s.xml")
+    assert [state.consider(one, 0.0) for one in (lead, child(f"{A}/known.xml"))] == [None, None]
+    assert state.redirect(lead, url) == expected
+
+
+def test_where_a_redirect_found_nothing_another_lead_may_look() -> None:
+    state = sites()
+    begun(state)
+    lead, other = child(f"{A}/s.xml"), child(f"{A}/other.xml")
+    assert [state.consider(one, 0.0) for one in (lead, other)] == [None, None]
+    assert state.redirect(lead, f"{A}/page") is None
+    assert state.redirect(other, f"{A}/page") is not None
+    state.release(lead, f"{A}/page")
+    assert state.redirect(other, f"{A}/page") is None
+    state.release(lead, lead.url)  # no redirect: it is known as ever
+    assert state.redirect(other, lead.url) is not None

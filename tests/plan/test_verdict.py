@@ -15,6 +15,8 @@ BROKEN = {"outcome": Outcome.FAILED, "reason": "HTTP 500", "status": 500, "cause
 TIMEOUT = {"outcome": Outcome.FAILED, "reason": "no answer", "cause": Cause.TIMEOUT}
 DNS = {"outcome": Outcome.FAILED, "reason": "no such host", "cause": Cause.DNS}
 GARBAGE = {"outcome": Outcome.FAILED, "reason": "no HTTP", "cause": Cause.NOT_HTTP}
+CUT = {"outcome": Outcome.PARTIAL, "reason": "it was cut", "kind": Kind.ROBOTS, "status": 200}
+UNREADABLE = {"outcome": Outcome.FAILED, "reason": "it cannot be unpacked", "status": 200}
 HTML = {"outcome": Outcome.NOT_A_SITEMAP, "reason": "it is a web page", "kind": Kind.HTML, "status": 200}
 OFF_SITE = {"outcome": Outcome.OUT_OF_SCOPE, "reason": "off"}
 PRIVATE = {"outcome": Outcome.OUT_OF_SCOPE, "reason": "it is private", "cause": Cause.PRIVATE}
@@ -75,6 +77,12 @@ def site_after(answers: dict[str, dict[str, object]], *, otherwise: dict[str, ob
         pytest.param({}, BROKEN, "unreachable", "server-error", "HTTP 500", id="all-is-broken"),
         pytest.param({"robots.txt": BROKEN, "": HTML}, ABSENT, "unreachable", "server-error", "robots.txt: HTTP 500",
                      id="robots-broken"),
+        pytest.param({"robots.txt": CUT, "": HTML}, ABSENT, "unreachable", "server-error", "robots.txt: it was cut",
+                     id="robots-cut"),
+        pytest.param({"robots.txt": ROBOTS, "sitemap.xml": UNREADABLE, "": HTML}, ABSENT, "unreachable", None,
+                     "/sitemap.xml: it cannot be unpacked", id="usual-name-that-cannot-be-read"),
+        pytest.param({"robots.txt": ROBOTS, "sitemap.xml": TIMEOUT, "": HTML}, ABSENT, "unreachable", "timeout",
+                     "/sitemap.xml: no answer", id="usual-name-that-is-silent"),
         pytest.param({}, GARBAGE, "not-a-site", None, "no HTTP", id="no-http"),
         pytest.param({}, ABSENT, "not-a-site", None, "neither a robots.txt nor a home page", id="nothing-at-all"),
         pytest.param({"robots.txt": ROBOTS}, ABSENT, "absent", None, "robots.txt names", id="robots-and-nothing-else"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import weakref
-from dataclasses import replace
 from logging import INFO, WARNING
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -12,10 +11,10 @@ import pyarrow as pa
 from scrapy import Request, signals
 from scrapy.exceptions import CloseSpider, ResponseDataLossError
 from scrapy.extensions.feedexport import FeedExporter
-from scrapy.spidermiddlewares.httperror import HttpError
+from scrapy.utils.defer import deferred_from_coro
 
-from sitemap_harvest.crawl import defaults, outcome
-from sitemap_harvest.crawl.arguments import Plan, check_exporter, check_feeds, check_root
+from sitemap_harvest.crawl import defaults
+from sitemap_harvest.crawl.checks import check_exporter, check_feeds, check_root
 from sitemap_harvest.crawl.flights import Flights
 from sitemap_harvest.crawl.given import Given, check_class
 from sitemap_harvest.crawl.handout import Handout
@@ -24,28 +23,15 @@ from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.crawl.pages import Pages, has_requests
 from sitemap_harvest.crawl.quiet import quieten
 from sitemap_harvest.crawl.reach import guard
-from sitemap_harvest.crawl.record import answered, cut_short, describe, record_of
+from sitemap_harvest.crawl.reading import Reading
+from sitemap_harvest.crawl.record import record_of
 from sitemap_harvest.crawl.selection import Selection
+from sitemap_harvest.crawl.snapshot_wishes import check_store
 from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 from sitemap_harvest.crawl.summary import Summary
 from sitemap_harvest.errors import HarvestError
-from sitemap_harvest.formats import Document
-from sitemap_harvest.formats.html.hints import header_hints
-from sitemap_harvest.model import FoundBy, Kind, Outcome
-from sitemap_harvest.plan import (
-    Bounds,
-    Lead,
-    Offsite,
-    Refusal,
-    Scoping,
-    Sites,
-    document_key,
-    is_declared,
-    refuse,
-    room,
-    secure_twin,
-    sites_of_robots,
-)
+from sitemap_harvest.model import FoundBy, Outcome
+from sitemap_harvest.plan import Bounds, Lead, Offsite, Refusal, Sites, is_declared, room
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -57,18 +43,20 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
+    from sitemap_harvest.crawl.arguments import Plan
+    from sitemap_harvest.crawl.keeping import Keeper
     from sitemap_harvest.model import SitemapRecord, SiteRecord
+    from sitemap_harvest.plan import Site
 
 _ERROR_STATUSES = list(range(400, 600))
 _LONGEST_REASON = 300  # characters of an error that is not ours
 _LOOK_SECONDS = 1.0  # after which what had to wait is looked at again: a time has passed, or a host has not answered
-_MOST_IDLE_LOOKS = 5  # after which a document that is said to be on its way will not come
 _FIRST_ANSWER_SECONDS = 30  # for the robots.txt of a site: it is small, and tells whether the site answers at all
 _VARIANT_SECONDS = 15  # for one that is tried by guess
 
 
 class HarvestSpider(SitemapAttributes):
-    """Reads the sitemaps of sites: asks the formats what a body says and the plan where to go, decides nothing itself.
+    """Reads the sitemaps of sites: asks the plan for what, and when, and leaves what comes to the reading.
 
     Leads wait in a frontier of our own, not in Scrapy's scheduler: 50,000
     children cost a few megabytes there, and only as many are downloaded at a
@@ -86,12 +74,13 @@ class HarvestSpider(SitemapAttributes):
     plan: Plan
     options: Options
     sites: Sites
-    bounds: Bounds
     summary: Summary
     _pages: Pages
     _handout: Handout
     _ledger: Ledger
+    _reading: Reading
     _selection: Selection
+    _keeper: Keeper | None = None
 
     def __init__(self, name: str | None = None, **arguments: Any) -> None:
         """Make the spider. What is wrong with *arguments* is kept in :attr:`refused`, and ends the run as it begins."""
@@ -100,8 +89,8 @@ class HarvestSpider(SitemapAttributes):
         self.summary = Summary()
         self._flights = Flights()
         self._largest_body = 0
-        self._idle_looks = 0  # in a row, at which Scrapy had nothing to do
         self._has_begun = False
+        self._busy: list[Site] = []  # sites that wait for another run
         # Scrapy looks into the source of each callback object that it has not met, and a method is a new one each time.
         self._callback, self._errback = self.parse_document, self.on_error
 
@@ -111,6 +100,7 @@ class HarvestSpider(SitemapAttributes):
         for name, value in defaults.PLAIN.items():
             settings.set(name, value, priority="addon")
         super().update_settings(settings)
+        defaults.unload(settings)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -140,6 +130,7 @@ class HarvestSpider(SitemapAttributes):
             check_feeds(self.crawler.settings, self.plan.emit)
             check_exporter(self.crawler)
             check_root(self.local_root, self.crawler)
+            self._keeper = self._open_store()
         except HarvestError as error:
             self.refuse(str(error))
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
@@ -149,7 +140,7 @@ class HarvestSpider(SitemapAttributes):
         for reason in (*(reason for _, reason in self.plan.no_sites), *self._given.complaints(type(self))):
             self.logger.warning(reason)
         max_depth, depth_setting = self._max_depth()
-        self.bounds = Bounds(
+        bounds = Bounds(
             max_depth=max_depth,
             depth_setting=depth_setting,
             follow=self.plan.follow,
@@ -161,17 +152,46 @@ class HarvestSpider(SitemapAttributes):
         settings = self.crawler.settings
         self.sites = Sites(
             self.plan.leads,
-            bounds=self.bounds,
+            bounds=bounds,
             budget=self.options.budget,
             per_host=_positive(settings, "CONCURRENT_REQUESTS_PER_DOMAIN") or self.options.concurrency,
         )
         self._most_in_flight = _positive(settings, "CONCURRENT_REQUESTS") or self.options.concurrency
-        self._most_attempts = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
         self._handout = Handout(
             self.crawler, self.plan, self.summary, self._pages, as_rows=self.options.items == "rows"
         )
-        self._ledger = Ledger(self.plan, self.summary, self.crawler.stats, self.sites, self._flights)
+        self._ledger = Ledger(
+            self.plan,
+            self.summary,
+            self.crawler.stats,
+            sites=self.sites,
+            flights=self._flights,
+            keeper=self._keeper,
+        )
+        self._reading = Reading(
+            self.plan,
+            self.options,
+            sites=self.sites,
+            ledger=self._ledger,
+            handout=self._handout,
+            selection=self._selection,
+            keeper=self._keeper,
+            most_attempts=settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0,
+        )
         self._has_begun = True
+
+    def _open_store(self) -> Keeper | None:
+        """Open the store that an argument or a setting names; ``None`` if none does."""
+        store = self.plan.snapshots.store or self.options.store
+        check_store(self.plan.snapshots, self.plan.emit, store)
+        if store is None:
+            return None
+        from sitemap_harvest.crawl.keeping import Keeper  # takes 0.1 seconds, and only who has a store needs it
+
+        return Keeper(store, self.plan, self.options, self.crawler.stats, fail=self._end_for_store)
+
+    def _end_for_store(self) -> None:
+        deferred_from_coro(self.crawler.engine.close_spider_async(reason="store_failed"))
 
     def _set_plan(self, plan: Plan) -> None:
         self.plan = plan
@@ -200,6 +220,8 @@ class HarvestSpider(SitemapAttributes):
         for record in self._ledger.left_over():  # for the feeds alone, as pipelines are closed by now
             if exporter is not None:
                 exporter.item_scraped(record, self)
+        if self._keeper is not None:
+            self._keeper.close()
         if words := self._pages.close():
             self.logger.info(words)
         if self.says_how_it_ended:
@@ -220,7 +242,7 @@ class HarvestSpider(SitemapAttributes):
             if requests is not None:
                 for request_or_record in requests:
                     yield request_or_record
-            elif len(self.sites) or len(self._flights) or self._pages:
+            elif len(self.sites) or len(self._flights) or self._pages or self._busy:
                 await self._wait()
             elif not self._ledger.owes:
                 return
@@ -232,10 +254,8 @@ class HarvestSpider(SitemapAttributes):
         engine = self.crawler.engine
         slot = engine.scraper.slot
         has_work = engine.downloader.active or has_requests(engine.scheduler) or (slot and not slot.is_idle())
-        self._idle_looks = 0 if has_work else self._idle_looks + 1
-        if self._idle_looks >= _MOST_IDLE_LOOKS:
-            for lead in list(self._flights.leads()):
-                self._done(lead, "a part of the project took its request away")
+        for lead in self._flights.stranded(time.monotonic(), is_idle=not has_work):
+            self._done(lead, "a part of the project took its request away")
 
     def _next_requests(self) -> Iterator[Any] | None:
         """Return what to ask for now: a document, or else a page; ``None`` if it is the turn of neither."""
@@ -255,8 +275,21 @@ class HarvestSpider(SitemapAttributes):
             self.sites.done(lead, time.monotonic())
             return
         self._flights.begin(lead, time.monotonic())
+        if (known := self._known(lead)) is not None:
+            yield from self._until_done(known, lead)
+            return
         yield request
         yield from self._passed_over(lead)
+
+    def _known(self, lead: Lead) -> Iterator[Any] | None:
+        """Return what stands for the document of *lead* if it need not be asked for; ``None`` if it has to be."""
+        if self._keeper is None or (kept := self._keeper.site(lead.root)) is None:
+            return None
+        if (known := kept.taken_over(lead)) is not None:
+            return self._reading.taken_over(lead, known)
+        if (fresh := self._keeper.ask(lead).fresh) is not None:
+            return self._reading.known(lead, *fresh)
+        return None
 
     def note_error(self, failure: Failure, response: Response | Failure | None) -> None:
         """Give up on a document whose output a part of the project could not read: it will not come to its end."""
@@ -278,13 +311,6 @@ class HarvestSpider(SitemapAttributes):
             self.sites.frontier.slow_down(request.url, min(delay, self.options.max_wait))
             self._pages.slow_down(request.url, min(delay, self.options.max_wait))
 
-    def _consider(self, lead: Lead, unwanted: Refusal | None = None) -> Iterator[SitemapRecord]:
-        """Let *lead* wait its turn, or yield the ledger row that says why not, once for each document."""
-        refusal = self.sites.consider(lead, time.monotonic(), unwanted)
-        self._count_queued()
-        if refusal is not None:
-            yield from self._ledger.refused(lead, refusal)
-
     def _has_room(self) -> bool:
         if self._handout.has_enough or len(self._flights) >= self._most_in_flight:
             return False
@@ -296,6 +322,7 @@ class HarvestSpider(SitemapAttributes):
         )
 
     def _request(self, lead: Lead, **meta: Any) -> Request:
+        headers = self._keeper.ask(lead).headers if self._keeper is not None else {}
         if lead.attempt:
             meta["retry_times"] = lead.attempt
         if lead.site_root:
@@ -307,10 +334,11 @@ class HarvestSpider(SitemapAttributes):
             lead.url,
             callback=self._callback,
             errback=self._errback,
+            headers=headers,
             cb_kwargs={"lead": lead, "asked": time.time()},
             dont_filter=True,  # the frontier knows what was asked for
             meta={
-                "handle_httpstatus_list": _ERROR_STATUSES,
+                "handle_httpstatus_list": [304, *_ERROR_STATUSES] if headers else _ERROR_STATUSES,
                 "dont_obey_robotstxt": lead.site_root or (self.options.read_declared and is_declared(lead)),
                 "dont_retry": lead.url.startswith("file:"),
                 **meta,
@@ -321,117 +349,8 @@ class HarvestSpider(SitemapAttributes):
         """Yield the URLs of a document and its ledger row. Its children go to the frontier."""
         if lead not in self._flights:
             return iter(())  # left over from a paused run (JOBDIR): this run has begun again from its first lead
-        return self._watched(self._parse_watched(response, lead, asked), lead)
-
-    def _watched(self, output: Iterator[Any], lead: Lead) -> Iterator[Any]:
-        """Return *output*, and be done with *lead* also when nobody reads it to its end, or reads it at all."""
-        weakref.finalize(output, self._done, lead).atexit = False
-        return output
-
-    def _parse_watched(self, response: Response, lead: Lead, asked: float) -> Iterator[Any]:
-        try:
-            self._largest_body = max(self._largest_body, len(response.body))
-            yield from self._read(response, lead, asked)
-        except Exception as error:
-            refusal = Refusal(Outcome.FAILED, f"reading it failed, which should not happen: {error!r}")
-            yield from self._ledger.ended(record_of(lead, refusal, asked=asked))
-            raise
-        finally:
-            self._done(lead)
-
-    def _read(self, response: Response, lead: Lead, asked: float) -> Iterator[Any]:
-        is_local = self.local_root is not None or lead.url.startswith("file:")
-        record = record_of(lead, outcome.of_status(response.status, is_local=is_local), asked=asked)
-        answered(record, response, is_local=is_local)
-        if self._handout.has_enough:
-            record.outcome, record.reason = Outcome.OVER_LIMIT, self._handout.words("before it was read")
-            yield from self._ledger.ended(record, is_wanted=True)
-            return
-        if self._waits(response, lead, record):
-            return
-        if refusal := self._refuse_redirect(lead, response.url):
-            record.outcome, record.reason, record.cause = refusal.outcome, refusal.reason, refusal.cause
-        if record.outcome is Outcome.READ:
-            yield from self._read_body(response, lead, record)
-            if not record.outcome.has_rows and document_key(response.url) != document_key(lead.url):
-                self.sites.frontier.release(response.url)  # another lead may make more of it
-            return
-        yield from self._ledger.ended(record)
-        yield from self._try_twin(lead, record)
-
-    def _waits(self, response: Response, lead: Lead, record: SitemapRecord) -> bool:
-        """Put *lead* back if its server wants to be left alone for a while; note it if that is too long."""
-        seconds = outcome.wanted_wait(response, lead.attempt)
-        if seconds is None or lead.attempt >= self._most_attempts:
-            return False
-        if seconds > self.options.max_wait:
-            record.reason = f"{record.reason}, and wants to be left alone for {seconds:,.0f} seconds"
-            limit = f"which is longer than SITEMAP_HARVEST_MAX_WAIT ({self.options.max_wait})"
-            self.sites.shut(response.url, f"its host wants to be left alone for {seconds:,.0f} seconds, {limit}")
-            return False
-        self._flights.give_row(lead.url)  # it gets it when it has come
-        self.sites.put_back(lead, response.url, time.monotonic() + seconds)
-        self.crawler.stats.inc_value("sitemap_harvest/put_back")
-        return True
-
-    def _refuse_redirect(self, lead: Lead, final_url: str) -> Refusal | None:
-        """Return why the document that *lead* has led to is not read from there, or ``None`` if it is."""
-        if document_key(final_url) == document_key(lead.url):
-            return None  # no redirect, though Scrapy may have escaped the address
-        if refusal := refuse(replace(lead, url=final_url), self.bounds):
-            return Refusal(refusal.outcome, f"it redirects to {final_url}: {refusal.reason}")
-        if not self.sites.claim(final_url, lead):
-            return Refusal(Outcome.SKIPPED, f"it redirects to {final_url}, which is read by itself")
-        return None
-
-    def _read_body(self, response: Response, lead: Lead, record: SitemapRecord) -> Iterator[Any]:
-        document = Document(
-            response.body,
-            url=lead.url,
-            base=response.url,
-            content_type=record.content_type,
-            content_encodings=response.meta.get("content_encodings", ()),
-            limits=self.options.limits,
-        )
-        addresses = (lead.url, *response.meta.get("redirect_urls", ()), response.url)
-        lead = self.sites.proofs.joined(lead, addresses)
-        scoping = Scoping.of(lead, document.kind, addresses)
-        before, listed, dropped = self.summary.urls, 0, 0
-        left = self.sites.urls_left(lead)
-        for found in scoping.judged(document.urls()):
-            part = found if left is None else found.slice(0, left - listed)
-            batch = self._handout.filtered(part)
-            listed += len(part)
-            dropped += len(part) - len(batch)
-            yield from self._handout.items(batch, lead)
-            if self._handout.has_enough or len(part) < len(found):
-                break
-        urls = self.summary.urls - before
-        describe(record, document, was_cut="dataloss" in response.flags)
-        record.out_of_scope = scoping.outside
-        in_all = max(listed, document.entries - sum(ref.found_by is None for ref in document.sitemaps()))
-        was_limited = self._handout.has_enough and urls + dropped < in_all
-        if was_limited:
-            record.outcome, record.reason, record.complete = Outcome.PARTIAL, self._handout.words("within it"), False
-        elif listed < in_all:
-            cut_short(record, f"MAX_SITE_URLS is {self.options.max_site_urls:,}, and so many were read")
-        yield from self._follow(document, lead, addresses, response)
-        yield from self._ledger.ended(record, urls=urls, listed=listed, is_wanted=was_limited)
-
-    def _follow(
-        self, document: Document, lead: Lead, addresses: tuple[str, ...], response: Response
-    ) -> Iterator[SitemapRecord]:
-        """Consider what *document*, which lies at each of *addresses*, and the headers of *response* lead to."""
-        references = list(document.sitemaps())
-        if _is_guide(lead):
-            links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
-            references += header_hints(links, url=response.url)
-        is_robots = document.kind is Kind.ROBOTS
-        found_by = FoundBy.ROBOTS if is_robots else FoundBy.INDEX
-        vouched = sites_of_robots(addresses) if is_robots else frozenset()
-        for reference, unwanted in self._selection.children(references, document.kind):
-            if reference.found_by is None or _is_guide(lead):
-                yield from self._consider(lead.child(reference, reference.found_by or found_by, vouched), unwanted)
+        self._largest_body = max(self._largest_body, len(response.body))
+        return self._watched(self._reading.answer(response, lead, asked), lead)
 
     def on_error(self, failure: Failure) -> Iterator[Any]:
         """Yield the ledger row of a document that could not be downloaded."""
@@ -440,27 +359,19 @@ class HarvestSpider(SitemapAttributes):
         if isinstance(failure.value, ResponseDataLossError) and "download_fail_on_dataloss" not in request.meta:
             # What comes before the cut is better than nothing, now that asking again has not helped.
             return iter([self._request(lead, download_fail_on_dataloss=False, dont_retry=True)])
-        return self._watched(self._fail(failure.value, lead, asked), lead)
+        return self._watched(self._reading.failure(failure.value, lead, asked), lead)
 
-    def _fail(self, error: BaseException | None, lead: Lead, asked: float) -> Iterator[Any]:
+    def _watched(self, output: Iterator[Any], lead: Lead) -> Iterator[Any]:
+        """Return *output*, and be done with *lead* also when nobody reads it to its end, or reads it at all."""
+        watched = self._until_done(output, lead)
+        weakref.finalize(watched, self._done, lead).atexit = False
+        return watched
+
+    def _until_done(self, output: Iterator[Any], lead: Lead) -> Iterator[Any]:
         try:
-            refusal = outcome.of_error(error)
-            if refusal.outcome is Outcome.FORBIDDEN and is_declared(lead):
-                refusal = replace(
-                    refusal, reason=f"{refusal.reason}, and names it or what led to it (SITEMAP_HARVEST_READ_DECLARED)"
-                )
-            record = record_of(lead, refusal, asked=asked)
-            if isinstance(error, HttpError):
-                answered(record, error.response, is_local=False)
-            yield from self._ledger.ended(record)
-            yield from self._try_twin(lead, record)
+            yield from output
         finally:
             self._done(lead)
-
-    def _try_twin(self, lead: Lead, record: SitemapRecord) -> Iterator[SitemapRecord]:
-        """Consider the same document with https, where http led nowhere."""
-        if twin := secure_twin(lead, record):
-            yield from self._consider(twin)
 
     def _done(self, lead: Lead, why: str = "a spider middleware did not read it to its end") -> None:
         """Be done with *lead*; *why* it has no ledger row, should it have none."""
@@ -471,32 +382,61 @@ class HarvestSpider(SitemapAttributes):
         self._pages.release(lead)
         self._flights.end(lead)
         self.sites.done(lead, time.monotonic())
-        self._count_queued()
-
-    def _count_queued(self) -> None:
-        self.summary.queued = len(self.sites) + len(self._flights)
+        self._ledger.count_queued()
 
     def _records_due(self) -> Iterator[SitemapRecord | SiteRecord]:
         """Yield the records that are left to :meth:`start`: of what waits once there is enough, and of sites."""
         yield from self._ledger.owed()
         has_enough = self._handout.has_enough
         if has_enough:
-            leads = self.sites.drain(time.monotonic())
-            yield from self._ledger.cut_off(leads, self._handout.words("before it was asked for"))
-        for site in self.sites.settled():
-            lead = None if has_enough else site.next_lead()
-            if lead is None:
-                yield from self._ledger.site(site, is_over=not has_enough)
-            else:
-                yield from self._consider(lead)
+            waiting = self.sites.drain(time.monotonic())
+            yield from self._ledger.cut_off(waiting, self._handout.words("before it was asked for"))
+        for site in self._settled():
+            if (hindrance := self._begin(site)) is not None:
+                yield from self._hindered(site, hindrance)
+                continue
+            leads = [] if has_enough else self._next_leads(site)
+            for lead in leads:
+                yield from self._ledger.consider(lead)
+            if leads:
                 self.sites.settle(site)
+            else:
+                yield from self._ledger.site(site, is_over=not has_enough)
+
+    def _settled(self) -> Iterator[Site]:
+        """Yield the sites of which something new may be asked for; first those that another run was at work on."""
+        busy, self._busy = self._busy, []
+        yield from busy
+        yield from self.sites.settled()
+
+    def _begin(self, site: Site) -> str | None:
+        """Begin to keep *site*, if it is to be kept and is not yet; return what is in the way, in words."""
+        if self._keeper is None or self._keeper.has_begun(site.root):
+            return None
+        if (holder := self._keeper.begin(site.root)) is not None:
+            return f"the run {holder} is at work on it in the same store"
+        return self._keeper.why_not_poll(site.root)
+
+    def _hindered(self, site: Site, hindrance: str) -> Iterator[Any]:
+        """Let *site* wait for the other run, if that is wanted, or else yield the record that it is not harvested."""
+        is_at_work = self._keeper is not None and not self._keeper.has_begun(site.root)
+        if is_at_work and self.options.busy == "wait" and not self._handout.has_enough:
+            self._busy.append(site)
+            return
+        site.hindrance = hindrance
+        yield from self._ledger.site(site, is_over=False)
+
+    def _next_leads(self, site: Site) -> list[Lead]:
+        """Return what to ask for next of *site*: what the last snapshot knows comes before what is tried by guess."""
+        kept = self._keeper.site(site.root) if self._keeper is not None else None
+        if kept is not None and (self.plan.snapshots.polls or self.sites.is_met(site.first.url)):
+            known = list(kept.recall(self.sites.is_met))
+            if known or self.plan.snapshots.polls:
+                return known
+        lead = site.next_lead()
+        return [] if lead is None else [lead]
 
 
 def _positive(settings: BaseSettings, name: str) -> int:
     """Return the setting of that *name*; 0, which is no limit to Scrapy, also where it is below."""
     return max(0, settings.getint(name))
-
-
-def _is_guide(lead: Lead) -> bool:
-    """Whether what this page hints at is wanted: the user named it, or it is the home page. Others are no guides."""
-    return lead.found_by is FoundBy.HOME or (lead.found_by is FoundBy.ARGUMENT and not lead.site_root)

@@ -165,9 +165,12 @@ class _Feed:
             inner = found.get("xml:base") or (found.get("BASE") if local == "channel" else None)  # the latter in CDF
             base = joined(base, inner) if inner else base
             self._drop_broken_address(token, found)
+        tag = scope[token.value]
+        if not tag.is_sure or (found and not scope.are_sure(found)):
+            self._problems.doubt()
         if ":" in token.value:
             self._check_prefix(token, scope)
-        element = FeedElement(scope[token.value], Role.OTHER, found, token, scope)
+        element = FeedElement(tag, Role.OTHER, found, token, scope)
         element.base = base
         element.name_attributes()
         if local in _ITEMS and (not self._open or element.tag == self._open[0].tag):

@@ -6,6 +6,7 @@ hold any character.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from sitemap_harvest.formats.xml.extensions import WELL_KNOWN_PREFIXES
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from sitemap_harvest.formats.xml.entries import Role
     from sitemap_harvest.formats.xml.tokens import Token
 
+_NAME = re.compile(r"(?:[\w.\-]+:)?[\w.\-]+")
+_URI = re.compile(r"[\w.~:/?#@!$'()*+,;=%\-]*", re.ASCII)
 _MAX_PREFIXES = 256  # declared around one element; extensions need ten
 
 
@@ -25,7 +28,7 @@ class Element(list["Element"]):
     __slots__ = ("_attributes", "is_whole", "local", "role", "scope", "sourceline", "tag", "tail", "text", "token")
 
     def __init__(self, tag: Tag, role: Role, attributes: dict[str, str], token: Token, scope: Namespaces) -> None:
-        self.tag, self.local = tag
+        self.tag, self.local, _ = tag
         self.role = role  #: What it is to the entry that it is a child of.
         self.text = ""
         self.tail = ""
@@ -77,6 +80,8 @@ class Tag(NamedTuple):
     """``{namespace}local``, or ``local`` where there is no namespace."""
     local: str
     """Without the namespace, in lower case."""
+    is_sure: bool
+    """Whether it is a name that XML allows, with a prefix that is declared or usual, if any: no damaged one."""
 
 
 class Namespaces(dict[str, Tag]):
@@ -101,11 +106,20 @@ class Namespaces(dict[str, Tag]):
         """Whether *prefix* is declared."""
         return prefix in self._declared or prefix == "xml"
 
+    def are_sure(self, attributes: Mapping[str, str]) -> bool:
+        """Whether nothing has damaged the names of *attributes*, nor the namespaces that they declare."""
+        return all(
+            self[name].is_sure and (not name.startswith("xmlns") or _URI.fullmatch(value))
+            for name, value in attributes.items()
+        )
+
     def __missing__(self, name: str) -> Tag:
         """Work out what *name* means. A usual prefix that is not declared means what it usually does."""
         prefix, _, local = name.rpartition(":")
         namespace = self._declared.get(prefix, self._usual.get(prefix.lower(), prefix))
-        tag = self[name] = Tag(f"{{{namespace}}}{local}" if namespace else local, local.lower())
+        is_known = prefix in {"", "xml", "xmlns"} or prefix in self._declared or prefix.lower() in self._usual
+        is_sure = is_known and _NAME.fullmatch(name) is not None
+        tag = self[name] = Tag(f"{{{namespace}}}{local}" if namespace else local, local.lower(), is_sure)
         return tag
 
     def attribute(self, name: str) -> str:

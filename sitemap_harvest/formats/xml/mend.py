@@ -153,6 +153,8 @@ class _Lane:
             found = attributes(token, self._problems)
             scope = scope.declaring(found)
         tag = scope[token.value]
+        if not tag.is_sure or (found and not scope.are_sure(found)):
+            self._problems.doubt()
         if ":" in token.value:
             self._check_prefix(token, scope)
         role = self._reader.roles(self._parent_tag())[tag.full]

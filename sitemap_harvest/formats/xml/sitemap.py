@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 def read_sitemap(source: Source, kind: Kind, into: Collector) -> Iterator[UrlBatch]:
     """Read the sitemap or index in *source*, yielding batches."""
+    into.problems.is_well_formed = True  # for as long as nothing else is found
     rest: Rest | None = Rest(source.utf8(into.problems))
     if kind is Kind.SITEMAP:
         rest = yield from read_quickly(source.utf8(into.problems), into)
@@ -35,6 +36,7 @@ def read_sitemap(source: Source, kind: Kind, into: Collector) -> Iterator[UrlBat
         yield from read_strictly(rest.blocks, reader, into)
     except NotWellFormed as reason:
         # What has been read stands, for it was well-formed: the mending lane passes over as many children of the root.
+        into.problems.is_well_formed = False
         into.problems.forget(Source.PROBLEMS)
         if reason.is_flaw:
             line = reason.line and reason.line + rest.lines

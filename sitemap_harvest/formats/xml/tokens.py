@@ -37,6 +37,7 @@ _ENTITY = re.compile(r"<!ENTITY\s+([^\s%\"'>]+)")
 _ATTRIBUTE = re.compile(r"(?<![^\s\"'/])([^\s=\"'<>/]++)\s*+=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>]+))")
 _ATTRIBUTES = re.compile(r"(?:\s++[^\s=\"'<>/]++\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'))*+\s*+")  # well-formed ones
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,8})|#[xX]([0-9a-fA-F]{1,7})|([A-Za-z_][\w.\-]{0,63}));|&")
+_OPENING_CHARS = len("<!--") - 1
 _PREDEFINED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _SURROGATES = range(0xD800, 0xE000)
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
@@ -150,6 +151,7 @@ class Tokenizer:
         self._tag_end = -1  # where the next > is, if this is not before self._at
         self._at_end = False
         self._is_at_start = True  # of the document, where the buffer begins
+        self._has_begun = False  # whether a tag has come
         self._declared: frozenset[str] = frozenset()
         self._has_doctype = False
 
@@ -176,6 +178,7 @@ class Tokenizer:
     def _pieces(self) -> Iterator[Token]:
         """Yield tokens as long as nothing but text and plain tags follows."""
         buffer, at, line = self._buffer, self._at, self._line
+        first = at
         is_text, is_start, is_end = Sort.TEXT, Sort.START, Sort.END  # looking up a member takes longer than a match
         while match := _PIECE.match(buffer, at):
             at = match.end()
@@ -186,6 +189,7 @@ class Tokenizer:
                 line += text.count("\n")
                 self._line = line
             yield Token(is_end, end, line) if start is None else Token(is_start, start, line)
+        self._has_begun = self._has_begun or at > first
 
     def _more(self) -> bool:
         """Read another chunk behind what is left of the buffer; ``False`` at the end of the document."""
@@ -242,13 +246,21 @@ class Tokenizer:
             self._more()
 
     def _skip(self, end: str, opening: int) -> None:
-        """Pass over everything up to *end*, keeping nothing of it."""
+        """Pass over everything up to *end*, keeping nothing of it.
+
+        If it begins once more before it ends, entries may have been passed over.
+        """
+        begin = self._buffer[self._at : self._at + opening]
         self._advance(self._at + opening)
+        begins_again = False
         while (found := self._buffer.find(end, self._at)) < 0:
-            self._advance(max(self._at, len(self._buffer) - len(end) + 1))
+            begins_again = begins_again or self._buffer.find(begin, self._at) >= 0
+            self._advance(max(self._at, len(self._buffer) - _OPENING_CHARS))
             if not self._more():
                 self._advance(len(self._buffer))
                 return
+        if begins_again or self._buffer.find(begin, self._at, found) >= 0:
+            self._problems.doubt()
         self._advance(found + len(end))
 
     def _declaration(self) -> None:
@@ -259,6 +271,7 @@ class Tokenizer:
         if has_end and not (is_first and _WHOLE_DECLARATION.match(self._buffer, self._at)):
             excerpt = self._buffer[self._at : self._tag_end + 1]
             self._problems.add("xml/bad-declaration", line=self._line, excerpt=excerpt)
+            self._doubt_inside()
         self._skip(">", 2)
 
     def _cdata(self) -> Iterator[Token]:
@@ -285,12 +298,18 @@ class Tokenizer:
                 match = None
                 break
         self._problems.add("xml/doctype", line=self._line)
+        self._doubt_inside()
         if match:
             self._declared = frozenset(_ENTITY.findall(match[0]))
             self._advance(match.end())
         else:
             self._problems.add("xml/malformed", "the DOCTYPE does not end", line=self._line)
             self._advance(self._at + len("<!DOCTYPE"))
+
+    def _doubt_inside(self) -> None:
+        """Note that what is passed over stands where only entries do, and may have been part of one."""
+        if self._has_begun:
+            self._problems.doubt()
 
     def _tag(self) -> Token | None:
         while not (has_end := self._has_tag_end()):
@@ -309,6 +328,7 @@ class Tokenizer:
             match = _START.match(self._buffer, self._at)
         match = match or _LOOSE_START.match(self._buffer, self._at)
         if match:
+            self._has_begun = True
             self._advance(match.end())
             return Token(Sort.START, match[1], line, match[2], is_empty=bool(match[3]))
         return self._stray(has_end=has_end)

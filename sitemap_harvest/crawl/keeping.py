@@ -1,0 +1,258 @@
+"""The store of a run: which sites it keeps, from when on, and what the end of a site puts in place."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from sitemap_harvest.crawl.lending import lend, of_snapshot
+from sitemap_harvest.crawl.site_keeping import WRITE_ERRORS, SiteKeeper
+from sitemap_harvest.diff import compare
+from sitemap_harvest.errors import StoreError
+from sitemap_harvest.model import FoundBy, Outcome
+from sitemap_harvest.plan import Freshness, Trust, approach, document_key
+from sitemap_harvest.store import Claims, Run, SiteWriter, open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from scrapy.statscollectors import StatsCollector
+
+    from sitemap_harvest.crawl.arguments import Plan
+    from sitemap_harvest.crawl.options import Options
+    from sitemap_harvest.crawl.site_keeping import Known
+    from sitemap_harvest.diff import Changes
+    from sitemap_harvest.model import SitemapRecord
+    from sitemap_harvest.plan import Lead
+    from sitemap_harvest.store import Snapshot, Store
+
+logger = logging.getLogger(__name__)
+
+_CHECKPOINT_DOCUMENTS = 500
+_CHECKPOINT_SECONDS = 30
+_CONFIRMED = frozenset({Outcome.READ, Outcome.UNCHANGED, Outcome.SKIPPED})
+
+
+class Ask(NamedTuple):
+    """How to ask for a document."""
+
+    headers: Mapping[str, str] = {}
+    """Headers by which the server may answer that it has not changed."""
+    fresh: tuple[Known, str] | None = None
+    """What is known of it, and why it need not be asked for; ``None`` if it has to be."""
+
+
+class Keeper:
+    """Keeps the sites of a run, each from its first document to its last."""
+
+    def __init__(
+        self,
+        store: str,
+        plan: Plan,
+        options: Options,
+        stats: StatsCollector,
+        *,
+        fail: Callable[[], None],
+    ) -> None:
+        """Open the store at *store*, or make it. Raises :exc:`StoreError`.
+
+        *fail* ends the run when the store cannot be written any more.
+        """
+        self._plan = plan
+        self._options = options
+        self._stats = stats
+        self._fail = fail
+        self.store: Store = open_store(store, create=True)
+        self._started_at = datetime.now(UTC)
+        self.run_id = f"{self._started_at:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+        self._claims = Claims(self.store.folder, self.run_id)
+        self._sites: dict[str, SiteKeeper] = {}
+        self._begun: set[str] = set()
+        self._lenders: dict[str, Callable[[str], Known | None] | None] = {}
+        self._written_at: dict[str, float] = {}
+        self.has_failed = False
+
+    def begin(self, root: str) -> str | None:
+        """Begin to keep the site *root*; return the id of the run that is at work on it, if one is."""
+        try:
+            return self._begin(root)
+        except WRITE_ERRORS as error:
+            self._give_up(error)
+        return None
+
+    def _begin(self, root: str) -> str | None:
+        history = self.store.history(root)
+        if (holder := self._claims.take(history.folder)) is not None:
+            return holder
+        self.store.begin(history)
+        interrupted = history.unfinished()
+        for run_id in interrupted[:-1] if self._plan.snapshots.resumes else interrupted:
+            SiteWriter(history, run_id, None).drop()
+        run_id = interrupted[-1] if self._plan.snapshots.resumes and interrupted else self.run_id
+        writer = SiteWriter(history, run_id, history.latest())
+        if run_id != self.run_id and not writer.take_over():
+            writer.drop()
+            writer = SiteWriter(history, self.run_id, history.latest())
+        self._sites[root] = SiteKeeper(
+            writer,
+            absent_runs=self._options.absent_runs,
+            polls=self._plan.snapshots.polls,
+            give_up=self._give_up,
+        )
+        self._written_at[root] = time.monotonic()
+        self._begun.add(root)
+        return None
+
+    def has_begun(self, root: str) -> bool:
+        """Whether the site *root* is kept, or was, or cannot be."""
+        return root in self._begun or self.has_failed
+
+    def why_not_poll(self, root: str) -> str | None:
+        """Return why the feeds of the site *root* cannot be asked for alone, if that is wanted and it is so."""
+        site = self._sites.get(root)
+        if not self._plan.snapshots.polls or site is None or site.writer.before is not None:
+            return None
+        self._forget(root)
+        return "there is no snapshot of it, which poll=yes needs: harvest it once without"
+
+    def ask(self, lead: Lead) -> Ask:
+        """Return how to ask for the document of *lead*."""
+        site = self._sites.get(lead.root)
+        known = site.of(lead) if site is not None else None
+        if site is None or known is None or lead.site_root or lead.attempt:
+            return Ask()  # the rules of a robots.txt are needed; and who is asked again has not been understood
+        is_seen = lead.found_by is not FoundBy.SNAPSHOT  # else its index was not, and its date is of the last run
+        found = approach(
+            known.record,
+            self.freshness(),
+            lastmod=lead.lastmod if is_seen else None,
+            lastmod_text=lead.lastmod_text if is_seen else None,
+            is_trusted=site.trusts(lead.parent),
+        )
+        return Ask(found.headers, (known, found.skip) if found.skip is not None else None)
+
+    def freshness(self) -> Freshness:
+        """Return what decides whether something is asked for, and whether it is read."""
+        wishes = self._plan.snapshots
+        return Freshness(
+            now=datetime.now(UTC),
+            max_age=self._options.max_age if wishes.max_age is None else wishes.max_age,
+            full=wishes.is_full,
+            trust=Trust(self._options.trust_lastmod),
+        )
+
+    def site(self, root: str) -> SiteKeeper | None:
+        """Return what is kept of the site *root*; ``None`` if it is not, or not any more."""
+        return self._sites.get(root)
+
+    def note(self, record: SitemapRecord) -> None:
+        """Note *record*, a ledger row."""
+        if site := self._sites.get(record.root):
+            site.note(record)
+
+    def guard(self, work: Callable[[], None]) -> None:
+        """Do *work* on the store; give the store up if it cannot be written."""
+        try:
+            work()
+        except (*WRITE_ERRORS, StoreError) as error:
+            self._give_up(error)
+
+    def document_done(self, root: str) -> None:
+        """Write what was kept so far of the site *root*, if that is much, so that an interruption does not cost it."""
+        self._claims.beat()
+        if (site := self._sites.get(root)) is None:
+            return
+        is_due = time.monotonic() - self._written_at[root] > _CHECKPOINT_SECONDS
+        if site.writer.unwritten >= _CHECKPOINT_DOCUMENTS or (is_due and site.writer.unwritten):
+            self._written_at[root] = time.monotonic()
+            self.guard(site.writer.checkpoint)
+
+    def lend(self, root: str, leads: Sequence[Lead], owner_of: Callable[[str], str | None]) -> None:
+        """Keep for the site *root* what *leads* lead to, and what was read for other sites of the run."""
+        if (borrower := self._sites.get(root)) is not None:
+            self.guard(lambda: lend(borrower, leads, owner_of=owner_of, lender_of=self._lender))
+
+    def _lender(self, root: str) -> Callable[[str], Known | None] | None:
+        """Return what gives the documents of the site *root*, by their keys; ``None`` if it was not kept."""
+        if (site := self._sites.get(root)) is not None:
+            return site.lent
+        if root not in self._lenders:
+            snapshot = self.store.history(root).latest() if root in self._begun else None
+            self._lenders[root] = None if snapshot is None else of_snapshot(snapshot)
+        return self._lenders[root]
+
+    def commit(self, root: str, *, is_over: bool) -> Changes | None:
+        """Put the snapshot of the site *root* in place; return what has changed, as the user wants it compared.
+
+        *is_over* is ``False`` where the run ended before the site was done.
+        """
+        if (site := self._sites.pop(root, None)) is None:
+            return None
+        try:
+            return self._commit(site, root, is_over=is_over)
+        except (*WRITE_ERRORS, StoreError) as error:
+            self._give_up(error)
+        except Exception:  # a fault of ours at one site must not cost the others
+            logger.exception("The snapshot of %s is not kept, and the last stays in force", root)
+            self._stats.inc_value("sitemap_harvest/store_failed")
+            site.writer.close()
+        finally:
+            self._release(root)
+        return None
+
+    def _commit(self, site: SiteKeeper, root: str, *, is_over: bool) -> Changes | None:
+        now = datetime.now(UTC)
+        writer = site.writer
+        ledger = site.ledger(now=now)
+        run = Run(
+            id=writer.run_id,
+            started_at=self._started_at,
+            ended_at=now,
+            baseline=writer.before.run.id if writer.before is not None else None,
+            rows=writer.rows,
+            complete=is_over and all(row.complete and row.outcome in _CONFIRMED for row in ledger),
+            trust=site.observed({document_key(row.url): row for row in ledger}),
+            arguments={**self._plan.asked_for, **self._options.bounds},
+        )
+        changes: list[Changes] = []
+
+        def against_the_last(after: Snapshot) -> tuple[Changes, Run]:
+            changes.append(found := compare(writer.before, after))
+            summary = found.summary
+            counts = {kind: getattr(summary, kind) for kind in ("added", "removed", "changed", "moved", "expired")}
+            return found, replace(run, urls=int(after.extents().count.sum()), changes=counts)
+
+        snapshot = writer.commit(ledger, run, against_the_last)
+        self._stats.inc_value("sitemap_harvest/snapshots")
+        if self._plan.snapshots.baseline is None:
+            return changes[0]
+        return compare(self.store.history(root).at(self._plan.snapshots.baseline), snapshot)
+
+    def _forget(self, root: str) -> None:
+        """Keep nothing of the site *root*."""
+        site = self._sites.pop(root)
+        self.guard(site.writer.drop)
+        self._release(root)
+
+    def _release(self, root: str) -> None:
+        self._written_at.pop(root, None)
+        self.guard(lambda: self._claims.release(self.store.history(root).folder))
+
+    def _give_up(self, error: Exception) -> None:
+        """Keep nothing more: the last snapshots stay in force."""
+        sites, self._sites = self._sites, {}
+        for site in sites.values():
+            site.writer.close()
+        if not self.has_failed:
+            self.has_failed = True
+            self._stats.inc_value("sitemap_harvest/store_failed")
+            logger.error("The store cannot be used, and the last snapshots stay in force: %s", error)
+            self._fail()
+
+    def close(self) -> None:
+        """End the claims of the run."""
+        self.guard(self._claims.close)

@@ -1,0 +1,72 @@
+"""What a server says of the state of a document: which of it can be sent back to ask whether it has changed.
+
+Spec: https://www.rfc-editor.org/rfc/rfc9110#section-8.8
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sitemap_harvest.dates import read_date
+
+if TYPE_CHECKING:
+    from sitemap_harvest.model import SitemapRecord
+
+_MINUTE = timedelta(minutes=1)
+_MAX_ETAG_CHARS = 512  # the longest in the wild have some hundred
+_ENTITY_TAG = re.compile(r'(W/|w/)?"([\x21\x23-\x7e\x80-\xff]+)"')
+_BARE_TAG = re.compile(r"(W/|w/)?([\w.:/+=-]+)", re.ASCII)  # against the rule without quotes; never "*", which is any
+_CODING = re.compile(r"(?:--?|;)(?:gzip|br|zstd|deflate|df)$", re.IGNORECASE)
+
+
+def conditions(known: SitemapRecord, now: datetime) -> dict[str, str]:
+    """Return the headers that ask for a document only if it is not as *known* says; empty if nothing can tell."""
+    headers = {}
+    if tags := _tags(known.etag):
+        headers["If-None-Match"] = ", ".join(tags)
+    if known.last_modified is not None and _may_be_sent(known.last_modified, known, now):
+        headers["If-Modified-Since"] = known.last_modified.strip()
+    return headers
+
+
+def is_asked_tag(known: SitemapRecord, answer: SitemapRecord) -> bool:
+    """Whether a 304 is for what was asked with: its tag, if it has one, is that of *known*, if that has one."""
+    if answer.etag is None or not _tags(known.etag):
+        return True
+    return _bare(answer.etag) == _bare(known.etag or "")
+
+
+def _may_be_sent(last_modified: str, known: SitemapRecord, now: datetime) -> bool:
+    """Whether the date *last_modified* can tell a later change.
+
+    Not if it lies in the future, or within a minute of the download: what is made
+    anew for each request has such dates, and a file may be written twice in a second.
+    """
+    date = read_date(last_modified)
+    if date is None or known.read_at is None or not last_modified.isprintable() or not last_modified.isascii():
+        return False
+    return date.value + _MINUTE <= known.read_at <= now
+
+
+def _tags(etag: str | None) -> list[str]:
+    """Return the entity tags to ask with: *etag* as it was sent, and as it is without a content coding.
+
+    A server that packs what it sends may add the coding to the tag, and does not
+    know its own tag again. Unpacked the two are one.
+    """
+    if etag is None or len(etag) > _MAX_ETAG_CHARS:
+        return []
+    etag = etag.strip()
+    if not (match := _ENTITY_TAG.fullmatch(etag) or _BARE_TAG.fullmatch(etag)):
+        return []
+    plain = _CODING.sub("", match[2])
+    if plain == match[2] or not plain:
+        return [etag]
+    return [etag, etag.replace(match[2], plain)]
+
+
+def _bare(etag: str) -> str:
+    """Return *etag* as it is compared weakly, without a content coding."""
+    return _CODING.sub("", etag.strip().removeprefix("W/").removeprefix("w/").strip('"'))

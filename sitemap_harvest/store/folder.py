@@ -1,0 +1,191 @@
+"""A folder on this machine or in an object store: all that the store asks of where it lies."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+from typing import TYPE_CHECKING, Self
+
+import pyarrow as pa
+from pyarrow import fs
+
+from sitemap_harvest.errors import StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Folder:
+    """A folder. It need not be there: it is made when something is put into it."""
+
+    def __init__(self, files: fs.FileSystem, path: str) -> None:
+        """Take the folder at *path* of *files*."""
+        self._files = files
+        self.path = path
+
+    @classmethod
+    def at(cls, address: str | Path) -> Self:
+        """Return the folder at *address*: a path, or ``s3://bucket/folder``. Raises :exc:`StoreError`."""
+        text = str(address)
+        if "://" not in text:
+            return cls(fs.LocalFileSystem(), os.path.abspath(text))  # noqa: PTH100 - as text, for the sake of pyarrow
+        try:
+            return cls(*fs.FileSystem.from_uri(text))
+        except (pa.ArrowException, OSError, ValueError) as error:
+            address = re.sub(r"(?<=://)[^/@]*@", "", text)  # without credentials
+            raise StoreError(f"store {address!r}: {_words(error)}") from error
+
+    def __truediv__(self, name: str) -> Folder:
+        return Folder(self._files, f"{self.path}/{name}")
+
+    def __str__(self) -> str:
+        return self.path
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is on this machine, as far as the operating system tells."""
+        return isinstance(self._files, fs.LocalFileSystem)
+
+    def names(self) -> list[str]:
+        """Return the names of what is in it, sorted."""
+        found = self._files.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
+        return sorted(one.base_name for one in found)
+
+    def size(self, name: str) -> int | None:
+        """Return how many bytes the file *name* has; ``None`` if there is none."""
+        info = self._files.get_file_info(f"{self.path}/{name}")
+        return info.size if info.type == fs.FileType.File else None
+
+    def read(self, name: str) -> bytes | None:
+        """Return what is in the file *name*; ``None`` if there is none."""
+        try:
+            with self._files.open_input_stream(f"{self.path}/{name}") as file:
+                return bytes(file.read())
+        except FileNotFoundError:
+            return None
+
+    def put(self, name: str, data: bytes) -> None:
+        """Put *data* into the file *name*, all of it or nothing, whatever happens in between."""
+        self._files.create_dir(self.path)
+        if not self.is_local:
+            with self._files.open_output_stream(f"{self.path}/{name}") as file:
+                file.write(data)  # an object is there when it is whole
+            return
+        part = f"{self.path}/.{name}.part"
+        with open(part, "wb") as file:  # noqa: PTH123 - the store knows its files by text
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, f"{self.path}/{name}")  # noqa: PTH105 - the same
+        _sync(self.path)
+
+    def create(self, name: str, data: bytes) -> bool:
+        """Put *data* into the file *name*, unless there is one; return whether there was none.
+
+        In an object store, two who do so at once may both be told that there was none.
+        """
+        if not self.is_local:
+            if self.size(name) is not None:
+                return False
+            self.put(name, data)
+            return True
+        part = f".{name}.{secrets.token_hex(4)}"
+        self.put(part, data)
+        try:
+            os.link(f"{self.path}/{part}", f"{self.path}/{name}")
+        except FileExistsError:
+            return False
+        finally:
+            self.remove(part)
+        return True
+
+    def open(self, name: str) -> pa.NativeFile:
+        """Open the file *name* to be read here and there."""
+        return self._files.open_input_file(f"{self.path}/{name}")
+
+    def writing(self, name: str) -> HashedFile:
+        """Open the file *name* to be written from its beginning to its end."""
+        self._files.create_dir(self.path)
+        return HashedFile(self._files.open_output_stream(f"{self.path}/{name}"))
+
+    def sync(self, name: str) -> None:
+        """See to it that the file *name*, which has been written, outlives a power cut."""
+        if self.is_local:
+            _sync(f"{self.path}/{name}")
+
+    def remove(self, name: str) -> None:
+        """Remove the file *name*, if there is one."""
+        if self.size(name) is not None:
+            self._files.delete_file(f"{self.path}/{name}")
+
+    def remove_all(self) -> None:
+        """Remove the folder, with all that is in it."""
+        if not self.is_local:
+            if self.names():
+                self._files.delete_dir(self.path)
+            return
+        self._files.delete_dir_contents(self.path, missing_dir_ok=True)
+        if self.is_local and self.names() == [] and os.path.isdir(self.path):  # noqa: PTH112 - the same
+            os.rmdir(self.path)  # noqa: PTH106 - the same
+
+
+class HashedFile:
+    """A file that is written, and whose digest is known when it has been."""
+
+    def __init__(self, file: pa.NativeFile) -> None:
+        """Write into *file*."""
+        self._file = file
+        self._digest = hashlib.sha256()
+        self.bytes = 0
+        self.closed = False
+
+    def write(self, data: bytes) -> int:
+        """Write *data*."""
+        self._digest.update(data)
+        self._file.write(data)
+        self.bytes += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        """Return how many bytes were written."""
+        return self.bytes
+
+    def flush(self) -> None:
+        """Hand on what was written."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """End the file."""
+        self._file.close()
+        self.closed = True
+
+    def readable(self) -> bool:
+        """Return ``False``."""
+        return False
+
+    def writable(self) -> bool:
+        """Return ``True``."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return ``False``."""
+        return False
+
+    @property
+    def sha256(self) -> str:
+        """Digest of all that was written, hexadecimal."""
+        return self._digest.hexdigest()
+
+
+def _sync(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _words(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,64 @@
+"""Which rows of a document are the same as before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sitemap_harvest.store.pool import ROW_COLUMNS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Rows:
+    """The rows that a document had, to be found again by what they say."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """Take *batches*, with the columns ``row`` and those of the pool."""
+        ids, prints, names = [], [], []
+        for batch in batches:  # of a document with a million rows, all columns at once would not fit
+            ids.append(batch.column("row").to_numpy())
+            prints.append(_prints(pa.Table.from_batches([batch])))
+            names.append(_names(batch.column("key"), batch.column("loc")))
+        self._ids = np.concatenate(ids) if ids else np.array([], dtype=np.int64)
+        self._prints = pa.concat_arrays(prints) if prints else pa.array([], pa.uint64())
+        self._names = pa.concat_arrays(names) if names else pa.array([], pa.string())
+
+    def find(self, batch: pa.RecordBatch) -> np.ndarray:
+        """Return for each row of *batch* the id of a row that says the same in all columns, or -1."""
+        if not len(self._ids):
+            return np.full(batch.num_rows, -1)
+        at = pc.index_in(_prints(pa.Table.from_batches([batch])), self._prints)
+        # That two rows share a fingerprint by chance is next to impossible, and with one name as well it is more so.
+        same_name = pc.equal(self._names.take(at), _names(batch.column("key"), batch.column("loc")))
+        found = at.to_numpy(zero_copy_only=False)
+        is_found = pc.fill_null(same_name, False).to_numpy(zero_copy_only=False)  # noqa: FBT003 - pyarrow's interface
+        ids = np.full(batch.num_rows, -1)
+        ids[is_found] = self._ids[found[is_found].astype(np.int64)]
+        return ids
+
+    def knows(self, batch: pa.RecordBatch) -> np.ndarray:
+        """Return for each row of *batch* whether a row had its URL, whatever else it said."""
+        names = _names(batch.column("key"), batch.column("loc"))
+        known: np.ndarray = pc.is_in(names, self._names).to_numpy(zero_copy_only=False)
+        return known
+
+
+def _names(key: pa.Array, loc: pa.Array) -> pa.Array:
+    """Return what identifies each URL."""
+    return pc.coalesce(key, loc)
+
+
+def _prints(rows: pa.Table) -> pa.Array:
+    """Return a fingerprint of each row, over all of its columns. Good for one process: it may change with DuckDB."""
+    import duckdb  # takes 0.1 seconds, and only a document that has changed needs it
+
+    columns = ", ".join(f'"{name}"' for name in ROW_COLUMNS)
+    with duckdb.connect() as connection:
+        connection.register("fresh", rows.select(list(ROW_COLUMNS)))
+        prints = connection.sql(f"SELECT hash({columns}) FROM fresh")  # noqa: S608 - names of our own columns
+        return prints.to_arrow_table().column(0).combine_chunks()

@@ -1,0 +1,136 @@
+"""The small tables of the store, and how they are written and read."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from sitemap_harvest.errors import StoreError
+from sitemap_harvest.model import SitemapRecord, SitemapRef, arrow_schema
+from sitemap_harvest.store.manifest import StoredFile
+from sitemap_harvest.store.pool import without_empty
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sitemap_harvest.model import Batch
+    from sitemap_harvest.store.folder import Folder, HashedFile
+
+_RUN = pa.field("run", pa.string(), nullable=False)
+_DOCUMENT = pa.field("document", pa.string(), nullable=False)
+
+EXTENTS = pa.schema(
+    [_RUN, _DOCUMENT, *(pa.field(name, pa.int64(), nullable=False) for name in ("position", "row", "count"))]
+)
+"""Which rows each document listed, as a run read it."""
+REFERENCES = pa.schema([_RUN, _DOCUMENT, *arrow_schema(SitemapRef)])
+"""Which documents each document named, as a run read it."""
+SITEMAPS = pa.schema([_RUN, *arrow_schema(SitemapRecord)])
+"""The ledger of each run."""
+
+_DELTAS = ("position", "row", "count", "fetched_at", "fresh_at", "read_at", "entries", "bytes_unpacked")
+_GROUP_ROWS = 100_000
+
+
+def write_table(table: pa.Table, folder: Folder, name: str, *, kind: str) -> StoredFile:
+    """Write *table*, which is one of *kind*, into the file *name* of *folder*."""
+    table = without_empty(table)
+    file = folder.writing(name)
+    with _writer(file, table.schema) as writer:
+        writer.write_table(table, row_group_size=_GROUP_ROWS)
+    file.close()
+    return StoredFile.written(name, kind, file, count=table.num_rows)
+
+
+def write_batches(batches: Iterator[Batch[Any]], folder: Folder, name: str, *, kind: str) -> StoredFile | None:
+    """Write *batches*, which are of one kind, into the file *name* of *folder*; ``None`` if there are none."""
+    if (first := next(batches, None)) is None:
+        return None
+    file = folder.writing(name)
+    count = 0
+    with _writer(file, first.schema()) as writer:
+        for batch in chain([first], batches):
+            writer.write_batch(batch.arrow)
+            count += len(batch)
+    file.close()
+    return StoredFile.written(name, kind, file, count=count)
+
+
+def _writer(file: HashedFile, schema: pa.Schema) -> pq.ParquetWriter:
+    deltas = {column: "DELTA_BINARY_PACKED" for column in schema.names if column in _DELTAS}
+    return pq.ParquetWriter(
+        file,
+        schema,
+        compression="zstd",
+        compression_level=9,
+        use_dictionary=[column for column in _leaves(schema) if column.partition(".")[0] not in deltas],
+        column_encoding=deltas or None,
+        write_statistics=["run"] if "run" in schema.names else False,
+        store_schema=False,
+    )
+
+
+def read_table(folder: Folder, files: Sequence[StoredFile], schema: pa.Schema, runs: Sequence[str]) -> pa.Table:
+    """Return the rows of *runs* in *files*, with the columns of *schema*: those that an older version lacks are null.
+
+    Raises :exc:`StoreError` if a file is missing or damaged.
+    """
+    wanted = pa.array(runs, pa.string())
+    tables = []
+    for stored in files:
+        table = read_file(folder, stored)
+        tables.append(upgraded(table.filter(pc.is_in(table.column("run"), wanted)), schema))
+    return pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+def read_file(folder: Folder, stored: StoredFile) -> pa.Table:
+    """Return all of one file. Raises :exc:`StoreError` if it is missing or damaged."""
+    try:
+        with folder.open(stored.name) as file:
+            if file.size() != stored.bytes:
+                raise StoreError(
+                    f"{folder}/{stored.name} has {file.size():,} bytes, and was written with {stored.bytes:,}"
+                )
+            return pq.ParquetFile(file).read()
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(f"{folder}/{stored.name} cannot be read: {error}") from error
+
+
+def upgraded(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return *table* with the columns of *schema*."""
+    columns = []
+    for field in schema:
+        if field.name in table.schema.names:
+            columns.append(table.column(field.name).cast(field.type))
+        else:
+            columns.append(pa.repeat(_absent(field), table.num_rows))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _absent(field: pa.Field) -> pa.Scalar:
+    """Return what stands in a column that was not there when the file was written."""
+    if field.nullable:
+        return pa.scalar(None, field.type)
+    return pa.scalar([] if pa.types.is_list(field.type) else "" if pa.types.is_string(field.type) else 0, field.type)
+
+
+def _leaves(schema: pa.Schema) -> list[str]:
+    """Return the names of the columns as Parquet counts them."""
+    return [name for field in schema for name in _leaves_of(field.name, field.type)]
+
+
+def _leaves_of(name: str, kind: pa.DataType) -> list[str]:
+    if pa.types.is_list(kind):
+        return _leaves_of(f"{name}.list.element", kind.value_type)
+    if pa.types.is_map(kind):
+        return [
+            *_leaves_of(f"{name}.key_value.key", kind.key_type),
+            *_leaves_of(f"{name}.key_value.value", kind.item_type),
+        ]
+    if pa.types.is_struct(kind):
+        return [leaf for field in kind for leaf in _leaves_of(f"{name}.{field.name}", field.type)]
+    return [name]

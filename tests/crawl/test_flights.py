@@ -1,0 +1,39 @@
+"""The documents on their way, and those that will not come."""
+
+from __future__ import annotations
+
+import pytest
+
+from sitemap_harvest.crawl.flights import Flights
+from sitemap_harvest.plan import Lead
+
+LOST, LATER = (Lead(url=f"https://a.example/{name}.xml", root="https://a.example") for name in ("lost", "later"))
+
+
+@pytest.mark.parametrize(
+    ("looks", "is_stranded"),
+    [
+        pytest.param([(0.0, True), (4.9, True)], False, id="not-yet"),
+        pytest.param([(0.0, True), (5.0, True)], True, id="after-five-seconds"),
+        pytest.param([(9.0, True)], False, id="the-first-look-is-the-beginning"),
+        pytest.param([(look / 1000, True) for look in range(100)], False, id="many-looks-in-no-time"),
+        pytest.param([(0.0, True), (3.0, False), (6.0, True)], False, id="something-to-do-in-between"),
+        pytest.param([(0.0, True), (5.0, False)], False, id="something-to-do-in-the-end"),
+        pytest.param([(0.0, True), (3.0, False), (6.0, True), (11.0, True)], True, id="idle-again"),
+    ],
+)
+def test_a_document_will_not_come_when_scrapy_has_long_had_nothing_to_do(
+    looks: list[tuple[float, bool]], is_stranded: bool
+) -> None:
+    flights = Flights()
+    flights.begin(LOST, 0.0)
+    *_, last = [flights.stranded(now, is_idle=is_idle) for now, is_idle in looks]
+    assert last == [LOST] * is_stranded
+
+
+def test_a_document_that_has_just_been_asked_for_has_its_time() -> None:
+    flights = Flights()
+    assert flights.stranded(0.0, is_idle=True) == []
+    flights.begin(LATER, 60.0)
+    assert flights.stranded(60.0, is_idle=True) == []
+    assert flights.stranded(65.0, is_idle=True) == [LATER]

@@ -1,0 +1,225 @@
+"""Which entries of a damaged document are beyond doubt, and the digest that tells whether it must be read."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import zlib
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import unescape
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+
+from sitemap_harvest import Document, Limits, read
+from tests.documents import FIXTURES, HERE, codes, fixture_bytes, urlset
+from tests.formats.test_properties import PIECES, many
+from tests.oracles import walked
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DAMAGE = (
+    PIECES | st.binary(min_size=1, max_size=5) | st.sampled_from([*b"<>&/\"'=:;x!?-[\x0b"]).map(lambda n: bytes([n]))
+)
+NO_LIMITS = Limits()
+
+
+def is_well_formed(body: bytes) -> bool:
+    try:
+        etree.fromstring(body, etree.XMLParser(resolve_entities=False, no_network=True))
+    except etree.XMLSyntaxError:
+        return False
+    return True
+
+
+def is_whole_xml(path: Path) -> bool:
+    if path.suffix != ".xml" or path.stat().st_size > 6000:
+        return False
+    document = read(path.read_bytes(), url=HERE)
+    return walked(path.read_bytes()) is not None and document.encoding == "utf-8" and document.complete
+
+
+WHOLE_XML = sorted(filter(is_whole_xml, FIXTURES.rglob("*.xml")))
+OTHERS = ["text/list.txt", "text/windows.txt", "feeds/rss.xml", "feeds/atom.xml", "feeds/feed.json", "xml/index.xml"]
+
+
+def cut(body: bytes, url: str = HERE, limits: Limits = NO_LIMITS) -> Document:
+    """Return *body* as the document that it is when the connection has ended early."""
+    return Document(body, url=url, content_type=None, limits=limits, was_cut=True)
+
+
+def by_position(document: Document) -> dict[int, list[Any]]:
+    """Return the rows and references at each position."""
+    found: dict[int, list[Any]] = {}
+    for one in (*document.rows(), *document.sitemaps()):
+        found.setdefault(one.position, []).append(one)
+    return found
+
+
+def altered(document: Document, whole: dict[int, list[Any]]) -> list[int]:
+    """Return the positions that are said to be sound, and are not as in the *whole* document."""
+    found, sound = by_position(document), document.last_sound_position
+    return [at for at in found if (sound is None or at <= sound) and found[at] != whole.get(at)]
+
+
+def texts(rows: list[Any]) -> set[str]:
+    """Return what *rows* say as published, but for the address that one was made into."""
+    found: set[str] = set()
+
+    def gather(value: Any) -> None:
+        if isinstance(value, str):
+            found.add(value)
+        for item in value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ():
+            gather(item)
+
+    for row in map(asdict, rows):
+        made = {"key", "site", "loc" if row.get("loc_raw", "of a reference") else "key"}
+        gather({name: value for name, value in row.items() if name not in made})
+    return found
+
+
+@pytest.mark.parametrize(
+    ("body", "last"),
+    [
+        pytest.param(urlset("<url><loc>https://a.example/1</loc></url>" * 3), None, id="whole"),
+        pytest.param(urlset("<url><loc>https://a.example/?a&b</loc></url>" * 3), None, id="mended-to-the-letter"),
+        pytest.param(urlset("<url><loc>https://a.example/\x0b</loc></url>" * 3), None, id="control-character"),
+        pytest.param(urlset("<url><loc>https://a.example/1</loc><image:image/></url>" * 3), None, id="usual-prefix"),
+        pytest.param(b"\n" + urlset("<url><loc>https://a.example/1</loc></url>" * 3), None, id="blank-before"),
+        pytest.param(urlset("<url><loc>https://a.example/<b>1</b></loc></url>" * 3), None, id="well-formed-oddity"),
+        pytest.param(urlset("<url><loc>https://a.example/1</loc></url>" * 9)[:-20], 8, id="cut"),
+        pytest.param(urlset("<url><loc>https://a.example/1</loc></url>" * 9)[:-9], 9, id="cut-behind-the-last"),
+        pytest.param(
+            urlset(
+                "<url><loc>https://a.example/1</loc></url>" * 5 + "<url><loc>https://a.example/<b>6</loc></url>" * 5
+            ),
+            4,
+            id="markup-in-a-url",
+        ),
+        pytest.param(
+            urlset("<url><loc>https://a.example/?a&b</loc></url>" * 5 + "</url><lastmod>2026</lastmod></url>"),
+            4,
+            id="closed-too-early",
+        ),
+        pytest.param(urlset("<url><loc>https://a.example/1</loc><x:y/></url>" * 3), 0, id="prefix-that-nobody-knows"),
+        pytest.param(urlset("<url><loc>https://a.example/1</loc></url>" * 3) + b"<url/>", 2, id="more-behind-the-end"),
+        pytest.param(
+            urlset("<url><loc>https://a.example/1</loc></url>" * 5).replace(b"1<", b"\xff<"), 0, id="bytes-of-another"
+        ),
+    ],
+)
+def test_last_sound_position(body: bytes, last: int | None) -> None:
+    assert read(body, url=HERE).last_sound_position == last
+
+
+def test_a_packed_body_that_does_not_match_its_checksum_is_in_doubt_from_the_start() -> None:
+    packed = bytearray(gzip.compress(fixture_bytes("xml/plain.xml")))
+    packed[-8] ^= 1
+    document = read(bytes(packed), url=HERE)
+    assert (document.complete, document.last_sound_position, document.digest()) == (False, 0, None)
+
+
+def test_what_stands_before_a_limit_is_beyond_doubt() -> None:
+    body = urlset("<url><loc>https://a.example/1</loc></url>" * 9)
+    too_many = read(body, url=HERE, limits=Limits(urls=5))
+    too_large = read(body, url=HERE, limits=Limits(unpacked_bytes=len(body) - 20))
+    assert (too_many.entries, too_many.last_sound_position) == (5, None)
+    assert (too_large.entries, too_large.last_sound_position) == (8, 8)
+
+
+@pytest.mark.parametrize("lane", [b"", b"<!-- strict -->", b"<url><loc>https://a.example/?a&b</loc></url>"])
+def test_of_a_cut_sitemap_all_entries_are_sound_that_were_closed(lane: bytes) -> None:
+    body = fixture_bytes("xml/full.xml").replace(b"<url>", lane + b"<url>", 1)
+    whole = by_position(read(body, url=HERE))
+    for at in range(body.index(b"<url>") + 5, body.index(b"</urlset>")):
+        document = read(body[:at], url=HERE)
+        assert document.last_sound_position == body.count(b"</url>", 0, at)
+        assert altered(document, whole) == []
+
+
+@pytest.mark.parametrize("path", WHOLE_XML, ids=lambda path: path.stem)
+def test_of_a_cut_document_nothing_sound_is_altered(path: Path) -> None:
+    body = path.read_bytes()
+    whole = by_position(read(body, url=HERE))
+    packed = gzip.compress(body)
+    for at in range(0, len(body), 17):
+        assert altered(read(body[:at], url=HERE), whole) == []
+    for at in range(20, len(packed) - 8, 13):
+        assert altered(read(packed[:at], url=HERE), whole) == []
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_of_other_documents_that_the_connection_has_cut_nothing_sound_is_altered(name: str) -> None:
+    body = fixture_bytes(name)
+    whole = by_position(read(body, url=HERE))
+    for at in range(0, len(body), 3):
+        assert altered(cut(body[:at]), whole) == []
+
+
+@many
+@given(st.sampled_from(WHOLE_XML), DAMAGE, st.data())
+def test_whatever_is_put_into_a_sitemap_nothing_sound_is_altered(path: Path, put: bytes, data: st.DataObject) -> None:
+    body = path.read_bytes()
+    at = data.draw(st.integers(1, len(body)))
+    odd = body[:at] + put + body[at + data.draw(st.integers(0, 3)) :]
+    if is_well_formed(odd):
+        return  # then it says what it says
+    whole, document = by_position(read(body, url=HERE)), read(odd, url=HERE)
+    different = altered(document, whole)
+    if different:  # it was put into a value, which is read to the letter, as one that was published so would be
+        (position,) = different
+        now, before = texts(by_position(document)[position]), texts(whole.get(position, []))
+        text = unescape(odd.decode(errors="replace"), {"&quot;": '"', "&apos;": "'"})
+        assert all(one.strip() in text for one in now - before)
+
+
+@many
+@given(st.sampled_from(WHOLE_XML), st.data())
+def test_whatever_happens_to_a_packed_byte_nothing_sound_is_altered(path: Path, data: st.DataObject) -> None:
+    packed = bytearray(gzip.compress(path.read_bytes(), mtime=0))
+    packed[data.draw(st.integers(10, len(packed) - 1))] ^= data.draw(st.integers(1, 255))
+    assert altered(read(bytes(packed), url=HERE), by_position(read(path.read_bytes(), url=HERE))) == []
+
+
+def test_the_last_line_of_a_list_is_left_out_where_the_list_was_cut() -> None:
+    body = b"https://a.example/1\nhttps://a.example/2\nhttps://a.exam"
+    document = cut(body, "https://a.example/urls.txt")
+    assert [row.loc for row in document.rows()] == ["https://a.example/1", "https://a.example/2"]
+    assert (document.complete, document.last_sound_position, document.sha256) == (False, 2, None)
+    assert codes(document) == {"text/truncated": 1}
+
+
+def test_the_last_line_of_a_list_is_left_out_where_it_ends_within_a_character() -> None:
+    document = read("https://a.example/1\nhttps://a.example/\u00e9".encode()[:-1], url="https://a.example/urls.txt")
+    assert [row.loc for row in document.rows()] == ["https://a.example/1"]
+    assert codes(document) == {"encoding/cut-character": 1, "encoding/bad-bytes": 1, "text/truncated": 1}
+
+
+@pytest.mark.parametrize("path", [p for p in sorted(FIXTURES.rglob("*")) if p.is_file()], ids=lambda path: path.name)
+def test_the_digest_without_reading_is_that_of_reading(path: Path) -> None:
+    for body in (path.read_bytes(), gzip.compress(path.read_bytes())):
+        document = read(body, url=HERE)
+        assert document.digest() == document.sha256
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(gzip.compress(b"a" * 9_000)[:-9], id="cut"),
+        pytest.param(gzip.compress(b"https://a.example/\n" * 9_000), id="too-large"),
+    ],
+)
+def test_there_is_no_digest_of_what_is_not_unpacked_to_its_end(body: bytes) -> None:
+    document = read(body, url=HERE, limits=Limits(unpacked_bytes=10_000))
+    assert (document.digest(), document.sha256) == (None, None)
+
+
+def test_the_digest_undoes_what_the_header_names() -> None:
+    body = urlset("<url><loc>https://a.example/1</loc></url>")
+    packed = zlib.compress(body)[2:-4]  # raw deflate, which only the header tells
+    document = Document(packed, url=HERE, content_type=None, limits=NO_LIMITS, content_encodings=("deflate",))
+    assert document.digest() == hashlib.sha256(body).hexdigest()
