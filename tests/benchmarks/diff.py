@@ -100,7 +100,7 @@ def run_join(options: argparse.Namespace) -> None:
 
 def run_diff(options: argparse.Namespace) -> None:
     before, after = (Stored.opened(options, side) for side in ("before", "after"))
-    with compare(before, after, folder=options.folder) as changes:
+    with compare(before, after, urls_before=options.rows, folder=options.folder) as changes:
         rows = sum(len(batch) for batch in changes.batches())
     summary = changes.summary
     print(summary.removed, summary.added, summary.changed, summary.moved, summary.unchanged, rows)
@@ -180,7 +180,6 @@ class Run:
     id: str
     started_at: datetime = START
     arguments: dict[str, str] = field(default_factory=dict)
-    urls: int | None = None
 
 
 @dataclass
@@ -205,7 +204,7 @@ class Stored:
             parts.append(Extents.of(index, np.arange(1, len(ids) + 1), ids))
             urls += names(number[:1], side, options).to_pylist()
         pool = [parquet(options, name) for name in ("before", "new")[: 1 + (side == "after")]]
-        return cls("https://www.example.com", Run(side, urls=options.rows), pool, ledger(urls), Extents.joined(parts))
+        return cls("https://www.example.com", Run(side), pool, ledger(urls), Extents.joined(parts))
 
     def sitemaps(self) -> pa.Table:
         return self.ledger
@@ -264,14 +263,12 @@ def ledger(urls: list[str]) -> pa.Table:
             found_by=FoundBy.ROBOTS,
             kind=Kind.SITEMAP,
             outcome=Outcome.READ,
+            fresh_at=START + timedelta(minutes=1),
         )
         for url in urls
     ]
     records.append(replace(records[0], url=records[0].parent, parent=None, kind=Kind.ROBOTS))
-    table = pa.Table.from_batches([LedgerBatch.of(records).arrow])
-    return table.append_column(
-        "fresh_at", pa.repeat(pa.scalar(START + timedelta(minutes=1), pa.timestamp("us", "UTC")), len(records))
-    ).append_column("left", pa.nulls(len(records), pa.string()))
+    return pa.Table.from_batches([LedgerBatch.of(records).arrow])
 
 
 if __name__ == "__main__":

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 SITE = "https://a.example"
 START = datetime(2026, 11, 1, 1, tzinfo=UTC)
 FRESH, OLD, NEVER = "fresh", "old", "never"
-LATER_FIELDS = {"fresh_at": pa.timestamp("us", "UTC"), "left": pa.string()}
-"""Columns of the ledger that the contract has, and the record has not yet."""
 
 
 def at(path: str, **said: Any) -> UrlEntry:
@@ -49,7 +47,6 @@ class Run:
     id: str
     started_at: datetime
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    urls: int | None = None
 
 
 @dataclass
@@ -107,6 +104,7 @@ def _listed(pool: list[UrlEntry], ids: dict[tuple[str, str], int], index: int, u
 
 
 def _ledger(documents: dict[str, Doc], started_at: datetime) -> pa.Table:
+    whens = {FRESH: started_at + timedelta(minutes=1), OLD: started_at - timedelta(days=30), NEVER: None}
     records = [
         SitemapRecord(
             url=SITE + path,
@@ -116,17 +114,9 @@ def _ledger(documents: dict[str, Doc], started_at: datetime) -> pa.Table:
             kind=document.kind,
             outcome=document.outcome,
             entries=len(document.entries),
+            fresh_at=whens[document.known],
+            left=document.left,
         )
         for path, document in documents.items()
     ]
-    table = pa.Table.from_batches([LedgerBatch.of(records).arrow])
-    whens = {FRESH: started_at + timedelta(minutes=1), OLD: started_at - timedelta(days=30), NEVER: None}
-    values = {
-        "fresh_at": [whens[document.known] for document in documents.values()],
-        "left": [document.left for document in documents.values()],
-    }
-    for name, kind in LATER_FIELDS.items():
-        if name in table.column_names:
-            table = table.drop_columns([name])
-        table = table.append_column(name, pa.array(values[name], kind))
-    return table
+    return pa.Table.from_batches([LedgerBatch.of(records).arrow])

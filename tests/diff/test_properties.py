@@ -86,7 +86,7 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> tuple[str, ...]:
     return tuple(name for name in FIELDS if old[name] != new[name])
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=150, deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=80, deadline=None)
 @given(sides, sides, st.sampled_from([1, 2, 100_000]))
 def test_changes_are_those_of_a_naive_comparison(before: dict[str, Any], after: dict[str, Any], part: int) -> None:
     sorting.PART_ROWS, usual = part, sorting.PART_ROWS  # parts of a row or two, so that URLs meet their ends
