@@ -26,7 +26,9 @@ def test_intervals_that_overlap_in_any_order_are_joined(given_spans):
     starts, counts = (np.array([span[side] for span in given_spans], dtype=np.int64) for side in (0, 1))
     found = Intervals.of(starts, counts)
     assert_tidy(found)
-    assert found.ids().tolist() == sorted({number for start, count in given_spans for number in range(start, start + count)})
+    assert found.ids().tolist() == sorted(
+        {number for start, count in given_spans for number in range(start, start + count)}
+    )
 
 
 @given(ids)

@@ -56,7 +56,9 @@ def test_a_run_is_found(history, when, number):
 @pytest.mark.parametrize(
     ("when", "words"),
     [
-        pytest.param("2026-10-31", "there is no snapshot of 2026-10-31 or before; the first is 20261101T03", id="before"),
+        pytest.param(
+            "2026-10-31", "there is no snapshot of 2026-10-31 or before; the first is 20261101T03", id="before"
+        ),
         pytest.param("yesterday", "'yesterday' names no run", id="no-date"),
         pytest.param("", "'' names no run", id="nothing"),
         pytest.param("20261109T030000Z-000001", "names no run", id="id-that-is-not-there"),

@@ -66,7 +66,18 @@ def test_where_there_was_nothing_nothing_is_found():
 
 
 def test_a_url_is_known_whatever_else_is_said_of_it():
-    rows = Rows([stored([WHOLE, entry("no url at all", )])])
+    rows = Rows(
+        [
+            stored(
+                [
+                    WHOLE,
+                    entry(
+                        "no url at all",
+                    ),
+                ]
+            )
+        ]
+    )
     others = [entry(HERE), entry("https://a.example/2"), dataclasses.replace(entry("no url at all"), key=None)]
     assert rows.knows(UrlBatch.of(others).arrow).tolist() == [True, False, True]
 

@@ -44,7 +44,9 @@ def folder(tmp_path):
 def test_rows_come_back_as_they_were(tmp_path_factory, rows):
     # Only a key that is there because the row has a site can be told from one that is not.
     rows = [dataclasses.replace(row, key=row.key if row.site is not None else None) for row in rows]
-    rows = [dataclasses.replace(row, key=row.loc if row.site is not None and row.key is None else row.key) for row in rows]
+    rows = [
+        dataclasses.replace(row, key=row.loc if row.site is not None and row.key is None else row.key) for row in rows
+    ]
     part = part_of(Folder.at(tmp_path_factory.mktemp("pool")), "rows.parquet", rows)
     extents = Extents.of(0, np.array([row.position for row in rows]), np.arange(len(rows)))
     assert [row for batch in Pool([part]).urls(extents) for row in batch.rows()] == rows

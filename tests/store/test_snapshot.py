@@ -68,7 +68,9 @@ def test_a_document_that_is_kept_has_its_rows_from_the_run_that_read_it(making):
     last = making.run({S: None, T: None, I: None})
     assert locs_of(last) == locs(3)
     assert locs_of(last, T) == locs(1)
-    assert last.references() == first.references() == {I: [SitemapRef(loc=S, position=1), SitemapRef(loc=T, position=2)]}
+    assert (
+        last.references() == first.references() == {I: [SitemapRef(loc=S, position=1), SitemapRef(loc=T, position=2)]}
+    )
     runs = [run.id for run in making.store.site(SITE).runs]
     assert last.sitemaps().column("rows_from").to_pylist() == [runs[0], runs[1], runs[0]]
 
@@ -85,7 +87,7 @@ def test_an_empty_snapshot_is_one(making):
     snapshot = making.run({S: []})
     assert (listed(snapshot), snapshot.references()) == ([], {})
     assert len(snapshot.extents().row) == 0
-    assert listed(making.run({}))  == []
+    assert listed(making.run({})) == []
 
 
 def test_columns_are_read_as_asked_for(making):
