@@ -96,7 +96,7 @@ class Cell:
         return {path: self._entries(path, run) for path in listed - {INDEX, NESTED}}
 
     def _were_all_heard(self, run: int) -> bool:
-        """Whether all documents that name others were read whole; of what was never read, nobody knows whether it does."""
+        """Whether all that may name others was read whole; of what was never read, nobody knows whether it does."""
         whole = {Belief.TRUE, Belief.EMPTIED}
         return all(self._belief(path, run) in whole for path in (ROBOTS, INDEX, NESTED, NEW))
 
