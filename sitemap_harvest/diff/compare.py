@@ -92,6 +92,7 @@ class _Comparison:
             expired=expired,
             unchanged=counts.unchanged + untouched,
             newly_known=counts.newly_known,
+            retracted=counts.retracted,
             urls_before=urls_before,
             urls_after=counts.after + untouched,
             **staleness(ledgers[1], after.run.started_at),

@@ -218,6 +218,14 @@ def test_what_was_never_read_is_never_added(before: dict[str, Doc], after: dict[
     assert (found.summary.added, found.summary.newly_known) == (is_added, not is_added)
 
 
+def test_what_a_document_listed_that_was_never_read_whole_is_neither_removed_nor_changed() -> None:
+    before = {"/robots.txt": ROBOTS, S: Doc(["/1", at("/2", title="A")], known=NEVER)}
+    after = {"/robots.txt": ROBOTS, S: Doc([at("/2", title="B")])}
+    assert changes(before, after) == []
+    with compare(*history(before, after)) as found:
+        assert (found.summary.retracted, found.summary.unchanged) == (1, 1)
+
+
 def test_a_url_is_added_if_one_of_its_documents_can_be_believed() -> None:
     before = {"/robots.txt": ROBOTS, S: Doc(["/1"]), "/t.xml": Doc(known=NEVER)}
     assert changes(before, two(["/1", "/2"], ["/2", "/3"])) == ["added /2 /s.xml"]
