@@ -32,17 +32,15 @@ def compare(
     ``None`` for *before*: there is none, so there are no changes, and the summary
     says so. *urls_before* is how many different URLs *before* has: ``urls_after``
     of its own summary. If it is not given they are counted, for which the keys of
-    all its rows are read, even if no row has changed. What does not fit into memory is written below *folder* (by default
-    the system's folder for temporary files), and removed with the result.
+    all its rows are read, even if no row has changed. What does not fit into
+    memory is written below *folder* (by default the system's folder for temporary
+    files), and removed with the result.
     """
     place = Path(tempfile.mkdtemp(prefix="sitemap-harvest-", dir=folder))
     work = Work(place)
     try:
         comparison = _Comparison(after, work)
-        if before is None:
-            summary = comparison.alone()
-        else:
-            summary = comparison.since(before, urls_before)
+        summary = comparison.since(before, urls_before) if before else comparison.alone()
         return Changes(summary, comparison.urls, comparison.changes, comparison.pairs, place)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)

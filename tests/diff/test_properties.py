@@ -53,11 +53,11 @@ def naive(before: dict[str, Any], after: dict[str, Any]) -> set[tuple[Any, ...]]
         if not old:
             if any(path not in before or before[path][1] == FRESH for path in new):
                 told.add(("added", url, next(iter(new)), None, ()))
-        elif not new:
+        elif not new and any(before[path][1] == FRESH for path in old):
             lasting = [path for path, rows in old.items() if path != "/feed" and not rows[0]["news"]]
             told.add(("removed" if lasting else "expired", url, (lasting or list(old))[0], None, ()))
-        else:
-            told |= stayed(url, old, new)
+        elif new:
+            told |= stayed(url, old, new, whole={path for path in old if before[path][1] == FRESH})
     return told
 
 
@@ -69,8 +69,8 @@ def listed(side: dict[str, Any]) -> dict[str, dict[str, list[dict[str, Any]]]]:
     return found
 
 
-def stayed(url: str, old: dict[str, Any], new: dict[str, Any]) -> set[tuple[Any, ...]]:
-    for path in sorted(old.keys() & new.keys()):
+def stayed(url: str, old: dict[str, Any], new: dict[str, Any], *, whole: set[str]) -> set[tuple[Any, ...]]:
+    for path in sorted(old.keys() & new.keys() & whole):
         fields = differences(old[path][0], new[path][0])
         if fields and {repr(row) for row in old[path]} != {repr(row) for row in new[path]}:
             return {("changed", url, path, None, fields)}
@@ -116,6 +116,7 @@ def test_changes_are_those_of_a_naive_comparison(before: dict[str, Any], after: 
     touched = {change.loc for change in changes if change.kind in {"changed", "moved"}}
     assert summary.unchanged == len(urls[0] & urls[1]) - len(touched)
     assert summary.added + summary.newly_known == len(urls[1] - urls[0])
+    assert summary.removed + summary.expired + summary.retracted == len(urls[0] - urls[1])
 
 
 def test_the_order_does_not_depend_on_that_of_documents() -> None:
