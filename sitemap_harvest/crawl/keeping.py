@@ -208,7 +208,7 @@ class Keeper:
             changes.append(found := compare(writer.before, after))
             summary = found.summary
             counts = {kind: getattr(summary, kind) for kind in ("added", "removed", "changed", "moved", "expired")}
-            return found, replace(run, urls=int(after.extents().count.sum()), changes=counts)
+            return found, replace(run, urls=summary.urls_after, changes=counts)
 
         snapshot = writer.commit(ledger, run, against_the_last)
         self._stats.inc_value("sitemap_harvest/snapshots")

@@ -33,8 +33,8 @@ class Run:
     """The run before it, which its ``changes`` are against; ``None`` if it is the first."""
     rows: int = 0
     """Rows that no run before it has kept."""
-    urls: int = 0
-    """URLs that the snapshot lists, each as often as it is listed."""
+    urls: int | None = None
+    """Different URLs that the snapshot lists; ``None``: they were not counted."""
     complete: bool = False
     """Whether every document was read whole or confirmed in this run."""
     changes: Mapping[str, int] = field(default_factory=dict)
