@@ -14,7 +14,7 @@ import sitemap_harvest
 from sitemap_harvest.crawl import defaults
 from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.formats.limits import Limits
-from sitemap_harvest.model import CATALOGUE
+from sitemap_harvest.model import CATALOGUE, Doubt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -101,6 +101,13 @@ class Problems(CodeTable):
             yield name, str(told.severity), "yes" if told.loses else "", told.meaning
 
 
+_DOUBTS = {
+    Doubt.REST: "The entry in which it is met, and all that follow.",
+    Doubt.MENDED: "The entry in which it is met, the one before, and all that follow; none if the XML is well-formed.",
+    Doubt.ALL: "All entries.",
+}
+
+
 class ProblemSections(SphinxDirective):
     """A section for each problem of the catalogue."""
 
@@ -113,6 +120,7 @@ class ProblemSections(SphinxDirective):
         section += nodes.paragraph("", told.meaning)
         fields = {"severity": str(told.severity), "cause": told.cause, "consequence": told.consequence}
         fields |= {"entries": "Some may be missing, so the document is not complete."} if told.loses else {}
+        fields |= {"in doubt": _DOUBTS[told.doubt]} if told.doubt in _DOUBTS else {}
         section += nodes.field_list("", *(_field(name, text) for name, text in (fields | {"mend": told.mend}).items()))
         return section
 

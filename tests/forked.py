@@ -12,10 +12,16 @@ import os
 import resource
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from scrapy import cmdline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from multiprocessing.process import BaseProcess
 
 _FORKSERVER = multiprocessing.get_context("forkserver")
 _FORKSERVER.set_forkserver_preload([
@@ -48,16 +54,27 @@ def scrapy(
     was full then; ``None``: any number.
     """
     with TemporaryDirectory() as folder:
-        given = (arguments, str(cwd), dict(os.environ) if environment is None else environment, folder, largest_file)
-        process = _FORKSERVER.Process(target=_execute, args=given, daemon=True)
-        process.start()
-        try:
+        with running(*arguments, cwd=cwd, environment=environment, folder=folder, largest_file=largest_file) as process:
             process.join(timeout)
-            out, err = (Path(folder, name).read_text() for name in (_OUT, _ERR))
-            assert process.exitcode is not None, f"it has not ended after {timeout} seconds: {err}"
-            return subprocess.CompletedProcess(arguments, process.exitcode, out, err)
-        finally:
-            process.kill()
+            exit_code = process.exitcode
+        out, err = (Path(folder, name).read_text() for name in (_OUT, _ERR))
+        assert exit_code is not None, f"it has not ended after {timeout} seconds: {err}"
+        return subprocess.CompletedProcess(arguments, exit_code, out, err)
+
+
+@contextmanager
+def running(
+    *arguments: str, cwd: Path, environment: dict[str, str] | None, folder: str, largest_file: int | None = None
+) -> Iterator[BaseProcess]:
+    """Run ``scrapy`` with *arguments* as long as the block lasts; what it prints goes to files in *folder*."""
+    given = (arguments, str(cwd), dict(os.environ) if environment is None else environment, folder, largest_file)
+    process = _FORKSERVER.Process(target=_execute, args=given, daemon=True)
+    process.start()
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.join()
 
 
 def _execute(

@@ -31,6 +31,8 @@ class Manner(StrEnum):
     WHOLE = "whole"
     CUT = "cut"
     """Half of the body, under a Content-Length for all of it; then the connection is closed."""
+    TORN = "torn"
+    """Half of the body, under a Content-Length for all of it; then the connection is torn down."""
     LIES_LONGER = "lies longer"
     """All of the body, under a Content-Length for 1,000 bytes more; then the connection is closed."""
     LIES_SHORTER = "lies shorter"
@@ -75,6 +77,8 @@ class Site:
         self.pages: dict[str, Answers] = dict(pages or {})
         self.generate: Callable[[str], Served | None] | None = None
         """Makes the page of a path that is not in :attr:`pages`, if it is set."""
+        self.max_requests = _MAX_REQUESTS
+        """After which nothing is there any more."""
         self.knows_head = False
         """Whether HEAD is answered as GET is, without the body; otherwise with 501."""
         self.requests: list[str] = []
@@ -119,7 +123,7 @@ class Site:
         page = self.pages.get(path)
         if page is None and self.generate is not None:
             page = self.generate(path)
-        if page is None or len(self.requests) > _MAX_REQUESTS:
+        if page is None or len(self.requests) > self.max_requests:
             return Page(b"no such page", status=404)
         if callable(page):
             page = page(headers)
@@ -163,8 +167,7 @@ class Site:
         if page.manner is Manner.HANG:
             self._stopped.wait(_LONGEST_HANG_SECONDS)
         elif page.manner is Manner.RESET:
-            handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            handler.connection.close()
+            _tear(handler)
         elif page.manner is not Manner.CLOSE:
             with suppress(OSError):  # the crawler has had enough
                 self._send(handler, page)
@@ -178,10 +181,13 @@ class Site:
         if page.manner is Manner.DRIP:
             self._drip(handler, body)
             return
-        handler.wfile.write(body[: len(body) // 2] if page.manner is Manner.CUT else body)
+        handler.wfile.write(body[: len(body) // 2] if page.manner in {Manner.CUT, Manner.TORN} else body)
         if page.manner is Manner.ENDLESS:
             for _ in range(_ENDLESS_BYTES // _BLOCK):
                 handler.wfile.write(b" " * _BLOCK)
+        elif page.manner is Manner.TORN:
+            self._stopped.wait(_SECONDS_A_DRIP)  # what was sent would be lost with the connection
+            _tear(handler)
 
     def _send_head(self, handler: BaseHTTPRequestHandler, page: Page, length: int) -> None:
         handler.send_response(page.status)
@@ -200,6 +206,11 @@ class Site:
             handler.wfile.write(body[number : number + 1] or b" ")
             if self._stopped.wait(_SECONDS_A_DRIP):
                 return
+
+
+def _tear(handler: BaseHTTPRequestHandler) -> None:
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    handler.connection.close()
 
 
 class _Server(ThreadingHTTPServer):

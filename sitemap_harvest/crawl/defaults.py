@@ -75,6 +75,27 @@ ALL: dict[str, Any] = {
 """All of them, for a project that has nothing else."""
 
 
+_SWITCHES = {
+    "COOKIES_ENABLED": ("DOWNLOADER_MIDDLEWARES_BASE", "scrapy.downloadermiddlewares.cookies.CookiesMiddleware"),
+    "TELNETCONSOLE_ENABLED": ("EXTENSIONS_BASE", "scrapy.extensions.telnet.TelnetConsole"),
+    "REMOTE_CONTROL_ENABLED": ("EXTENSIONS_BASE", "scrapy.extensions.remote_control.RemoteControl"),
+}
+
+
+def unload(settings: BaseSettings) -> None:
+    """Take the parts of Scrapy that are switched off off the lists of what it loads.
+
+    Scrapy loads them and then asks whether they are wanted, which takes a tenth
+    of a short run. Nothing is taken off where an add-on of others may still switch it on.
+    """
+    if any("sitemap_harvest" not in str(addon) for addon in settings.getdict("ADDONS")):
+        return
+    for switch, (components, path) in _SWITCHES.items():
+        if not settings.getbool(switch):
+            left = {other: order for other, order in settings[components].items() if other != path}
+            settings.set(components, left, priority="addon")
+
+
 def introduce(settings: BaseSettings) -> None:
     """Put the contact, if one is set, into the ``User-Agent``, if that is ours."""
     if (contact := settings.get("SITEMAP_HARVEST_CONTACT")) and settings["USER_AGENT"] == PLAIN["USER_AGENT"]:

@@ -12,7 +12,6 @@ import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from lxml import etree
 from scrapy import exporters
 
@@ -22,6 +21,8 @@ from sitemap_harvest.model import Batch, ChangeBatch, LedgerBatch, SiteBatch, Su
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import IO
+
+    import pyarrow.parquet as pq
 
 logger = logging.getLogger(__name__)
 
@@ -292,6 +293,8 @@ class ParquetExporter(BatchExporter):
         self._writer.write_table(pa.Table.from_batches(waiting, self._writer.schema))
 
     def _open(self, schema: pa.Schema) -> None:
+        import pyarrow.parquet as pq  # loaded when a file is written: other formats do without
+
         few = [
             name
             for name in self._FEW_VALUES

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from sitemap_harvest.crawl.lending import lend, of_snapshot
 from sitemap_harvest.crawl.site_keeping import WRITE_ERRORS, SiteKeeper
 from sitemap_harvest.diff import compare
 from sitemap_harvest.errors import StoreError
@@ -17,7 +18,7 @@ from sitemap_harvest.plan import Freshness, Trust, approach, document_key
 from sitemap_harvest.store import Claims, Run, SiteWriter, open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from scrapy.statscollectors import StatsCollector
 
@@ -71,6 +72,7 @@ class Keeper:
         self._claims = Claims(self.store.folder, self.run_id)
         self._sites: dict[str, SiteKeeper] = {}
         self._begun: set[str] = set()
+        self._lenders: dict[str, Callable[[str], Known | None] | None] = {}
         self._written_at: dict[str, float] = {}
         self.has_failed = False
 
@@ -168,6 +170,20 @@ class Keeper:
         if site.writer.unwritten >= _CHECKPOINT_DOCUMENTS or (is_due and site.writer.unwritten):
             self._written_at[root] = time.monotonic()
             self.guard(site.writer.checkpoint)
+
+    def lend(self, root: str, leads: Sequence[Lead], owner_of: Callable[[str], str | None]) -> None:
+        """Keep for the site *root* what *leads* lead to, and what was read for other sites of the run."""
+        if (borrower := self._sites.get(root)) is not None:
+            self.guard(lambda: lend(borrower, leads, owner_of=owner_of, lender_of=self._lender))
+
+    def _lender(self, root: str) -> Callable[[str], Known | None] | None:
+        """Return what gives the documents of the site *root*, by their keys; ``None`` if it was not kept."""
+        if (site := self._sites.get(root)) is not None:
+            return site.lent
+        if root not in self._lenders:
+            snapshot = self.store.history(root).latest() if root in self._begun else None
+            self._lenders[root] = None if snapshot is None else of_snapshot(snapshot)
+        return self._lenders[root]
 
     def commit(self, root: str, *, is_over: bool) -> Changes | None:
         """Put the snapshot of the site *root* in place; return what has changed, as the user wants it compared.

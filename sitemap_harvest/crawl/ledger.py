@@ -115,7 +115,10 @@ class Ledger:
 
     def site(self, site: Site, *, is_over: bool) -> Iterator[Any]:
         """Enter what came of *site*, and what has changed of it; *is_over* is ``False`` where the run ended before."""
+        loans = site.loans
         yield from self._enter_site(self._sites.conclude(site, is_over=is_over, epoch=self._epoch))
+        if self._keeper is not None and loans:
+            self._keeper.lend(site.root, loans, self._sites.frontier.owner)
         if self._keeper is None or (changes := self._keeper.commit(site.root, is_over=is_over)) is None:
             return
         self._summary.add_changes(changes.summary, self._stats)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from sitemap_harvest.model import FoundBy, Kind, LedgerBatch, Outcome, SitemapRecord
-from sitemap_harvest.plan import Belief, Lead, Observed, believe, document_key, is_trusted, observe, succeed
+from sitemap_harvest.plan import Belief, Lead, Observed, believe, document_key, is_exact, is_trusted, observe, succeed
 from sitemap_harvest.store import Kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
 
     from sitemap_harvest.model import SitemapRef, UrlBatch
     from sitemap_harvest.store import DocumentWriter, SiteWriter
@@ -54,6 +54,7 @@ class SiteKeeper:
         self._give_up = give_up
         self._absent_runs = absent_runs
         self._records: list[SitemapRecord] = []
+        self._heard: dict[str, SitemapRecord] = {}  # the last of each document
         self._taken_over = {document_key(url): kept for url, kept in writer.kept.items()}
         self._has_recalled = False
 
@@ -161,6 +162,51 @@ class SiteKeeper:
             record.rows_from = self.writer.run_id
         self.writer.keep(document.writer.url, Kept(replace(record), extents, named))
 
+    def lent(self, key: str) -> Known | None:
+        """Return the document at *key* as it was kept in this run; ``None`` if it was not met."""
+        if (record := self._heard.get(key)) is None:
+            return None
+        kept = self.writer.kept.get(self._address(record.url))
+        if kept is None or kept.extents is None:
+            known = self.known.get(key)
+            reading = self.writer.reading
+            urls = (
+                (lambda: reading.urls_of(known.url)) if known is not None and reading is not None else lambda: iter(())
+            )
+            return Known(record, self._references.get(key, ()), urls)
+        return Known(record, kept.references or (), lambda: self.writer.urls_of(kept))
+
+    def borrow(self, lent: Known, lead: Lead) -> None:
+        """Keep the document of *lead* as it was read for another site."""
+        record = replace(
+            lent.record,
+            url=lead.url,
+            root=lead.root,
+            parent=lead.parent,
+            depth=lead.depth,
+            found_by=lead.found_by,
+            lastmod=lead.lastmod,
+            lastmod_text=lead.lastmod_text,
+            rows_from=None,
+            fresh_at=None,
+            read_at=None,
+            absent_runs=0,
+        )
+        known = self.of(lead)
+        is_same = known is not None and is_exact(known.record) and known.record.sha256 == record.sha256
+        if record.complete and known is not None and is_same:
+            record.outcome = Outcome.UNCHANGED
+            self.confirm(record, known, now=lent.record.fresh_at or datetime.now(UTC), was_downloaded=True)
+        elif record.complete or record.outcome.has_rows:
+            record.outcome = Outcome.READ if record.complete else record.outcome
+            document = DocumentKeeper(
+                self.writer.document(self._address(lead.url)), self._address(lead.url), self._give_up
+            )
+            for batch in lent.urls():
+                document.add(batch)
+            self.read(document, record, lent.references, sound=None)
+        self.note(record)
+
     def confirm(self, record: SitemapRecord, known: Known, *, now: datetime, was_downloaded: bool) -> None:
         """Put into *record* what is known of its document, which is as it was.
 
@@ -183,6 +229,7 @@ class SiteKeeper:
                 setattr(record, name, getattr(known, name))
             record.absent_runs += record.outcome is Outcome.ABSENT
         self._records.append(record)
+        self._heard[document_key(record.url)] = record
 
     def trusts(self, parent: str | None) -> bool:
         """Whether the dates that the document at *parent* gives have earned trust."""

@@ -5,18 +5,19 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sitemap_harvest.diff.changes import Changes
 from sitemap_harvest.diff.classify import ADDED, EXPIRED, KINDS, REMOVED, Counts, classified
 from sitemap_harvest.diff.documents import Documents, Ledger, Places
-from sitemap_harvest.diff.gather import Touched, connect, count_urls
+from sitemap_harvest.diff.gather import Work, count_urls, touched
 from sitemap_harvest.diff.pairs import PAIRED, Pairing
 from sitemap_harvest.diff.patterns import BUMPED, is_mass
-from sitemap_harvest.diff.spill import SPILLED, Spill, spilled
+from sitemap_harvest.diff.spill import Spill
 from sitemap_harvest.diff.summary import differences, documents, staleness
+from sitemap_harvest.diff.written import FOUND, written
 from sitemap_harvest.model import ChangeSummary, MassChange, Rename
 
 if TYPE_CHECKING:
@@ -31,31 +32,33 @@ def compare(before: Snapshot | None, after: Snapshot, *, folder: Path | None = N
     the system's folder for temporary files), and removed with the result.
     """
     place = Path(tempfile.mkdtemp(prefix="sitemap-harvest-", dir=folder))
+    work = Work(place)
     try:
-        comparison = _Comparison(after, place)
+        comparison = _Comparison(after, work)
         summary = comparison.alone() if before is None else comparison.since(before)
         return Changes(summary, comparison.urls, comparison.changes, comparison.pairs, place)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
+    finally:
+        work.close()
 
 
 class _Comparison:
     """One comparison, and the files that it fills."""
 
-    def __init__(self, after: Snapshot, folder: Path) -> None:
-        self.changes = Spill(folder / "changes.arrow", SPILLED)
-        self.pairs = Spill(folder / "pairs.arrow", PAIRED)
+    def __init__(self, after: Snapshot, work: Work) -> None:
+        self.changes = Spill(work.folder / "changes.arrow", FOUND)
+        self.pairs = Spill(work.folder / "pairs.arrow", PAIRED)
         self.urls: list[str] = []  # of the documents, by number
         self._after = after
-        self._folder = folder
+        self._work = work
         self._kinds = np.zeros(len(KINDS), dtype=np.int64)  # changes of each kind
         self._later = 0  # those that say a later lastmod
 
     def alone(self) -> ChangeSummary:
         """Return the summary of a first snapshot."""
-        with connect(self._folder) as connection:
-            urls = _urls(connection, self._after)
+        urls = self._urls(self._after)
         self.changes.close()
         self.pairs.close()
         fresh = staleness(Ledger.of(self._after), self._after.run.started_at)
@@ -66,10 +69,9 @@ class _Comparison:
         """Find all changes since *before*, and return their summary."""
         after = self._after
         ledgers = Ledger.of(before), Ledger.of(after)
-        with connect(self._folder) as connection:
-            counts = self._find(connection, before, Documents.of(*ledgers))
-            patterns, renames = self._pair(connection)
-            urls_before = _urls(connection, before)
+        counts = self._find(before, Documents.of(*ledgers))
+        patterns, renames = self._pair()
+        urls_before = self._urls(before)
         untouched = urls_before - counts.before
         patterns = (*patterns, *self._mass_bump(counts.stay + untouched))
         added, removed, changed, moved, expired = self._kinds.tolist()
@@ -93,30 +95,27 @@ class _Comparison:
             differences=differences(before.run.arguments, after.run.arguments),
         )
 
-    def _find(self, connection: Any, before: Snapshot, known: Documents) -> Counts:
+    def _find(self, before: Snapshot, known: Documents) -> Counts:
         """Fill the file of changes, and return how many of the URLs that were looked at are of each sort."""
         self.urls = known.urls
         was, is_ = (Places(one.extents(), known.numbers(one.sitemaps())) for one in (before, self._after))
-        touched = Touched(connection)
         counts = Counts()
-        if touched.gather(before, self._after, (was, is_)):
-            for block in touched.blocks():
-                found, of_block = classified(block, known, was.positions, is_.positions)
-                counts = counts.plus(of_block)
-                batch = spilled(block, found, known)
-                self._kinds += np.bincount(found.kind, minlength=len(KINDS))
-                self._later += batch["later"].true_count
-                self.changes.add(batch)
-        touched.close()
+        for block in touched(before, self._after, (was, is_), self._work):
+            found, of_block = classified(block, known, was.positions, is_.positions)
+            counts = counts.plus(of_block)
+            batch = written(block, found, known)
+            self._kinds += np.bincount(found.kind, minlength=len(KINDS))
+            self._later += batch["later"].true_count
+            self.changes.add(batch)
         self.changes.close()
         return counts
 
-    def _pair(self, connection: Any) -> tuple[tuple[MassChange, ...], tuple[Rename, ...]]:
+    def _pair(self) -> tuple[tuple[MassChange, ...], tuple[Rename, ...]]:
         """Fill the file of pairs, and return what they are a part of."""
         patterns: tuple[MassChange, ...] = ()
         renames: tuple[Rename, ...] = ()
         if self._kinds[ADDED] and self._kinds[REMOVED] + self._kinds[EXPIRED]:
-            pairing = Pairing(connection, self.changes, self._folder)
+            pairing = Pairing(self._work, self.changes)
             patterns, renames = pairing.patterns, pairing.renames
             for batch in pairing.halves():
                 self.pairs.add(batch)
@@ -129,8 +128,7 @@ class _Comparison:
         detail = f"lastmod is later for {self._later} of the {stay} URLs that stay"
         return [MassChange(name=BUMPED, count=self._later, share=round(self._later / stay, 4), detail=detail)]
 
-
-def _urls(connection: Any, snapshot: Snapshot) -> int:
-    """Return how many different URLs *snapshot* has."""
-    known = snapshot.run.urls
-    return count_urls(connection, snapshot) if known is None else known
+    def _urls(self, snapshot: Snapshot) -> int:
+        """Return how many different URLs *snapshot* has."""
+        known = snapshot.run.urls
+        return count_urls(self._work, snapshot) if known is None else known

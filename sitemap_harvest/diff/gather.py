@@ -6,14 +6,15 @@ those in both, one column is scanned, for URLs that are among them.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sitemap_harvest.diff.classify import GONE, KEPT, NEW, Block
 from sitemap_harvest.diff.fields import FLAT, READ, flat
+from sitemap_harvest.diff.sorting import Sorted
 from sitemap_harvest.store.extents import Intervals
 
 if TYPE_CHECKING:
@@ -24,120 +25,121 @@ if TYPE_CHECKING:
     from sitemap_harvest.diff.snapshot import Snapshot
 
 MEMORY_MB = 256  # what DuckDB keeps in memory; beyond it, it writes to the temporary folder
-_BLOCK_ROWS = 50_000
-_BITS_A_ROW = 16  # so that one kept row in sixteen, at most, is read for nothing
+_BATCH_ROWS = 50_000
+_BITS_A_ROW = 16  # so that one look-up in sixteen, at most, has to go on
 _MAX_BITS = 1 << 28  # 32 MB
-_TOUCHED = pa.schema([("side", pa.int8()), ("document", pa.int32()), ("row", pa.int64()), *FLAT])
-_PLACE = 3  # columns of _TOUCHED before those of FLAT
+_MAX_HASHES = 5_000_000  # 40 MB
+_PLACE = {"side": pa.int8(), "document": pa.int32(), "row": pa.int64()}
+_TOUCHED = pa.schema([*_PLACE.items(), *FLAT])
 
 
-def connect(folder: Path) -> Any:
-    """Return a DuckDB connection in memory that writes to *folder* what does not fit."""
-    import duckdb  # here: it takes a tenth of a second to load, and most runs compare nothing
+class Work:
+    """A folder for temporary files, and a DuckDB connection that keeps to it, made when it is first asked for."""
 
-    return duckdb.connect(
-        config={
-            "memory_limit": f"{MEMORY_MB}MB",
-            "temp_directory": str(folder),
-            "preserve_insertion_order": False,
-            "threads": 2,
-        }
-    )
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
+    @cached_property
+    def duckdb(self) -> Any:
+        """The connection. Its tables are in memory, up to a limit, and beyond it in the folder."""
+        import duckdb  # here: it takes a tenth of a second to load, and where nothing has changed it is not needed
 
-class Touched:
-    """The rows of URLs that may have changed."""
-
-    def __init__(self, connection: Any) -> None:
-        """Keep them in a table of *connection*."""
-        self._connection = connection
-        self._filled: set[str] = set()
-        names = {pa.int8(): "tinyint", pa.int32(): "integer", pa.int64(): "bigint", pa.float64(): "double"}
-        names |= {pa.string(): "varchar", pa.bool_(): "boolean"}
-        columns = ", ".join(f"{field.name} {names[field.type]}" for field in _TOUCHED)
-        connection.execute(f"create temp table touched ({columns})")
-
-    def gather(self, before: Snapshot, after: Snapshot, places: tuple[Places, Places]) -> bool:
-        """Read the rows that differ, and those with their URLs; return whether there are any.
-
-        *places* tell where the rows stand in either snapshot.
-        """
-        earlier, later = before.extents().intervals(), after.extents().intervals()
-        gone, new = earlier.minus(later), later.minus(earlier)
-        if not len(gone) and not len(new):
-            return False
-        self._add(before, gone, GONE, places[0])
-        self._add(after, new, NEW, places[1])
-        kept = self._with_their_urls(after, earlier.minus(gone), len(gone) + len(new))
-        self._add(after, kept, KEPT, places[1])
-        return True
-
-    def blocks(self) -> Iterator[Block]:
-        """Yield all rows, sorted by URL (its bytes), each URL in one block."""
-        active = [name for name in FLAT.names if name in self._filled or name == "key"]
-        query = f"select side, document, row, {', '.join(active)} from touched order by key"  # noqa: S608 - our names
-        reader = self._connection.sql(query).to_arrow_reader(_BLOCK_ROWS)
-        for table in _whole_urls(reader):
-            arrays = {name: table[name].combine_chunks() for name in table.column_names}
-            side, document, row = (arrays.pop(name).to_numpy() for name in _TOUCHED.names[:_PLACE])
-            yield Block(arrays, side, document.astype(np.int64), row)
+        limits = {"memory_limit": f"{MEMORY_MB}MB", "temp_directory": str(self.folder)}
+        return duckdb.connect(config={**limits, "preserve_insertion_order": False, "threads": 2})
 
     def close(self) -> None:
-        """Forget them."""
-        self._connection.execute("drop table touched")
+        """Forget all tables."""
+        if "duckdb" in vars(self):
+            self.duckdb.close()
 
-    def _add(self, snapshot: Snapshot, wanted: Intervals, side: int, places: Places) -> None:
-        if not len(wanted):
-            return
-        batches = (self._flat(batch, side, places) for batch in snapshot.rows(wanted, READ))
-        self._connection.register("arriving", pa.RecordBatchReader.from_batches(_TOUCHED, batches))
-        self._connection.execute("insert into touched from arriving")
 
-    def _flat(self, batch: pa.RecordBatch, side: int, places: Places) -> pa.RecordBatch:
+def touched(before: Snapshot, after: Snapshot, places: tuple[Places, Places], work: Work) -> Iterator[Block]:
+    """Yield the rows that only one of both has, and those of the same URLs in both: by URL, each URL in one block.
+
+    *places* tell where the rows stand in either snapshot.
+    """
+    earlier, later = before.extents().intervals(), after.extents().intervals()
+    gone, new = earlier.minus(later), later.minus(earlier)
+    count = len(gone) + len(new)
+    if not count:
+        return
+    rows = Sorted(work.folder, _TOUCHED, count)
+    filled: set[str] = {"key"}
+    for snapshot, wanted, side in ((before, gone, GONE), (after, new, NEW)):
+        _add(rows, snapshot, wanted, side, places[side == NEW], filled)
+    kept = earlier.minus(gone)
+    if len(kept):
+        keys = _HashSet(_hashes_of(rows, work), count)
+        found = [ids[keys.has(part)] for ids, part in _hashes(work, after, kept)]
+        _add(rows, after, Intervals.of_ids(np.concatenate(found)), KEPT, places[1], filled)
+    active = [name for name in FLAT.names if name in filled]
+    for batch in rows.batches([*_PLACE, *active]):
+        columns = {name: batch[name] for name in active}
+        side, document, row = (batch[name].to_numpy() for name in _PLACE)
+        yield Block(columns, side, document.astype(np.int64), row)
+
+
+def _add(rows: Sorted, snapshot: Snapshot, wanted: Intervals, side: int, places: Places, filled: set[str]) -> None:
+    """Add the rows *wanted*, and to *filled* the names of their columns that have values."""
+    for batch in snapshot.rows(wanted, READ) if len(wanted) else ():
         columns = flat(batch)
-        rows = batch["row"]
-        documents = pa.array(places.documents(rows.to_numpy()), pa.int32())
-        self._filled |= {name for name, column in columns.items() if column.null_count < len(column)}
-        arrays = [pa.repeat(pa.scalar(side, pa.int8()), len(rows)), documents, rows, *columns.values()]
-        return pa.RecordBatch.from_arrays(arrays, schema=_TOUCHED)
-
-    def _with_their_urls(self, after: Snapshot, kept: Intervals, touched: int) -> Intervals:
-        """Return those of the rows *kept* that have a URL of a touched row; and some others, which do no harm.
-
-        A set of bits, one for each hash of a key, is a hundredth of the keys
-        themselves. What it lets through in error is a URL of which no row differs.
-        """
-        if not len(kept):
-            return kept
-        size = 1 << int(np.clip(touched * _BITS_A_ROW, 1 << 16, _MAX_BITS) - 1).bit_length()
-        mask = np.uint64(size - 1)
-        bits = np.zeros(size // 8, dtype=np.uint8)
-        for batch in self._connection.sql("select hash(key) as h from touched").to_arrow_reader(_BLOCK_ROWS):
-            place = batch["h"].to_numpy() & mask
-            np.bitwise_or.at(bits, place >> np.uint64(3), _bit(place))
-        found = []
-        for ids, hashes in _hashes(self._connection, after, kept):
-            place = hashes & mask
-            found.append(ids[(bits[place >> np.uint64(3)] & _bit(place)) != 0])
-        return Intervals.of_ids(np.concatenate(found))
+        filled |= {name for name, column in columns.items() if column.null_count < len(column)}
+        document = pa.array(places.documents(batch["row"].to_numpy()), pa.int32())
+        arrays = [pa.repeat(pa.scalar(side, pa.int8()), len(document)), document, batch["row"], *columns.values()]
+        rows.add(pa.RecordBatch.from_arrays(arrays, schema=_TOUCHED))
 
 
-def count_urls(connection: Any, snapshot: Snapshot) -> int:
+class _HashSet:
+    """Hashes of 64 bits, in order and as a set of bits: that is so small that most look-ups end in it, and quickly.
+
+    Of very many only the bits are kept, which let some through in error.
+    """
+
+    def __init__(self, parts: Iterator[np.ndarray], count: int) -> None:
+        size = 1 << int(np.clip(count * _BITS_A_ROW, 1 << 16, _MAX_BITS) - 1).bit_length()
+        self._mask = np.uint64(size - 1)
+        self._bits = np.zeros(size // 8, dtype=np.uint8)
+        self._hashes = np.zeros(count if count <= _MAX_HASHES else 0, dtype=np.uint64)
+        filled = 0
+        for part in parts:
+            np.bitwise_or.at(self._bits, *self._place(part))
+            if len(self._hashes):
+                self._hashes[filled : filled + len(part)] = part
+                filled += len(part)
+        self._hashes.sort()
+
+    def has(self, hashes: np.ndarray) -> np.ndarray:
+        """Return which of *hashes* are in it."""
+        byte, bit = self._place(hashes)
+        found = (self._bits[byte] & bit) != 0
+        if len(self._hashes):
+            sought = hashes[found]
+            at = np.searchsorted(self._hashes, sought)
+            found[found] = self._hashes[np.minimum(at, len(self._hashes) - 1)] == sought
+        return np.asarray(found)
+
+    def _place(self, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return which byte each has, and which bit of it."""
+        place = hashes & self._mask
+        return place >> np.uint64(3), np.left_shift(np.uint8(1), (place & np.uint64(7)).astype(np.uint8))
+
+
+def count_urls(work: Work, snapshot: Snapshot) -> int:
     """Return how many different URLs *snapshot* has: different hashes of 64 bits, which are as good."""
     wanted = snapshot.extents().intervals()
     hashes = np.zeros(len(wanted), dtype=np.uint64)
     filled = 0
-    for _, part in _hashes(connection, snapshot, wanted):
+    for _, part in _hashes(work, snapshot, wanted):
         hashes[filled : filled + len(part)] = part
         filled += len(part)
     hashes.sort()
     return int(np.count_nonzero(hashes[1:] != hashes[:-1])) + bool(len(hashes))
 
 
-def _hashes(connection: Any, snapshot: Snapshot, wanted: Intervals) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _hashes(work: Work, snapshot: Snapshot, wanted: Intervals) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the ids of rows *wanted*, and the hash of the key of each; of ``loc``, where there is none."""
     keyless = []
-    for batch in _hashed(connection, snapshot, wanted, "key"):
+    for batch in _hashed(work, snapshot.rows(wanted, ["key"]), "key"):
         ids, hashes = batch["row"].to_numpy(), batch["h"].to_numpy()
         if batch["absent"].true_count:
             absent = batch["absent"].to_numpy(zero_copy_only=False)
@@ -145,33 +147,19 @@ def _hashes(connection: Any, snapshot: Snapshot, wanted: Intervals) -> Iterator[
             ids, hashes = ids[~absent], hashes[~absent]
         yield ids, hashes
     if keyless:
-        for batch in _hashed(connection, snapshot, Intervals.of_ids(np.concatenate(keyless)), "loc"):
+        rows = snapshot.rows(Intervals.of_ids(np.concatenate(keyless)), ["loc"])
+        for batch in _hashed(work, rows, "loc"):
             yield batch["row"].to_numpy(), batch["h"].to_numpy()
 
 
-def _hashed(connection: Any, snapshot: Snapshot, wanted: Intervals, column: str) -> Any:
+def _hashes_of(rows: Sorted, work: Work) -> Iterator[np.ndarray]:
+    batches = (pa.RecordBatch.from_arrays([pa.nulls(len(key), pa.int64()), key], ["row", "key"]) for key in rows.keys())
+    for batch in _hashed(work, batches, "key"):
+        yield batch["h"].to_numpy()
+
+
+def _hashed(work: Work, batches: Iterator[pa.RecordBatch], column: str) -> Any:
     schema = pa.schema([("row", pa.int64()), (column, pa.string())])
-    connection.register("arriving", pa.RecordBatchReader.from_batches(schema, snapshot.rows(wanted, [column])))
+    work.duckdb.register("arriving", pa.RecordBatchReader.from_batches(schema, batches))
     query = f"select row, hash({column}) as h, {column} is null as absent from arriving"  # noqa: S608 - names of ours
-    return connection.sql(query).to_arrow_reader(_BLOCK_ROWS)
-
-
-def _bit(place: np.ndarray) -> np.ndarray:
-    return np.left_shift(np.uint8(1), (place & np.uint64(7)).astype(np.uint8))
-
-
-def _whole_urls(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
-    """Yield the rows of *reader* in tables of some 50,000, none of which ends within a URL."""
-    waiting: list[pa.RecordBatch] = []
-    for batch in reader:
-        if not batch.num_rows:
-            continue
-        key = batch["key"]
-        differ = pc.indices_nonzero(pc.not_equal(key, key[len(key) - 1]))
-        begun = differ[-1].as_py() + 1 if len(differ) else 0  # from there on it is the last URL of the batch
-        if begun:
-            yield pa.Table.from_batches([*waiting, batch.slice(0, begun)])
-            waiting = []
-        waiting.append(batch.slice(begun))
-    if waiting:
-        yield pa.Table.from_batches(waiting)
+    return work.duckdb.sql(query).to_arrow_reader(_BATCH_ROWS)

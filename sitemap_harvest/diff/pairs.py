@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +15,8 @@ from sitemap_harvest.model import MassChange, Rename
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from sitemap_harvest.diff.gather import Work
 
 MAX_RENAMES_LOOKED_FOR = 100_000  # on either side: beyond it, a site was rebuilt, and names say little
 _MAX_TOLD = 50
@@ -34,12 +35,12 @@ PAIRED = pa.schema({"change": pa.int64(), "pattern": pa.string(), "counterpart":
 class Pairing:
     """The pairs among the changes of one comparison."""
 
-    def __init__(self, connection: Any, changes: Spill, folder: Path) -> None:
-        """Look for them in *changes*, with tables in *connection* and a file in *folder*."""
-        self._connection = connection
-        self._folder = folder
+    def __init__(self, work: Work, changes: Spill) -> None:
+        """Look for them in *changes*."""
+        self._connection = work.duckdb
+        self._folder = work.folder
         for side, kinds in _SIDES.items():
-            narrow = (_narrow(batch, kinds) for batch in changes.reader(_COLUMNS))
+            narrow = (_narrow(batch, kinds) for batch in changes.numbered(_COLUMNS))
             self._fill(side, pa.RecordBatchReader.from_batches(_NARROW, narrow))
         self._fill("pairs", _PAIRS.empty_table())
         self._pair_by_rule()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.model import CATALOGUE, Problem, Sample
-from sitemap_harvest.model.catalogue import Doubt
+from sitemap_harvest.model import CATALOGUE, Doubt, Problem, Sample
 from sitemap_harvest.model.problem import MAX_EXCERPT_CHARS, MAX_SAMPLES
 
 if TYPE_CHECKING:

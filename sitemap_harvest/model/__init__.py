@@ -9,7 +9,7 @@ from sitemap_harvest.model.batch import (
     SummaryBatch,
     UrlBatch,
 )
-from sitemap_harvest.model.catalogue import CATALOGUE, ProblemType, Severity
+from sitemap_harvest.model.catalogue import CATALOGUE, Doubt, ProblemType, Severity
 from sitemap_harvest.model.change import (
     Change,
     ChangeKind,
@@ -53,6 +53,7 @@ __all__ = [
     "ChangeSummary",
     "DataObject",
     "Difference",
+    "Doubt",
     "Evidence",
     "Extra",
     "FoundBy",

@@ -56,6 +56,8 @@ class Site:
     """Whether a document that it names was passed over because the user asked for that (``skip``, ``prune_index``)."""
     shared: dict[str, str] = field(default_factory=dict)
     """Documents that it names and that were taken up for another root before: their keys, and that root."""
+    loans: list[Lead] = field(default_factory=list)
+    """The leads by which it names them."""
     lender: str | None = None
     """The root for which a document of this site was read that lists URLs, or has led to some."""
     evidence: list[Evidence] = field(default_factory=list)
@@ -94,10 +96,11 @@ class Site:
             return None
         return next(self._search, None)
 
-    def share(self, key: str, owner: str | None) -> None:
-        """Note that the document at *key* was taken up for *owner* before."""
+    def share(self, lead: Lead, key: str, owner: str | None) -> None:
+        """Note that the document of *lead*, at *key*, was taken up for *owner* before."""
         if owner is not None and owner != self.root:
             self.shared[key] = owner
+            self.loans.append(lead)
 
     def borrow(self, traces: Traces, key: str, owner: str) -> None:
         """Take in what came of the document at *key*, which was read for *owner*."""
@@ -160,6 +163,7 @@ class Site:
     def close(self) -> None:
         """Let go of what is not needed once it has been told what came of it."""
         self.evidence = []
+        self.loans = []
         self._search = iter(())
 
     def record(self, *, is_over: bool, epoch: float) -> SiteRecord:

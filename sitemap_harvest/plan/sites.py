@@ -72,7 +72,7 @@ class Sites:
             self._traces.link(document_key(lead.url), document_key(lead.parent))
         owner = self.frontier.owner(lead.url)
         if owner is not None:
-            site.share(document_key(lead.url), owner)
+            site.share(lead, document_key(lead.url), owner)
             self.proofs.note(lead)
             return None
         refusal = unwanted or refuse(lead, self._bounds) or self._budget.refuse(site, now)
@@ -105,8 +105,9 @@ class Sites:
         if self.frontier.claim(url, lead.root):
             return True
         self._traces.link(document_key(url), document_key(lead.url))
-        self.proofs.note(replace(lead, url=url))
-        self._sites[lead.root].share(document_key(url), self.frontier.owner(url))
+        target = replace(lead, url=url)
+        self.proofs.note(target)
+        self._sites[lead.root].share(target, document_key(url), self.frontier.owner(url))
         return False
 
     def _wait_for(self, site: Site) -> None:

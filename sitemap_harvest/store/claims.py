@@ -40,7 +40,9 @@ class Claims:
         while not site.create(_CLAIM, claim):
             if (holder := _holder(site)) == self._run_id:
                 return None
-            if holder is not None and not self._end(holder, site):
+            if holder == "":
+                site.remove(_CLAIM)
+            elif holder is not None and not self._end(holder, site):
                 return holder
         return None
 
@@ -99,5 +101,10 @@ def _lock_of(store: Folder, run_id: str) -> FileLock:
 
 
 def _holder(site: Folder) -> str | None:
-    """Return the id of the run that has claimed *site*; ``None`` if none has."""
-    return json.loads(data)["run"] if (data := site.read(_CLAIM)) else None
+    """Return the id of the run that has claimed *site*; ``None`` if none has, nothing if the claim is damaged."""
+    if (data := site.read(_CLAIM)) is None:
+        return None
+    try:
+        return str(json.loads(data)["run"])
+    except (ValueError, KeyError, TypeError):
+        return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import secrets
 from typing import TYPE_CHECKING, Self
 
@@ -33,7 +34,8 @@ class Folder:
         try:
             return cls(*fs.FileSystem.from_uri(text))
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise StoreError(f"store {text!r}: {_words(error)}") from error
+            address = re.sub(r"(?<=://)[^/@]*@", "", text)  # without credentials
+            raise StoreError(f"store {address!r}: {_words(error)}") from error
 
     def __truediv__(self, name: str) -> Folder:
         return Folder(self._files, f"{self.path}/{name}")
@@ -120,6 +122,10 @@ class Folder:
 
     def remove_all(self) -> None:
         """Remove the folder, with all that is in it."""
+        if not self.is_local:
+            if self.names():
+                self._files.delete_dir(self.path)
+            return
         self._files.delete_dir_contents(self.path, missing_dir_ok=True)
         if self.is_local and self.names() == [] and os.path.isdir(self.path):  # noqa: PTH112 - the same
             os.rmdir(self.path)  # noqa: PTH106 - the same

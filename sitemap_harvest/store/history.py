@@ -40,7 +40,9 @@ class Volume:
         """Yield the files of rows."""
         for file in self.manifest.files:
             if file.table == "rows":
-                yield Part(self.folder, file.name, file.first, file.count)
+                yield Part(
+                    self.folder, file.name, file.first, file.first + file.count if file.end is None else file.end
+                )
 
 
 class History:

@@ -71,6 +71,18 @@ class StoredFile:
     """Id of its first row, if it holds rows."""
     count: int = 0
     """How many rows it has."""
+    end: int | None = None
+    """The id after that of its last row; ``None``: there is no gap, so it is ``first`` + ``count``."""
+
+    @classmethod
+    def of_json(cls, values: Mapping[str, Any]) -> Self:
+        """Make it of what a manifest says."""
+        known = {one.name for one in dataclasses.fields(cls)}
+        return cls(**{name: value for name, value in values.items() if name in known})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as values that JSON knows."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if value not in (None, 0)}
 
     @classmethod
     def written(cls, name: str, table: str, file: HashedFile, *, count: int, first: int = 0) -> Self:
@@ -87,6 +99,11 @@ class Manifest:
     files: tuple[StoredFile, ...]
     next_row: int
     """The first id that no row has had so far."""
+    also: tuple[str, ...] = ()
+    """Ids of runs that were dropped, of which it holds what a later run still lists."""
+    replaces: tuple[str, ...] = ()
+    """Folders that it was made of, such as ``runs/20261122T014512Z-4f2a1c``: readers pass them over, if they are there
+    still."""
 
     def put(self, folder: Folder) -> None:
         """Put it in place, from when on the runs are there for readers."""
@@ -95,7 +112,9 @@ class Manifest:
             "site": self.site,
             "next_row": self.next_row,
             "runs": [run.to_json() for run in self.runs],
-            "files": [dataclasses.asdict(file) for file in self.files],
+            "files": [file.to_json() for file in self.files],
+            "also": self.also,
+            "replaces": self.replaces,
         }
         folder.put(MANIFEST, json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=str).encode())
 
@@ -110,8 +129,10 @@ class Manifest:
             return cls(
                 site=values["site"],
                 runs=tuple(Run.of_json(run) for run in values["runs"]),
-                files=tuple(StoredFile(**file) for file in values["files"]),
+                files=tuple(StoredFile.of_json(file) for file in values["files"]),
                 next_row=values["next_row"],
+                also=tuple(values.get("also", ())),
+                replaces=tuple(values.get("replaces", ())),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise StoreError(f"{folder}/{MANIFEST} is damaged: {error!r}") from error

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import MAX_ROWS, UrlBatch, UrlEntry, arrow_schema
 from sitemap_harvest.store.extents import Intervals
 
@@ -35,12 +36,14 @@ POOL_SCHEMA = pa.schema([pa.field("row", pa.int64(), nullable=False), *(_ENTRY.f
 
 
 class Part(NamedTuple):
-    """A file with rows of consecutive ids."""
+    """A file with rows, ascending by id."""
 
     folder: Folder
     name: str
     first: int
-    rows: int
+    """Id of its first row."""
+    end: int
+    """The id after that of its last row. There may be gaps between."""
 
 
 class PartWriter:
@@ -57,7 +60,11 @@ class PartWriter:
         """Write *rows*, with the columns of :class:`UrlEntry`, under ids from *first* on."""
         ids = pa.array(np.arange(first, first + rows.num_rows))
         columns = [_stored(rows, name) for name in ROW_COLUMNS]
-        self._waiting.append(pa.RecordBatch.from_arrays([ids, *columns], schema=POOL_SCHEMA))
+        self.add_stored(pa.RecordBatch.from_arrays([ids, *columns], schema=POOL_SCHEMA))
+
+    def add_stored(self, rows: pa.RecordBatch) -> None:
+        """Write *rows* as they are stored: with the columns of the pool, ids ascending."""
+        self._waiting.append(rows)
         self._waiting_rows += rows.num_rows
         if self._waiting_rows >= GROUP_ROWS:
             self.flush()
@@ -115,33 +122,42 @@ class Pool:
     """Reads rows by their ids."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
-        """Read from *parts*."""
-        self._parts = sorted((part for part in parts if part.rows), key=lambda part: part.first)
+        """Read from *parts*, no two of which share an id or stand across each other."""
+        self._parts = sorted((part for part in parts if part.end > part.first), key=lambda part: part.first)
+        self._first = np.array([part.first for part in self._parts], dtype=np.int64)
+        self._end = np.array([part.end for part in self._parts], dtype=np.int64)
         self._files: OrderedDict[int, pq.ParquetFile] = OrderedDict()
+        self._bounds: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._groups: OrderedDict[tuple[int, int, tuple[str, ...]], pa.RecordBatch] = OrderedDict()
 
     def rows(self, wanted: Intervals, columns: Sequence[str] = ROW_COLUMNS) -> Iterator[pa.RecordBatch]:
         """Yield the rows that are *wanted*, ascending: the column ``row``, and *columns* in that order."""
-        for group, first, count in self.groups(wanted):
-            ids = wanted.within(first, count)
-            rows = self._read(*group, tuple(columns))
-            if len(ids.start) == 1:
+        for number, group, first, end in self.groups(wanted):
+            ids = wanted.within(first, end - first)
+            rows = self._read(number, group, tuple(columns))
+            if rows.num_rows < end - first:
+                if (there := _places(rows, ids)).any():
+                    yield rows.filter(pa.array(there))
+            elif len(ids.start) == 1:
                 yield rows.slice(int(ids.start[0]) - first, int(ids.count[0]))
             else:
                 yield rows.take(pa.array(ids.ids() - first))
 
-    def groups(self, wanted: Intervals) -> Iterator[tuple[tuple[int, int], int, int]]:
-        """Yield the row groups that hold some of what is *wanted*: which, the first id, and how many rows."""
-        ends = wanted.start + wanted.count
-        for number, part in enumerate(self._parts):
-            if not _meets(wanted.start, ends, part.first, part.rows):
-                continue
-            metadata, first = self._file(number).metadata, part.first
-            for group in range(metadata.num_row_groups):
-                count = metadata.row_group(group).num_rows
-                if _meets(wanted.start, ends, first, count):
-                    yield (number, group), first, count
-                first += count
+    def groups(self, wanted: Intervals) -> Iterator[tuple[int, int, int, int]]:
+        """Yield which row groups may hold some of what is *wanted*: file, group, first id, and the id after the last."""
+        for number in _meeting(wanted, self._first, self._end):
+            first, end = self._bounds_of(int(number))
+            for group in _meeting(wanted, first, end):
+                yield int(number), int(group), int(first[group]), int(end[group])
+
+    def _bounds_of(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first id of each row group of a file, and the id after its last."""
+        if number not in self._bounds:
+            metadata = self._file(number).metadata
+            found = [metadata.row_group(group).column(0).statistics for group in range(metadata.num_row_groups)]
+            firsts, lasts = (np.array([getattr(one, end) for one in found]) for end in ("min", "max"))
+            self._bounds[number] = firsts, lasts + 1
+        return self._bounds[number]
 
     def _read(self, number: int, group: int, columns: tuple[str, ...]) -> pa.RecordBatch:
         key = (number, group, columns)
@@ -156,7 +172,10 @@ class Pool:
         needed = {"row", *columns} | ({"loc", "site"} if "key" in columns else set())
         file = self._file(number)
         there = [name for name in file.schema_arrow.names if name in needed]
-        batch = file.read_row_group(group, there).combine_chunks().to_batches()[0]
+        try:
+            batch = file.read_row_group(group, there).combine_chunks().to_batches()[0]
+        except (OSError, pa.ArrowException) as error:
+            raise _unreadable(self._parts[number], error) from error
         found = {name: pa.nulls(batch.num_rows, POOL_SCHEMA.field(name).type) for name in needed}
         found |= {name: batch.column(name) for name in there}
         if "key" in columns:
@@ -170,7 +189,10 @@ class Pool:
     def _file(self, number: int) -> pq.ParquetFile:
         if number not in self._files:
             part = self._parts[number]
-            self._files[number] = pq.ParquetFile(part.folder.open(part.name))
+            try:
+                self._files[number] = pq.ParquetFile(part.folder.open(part.name))
+            except (OSError, pa.ArrowException) as error:
+                raise _unreadable(part, error) from error
             if len(self._files) > _FILES_OPEN:
                 self._files.popitem(last=False)[1].close()
         self._files.move_to_end(number)
@@ -197,7 +219,21 @@ class Pool:
         self._groups.clear()
 
 
-def _meets(starts: np.ndarray, ends: np.ndarray, first: int, count: int) -> bool:
-    """Whether intervals that are disjoint and ascending have an id from *first* up to *first* + *count*."""
-    at = int(np.searchsorted(ends, first, side="right"))
-    return at < len(starts) and int(starts[at]) < first + count
+def _meeting(wanted: Intervals, first: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Return which of the stretches from *first* up to *end*, which are disjoint, have an id that is *wanted*."""
+    if not len(wanted.start):
+        return np.array([], dtype=np.int64)
+    at = np.searchsorted(wanted.start + wanted.count, first, side="right")
+    last = len(wanted.start) - 1
+    return np.flatnonzero((at <= last) & (wanted.start[np.minimum(at, last)] < end))
+
+
+def _places(rows: pa.RecordBatch, wanted: Intervals) -> np.ndarray:
+    """Return which of *rows* are *wanted*, where ids have gaps."""
+    ids = rows.column("row").to_numpy()
+    at = np.maximum(np.searchsorted(wanted.start, ids, side="right") - 1, 0)
+    return (ids >= wanted.start[at]) & (ids < wanted.start[at] + wanted.count[at])
+
+
+def _unreadable(part: Part, error: Exception) -> StoreError:
+    return StoreError(f"{part.folder}/{part.name} cannot be read: {error}")

@@ -33,16 +33,21 @@ def open_store(path: str | Path, *, create: bool = False) -> Store:
     folder = Folder.at(path)
     try:
         if (data := folder.read(_STORE)) is None and not create:
-            raise StoreError(f"store {str(path)!r}: there is no store of snapshots")
+            raise StoreError(f"store {shown(path)!r}: there is no store of snapshots")
         if data is None:
             folder.put(_STORE, json.dumps({"format": FORMAT}).encode())
         else:
             check_format(json.loads(data).get("format"), folder)
     except (OSError, pa.ArrowException) as error:
-        raise StoreError(f"store {str(path)!r}: {error}") from error
+        raise StoreError(f"store {shown(path)!r}: {error}") from error
     except (ValueError, AttributeError) as error:
-        raise StoreError(f"store {str(path)!r}: {folder}/{_STORE} is damaged") from error
+        raise StoreError(f"store {shown(path)!r}: {folder}/{_STORE} is damaged") from error
     return Store(folder)
+
+
+def shown(path: str | Path) -> str:
+    """Return *path* as it may be shown: without credentials."""
+    return re.sub(r"(?<=://)[^/@]*@", "", str(path))
 
 
 class Store:

@@ -107,9 +107,15 @@ def upgraded(table: pa.Table, schema: pa.Schema) -> pa.Table:
         if field.name in table.schema.names:
             columns.append(table.column(field.name).cast(field.type))
         else:
-            empty = 0 if pa.types.is_integer(field.type) and not field.nullable else None
-            columns.append(pa.array([empty] * table.num_rows, field.type))
+            columns.append(pa.repeat(_absent(field), table.num_rows))
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _absent(field: pa.Field) -> pa.Scalar:
+    """Return what stands in a column that was not there when the file was written."""
+    if field.nullable:
+        return pa.scalar(None, field.type)
+    return pa.scalar([] if pa.types.is_list(field.type) else "" if pa.types.is_string(field.type) else 0, field.type)
 
 
 def _leaves(schema: pa.Schema) -> list[str]:

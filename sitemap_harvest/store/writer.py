@@ -141,7 +141,8 @@ class SiteWriter:
         return self.reading.extents_of(url) if self.reading is not None else Extents.joined([])
 
     def urls_of(self, kept: Kept) -> Iterator[UrlBatch]:
-        """Yield what a document lists that this run, before it was interrupted, has kept."""
+        """Yield what a document lists that this run has kept."""
+        self._close_part()  # without its end, a file cannot be read
         volume = Volume(self.folder, Manifest(site="", runs=(), files=tuple(self._files), next_row=0))
         pool = Pool([*self.history.parts(), *volume.parts()])
         try:

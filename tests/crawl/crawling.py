@@ -7,12 +7,17 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.crawl import defaults
 from tests import forked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from multiprocessing.process import BaseProcess
 
 HERE = Path(__file__).parents[2]
 """The folder with ``scrapy.cfg``."""
@@ -155,6 +160,15 @@ class Runner:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
+
+    @contextmanager
+    def running(
+        self, *, settings: dict[str, Any] | None = None, spider: str = _SPIDER, **arguments: Any
+    ) -> Iterator[BaseProcess]:
+        """Run a crawl as long as the block lasts: it is killed at its end, if it has not ended before."""
+        command = self._command(feeds=None, options=(), settings=settings, spider=spider, **arguments)
+        with forked.running(*command, cwd=HERE, environment=self._environment(), folder=str(self.folder)) as process:
+            yield process
 
     def _command(
         self,

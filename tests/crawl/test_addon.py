@@ -7,7 +7,9 @@ import subprocess
 import sys
 
 import pytest
+from scrapy.settings import Settings
 
+from sitemap_harvest.crawl import defaults
 from tests.crawl.crawling import lines
 from tests.site import robots, urlset
 
@@ -122,3 +124,18 @@ def test_what_the_project_sets_itself_stays(project, tmp_path):
     assert "one by one, which is slower: the extension FeedExporter is not sitemap_harvest's" in done.stderr
     (row,) = [json.loads(line) for line in (project / "urls.jsonl").read_text().splitlines()]
     assert row["loc"] == "https://a.example/1"
+
+
+@pytest.mark.parametrize(
+    ("given", "is_loaded"),
+    [
+        pytest.param({}, False, id="switched-off"),
+        pytest.param({"COOKIES_ENABLED": True}, True, id="switched-on"),
+        pytest.param({"ADDONS": {"theirs.Addon": 1}}, True, id="another-add-on-may-switch-it-on"),
+    ],
+)
+def test_what_is_switched_off_is_not_loaded(given, is_loaded):
+    settings = Settings({"COOKIES_ENABLED": False, **given})
+    defaults.unload(settings)
+    parts = settings.get_component_priority_dict_with_base("DOWNLOADER_MIDDLEWARES")
+    assert ("scrapy.downloadermiddlewares.cookies.CookiesMiddleware" in parts) == is_loaded

@@ -221,7 +221,9 @@ def test_a_url_is_added_if_one_of_its_documents_can_be_believed() -> None:
 REASONS = [
     pytest.param(one("/1", "/2"), "its sitemap was read whole and no longer lists it", id="not-listed"),
     pytest.param(one(), "its sitemap was read whole and lists nothing any more", id="emptied"),
-    pytest.param(one(left="its index no longer lists it"), "its sitemap has left: its index no longer lists it", id="left"),
+    pytest.param(
+        one(left="its index no longer lists it"), "its sitemap has left: its index no longer lists it", id="left"
+    ),
     pytest.param({"/robots.txt": ROBOTS}, "its sitemap has left since", id="left-in-between"),
 ]
 

@@ -100,6 +100,7 @@ class HarvestSpider(SitemapAttributes):
         for name, value in defaults.PLAIN.items():
             settings.set(name, value, priority="addon")
         super().update_settings(settings)
+        defaults.unload(settings)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:

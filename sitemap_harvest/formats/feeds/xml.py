@@ -166,7 +166,7 @@ class _Feed:
             base = joined(base, inner) if inner else base
             self._drop_broken_address(token, found)
         tag = scope[token.value]
-        if not (tag.is_sure and scope.are_sure(found)):
+        if not tag.is_sure or (found and not scope.are_sure(found)):
             self._problems.doubt()
         if ":" in token.value:
             self._check_prefix(token, scope)

@@ -8,6 +8,7 @@ does, "How to find pages that are not found" and "Not found: a novel" do not.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 _PARTS = re.compile(r"\s+[\-/<>]+\s+|\s*[|｜»«›‹·•–—]+\s*|\s*(?:::|--)\s*")
 _NO_WORDS = re.compile(r"[\W_]+")
@@ -90,17 +91,25 @@ def _simplified(text: str) -> str:
     return _NO_WORDS.sub(" ", text.casefold()).strip()
 
 
-_SAYS_NOT_FOUND = re.compile(
-    rf"(?!http 404$)(?:(?:{_EXCLAMATIONS}) )*(?:(?:the|die|la|http|status|code|{_ERROR}|404|e404) )*"
-    rf"(?:404|{_one_of(_NOT_FOUND)})(?: (?:{_ERROR}|404|page))*"
-)
 _FAILURE = re.compile(rf"\b(?:{_ERROR}|unavailable|forbidden)\b")
-_SAYS_SITE_MAP = re.compile(rf"(?:{_one_of(_SITE_MAPS)}){_PAGE}")
+
+
+@cache  # it takes long to compile, and only pages need it
+def _not_found() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?!http 404$)(?:(?:{_EXCLAMATIONS}) )*(?:(?:the|die|la|http|status|code|{_ERROR}|404|e404) )*"
+        rf"(?:404|{_one_of(_NOT_FOUND)})(?: (?:{_ERROR}|404|page))*"
+    )
+
+
+@cache
+def _site_map() -> re.Pattern[str]:
+    return re.compile(rf"(?:{_one_of(_SITE_MAPS)}){_PAGE}")
 
 
 def says_not_found(heading: str) -> bool:
     """Whether *heading* says that there is no such page."""
-    return _says(heading, _SAYS_NOT_FOUND)
+    return _says(heading, _not_found())
 
 
 def says_failure(heading: str) -> bool:
@@ -110,7 +119,7 @@ def says_failure(heading: str) -> bool:
 
 def says_site_map(heading: str) -> bool:
     """Whether *heading* says that the page is a site map."""
-    return _says(heading, _SAYS_SITE_MAP)
+    return _says(heading, _site_map())
 
 
 def _says(heading: str, what: re.Pattern[str]) -> bool:

@@ -153,7 +153,7 @@ class _Lane:
             found = attributes(token, self._problems)
             scope = scope.declaring(found)
         tag = scope[token.value]
-        if not (tag.is_sure and scope.are_sure(found)):
+        if not tag.is_sure or (found and not scope.are_sure(found)):
             self._problems.doubt()
         if ":" in token.value:
             self._check_prefix(token, scope)

@@ -178,6 +178,7 @@ class Tokenizer:
     def _pieces(self) -> Iterator[Token]:
         """Yield tokens as long as nothing but text and plain tags follows."""
         buffer, at, line = self._buffer, self._at, self._line
+        first = at
         is_text, is_start, is_end = Sort.TEXT, Sort.START, Sort.END  # looking up a member takes longer than a match
         while match := _PIECE.match(buffer, at):
             at = match.end()
@@ -187,8 +188,8 @@ class Tokenizer:
                 yield Token(is_text, text, line)
                 line += text.count("\n")
                 self._line = line
-            self._has_begun = True
             yield Token(is_end, end, line) if start is None else Token(is_start, start, line)
+        self._has_begun = self._has_begun or at > first
 
     def _more(self) -> bool:
         """Read another chunk behind what is left of the buffer; ``False`` at the end of the document."""

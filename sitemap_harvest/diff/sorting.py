@@ -1,0 +1,88 @@
+"""Rows sorted by their key that need not fit into memory: parted by ranges of keys into files, each sorted alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sitemap_harvest.diff.spill import Spill
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PART_ROWS = 100_000  # some 50 MB while they are sorted and compared
+MAX_PARTS = 250  # files that are open at a time
+_TOGETHER_ROWS = 200_000
+_SAMPLED = 100  # keys for each part, which tell where one ends
+
+
+class Sorted:
+    """Rows that have a column ``key``, to be added in any order and read in that of the keys (of their bytes)."""
+
+    def __init__(self, folder: Path, schema: pa.Schema, expected: int) -> None:
+        """Keep them in files in *folder*. Some *expected* rows will come."""
+        self._folder = folder
+        self._all = Spill(folder / "rows.arrow", schema)
+        self._parts = min(-(-expected // PART_ROWS), MAX_PARTS)
+        self._step = max(1, expected // (self._parts * _SAMPLED))
+        self._sample: list[pa.StringArray] = []
+        self._schema = schema
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add the rows of *batch*."""
+        self._all.add(batch)
+        self._sample.append(batch["key"].take(pa.array(np.arange(self._step // 2, batch.num_rows, self._step))))
+
+    def keys(self) -> Iterator[pa.StringArray]:
+        """Yield the key of each row, in any order."""
+        for batch in self._all.batches(["key"]):
+            yield batch["key"]
+
+    def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """Yield *columns* of all rows, by key; those with one key in one batch. Can be done once."""
+        self._all.close()
+        parts = self._parted(columns) if self._parts > 1 else [self._all]
+        for part in parts:
+            if part.rows:
+                batch = pa.concat_batches(list(part.batches(columns)))
+                yield batch.take(pc.sort_indices(batch["key"]))
+            part.remove()
+
+    def _parted(self, columns: list[str]) -> list[Spill]:
+        """Part the rows by ranges of keys into files."""
+        limits = self._limits()
+        schema = pa.schema([field for field in self._schema if field.name in columns])
+        parts = [Spill(self._folder / f"rows-{number}.arrow", schema) for number in range(len(limits) + 1)]
+        for rows in _together(self._all.batches(columns)):
+            number = pc.search_sorted(limits, rows["key"], side="right").to_numpy()
+            ordered = rows.take(pa.array(np.argsort(number, kind="stable")))
+            ends = np.cumsum(np.bincount(number, minlength=len(parts))).tolist()
+            for part, start, end in zip(parts, [0, *ends], ends, strict=False):
+                if end > start:
+                    part.add(ordered.slice(start, end - start))
+        for part in parts:
+            part.close()
+        self._all.remove()
+        return parts
+
+    def _limits(self) -> pa.StringArray:
+        """Return the keys at which parts begin, after the first one."""
+        sample = pa.concat_arrays(self._sample)
+        ordered = sample.take(pc.sort_indices(sample))
+        return ordered.take(pa.array(np.linspace(0, len(ordered), self._parts, endpoint=False)[1:].astype(np.int64)))
+
+
+def _together(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of *batches* in larger ones, for each is cut into as many pieces as there are parts."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(one.num_rows for one in waiting) >= _TOGETHER_ROWS:
+            yield pa.concat_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_batches(waiting)

@@ -1,0 +1,243 @@
+"""The faults: what is served instead of a document, and what a run may then believe of it."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import dataclass, field
+from enum import StrEnum
+from random import Random
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from tests.crawl.matrix.bodies import EMPTY_INDEX, EMPTY_URLSET
+from tests.crawl.matrix.listed import CYRILLIC, INDEX, LATIN, LISTS, NESTED, ROBOTS
+from tests.site import Manner, Page, moved
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+MOST_BYTES, MOST_UNPACKED, MOST_URLS = 256 * 1024, 1024 * 1024, 60
+"""The limits of the crawls, which healthy documents are far from."""
+
+
+class Belief(StrEnum):
+    """What a run believes of a document that fails. Each but the first tells a part of its changes at once."""
+
+    KEPT = "kept"
+    """Nothing: it is as it was."""
+    BEGUN = "what is new before the damage"
+    """It still lists what it listed, and what is new in its first half."""
+    ADDED = "what is new"
+    """It still lists what it listed, and all that is new."""
+    TRUE = "all"
+    """What it lists: nothing of it was lost."""
+    EMPTIED = "that it was emptied"
+    """It lists nothing, which is true while it lasts."""
+
+
+_TRIED_ALL_OVER = frozenset({"HTTP 404", "HTTP 503", "a site map for people", "an index without children"})
+XML = frozenset({INDEX, NESTED, *LISTS})
+INDEXES = frozenset({INDEX, NESTED})
+ANYWHERE = frozenset({ROBOTS, *XML})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Fault:
+    """One way to fail."""
+
+    name: str
+    """In words, as the documentation has it."""
+    page: Callable[[bytes], Page]
+    """What is served in place of a document."""
+    belief: Belief = Belief.KEPT
+    beliefs: Mapping[str, Belief] = field(default_factory=dict)
+    """Where another one holds, by place."""
+    places: frozenset[str] = ANYWHERE
+    """The documents that can fail so."""
+    hosts: Mapping[str, str | None] = field(default_factory=dict)
+    """Where its host is while the fault lasts, if that is the fault: the address, or ``None``."""
+
+    @property
+    def is_particular(self) -> bool:
+        """Whether it may do more to one sort of document than to another."""
+        return self.belief is not Belief.KEPT or bool(self.beliefs) or self.name in _TRIED_ALL_OVER
+
+    def believed(self, path: str) -> Belief:
+        """Return what is believed of the document at *path* when it fails."""
+        return self.beliefs.get(path, self.belief)
+
+    @property
+    def slug(self) -> str:
+        """The name as a part of a host name."""
+        words = "".join(char if char.isalnum() and char.isascii() else " " for char in self.name.lower()).split()
+        return "-".join(words)[:40].strip("-")
+
+
+def _status(code: int, body: bytes = b"an error") -> Callable[[bytes], Page]:
+    return lambda _: Page(body, status=code, headers={"Content-Type": "text/html"})
+
+
+def _served(manner: Manner) -> Callable[[bytes], Page]:
+    return lambda body: Page(body, manner=manner)
+
+
+def _instead(body: bytes, content_type: str = "text/html", status: int = 200) -> Callable[[bytes], Page]:
+    return lambda _: Page(body, status=status, headers={"Content-Type": content_type})
+
+
+def _altered(alter: Callable[[bytes], bytes]) -> Callable[[bytes], Page]:
+    """Return what serves a document with *alter* done to its text; what was packed is packed again."""
+
+    def page(body: bytes) -> Page:
+        is_packed = body.startswith(b"\x1f\x8b")
+        text = alter(gzip.decompress(body) if is_packed else body)
+        return Page(gzip.compress(text, mtime=0) if is_packed else text)
+
+    return page
+
+
+def _middle(text: bytes) -> int:
+    """Return where the entry in the middle of *text* begins."""
+    return text.index(b"\n", len(text) // 2) + 1
+
+
+def _inserted(what: bytes) -> Callable[[bytes], Page]:
+    return _altered(lambda text: text[: _middle(text)] + what + text[_middle(text) :])
+
+
+def _replaced(old: bytes, new: bytes) -> Callable[[bytes], Page]:
+    """Return what serves a document with *new* for the first *old* behind its middle."""
+    return _altered(lambda text: text[: _middle(text)] + text[_middle(text) :].replace(old, new, 1))
+
+
+def _repeated(text: bytes) -> bytes:
+    """Return *text* with one of its entries so often that it has too many."""
+    start = _middle(text)
+    entry = text[start : text.index(b"\n", start) + 1]
+    return text[:start] + entry * MOST_URLS + text[start:]
+
+
+def _in_windows_1251(text: bytes) -> bytes:
+    return text.replace(CYRILLIC.encode(), CYRILLIC.encode("cp1251")).replace(LATIN.encode(), quote(LATIN).encode())
+
+
+_HTML = b"<!doctype html><html><head><title>Welcome</title></head><body><h1>Welcome</h1><p>Hello.</p></body></html>"
+HOME = (
+    b"<!doctype html><html><head><title>Welcome</title></head><body><h1>Welcome</h1>"
+    b"<a href='/pages/goes'>One</a> <a href='/about'>About</a></body></html>"
+)
+_SITE_MAP = (
+    b"<!doctype html><html><head><title>Site map</title></head><body><h1>Site map</h1><ul>"
+    + b"".join(b"<li><a href='/section/%d'>Section</a></li>" % number for number in range(40))
+    + b"</ul></body></html>"
+)
+_CHALLENGE = b"<!doctype html><title>Just a moment...</title><script src='/cdn-cgi/challenge-platform/x.js'></script>"
+_SOFT_404 = b"<!doctype html><title>404 Not Found</title><h1>Page not found</h1>"
+_S3 = b'<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>'
+_EMPTY_FEED = b'<?xml version="1.0"?><rss version="2.0"><channel><title>Feed</title></channel></rss>'
+_NO_SITEMAPS = b"User-agent: *\nDisallow: /private/\n"
+_STATUSES = (401, 403, 404, 410, 429, 500, 502, 503)
+_SHORT = {INDEX: Belief.KEPT}  # so short that nothing can be unpacked of a part
+_OWN_EMPTY = dict.fromkeys(LISTS, Belief.EMPTIED)
+_NOISE = Random(1).randbytes(2 * MOST_BYTES).hex().encode()  # cannot be packed to less than half
+_COMMENT = b"<!--" + _NOISE + b"-->\n"
+_LONG_COMMENT = b"<!--" + b" " * (2 * MOST_UNPACKED) + b"-->\n"
+
+
+def _padded(body: bytes) -> Page:
+    return Page(b"#" + _NOISE + b"\n" + body if body.startswith(b"Sitemap") else _inserted(_COMMENT)(body).body)
+
+
+def _bomb(body: bytes) -> Page:
+    text = gzip.decompress(body) if body.startswith(b"\x1f\x8b") else body
+    return Page(gzip.compress(text[: _middle(text)] + _LONG_COMMENT + text[_middle(text) :], mtime=0))
+
+
+def _half_packed(body: bytes) -> Page:
+    packed = body if body.startswith(b"\x1f\x8b") else gzip.compress(body, mtime=0)
+    return Page(packed[: len(packed) * 3 // 4])
+
+
+def _emptied(body: bytes) -> Page:
+    if body.startswith(b"\x1f\x8b"):
+        return Page(gzip.compress(EMPTY_URLSET, mtime=0))
+    return Page(_EMPTY_FEED if b"<rss" in body else EMPTY_URLSET)
+
+
+ALL_FAULTS = (
+    *(Fault(name=f"HTTP {code}", page=_status(code)) for code in _STATUSES),
+    Fault(name="HTTP 204", page=_status(204, b"")),
+    Fault(name="no answer in time", page=_served(Manner.HANG)),
+    Fault(name="an answer byte by byte, too slow", page=_served(Manner.DRIP)),
+    Fault(name="the connection closed without an answer", page=_served(Manner.CLOSE)),
+    Fault(name="the connection reset", page=_served(Manner.RESET)),
+    Fault(name="reset half way", page=_served(Manner.TORN), belief=Belief.BEGUN),
+    Fault(name="closed half way", page=_served(Manner.CUT), belief=Belief.BEGUN),
+    Fault(name="closed before the length that was told", page=_served(Manner.LIES_LONGER), belief=Belief.ADDED),
+    Fault(name="something that is no HTTP", page=_served(Manner.GARBAGE)),
+    Fault(name="connection refused", page=_status(200), hosts={"": "127.0.0.9"}),
+    Fault(name="DNS gone", page=_status(200), hosts={"": None}),
+    Fault(
+        name="truncated XML", page=_served(Manner.LIES_SHORTER), belief=Belief.BEGUN, places=XML - {"/packed.xml.gz"}
+    ),
+    Fault(name="truncated gzip", page=_half_packed, belief=Belief.BEGUN, beliefs=_SHORT, places=XML),
+    Fault(name="an empty body", page=_instead(b"")),
+    Fault(name="nothing but blanks", page=_instead(b"\n\n  \n")),
+    Fault(name="an empty urlset", page=_emptied, beliefs=_OWN_EMPTY),
+    Fault(name="an index without children", page=_instead(EMPTY_INDEX), beliefs=dict.fromkeys(INDEXES, Belief.EMPTIED)),
+    Fault(name="a web page", page=_instead(_HTML)),
+    Fault(name="a site map for people", page=_instead(_SITE_MAP)),
+    Fault(name="a page that says there is none", page=_instead(_SOFT_404)),
+    Fault(name="a challenge page", page=_instead(_CHALLENGE)),
+    Fault(name="a challenge page with HTTP 403", page=_status(403, _CHALLENGE)),
+    Fault(name="a challenge page with HTTP 503", page=_status(503, _CHALLENGE)),
+    Fault(name="XML of another sort", page=_instead(_S3, "application/xml")),
+    Fault(name="JSON", page=_instead(b'{"error": "internal"}', "application/json")),
+    Fault(name="a redirect home", page=lambda _: Page(status=302, headers={"Location": "/"})),
+    Fault(name="a redirect to a login", page=lambda _: Page(status=302, headers={"Location": "/login"})),
+    Fault(name="a redirect loop", page=lambda _: Page(status=302, headers={"Location": "?again"})),
+    Fault(name="a redirect to another sitemap", page=lambda _: moved("/news.xml"), places=ANYWHERE - {"/news.xml"}),
+    Fault(
+        name="declared as ISO-8859-1, and UTF-8",
+        page=_altered(lambda text: text.replace(b"UTF-8", b"ISO-8859-1", 1)),
+        beliefs=dict.fromkeys(INDEXES, Belief.TRUE),
+        places=XML,
+    ),
+    Fault(
+        name="declared as UTF-8, and ISO-8859-1",
+        page=_altered(lambda text: text.replace(LATIN.encode(), LATIN.encode("latin-1"))),
+        beliefs=dict.fromkeys(INDEXES, Belief.TRUE),
+        places=XML,
+    ),
+    Fault(
+        name="declared as UTF-8, and windows-1251",
+        page=_altered(_in_windows_1251),
+        beliefs=dict.fromkeys(INDEXES, Belief.TRUE),
+        places=XML,
+    ),
+    Fault(name="a stray < in the middle", page=_inserted(b"<"), belief=Belief.TRUE, places=XML),
+    Fault(name="a comment without an end", page=_inserted(b"<!-- "), belief=Belief.BEGUN, places=XML),
+    Fault(
+        name="a missing end of <loc>", page=_replaced(b"</loc>", b""), belief=Belief.BEGUN, places=XML - {"/feed.xml", NESTED}
+    ),
+    Fault(
+        name="half an end of <loc>",
+        page=_replaced(b"</loc>", b"/loc>"),
+        belief=Belief.BEGUN,
+        places=XML - {"/feed.xml", NESTED},
+    ),
+    Fault(
+        name="an entry without its end",
+        page=_replaced(b"</url>", b""),
+        belief=Belief.TRUE,
+        places=XML - {"/feed.xml"} - INDEXES,
+    ),
+    Fault(name="larger than may be downloaded", page=_padded),
+    Fault(name="larger than may be unpacked", page=_bomb, belief=Belief.BEGUN, places=XML),
+    Fault(name="more URLs than are read", page=_altered(_repeated), belief=Belief.BEGUN, places=frozenset(LISTS)),
+    Fault(
+        name="a robots.txt without sitemaps",
+        page=_instead(_NO_SITEMAPS, "text/plain"),
+        places=frozenset({ROBOTS}),
+    ),
+)

@@ -1,0 +1,96 @@
+"""A store in a real object store, by ``s3://``, holds what one on disk holds."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sitemap_harvest.errors import StoreError
+from sitemap_harvest.store import Claims, open_store
+from tests.services.object_store import BUCKET, object_store
+from tests.site import index, numbered, robots, urlset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.service
+STORE = f"s3://{BUCKET}/kept/snapshots"
+
+
+@pytest.fixture(scope="module")
+def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    yield from object_store(tmp_path_factory.mktemp("object-store"))
+
+
+@pytest.fixture
+def access(reached: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    for name, value in reached.items():
+        monkeypatch.setenv(name, value)
+    return reached
+
+
+def crawled(crawl, site, store: str, access: dict[str, str]) -> list[dict[str, object]]:
+    """Return the changes that a crawl into *store* finds, as far as they tell one from another."""
+    feeds = {f"{crawl.folder}/changes.jsonl": {"format": "jsonl", "overwrite": True}}
+    crawl(spider="changes", site=site.url, store=store, feeds=feeds, environment=access)
+    rows = [json.loads(line) for line in (crawl.folder / "changes.jsonl").read_text().splitlines()]
+    return [{name: row[name] for name in ("kind", "loc", "sitemap", "fields", "reason")} for row in rows]
+
+
+def listed(store: str, site: str) -> list[dict[str, object]]:
+    return open_store(store).latest(site).urls().read_all().sort_by("loc").to_pylist()
+
+
+def test_crawls_into_an_object_store_find_what_crawls_into_a_folder_find(serve, crawl, access, tmp_path: Path) -> None:
+    site = serve(
+        {
+            "/robots.txt": robots("/index.xml"),
+            "/index.xml": index("/a.xml", "/b.xml"),
+            "/a.xml": urlset(*numbered(3)),
+            "/b.xml": urlset(*numbered(3, start=10)),
+        }
+    )
+    stores = (STORE, str(tmp_path / "snapshots"))
+    assert [crawled(crawl, site, store, access) for store in stores] == [[], []]
+    site.pages["/a.xml"] = urlset(*numbered(3, start=2))
+    here, there = (crawled(crawl, site, store, access) for store in stores)
+    assert here == there
+    assert [row["kind"] for row in here] == ["removed", "added"]
+    assert listed(stores[0], site.url) == listed(stores[1], site.url)
+    assert [crawled(crawl, site, store, access) for store in stores] == [[], []]
+
+
+def test_a_site_that_another_run_is_at_work_on_is_claimed(access) -> None:
+    store = open_store(STORE, create=True)
+    site = store.history("https://claimed.example").folder
+    first, second = Claims(store.folder, "first"), Claims(store.folder, "second")
+    assert first.take(site) is None
+    assert second.take(site) == "first"
+    first.release(site)
+    assert second.take(site) is None
+    second.release(site)
+    first.close()
+    second.close()
+
+
+def test_a_bucket_that_is_not_there_is_told_in_one_line(access) -> None:
+    with pytest.raises(StoreError, match="store 's3://no-such-bucket/x': ") as raised:
+        open_store("s3://no-such-bucket/x")
+    assert "\n" not in str(raised.value)
+
+
+def test_wrong_credentials_are_told_and_not_shown(access, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another-secret-key")
+    with pytest.raises(StoreError) as raised:
+        open_store(STORE)
+    assert "ACCESS_DENIED" in str(raised.value)
+    assert "secret" not in str(raised.value)
+
+
+def test_credentials_in_an_address_are_not_shown() -> None:
+    with pytest.raises(StoreError) as raised:
+        open_store("s3://mine:of-mine@no-such-bucket/x?endpoint_override=127.0.0.1:9&scheme=http")
+    assert "of-mine" not in str(raised.value)

