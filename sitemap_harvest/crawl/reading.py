@@ -203,6 +203,7 @@ class Reading:
             record.outcome, record.reason, record.cause = Outcome.UNCHANGED, "HTTP 304: the server says so", None
             yield from self._confirm(lead, record, known, was_downloaded=False)
         elif answer is Answer.AGAIN and not lead.attempt:
+            self._sites.release(lead, response.url)  # it will be redirected there again
             self._ledger.put_back(lead, response.url, 0)
         else:
             record.reason = NOT_MODIFIED_WITHOUT_STATE.reason
@@ -227,7 +228,8 @@ class Reading:
         """Yield what is known of a document that is as it was; *was_downloaded* tells that its body shows that."""
         site = self._keeper.site(lead.root) if self._keeper is not None else None
         assert site is not None  # noqa: S101 - who knows it keeps it; this tells mypy
-        site.confirm(record, known, now=datetime.now(UTC), was_downloaded=was_downloaded)
+        now = record.fetched_at or datetime.now(UTC)
+        site.confirm(record, known, now=now, was_downloaded=was_downloaded)
         yield from self._pass_on(lead, record, known, was_limited=False)
 
     def _pass_on(self, lead: Lead, record: SitemapRecord, known: Known, *, was_limited: bool) -> Iterator[Any]:

@@ -160,6 +160,8 @@ class SiteKeeper:
             named = list({document_key(ref.loc): ref for ref in (*references, *self._references.get(key, ()))}.values())
         if belief in {Belief.REPLACE, Belief.ADD}:
             record.rows_from = self.writer.run_id
+        if belief is Belief.REPLACE:
+            record.fresh_at = record.read_at = record.fetched_at
         self.writer.keep(document.writer.url, Kept(replace(record), extents, named))
 
     def lent(self, key: str) -> Known | None:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import SitemapRecord, SiteRecord
     from sitemap_harvest.plan import Site
 
-_ERROR_STATUSES = list(range(400, 600))
+_STATUSES_WITHOUT_DOCUMENT = [304, *range(400, 600)]
 _LONGEST_REASON = 300  # characters of an error that is not ours
 _LOOK_SECONDS = 1.0  # after which what had to wait is looked at again: a time has passed, or a host has not answered
 _FIRST_ANSWER_SECONDS = 30  # for the robots.txt of a site: it is small, and tells whether the site answers at all
@@ -338,7 +338,7 @@ class HarvestSpider(SitemapAttributes):
             cb_kwargs={"lead": lead, "asked": time.time()},
             dont_filter=True,  # the frontier knows what was asked for
             meta={
-                "handle_httpstatus_list": [304, *_ERROR_STATUSES] if headers else _ERROR_STATUSES,
+                "handle_httpstatus_list": _STATUSES_WITHOUT_DOCUMENT,
                 "dont_obey_robotstxt": lead.site_root or (self.options.read_declared and is_declared(lead)),
                 "dont_retry": lead.url.startswith("file:"),
                 **meta,
