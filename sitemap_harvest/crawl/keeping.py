@@ -72,6 +72,7 @@ class Keeper:
         self._claims = Claims(self.store.folder, self.run_id)
         self._sites: dict[str, SiteKeeper] = {}
         self._begun: set[str] = set()
+        self._touched: set[str] = set()  # sites of which something was kept since the last checkpoint
         self._lenders: dict[str, Callable[[str], Known | None] | None] = {}
         self._written_at: dict[str, float] = {}
         self.has_failed = False
@@ -153,6 +154,7 @@ class Keeper:
         """Note *record*, a ledger row."""
         if site := self._sites.get(record.root):
             site.note(record)
+            self._touched.add(record.root)
 
     def guard(self, work: Callable[[], None]) -> None:
         """Do *work* on the store; give the store up if it cannot be written."""
@@ -161,15 +163,20 @@ class Keeper:
         except (*WRITE_ERRORS, StoreError) as error:
             self._give_up(error)
 
-    def document_done(self, root: str) -> None:
-        """Write what was kept so far of the site *root*, if that is much, so that an interruption does not cost it."""
+    def checkpoint(self) -> None:
+        """Write down what was kept of sites, where that is much, so that an interruption does not cost it."""
         self._claims.beat()
+        now = time.monotonic()
+        due = [root for root in self._touched if self._is_due(root, now)]
+        for root in due:
+            self._written_at[root] = now
+            self._touched.discard(root)
+            self.guard(self._sites[root].writer.checkpoint)
+
+    def _is_due(self, root: str, now: float) -> bool:
         if (site := self._sites.get(root)) is None:
-            return
-        is_due = time.monotonic() - self._written_at[root] > _CHECKPOINT_SECONDS
-        if site.writer.unwritten >= _CHECKPOINT_DOCUMENTS or (is_due and site.writer.unwritten):
-            self._written_at[root] = time.monotonic()
-            self.guard(site.writer.checkpoint)
+            return False
+        return site.writer.unwritten >= _CHECKPOINT_DOCUMENTS or now - self._written_at[root] > _CHECKPOINT_SECONDS
 
     def lend(self, root: str, leads: Sequence[Lead], owner_of: Callable[[str], str | None]) -> None:
         """Keep for the site *root* what *leads* lead to, and what was read for other sites of the run."""
@@ -240,6 +247,7 @@ class Keeper:
 
     def _release(self, root: str) -> None:
         self._written_at.pop(root, None)
+        self._touched.discard(root)
         self.guard(lambda: self._claims.release(self.store.history(root).folder))
 
     def _give_up(self, error: Exception) -> None:

@@ -232,7 +232,8 @@ def _places(rows: pa.RecordBatch, wanted: Intervals) -> np.ndarray:
     """Return which of *rows* are *wanted*, where ids have gaps."""
     ids = rows.column("row").to_numpy()
     at = np.maximum(np.searchsorted(wanted.start, ids, side="right") - 1, 0)
-    return (ids >= wanted.start[at]) & (ids < wanted.start[at] + wanted.count[at])
+    is_wanted: np.ndarray = (ids >= wanted.start[at]) & (ids < wanted.start[at] + wanted.count[at])
+    return is_wanted
 
 
 def _unreadable(part: Part, error: Exception) -> StoreError:

@@ -177,6 +177,8 @@ class SiteWriter:
 
     def checkpoint(self) -> None:
         """Write what was kept so far, so that it need not be read again should the run be interrupted."""
+        if not self._unwritten:
+            return
         self._close_part()
         files = self._write_documents()
         records = pa.Table.from_batches([LedgerBatch.of([kept.record for kept in self._unwritten.values()]).arrow])

@@ -69,4 +69,4 @@ def test_a_problem_knows_how_bad_it_is() -> None:
 def test_no_two_codes_have_one_meaning() -> None:
     meanings = [told.meaning for told in CATALOGUE.values()]
     assert len(meanings) == len(set(meanings))
-    assert {field.name for field in fields(ProblemType)} == {*_SENTENCES, "severity", "loses"}
+    assert {field.name for field in fields(ProblemType)} == {*_SENTENCES, "severity", "loses", "doubt"}

@@ -387,6 +387,8 @@ class HarvestSpider(SitemapAttributes):
     def _records_due(self) -> Iterator[SitemapRecord | SiteRecord]:
         """Yield the records that are left to :meth:`start`: of what waits once there is enough, and of sites."""
         yield from self._ledger.owed()
+        if self._keeper is not None:
+            self._keeper.checkpoint()
         has_enough = self._handout.has_enough
         if has_enough:
             waiting = self.sites.drain(time.monotonic())
