@@ -89,7 +89,12 @@ def test_an_index_whose_body_is_as_it_was_leads_to_its_sitemaps_from_what_is_kep
     keep(site)
     site.pages["/1.xml"] = urlset(*numbered(4))
     second = keep(site)
-    assert second.fates == {"/robots.txt": "unchanged", "/index.xml": "unchanged", "/1.xml": "read", "/2.xml": "unchanged"}
+    assert second.fates == {
+        "/robots.txt": "unchanged",
+        "/index.xml": "unchanged",
+        "/1.xml": "read",
+        "/2.xml": "unchanged",
+    }
     assert (second.ledger["/1.xml"]["parent"], second.ledger["/1.xml"]["depth"]) == (f"{site.url}/index.xml", 2)
     assert second.kinds == {}
     assert second.summary["unchanged"] == 6

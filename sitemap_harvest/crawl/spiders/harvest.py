@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from sitemap_harvest.crawl.arguments import Plan
-    from sitemap_harvest.crawl.keeping import Keeper
+    from sitemap_harvest.crawl.keeping import Hindrance, Keeper
     from sitemap_harvest.model import SitemapRecord, SiteRecord
     from sitemap_harvest.plan import Site
 
@@ -188,7 +188,10 @@ class HarvestSpider(SitemapAttributes):
             return None
         from sitemap_harvest.crawl.keeping import Keeper  # takes 0.1 seconds, and only who has a store needs it
 
-        return Keeper(store, self.plan, self.options, self.crawler.stats, fail=self._end_for_store)
+        keeper = Keeper(store, self.plan, self.options, self.crawler.stats, fail=self._end_for_store)
+        if len(self.plan.leads) == 1:  # where there are several, those that have no such snapshot are told of
+            keeper.check_baseline(self.plan.leads[0].root)
+        return keeper
 
     def _end_for_store(self) -> None:
         deferred_from_coro(self.crawler.engine.close_spider_async(reason="store_failed"))
@@ -411,21 +414,18 @@ class HarvestSpider(SitemapAttributes):
         yield from busy
         yield from self.sites.settled()
 
-    def _begin(self, site: Site) -> str | None:
-        """Begin to keep *site*, if it is to be kept and is not yet; return what is in the way, in words."""
+    def _begin(self, site: Site) -> Hindrance | None:
+        """Begin to keep *site*, if it is to be kept and is not yet; return what is in the way."""
         if self._keeper is None or self._keeper.has_begun(site.root):
             return None
-        if (holder := self._keeper.begin(site.root)) is not None:
-            return f"the run {holder} is at work on it in the same store"
-        return self._keeper.why_not_poll(site.root)
+        return self._keeper.begin(site.root)
 
-    def _hindered(self, site: Site, hindrance: str) -> Iterator[Any]:
+    def _hindered(self, site: Site, hindrance: Hindrance) -> Iterator[Any]:
         """Let *site* wait for the other run, if that is wanted, or else yield the record that it is not harvested."""
-        is_at_work = self._keeper is not None and not self._keeper.has_begun(site.root)
-        if is_at_work and self.options.busy == "wait" and not self._handout.has_enough:
+        if hindrance.may_pass and self.options.busy == "wait" and not self._handout.has_enough:
             self._busy.append(site)
             return
-        site.hindrance = hindrance
+        site.hindrance = hindrance.words
         yield from self._ledger.site(site, is_over=False)
 
     def _next_leads(self, site: Site) -> list[Lead]:

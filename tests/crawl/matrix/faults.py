@@ -218,7 +218,10 @@ ALL_FAULTS = (
     Fault(name="a stray < in the middle", page=_inserted(b"<"), belief=Belief.TRUE, places=XML),
     Fault(name="a comment without an end", page=_inserted(b"<!-- "), belief=Belief.BEGUN, places=XML),
     Fault(
-        name="a missing end of <loc>", page=_replaced(b"</loc>", b""), belief=Belief.BEGUN, places=XML - {"/feed.xml", NESTED}
+        name="a missing end of <loc>",
+        page=_replaced(b"</loc>", b""),
+        belief=Belief.BEGUN,
+        places=XML - {"/feed.xml", NESTED},
     ),
     Fault(
         name="half an end of <loc>",
