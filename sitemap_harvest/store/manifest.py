@@ -33,8 +33,8 @@ class Run:
     """The run before it, which its ``changes`` are against; ``None`` if it is the first."""
     rows: int = 0
     """Rows that no run before it has kept."""
-    urls: int = 0
-    """URLs that the snapshot lists, each as often as it is listed."""
+    urls: int | None = None
+    """Different URLs that the snapshot lists; ``None``: they were not counted."""
     complete: bool = False
     """Whether every document was read whole or confirmed in this run."""
     changes: Mapping[str, int] = field(default_factory=dict)
@@ -88,6 +88,12 @@ class StoredFile:
     def written(cls, name: str, table: str, file: HashedFile, *, count: int, first: int = 0) -> Self:
         """Describe *file*, which has been written."""
         return cls(name=name, table=table, bytes=file.bytes, sha256=file.sha256, first=first, count=count)
+
+    def check(self, folder: Folder) -> None:
+        """Raise :exc:`StoreError` if it is not in *folder*, or has not the size that it was written with."""
+        if (size := folder.size(self.name)) != self.bytes:
+            there = "is missing" if size is None else f"has {size:,} bytes, and was written with {self.bytes:,}"
+            raise StoreError(f"{folder}/{self.name} {there}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
