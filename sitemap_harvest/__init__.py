@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
+    from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError, StoreError
     from sitemap_harvest.formats import Document, Limits, read
     from sitemap_harvest.model import (
         Cause,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         UrlBatch,
         UrlEntry,
     )
+    from sitemap_harvest.store import History, Run, Snapshot, Store, open_store
 
 __version__ = "0.1.0"
 
@@ -49,23 +50,29 @@ __all__ = [
     "Evidence",
     "FoundBy",
     "HarvestError",
+    "History",
     "Kind",
     "Limits",
     "OptionError",
     "Outcome",
     "Problem",
+    "Run",
     "Sample",
     "SiteRecord",
     "SiteResult",
     "SitemapRecord",
     "SitemapRef",
+    "Snapshot",
+    "Store",
+    "StoreError",
     "UrlBatch",
     "UrlEntry",
     "__version__",
+    "open_store",
     "read",
 ]
 
-_HOMES = ("sitemap_harvest.errors", "sitemap_harvest.model", "sitemap_harvest.formats")
+_HOMES = ("sitemap_harvest.errors", "sitemap_harvest.model", "sitemap_harvest.formats", "sitemap_harvest.store")
 
 
 def __getattr__(name: str) -> Any:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
 
 HELP = "Harvest the URLs of sites, sitemaps or files."
+ARGUMENTS = "TARGET..."
 EPILOG = (
     f"Arguments for -a: {', '.join(Arguments.names())}. "
     "Exit codes: 0 URLs were harvested and nothing failed; 1 Scrapy could not start; 2 wrong usage; "

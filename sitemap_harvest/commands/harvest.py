@@ -6,8 +6,9 @@ only when it is the one that is run.
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import BaseRunSpiderCommand, ScrapyCommand
 from scrapy.exceptions import UsageError
@@ -30,17 +31,17 @@ class HarvestCommand(BaseRunSpiderCommand):
 
     def short_desc(self) -> str:
         """Return the line that ``scrapy`` shows."""
-        return "Read the sitemaps of sites into files, or validate them (sitemap_harvest)"
+        return "Read the sitemaps of sites into files, validate them, ask kept snapshots (sitemap_harvest)"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the actions, each with its options."""
-        from sitemap_harvest.commands import crawl, validate
+        from sitemap_harvest.commands import crawl
 
         actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
-        for name, action in {"crawl": crawl, "validate": validate}.items():
+        for name, action in _actions().items():
             acting = actions.add_parser(
                 name,
-                usage=f"scrapy harvest {name} [options] TARGET...",
+                usage=f"scrapy harvest {name} [options] {action.ARGUMENTS}",
                 help=action.HELP,
                 description=action.HELP,
                 epilog=action.EPILOG,
@@ -68,12 +69,21 @@ class HarvestCommand(BaseRunSpiderCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002 - process_options saw to args
         """Do the action."""
-        from sitemap_harvest.commands import closing, crawl, validate
+        from sitemap_harvest.commands import closing
 
         assert self.settings is not None  # noqa: S101 - scrapy.cmdline sets it; this tells mypy
-        action = {"crawl": crawl, "validate": validate}[opts.action]
         try:
-            self.exitcode = action.run(opts, self.settings)
+            self.exitcode = _actions()[opts.action].run(opts, self.settings)
         except HarvestError as error:
             sys.stderr.write(f"scrapy harvest {opts.action}: {error}\n")
             self.exitcode = closing.WRONG_USAGE
+        except BrokenPipeError:  # who reads has had enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            self.exitcode = closing.PARTLY_FAILED
+
+
+def _actions() -> dict[str, Any]:
+    """Return the modules of the actions, by name."""
+    from sitemap_harvest.commands import crawl, diff, query, runs, validate
+
+    return {"crawl": crawl, "validate": validate, "runs": runs, "diff": diff, "query": query}

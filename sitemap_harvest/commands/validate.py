@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.formats import Limits
 
 HELP = "Tell what is wrong with sitemaps, and how to mend it."
+ARGUMENTS = "TARGET..."
 EPILOG = (
     "Exit codes: 0 no document has a problem of the severity of --fail-on, or worse; 1 Scrapy could not start; "
     "2 wrong usage; 3 no document could be read; 4 some have such a problem, or could not be read."

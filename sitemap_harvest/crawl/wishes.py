@@ -70,14 +70,22 @@ def _span(name: str, value: Any, now: datetime) -> Span | None:
     text = value.isoformat() if isinstance(value, date) else str(value).strip()
     if (read := read_date(text)) is not None:
         return Span.of(read)
+    if (age := age_of(text)) is not None:
+        try:
+            return Span(now - age, now - age)
+        except OverflowError:
+            pass
+    raise ArgumentError(name, value, _DATES)
+
+
+def age_of(text: str) -> timedelta | None:
+    """Return the age that *text* is, such as ``7d``; ``None`` if it is none."""
     if match := _AGE.fullmatch(text):
         try:
-            moment = now - timedelta(**{_UNITS[match[2]]: int(match[1])})
+            return timedelta(**{_UNITS[match[2]]: int(match[1])})
         except (OverflowError, ValueError):  # int() refuses thousands of digits
             pass
-        else:
-            return Span(moment, moment)
-    raise ArgumentError(name, value, _DATES)
+    return None
 
 
 def _priority(name: str, value: Any) -> float | None:

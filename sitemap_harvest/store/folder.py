@@ -44,6 +44,11 @@ class Folder:
         return self.path
 
     @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.path.rpartition("/")[2]
+
+    @property
     def is_local(self) -> bool:
         """Whether it is on this machine, as far as the operating system tells."""
         return isinstance(self._files, fs.LocalFileSystem)
@@ -61,7 +66,7 @@ class Folder:
     def read(self, name: str) -> bytes | None:
         """Return what is in the file *name*; ``None`` if there is none."""
         try:
-            with self._files.open_input_stream(f"{self.path}/{name}") as file:
+            with self._files.open_input_stream(f"{self.path}/{name}", compression=None) as file:
                 return bytes(file.read())
         except FileNotFoundError:
             return None
@@ -70,7 +75,7 @@ class Folder:
         """Put *data* into the file *name*, all of it or nothing, whatever happens in between."""
         self._files.create_dir(self.path)
         if not self.is_local:
-            with self._files.open_output_stream(f"{self.path}/{name}") as file:
+            with self._files.open_output_stream(f"{self.path}/{name}", compression=None) as file:
                 file.write(data)  # an object is there when it is whole
             return
         part = f"{self.path}/.{name}.part"
@@ -108,7 +113,24 @@ class Folder:
     def writing(self, name: str) -> HashedFile:
         """Open the file *name* to be written from its beginning to its end."""
         self._files.create_dir(self.path)
-        return HashedFile(self._files.open_output_stream(f"{self.path}/{name}"))
+        return HashedFile(self._files.open_output_stream(f"{self.path}/{name}", compression=None))
+
+    def take(self, name: str, other: Folder, other_name: str) -> None:
+        """Put the file *other_name* of *other*, which lies in the same store, here too, under *name*.
+
+        On a disk both are one file, where that is possible: it takes no room.
+        """
+        self._files.create_dir(self.path)
+        if self.is_local:
+            try:
+                os.link(f"{other.path}/{other_name}", f"{self.path}/{name}")
+            except FileExistsError:
+                raise
+            except OSError:  # a file system without links
+                pass
+            else:
+                return
+        self._files.copy_file(f"{other.path}/{other_name}", f"{self.path}/{name}")
 
     def sync(self, name: str) -> None:
         """See to it that the file *name*, which has been written, outlives a power cut."""

@@ -13,7 +13,7 @@ from sitemap_harvest.store.snapshot import Snapshot
 from sitemap_harvest.store.tables import read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -30,6 +30,21 @@ class Volume:
         """Take what *manifest* says of *folder*."""
         self.folder = folder
         self.manifest = manifest
+
+    @property
+    def name(self) -> str:
+        """Where it lies in the folder of the site, such as ``runs/20261122T014512Z-4f2a1c``."""
+        return "/".join(self.folder.path.split("/")[-2:])
+
+    @cached_property
+    def holds(self) -> frozenset[str]:
+        """Ids of the runs of which it holds something."""
+        return frozenset({*(run.id for run in self.manifest.runs), *self.manifest.also})
+
+    @property
+    def first_run(self) -> str:
+        """The id of the first of them; nothing if there is none."""
+        return min(self.holds, default="")
 
     def read(self, kind: str, schema: pa.Schema, runs: Sequence[str]) -> pa.Table:
         """Return the table *kind* of *runs*."""
@@ -56,16 +71,17 @@ class History:
     @cached_property
     def volumes(self) -> list[Volume]:
         """The folders that hold the runs, oldest first."""
-        found: list[Volume] = []
-        for kind in (PACKS, RUNS):
-            packed = {run.id for volume in found for run in volume.manifest.runs}
-            for name in (self.folder / kind).names():
-                if name in packed:
-                    continue  # it is in a pack, and was not removed yet
-                folder = self.folder / kind / name
-                if (manifest := Manifest.read(folder)) is not None and manifest.runs:
-                    found.append(Volume(folder, manifest))
-        return sorted(_without_parts_of_others(found), key=lambda volume: volume.manifest.runs[0].id)
+        packs = [Volume(folder, manifest) for folder in self.folders(PACKS) if (manifest := Manifest.read(folder))]
+        replaced = {name for pack in packs for name in pack.manifest.replaces}
+        found = [pack for pack in packs if pack.name not in replaced]
+        for folder in self.folders(RUNS, without=replaced):
+            if (manifest := Manifest.read(folder)) is not None:
+                found.append(Volume(folder, manifest))
+        return sorted(found, key=lambda volume: volume.first_run)
+
+    def folders(self, kind: str, *, without: Collection[str] = ()) -> list[Folder]:
+        """Return the folders of *kind*: ``runs`` or ``packs``."""
+        return [self.folder / kind / name for name in (self.folder / kind).names() if f"{kind}/{name}" not in without]
 
     @cached_property
     def runs(self) -> list[Run]:
@@ -121,7 +137,7 @@ class History:
     def volume_of(self, run: str) -> Volume:
         """Return the folder that holds the run with that id. Raises :exc:`StoreError` if there is none."""
         for volume in self.volumes:
-            if any(one.id == run for one in volume.manifest.runs):
+            if run in volume.holds:
                 return volume
         raise StoreError(f"{self.site}: the run {run} is not in the store, and its rows are needed")
 
@@ -144,20 +160,11 @@ class History:
 
     def unfinished(self) -> list[str]:
         """Return the ids of runs that were begun and have not ended: they go on, or were interrupted."""
-        runs = self.folder / RUNS
-        return [name for name in runs.names() if (runs / name).size(MANIFEST) is None]
+        replaced = {name for volume in self.volumes for name in volume.manifest.replaces}
+        return [folder.name for folder in self.folders(RUNS, without=replaced) if folder.size(MANIFEST) is None]
 
     def forget(self) -> None:
         """Look anew at what there is when it is asked for next."""
         for name in ("volumes", "runs"):
             self.__dict__.pop(name, None)
 
-
-def _without_parts_of_others(volumes: list[Volume]) -> list[Volume]:
-    """Return *volumes* without those all of whose runs a larger one has: it was packed, and they were not removed."""
-    kept: list[Volume] = []
-    for volume in sorted(volumes, key=lambda one: len(one.manifest.runs), reverse=True):
-        have = {run.id for one in kept for run in one.manifest.runs}
-        if not all(run.id in have for run in volume.manifest.runs):
-            kept.append(volume)
-    return kept

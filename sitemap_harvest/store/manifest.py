@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import json
+import zlib
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 """Goes up by one whenever older versions of the package could not read what is written."""
 MANIFEST = "manifest.json"
+RUNS_FILE = "runs.json.gz"
+"""What the manifest of a single run says of it, for each of many runs: a JSON object a line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +37,10 @@ class Run:
     """The run before it, which its ``changes`` are against; ``None`` if it is the first."""
     rows: int = 0
     """Rows that no run before it has kept."""
+    documents: int = 0
+    """Documents of the snapshot."""
     urls: int | None = None
-    """Different URLs that the snapshot lists; ``None``: they were not counted."""
+    """Different URLs that the snapshot lists; ``None``: not counted yet."""
     complete: bool = False
     """Whether every document was read whole or confirmed in this run."""
     changes: Mapping[str, int] = field(default_factory=dict)
@@ -85,9 +91,11 @@ class StoredFile:
         return {name: value for name, value in dataclasses.asdict(self).items() if value not in (None, 0)}
 
     @classmethod
-    def written(cls, name: str, table: str, file: HashedFile, *, count: int, first: int = 0) -> Self:
+    def written(
+        cls, name: str, table: str, file: HashedFile, *, count: int, first: int = 0, end: int | None = None
+    ) -> Self:
         """Describe *file*, which has been written."""
-        return cls(name=name, table=table, bytes=file.bytes, sha256=file.sha256, first=first, count=count)
+        return cls(name=name, table=table, bytes=file.bytes, sha256=file.sha256, first=first, count=count, end=end)
 
     def check(self, folder: Folder) -> None:
         """Raise :exc:`StoreError` if it is not in *folder*, or has not the size that it was written with."""
@@ -117,7 +125,7 @@ class Manifest:
             "format": FORMAT,
             "site": self.site,
             "next_row": self.next_row,
-            "runs": [run.to_json() for run in self.runs],
+            "runs": [] if any(file.table == "runs" for file in self.files) else [run.to_json() for run in self.runs],
             "files": [file.to_json() for file in self.files],
             "also": self.also,
             "replaces": self.replaces,
@@ -132,16 +140,28 @@ class Manifest:
         try:
             values = json.loads(data)
             check_format(values["format"], folder)
+            files = tuple(StoredFile.of_json(file) for file in values["files"])
+            runs = _packed_runs(folder) if any(file.table == "runs" for file in files) else values["runs"]
             return cls(
                 site=values["site"],
-                runs=tuple(Run.of_json(run) for run in values["runs"]),
-                files=tuple(StoredFile.of_json(file) for file in values["files"]),
+                runs=tuple(Run.of_json(run) for run in runs),
+                files=files,
                 next_row=values["next_row"],
                 also=tuple(values.get("also", ())),
                 replaces=tuple(values.get("replaces", ())),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise StoreError(f"{folder}/{MANIFEST} is damaged: {error!r}") from error
+
+
+def _packed_runs(folder: Folder) -> list[Any]:
+    """Return what is said of the runs of *folder*."""
+    if (data := folder.read(RUNS_FILE)) is None:
+        raise StoreError(f"{folder}/{RUNS_FILE} is missing")
+    try:
+        return [json.loads(line) for line in gzip.decompress(data).splitlines()]
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise StoreError(f"{folder}/{RUNS_FILE} is damaged: {error!r}") from error
 
 
 def check_format(number: object, folder: Folder) -> None:

@@ -136,7 +136,7 @@ class Pool:
             ids = wanted.within(first, end - first)
             rows = self._read(number, group, tuple(columns))
             if rows.num_rows < end - first:
-                if (there := _places(rows, ids)).any():
+                if (there := places(rows, ids)).any():
                     yield rows.filter(pa.array(there))
             elif len(ids.start) == 1:
                 yield rows.slice(int(ids.start[0]) - first, int(ids.count[0]))
@@ -228,8 +228,8 @@ def _meeting(wanted: Intervals, first: np.ndarray, end: np.ndarray) -> np.ndarra
     return np.flatnonzero((at <= last) & (wanted.start[np.minimum(at, last)] < end))
 
 
-def _places(rows: pa.RecordBatch, wanted: Intervals) -> np.ndarray:
-    """Return which of *rows* are *wanted*, where ids have gaps."""
+def places(rows: pa.RecordBatch, wanted: Intervals) -> np.ndarray:
+    """Return for each of *rows*, whose ids may have gaps, whether it is *wanted*, of which there is at least one."""
     ids = rows.column("row").to_numpy()
     at = np.maximum(np.searchsorted(wanted.start, ids, side="right") - 1, 0)
     is_wanted: np.ndarray = (ids >= wanted.start[at]) & (ids < wanted.start[at] + wanted.count[at])

@@ -66,6 +66,22 @@ class Store:
                 found.append(site)
         return sorted(found)
 
+    def histories(self) -> list[History]:
+        """Return the history of each site of which there is a snapshot, by site."""
+        return [self.history(site) for site in self.sites()]
+
+    def query(self, sql: str, *, at: str = "latest", site: str | None = None) -> pa.Table:
+        """Return what *sql*, one SELECT statement over the views, asks for. Raises :exc:`StoreError`.
+
+        *at* names the snapshots that the views ``urls``, ``sitemaps`` and ``problems``
+        have: what :meth:`History.at` takes, or ``all``. *site*: that one only.
+        """
+        from sitemap_harvest.store.views import Views  # DuckDB takes 0.1 seconds to load
+
+        one = None if site is None else [self.site(site)]
+        with Views(lambda: self.histories() if one is None else one, at=at) as views:
+            return views.query(sql).read_all()
+
     def history(self, site: str) -> History:
         """Return the history of *site*, which may have no run."""
         return History(site, self.folder / _SITES / folder_name(site))

@@ -258,6 +258,7 @@ class SiteWriter:
         )
         history = self.history.with_volume(Volume(self.folder, self._manifest(run)))
         changes, run = compare(history.snapshot(run))
+        run = dataclasses.replace(run, documents=sum(row.left is None for row in ledger))
         if stored := write_batches(changes.batches(), self.folder, "changes.parquet", kind="changes"):
             self._files.append(stored)
         for file in self._files:

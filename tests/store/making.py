@@ -6,7 +6,8 @@ import dataclasses
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRecord, SitemapRef, UrlBatch, UrlEntry
+from sitemap_harvest.diff import compare
+from sitemap_harvest.model import ChangeKind, FoundBy, Kind, Outcome, SitemapRecord, SitemapRef, UrlBatch, UrlEntry
 from sitemap_harvest.store import Kept, Run, SiteWriter, Snapshot, Store, open_store
 
 if TYPE_CHECKING:
@@ -30,12 +31,12 @@ class NoChanges:
 class Making:
     """Makes one run after the other, a day each, into a store."""
 
-    def __init__(self, path: Path | str, *, every: timedelta = timedelta(days=1), compare: Any = None) -> None:
-        """Make the store at *path*. *compare* is what :meth:`SiteWriter.commit` is given, if not nothing."""
+    def __init__(self, path: Path | str, *, every: timedelta = timedelta(days=1), compares: bool = False) -> None:
+        """Make the store at *path*. *compares*: runs are compared, and their changes kept, as a crawl does it."""
         self.store: Store = open_store(path, create=True)
         self.now = BEGAN
         self.every = every
-        self._compare = compare or (lambda run: lambda _snapshot: (NoChanges(), run))
+        self._compares = compares
 
     def run(self, documents: Mapping[str, Any], *, site: str = SITE, **facts: Any) -> Snapshot:
         """Keep a run over *site*, and return the snapshot.
@@ -75,9 +76,16 @@ class Making:
         before = writer.before.run.id if writer.before else None
         values = {"baseline": before, "rows": writer.rows, "complete": True} | facts
         run = Run(id=writer.run_id, started_at=self.now, ended_at=self.now + timedelta(minutes=1), **values)
-        snapshot = writer.commit(records, run, self._compare(run))
+        snapshot = writer.commit(records, run, lambda after: self._compared(writer.before, after, run))
         self.now += self.every
         return snapshot
+
+    def _compared(self, before: Snapshot | None, after: Snapshot, run: Run) -> tuple[Any, Run]:
+        if not self._compares:
+            return NoChanges(), run
+        changes = compare(before, after)
+        counts = {kind: getattr(changes.summary, kind) for kind in ChangeKind}
+        return changes, dataclasses.replace(run, urls=changes.summary.urls_after, changes=counts)
 
 
 def record_of(url: str, *, at: datetime = BEGAN, **values: Any) -> SitemapRecord:

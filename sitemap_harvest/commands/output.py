@@ -1,0 +1,165 @@
+"""Where the answer of a command goes: a file of the format that its name says, or a table."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from rich.table import Table
+from scrapy.utils.misc import load_object
+
+from sitemap_harvest.crawl.defaults import FEED_EXPORTERS
+from sitemap_harvest.errors import ArgumentError, StoreError
+from sitemap_harvest.model import Batch
+from sitemap_harvest.store import open_store
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+    from typing import IO
+
+    from rich.console import Console
+    from scrapy.settings import Settings
+
+    from sitemap_harvest.store import Store
+
+STANDARD_OUTPUT = "-"
+_FORMATS = ", ".join(FEED_EXPORTERS)
+_WIDEST = 60  # characters of a cell of a table; a file has all of it
+
+
+class AnyBatch(Batch[Any]):
+    """Columns of any names and types."""
+
+    __slots__ = ()
+
+    def __init__(self, arrow: pa.RecordBatch) -> None:
+        """Wrap *arrow*."""
+        self.arrow = arrow
+
+
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """Add the option ``--store``."""
+    parser.add_argument("--store", metavar="S", help="where the snapshots are: a folder, or s3://bucket/folder")
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add the option ``-O``."""
+    parser.add_argument(
+        "-O",
+        dest="output",
+        metavar="FILE",
+        help=f"write to FILE, in the format that its ending says, or as FILE:FORMAT; - is standard output ({_FORMATS})",
+    )
+
+
+def store_of(opts: argparse.Namespace, settings: Settings) -> Store:
+    """Open the store that ``--store`` names, or the setting. Raises :exc:`HarvestError`."""
+    if not (path := opts.store or settings.get("SITEMAP_HARVEST_STORE")):
+        message = "no store is named: add --store FOLDER, or set SITEMAP_HARVEST_STORE"
+        raise ArgumentError("store", path, "a folder, or s3://bucket/folder", message=message)
+    return open_store(path)
+
+
+def file_and_format(output: str) -> tuple[str, str]:
+    """Return the file that *output* names, and the format. Raises :exc:`ArgumentError` if there is no such format."""
+    path, colon, name = output.rpartition(":")
+    if not (colon and path and name in FEED_EXPORTERS):
+        path, name = output, output.rpartition(".")[2].lower()
+    if name not in FEED_EXPORTERS:
+        raise ArgumentError("-O", output, _FORMATS, message=f"-O {output}: its ending must be one of {_FORMATS}")
+    return path, name
+
+
+def write(batches: Iterable[Batch[Any]], output: str) -> int:
+    """Write *batches* to *output*, as ``-O`` has it; return how many rows there were.
+
+    A file that is there is replaced when the new one is whole.
+    """
+    path, name = file_and_format(output)
+    if path == STANDARD_OUTPUT:
+        return _export(batches, sys.stdout.buffer, name)
+    part = f"{path}.part"
+    try:
+        with open(part, "wb") as file:  # noqa: PTH123 - text, as the user wrote it
+            rows = _export(batches, file, name)
+        os.replace(part, path)  # noqa: PTH105 - the same
+    except OSError as error:
+        raise StoreError(f"-O {output}: {error}") from error
+    finally:
+        if os.path.exists(part):  # noqa: PTH110 - the same
+            os.unlink(part)  # noqa: PTH108 - the same
+    return rows
+
+
+def _export(batches: Iterable[Batch[Any]], file: IO[bytes], name: str) -> int:
+    exporter = load_object(FEED_EXPORTERS[name])(file)
+    exporter.start_exporting()
+    rows = 0
+    for batch in batches:
+        exporter.export_item(batch)
+        rows += len(batch)
+    exporter.finish_exporting()
+    return rows
+
+
+def plain(batch: pa.RecordBatch) -> AnyBatch:
+    """Return *batch* with types that all formats know; others become text."""
+    columns = [_plain(column) for column in batch.columns]
+    return AnyBatch(pa.RecordBatch.from_arrays(columns, names=batch.schema.names))
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    kind = column.type
+    if pa.types.is_decimal(kind):  # what sum() gives of whole numbers
+        try:
+            return column.cast(pa.int64() if kind.scale == 0 else pa.float64())
+        except pa.ArrowInvalid:
+            return column.cast(pa.string())
+    if pa.types.is_integer(kind) and kind != pa.uint64():
+        return column.cast(pa.int64())
+    if pa.types.is_floating(kind):
+        return column.cast(pa.float64())
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return column.cast(pa.timestamp("us", "UTC"))
+    if pa.types.is_nested(kind) or pa.types.is_string(kind) or pa.types.is_boolean(kind):
+        return column
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowNotImplementedError:
+        return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
+
+
+def table_of(rows: pa.Table) -> Table:
+    """Return *rows* as a table for a terminal."""
+    table = Table(title=None, show_edge=False, pad_edge=False)
+    for field in rows.schema:
+        table.add_column(field.name, justify="right" if _is_number(field.type) else "left", overflow="fold")
+    cells = [[_cell(value) for value in column.to_pylist()] for column in rows.columns]
+    for row in zip(*cells, strict=True):
+        table.add_row(*row)
+    return table
+
+
+def show(rows: pa.Table, console: Console) -> None:
+    """Print *rows* as a table: as wide as it is where no terminal sets a limit."""
+    if not console.is_terminal:
+        console.width = 10_000
+    console.print(table_of(rows), markup=False, highlight=False)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    text = value.isoformat(sep=" ", timespec="seconds") if hasattr(value, "astimezone") else str(value)
+    text = text.removesuffix("+00:00")
+    printable = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    return printable if len(printable) <= _WIDEST else printable[: _WIDEST - 1] + "…"
+
+

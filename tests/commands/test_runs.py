@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sitemap_harvest.store import Claims, open_store
+from tests import forked
+from tests.commands.storing import B, command, made
+from tests.store.making import SITE, listed
+
+IDS = ["20261101T030000Z-000000", "20261102T030000Z-000001", "20261103T030000Z-000002"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made(tmp_path / "s")
+    return tmp_path
+
+
+def kept(folder: Path, site: str = SITE) -> list[str]:
+    return [run.id for run in open_store(folder / "s").history(site).runs]
+
+
+def test_the_runs_of_all_sites_are_listed(folder: Path) -> None:
+    run = command("runs", cwd=folder)
+    assert (run.returncode, run.stderr) == (0, "")
+    lines = [line.replace("│", "|").split("|") for line in run.stdout.splitlines()[2:]]
+    assert [[cell.strip() for cell in line] for line in lines] == [
+        [SITE, IDS[0], "2026-11-01 03:00:00", "60.0", "1", "20", "first", "yes"],
+        [SITE, IDS[1], "2026-11-02 03:00:00", "60.0", "1", "20", "1 added, 1 removed", "yes"],
+        [SITE, IDS[2], "2026-11-03 03:00:00", "60.0", "1", "20", "1 added, 1 removed", "yes"],
+        [B, "20261104T030000Z-000000", "2026-11-04 03:00:00", "60.0", "1", "20", "first", "yes"],
+    ]
+
+
+def test_the_runs_of_a_site_are_told_as_json(folder: Path) -> None:
+    run = command("runs", "a.example", "--json", cwd=folder)
+    rows = [json.loads(line) for line in run.stdout.splitlines()]
+    assert [(row["site"], row["run"], row["urls"], row["changes"]["added"]) for row in rows] == [
+        (SITE, IDS[0], 20, 0),
+        (SITE, IDS[1], 20, 1),
+        (SITE, IDS[2], 20, 1),
+    ]
+
+
+def test_a_damaged_file_is_named(folder: Path) -> None:
+    assert command("runs", "--verify", cwd=folder).returncode == 0
+    path = next((folder / "s").rglob(f"{IDS[1]}/rows-*.parquet"))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+    run = command("runs", "--verify", "--prune", "1", cwd=folder)
+    assert run.returncode == 4
+    assert run.stderr == f"damaged: {path}: it is not as it was written\n"
+    assert kept(folder) == IDS
+
+
+def test_a_missing_file_is_named(folder: Path) -> None:
+    path = next((folder / "s").rglob(f"{IDS[0]}/extents-*.parquet"))
+    path.unlink()
+    run = command("runs", "--verify", cwd=folder)
+    assert run.returncode == 4
+    assert f"damaged: {path}: " in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("rule", "left"),
+    [
+        pytest.param("2", IDS[1:], id="number"),
+        pytest.param("9", IDS, id="more-than-there-are"),
+        pytest.param("1min", IDS[2:], id="age-of-none"),
+        pytest.param("9999w", IDS, id="age-of-all"),
+    ],
+)
+def test_runs_are_dropped(folder: Path, rule: str, left: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {run: listed(open_store(folder / "s").site(SITE).at(run)) for run in IDS}
+    run = command("runs", SITE, "--prune", rule, cwd=folder)
+    assert run.returncode == 0, run.stderr
+    assert kept(folder) == left
+    assert kept(folder, B) != []
+    assert {run: listed(open_store(folder / "s").site(SITE).at(run)) for run in left} == {run: before[run] for run in left}
+    assert (f"{SITE}: {3 - len(left)} runs were dropped" in run.stderr) == (len(left) < 3)
+
+
+def test_runs_are_packed(folder: Path) -> None:
+    run = command("runs", "--pack", cwd=folder)
+    assert run.returncode == 0, run.stderr
+    assert kept(folder) == IDS
+    assert len(open_store(folder / "s").history(SITE).volumes) == 1
+    assert command("runs", "--verify", cwd=folder).returncode == 0
+
+
+def test_a_site_that_a_run_is_at_work_on_is_left_alone(folder: Path) -> None:
+    store = open_store(folder / "s")
+    claims = Claims(store.folder, "20261105T030000Z-abcdef")
+    claims.take(store.history(SITE).folder)
+    run = command("runs", "--prune", "1", cwd=folder)
+    claims.close()
+    assert run.returncode == 4
+    assert run.stderr == f"{SITE}: the run 20261105T030000Z-abcdef is at work on it; nothing was done\n"
+    assert kept(folder) == IDS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param(["--store", "none"], "store 'none': there is no store of snapshots", id="no-store"),
+        pytest.param(["--store", "s", "c.example"], "c.example: the store has no snapshot of it", id="no-site"),
+        pytest.param(["--store", "s", "--prune", "0"], "--prune 0: it must be a number of runs to keep", id="none"),
+        pytest.param(["--store", "s", "--prune", "old"], "--prune old: it must be", id="no-rule"),
+        pytest.param([], "no store is named: add --store FOLDER", id="no-name"),
+    ],
+)
+def test_wrong_usage_is_told_in_a_line(folder: Path, arguments: list[str], words: str) -> None:
+    run = forked.scrapy("harvest", "runs", *arguments, cwd=folder)
+    assert run.returncode == 2
+    assert run.stderr.startswith(f"scrapy harvest runs: {words}")
+    assert run.stderr.count("\n") == 1
+
+
+def test_an_empty_store_has_no_runs(tmp_path: Path) -> None:
+    open_store(tmp_path / "s", create=True)
+    run = command("runs", cwd=tmp_path)
+    assert (run.returncode, run.stdout) == (3, "The store keeps no run.\n")
+
+
+def test_the_store_of_the_settings_is_taken(folder: Path) -> None:
+    run = forked.scrapy("harvest", "runs", "-s", f"SITEMAP_HARVEST_STORE={folder}/s", "--json", cwd=Path("/"))
+    assert len(run.stdout.splitlines()) == 4
