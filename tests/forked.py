@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _FORKSERVER = multiprocessing.get_context("forkserver")
 _FORKSERVER.set_forkserver_preload([
     "tests.forked",
+    "duckdb",
     "scrapy.commands.crawl",
     "scrapy.core.downloader.handlers.http11",
     "sitemap_harvest.commands.crawl",
@@ -35,6 +36,7 @@ _FORKSERVER.set_forkserver_preload([
     "sitemap_harvest.commands.validate",
     "sitemap_harvest.crawl.exporters",
     "sitemap_harvest.crawl.guarded",
+    "sitemap_harvest.crawl.keeping",
     "sitemap_harvest.crawl.local",
     "sitemap_harvest.crawl.packed",
     "sitemap_harvest.crawl.robots",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import re
 from typing import TYPE_CHECKING
 
 from tests.server import Manner, Page, Site
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
     from tests.server import Served
 
-__all__ = ["Manner", "Page", "Site", "gzipped", "in_turn", "index", "moved", "numbered", "robots", "urlset"]
+__all__ = [
+    "Manner", "Page", "Site", "dated", "gzipped", "in_turn", "index", "moved", "numbered", "robots", "unless", "urlset"
+]  # fmt: skip
 
 
 def moved(to: str) -> Page:
@@ -32,6 +35,19 @@ def in_turn(*pages: Served) -> Callable[[Message], Served]:
     """Return what serves each of *pages* once, and the last one from then on."""
     left = iter(pages[:-1])
     return lambda _: next(left, pages[-1])
+
+
+def unless(etag: str, body: str | bytes, *, last_modified: str | None = None) -> Callable[[Message], Served]:
+    """Return what serves *body* with *etag*, and with 304 to who has it by that or by *last_modified*."""
+    headers = {"ETag": etag} if etag else {}
+    headers |= {"Last-Modified": last_modified} if last_modified else {}
+
+    def answer(asked: Message) -> Served:
+        tags = [tag.strip() for tag in asked.get("If-None-Match", "").split(",")]
+        is_known = etag in tags if tags != [""] else last_modified == asked.get("If-Modified-Since", "")
+        return Page(status=304, headers=headers) if is_known else Page(body, headers=headers)
+
+    return answer
 
 
 def robots(*sitemaps: str, disallow: Iterable[str] = ()) -> str:
@@ -50,6 +66,12 @@ def index(*children: str) -> str:
 def urlset(*locs: str) -> str:
     """Return a sitemap; a URL that begins with a slash is a path of the site."""
     return _document("urlset", "url", locs)
+
+
+def dated(document: str, *dates: str) -> str:
+    """Return *document* with a ``lastmod`` for each of its entries; the last of *dates* for all that are left."""
+    left = itertools.chain(dates, itertools.repeat(dates[-1]))
+    return re.sub("</loc>", lambda _: f"</loc><lastmod>{next(left)}</lastmod>", document)
 
 
 def numbered(count: int, *, start: int = 1, prefix: str = "/p") -> list[str]:

@@ -6,7 +6,7 @@ import logging
 import secrets
 import time
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from sitemap_harvest.crawl.lending import lend, of_snapshot
@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     from sitemap_harvest.diff import Changes
     from sitemap_harvest.model import SitemapRecord
     from sitemap_harvest.plan import Lead
-    from sitemap_harvest.store import Snapshot, Store
+    from sitemap_harvest.store import History, Snapshot, Store
 
 logger = logging.getLogger(__name__)
 
 _CHECKPOINT_DOCUMENTS = 500
 _CHECKPOINT_SECONDS = 30
+_LOOK_SECONDS = 1.0
+_MOMENT = "%Y%m%dT%H%M%SZ"
 _CONFIRMED = frozenset({Outcome.READ, Outcome.UNCHANGED, Outcome.SKIPPED})
 
 
@@ -45,6 +47,14 @@ class Ask(NamedTuple):
     """Headers by which the server may answer that it has not changed."""
     fresh: tuple[Known, str] | None = None
     """What is known of it, and why it need not be asked for; ``None`` if it has to be."""
+
+
+class Hindrance(NamedTuple):
+    """Why a site is not harvested."""
+
+    words: str
+    may_pass: bool = False
+    """Whether it ends with another run."""
 
 
 class Keeper:
@@ -69,57 +79,95 @@ class Keeper:
         self._fail = fail
         self.store: Store = open_store(store, create=True)
         self._started_at = datetime.now(UTC)
-        self.run_id = f"{self._started_at:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+        self.run_id = f"{self._started_at:{_MOMENT}}-{secrets.token_hex(3)}"
         self._claims = Claims(self.store.folder, self.run_id)
         self._sites: dict[str, SiteKeeper] = {}
         self._begun: set[str] = set()
         self._touched: set[str] = set()  # sites of which something was kept since the last checkpoint
         self._lenders: dict[str, Callable[[str], Known | None] | None] = {}
         self._written_at: dict[str, float] = {}
+        self._looked_at = 0.0
         self.has_failed = False
 
-    def begin(self, root: str) -> str | None:
-        """Begin to keep the site *root*; return the id of the run that is at work on it, if one is."""
+    def begin(self, root: str) -> Hindrance | None:
+        """Begin to keep the site *root*; return what is in the way, if something is."""
+        history = self.store.history(root)
         try:
-            return self._begin(root)
+            if (holder := self._claims.take(history.folder)) is not None:
+                return Hindrance(f"the run {holder} is at work on it in the same store", may_pass=True)
+            self._begun.add(root)
+            self._sites[root] = site = self._site(history)
+            self._written_at[root] = time.monotonic()
+            if self._plan.snapshots.polls and site.writer.before is None:
+                self._forget(root)
+                return Hindrance("there is no snapshot of it, which poll=yes needs: harvest it once without")
+        except StoreError as error:  # of one site: the others may be sound
+            self._release(root)
+            return Hindrance(f"what is kept of it cannot be used: {error}")
         except WRITE_ERRORS as error:
-            self._give_up(error)
+            self.give_up(error)
         return None
 
-    def _begin(self, root: str) -> str | None:
-        history = self.store.history(root)
-        if (holder := self._claims.take(history.folder)) is not None:
-            return holder
+    def _site(self, history: History) -> SiteKeeper:
+        """Return what keeps the site of *history*, whose last snapshot is sound. Raises :exc:`StoreError`."""
         self.store.begin(history)
-        interrupted = history.unfinished()
-        for run_id in interrupted[:-1] if self._plan.snapshots.resumes else interrupted:
-            SiteWriter(history, run_id, None).drop()
-        run_id = interrupted[-1] if self._plan.snapshots.resumes and interrupted else self.run_id
-        writer = SiteWriter(history, run_id, history.latest())
-        if run_id != self.run_id and not writer.take_over():
-            writer.drop()
-            writer = SiteWriter(history, self.run_id, history.latest())
-        self._sites[root] = SiteKeeper(
+        if (before := history.latest()) is not None:
+            before.check()
+        writer = self._writer(history, before)
+        site = SiteKeeper(
             writer,
+            started_at=_moment_of(writer.run_id) if writer.kept else self._started_at,
+            baseline=self._baseline(history),
             absent_runs=self._options.absent_runs,
             polls=self._plan.snapshots.polls,
-            give_up=self._give_up,
+            give_up=self.give_up,
         )
-        self._written_at[root] = time.monotonic()
-        self._begun.add(root)
-        return None
+        site.load()
+        return site
+
+    def _writer(self, history: History, before: Snapshot | None) -> SiteWriter:
+        """Return what writes the next run of *history*: it goes on with one that was interrupted, where that is wanted.
+
+        Of others that were interrupted, nothing is left.
+        """
+        *others, last = history.unfinished() or [""]
+        for run_id in others:
+            SiteWriter(history, run_id, before).drop()
+        if last:
+            writer = SiteWriter(history, last, before)
+            if self._plan.snapshots.resumes and self._takes_over(writer):
+                return writer
+            writer.drop()
+        return SiteWriter(history, _id_after(before, self.run_id), before)
+
+    def _takes_over(self, writer: SiteWriter) -> bool:
+        """Whether there is something that *writer* goes on with, which is the work of a run that was interrupted."""
+        if _id_after(writer.before, writer.run_id) != writer.run_id:
+            return False  # it was interrupted before the last snapshot
+        try:
+            return writer.take_over()
+        except (*WRITE_ERRORS, StoreError, ValueError, LookupError, TypeError) as error:
+            logger.warning("What the run %s has kept cannot be used, and is asked for again: %s", writer.run_id, error)
+            return False
+
+    def _baseline(self, history: History) -> Snapshot | None:
+        """Return what changes of the site of *history* are against; ``None`` if it has no such snapshot."""
+        if (when := self._plan.snapshots.baseline) is None:
+            return history.latest()
+        try:
+            return history.at(when)
+        except StoreError as error:
+            logger.warning("Nothing to compare with: %s", error)
+            return None
+
+    def check_baseline(self, root: str) -> None:
+        """Raise :exc:`StoreError` if the site *root* has no such snapshot as changes are to be against."""
+        if (when := self._plan.snapshots.baseline) is not None:
+            self.store.history(root).at(when)
 
     def has_begun(self, root: str) -> bool:
         """Whether the site *root* is kept, or was, or cannot be."""
         return root in self._begun or self.has_failed
-
-    def why_not_poll(self, root: str) -> str | None:
-        """Return why the feeds of the site *root* cannot be asked for alone, if that is wanted and it is so."""
-        site = self._sites.get(root)
-        if not self._plan.snapshots.polls or site is None or site.writer.before is not None:
-            return None
-        self._forget(root)
-        return "there is no snapshot of it, which poll=yes needs: harvest it once without"
 
     def ask(self, lead: Lead) -> Ask:
         """Return how to ask for the document of *lead*."""
@@ -162,22 +210,26 @@ class Keeper:
         try:
             work()
         except (*WRITE_ERRORS, StoreError) as error:
-            self._give_up(error)
+            self.give_up(error)
 
     def checkpoint(self) -> None:
         """Write down what was kept of sites, where that is much, so that an interruption does not cost it."""
-        self._claims.beat()
         now = time.monotonic()
-        due = [root for root in self._touched if self._is_due(root, now)]
-        for root in due:
-            self._written_at[root] = now
-            self._touched.discard(root)
-            self.guard(self._sites[root].writer.checkpoint)
+        if now - self._looked_at < _LOOK_SECONDS:
+            return  # this is asked before each request, and there may be thousands of sites
+        self._looked_at = now
+        self._claims.beat()
+        for root in [root for root in self._touched if self._is_due(root, now)]:
+            if site := self._sites.get(root):
+                self._written_at[root] = now
+                self._touched.discard(root)
+                self.guard(site.writer.checkpoint)
 
     def _is_due(self, root: str, now: float) -> bool:
-        if (site := self._sites.get(root)) is None:
+        if (site := self._sites.get(root)) is None or not site.writer.unwritten:
             return False
-        return site.writer.unwritten >= _CHECKPOINT_DOCUMENTS or now - self._written_at[root] > _CHECKPOINT_SECONDS
+        is_much = site.writer.unwritten >= _CHECKPOINT_DOCUMENTS
+        return is_much or now - self._written_at[root] > _CHECKPOINT_SECONDS
 
     def lend(self, root: str, leads: Sequence[Lead], owner_of: Callable[[str], str | None]) -> None:
         """Keep for the site *root* what *leads* lead to, and what was read for other sites of the run."""
@@ -201,9 +253,9 @@ class Keeper:
         if (site := self._sites.pop(root, None)) is None:
             return None
         try:
-            return self._commit(site, root, is_over=is_over)
+            return self._commit(site, is_over=is_over)
         except (*WRITE_ERRORS, StoreError) as error:
-            self._give_up(error)
+            self.give_up(error)
         except Exception:  # a fault of ours at one site must not cost the others
             logger.exception("The snapshot of %s is not kept, and the last stays in force", root)
             self._stats.inc_value("sitemap_harvest/store_failed")
@@ -212,13 +264,13 @@ class Keeper:
             self._release(root)
         return None
 
-    def _commit(self, site: SiteKeeper, root: str, *, is_over: bool) -> Changes | None:
+    def _commit(self, site: SiteKeeper, *, is_over: bool) -> Changes | None:
         now = datetime.now(UTC)
         writer = site.writer
         ledger = site.ledger(now=now)
         run = Run(
             id=writer.run_id,
-            started_at=self._started_at,
+            started_at=site.started_at,
             ended_at=now,
             baseline=writer.before.run.id if writer.before is not None else None,
             rows=writer.rows,
@@ -236,10 +288,13 @@ class Keeper:
 
         snapshot = writer.commit(ledger, run, against_the_last)
         self._stats.inc_value("sitemap_harvest/snapshots")
-        if self._plan.snapshots.baseline is not None:
-            changes.append(compare(self.store.history(root).at(self._plan.snapshots.baseline), snapshot))
+        (found,) = changes
+        wanted = site.baseline.run.id if site.baseline is not None else None
+        if wanted != found.summary.baseline:
+            found.close()
+            found = compare(site.baseline, snapshot)
         self._pack(root)
-        return changes[-1]
+        return found
 
     def _pack(self, root: str) -> None:
         """Put small runs of the site *root* into one folder, if it is time to."""
@@ -259,7 +314,7 @@ class Keeper:
         self._touched.discard(root)
         self.guard(lambda: self._claims.release(self.store.history(root).folder))
 
-    def _give_up(self, error: Exception) -> None:
+    def give_up(self, error: Exception) -> None:
         """Keep nothing more: the last snapshots stay in force."""
         sites, self._sites = self._sites, {}
         for site in sites.values():
@@ -273,3 +328,16 @@ class Keeper:
     def close(self) -> None:
         """End the claims of the run."""
         self.guard(self._claims.close)
+
+
+def _id_after(before: Snapshot | None, run_id: str) -> str:
+    """Return *run_id*, or one that sorts behind the run of *before*, where the clock has gone back since."""
+    if before is None or run_id > before.run.id:
+        return run_id
+    later = _moment_of(before.run.id) + timedelta(seconds=1)
+    return f"{later:{_MOMENT}}-{run_id.rpartition('-')[2]}"
+
+
+def _moment_of(run_id: str) -> datetime:
+    """Return when the run with that id began, to the second."""
+    return datetime.strptime(f"{run_id.partition('-')[0]}+0000", f"{_MOMENT}%z")

@@ -10,6 +10,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 
 from sitemap_harvest.crawl import outcome
 from sitemap_harvest.crawl.record import answered, cut_short, describe, record_of
+from sitemap_harvest.errors import StoreError
 from sitemap_harvest.formats import Document
 from sitemap_harvest.formats.html.hints import header_hints
 from sitemap_harvest.model import FoundBy, Kind, Outcome
@@ -203,6 +204,7 @@ class Reading:
             record.outcome, record.reason, record.cause = Outcome.UNCHANGED, "HTTP 304: the server says so", None
             yield from self._confirm(lead, record, known, was_downloaded=False)
         elif answer is Answer.AGAIN and not lead.attempt:
+            self._sites.release(lead, response.url)  # it will be redirected there again
             self._ledger.put_back(lead, response.url, 0)
         else:
             record.reason = NOT_MODIFIED_WITHOUT_STATE.reason
@@ -227,7 +229,8 @@ class Reading:
         """Yield what is known of a document that is as it was; *was_downloaded* tells that its body shows that."""
         site = self._keeper.site(lead.root) if self._keeper is not None else None
         assert site is not None  # noqa: S101 - who knows it keeps it; this tells mypy
-        site.confirm(record, known, now=datetime.now(UTC), was_downloaded=was_downloaded)
+        now = record.fetched_at or datetime.now(UTC)
+        site.confirm(record, known, now=now, was_downloaded=was_downloaded)
         yield from self._pass_on(lead, record, known, was_limited=False)
 
     def _pass_on(self, lead: Lead, record: SitemapRecord, known: Known, *, was_limited: bool) -> Iterator[Any]:
@@ -235,7 +238,11 @@ class Reading:
         addresses = (lead.url, record.final_url or lead.url)
         lead = self._sites.proofs.joined(lead, addresses)
         if self._handout.needs_rows:
-            counts = yield from self._hand_out(known.urls(), lead)
+            try:
+                counts = yield from self._hand_out(known.urls(), lead)
+            except StoreError as error:
+                yield from self._unreadable(record, error)
+                return
         else:
             references = sum(reference.found_by is None for reference in known.references)
             urls = max(0, record.entries - references)
@@ -244,6 +251,14 @@ class Reading:
         assert record.kind is not None  # noqa: S101 - what has rows has a kind; this tells mypy
         yield from self._follow(known.references, record.kind, lead, addresses)
         yield from self._ledger.ended(record, urls=counts.urls, listed=counts.listed, is_wanted=was_limited)
+
+    def _unreadable(self, record: SitemapRecord, error: StoreError) -> Iterator[SitemapRecord]:
+        """Give the store up, and yield *record* of a document of which *error* tells that its rows cannot be read."""
+        if self._keeper is not None:
+            self._keeper.give_up(error)
+        record.outcome, record.complete = Outcome.FAILED, False
+        record.reason = f"what is kept of it cannot be read: {error}"
+        yield from self._ledger.ended(record)
 
     def _hand_out(self, batches: Iterable[UrlBatch], lead: Lead) -> Generator[Any, None, _Counts]:
         """Yield what stands for *batches* of the document of *lead*, up to the limits; return how many URLs."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import FoundBy, Kind, LedgerBatch, Outcome, SitemapRecord
 from sitemap_harvest.plan import Belief, Lead, Observed, believe, document_key, is_exact, is_trusted, observe, succeed
 from sitemap_harvest.store import Kept
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from sitemap_harvest.model import SitemapRef, UrlBatch
-    from sitemap_harvest.store import DocumentWriter, SiteWriter
+    from sitemap_harvest.store import DocumentWriter, SiteWriter, Snapshot
 
 _AS_BEFORE = (
     "kind", "content_type", "layers", "encoding", "bytes_unpacked", "entries", "out_of_scope", "problems", "sha256"
@@ -43,13 +44,23 @@ class SiteKeeper:
     """Keeps one site, and knows it from the last snapshot."""
 
     def __init__(
-        self, writer: SiteWriter, *, absent_runs: int, polls: bool, give_up: Callable[[Exception], None]
+        self,
+        writer: SiteWriter,
+        *,
+        started_at: datetime,
+        baseline: Snapshot | None,
+        absent_runs: int,
+        polls: bool,
+        give_up: Callable[[Exception], None],
     ) -> None:
         """Keep with *writer*; a document leaves when it was absent in as many runs as *absent_runs*.
 
-        *polls*: nothing is taken out of a feed. *give_up* is told why the store cannot be written.
+        *started_at* is when the run began, also where it was interrupted since, and *baseline* what its changes are
+        against. *polls*: nothing is taken out of a feed. *give_up* is told why the store cannot be used.
         """
         self.writer = writer
+        self.started_at = started_at
+        self.baseline = baseline
         self._polls = polls
         self._give_up = give_up
         self._absent_runs = absent_runs
@@ -58,6 +69,13 @@ class SiteKeeper:
         self._taken_over = {document_key(url): kept for url, kept in writer.kept.items()}
         self._has_recalled = False
 
+    def load(self) -> None:
+        """Read what the last snapshot knows of the documents, so that damage shows at once.
+
+        Raises :exc:`StoreError`.
+        """
+        _ = self.known, self._references, self.writer.reading
+
     @cached_property
     def known(self) -> Mapping[str, SitemapRecord]:
         """The ledger of the last snapshot, by :func:`document_key`, with the rows of documents that left in it."""
@@ -65,6 +83,11 @@ class SiteKeeper:
             return {}
         batches = map(LedgerBatch, self.writer.before.sitemaps().to_batches())
         return {document_key(row.url): row for batch in batches for row in batch.rows()}
+
+    @cached_property
+    def _polled(self) -> frozenset[str]:
+        """The runs that have asked for feeds only, and have taken nothing out of them."""
+        return frozenset(run.id for run in self.writer.history.runs if run.arguments.get("poll") == "yes")
 
     @cached_property
     def _references(self) -> Mapping[str, Sequence[SitemapRef]]:
@@ -78,6 +101,8 @@ class SiteKeeper:
         record = self.known.get(key)
         if record is None or record.left is not None or record.rows_from is None:
             return None
+        if record.rows_from in self._polled and not self._polls:
+            return None  # some of its rows may be such as it does not list any more
         reading = self.writer.reading
         assert reading is not None  # noqa: S101 - there is a snapshot; this tells mypy
         return Known(record, self._references.get(key, ()), lambda: reading.urls_of(record.url))
@@ -160,6 +185,8 @@ class SiteKeeper:
             named = list({document_key(ref.loc): ref for ref in (*references, *self._references.get(key, ()))}.values())
         if belief in {Belief.REPLACE, Belief.ADD}:
             record.rows_from = self.writer.run_id
+        if belief is Belief.REPLACE:
+            record.fresh_at = record.read_at = record.fetched_at
         self.writer.keep(document.writer.url, Kept(replace(record), extents, named))
 
     def lent(self, key: str) -> Known | None:
@@ -269,7 +296,7 @@ class DocumentKeeper:
     def __init__(self, writer: DocumentWriter, address: str | None, give_up: Callable[[Exception], None]) -> None:
         """Give rows to *writer*; *address* is what they name as their document, ``None`` if that is right already.
 
-        *give_up* is told why the store cannot be written.
+        *give_up* is told why the store cannot be used.
         """
         self.writer = writer
         self._address = address
@@ -286,7 +313,7 @@ class DocumentKeeper:
     def _try(self, batch: UrlBatch) -> None:
         try:
             self.add(batch)
-        except WRITE_ERRORS as error:
+        except (*WRITE_ERRORS, StoreError) as error:
             self.has_failed = True
             self._give_up(error)
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from sitemap_harvest.dates import read_date
 from sitemap_harvest.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 _AGE = re.compile(r"(\d{1,9})(w|d|h|min|s)?", re.ASCII)
 _SECONDS = {"w": 7 * 24 * 3600, "d": 24 * 3600, "h": 3600, "min": 60, "s": 1, None: 1}
+_PLACES = ("latest", "previous", "first")
+_RUN = re.compile(r"\d{8}(T\d{0,6}Z?(-[0-9a-f]{0,6})?)?", re.ASCII)
 _CHOICES = {"yes": True, "no": False}
 _TARGETS = frozenset({"site", "sites", "sitemap", "root", "store", "baseline", "emit"})
 
@@ -40,7 +43,7 @@ def snapshot_wishes(arguments: Arguments) -> SnapshotWishes:
     store = None if arguments.store is None else str(arguments.store)
     return SnapshotWishes(
         store=store,
-        baseline=None if arguments.baseline is None else str(arguments.baseline),
+        baseline=_baseline(arguments.baseline),
         is_full=_flag("full", arguments.full),
         resumes=_flag("resume", arguments.resume),
         polls=_flag("poll", arguments.poll),
@@ -71,6 +74,15 @@ def asked_for(arguments: Arguments) -> dict[str, str]:
         if one.name not in _TARGETS and value != one.default:
             given[one.name] = " ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
     return given
+
+
+def _baseline(value: Any) -> str | None:
+    if value is None:
+        return None
+    text = str(value).strip()
+    if text not in _PLACES and not _RUN.fullmatch(text) and read_date(text) is None:
+        raise ArgumentError("baseline", value, f"{', '.join(_PLACES)}, the id of a run, a date or an instant")
+    return text
 
 
 def _flag(name: str, value: Any) -> bool:

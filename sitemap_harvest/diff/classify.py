@@ -49,6 +49,7 @@ class Counts(NamedTuple):
     after: int = 0
     unchanged: int = 0
     newly_known: int = 0
+    retracted: int = 0
     stay: int = 0
     """In both snapshots."""
 
@@ -90,7 +91,10 @@ def classified(
     kept = before.has_codes(same)
     moved = was & stays_or_came & ~kept
 
-    pairs = _unlike(block, before, after, at_before, at_after)
+    sound = documents.was_whole[before.document[at_before]]
+    pairs = _unlike(block, before, after, at_before[sound], at_after[sound])
+    gone = was & ~stays_or_came
+    known_gone = gone & before.has(documents.was_whole[before.document])
     both = [
         np.concatenate([one, two[moved]])
         for one, two in zip(pairs, (np.arange(len(moved)), before.first_row(), after.first_row()), strict=True)
@@ -98,7 +102,7 @@ def classified(
     changed = _changed(block, *both)
     found = [
         _alike(ADDED, np.flatnonzero(came & believed), after.first_row()),
-        *_gone(block, documents, before, was & ~stays_or_came),
+        *_gone(block, documents, before, known_gone),
         _moved(moved, before, after),
         changed,
     ]
@@ -110,6 +114,7 @@ def classified(
         after=int(stays_or_came.sum()),
         unchanged=int(stay_as_they_are.sum()),
         newly_known=int((came & ~believed).sum()),
+        retracted=int((gone & ~known_gone).sum()),
         stay=int(stay.sum()),
     )
     return _in_order(found), counts

@@ -24,18 +24,23 @@ if TYPE_CHECKING:
     from sitemap_harvest.diff.snapshot import Snapshot
 
 
-def compare(before: Snapshot | None, after: Snapshot, *, folder: Path | None = None) -> Changes:
+def compare(
+    before: Snapshot | None, after: Snapshot, *, urls_before: int | None = None, folder: Path | None = None
+) -> Changes:
     """Return what became of the URLs of *before*, an earlier snapshot of the same site, in *after*.
 
     ``None`` for *before*: there is none, so there are no changes, and the summary
-    says so. What does not fit into memory is written below *folder* (by default
-    the system's folder for temporary files), and removed with the result.
+    says so. *urls_before* is how many different URLs *before* has: ``urls_after``
+    of its own summary. If it is not given they are counted, for which the keys of
+    all its rows are read, even if no row has changed. What does not fit into
+    memory is written below *folder* (by default the system's folder for temporary
+    files), and removed with the result.
     """
     place = Path(tempfile.mkdtemp(prefix="sitemap-harvest-", dir=folder))
     work = Work(place)
     try:
         comparison = _Comparison(after, work)
-        summary = comparison.alone() if before is None else comparison.since(before)
+        summary = comparison.since(before, urls_before) if before else comparison.alone()
         return Changes(summary, comparison.urls, comparison.changes, comparison.pairs, place)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
@@ -58,20 +63,21 @@ class _Comparison:
 
     def alone(self) -> ChangeSummary:
         """Return the summary of a first snapshot."""
-        urls = self._urls(self._after)
+        urls = count_urls(self._work, self._after)
         self.changes.close()
         self.pairs.close()
         fresh = staleness(Ledger.of(self._after), self._after.run.started_at)
         run = self._after.run.id
         return ChangeSummary(site=self._after.site, run=run, newly_known=urls, urls_after=urls, **fresh)
 
-    def since(self, before: Snapshot) -> ChangeSummary:
+    def since(self, before: Snapshot, urls_before: int | None) -> ChangeSummary:
         """Find all changes since *before*, and return their summary."""
         after = self._after
         ledgers = Ledger.of(before), Ledger.of(after)
         counts = self._find(before, Documents.of(*ledgers))
         patterns, renames = self._pair()
-        urls_before = self._urls(before)
+        if urls_before is None:
+            urls_before = count_urls(self._work, before)
         untouched = urls_before - counts.before
         patterns = (*patterns, *self._mass_bump(counts.stay + untouched))
         added, removed, changed, moved, expired = self._kinds.tolist()
@@ -86,6 +92,7 @@ class _Comparison:
             expired=expired,
             unchanged=counts.unchanged + untouched,
             newly_known=counts.newly_known,
+            retracted=counts.retracted,
             urls_before=urls_before,
             urls_after=counts.after + untouched,
             **staleness(ledgers[1], after.run.started_at),
@@ -127,8 +134,3 @@ class _Comparison:
             return []
         detail = f"lastmod is later for {self._later} of the {stay} URLs that stay"
         return [MassChange(name=BUMPED, count=self._later, share=round(self._later / stay, 4), detail=detail)]
-
-    def _urls(self, snapshot: Snapshot) -> int:
-        """Return how many different URLs *snapshot* has."""
-        known = snapshot.run.urls
-        return count_urls(self._work, snapshot) if known is None else known

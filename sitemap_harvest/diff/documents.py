@@ -69,6 +69,8 @@ class Documents:
     urls: list[str]
     believable: np.ndarray
     """Whether a URL that it lists now, and none listed before, was added: not only read for the first time."""
+    was_whole: np.ndarray
+    """Whether all that it listed before was from a whole reading: else a flaw may have made what it listed."""
     is_feed: np.ndarray
     """Whether it was a feed before."""
     reasons: list[str]
@@ -81,6 +83,7 @@ class Documents:
         return cls(
             urls,
             np.array([_is_believable(url, before.records, after.records) for url in urls], dtype=bool),
+            np.array([_was_whole(before.records.get(url)) for url in urls], dtype=bool),
             np.array([_kind(before.records.get(url)) == Kind.FEED for url in urls], dtype=bool),
             [_reason(url, after) for url in urls],
         )
@@ -93,6 +96,10 @@ class Documents:
 
 def _kind(record: Record | None) -> str | None:
     return record["kind"] if record else None
+
+
+def _was_whole(record: Record | None) -> bool:
+    return record is not None and record["fresh_at"] is not None
 
 
 def _is_believable(url: str, before: dict[str, Record], after: dict[str, Record]) -> bool:

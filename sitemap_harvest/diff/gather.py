@@ -153,13 +153,30 @@ def _hashes(work: Work, snapshot: Snapshot, wanted: Intervals) -> Iterator[tuple
 
 
 def _hashes_of(rows: Sorted, work: Work) -> Iterator[np.ndarray]:
-    batches = (pa.RecordBatch.from_arrays([pa.nulls(len(key), pa.int64()), key], ["row", "key"]) for key in rows.keys())
+    batches = (
+        pa.RecordBatch.from_arrays([pa.nulls(len(key), pa.int64()), key], ["row", "key"]) for key in rows.all_keys()
+    )
     for batch in _hashed(work, batches, "key"):
         yield batch["h"].to_numpy()
 
 
-def _hashed(work: Work, batches: Iterator[pa.RecordBatch], column: str) -> Any:
+def _hashed(work: Work, batches: Iterator[pa.RecordBatch], column: str) -> Iterator[pa.RecordBatch]:
+    """Yield ``row``, ``h`` (a hash of *column*) and ``absent`` (whether that is null) of *batches*."""
     schema = pa.schema([("row", pa.int64()), (column, pa.string())])
-    work.duckdb.register("arriving", pa.RecordBatchReader.from_batches(schema, batches))
+    failed: list[BaseException] = []
+    work.duckdb.register("arriving", pa.RecordBatchReader.from_batches(schema, _watched(batches, failed)))
     query = f"select row, hash({column}) as h, {column} is null as absent from arriving"  # noqa: S608 - names of ours
-    return work.duckdb.sql(query).to_arrow_reader(_BATCH_ROWS)
+    try:
+        yield from work.duckdb.sql(query).to_arrow_reader(_BATCH_ROWS)
+    except Exception as error:
+        if failed:  # DuckDB tells of what went wrong in reading with an error of its own
+            raise failed[0] from error
+        raise
+
+
+def _watched(batches: Iterator[pa.RecordBatch], failed: list[BaseException]) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from batches
+    except BaseException as error:
+        failed.append(error)
+        raise

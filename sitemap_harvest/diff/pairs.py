@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +22,7 @@ MAX_RENAMES_LOOKED_FOR = 100_000  # on either side: beyond it, a site was rebuil
 _MAX_TOLD = 50
 _BATCH_ROWS = 50_000
 _HOST_SCORE = 0.95
+_BOTH = "from pairs join gone on gone.change = pairs.gone join came on came.change = pairs.came"
 _SIDES = {"gone": (REMOVED, EXPIRED), "came": (ADDED,)}
 _COLUMNS = ["kind", "loc", "key", "title"]
 _NARROW = pa.schema(
@@ -51,8 +52,7 @@ class Pairing:
 
     def halves(self) -> Iterator[pa.RecordBatch]:
         """Yield both halves of each pair, by the number of the change (see :data:`PAIRED`)."""
-        names = ", ".join(f"'{pattern.name}'" for pattern in self.patterns) or "''"
-        pattern = f"case when name in ({names}) then name end as pattern"
+        pattern = f"case when name in ({self._names()}) then name end as pattern"
         query = " union all ".join(
             f"select {side} as change, {pattern}, other.loc as counterpart, score"  # noqa: S608 - names of ours
             f" from pairs join {other} as other on other.change = pairs.{other}"
@@ -106,35 +106,26 @@ class Pairing:
 
     def _mass_changes(self) -> tuple[MassChange, ...]:
         """Return the rules that hold for many; the largest comes first. The rest is left to be likely renames."""
-        (gone,) = self._connection.execute("select count(*) from gone").fetchone()
-        found = self._connection.execute(f"""
-            select name, count(*), min(gone) from pairs group by name
-            having count(*) >= {MIN_URLS} order by count(*) desc, name""").fetchall()  # noqa: S608 - a number of ours
+        ((gone,),) = self._rows("select count(*) from gone")
+        found = self._rows(
+            f"""select name, count(*), min(gone) from pairs group by name
+            having count(*) >= {MIN_URLS} order by count(*) desc, name"""  # noqa: S608 - a number of ours
+        )
         return tuple(
             MassChange(name=name, count=count, share=round(count / gone, 4), detail=self._detail(name, count, first))
             for name, count, first in found
         )
 
     def _detail(self, name: str, count: int, first: int) -> str:
-        before, after = self._connection.execute(
-            "select gone.loc, came.loc from pairs join gone on gone.change = pairs.gone"
-            " join came on came.change = pairs.came where pairs.gone = ?",
-            [first],
-        ).fetchone()
-        if name != HOST_MOVE:
-            return f"{count} URLs, such as {before} to {after}"
-        moves = self._connection.execute("select before, after, pairs from hosts order by pairs desc, before, after")
-        told = ", ".join(f"{pairs} from {one} to {other}" for one, other, pairs in moves.fetchmany(_MAX_TOLD))
+        ((before, after),) = self._rows(f"select gone.loc, came.loc {_BOTH} where pairs.gone = {first}")
+        told = f"{count} URLs"
+        if name == HOST_MOVE:
+            moves = self._rows(f"from hosts order by pairs desc, before, after limit {_MAX_TOLD}")
+            told = ", ".join(f"{pairs} from {one} to {other}" for one, other, pairs in moves)
         return f"{told}, such as {before} to {after}"
 
     def _pair_by_likeness(self) -> None:
-        gone, came = (
-            self._connection.sql(
-                f"select change, normal, title from {side} where kind <> {EXPIRED}"
-                f" and not exists (from pairs where pairs.{side} = {side}.change) order by change"
-            ).to_arrow_table()
-            for side in _SIDES
-        )
+        gone, came = (self._unpaired(side) for side in _SIDES)
         if not 0 < gone.num_rows <= MAX_RENAMES_LOOKED_FOR or not 0 < came.num_rows <= MAX_RENAMES_LOOKED_FOR:
             return
         found = renames(gone, came)
@@ -146,16 +137,24 @@ class Pairing:
         ]
         self._fill("pairs", pa.Table.from_arrays(columns, schema=_PAIRS))
 
+    def _unpaired(self, side: str) -> pa.Table:
+        query = f"""select change, normal, title from {side} where kind <> {EXPIRED}
+            and not exists (from pairs where pairs.{side} = {side}.change) order by change"""  # noqa: S608
+        return self._connection.sql(query).to_arrow_table()
+
     def _best(self) -> tuple[Rename, ...]:
         """Return the likeliest renames that are part of no mass change."""
-        mass = [pattern.name for pattern in self.patterns]
-        found = self._connection.execute(
-            "select gone.loc, came.loc, score from pairs join gone on gone.change = pairs.gone"
-            " join came on came.change = pairs.came where name is null or not list_contains(?::varchar[], name)"
-            f" order by score desc, pairs.gone limit {_MAX_TOLD}",
-            [mass],
-        ).fetchall()
+        found = self._rows(
+            f"""select gone.loc, came.loc, score {_BOTH} where name is null or name not in ({self._names()})
+            order by score desc, pairs.gone limit {_MAX_TOLD}"""
+        )
         return tuple(Rename(removed=removed, added=added, score=score) for removed, added, score in found)
+
+    def _names(self) -> str:
+        return ", ".join(f"'{pattern.name}'" for pattern in self.patterns) or "''"
+
+    def _rows(self, query: str) -> list[Any]:
+        return list(self._connection.execute(query).fetchall())  # all: an unfinished result blocks the connection
 
     def _fill(self, table: str, rows: pa.RecordBatchReader | pa.Table) -> None:
         """Add *rows* to *table*, which is made if it is not there."""

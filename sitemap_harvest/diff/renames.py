@@ -32,7 +32,7 @@ class Pairs(NamedTuple):
 
 def last_segments(normal: pa.StringArray) -> pa.StringArray:
     """Return the last segment of the path of normal forms; null where it says too little."""
-    name = pc.struct_field(pc.extract_regex(normal, r"^[^/?#]*/(?:.*/)?(?P<name>[^/?#]+)(?:[?#].*)?$"), "name")
+    name = pc.struct_field(pc.extract_regex(normal, r"^[^/?#]*/(?:[^?#]*/)?(?P<name>[^/?#]+)(?:[?#].*)?$"), "name")
     says_much = pc.and_(
         pc.greater_equal(pc.utf8_length(name), _MIN_NAME_CHARS),
         pc.invert(pc.match_substring_regex(name, r"^(?:index|default|home)\.[a-z0-9]+$|^[0-9]{1,4}$")),

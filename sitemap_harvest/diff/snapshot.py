@@ -28,10 +28,6 @@ class Run(Protocol):
     def arguments(self) -> Mapping[str, Any]:
         """The arguments and limits that it had."""
 
-    @property
-    def urls(self) -> int | None:
-        """How many different URLs the snapshot has (``urls_after`` of its summary); ``None``: to be counted."""
-
 
 class Snapshot(Protocol):
     """The best knowledge of one site at the end of a run. Two of one site share row ids: same id, same row."""

@@ -37,7 +37,7 @@ class Sorted:
         self._all.add(batch)
         self._sample.append(batch["key"].take(pa.array(np.arange(self._step // 2, batch.num_rows, self._step))))
 
-    def keys(self) -> Iterator[pa.StringArray]:
+    def all_keys(self) -> Iterator[pa.StringArray]:
         """Yield the key of each row, in any order."""
         for batch in self._all.batches(["key"]):
             yield batch["key"]

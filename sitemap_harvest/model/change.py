@@ -157,6 +157,9 @@ class ChangeSummary:
     newly_known: int = 0
     """URLs that are new to us and perhaps not to the site: of documents that the baseline had never read whole. They
     are no changes."""
+    retracted: int = 0
+    """URLs that only documents listed which were never read whole, and that are not listed now that they were: a flaw
+    may have made them, so nothing says that they were removed."""
     urls_before: int = 0
     """URLs of the earlier snapshot."""
     urls_after: int = 0
@@ -191,6 +194,7 @@ class ChangeSummary:
             "moved": self.moved,
             "expired": self.expired,
             "newly known": self.newly_known,
+            "retracted": self.retracted,
         }
         told = [f"{count} {name}" for name, count in counts.items() if count]
         return f"{self.site} since {self.baseline}: {', '.join(told) or 'no change'}"

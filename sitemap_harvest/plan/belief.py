@@ -108,6 +108,10 @@ def _doubt(key: str, record: SitemapRecord, before: Mapping[str, SitemapRecord])
         return None
     if known.kind is Kind.ROBOTS and key.endswith("/robots.txt") and record.kind is not Kind.ROBOTS:
         return _Doubt("what is there is no robots.txt", may_be_true=False)
+    if known.kind is Kind.ROBOTS and known.entries and not record.entries:
+        return _Doubt("it names no sitemap any more", may_be_true=True)  # what content management gives by default
+    if record.kind is Kind.LINKS and known.kind is not Kind.LINKS:
+        return _Doubt(f"it was of kind {known.kind}, and is a web page now", may_be_true=True)
     if not record.entries and known.kind is not record.kind:
         return _Doubt(f"it was of kind {known.kind}, and is of kind {record.kind} without an entry", may_be_true=True)
     if (guessed := _guesses(record)) and (guessed - _guesses(known) or known.encoding != record.encoding):

@@ -76,7 +76,7 @@ def unlisted(
     staying = ((key, one) for key, one in standing.items() if key not in leaving)
     unmet = counts.keys() - standing.keys() - set(left) - set(redirects.values())  # read under another name
     is_certain = not any(counts[key] for key in unmet) and not any(
-        _is_unheard(one, key in references, absent_runs) for key, one in staying
+        _is_unheard(one, bool(references.get(key)), absent_runs) for key, one in staying
     )
     idle = {
         key: _NEVER_READ

@@ -61,6 +61,8 @@ def succeed(
         known = before.get(key)
         if key in heard:
             documents[key] = _after(key, known, heard, this)
+            if known is None and not has_rows(documents[key].row):
+                documents[key] = _new(key, documents[key], heard, before, references_before)
         elif known is not None and known.left is None:
             left = f"it was read as {elsewhere[key]}, which redirects to it" if key in elsewhere else None
             documents[key] = Succeeded(_leave(unheard_of(known), left), Belief.KEEP)
@@ -104,6 +106,28 @@ def _after(key: str, known: SitemapRecord | None, heard: Mapping[str, Heard], ru
     if is_passed_on and was_there:  # its rows are of the address that was read by itself now
         left = f"it redirects to {found.record.final_url}, which was read by itself"
     return Succeeded(_leave(row, left), found.judgement.belief)
+
+
+def _new(
+    key: str,
+    document: Succeeded,
+    heard: Mapping[str, Heard],
+    before: Mapping[str, SitemapRecord],
+    references_before: Mapping[str, Collection[str]],
+) -> Succeeded:
+    """Return *document*, met for the first time and not read, as one that listed nothing so long as nothing listed it.
+
+    So what it lists was added, once it can be read: it has not been there before.
+    """
+    row = document.row
+    above, seen = row.parent, {key}
+    while row.fresh_at is None and above is not None and (lister := document_key(above)) not in seen:
+        seen.add(lister)
+        if (known := before.get(lister)) is not None and known.left is None:
+            did_not_list = key not in references_before.get(lister, ())
+            return document._replace(row=replace(row, fresh_at=known.fresh_at)) if did_not_list else document
+        above = heard[lister].record.parent if lister in heard else None
+    return document
 
 
 def _is_passed_on(key: str, found: Heard, heard: Mapping[str, Heard]) -> bool:

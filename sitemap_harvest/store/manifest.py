@@ -97,6 +97,12 @@ class StoredFile:
         """Describe *file*, which has been written."""
         return cls(name=name, table=table, bytes=file.bytes, sha256=file.sha256, first=first, count=count, end=end)
 
+    def check(self, folder: Folder) -> None:
+        """Raise :exc:`StoreError` if it is not in *folder*, or has not the size that it was written with."""
+        if (size := folder.size(self.name)) != self.bytes:
+            there = "is missing" if size is None else f"has {size:,} bytes, and was written with {self.bytes:,}"
+            raise StoreError(f"{folder}/{self.name} {there}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -55,10 +56,19 @@ def _names(key: pa.Array, loc: pa.Array) -> pa.Array:
 
 def _prints(rows: pa.Table) -> pa.Array:
     """Return a fingerprint of each row, over all of its columns. Good for one process: it may change with DuckDB."""
-    import duckdb  # takes 0.1 seconds, and only a document that has changed needs it
-
     columns = ", ".join(f'"{name}"' for name in ROW_COLUMNS)
-    with duckdb.connect() as connection:
-        connection.register("fresh", rows.select(list(ROW_COLUMNS)))
+    connection = _duckdb()
+    connection.register("fresh", rows.select(list(ROW_COLUMNS)))
+    try:
         prints = connection.sql(f"SELECT hash({columns}) FROM fresh")  # noqa: S608 - names of our own columns
         return prints.to_arrow_table().column(0).combine_chunks()
+    finally:
+        connection.unregister("fresh")
+
+
+@cache
+def _duckdb() -> Any:
+    """Return a connection that is kept: to make one takes longer than to look at a small document."""
+    import duckdb  # takes 0.1 seconds, and only a document that has changed needs it
+
+    return duckdb.connect(config={"threads": 1})

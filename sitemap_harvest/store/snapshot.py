@@ -81,6 +81,15 @@ class Snapshot:
         wanted, index = table.filter(is_wanted), index.filter(is_wanted)
         return wanted, index.to_numpy().astype(np.int64)
 
+    def check(self) -> None:
+        """Raise :exc:`StoreError` if a file with rows of the snapshot is missing, or has not the size that it had."""
+        wanted = self.extents().intervals()
+        for volume in self._history.volumes:
+            for file in volume.manifest.files:
+                end = file.first + file.count if file.end is None else file.end
+                if file.table == "rows" and len(wanted.within(file.first, end - file.first)):
+                    file.check(volume.folder)
+
     def rows(self, wanted: Intervals, columns: Sequence[str] = ROW_COLUMNS) -> Iterator[pa.RecordBatch]:
         """Yield the rows that are *wanted*, ascending by id: the column ``row``, and *columns*, without ``position``.
 

@@ -203,6 +203,8 @@ class SiteWriter:
             values = json.loads(self.folder.read(name) or b"{}")
             check_format(values.get("format"), self.folder)
             self._files = [StoredFile(**file) for file in values["files"]]
+            for file in self._files:
+                file.check(self.folder)
             self._next_row = values["next_row"]
             self._number = int(name.removeprefix(_CHECKPOINT).removesuffix(".json"))
             self._load()

@@ -7,7 +7,8 @@
 its own, which reports its processor seconds and its peak memory. The bare join
 is a full outer join of two Parquet files by key that counts what differs. Case
 ``renamed``: every document has another name, so that no row is the same.
-``same``: no row differs. Everything is below a temporary folder.
+``https``: every URL has, so that all are removed and added. ``same``: no row
+differs. Everything is below a temporary folder.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000, help="URLs of each snapshot (1000000)")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each (3)")
-    parser.add_argument("--case", choices=["usual", "renamed", "same"], default="usual")
+    parser.add_argument("--case", choices=["usual", "renamed", "https", "same"], default="usual")
     parser.add_argument("--folder", type=Path, help="where the data are, or are to be (a temporary folder)")
     parser.add_argument("--only", choices=["join", "diff"], help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -99,7 +100,7 @@ def run_join(options: argparse.Namespace) -> None:
 
 def run_diff(options: argparse.Namespace) -> None:
     before, after = (Stored.opened(options, side) for side in ("before", "after"))
-    with compare(before, after, folder=options.folder) as changes:
+    with compare(before, after, urls_before=options.rows, folder=options.folder) as changes:
         rows = sum(len(batch) for batch in changes.batches())
     summary = changes.summary
     print(summary.removed, summary.added, summary.changed, summary.moved, summary.unchanged, rows)
@@ -135,8 +136,9 @@ def rows(number: np.ndarray, side: str, options: argparse.Namespace) -> pa.Table
     """Return the rows of the URLs *number*. Of the later snapshot, 3 % say a later lastmod."""
     text = pa.array(number).cast(pa.string())
     section = pa.array(number % 97).cast(pa.string())
+    scheme = "http" if (options.case, side) == ("https", "before") else "https"
     loc = pc.binary_join_element_wise(
-        "https://www.example.com/catalog/section-", section, "/product-", text, "-with-a-name.html", ""
+        f"{scheme}://www.example.com/catalog/section-", section, "/product-", text, "-with-a-name.html", ""
     )
     later = is_changed(number, side, options) * 1000
     lastmod = pa.array((1_700_000_000 + number % 10_000_000 + later) * 1_000_000, pa.timestamp("us", "UTC"))
@@ -164,7 +166,7 @@ def is_changed(number: np.ndarray, side: str, options: argparse.Namespace) -> np
 
 def is_other(number: np.ndarray, side: str, options: argparse.Namespace) -> np.ndarray:
     """Return which URLs have a row of their own in the later snapshot."""
-    is_renamed = (options.case == "renamed") & (side == "after")
+    is_renamed = (options.case in {"renamed", "https"}) & (side == "after")
     return is_changed(number, side, options) | (number >= options.rows) | is_renamed
 
 
@@ -178,7 +180,6 @@ class Run:
     id: str
     started_at: datetime = START
     arguments: dict[str, str] = field(default_factory=dict)
-    urls: int | None = None
 
 
 @dataclass
@@ -203,7 +204,7 @@ class Stored:
             parts.append(Extents.of(index, np.arange(1, len(ids) + 1), ids))
             urls += names(number[:1], side, options).to_pylist()
         pool = [parquet(options, name) for name in ("before", "new")[: 1 + (side == "after")]]
-        return cls("https://www.example.com", Run(side, urls=options.rows), pool, ledger(urls), Extents.joined(parts))
+        return cls("https://www.example.com", Run(side), pool, ledger(urls), Extents.joined(parts))
 
     def sitemaps(self) -> pa.Table:
         return self.ledger
@@ -262,14 +263,12 @@ def ledger(urls: list[str]) -> pa.Table:
             found_by=FoundBy.ROBOTS,
             kind=Kind.SITEMAP,
             outcome=Outcome.READ,
+            fresh_at=START + timedelta(minutes=1),
         )
         for url in urls
     ]
     records.append(replace(records[0], url=records[0].parent, parent=None, kind=Kind.ROBOTS))
-    table = pa.Table.from_batches([LedgerBatch.of(records).arrow])
-    return table.append_column(
-        "fresh_at", pa.repeat(pa.scalar(START + timedelta(minutes=1), pa.timestamp("us", "UTC")), len(records))
-    ).append_column("left", pa.nulls(len(records), pa.string()))
+    return pa.Table.from_batches([LedgerBatch.of(records).arrow])
 
 
 if __name__ == "__main__":

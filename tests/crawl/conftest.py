@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.crawl.crawling import Runner
+from tests.crawl.keeping import Keeping
 from tests.site import Site
 
 if TYPE_CHECKING:
@@ -35,3 +36,9 @@ def serve() -> Iterator[Callable[..., Site]]:
 def crawl(tmp_path: Path) -> Runner:
     """Return what runs ``scrapy crawl`` with its output below *tmp_path*."""
     return Runner(tmp_path)
+
+
+@pytest.fixture
+def keep(crawl: Runner, tmp_path: Path) -> Keeping:
+    """Return what crawls a site into a store below *tmp_path*, and tells what has changed."""
+    return Keeping(crawl, tmp_path / "snapshots")

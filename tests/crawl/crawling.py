@@ -57,6 +57,21 @@ class Run:
         """The rows of the ledger, as the default feed has them."""
         return lines(self.folder / "ledger.jsonl")
 
+    @property
+    def changes(self) -> list[dict[str, Any]]:
+        """What has changed since the last snapshot, as the default feed has it."""
+        return lines(self.folder / "changes.jsonl")
+
+    @property
+    def summaries(self) -> list[dict[str, Any]]:
+        """The same summed up, a row for each site."""
+        return lines(self.folder / "summaries.jsonl")
+
+    @property
+    def sites(self) -> list[dict[str, Any]]:
+        """What came of each site, in a run with a store."""
+        return lines(self.folder / "sites.jsonl")
+
     def fates(self, site: str = "") -> dict[str, str]:
         """Return the outcome of each document by its address, without *site*; none is met twice."""
         rows = self.ledger
@@ -92,13 +107,20 @@ class Runner:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def feeds(self) -> dict[str, dict[str, Any]]:
-        """Return the feeds that a crawl has by default: one of URLs, one of the ledger, one of all other items."""
-        return {
-            f"{self.folder}/urls.jsonl": _feed("sitemap_harvest.UrlEntry"),
-            f"{self.folder}/ledger.jsonl": _feed("sitemap_harvest.SitemapRecord"),
-            f"{self.folder}/items.jsonl": _feed("builtins.dict"),
+    def feeds(self, *, has_store: bool = False) -> dict[str, dict[str, Any]]:
+        """Return the feeds that a crawl has by default, one for each kind of item; more where it *has_store*."""
+        kinds = {
+            "urls": "sitemap_harvest.UrlEntry",
+            "ledger": "sitemap_harvest.SitemapRecord",
+            "items": "builtins.dict",
         }
+        if has_store:
+            kinds |= {
+                "sites": "sitemap_harvest.SiteRecord",
+                "changes": "sitemap_harvest.Change",
+                "summaries": "sitemap_harvest.ChangeSummary",
+            }
+        return {f"{self.folder}/{name}.jsonl": _feed(kind) for name, kind in kinds.items()}
 
     def __call__(
         self,
@@ -160,11 +182,13 @@ class Runner:
         """Return the arguments of ``scrapy``."""
         (self.folder / "stats.json").unlink(missing_ok=True)
         if "-O" not in options and "-o" not in options:
-            settings = {"FEEDS": self.feeds() if feeds is None else feeds, **(settings or {})}
+            feeds = self.feeds(has_store="store" in arguments) if feeds is None else feeds
+            settings = {"FEEDS": feeds, **(settings or {})}
         settings = {**_SETTINGS, **(settings or {})}
         settings["EXTENSIONS"] = {**defaults.EXTENSIONS, _STATS: 0, **settings.get("EXTENSIONS", {})}
         if spider == _SPIDER:
-            arguments = {"emit": "urls,sitemaps", **arguments}
+            kinds = "urls,sitemaps,sites,changes,summaries" if "store" in arguments else "urls,sitemaps"
+            arguments = {"emit": kinds, **arguments}
         else:
             settings.setdefault("SPIDER_MODULES", _SPIDERS)
         command = ["crawl", spider, *options]

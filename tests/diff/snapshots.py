@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +14,12 @@ from sitemap_harvest.model import LedgerBatch, UrlBatch
 from sitemap_harvest.store.extents import Extents, Intervals
 from sitemap_harvest.urls import url_key
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
 SITE = "https://a.example"
 START = datetime(2026, 11, 1, 1, tzinfo=UTC)
 FRESH, OLD, NEVER = "fresh", "old", "never"
-LATER_FIELDS = {"fresh_at": pa.timestamp("us", "UTC"), "left": pa.string()}
-"""Columns of the ledger that the contract has, and the record has not yet."""
 
 
 def at(path: str, **said: Any) -> UrlEntry:
@@ -47,7 +47,6 @@ class Run:
     id: str
     started_at: datetime
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    urls: int | None = None
 
 
 @dataclass
@@ -93,8 +92,8 @@ def history(*runs: dict[str, Doc], arguments: Sequence[Mapping[str, Any]] = ()) 
 
 def _listed(pool: list[UrlEntry], ids: dict[tuple[str, str], int], index: int, url: str, document: Doc) -> Extents:
     rows = []
-    for entry in document.entries:
-        entry = at(entry) if isinstance(entry, str) else entry
+    for given in document.entries:
+        entry = at(given) if isinstance(given, str) else given
         entry.sitemap = url
         said = repr([getattr(entry, one.name) for one in fields(entry) if one.name != "position"])
         if (url, said) not in ids:
@@ -105,6 +104,7 @@ def _listed(pool: list[UrlEntry], ids: dict[tuple[str, str], int], index: int, u
 
 
 def _ledger(documents: dict[str, Doc], started_at: datetime) -> pa.Table:
+    whens = {FRESH: started_at + timedelta(minutes=1), OLD: started_at - timedelta(days=30), NEVER: None}
     records = [
         SitemapRecord(
             url=SITE + path,
@@ -114,17 +114,9 @@ def _ledger(documents: dict[str, Doc], started_at: datetime) -> pa.Table:
             kind=document.kind,
             outcome=document.outcome,
             entries=len(document.entries),
+            fresh_at=whens[document.known],
+            left=document.left,
         )
         for path, document in documents.items()
     ]
-    table = pa.Table.from_batches([LedgerBatch.of(records).arrow])
-    whens = {FRESH: started_at + timedelta(minutes=1), OLD: started_at - timedelta(days=30), NEVER: None}
-    values = {
-        "fresh_at": [whens[document.known] for document in documents.values()],
-        "left": [document.left for document in documents.values()],
-    }
-    for name, kind in LATER_FIELDS.items():
-        if name in table.column_names:
-            table = table.drop_columns([name])
-        table = table.append_column(name, pa.array(values[name], kind))
-    return table
+    return pa.Table.from_batches([LedgerBatch.of(records).arrow])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,6 +11,9 @@ from sitemap_harvest import Kind, Outcome, UrlEntry
 from sitemap_harvest.diff import compare
 from sitemap_harvest.model import Alternate, Image, News
 from tests.diff.snapshots import NEVER, OLD, SITE, Doc, at, history
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ROBOTS = Doc(kind=Kind.ROBOTS, parent=None)
 INDEX = Doc(kind=Kind.INDEX)
@@ -92,10 +95,12 @@ CASES = [
         one(at("/1", images=(IMAGE,), alternates=(Alternate(href="/de", hreflang="de"),))),
         one(at("/1", images=(OTHER_IMAGE,), mobile=True)),
         [
+            (
             'changed /1 /s.xml alternates:[{"href": "/de", "hreflang": "de", "media": null, "type": null}]>None '
             'images:[{"loc": "/1.png", "caption": null, "title": null, "geo_location": null, "license": null}]>'
             '[{"loc": "/2.png", "caption": null, "title": null, "geo_location": null, "license": null}] '
             "mobile:None>true"
+            ),
         ],
         id="nested-fields",
     ),
@@ -213,6 +218,14 @@ def test_what_was_never_read_is_never_added(before: dict[str, Doc], after: dict[
     assert (found.summary.added, found.summary.newly_known) == (is_added, not is_added)
 
 
+def test_what_a_document_listed_that_was_never_read_whole_is_neither_removed_nor_changed() -> None:
+    before = {"/robots.txt": ROBOTS, S: Doc(["/1", at("/2", title="A")], known=NEVER)}
+    after = {"/robots.txt": ROBOTS, S: Doc([at("/2", title="B")])}
+    assert changes(before, after) == []
+    with compare(*history(before, after)) as found:
+        assert (found.summary.retracted, found.summary.unchanged) == (1, 1)
+
+
 def test_a_url_is_added_if_one_of_its_documents_can_be_believed() -> None:
     before = {"/robots.txt": ROBOTS, S: Doc(["/1"]), "/t.xml": Doc(known=NEVER)}
     assert changes(before, two(["/1", "/2"], ["/2", "/3"])) == ["added /2 /s.xml"]
@@ -255,3 +268,35 @@ def test_a_whole_change() -> None:
     assert change.before == {"lastmod": None, "title": "A"}
     assert change.after == {"lastmod": "2026-03-01T00:00:00+00:00", "title": "B"}
     assert (change.sitemap_before, change.reason, change.pattern, change.counterpart, change.score) == (None,) * 5
+
+
+class DamagedError(Exception):
+    pass
+
+
+def test_what_goes_wrong_in_reading_is_raised_as_it_is_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    before, after = history(one("/1", "/2"), one("/2", "/3"))
+
+    def rows(wanted: Any, columns: Any) -> Any:
+        yield from type(after).rows(after, wanted, columns)
+        if columns == ["key"]:
+            raise DamagedError
+
+    after.rows = rows  # type: ignore[method-assign]
+    with pytest.raises(DamagedError):
+        compare(before, after, folder=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_files_are_gone_when_it_is_closed(tmp_path: Path) -> None:
+    changes = compare(*history(one("/1"), one("/2")), folder=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 1
+    assert list(changes.batches()) != []
+    changes.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_count_of_urls_before_may_be_given() -> None:
+    before, after = history(one("/1", "/2", "/2"), one("/2", "/3"))
+    with compare(before, after, urls_before=2) as given, compare(before, after) as counted:
+        assert given.summary == counted.summary

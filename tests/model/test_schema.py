@@ -147,6 +147,7 @@ moved: int64 not null
 expired: int64 not null
 unchanged: int64 not null
 newly_known: int64 not null
+retracted: int64 not null
 urls_before: int64 not null
 urls_after: int64 not null
 stale: int64 not null

@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from sitemap_harvest.crawl.arguments import Plan
-    from sitemap_harvest.crawl.keeping import Keeper
+    from sitemap_harvest.crawl.keeping import Hindrance, Keeper
     from sitemap_harvest.model import SitemapRecord, SiteRecord
     from sitemap_harvest.plan import Site
 
-_ERROR_STATUSES = list(range(400, 600))
+_STATUSES_WITHOUT_DOCUMENT = [304, *range(400, 600)]
 _LONGEST_REASON = 300  # characters of an error that is not ours
 _LOOK_SECONDS = 1.0  # after which what had to wait is looked at again: a time has passed, or a host has not answered
 _FIRST_ANSWER_SECONDS = 30  # for the robots.txt of a site: it is small, and tells whether the site answers at all
@@ -188,7 +188,10 @@ class HarvestSpider(SitemapAttributes):
             return None
         from sitemap_harvest.crawl.keeping import Keeper  # takes 0.1 seconds, and only who has a store needs it
 
-        return Keeper(store, self.plan, self.options, self.crawler.stats, fail=self._end_for_store)
+        keeper = Keeper(store, self.plan, self.options, self.crawler.stats, fail=self._end_for_store)
+        if len(self.plan.leads) == 1:  # where there are several, those that have no such snapshot are told of
+            keeper.check_baseline(self.plan.leads[0].root)
+        return keeper
 
     def _end_for_store(self) -> None:
         deferred_from_coro(self.crawler.engine.close_spider_async(reason="store_failed"))
@@ -338,7 +341,7 @@ class HarvestSpider(SitemapAttributes):
             cb_kwargs={"lead": lead, "asked": time.time()},
             dont_filter=True,  # the frontier knows what was asked for
             meta={
-                "handle_httpstatus_list": [304, *_ERROR_STATUSES] if headers else _ERROR_STATUSES,
+                "handle_httpstatus_list": _STATUSES_WITHOUT_DOCUMENT,
                 "dont_obey_robotstxt": lead.site_root or (self.options.read_declared and is_declared(lead)),
                 "dont_retry": lead.url.startswith("file:"),
                 **meta,
@@ -411,21 +414,18 @@ class HarvestSpider(SitemapAttributes):
         yield from busy
         yield from self.sites.settled()
 
-    def _begin(self, site: Site) -> str | None:
-        """Begin to keep *site*, if it is to be kept and is not yet; return what is in the way, in words."""
+    def _begin(self, site: Site) -> Hindrance | None:
+        """Begin to keep *site*, if it is to be kept and is not yet; return what is in the way."""
         if self._keeper is None or self._keeper.has_begun(site.root):
             return None
-        if (holder := self._keeper.begin(site.root)) is not None:
-            return f"the run {holder} is at work on it in the same store"
-        return self._keeper.why_not_poll(site.root)
+        return self._keeper.begin(site.root)
 
-    def _hindered(self, site: Site, hindrance: str) -> Iterator[Any]:
+    def _hindered(self, site: Site, hindrance: Hindrance) -> Iterator[Any]:
         """Let *site* wait for the other run, if that is wanted, or else yield the record that it is not harvested."""
-        is_at_work = self._keeper is not None and not self._keeper.has_begun(site.root)
-        if is_at_work and self.options.busy == "wait" and not self._handout.has_enough:
+        if hindrance.may_pass and self.options.busy == "wait" and not self._handout.has_enough:
             self._busy.append(site)
             return
-        site.hindrance = hindrance
+        site.hindrance = hindrance.words
         yield from self._ledger.site(site, is_over=False)
 
     def _next_leads(self, site: Site) -> list[Lead]:

@@ -96,7 +96,7 @@ class Cell:
         return {path: self._entries(path, run) for path in listed - {INDEX, NESTED}}
 
     def _were_all_heard(self, run: int) -> bool:
-        """Whether all documents that name others were read whole; of what was never read, nobody knows whether it does."""
+        """Whether all that may name others was read whole; of what was never read, nobody knows whether it does."""
         whole = {Belief.TRUE, Belief.EMPTIED}
         return all(self._belief(path, run) in whole for path in (ROBOTS, INDEX, NESTED, NEW))
 
@@ -136,8 +136,15 @@ class Cell:
 def cells(port: int, *, everything: bool = False) -> list[Cell]:
     """Return the cells, the healthy site first: of each fault those in the table, or really all."""
     pairs = [(fault, place) for fault in ALL_FAULTS for place in PLACES if _fits(fault, place)]
-    wanted = [pair for pair in pairs if everything or pair[1] in MAIN_PLACES or pair[0].is_particular or pair[1] == NEW]
+    wanted = [(fault, place) for fault, place in pairs if everything or place in MAIN_PLACES or _is_tried(fault, place)]
     return [Cell(None, INDEX, port), *(Cell(fault, place, port) for fault, place in wanted)]
+
+
+def _is_tried(fault: Fault, place: str) -> bool:
+    """Whether *fault* is worth a try at *place*, which is none of the main ones."""
+    if place in {"/news.xml", "/deep.xml"}:  # sitemaps like the main one, but for what leaving them means
+        return place in fault.beliefs
+    return place == NEW or fault.is_particular
 
 
 def _fits(fault: Fault, place: str) -> bool:

@@ -41,8 +41,8 @@ A URL that moves from a healthy document to one that fails is removed, and added
 know that it is there. One that moves from a document that fails to a healthy one is no change: as far as is known, it
 is in both, and then it leaves one of them.
 
-A sitemap that is not named any more stays until all documents that may name it were read whole: it may have moved to one
-of those that fail. After as many runs as `SITEMAP_HARVEST_ABSENT_RUNS` says, it leaves all the same.
+A sitemap that is not named any more stays until all documents that may name it were read whole: one of those that fail
+may name it now. After as many runs as `SITEMAP_HARVEST_ABSENT_RUNS` says, it leaves all the same.
 
 A document that is whole and well-formed is believed, whatever it says. One that was written wrongly by its publisher
 tells of changes that are none of the pages.

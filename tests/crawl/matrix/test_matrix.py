@@ -140,8 +140,8 @@ def test_a_sitemap_that_was_emptied_is_the_reason_that_is_told(told, name):
     for row in told.changes[FAULTY_RUN][cell.url]:
         home = path(row["sitemap"])
         is_emptied = cell.fault is not None and home in cell.failing and cell.fault.believed(home) is Belief.EMPTIED
-        if row["kind"] in {"removed", "expired"} and home in LISTS:
-            assert ("empt" in row["reason"]) is is_emptied
+        if row["kind"] == "removed" and home in LISTS:
+            assert ("lists nothing any more" in row["reason"]) is is_emptied
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,0 +1,256 @@
+"""What a crawl tells of a site that has changed: each kind of change, what it is against, and what is no change."""
+
+from __future__ import annotations
+
+import csv
+import json
+from datetime import UTC, datetime, timedelta
+
+import pyarrow.parquet as pq
+import pytest
+from lxml import etree
+
+from tests.crawl.crawling import lines
+from tests.site import Page, dated, index, robots, urlset
+
+NEWS = "http://www.google.com/schemas/sitemap-news/0.9"
+FEED = '<rss version="2.0"><channel><title>t</title><link>{{site}}/</link>{}</channel></rss>'
+SITE = {
+    "/robots.txt": robots("/index.xml", "/feed.xml"),
+    "/index.xml": index("/1.xml", "/2.xml"),
+    "/1.xml": dated(urlset("/stays", "/changes", "/goes", "/moves"), "2026-01-01"),
+    "/2.xml": urlset("/other"),
+}
+
+
+def feed(*paths):
+    return FEED.format("".join(f"<item><title>{path}</title><link>{{site}}{path}</link></item>" for path in paths))
+
+
+@pytest.fixture
+def site(serve):
+    return serve({**SITE, "/feed.xml": feed("/item-1", "/item-2")})
+
+
+def change(site):
+    """Change *site* in every way."""
+    site.pages |= {
+        "/1.xml": dated(urlset("/stays", "/changes", "/comes"), "2026-01-01", "2026-02-02", "2026-01-01"),
+        "/2.xml": urlset("/other", "/moves"),
+        "/feed.xml": feed("/item-2", "/item-3"),
+    }
+
+
+def test_each_change_says_what_became_of_its_url(keep, site):
+    first = keep(site)
+    change(site)
+    second = keep(site)
+    assert {path: second.change(path) for path in ("/comes", "/goes", "/changes", "/item-1", "/item-3")} == {
+        "/comes": {"kind": "added", "loc": "/comes", "key": "/comes", "sitemap": "/1.xml", "fields": []},
+        "/goes": {
+            "kind": "removed",
+            "loc": "/goes",
+            "key": "/goes",
+            "sitemap": "/1.xml",
+            "fields": [],
+            "reason": "its sitemap was read whole and no longer lists it",
+        },
+        "/changes": {
+            "kind": "changed",
+            "loc": "/changes",
+            "key": "/changes",
+            "sitemap": "/1.xml",
+            "fields": ["lastmod"],
+            "before": {"lastmod": "2026-01-01T00:00:00Z"},
+            "after": {"lastmod": "2026-02-02T00:00:00Z"},
+        },
+        "/item-1": {
+            "kind": "expired",
+            "loc": "/item-1",
+            "key": "/item-1",
+            "sitemap": "/feed.xml",
+            "fields": [],
+            "reason": "it has left a feed, which shows what is recent only",
+        },
+        "/item-3": {"kind": "added", "loc": "/item-3", "key": "/item-3", "sitemap": "/feed.xml", "fields": []},
+    }
+    moves = [row for row in second.changes if row["loc"] == f"{site.url}/moves"]
+    assert [(row["kind"], row["fields"]) for row in moves] == [("changed", ["lastmod"]), ("moved", [])]
+    assert [second.path(url) for url in (moves[1]["sitemap_before"], moves[1]["sitemap"])] == ["/1.xml", "/2.xml"]
+    assert {(row["site"], row["run"], row["baseline"]) for row in second.changes} == {
+        (site.url, second.summary["run"], first.summary["run"])
+    }
+    counts = ("added", "removed", "changed", "moved", "expired", "unchanged", "newly_known", "urls_before", "urls_after")
+    assert {name: second.summary[name] for name in counts} == {
+        "added": 2, "removed": 1, "changed": 2, "moved": 1, "expired": 1, "unchanged": 3, "newly_known": 0,
+        "urls_before": 7, "urls_after": 7,
+    }  # fmt: skip
+    words = "since the last snapshot 2 added, 1 removed, 2 changed, 1 moved, 1 expired"
+    assert words in second.run.log
+    assert second.run.stats["sitemap_harvest/changes/added"] == 2
+    (run,) = keep.store.site(site.url).runs[1:]
+    assert run.changes == {"added": 2, "removed": 1, "changed": 2, "moved": 1, "expired": 1}
+
+
+def test_a_mass_change_is_named_as_one(keep, serve):
+    site = serve({"/1.xml": urlset(*(f"http://a.example/{number}" for number in range(30)))})
+    keep(site, sitemap=f"{site.url}/1.xml")
+    site.pages["/1.xml"] = urlset(*(f"https://a.example/{number}" for number in range(30)))
+    told = keep(site, sitemap=f"{site.url}/1.xml")
+    (pattern,) = told.summary["patterns"]
+    assert (pattern["name"], pattern["count"], pattern["share"]) == ("http-to-https", 30, 1.0)
+    assert {(row["kind"], row["pattern"]) for row in told.changes} == {
+        ("removed", "http-to-https"),
+        ("added", "http-to-https"),
+    }
+
+
+def test_the_spider_changes_gives_changes_in_every_format(crawl, keep, site, tmp_path):
+    given = {"site": site.url, "store": keep.folder, "spider": "changes"}
+    first = crawl(options=("-O", f"{tmp_path}/changes.jsonl"), **given)
+    assert (tmp_path / "changes.jsonl").read_text() == ""
+    assert "1 first snapshot, with nothing to compare" in first.log
+    change(site)
+    crawl(options=("-O", f"{tmp_path}/changes.jsonl"), **given)
+    rows = lines(tmp_path / "changes.jsonl")
+    locs = [row["loc"] for row in rows]
+    assert len(locs) == 7
+    for name in ("json", "csv", "xml", "parquet"):
+        crawl(options=("-O", f"{tmp_path}/changes.{name}"), baseline="first", **given)
+    again = json.loads((tmp_path / "changes.json").read_text())
+    names = [name for name in rows[0] if name not in {"run", "baseline"}]
+    assert [{name: row[name] for name in names} for row in again] == [{name: row[name] for name in names} for row in rows]
+    with (tmp_path / "changes.csv").open() as file:
+        assert [row["loc"] for row in csv.DictReader(file)] == locs
+    assert [node.text for node in etree.parse(tmp_path / "changes.xml").findall("item/loc")] == locs
+    assert pq.read_table(tmp_path / "changes.parquet")["loc"].to_pylist() == locs
+
+
+def test_changes_are_against_the_run_that_is_asked_for(keep, serve):
+    site = serve({"/1.xml": urlset("/1")})
+    named = f"{site.url}/1.xml"
+    runs = []
+    for number in (1, 2, 3):
+        site.pages["/1.xml"] = urlset(f"/{number}")
+        runs.append(keep(site, sitemap=named).summary["run"])
+    site.pages["/1.xml"] = urlset("/4")
+    expected = {"latest": 2, "previous": 2, runs[0]: 0, "first": 0, f"{datetime.now(UTC) + timedelta(days=1):%Y-%m-%d}": -1}
+    for when, number in expected.items():
+        told = keep(site, sitemap=named, baseline=when)
+        history = [run.id for run in keep.store.site(named).runs]
+        number = -2 if number == -1 else number
+        was = {"latest": history[-2], "previous": history[-3]}.get(when, history[number])
+        assert told.summary["baseline"] == was, when
+        before = {runs[0]: "/1", runs[1]: "/2", runs[2]: "/3"}.get(was, "/4")
+        assert told.kinds == ({} if before == "/4" else {before: "removed", "/4": "added"}), when
+        site.pages["/1.xml"] = urlset("/4")
+
+
+@pytest.mark.parametrize(
+    ("baseline", "words"),
+    [
+        ("yesterday", "argument baseline='yesterday': it must be latest, previous, first, the id of a run, a date or an instant"),
+        ("2001", "there is no snapshot of 2001 or before; the first is "),
+        ("previous", "there is only one snapshot, "),
+        ("20200101T000000Z-abcdef", "'20200101T000000Z-abcdef' names no run"),
+    ],
+)
+def test_a_wrong_baseline_ends_the_run_before_anything_is_asked_for(keep, kept, baseline, words):
+    site = kept
+    told = keep(site, baseline=baseline, calm=False)
+    assert (told.run.reason, told.requests) == ("wrong_argument", [])
+    (error,) = told.run.errors
+    assert words in error
+    assert "Traceback" not in told.run.log
+
+
+@pytest.fixture(scope="module")
+def kept_once(tmp_path_factory):
+    from tests.crawl.crawling import Runner
+    from tests.crawl.keeping import Keeping
+    from tests.site import Site
+
+    folder = tmp_path_factory.mktemp("kept")
+    with Site(SITE) as site:
+        keep = Keeping(Runner(folder), folder / "snapshots")
+        keep(site)
+        yield site, keep
+
+
+@pytest.fixture
+def kept(kept_once, keep):
+    site, first = kept_once
+    keep.folder = first.folder
+    return site
+
+
+def test_where_several_sites_are_named_one_that_has_no_such_snapshot_is_kept_all_the_same(keep, serve):
+    one, two = serve({"/1.xml": urlset("/1")}), serve({"/1.xml": urlset("/2")}, host="127.0.0.2")
+    keep(one, sitemap=f"{one.url}/1.xml")
+    one.pages["/1.xml"] = urlset("/3")
+    told = keep(one, sitemap=f"{one.url}/1.xml {two.url}/1.xml", baseline="first")
+    assert {row["site"]: (row["baseline"] is None, row["added"]) for row in told.summaries} == {
+        f"{one.url}/1.xml": (False, 1),
+        f"{two.url}/1.xml": (True, 0),
+    }
+    assert f"Nothing to compare with: {two.url}/1.xml: there is no snapshot" in told.run.log
+
+
+def test_filters_and_limits_shape_what_is_given_and_not_what_is_kept(keep, serve):
+    site = serve(SITE)
+    narrow = keep(site, include="/changes", since="2026-01-01")
+    assert narrow.locs == ["/changes"]
+    assert keep.locs(site) == ["/changes", "/goes", "/moves", "/other", "/stays"]
+    wide = keep(site)
+    assert (wide.changes, wide.summary["newly_known"], len(wide.urls)) == ([], 0, 5)
+    assert {(one["name"], one["before"], one["after"]) for one in wide.summary["differences"]} == {
+        ("include", "/changes", None),
+        ("since", "2026-01-01", None),
+    }
+    site.pages["/2.xml"] = urlset("/other", "/comes")
+    few = keep(site, limit=2)
+    assert few.summary["removed"] == few.summary["changed"] == few.summary["moved"] == 0
+    last = keep(site)
+    assert {**few.kinds, **last.kinds} == {"/comes": "added"}
+    assert keep.locs(site) == ["/changes", "/comes", "/goes", "/moves", "/other", "/stays"]
+
+
+@pytest.mark.parametrize("argument", [{"skip": "2.xml"}, {"follow": "1.xml"}])
+def test_what_was_passed_over_before_is_newly_known_and_what_is_now_is_kept(keep, serve, argument):
+    site = serve(SITE)
+    keep(site, **argument)
+    assert keep.locs(site) == ["/changes", "/goes", "/moves", "/stays"]
+    both = keep(site)
+    assert (both.changes, both.summary["newly_known"]) == ([], 1)
+    (name,) = argument
+    assert [one["name"] for one in both.summary["differences"]] == [name]
+    one = keep(site, **argument)
+    assert (one.changes, one.summary["urls_after"], one.summary["stale"]) == ([], 5, 1)
+    assert keep.locs(site) == ["/changes", "/goes", "/moves", "/other", "/stays"]
+
+
+def test_a_smaller_limit_on_documents_takes_nothing_away(keep, serve):
+    site = serve(SITE)
+    keep(site)
+    told = keep(site, settings={"SITEMAP_HARVEST_MAX_URLS": 2}, full="yes")
+    assert (told.changes, told.summary["urls_after"]) == ([], 5)
+    assert [one["name"] for one in told.summary["differences"]] == ["full", "max_urls"]
+    assert keep(site).changes == []
+
+
+def test_what_is_listed_twice_and_then_once_has_not_changed(keep, serve):
+    site = serve({**SITE, "/2.xml": urlset("/stays", "/other", "/other")})
+    keep(site)
+    site.pages["/2.xml"] = urlset("/other")
+    told = keep(site)
+    assert (told.changes, told.summary["urls_before"], told.summary["urls_after"]) == ([], 5, 5)
+
+
+def test_an_emptied_sitemap_says_so(keep, serve):
+    site = serve(SITE)
+    keep(site)
+    site.pages |= {"/2.xml": urlset(), "/index.xml": Page(status=500)}
+    told = keep(site)
+    assert told.kinds == {"/other": "removed"}
+    assert told.change("/other")["reason"] == "its sitemap was read whole and lists nothing any more"
+    assert [told.path(url) for url in told.summary["sitemaps_emptied"]] == ["/2.xml"]

@@ -1,0 +1,131 @@
+"""The comparison against one that any reader can check: dictionaries, row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sitemap_harvest import ChangeKind, Kind
+from sitemap_harvest.diff import compare, sorting
+from sitemap_harvest.model import Image, News
+from tests.diff.snapshots import FRESH, NEVER, SITE, Doc, at, history
+from tests.diff.test_compare import DAY, LATER, ROBOTS
+
+PATHS = ["/s.xml", "/t.xml", "/feed"]
+FIELDS = ("lastmod", "title", "images", "news")
+said = st.fixed_dictionaries(
+    {},
+    optional={
+        "lastmod": st.sampled_from([DAY, LATER]),
+        "title": st.sampled_from("AB"),
+        "images": st.sampled_from([(Image(loc="i"),), (Image(loc="j"), Image())]),
+        "news": st.just((News(title="N"),)),
+    },
+)
+entries = st.builds(
+    lambda loc, given: at(loc, **given, **({"key": None} if loc == "https://[" else {})),
+    st.sampled_from(["/1", "/2", "/3", "/4", "https://["]),
+    said,
+)
+documents = st.builds(
+    lambda listed, known: (listed, known), st.lists(entries, max_size=5), st.sampled_from([FRESH, FRESH, NEVER])
+)
+sides = st.dictionaries(st.sampled_from(PATHS), documents, max_size=3)
+
+
+def run_of(side: dict[str, Any]) -> dict[str, Doc]:
+    kinds = {"/feed": Kind.FEED}
+    return {"/robots.txt": ROBOTS} | {
+        path: Doc([at(one.loc, **{name: getattr(one, name) for name in ("key", *FIELDS)}) for one in listed],
+                  kind=kinds.get(path, Kind.SITEMAP), known=known)
+        for path, (listed, known) in side.items()
+    }  # fmt: skip
+
+
+def naive(before: dict[str, Any], after: dict[str, Any]) -> set[tuple[Any, ...]]:
+    """Return kind, URL, document, document before and fields of each change, by the rules as they are written."""
+    was, is_ = listed(before), listed(after)
+    told: set[tuple[Any, ...]] = set()
+    for url in was.keys() | is_.keys():
+        old, new = was.get(url, {}), is_.get(url, {})
+        if not old:
+            if any(path not in before or before[path][1] == FRESH for path in new):
+                told.add(("added", url, next(iter(new)), None, ()))
+        elif not new and any(before[path][1] == FRESH for path in old):
+            lasting = [path for path, rows in old.items() if path != "/feed" and not rows[0]["news"]]
+            told.add(("removed" if lasting else "expired", url, (lasting or list(old))[0], None, ()))
+        elif new:
+            told |= stayed(url, old, new, whole={path for path in old if before[path][1] == FRESH})
+    return told
+
+
+def listed(side: dict[str, Any]) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for path in sorted(side):
+        for one in side[path][0]:
+            found.setdefault(one.loc, {}).setdefault(path, []).append({n: getattr(one, n) for n in FIELDS})
+    return found
+
+
+def stayed(url: str, old: dict[str, Any], new: dict[str, Any], *, whole: set[str]) -> set[tuple[Any, ...]]:
+    for path in sorted(old.keys() & new.keys() & whole):
+        fields = differences(old[path][0], new[path][0])
+        if fields and {repr(row) for row in old[path]} != {repr(row) for row in new[path]}:
+            return {("changed", url, path, None, fields)}
+    if old.keys() & new.keys():
+        return set()
+    one, other = next(iter(old)), next(iter(new))
+    fields = differences(old[one][0], new[other][0])
+    moved = {("moved", url, other, one, ())}
+    return moved | {("changed", url, other, one, fields)} if fields else moved
+
+
+def differences(old: dict[str, Any], new: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(name for name in FIELDS if old[name] != new[name])
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=80, deadline=None)
+@given(sides, sides, st.sampled_from([1, 2, 100_000]))
+def test_changes_are_those_of_a_naive_comparison(before: dict[str, Any], after: dict[str, Any], part: int) -> None:
+    sorting.PART_ROWS, usual = part, sorting.PART_ROWS  # parts of a row or two, so that URLs meet their ends
+    try:
+        with compare(*history(run_of(before), run_of(after))) as found:
+            changes = [change for batch in found.batches() for change in batch]
+            summary = found.summary
+    finally:
+        sorting.PART_ROWS = usual
+    short = [
+        (
+            str(change.kind),
+            change.loc.removeprefix(SITE),
+            change.sitemap.removeprefix(SITE),
+            change.sitemap_before and change.sitemap_before.removeprefix(SITE),
+            change.fields,
+        )
+        for change in changes
+    ]
+    strip = {(kind, url.removeprefix(SITE), *rest) for kind, url, *rest in naive(before, after)}
+    assert set(short) == strip
+    assert len(short) == len(strip)
+    order = [((change.key or change.loc).encode(), list(ChangeKind).index(change.kind)) for change in changes]
+    assert order == sorted(order)
+    urls = [{one.loc for listed, _ in side.values() for one in listed} for side in (before, after)]
+    assert (summary.urls_before, summary.urls_after) == tuple(map(len, urls))
+    touched = {change.loc for change in changes if change.kind in {"changed", "moved"}}
+    assert summary.unchanged == len(urls[0] & urls[1]) - len(touched)
+    assert summary.added + summary.newly_known == len(urls[1] - urls[0])
+    assert summary.removed + summary.expired + summary.retracted == len(urls[0] - urls[1])
+
+
+def test_the_order_does_not_depend_on_that_of_documents() -> None:
+    before = {"/robots.txt": ROBOTS, "/s.xml": Doc(["/1", "/2"]), "/t.xml": Doc(["/3"])}
+    after = {"/robots.txt": ROBOTS, "/s.xml": Doc(["/9", "/5"]), "/t.xml": Doc(["/4", "/1"])}
+    backwards = [dict(reversed(side.items())) for side in (before, after)]
+    told = []
+    for runs in ((before, after), backwards):
+        with compare(*history(*runs)) as found:
+            told.append([change for batch in found.batches() for change in batch])
+    assert told[0] == told[1]
+    assert len(told[0]) == 6
