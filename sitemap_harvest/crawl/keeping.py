@@ -293,15 +293,16 @@ class Keeper:
         if wanted != found.summary.baseline:
             found.close()
             found = compare(site.baseline, snapshot)
-        self._pack(root)
+        self._pack(writer.history)
         return found
 
-    def _pack(self, root: str) -> None:
-        """Put small runs of the site *root* into one folder, if it is time to."""
+    @staticmethod
+    def _pack(history: History) -> None:
+        """Put small runs of a site into one folder, if it is time to."""
         try:
-            pack(self.store.history(root))
-        except (OSError, pa.ArrowException, StoreError) as error:  # the snapshot is in place, so nothing is lost
-            logger.warning("The runs of %s in the store are not packed: %s", root, error)
+            pack(history)
+        except (*WRITE_ERRORS, StoreError) as error:  # the snapshot is in place, so nothing is lost
+            logger.warning("The runs of %s in the store are not packed: %s", history.site, error)
 
     def _forget(self, root: str) -> None:
         """Keep nothing of the site *root*."""
