@@ -37,7 +37,12 @@ _COLUMNS = ("kind", "loc", "fields", "reason")
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this action."""
     parser.add_argument("site", metavar="SITE", help="the site, as it was named to the crawl")
-    parser.add_argument("runs", metavar="AFTER [BEFORE]", nargs="*", help="two runs, in any order (default: latest, and the run before AFTER)")
+    parser.add_argument(
+        "runs",
+        metavar="AFTER [BEFORE]",
+        nargs="*",
+        help="two runs, in any order (default: latest, and the run before AFTER)",
+    )
     output.add_store(parser)
     output.add_output(parser)
     parser.add_argument("--summary", action="store_true", help="only the summary, not each change")

@@ -161,5 +161,3 @@ def _cell(value: Any) -> str:
     text = text.removesuffix("+00:00")
     printable = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
     return printable if len(printable) <= _WIDEST else printable[: _WIDEST - 1] + "…"
-
-

@@ -40,8 +40,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     output.add_store(parser)
     parser.add_argument("--json", action="store_true", help="one record a run, one a line")
     parser.add_argument("--verify", action="store_true", help="compare all files with their checksums first")
-    parser.add_argument("--prune", metavar="N|AGE", help="keep the last N runs of each site, or those younger than AGE; the last run always stays")
-    parser.add_argument("--pack", action="store_true", help="put the runs of each site into one folder, which takes less room")
+    parser.add_argument(
+        "--prune",
+        metavar="N|AGE",
+        help="keep the last N runs of each site, or those younger than AGE; the last run always stays",
+    )
+    parser.add_argument(
+        "--pack", action="store_true", help="put the runs of each site into one folder, which takes less room"
+    )
 
 
 def run(opts: argparse.Namespace, settings: Settings) -> int:

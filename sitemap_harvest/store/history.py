@@ -167,4 +167,3 @@ class History:
         """Look anew at what there is when it is asked for next."""
         for name in ("volumes", "runs"):
             self.__dict__.pop(name, None)
-

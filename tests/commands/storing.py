@@ -22,7 +22,9 @@ def made(path: Path) -> Making:
     for day in range(3):
         rows = [entry(loc, lastmod=now - timedelta(days=30)) for loc in locs(20, start=day)]
         making.run({f"{SITE}/s.xml": rows})
-    making.run({f"{B}/s.xml": [entry(loc, lastmod=now - timedelta(days=age)) for age, loc in enumerate(locs(20))]}, site=B)
+    making.run(
+        {f"{B}/s.xml": [entry(loc, lastmod=now - timedelta(days=age)) for age, loc in enumerate(locs(20))]}, site=B
+    )
     return making
 
 

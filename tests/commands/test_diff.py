@@ -12,7 +12,9 @@ from tests.store.making import SITE, locs
 
 FIRST, SECOND, LAST = "20261101T030000Z-000000", "20261102T030000Z-000001", "20261103T030000Z-000002"
 ONE_DAY = [("removed", locs(1, start=1)[0]), ("added", locs(1, start=21)[0])]
-TWO_DAYS = sorted([*(("removed", loc) for loc in locs(2)), *(("added", loc) for loc in locs(2, start=20))], key=lambda it: it[1])
+TWO_DAYS = sorted(
+    [*(("removed", loc) for loc in locs(2)), *(("added", loc) for loc in locs(2, start=20))], key=lambda it: it[1]
+)
 
 
 @pytest.fixture(scope="module")

@@ -90,7 +90,9 @@ def test_a_store_is_only_read(folder: Path, sql: str) -> None:
     assert not (folder / "out.csv").exists()
 
 
-@pytest.mark.parametrize("sql", ["select * from read_text('/etc/hostname')", "select * from glob('/etc/*')", "from 'q.csv'"])
+@pytest.mark.parametrize(
+    "sql", ["select * from read_text('/etc/hostname')", "select * from glob('/etc/*')", "from 'q.csv'"]
+)
 def test_other_files_of_the_machine_are_not_read(folder: Path, sql: str) -> None:
     run = command("query", sql, cwd=folder)
     assert run.returncode == 2

@@ -80,7 +80,9 @@ def test_runs_are_dropped(folder: Path, rule: str, left: list[str], monkeypatch:
     assert run.returncode == 0, run.stderr
     assert kept(folder) == left
     assert kept(folder, B) != []
-    assert {run: listed(open_store(folder / "s").site(SITE).at(run)) for run in left} == {run: before[run] for run in left}
+    assert {run: listed(open_store(folder / "s").site(SITE).at(run)) for run in left} == {
+        run: before[run] for run in left
+    }
     assert (f"{SITE}: {3 - len(left)} runs were dropped" in run.stderr) == (len(left) < 3)
 
 

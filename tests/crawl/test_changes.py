@@ -80,7 +80,17 @@ def test_each_change_says_what_became_of_its_url(keep, site):
     assert {(row["site"], row["run"], row["baseline"]) for row in second.changes} == {
         (site.url, second.summary["run"], first.summary["run"])
     }
-    counts = ("added", "removed", "changed", "moved", "expired", "unchanged", "newly_known", "urls_before", "urls_after")
+    counts = (
+        "added",
+        "removed",
+        "changed",
+        "moved",
+        "expired",
+        "unchanged",
+        "newly_known",
+        "urls_before",
+        "urls_after",
+    )
     assert {name: second.summary[name] for name in counts} == {
         "added": 2, "removed": 1, "changed": 2, "moved": 1, "expired": 1, "unchanged": 3, "newly_known": 0,
         "urls_before": 7, "urls_after": 7,
@@ -119,7 +129,9 @@ def test_the_spider_changes_gives_changes_in_every_format(crawl, keep, site, tmp
         crawl(options=("-O", f"{tmp_path}/changes.{name}"), baseline="first", **given)
     again = json.loads((tmp_path / "changes.json").read_text())
     names = [name for name in rows[0] if name not in {"run", "baseline"}]
-    assert [{name: row[name] for name in names} for row in again] == [{name: row[name] for name in names} for row in rows]
+    assert [{name: row[name] for name in names} for row in again] == [
+        {name: row[name] for name in names} for row in rows
+    ]
     with (tmp_path / "changes.csv").open() as file:
         assert [row["loc"] for row in csv.DictReader(file)] == locs
     assert [node.text for node in etree.parse(tmp_path / "changes.xml").findall("item/loc")] == locs
@@ -134,7 +146,13 @@ def test_changes_are_against_the_run_that_is_asked_for(keep, serve):
         site.pages["/1.xml"] = urlset(f"/{number}")
         runs.append(keep(site, sitemap=named).summary["run"])
     site.pages["/1.xml"] = urlset("/4")
-    expected = {"latest": 2, "previous": 2, runs[0]: 0, "first": 0, f"{datetime.now(UTC) + timedelta(days=1):%Y-%m-%d}": -1}
+    expected = {
+        "latest": 2,
+        "previous": 2,
+        runs[0]: 0,
+        "first": 0,
+        f"{datetime.now(UTC) + timedelta(days=1):%Y-%m-%d}": -1,
+    }
     for when, number in expected.items():
         told = keep(site, sitemap=named, baseline=when)
         history = [run.id for run in keep.store.site(named).runs]
@@ -149,7 +167,10 @@ def test_changes_are_against_the_run_that_is_asked_for(keep, serve):
 @pytest.mark.parametrize(
     ("baseline", "words"),
     [
-        ("yesterday", "argument baseline='yesterday': it must be latest, previous, first, the id of a run, a date or an instant"),
+        (
+            "yesterday",
+            "argument baseline='yesterday': it must be latest, previous, first, the id of a run, a date or an instant",
+        ),
         ("2001", "there is no snapshot of 2001 or before; the first is "),
         ("previous", "there is only one snapshot, "),
         ("20200101T000000Z-abcdef", "'20200101T000000Z-abcdef' names no run"),

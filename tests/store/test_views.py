@@ -52,7 +52,9 @@ def test_what_is_not_read_is_not_missed(store, sql, monkeypatch):
 def test_only_the_columns_that_are_needed_are_read(store, sql, columns, monkeypatch):
     read = set()
     load = Pool._load
-    monkeypatch.setattr(Pool, "_load", lambda self, number, group, names: read.update(names) or load(self, number, group, names))
+    monkeypatch.setattr(
+        Pool, "_load", lambda self, number, group, names: read.update(names) or load(self, number, group, names)
+    )
     store.query(sql)
     assert read == columns
 
