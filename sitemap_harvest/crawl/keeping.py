@@ -281,7 +281,8 @@ class Keeper:
         changes: list[Changes] = []
 
         def against_the_last(after: Snapshot) -> tuple[Changes, Run]:
-            changes.append(found := compare(writer.before, after))
+            known = writer.before.run.urls if writer.before is not None else None
+            changes.append(found := compare(writer.before, after, urls_before=known))
             summary = found.summary
             counts = {kind: getattr(summary, kind) for kind in ("added", "removed", "changed", "moved", "expired")}
             return found, replace(run, urls=summary.urls_after, changes=counts)

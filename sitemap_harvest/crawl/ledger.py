@@ -121,11 +121,12 @@ class Ledger:
             self._keeper.lend(site.root, loans, self._sites.frontier.owner)
         if self._keeper is None or (changes := self._keeper.commit(site.root, is_over=is_over)) is None:
             return
-        self._summary.add_changes(changes.summary, self._stats)
-        if "changes" in self._plan.emit:
-            yield from changes.batches()
-        if "summaries" in self._plan.emit:
-            yield changes.summary
+        with changes:
+            self._summary.add_changes(changes.summary, self._stats)
+            if "changes" in self._plan.emit:
+                yield from changes.batches()
+            if "summaries" in self._plan.emit:
+                yield changes.summary
 
     def no_sites(self) -> Iterator[SiteRecord]:
         """Enter a record for each line of the file of sites that is no site."""

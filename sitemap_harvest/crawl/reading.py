@@ -131,6 +131,8 @@ class Reading:
             return
         if self._waits(response, lead, record):
             return
+        if (own := self._own_document(lead, response.url)) is not None:
+            yield from self._ledger.consider(own)
         if refusal := self._sites.redirect(lead, response.url):
             record.outcome, record.reason, record.cause = refusal.outcome, refusal.reason, refusal.cause
         elif response.status == 304:
@@ -193,6 +195,11 @@ class Reading:
         yield from self._ledger.ended(record, urls=counts.urls, listed=counts.listed, is_wanted=is_wanted)
         if not record.outcome.has_rows:
             self._sites.release(lead, response.url)
+
+    def _own_document(self, lead: Lead, url: str) -> Lead | None:
+        """Return a lead to the document that the one of *lead* redirects to, if the last snapshot knows it by itself."""
+        site = self._keeper.site(lead.root) if self._keeper is not None else None
+        return site.own_document(lead, url) if site is not None else None
 
     def _not_modified(self, response: Response, lead: Lead, record: SitemapRecord) -> Iterator[Any]:
         """Yield what is known of a document of which the server says that it is unchanged; or ask for it plainly."""

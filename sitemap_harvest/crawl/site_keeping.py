@@ -11,7 +11,18 @@ import pyarrow as pa
 
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import FoundBy, Kind, LedgerBatch, Outcome, SitemapRecord
-from sitemap_harvest.plan import Belief, Lead, Observed, believe, document_key, is_exact, is_trusted, observe, succeed
+from sitemap_harvest.plan import (
+    Belief,
+    Lead,
+    Observed,
+    believe,
+    document_key,
+    final_key,
+    is_exact,
+    is_trusted,
+    observe,
+    succeed,
+)
 from sitemap_harvest.store import Kept
 
 if TYPE_CHECKING:
@@ -106,6 +117,19 @@ class SiteKeeper:
         reading = self.writer.reading
         assert reading is not None  # noqa: S101 - there is a snapshot; this tells mypy
         return Known(record, self._references.get(key, ()), lambda: reading.urls_of(record.url))
+
+    def own_document(self, lead: Lead, url: str) -> Lead | None:
+        """Return a lead to the document at *url*, where that of *lead* was found, if it is known by itself.
+
+        ``None`` if it is not, or if that of *lead* was found there before.
+        """
+        key, target = document_key(lead.url), document_key(url)
+        row, known = self.known.get(target), self.known.get(key)
+        if target == key or row is None or row.left is not None or row.rows_from is None:
+            return None
+        if known is not None and final_key(known, key) == target:
+            return None
+        return replace(lead, url=row.url, found_by=FoundBy.SNAPSHOT, parent=row.parent, depth=row.depth, site_root=False)
 
     def taken_over(self, lead: Lead) -> Known | None:
         """Return what the run that was interrupted has read of the document of *lead*; ``None`` if it has not."""

@@ -1,6 +1,6 @@
 """Decisions: what to fetch next, and what not. Pure; clock and limits come in as arguments."""
 
-from sitemap_harvest.plan.belief import Belief, believe, is_exact
+from sitemap_harvest.plan.belief import Belief, believe, final_key, is_exact
 from sitemap_harvest.plan.budget import Budget
 from sitemap_harvest.plan.discovery import PAGES, WELL_KNOWN, robots_of, variants
 from sitemap_harvest.plan.expansion import Bounds, refuse
@@ -59,6 +59,7 @@ __all__ = [
     "asked_wait",
     "believe",
     "document_key",
+    "final_key",
     "host_of",
     "host_share",
     "is_declared",
