@@ -145,7 +145,7 @@ class Keeper:
             return False  # it was interrupted before the last snapshot
         try:
             return writer.take_over()
-        except (*WRITE_ERRORS, StoreError, ValueError, LookupError, TypeError) as error:
+        except (*WRITE_ERRORS, StoreError) as error:
             logger.warning("What the run %s has kept cannot be used, and is asked for again: %s", writer.run_id, error)
             return False
 

@@ -12,6 +12,7 @@ from lxml import etree
 
 from tests.crawl.crawling import lines
 from tests.site import Page, dated, index, robots, urlset
+from tests.store.making import Making
 
 NEWS = "http://www.google.com/schemas/sitemap-news/0.9"
 FEED = '<rss version="2.0"><channel><title>t</title><link>{{site}}/</link>{}</channel></rss>'
@@ -61,8 +62,8 @@ def test_each_change_says_what_became_of_its_url(keep, site):
             "key": "/changes",
             "sitemap": "/1.xml",
             "fields": ["lastmod"],
-            "before": {"lastmod": "2026-01-01T00:00:00Z"},
-            "after": {"lastmod": "2026-02-02T00:00:00Z"},
+            "before": {"lastmod": "2026-01-01T00:00:00+00:00"},
+            "after": {"lastmod": "2026-02-02T00:00:00+00:00"},
         },
         "/item-1": {
             "kind": "expired",
@@ -80,7 +81,17 @@ def test_each_change_says_what_became_of_its_url(keep, site):
     assert {(row["site"], row["run"], row["baseline"]) for row in second.changes} == {
         (site.url, second.summary["run"], first.summary["run"])
     }
-    counts = ("added", "removed", "changed", "moved", "expired", "unchanged", "newly_known", "urls_before", "urls_after")
+    counts = (
+        "added",
+        "removed",
+        "changed",
+        "moved",
+        "expired",
+        "unchanged",
+        "newly_known",
+        "urls_before",
+        "urls_after",
+    )
     assert {name: second.summary[name] for name in counts} == {
         "added": 2, "removed": 1, "changed": 2, "moved": 1, "expired": 1, "unchanged": 3, "newly_known": 0,
         "urls_before": 7, "urls_after": 7,
@@ -119,7 +130,9 @@ def test_the_spider_changes_gives_changes_in_every_format(crawl, keep, site, tmp
         crawl(options=("-O", f"{tmp_path}/changes.{name}"), baseline="first", **given)
     again = json.loads((tmp_path / "changes.json").read_text())
     names = [name for name in rows[0] if name not in {"run", "baseline"}]
-    assert [{name: row[name] for name in names} for row in again] == [{name: row[name] for name in names} for row in rows]
+    assert [{name: row[name] for name in names} for row in again] == [
+        {name: row[name] for name in names} for row in rows
+    ]
     with (tmp_path / "changes.csv").open() as file:
         assert [row["loc"] for row in csv.DictReader(file)] == locs
     assert [node.text for node in etree.parse(tmp_path / "changes.xml").findall("item/loc")] == locs
@@ -134,7 +147,13 @@ def test_changes_are_against_the_run_that_is_asked_for(keep, serve):
         site.pages["/1.xml"] = urlset(f"/{number}")
         runs.append(keep(site, sitemap=named).summary["run"])
     site.pages["/1.xml"] = urlset("/4")
-    expected = {"latest": 2, "previous": 2, runs[0]: 0, "first": 0, f"{datetime.now(UTC) + timedelta(days=1):%Y-%m-%d}": -1}
+    expected = {
+        "latest": 2,
+        "previous": 2,
+        runs[0]: 0,
+        "first": 0,
+        f"{datetime.now(UTC) + timedelta(days=1):%Y-%m-%d}": -1,
+    }
     for when, number in expected.items():
         told = keep(site, sitemap=named, baseline=when)
         history = [run.id for run in keep.store.site(named).runs]
@@ -149,39 +168,23 @@ def test_changes_are_against_the_run_that_is_asked_for(keep, serve):
 @pytest.mark.parametrize(
     ("baseline", "words"),
     [
-        ("yesterday", "argument baseline='yesterday': it must be latest, previous, first, the id of a run, a date or an instant"),
+        (
+            "yesterday",
+            "argument baseline='yesterday': it must be latest, previous, first, the id of a run, a date or an instant",
+        ),
         ("2001", "there is no snapshot of 2001 or before; the first is "),
         ("previous", "there is only one snapshot, "),
         ("20200101T000000Z-abcdef", "'20200101T000000Z-abcdef' names no run"),
     ],
 )
-def test_a_wrong_baseline_ends_the_run_before_anything_is_asked_for(keep, kept, baseline, words):
-    site = kept
+def test_a_wrong_baseline_ends_the_run_before_anything_is_asked_for(keep, serve, baseline, words):
+    site = serve()
+    Making(keep.folder).run({f"{site.url}/1.xml": [f"{site.url}/1"]}, site=site.url)
     told = keep(site, baseline=baseline, calm=False)
     assert (told.run.reason, told.requests) == ("wrong_argument", [])
     (error,) = told.run.errors
     assert words in error
     assert "Traceback" not in told.run.log
-
-
-@pytest.fixture(scope="module")
-def kept_once(tmp_path_factory):
-    from tests.crawl.crawling import Runner
-    from tests.crawl.keeping import Keeping
-    from tests.site import Site
-
-    folder = tmp_path_factory.mktemp("kept")
-    with Site(SITE) as site:
-        keep = Keeping(Runner(folder), folder / "snapshots")
-        keep(site)
-        yield site, keep
-
-
-@pytest.fixture
-def kept(kept_once, keep):
-    site, first = kept_once
-    keep.folder = first.folder
-    return site
 
 
 def test_where_several_sites_are_named_one_that_has_no_such_snapshot_is_kept_all_the_same(keep, serve):
