@@ -280,7 +280,7 @@ class Keeper:
         changes: list[Changes] = []
 
         def against_the_last(after: Snapshot) -> tuple[Changes, Run]:
-            changes.append(found := compare(writer.before, after))
+            changes.append(found := _compared(writer.before, after))
             summary = found.summary
             counts = {kind: getattr(summary, kind) for kind in ("added", "removed", "changed", "moved", "expired")}
             return found, replace(run, urls=summary.urls_after, changes=counts)
@@ -292,7 +292,7 @@ class Keeper:
         if wanted == against_last.summary.baseline:
             return against_last
         against_last.close()
-        return compare(site.baseline, snapshot)
+        return _compared(site.baseline, snapshot)
 
     def _forget(self, root: str) -> None:
         """Keep nothing of the site *root*."""
@@ -319,6 +319,11 @@ class Keeper:
     def close(self) -> None:
         """End the claims of the run."""
         self.guard(self._claims.close)
+
+
+def _compared(before: Snapshot | None, after: Snapshot) -> Changes:
+    """Return what has changed in *after* since *before*, whose URLs were counted at the end of its run."""
+    return compare(before, after, urls_before=before.run.urls if before is not None else None)
 
 
 def _id_after(before: Snapshot | None, run_id: str) -> str:
