@@ -74,6 +74,8 @@ def show(summary: Summary, stats: Mapping[str, Any], *, console: Console, has_ou
     if summary.urls and summary.dropped:
         words = f"URLs that the filters dropped: {summary.filters_in_words()}"
         console.print(words, markup=False, highlight=False, soft_wrap=True)
+    if words := summary.changes_in_words():
+        console.print(f"{words[0].upper()}{words[1:]}.", markup=False, highlight=False, soft_wrap=True)
     if summary.problems:
         by_count = sorted(summary.problems.items(), key=lambda pair: (-pair[1], pair[0]))
         most = ", ".join(f"{code} {count:,}" for code, count in by_count[:_MOST_PROBLEMS])

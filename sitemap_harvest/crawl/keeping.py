@@ -146,7 +146,7 @@ class Keeper:
             return False  # it was interrupted before the last snapshot
         try:
             return writer.take_over()
-        except (*WRITE_ERRORS, StoreError, ValueError, LookupError, TypeError) as error:
+        except (*WRITE_ERRORS, StoreError) as error:
             logger.warning("What the run %s has kept cannot be used, and is asked for again: %s", writer.run_id, error)
             return False
 
@@ -281,8 +281,7 @@ class Keeper:
         changes: list[Changes] = []
 
         def against_the_last(after: Snapshot) -> tuple[Changes, Run]:
-            known = writer.before.run.urls if writer.before is not None else None
-            changes.append(found := compare(writer.before, after, urls_before=known))
+            changes.append(found := _compared(writer.before, after))
             summary = found.summary
             counts = {kind: getattr(summary, kind) for kind in ("added", "removed", "changed", "moved", "expired")}
             return found, replace(run, urls=summary.urls_after, changes=counts)
@@ -293,7 +292,7 @@ class Keeper:
         wanted = site.baseline.run.id if site.baseline is not None else None
         if wanted != found.summary.baseline:
             found.close()
-            found = compare(site.baseline, snapshot)
+            found = _compared(site.baseline, snapshot)
         self._pack(writer.history)
         return found
 
@@ -330,6 +329,11 @@ class Keeper:
     def close(self) -> None:
         """End the claims of the run."""
         self.guard(self._claims.close)
+
+
+def _compared(before: Snapshot | None, after: Snapshot) -> Changes:
+    """Return what has changed in *after* since *before*, whose URLs were counted at the end of its run."""
+    return compare(before, after, urls_before=before.run.urls if before is not None else None)
 
 
 def _id_after(before: Snapshot | None, run_id: str) -> str:

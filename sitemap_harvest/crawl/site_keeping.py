@@ -141,13 +141,13 @@ class SiteKeeper:
     def recall(self, is_met: Callable[[str], bool]) -> Iterator[Lead]:
         """Yield, once, a lead to each document of the last snapshot that the run has not met, and that is not gone.
 
-        One is gone if what listed it was read whole and does not list it any more.
+        One is gone if what listed it was read whole and does not list it any more, or is gone itself.
         Only feeds, where these are polled.
         """
         if self._has_recalled:
             return
         self._has_recalled = True
-        gone = self._listed_before() - self._listed_now()
+        gone = self._gone(is_met)
         for key, row in self.known.items():
             if row.left is not None or key in gone or is_met(row.url):
                 continue
@@ -162,11 +162,17 @@ class SiteKeeper:
                     lastmod_text=row.lastmod_text,
                 )
 
-    def _listed_before(self) -> set[str]:
-        return {document_key(ref.loc) for refs in self._references.values() for ref in refs}
-
-    def _listed_now(self) -> set[str]:
-        return set().union(*self._lists_now().values())
+    def _gone(self, is_met: Callable[[str], bool]) -> set[str]:
+        """Return the keys of the documents that were listed and are not any more, but by such as are gone too."""
+        before = {document_key(ref.loc) for refs in self._references.values() for ref in refs}
+        unmet = {key for key, row in self.known.items() if key in before and not is_met(row.url)}
+        lists = self._lists_now()
+        gone: set[str] = set()
+        while True:
+            listed = set().union(*(refs for key, refs in lists.items() if key not in gone))
+            if unmet - listed == gone:
+                return gone
+            gone = unmet - listed
 
     def _lists_now(self) -> dict[str, frozenset[str]]:
         """Return the keys that each document lists, as far as is known by now."""

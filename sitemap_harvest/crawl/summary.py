@@ -80,6 +80,8 @@ class Summary:
     """Sites, and documents that the user named, by what came of them."""
     changes: Counter[ChangeKind] = field(default_factory=Counter)
     """URLs that changed since the baseline, by what became of them; empty if nothing was compared."""
+    since: str = "the last snapshot"
+    """What changes are against, in words."""
     first_snapshots: int = 0
     """Sites of which there was no snapshot before."""
     site_notes: Notes = field(default_factory=Notes)
@@ -175,7 +177,7 @@ class Summary:
         words = []
         if self.changes:
             counts = [f"{count:,} {kind}" for kind, count in self.changes.items() if count]
-            words.append(f"since the last snapshot {', '.join(counts) or 'nothing has changed'}")
+            words.append(f"since {self.since} {', '.join(counts) or 'nothing has changed'}")
         if self.first_snapshots:
             words.append(f"{_counted(self.first_snapshots, 'first snapshot')}, with nothing to compare")
         return "; ".join(words)
@@ -188,7 +190,7 @@ class Summary:
     def why_nothing(self) -> str:
         """Say in words why no URL was found."""
         if not self.documents:
-            return "No document was asked for."
+            return f"{'. '.join(['No document was asked for', *self.site_notes.first[:3]])}."
         if found := self.dropped.total():
             were = "URL was" if found == 1 else "URLs were"
             words = f"{found:,} {were} found, and the filters left none ({self.filters_in_words()})"

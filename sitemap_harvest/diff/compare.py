@@ -63,7 +63,7 @@ class _Comparison:
 
     def alone(self) -> ChangeSummary:
         """Return the summary of a first snapshot."""
-        urls = count_urls(self._work, self._after)
+        urls = count_urls(self._after)
         self.changes.close()
         self.pairs.close()
         fresh = staleness(Ledger.of(self._after), self._after.run.started_at)
@@ -77,7 +77,7 @@ class _Comparison:
         counts = self._find(before, Documents.of(*ledgers))
         patterns, renames = self._pair()
         if urls_before is None:
-            urls_before = count_urls(self._work, before)
+            urls_before = count_urls(before)
         untouched = urls_before - counts.before
         patterns = (*patterns, *self._mass_bump(counts.stay + untouched))
         added, removed, changed, moved, expired = self._kinds.tolist()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sitemap_harvest.diff.classify import GONE, KEPT, NEW, Block
 from sitemap_harvest.diff.fields import FLAT, READ, flat
@@ -124,14 +125,18 @@ class _HashSet:
         return place >> np.uint64(3), np.left_shift(np.uint8(1), (place & np.uint64(7)).astype(np.uint8))
 
 
-def count_urls(work: Work, snapshot: Snapshot) -> int:
-    """Return how many different URLs *snapshot* has: different hashes of 64 bits, which are as good."""
+def count_urls(snapshot: Snapshot) -> int:
+    """Return how many different URLs *snapshot* has: different hashes of 64 bits, which are as good.
+
+    Without DuckDB, which a first run has no other need of, and which takes 50 MB.
+    """
     wanted = snapshot.extents().intervals()
-    hashes = np.zeros(len(wanted), dtype=np.uint64)
+    hashes = np.zeros(len(wanted), dtype=np.int64)
     filled = 0
-    for _, part in _hashes(work, snapshot, wanted):
-        hashes[filled : filled + len(part)] = part
-        filled += len(part)
+    for batch in snapshot.rows(wanted, ["key", "loc"]):
+        names = pc.coalesce(batch["key"], batch["loc"]).to_pylist()
+        hashes[filled : filled + len(names)] = np.fromiter(map(hash, names), dtype=np.int64, count=len(names))
+        filled += len(names)
     hashes.sort()
     return int(np.count_nonzero(hashes[1:] != hashes[:-1])) + bool(len(hashes))
 

@@ -173,7 +173,8 @@ class Pool:
         file = self._file(number)
         there = [name for name in file.schema_arrow.names if name in needed]
         try:
-            batch = file.read_row_group(group, there).combine_chunks().to_batches()[0]
+            # In threads each would have memory of its own, and what they let go of would not be there for the others.
+            batch = file.read_row_group(group, there, use_threads=False).combine_chunks().to_batches()[0]
         except (OSError, pa.ArrowException) as error:
             raise _unreadable(self._parts[number], error) from error
         found = {name: pa.nulls(batch.num_rows, POOL_SCHEMA.field(name).type) for name in needed}
@@ -190,7 +191,7 @@ class Pool:
         if number not in self._files:
             part = self._parts[number]
             try:
-                self._files[number] = pq.ParquetFile(part.folder.open(part.name))
+                self._files[number] = pq.ParquetFile(part.folder.open(part.name), pre_buffer=False)
             except (OSError, pa.ArrowException) as error:
                 raise _unreadable(part, error) from error
             if len(self._files) > _FILES_OPEN:

@@ -197,21 +197,31 @@ class SiteWriter:
         self.folder.put(f"{_CHECKPOINT}{self._number:04}.json", json.dumps(values).encode())
 
     def take_over(self) -> bool:
-        """Go on with what a run with the same id kept before it was interrupted; return whether there was something."""
+        """Go on with what a run with the same id kept before it was interrupted; return whether there was something.
+
+        Raises :exc:`StoreError` if it is damaged.
+        """
         names = self.folder.names()
-        for name in reversed([name for name in names if name.startswith(_CHECKPOINT)]):
-            values = json.loads(self.folder.read(name) or b"{}")
-            check_format(values.get("format"), self.folder)
-            self._files = [StoredFile(**file) for file in values["files"]]
-            for file in self._files:
-                file.check(self.folder)
-            self._next_row = values["next_row"]
-            self._number = int(name.removeprefix(_CHECKPOINT).removesuffix(".json"))
-            self._load()
-            self._remove_others(names, {*(file.name for file in self._files), name})
-            return True
-        self._remove_others(names, set())
-        return False
+        name = max((name for name in names if name.startswith(_CHECKPOINT)), default=None)
+        if name is None:
+            self._remove_others(names, set())
+            return False
+        self._files, self._next_row = self._checkpoint(name)
+        for file in self._files:
+            file.check(self.folder)
+        self._number = int(name.removeprefix(_CHECKPOINT).removesuffix(".json"))
+        self._load()
+        self._remove_others(names, {*(file.name for file in self._files), name})
+        return True
+
+    def _checkpoint(self, name: str) -> tuple[list[StoredFile], int]:
+        """Return what the checkpoint *name* says: the files, and the first id that no row has had so far."""
+        try:
+            values = json.loads(self.folder.read(name) or b"")
+            check_format(values["format"], self.folder)
+            return [StoredFile.of_json(file) for file in values["files"]], values["next_row"]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StoreError(f"{self.folder}/{name} is damaged: {error!r}") from error
 
     def _load(self) -> None:
         extents, references = self._tables("extents", EXTENTS), self._tables("references", REFERENCES)

@@ -80,7 +80,7 @@ class Keeping:
         """The store, as it is by now."""
         return open_store(self.folder)
 
-    def __call__(self, site: Site, *, calm: bool = True, **given: Any) -> Told:
+    def __call__(self, site: Site, /, *, calm: bool = True, **given: Any) -> Told:
         """Crawl *site*, and return what it told and was asked for."""
         site.requests.clear()
         if not {"site", "sites", "sitemap"} & given.keys():

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 from scrapy import Request
 
-from sitemap_harvest.crawl import HarvestSpider
+from sitemap_harvest.crawl import HarvestSpider, keeping
 
 if os.environ.get("SPIDER_BASE") == "scrapy":
     from scrapy.spiders import SitemapSpider
@@ -226,6 +226,18 @@ class FullDisk(Many):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+
+class Careful(HarvestSpider):
+    """Harvests, and writes down what it has kept in the store after each few documents."""
+
+    name = "careful"
+    harvest_arguments = {"emit": "urls,sitemaps,sites,changes,summaries"}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        keeping._CHECKPOINT_DOCUMENTS = 4
+        keeping._LOOK_SECONDS = 0.0
 
 
 class Slow(HarvestSpider):

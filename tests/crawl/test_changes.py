@@ -12,6 +12,7 @@ from lxml import etree
 
 from tests.crawl.crawling import lines
 from tests.site import Page, dated, index, robots, urlset
+from tests.store.making import Making
 
 NEWS = "http://www.google.com/schemas/sitemap-news/0.9"
 FEED = '<rss version="2.0"><channel><title>t</title><link>{{site}}/</link>{}</channel></rss>'
@@ -61,8 +62,8 @@ def test_each_change_says_what_became_of_its_url(keep, site):
             "key": "/changes",
             "sitemap": "/1.xml",
             "fields": ["lastmod"],
-            "before": {"lastmod": "2026-01-01T00:00:00Z"},
-            "after": {"lastmod": "2026-02-02T00:00:00Z"},
+            "before": {"lastmod": "2026-01-01T00:00:00+00:00"},
+            "after": {"lastmod": "2026-02-02T00:00:00+00:00"},
         },
         "/item-1": {
             "kind": "expired",
@@ -176,33 +177,14 @@ def test_changes_are_against_the_run_that_is_asked_for(keep, serve):
         ("20200101T000000Z-abcdef", "'20200101T000000Z-abcdef' names no run"),
     ],
 )
-def test_a_wrong_baseline_ends_the_run_before_anything_is_asked_for(keep, kept, baseline, words):
-    site = kept
+def test_a_wrong_baseline_ends_the_run_before_anything_is_asked_for(keep, serve, baseline, words):
+    site = serve()
+    Making(keep.folder).run({f"{site.url}/1.xml": [f"{site.url}/1"]}, site=site.url)
     told = keep(site, baseline=baseline, calm=False)
     assert (told.run.reason, told.requests) == ("wrong_argument", [])
     (error,) = told.run.errors
     assert words in error
     assert "Traceback" not in told.run.log
-
-
-@pytest.fixture(scope="module")
-def kept_once(tmp_path_factory):
-    from tests.crawl.crawling import Runner
-    from tests.crawl.keeping import Keeping
-    from tests.site import Site
-
-    folder = tmp_path_factory.mktemp("kept")
-    with Site(SITE) as site:
-        keep = Keeping(Runner(folder), folder / "snapshots")
-        keep(site)
-        yield site, keep
-
-
-@pytest.fixture
-def kept(kept_once, keep):
-    site, first = kept_once
-    keep.folder = first.folder
-    return site
 
 
 def test_where_several_sites_are_named_one_that_has_no_such_snapshot_is_kept_all_the_same(keep, serve):

@@ -1,25 +1,156 @@
-"""Runs with a store: what a snapshot keeps, whatever the run could read."""
+"""What is part of a snapshot, whatever the run could read: documents that fail, leave, come back, and are polled."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.site import Page, gzipped, index, robots, urlset
+from tests.site import Page, index, robots, unless, urlset
 
 ONE, TWO = urlset("/a", "/b"), urlset("/c", "/d")
 SITE = {"/robots.txt": robots("/index.xml"), "/index.xml": index("/1.xml", "/2.xml"), "/1.xml": ONE, "/2.xml": TWO}
+LISTED = ["/a", "/b", "/c", "/d"]
+GONE, DOWN = Page(status=404), Page(status=503)
+FEED = '<rss version="2.0"><channel><title>t</title><link>{{site}}/</link>{}</channel></rss>'
+
+
+def feed(*paths):
+    return FEED.format("".join(f"<item><title>{path}</title><link>{{site}}{path}</link></item>" for path in paths))
 
 
 def test_the_first_run_has_nothing_to_compare_with_and_the_second_nothing_to_tell(serve, keep):
     site = serve(SITE)
-    first = keep(site)
-    print(first.summary, first.run.log)
-    second = keep(site)
+    first, second = keep(site), keep(site)
     assert (first.changes, first.summary["baseline"], first.summary["newly_known"]) == ([], None, 4)
     assert "1 first snapshot, with nothing to compare" in first.run.log
-    assert second.changes == []
-    assert second.summary["baseline"] == first.summary["run"]
+    assert (second.changes, second.summary["baseline"]) == ([], first.summary["run"])
     assert (second.summary["unchanged"], second.summary["stale"]) == (4, 0)
     assert "since the last snapshot nothing has changed" in second.run.log
-    assert second.urls == first.urls
+    assert sorted(map(str, second.urls)) == sorted(map(str, first.urls))
     assert second.fates == dict.fromkeys(SITE, "unchanged")
+    assert [run.urls for run in keep.store.site(site.url).runs] == [4, 4]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"/robots.txt": DOWN}, id="robots-down"),
+        pytest.param({"/robots.txt": DOWN, "/index.xml": DOWN}, id="robots-and-index-down"),
+        pytest.param({"/index.xml": GONE}, id="index-gone"),
+        pytest.param({"/index.xml": Page(status=403)}, id="index-blocked"),
+        pytest.param({"/index.xml": urlset()}, id="index-emptied-otherwise"),
+        pytest.param({"/index.xml": "<html><body>Sorry</body></html>"}, id="index-a-web-page"),
+    ],
+)
+def test_sitemaps_are_asked_that_only_the_last_snapshot_knows(serve, keep, change):
+    site = serve(SITE)
+    keep(site)
+    site.pages |= {**change, "/2.xml": urlset("/c", "/e")}
+    told = keep(site)
+    assert told.kinds == {"/d": "removed", "/e": "added"}
+    assert told.ledger["/1.xml"]["outcome"] == "unchanged"
+    assert told.locs == keep.locs(site) == ["/a", "/b", "/c", "/e"]
+    assert told.ledger["/2.xml"]["found_by"] == "snapshot"
+    site.pages |= SITE
+    assert keep(site).kinds == {"/d": "added", "/e": "removed"}
+
+
+def test_a_sitemap_leaves_when_its_index_was_read_whole_and_lists_it_no_more(serve, keep):
+    site = serve(SITE)
+    keep(site)
+    site.pages |= {"/index.xml": index("/2.xml")}
+    told = keep(site)
+    assert told.kinds == {"/a": "removed", "/b": "removed"}
+    why = f"{site.url}/index.xml was read whole and no longer lists it"
+    assert told.change("/a")["reason"] == f"its sitemap has left: {why}"
+    assert told.summary["sitemaps_left"] == [{"url": f"{site.url}/1.xml", "reason": why}]
+    assert "/1.xml" not in told.requests
+    assert keep.ledger(site)["/1.xml"]["left"] == why
+    assert keep(site).changes == []
+    assert "/1.xml" not in keep.ledger(site)
+    site.pages |= SITE
+    assert keep(site).kinds == {"/a": "added", "/b": "added"}
+
+
+def test_what_robots_txt_names_no_more_leaves_with_all_that_only_it_led_to(serve, keep):
+    site = serve({**SITE, "/robots.txt": robots("/index.xml", "/2.xml")})
+    keep(site)
+    site.pages["/robots.txt"] = robots("/2.xml")
+    told = keep(site)
+    assert told.kinds == {"/a": "removed", "/b": "removed"}
+    assert [one["url"].removeprefix(site.url) for one in told.summary["sitemaps_left"]] == ["/1.xml", "/index.xml"]
+    assert told.requests == ["/robots.txt", "/2.xml"]
+    assert told.locs == keep.locs(site) == ["/c", "/d"]
+
+
+def test_a_sitemap_leaves_when_it_was_absent_in_some_runs_one_after_the_other(serve, keep):
+    site = serve(SITE)
+    given = {"settings": {"SITEMAP_HARVEST_ABSENT_RUNS": 2}}
+    keep(site, **given)
+    for page, absent_runs in ((GONE, 1), (DOWN, 1), (SITE["/1.xml"], 0), (GONE, 1)):
+        site.pages["/1.xml"] = page
+        assert keep(site, **given).changes == []
+        assert keep.ledger(site)["/1.xml"]["absent_runs"] == absent_runs
+    told = keep(site, **given)
+    assert told.kinds == {"/a": "removed", "/b": "removed"}
+    assert told.change("/a")["reason"] == "its sitemap has left: it was absent in 2 runs, one after the other"
+    assert keep(site, **given).changes == []
+    site.pages["/1.xml"] = ONE
+    assert keep(site, **given).kinds == {"/a": "added", "/b": "added"}
+
+
+def test_what_was_met_and_not_read_before_is_newly_known(serve, keep):
+    site = serve({**SITE, "/1.xml": DOWN})
+    assert keep(site).summary["urls_after"] == 2
+    site.pages |= SITE
+    told = keep(site)
+    assert (told.changes, told.summary["newly_known"], told.summary["urls_after"]) == ([], 2, 4)
+
+
+def test_feeds_that_are_polled_are_added_to_until_all_is_read_again(serve, keep):
+    site = serve({**SITE, "/robots.txt": robots("/index.xml", "/feed.xml"), "/feed.xml": feed("/n1", "/n2")})
+    keep(site)
+    site.pages |= {"/feed.xml": feed("/n2", "/n3"), "/1.xml": urlset("/a")}
+    polled = keep(site, poll="yes")
+    assert [path for path in polled.requests if path != "/robots.txt"] == ["/feed.xml"]
+    assert polled.fates == {"/feed.xml": "read"}
+    assert (polled.kinds, polled.locs) == ({"/n3": "added"}, ["/n2", "/n3"])
+    assert [one["name"] for one in polled.summary["differences"]] == ["poll"]
+    assert keep.locs(site) == [*LISTED, "/n1", "/n2", "/n3"]
+    again = keep(site, poll="yes")
+    assert (again.fates, again.changes) == ({"/feed.xml": "unchanged"}, [])
+    full = keep(site)
+    assert full.kinds == {"/b": "removed", "/n1": "expired"}
+    assert keep.locs(site) == ["/a", "/c", "/d", "/n2", "/n3"]
+
+
+def test_there_is_nothing_to_poll_without_a_snapshot_or_without_feeds(serve, keep):
+    site = serve(SITE)
+    told = keep(site, poll="yes")
+    (record,) = told.sites
+    reason = "there is no snapshot of it, which poll=yes needs: harvest it once without"
+    assert (record["result"], record["reason"]) == ("unfinished", reason)
+    assert reason in told.run.log
+    assert (told.requests, told.summaries) == ([], [])
+    assert keep.store.sites() == []
+    keep(site)
+    told = keep(site, poll="yes")
+    assert (told.requests, told.changes, told.summary["unchanged"]) == ([], [], 4)
+
+
+def test_a_site_without_a_sitemap_has_a_snapshot_too_and_what_comes_later_is_added(serve, keep):
+    site = serve({"/robots.txt": robots(), "/": "<!doctype html><p>Hello."})
+    assert keep(site).summary["urls_after"] == 0
+    site.pages |= {"/robots.txt": robots("/1.xml"), "/1.xml": ONE}
+    told = keep(site)
+    assert told.kinds == {"/a": "added", "/b": "added"}
+
+
+def test_a_spider_of_ones_own_visits_all_pages_also_those_of_documents_that_have_not_changed(serve, keep):
+    site = serve({**SITE, "/1.xml": unless('"v1"', ONE), **dict.fromkeys(LISTED, "<p>Hello.")})
+    given = {"spider": "entries", "sitemap": f"{site.url}/index.xml", "environment": {"SITE_URL": site.url}}
+    first, second = keep(site, **given), keep(site, **given)
+    assert sorted(path for path in second.requests if path in LISTED) == LISTED
+    entries = sorted(item["entry"][:2] for item in second.run.items if "entry" in item)
+    assert entries == [["/a", 1], ["/b", 2], ["/c", 1], ["/d", 2]]
+    assert len(keep.store.sites()) == 1
+    assert first.run.stats["sitemap_harvest/pages"] == second.run.stats["sitemap_harvest/pages"] == 4

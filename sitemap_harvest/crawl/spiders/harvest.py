@@ -199,6 +199,8 @@ class HarvestSpider(SitemapAttributes):
     def _set_plan(self, plan: Plan) -> None:
         self.plan = plan
         self.local_root = plan.root
+        if plan.snapshots.baseline is not None:
+            self.summary.since = f"baseline={plan.snapshots.baseline}"
         self._selection = Selection(self)
         self._pages = Pages(self, self._selection, only_site=plan.only_site)
         self._pages.listen(self._flights.wake)
@@ -426,6 +428,7 @@ class HarvestSpider(SitemapAttributes):
             self._busy.append(site)
             return
         site.hindrance = hindrance.words
+        self.summary.site_notes.add(f"{site.root}: {hindrance.words}")
         yield from self._ledger.site(site, is_over=False)
 
     def _next_leads(self, site: Site) -> list[Lead]:
