@@ -197,7 +197,7 @@ class Reading:
             self._sites.release(lead, response.url)
 
     def _own_document(self, lead: Lead, url: str) -> Lead | None:
-        """Return a lead to the document that the one of *lead* redirects to, if the last snapshot knows it by itself."""
+        """Return a lead to the document that *lead* was redirected to, if the last snapshot knows it by itself."""
         site = self._keeper.site(lead.root) if self._keeper is not None else None
         return site.own_document(lead, url) if site is not None else None
 

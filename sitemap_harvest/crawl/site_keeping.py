@@ -129,7 +129,9 @@ class SiteKeeper:
             return None
         if known is not None and final_key(known, key) == target:
             return None
-        return replace(lead, url=row.url, found_by=FoundBy.SNAPSHOT, parent=row.parent, depth=row.depth, site_root=False)
+        return replace(
+            lead, url=row.url, found_by=FoundBy.SNAPSHOT, parent=row.parent, depth=row.depth, site_root=False
+        )
 
     def taken_over(self, lead: Lead) -> Known | None:
         """Return what the run that was interrupted has read of the document of *lead*; ``None`` if it has not."""

@@ -96,7 +96,9 @@ def final_key(record: SitemapRecord, key: str) -> str:
     return key if final_url is None or final_url == record.url else document_key(final_url)
 
 
-def _doubt(key: str, record: SitemapRecord, before: Mapping[str, SitemapRecord]) -> _Doubt | None:
+def _doubt(  # noqa: PLR0911 - one line a rule, in order
+    key: str, record: SitemapRecord, before: Mapping[str, SitemapRecord]
+) -> _Doubt | None:
     """Return why *record* is not believed, though the document could be read; ``None`` if it is."""
     known = before.get(key)
     known = known if known is not None and has_rows(known) else None

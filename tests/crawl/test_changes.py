@@ -157,8 +157,7 @@ def test_changes_are_against_the_run_that_is_asked_for(keep, serve):
     for when, number in expected.items():
         told = keep(site, sitemap=named, baseline=when)
         history = [run.id for run in keep.store.site(named).runs]
-        number = -2 if number == -1 else number
-        was = {"latest": history[-2], "previous": history[-3]}.get(when, history[number])
+        was = {"latest": history[-2], "previous": history[-3]}.get(when, history[-2 if number == -1 else number])
         assert told.summary["baseline"] == was, when
         before = {runs[0]: "/1", runs[1]: "/2", runs[2]: "/3"}.get(was, "/4")
         assert told.kinds == ({} if before == "/4" else {before: "removed", "/4": "added"}), when
