@@ -25,11 +25,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sitemap_harvest import Kind, Outcome, SitemapRecord, read
+from sitemap_harvest.diff import compare
 from sitemap_harvest.model import FoundBy, SitemapRef
 from sitemap_harvest.store import History, Kept, Run, SiteWriter, open_store
+from sitemap_harvest.store.packing import pack
 from sitemap_harvest.store.pool import ROW_COLUMNS
 
 if TYPE_CHECKING:
+    from sitemap_harvest.diff import Changes
     from sitemap_harvest.store import Snapshot
 
 SITE = "https://www.example.com"
@@ -102,6 +105,7 @@ class Keeper:
             if url not in changed and day:
                 self._ledger[url] = _unchanged(record, now)
         writer.commit(list(self._ledger.values()), run, lambda snapshot: _compared(writer.before, snapshot, run))
+        pack(self._store.history(SITE))
 
     def _keep_sitemap(self, writer: SiteWriter, url: str, now: datetime) -> None:
         document, into = read(self._site.body(url), url=url), writer.document(url)
@@ -158,8 +162,9 @@ def _unchanged(record: SitemapRecord, now: datetime) -> SitemapRecord:
     )
 
 
-def _compared(before: Snapshot | None, after: Snapshot, run: Run) -> tuple[pa.Table | None, Run]:
-    return None, run
+def _compared(before: Snapshot | None, after: Snapshot, run: Run) -> tuple[Changes, Run]:
+    changes = compare(before, after, urls_before=before.run.urls if before is not None else None)
+    return changes, dataclasses.replace(run, urls=changes.summary.urls_after)
 
 
 def main() -> None:
