@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 _CHECKPOINT_DOCUMENTS = 500
 _CHECKPOINT_SECONDS = 30
 _LOOK_SECONDS = 1.0
+_MOST_ROWS = 100_000  # that wait in memory to be written, over all sites
+_MOST_FILES = 16  # open to be written
 _MOMENT = "%Y%m%dT%H%M%SZ"
 _CONFIRMED = frozenset({Outcome.READ, Outcome.UNCHANGED, Outcome.SKIPPED})
 
@@ -224,6 +226,17 @@ class Keeper:
                 self._written_at[root] = now
                 self._touched.discard(root)
                 self.guard(site.writer.checkpoint)
+
+        self._make_room([site.writer for site in self._sites.values() if site.writer.waiting or site.writer.is_open])
+
+    def _make_room(self, writers: list[SiteWriter]) -> None:
+        """Let *writers* write what they hold, where that is too much, or too many files are open; the largest first."""
+        writers.sort(key=lambda writer: (writer.is_open, writer.waiting))
+        held, is_open = sum(writer.waiting for writer in writers), sum(writer.is_open for writer in writers)
+        while writers and (held > _MOST_ROWS or is_open > _MOST_FILES):
+            writer = writers.pop()
+            held, is_open = held - writer.waiting, is_open - writer.is_open
+            self.guard(writer.rest)
 
     def _is_due(self, root: str, now: float) -> bool:
         if (site := self._sites.get(root)) is None or not site.writer.unwritten:

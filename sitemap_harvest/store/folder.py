@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import secrets
+from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from pyarrow import fs
 from sitemap_harvest.errors import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -111,9 +113,12 @@ class Folder:
         return self._files.open_input_file(f"{self.path}/{name}")
 
     def writing(self, name: str) -> HashedFile:
-        """Open the file *name* to be written from its beginning to its end."""
+        """Return the file *name* to be written from its beginning to its end: it is opened when something is."""
+        return HashedFile(lambda: self._begin(name))
+
+    def _begin(self, name: str) -> pa.NativeFile:
         self._files.create_dir(self.path)
-        return HashedFile(self._files.open_output_stream(f"{self.path}/{name}", compression=None))
+        return self._files.open_output_stream(f"{self.path}/{name}", compression=None)
 
     def take(self, name: str, other: Folder, other_name: str) -> None:
         """Put the file *other_name* of *other*, which lies in the same store, here too, under *name*.
@@ -154,14 +159,22 @@ class Folder:
 
 
 class HashedFile:
-    """A file that is written, and whose digest is known when it has been."""
+    """A file that is written, and whose digest is known when it has been.
 
-    def __init__(self, file: pa.NativeFile) -> None:
-        """Write into *file*."""
-        self._file = file
+    It is open from the first byte on: of the many sites of a run, most have few
+    rows, and the number of files that may be open is small.
+    """
+
+    def __init__(self, begin: Callable[[], pa.NativeFile]) -> None:
+        """Write into the file that *begin* opens."""
+        self._begin = begin
         self._digest = hashlib.sha256()
         self.bytes = 0
         self.closed = False
+
+    @cached_property
+    def _file(self) -> pa.NativeFile:
+        return self._begin()
 
     def write(self, data: bytes) -> int:
         """Write *data*."""

@@ -56,6 +56,16 @@ class PartWriter:
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0
 
+    @property
+    def waiting(self) -> int:
+        """How many rows wait in memory."""
+        return self._waiting_rows
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its file is open."""
+        return self._writer is not None
+
     def add(self, rows: pa.RecordBatch, first: int) -> None:
         """Write *rows*, with the columns of :class:`UrlEntry`, under ids from *first* on."""
         ids = pa.array(np.arange(first, first + rows.num_rows))

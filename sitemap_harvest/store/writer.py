@@ -173,6 +173,20 @@ class SiteWriter:
         self.kept[url] = self._unwritten[url] = kept
 
     @property
+    def waiting(self) -> int:
+        """How many rows wait in memory to be written."""
+        return self._part.writer.waiting if self._part is not None else 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a file is open to be written."""
+        return self._part is not None and self._part.writer.is_open
+
+    def rest(self) -> None:
+        """Write the rows that wait, and let go of the file: more rows go to another one."""
+        self._close_part()
+
+    @property
     def unwritten(self) -> int:
         """How many documents were kept since the last checkpoint."""
         return len(self._unwritten)
