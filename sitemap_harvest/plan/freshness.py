@@ -19,7 +19,7 @@ from sitemap_harvest.plan.belief import final_key, is_exact
 from sitemap_harvest.plan.frontier import document_key
 from sitemap_harvest.plan.lead import Refusal
 from sitemap_harvest.plan.span import Span
-from sitemap_harvest.plan.validators import conditions, is_asked_tag
+from sitemap_harvest.plan.validators import ROUNDED_SECONDS, conditions, is_asked_tag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -146,7 +146,7 @@ def _is_young(known: SitemapRecord, freshness: Freshness) -> bool:
     if known.read_at is None:
         return False
     age = (freshness.now - known.read_at).total_seconds()
-    return 0 <= age < freshness.max_age  # a clock that went back tells no age
+    return age >= -ROUNDED_SECONDS and max(0.0, age) < freshness.max_age  # a clock that went back tells no age
 
 
 def _is_same_place(known: SitemapRecord, answer: SitemapRecord) -> bool:

@@ -14,6 +14,8 @@ from sitemap_harvest.dates import read_date
 if TYPE_CHECKING:
     from sitemap_harvest.model import SitemapRecord
 
+ROUNDED_SECONDS = 1
+"""By so much the time of a download may lie in the future: ledgers are kept in whole seconds, rounded up."""
 _MINUTE = timedelta(minutes=1)
 _MAX_ETAG_CHARS = 512  # the longest in the wild have some hundred
 _ENTITY_TAG = re.compile(r'(W/|w/)?"([\x21\x23-\x7e\x80-\xff]+)"')
@@ -47,7 +49,7 @@ def _may_be_sent(last_modified: str, known: SitemapRecord, now: datetime) -> boo
     date = read_date(last_modified)
     if date is None or known.read_at is None or not last_modified.isprintable() or not last_modified.isascii():
         return False
-    return date.value + _MINUTE <= known.read_at <= now
+    return date.value + _MINUTE <= known.read_at <= now + timedelta(seconds=ROUNDED_SECONDS)
 
 
 def _tags(etag: str | None) -> list[str]:
