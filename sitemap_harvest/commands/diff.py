@@ -41,6 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "runs",
         metavar="AFTER [BEFORE]",
         nargs="*",
+        default=[],
         help="two runs, in any order (default: latest, and the run before AFTER)",
     )
     output.add_store(parser)

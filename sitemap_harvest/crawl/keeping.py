@@ -138,6 +138,8 @@ class Keeper:
         if last:
             writer = SiteWriter(history, last, before)
             if self._plan.snapshots.resumes and self._takes_over(writer):
+                count = f"{len(writer.kept):,} document{'' if len(writer.kept) == 1 else 's'}"
+                logger.info("%s: %s taken over from the run %s, which was interrupted", history.site, count, last)
                 return writer
             writer.drop()
         return SiteWriter(history, _id_after(before, self.run_id), before)
@@ -287,7 +289,7 @@ class Keeper:
             ended_at=now,
             baseline=writer.before.run.id if writer.before is not None else None,
             rows=writer.rows,
-            complete=is_over and all(row.complete and row.outcome in _CONFIRMED for row in ledger),
+            complete=is_over and all(map(_is_confirmed, ledger)),
             trust=site.observed({document_key(row.url): row for row in ledger}),
             arguments={**self._plan.asked_for, **self._options.bounds},
         )
@@ -342,6 +344,13 @@ class Keeper:
     def close(self) -> None:
         """End the claims of the run."""
         self.guard(self._claims.close)
+
+
+def _is_confirmed(row: SitemapRecord) -> bool:
+    """Whether what *row* tells holds at the end of this run; also where it tells of a guess that was in vain."""
+    if row.left is not None or (row.found_by.is_guess and row.rows_from is None):
+        return True
+    return row.complete and row.outcome in _CONFIRMED
 
 
 def _compared(before: Snapshot | None, after: Snapshot) -> Changes:

@@ -151,7 +151,8 @@ class SiteKeeper:
         self._has_recalled = True
         gone = self._gone(is_met)
         for key, row in self.known.items():
-            if row.left is not None or key in gone or is_met(row.url):
+            is_vain_guess = row.found_by.is_guess and row.rows_from is None  # what was never there is no lead
+            if row.left is not None or is_vain_guess or key in gone or is_met(row.url):
                 continue
             if not self._polls or row.kind is Kind.FEED:
                 yield Lead(

@@ -17,7 +17,9 @@ _SECONDS = {"w": 7 * 24 * 3600, "d": 24 * 3600, "h": 3600, "min": 60, "s": 1, No
 _PLACES = ("latest", "previous", "first")
 _RUN = re.compile(r"\d{8}(T\d{0,6}Z?(-[0-9a-f]{0,6})?)?", re.ASCII)
 _CHOICES = {"yes": True, "no": False}
-_TARGETS = frozenset({"site", "sites", "sitemap", "root", "store", "baseline", "emit"})
+_TARGETS = frozenset(
+    {"site", "sites", "sitemap", "root", "store", "baseline", "emit", "resume", "full", "max_age"}
+)  # and what changes how a document is asked for, but not what is known of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.model import ChangeKind, Outcome, SitemapRecord, SiteResult
+from sitemap_harvest.model import Outcome, SitemapRecord, SiteResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,8 +78,8 @@ class Summary:
     """Occurrences of each problem, by code."""
     sites: Counter[SiteResult] = field(default_factory=Counter)
     """Sites, and documents that the user named, by what came of them."""
-    changes: Counter[ChangeKind] = field(default_factory=Counter)
-    """URLs that changed since the baseline, by what became of them; empty if nothing was compared."""
+    changes: Counter[str] = field(default_factory=Counter)
+    """URLs that changed since the baseline, or are known now, by what became of them; empty if nothing was compared."""
     since: str = "the last snapshot"
     """What changes are against, in words."""
     first_snapshots: int = 0
@@ -127,10 +127,10 @@ class Summary:
         if changes.baseline is None:
             self.first_snapshots += 1
             return
-        for kind in ChangeKind:
-            count = getattr(changes, kind)
-            self.changes[kind] += count
-            stats.inc_value(f"sitemap_harvest/changes/{kind}", count)
+        for name, count in changes.counts.items():
+            self.changes[name] += count
+            if count:
+                stats.inc_value(f"sitemap_harvest/changes/{name.replace(' ', '_')}", count)
 
     def add_site(self, record: SiteRecord, stats: StatsCollector) -> None:
         """Count *record*, here and in *stats*. What is no site at all was told as the run began."""
@@ -179,7 +179,7 @@ class Summary:
             counts = [f"{count:,} {kind}" for kind, count in self.changes.items() if count]
             words.append(f"since {self.since} {', '.join(counts) or 'nothing has changed'}")
         if self.first_snapshots:
-            words.append(f"{_counted(self.first_snapshots, 'first snapshot')}, with nothing to compare")
+            words.append(f"{_counted(self.first_snapshots, 'first snapshot')}: nothing to compare with")
         return "; ".join(words)
 
     def sites_in_words(self) -> str:

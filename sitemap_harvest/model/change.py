@@ -183,11 +183,10 @@ class ChangeSummary:
     differences: tuple[Difference, ...] = ()
     """Arguments and limits that differ between the runs, by name. They never make changes."""
 
-    def in_words(self) -> str:
-        """Return what changed in one line."""
-        if self.baseline is None:
-            return f"first snapshot of {self.site}: {self.urls_after} URLs, nothing to compare them with"
-        counts = {
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many URLs there are of each sort, by a word for it: the kinds of change, and what is none."""
+        return {
             "added": self.added,
             "removed": self.removed,
             "changed": self.changed,
@@ -196,5 +195,10 @@ class ChangeSummary:
             "newly known": self.newly_known,
             "retracted": self.retracted,
         }
-        told = [f"{count} {name}" for name, count in counts.items() if count]
+
+    def in_words(self) -> str:
+        """Return what changed in one line."""
+        if self.baseline is None:
+            return f"first snapshot of {self.site}: {self.urls_after} URLs, nothing to compare them with"
+        told = [f"{count} {name}" for name, count in self.counts.items() if count]
         return f"{self.site} since {self.baseline}: {', '.join(told) or 'no change'}"

@@ -11,7 +11,6 @@ import tempfile
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import Change, SitemapRecord, UrlEntry, arrow_schema
@@ -163,9 +162,7 @@ class Views:
 
     def _sitemaps(self) -> Iterator[pa.RecordBatch]:
         for snapshot in self._snapshots():
-            ledger = snapshot.sitemaps()
-            ledger = ledger.filter(pc.is_null(ledger["left"]))
-            for batch in ledger.to_batches():
+            for batch in snapshot.sitemaps().to_batches():
                 yield _filled(batch, _SITEMAPS, {"run": snapshot.run.id})
 
     def _changes(self) -> Iterator[pa.RecordBatch]:

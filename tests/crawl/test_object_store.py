@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = [pytest.mark.service, pytest.mark.xdist_group("object-store")]
+pytestmark = pytest.mark.service
 STORE = f"s3://{BUCKET}/kept/snapshots"
 
 

@@ -9,7 +9,7 @@ from sitemap_harvest.store.packing import pack, prune
 from tests.services.object_store import BUCKET, object_store
 from tests.store.making import SITE, Making, listed, locs
 
-pytestmark = [pytest.mark.service, pytest.mark.xdist_group("object-store")]
+pytestmark = pytest.mark.service
 
 
 @pytest.fixture(scope="module")

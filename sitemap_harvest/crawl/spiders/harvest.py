@@ -91,6 +91,7 @@ class HarvestSpider(SitemapAttributes):
         self._largest_body = 0
         self._has_begun = False
         self._busy: list[Site] = []  # sites that wait for another run
+        self._waits: set[str] = set()  # of which that was told
         # Scrapy looks into the source of each callback object that it has not met, and a method is a new one each time.
         self._callback, self._errback = self.parse_document, self.on_error
 
@@ -425,6 +426,9 @@ class HarvestSpider(SitemapAttributes):
     def _hindered(self, site: Site, hindrance: Hindrance) -> Iterator[Any]:
         """Let *site* wait for the other run, if that is wanted, or else yield the record that it is not harvested."""
         if hindrance.may_pass and self.options.busy == "wait" and not self._handout.has_enough:
+            if site.root not in self._waits:
+                self._waits.add(site.root)
+                self.logger.info("%s waits: %s", site.root, hindrance.words)
             self._busy.append(site)
             return
         site.hindrance = hindrance.words

@@ -18,7 +18,6 @@ from tests.crawl.matrix.serving import Cells
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.xdist_group("matrix")  # what it crawls once is for all of its tests
 RECOVERED_RUN, LAST_RUN = 3, 4
 RUNS = (BEFORE_RUN, FAULTY_RUN, RECOVERED_RUN, LAST_RUN)
 SETTINGS = {
