@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +87,11 @@ class Keeping:
         if not {"site", "sites", "sitemap"} & given.keys():
             given["site"] = site.url
         return self.told(self.crawl(calm=calm, **{"store": self.folder, **given}), site)
+
+    def later(self, site: Site, **given: Any) -> Told:
+        """Crawl *site* in another second than the last run: a store keeps times in whole seconds, rounded up."""
+        time.sleep(1 - time.time() % 1)
+        return self(site, **given)
 
     def told(self, run: Run, site: Site) -> Told:
         """Return what *run* told of *site*."""

@@ -226,7 +226,7 @@ def test_what_was_passed_over_before_is_newly_known_and_what_is_now_is_kept(keep
     assert (both.changes, both.summary["newly_known"]) == ([], 1)
     (name,) = argument
     assert [one["name"] for one in both.summary["differences"]] == [name]
-    one = keep(site, **argument)
+    one = keep.later(site, **argument)
     assert (one.changes, one.summary["urls_after"], one.summary["stale"]) == ([], 5, 1)
     assert keep.locs(site) == ["/changes", "/goes", "/moves", "/other", "/stays"]
 

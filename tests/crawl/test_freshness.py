@@ -65,7 +65,7 @@ def test_the_ledger_tells_how_fresh_the_rows_of_a_document_are(serve, keep):
     times = [kept[path][name] for path in ("/1.xml", "/2.xml") for name in ("fresh_at", "read_at")]
     assert times == [asked[2], asked[0], asked[3], asked[3]]
     site.pages |= {"/1.xml": Page(status=503), "/2.xml": Page(status=404)}
-    third = keep(site)
+    third = keep.later(site)
     assert of_the_store(third, "/1.xml") == of_the_store(second, "/1.xml") | {"complete": False}
     assert of_the_store(third, "/2.xml") == of_the_store(second, "/2.xml") | {"complete": False, "absent_runs": 1}
     assert (third.changes, third.summary["stale"], third.summary["stale_share"]) == ([], 6, 1.0)
