@@ -100,7 +100,10 @@ MOVED = {"final_url": OTHER}
         pytest.param(kept(SITEMAP, kind=Kind.LIST), row(SITEMAP, entries=0), "keep", id="list-now-an-empty-sitemap"),
         pytest.param(kept(INDEX, absent_runs=2), row(INDEX, kind=Kind.SITEMAP, entries=0), "replace", id="for-3-runs"),
         pytest.param(kept(ROBOTS), row(ROBOTS), "replace", id="robots"),
-        pytest.param(kept(ROBOTS), row(ROBOTS, entries=0), "replace", id="robots-names-nothing"),
+        pytest.param(kept(ROBOTS), row(ROBOTS, entries=0), "keep", id="robots-names-nothing"),
+        pytest.param(kept(ROBOTS, absent_runs=2), row(ROBOTS, entries=0), "replace", id="robots-names-nothing-for-long"),
+        pytest.param(kept(SITEMAP), row(SITEMAP, kind=Kind.LINKS), "keep", id="sitemap-now-a-web-page-with-links"),
+        pytest.param(kept(SITEMAP, kind=Kind.LINKS), row(SITEMAP, kind=Kind.LINKS), "replace", id="web-page-as-it-was"),
         pytest.param(kept(ROBOTS), row(ROBOTS, kind=Kind.SITEMAP), "keep", id="robots-now-a-sitemap"),
         pytest.param(kept(ROBOTS, absent_runs=9), row(ROBOTS, kind=Kind.LIST), "keep", id="robots-now-a-list"),
         pytest.param(kept(ROBOTS, kind=Kind.LIST), row(ROBOTS, kind=Kind.LIST), "replace", id="robots-never-was-one"),
@@ -135,6 +138,26 @@ def after(
 
 LISTS = {ROBOTS: [INDEX], INDEX: [SITEMAP]}
 TREE = [kept(ROBOTS), kept(INDEX), kept(SITEMAP)]
+
+
+@pytest.mark.parametrize(
+    ("before", "fresh_at"),
+    [
+        pytest.param({ROBOTS: [INDEX], INDEX: [SITEMAP]}, BEFORE, id="its-index-was-read-and-did-not-list-it"),
+        pytest.param({ROBOTS: [INDEX], INDEX: [SITEMAP, OTHER]}, None, id="its-index-listed-it-before"),
+    ],
+)
+def test_a_sitemap_that_fails_when_it_is_met_first_was_new_if_nothing_listed_it(before, fresh_at) -> None:
+    failed = row(OTHER, **NOTHING_READ, outcome=Outcome.FAILED)
+    found = after(
+        TREE,
+        [row(ROBOTS), row(INDEX), row(SITEMAP), failed],
+        references={ROBOTS: [INDEX], INDEX: [SITEMAP, OTHER]},
+        references_before=before,
+    )
+    assert (found[OTHER][0].fresh_at, found[OTHER][0].rows_from) == (fresh_at, None)
+
+
 SAME = {"references": LISTS, "references_before": LISTS}
 
 
