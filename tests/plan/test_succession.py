@@ -101,7 +101,7 @@ MOVED = {"final_url": OTHER}
         pytest.param(kept(INDEX, absent_runs=2), row(INDEX, kind=Kind.SITEMAP, entries=0), "replace", id="for-3-runs"),
         pytest.param(kept(ROBOTS), row(ROBOTS), "replace", id="robots"),
         pytest.param(kept(ROBOTS), row(ROBOTS, entries=0), "keep", id="robots-names-nothing"),
-        pytest.param(kept(ROBOTS, absent_runs=2), row(ROBOTS, entries=0), "replace", id="robots-names-nothing-for-long"),
+        pytest.param(kept(ROBOTS, absent_runs=2), row(ROBOTS, entries=0), "replace", id="robots-empty-for-long"),
         pytest.param(kept(SITEMAP), row(SITEMAP, kind=Kind.LINKS), "keep", id="sitemap-now-a-web-page-with-links"),
         pytest.param(kept(SITEMAP, kind=Kind.LINKS), row(SITEMAP, kind=Kind.LINKS), "replace", id="web-page-as-it-was"),
         pytest.param(kept(ROBOTS), row(ROBOTS, kind=Kind.SITEMAP), "keep", id="robots-now-a-sitemap"),
