@@ -21,7 +21,7 @@ def test_the_first_run_has_nothing_to_compare_with_and_the_second_nothing_to_tel
     site = serve(SITE)
     first, second = keep(site), keep(site)
     assert (first.changes, first.summary["baseline"], first.summary["newly_known"]) == ([], None, 4)
-    assert "1 first snapshot, with nothing to compare" in first.run.log
+    assert "1 first snapshot: nothing to compare with" in first.run.log
     assert (second.changes, second.summary["baseline"]) == ([], first.summary["run"])
     assert (second.summary["unchanged"], second.summary["stale"]) == (4, 0)
     assert "since the last snapshot nothing has changed" in second.run.log

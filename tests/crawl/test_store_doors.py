@@ -194,7 +194,7 @@ def test_the_command_tells_what_has_changed_and_how_it_ended(serve, keep, tmp_pa
     site = serve(SITE)
     command = ("harvest", "crawl", site.url, "-a", f"store={keep.folder}", "-O", "urls.jsonl")
     first = forked.scrapy(*command, cwd=tmp_path)
-    assert (first.returncode, "1 first snapshot, with nothing to compare" in first.stderr) == (0, True)
+    assert (first.returncode, "1 first snapshot: nothing to compare with" in first.stderr) == (0, True)
     site.pages["/1.xml"] = urlset("/c", "/d")
     second = forked.scrapy(*command, cwd=tmp_path)
     assert second.returncode == 0, second.stderr

@@ -31,7 +31,8 @@ def object_store(folder: Path) -> Iterator[dict[str, str]]:
     ports = {name: _free_port() for name in ("master", "volume", "filer", "s3")}
     options = [f"-{name}.port={port}" for name, port in ports.items()]
     options += [f"-{name}.port.grpc={_free_port()}" for name in ports]
-    command = [program, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3", "-s3.port.iceberg=0"]
+    listening = ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3", "-s3.port.iceberg=0", "-s3.port.lance=0"]
+    command = [program, "server", f"-dir={folder}", *listening]
     environment = _ACCESS | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{ports['s3']}"}
     with Path(folder, "log").open("wb") as log:
         process = subprocess.Popen(
