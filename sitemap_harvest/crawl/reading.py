@@ -119,7 +119,7 @@ class Reading:
 
     def taken_over(self, lead: Lead, known: Known) -> Iterator[Any]:
         """Yield the same of a document that this run had read before it was interrupted."""
-        yield from self._pass_on(lead, replace(known.record), known, was_limited=False)
+        yield from self._pass_on(lead, replace(known.record), known)
 
     def _answer(self, response: Response, lead: Lead, asked: float) -> Iterator[Any]:
         is_local = self._plan.root is not None or lead.url.startswith("file:")
@@ -238,9 +238,9 @@ class Reading:
         assert site is not None  # noqa: S101 - who knows it keeps it; this tells mypy
         now = record.fetched_at or datetime.now(UTC)
         site.confirm(record, known, now=now, was_downloaded=was_downloaded)
-        yield from self._pass_on(lead, record, known, was_limited=False)
+        yield from self._pass_on(lead, record, known)
 
-    def _pass_on(self, lead: Lead, record: SitemapRecord, known: Known, *, was_limited: bool) -> Iterator[Any]:
+    def _pass_on(self, lead: Lead, record: SitemapRecord, known: Known) -> Iterator[Any]:
         """Yield the URLs of a document as they are kept, and *record*; what it names waits its turn."""
         addresses = (lead.url, record.final_url or lead.url)
         lead = self._sites.proofs.joined(lead, addresses)
@@ -257,7 +257,7 @@ class Reading:
             self._handout.count(urls)
         assert record.kind is not None  # noqa: S101 - what has rows has a kind; this tells mypy
         yield from self._follow(known.references, record.kind, lead, addresses)
-        yield from self._ledger.ended(record, urls=counts.urls, listed=counts.listed, is_wanted=was_limited)
+        yield from self._ledger.ended(record, urls=counts.urls, listed=counts.listed)
 
     def _unreadable(self, record: SitemapRecord, error: StoreError) -> Iterator[SitemapRecord]:
         """Give the store up, and yield *record* of a document of which *error* tells that its rows cannot be read."""

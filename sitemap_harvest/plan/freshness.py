@@ -46,8 +46,6 @@ class Freshness:
     full: bool = False
     """Whether everything is downloaded and read again."""
     trust: Trust = Trust.AUTO
-    reads_alike: bool = True
-    """Whether the limits and options that shape reading are those of the last run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,7 @@ def approach(
     *lastmod* and *lastmod_text* are what the index says of it in this run, and
     *is_trusted* whether that index has earned trust.
     """
-    if known is None or not is_exact(known) or freshness.full or not freshness.reads_alike:
+    if known is None or not is_exact(known) or freshness.full:
         return Approach()
     if not _is_young(known, freshness):
         return Approach()
@@ -135,7 +133,7 @@ def judge_answer(
             return Answer.FAILED
         is_meant = is_known and known is not None and _is_same_place(known, answer) and is_asked_tag(known, answer)
         return Answer.UNCHANGED if is_meant else Answer.AGAIN
-    if known is None or not is_known or freshness.full or not freshness.reads_alike:
+    if known is None or not is_known or freshness.full:
         return Answer.READ
     is_same = known.sha256 == answer.sha256 and known.content_type == answer.content_type
     return Answer.UNCHANGED if is_same and _is_same_place(known, answer) else Answer.READ
