@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,7 +14,7 @@ from sitemap_harvest.diff import compare
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import FoundBy, Outcome
 from sitemap_harvest.plan import Freshness, Trust, approach, document_key
-from sitemap_harvest.store import Claims, Run, SiteWriter, open_store
+from sitemap_harvest.store import Claims, Run, SiteWriter, id_after, moment_of, new_run_id, open_store
 from sitemap_harvest.store.packing import pack
 
 if TYPE_CHECKING:
@@ -36,9 +35,9 @@ logger = logging.getLogger(__name__)
 _CHECKPOINT_DOCUMENTS = 500
 _CHECKPOINT_SECONDS = 30
 _LOOK_SECONDS = 1.0
+_LONG = timedelta(days=1)
 _MOST_ROWS = 100_000  # that wait in memory to be written, over all sites
 _MOST_FILES = 16  # open to be written
-_MOMENT = "%Y%m%dT%H%M%SZ"
 _CONFIRMED = frozenset({Outcome.READ, Outcome.UNCHANGED, Outcome.SKIPPED})
 
 
@@ -81,7 +80,7 @@ class Keeper:
         self._fail = fail
         self.store: Store = open_store(store, create=True)
         self._started_at = datetime.now(UTC)
-        self.run_id = f"{self._started_at:{_MOMENT}}-{secrets.token_hex(3)}"
+        self.run_id = new_run_id(self._started_at)
         self._claims = Claims(self.store.folder, self.run_id)
         self._sites: dict[str, SiteKeeper] = {}
         self._begun: set[str] = set()
@@ -118,7 +117,7 @@ class Keeper:
         writer = self._writer(history, before)
         site = SiteKeeper(
             writer,
-            started_at=_moment_of(writer.run_id) if writer.kept else self._started_at,
+            started_at=moment_of(writer.run_id) if writer.kept else self._started_at,
             baseline=self._baseline(history),
             absent_runs=self._options.absent_runs,
             polls=self._plan.snapshots.polls,
@@ -132,7 +131,7 @@ class Keeper:
 
         Of others that were interrupted, nothing is left.
         """
-        *others, last = history.unfinished() or [""]
+        *others, last = self._interrupted(history) or [""]
         for run_id in others:
             SiteWriter(history, run_id, before).drop()
         if last:
@@ -142,11 +141,22 @@ class Keeper:
                 logger.info("%s: %s taken over from the run %s, which was interrupted", history.site, count, last)
                 return writer
             writer.drop()
-        return SiteWriter(history, _id_after(before, self.run_id), before)
+        return SiteWriter(history, id_after(before.run.id if before is not None else None, self.run_id), before)
+
+    def _interrupted(self, history: History) -> list[str]:
+        """Return the ids of the runs of *history* that were interrupted.
+
+        In an object store, where two that begin in one moment may both have claimed
+        a site, those of the last day are left alone: one of them may go on.
+        """
+        unfinished = history.unfinished()
+        if self.store.folder.is_local or self._plan.snapshots.resumes:
+            return unfinished
+        return [run_id for run_id in unfinished if self._started_at - moment_of(run_id) > _LONG]
 
     def _takes_over(self, writer: SiteWriter) -> bool:
         """Whether there is something that *writer* goes on with, which is the work of a run that was interrupted."""
-        if _id_after(writer.before, writer.run_id) != writer.run_id:
+        if writer.before is not None and writer.run_id < writer.before.run.id:
             return False  # it was interrupted before the last snapshot
         try:
             return writer.take_over()
@@ -356,16 +366,3 @@ def _is_confirmed(row: SitemapRecord) -> bool:
 def _compared(before: Snapshot | None, after: Snapshot) -> Changes:
     """Return what has changed in *after* since *before*, whose URLs were counted at the end of its run."""
     return compare(before, after, urls_before=before.run.urls if before is not None else None)
-
-
-def _id_after(before: Snapshot | None, run_id: str) -> str:
-    """Return *run_id*, or one that sorts behind the run of *before*, where the clock has gone back since."""
-    if before is None or run_id > before.run.id:
-        return run_id
-    later = _moment_of(before.run.id) + timedelta(seconds=1)
-    return f"{later:{_MOMENT}}-{run_id.rpartition('-')[2]}"
-
-
-def _moment_of(run_id: str) -> datetime:
-    """Return when the run with that id began, to the second."""
-    return datetime.strptime(f"{run_id.partition('-')[0]}+0000", f"{_MOMENT}%z")

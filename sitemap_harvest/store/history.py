@@ -9,6 +9,7 @@ from sitemap_harvest.dates import read_date
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.store.manifest import MANIFEST, Manifest, Run
 from sitemap_harvest.store.pool import Part
+from sitemap_harvest.store.run_ids import is_run_id
 from sitemap_harvest.store.snapshot import Snapshot
 from sitemap_harvest.store.tables import read_table
 
@@ -161,7 +162,8 @@ class History:
     def unfinished(self) -> list[str]:
         """Return the ids of runs that were begun and have not ended: they go on, or were interrupted."""
         replaced = {name for volume in self.volumes for name in volume.manifest.replaces}
-        return [folder.name for folder in self.folders(RUNS, without=replaced) if folder.size(MANIFEST) is None]
+        folders = self.folders(RUNS, without=replaced)
+        return [folder.name for folder in folders if is_run_id(folder.name) and folder.size(MANIFEST) is None]
 
     def forget(self) -> None:
         """Look anew at what there is when it is asked for next."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import LedgerBatch, SitemapRecord, SitemapRef, arrow_schema
+from sitemap_harvest.store.documents import DocumentWriter
 from sitemap_harvest.store.extents import Extents
 from sitemap_harvest.store.history import RUNS, Volume
 from sitemap_harvest.store.manifest import FORMAT, Manifest, StoredFile, check_format
-from sitemap_harvest.store.matching import Rows
 from sitemap_harvest.store.pool import PartWriter, Pool
 from sitemap_harvest.store.tables import EXTENTS, REFERENCES, SITEMAPS, read_file, upgraded, write_batches, write_table
 
@@ -60,53 +60,6 @@ class _Open:
     file: HashedFile
     writer: PartWriter
     first: int
-
-
-@dataclass(slots=True)
-class DocumentWriter:
-    """Takes the rows of one document, as they are read."""
-
-    _site: SiteWriter
-    url: str
-    _old: Rows | None = None
-    _ids: list[np.ndarray] = field(default_factory=list)
-    _positions: list[np.ndarray] = field(default_factory=list)
-    _is_new_url: list[np.ndarray] = field(default_factory=list)
-
-    def add(self, batch: UrlBatch) -> None:
-        """Take *batch*: a row that is as it was keeps its id, any other gets a new one."""
-        rows = batch.arrow
-        if self._old is None:
-            self._old = Rows(self._site.old_rows(self.url))
-        ids = self._old.find(rows)
-        is_fresh = ids < 0
-        is_new_url = is_fresh.copy()
-        if is_fresh.any():
-            fresh = rows if is_fresh.all() else rows.filter(pa.array(is_fresh))
-            is_new_url[is_fresh] = ~self._old.knows(fresh)
-            ids[is_fresh] = self._site.keep_rows(fresh)
-        self._ids.append(ids)
-        self._positions.append(rows.column("position").to_numpy())
-        self._is_new_url.append(is_new_url)
-
-    def all(self) -> Extents:
-        """Return what the document lists if what was read is all of it."""
-        return Extents.of(0, _joined(self._positions), _joined(self._ids))
-
-    def added(self, before: Extents, *, sound: int | None) -> Extents:
-        """Return what it lists if what was read is not all of it: what it listed *before*, and what is new.
-
-        *sound* is up to which position what was read is beyond doubt (``None``: all of it).
-        """
-        ids, positions = _joined(self._ids), _joined(self._positions)
-        is_new = _joined(self._is_new_url).astype(bool)
-        if sound is not None:
-            is_new &= positions <= sound
-        old_rows, old_positions = before.rows(), before.positions()
-        rows = np.concatenate([old_rows, ids[is_new]])
-        last = int(old_positions.max(initial=0))
-        places = np.concatenate([old_positions, last + np.arange(1, int(is_new.sum()) + 1)])
-        return Extents.of(0, places, rows)
 
 
 class SiteWriter:
@@ -372,7 +325,3 @@ def _rounded(ledger: pa.Table) -> pa.Table:
         rounded = pc.round(column, ndigits=2) if name == "seconds" else pc.ceil_temporal(column, unit="second")
         ledger = ledger.set_column(at, ledger.schema.field(at), rounded.cast(column.type))
     return ledger
-
-
-def _joined(parts: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate(parts) if parts else np.array([], dtype=np.int64)
