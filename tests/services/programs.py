@@ -1,0 +1,31 @@
+"""Where the programs are that some tests need, and what to do where one is not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from tests.services import lacking
+
+ROOT = Path(__file__).parents[2]
+_SCRAPYD = "HARVEST_SCRAPYD"
+
+
+def chromium() -> str:
+    """Return the path of Chromium."""
+    if (found := shutil.which("chromium") or shutil.which("chromium-browser")) is None:
+        lacking("Chromium", "apt-get install chromium")
+    return found
+
+
+def scrapyd() -> Path:
+    """Return the folder of the programs of the environment in which Scrapyd is installed, with this package."""
+    folder = Path(os.environ.get(_SCRAPYD) or ROOT / ".venv-scrapyd", "bin")
+    if not (folder / "scrapyd").exists():
+        lacking(
+            "Scrapyd",
+            f"python3 -m venv .venv-scrapyd && .venv-scrapyd/bin/pip install --editable '.[scrapyd]' ({_SCRAPYD} names "
+            "another environment)",
+        )
+    return folder
