@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _MOST_IDLE = 100  # of all hosts; a process may often have no more than 1,024 files open, and a connection is one
 
 
-class FewIdleConnections(HTTPConnectionPool):  # type: ignore[misc]  # Twisted's has no type hints
+class FewIdleConnections(HTTPConnectionPool):
     """Twisted's pool, which keeps each connection open for four minutes, but closes what has waited longest."""
 
     @classmethod
@@ -25,7 +25,7 @@ class FewIdleConnections(HTTPConnectionPool):  # type: ignore[misc]  # Twisted's
         return made
 
     def _putConnection(self, key: Hashable, connection: Any) -> None:  # noqa: N802 - Twisted's name
-        super()._putConnection(key, connection)
+        super()._putConnection(key, connection)  # type: ignore[no-untyped-call]  # Twisted has no types for it
         while len(self._timeouts) > _MOST_IDLE:
             ending = next(iter(self._timeouts.values()))  # they stand in the order in which they came
             end, arguments = ending.func, ending.args
