@@ -188,7 +188,7 @@ def running(
     environ = kept | {
         "HOME": str(folder),  # where .scrapyd.conf, .scrapy.cfg and .netrc are looked for
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}",  # this checkout, whichever is installed
+        "PYTHONPATH": str(ROOT),  # this checkout, whichever is installed
         "PYTHONDONTWRITEBYTECODE": "1",
         "NO_PROXY": "*",
         "no_proxy": "*",
@@ -196,7 +196,7 @@ def running(
     }
     with (folder / "scrapyd.log").open("wb") as log:
         process = subprocess.Popen(
-            [programs / "scrapyd", f"--pidfile={folder / 'scrapyd.pid'}"],
+            [programs / "scrapyd", "--pidfile="],
             cwd=folder,
             env=environ,
             stdout=log,

@@ -1,0 +1,382 @@
+"""The toolkit on a real Scrapyd: deployed in three ways, scheduled with everything it takes, cancelled and killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from sitemap_harvest.crawl.arguments import Arguments
+from sitemap_harvest.store import open_store
+from tests.crawl.crawling import lines
+from tests.crawl.test_resuming import wait_for
+from tests.services.programs import ROOT
+from tests.services.scrapyd import PASSWORD, PROJECT, USER, running
+from tests.site import Page, Site, dated, index, numbered, robots, urlset
+
+pytestmark = pytest.mark.service
+
+HOW_TO = ROOT / "docs" / "howto" / "run-on-scrapyd.md"
+KINDS = {"urls": "UrlEntry", "sitemaps": "SitemapRecord", "sites": "SiteRecord", "changes": "Change"}
+FEEDS = {
+    f"out/%(_job)s-{kind}.jsonl": {"format": "jsonl", "item_classes": [f"sitemap_harvest.{name}"]}
+    for kind, name in KINDS.items()
+}
+EMIT = "urls,sitemaps,sites"
+EVERYTHING = """\
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:xhtml="http://www.w3.org/1999/xhtml"
+ xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
+<url><loc>{site}/shop/a</loc><lastmod>2026-01-15</lastmod><changefreq>daily</changefreq><priority>0.8</priority>
+<xhtml:link rel="alternate" hreflang="de" href="{site}/shop/a"/>
+<image:image><image:loc>{site}/a.png</image:loc></image:image></url>
+<url><loc>{site}/shop/b</loc></url></urlset>"""
+FEED = (
+    '<rss version="2.0"><channel><title>t</title><item><link>{site}/new</link>'
+    "<pubDate>Thu, 15 Jan 2026 10:00:00 GMT</pubDate></item></channel></rss>"
+)
+SHOP = {
+    "/robots.txt": robots("/index.xml"),
+    "/index.xml": index("/main.xml", "/main-skipped.xml", "/other.xml"),
+    "/main.xml": EVERYTHING,
+    "/extra.xml": dated(urlset("/shop/old"), "2026-02-02"),
+}
+NEWS = {"/robots.txt": robots("/1.xml", "/feed.xml"), "/1.xml": urlset("/a"), "/feed.xml": FEED}
+SMALL = {"/robots.txt": robots("/1.xml"), "/1.xml": urlset("/b")}
+
+
+def files_of_the_how_to():
+    """Return the files that the how-to tells its reader to write, by their names."""
+    found = re.findall(r"^<!-- file: (\S+) -->\n+```\w+\n(.*?)^```", HOW_TO.read_text(), re.MULTILINE | re.DOTALL)
+    return dict(found)
+
+
+def project_of(folder):
+    """Write the thin project of the how-to, as it stands there, into *folder*."""
+    for name, content in files_of_the_how_to().items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sites():
+    with Site(SHOP) as shop, Site(NEWS, host="127.0.0.2") as news, Site(SMALL, host="127.0.0.3") as small:
+        yield shop, news, small
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("node")) as scrapyd:
+        yield scrapyd
+
+
+@pytest.fixture
+def crawl(node):
+    """Return what schedules a job whose output is where its id says."""
+
+    def schedule(spider="sitemap", /, settings=None, **given):
+        return node.schedule(spider, settings={"FEEDS": FEEDS, **(settings or {})}, **given)
+
+    return schedule
+
+
+def output(node, job, kind="urls"):
+    return lines(node.folder / "out" / f"{job}-{kind}.jsonl")
+
+
+def locs(node, job):
+    return sorted(row["loc"] for row in output(node, job))
+
+
+def reason(log):
+    """Return why a job ended, as its log says."""
+    return log.partition("Closing spider (")[2].partition(")")[0]
+
+
+def errors(log):
+    return [line.partition("ERROR: ")[2] for line in log.splitlines() if "] ERROR: " in line]
+
+
+def of_the_shop(shop, node):
+    return {
+        "site": shop.url,
+        "sitemap": f"{shop.url}/extra.xml",
+        "follow": "main",
+        "skip": "skipped",
+        "scope": "strict",
+        "limit": "5",
+        "since": "2026-01-01",
+        "until": "2026-12-31",
+        "missing_lastmod": "drop",
+        "unreadable_lastmod": "drop",
+        "future_lastmod": "drop",
+        "prune_index": "yes",
+        "min_priority": "0.5",
+        "max_priority": "0.9",
+        "changefreq": "daily weekly",
+        "include": "/shop/",
+        "exclude": "/old",
+        "prefix": "/shop/",
+        "lang": "de",
+        "has": "image alternate",
+        "emit": EMIT,
+    }
+
+
+JOBS = {
+    "filters": (of_the_shop, ["{shop}/shop/a"]),
+    "folder": (lambda shop, node: {"site": "https://www.example.com", "root": "folder"}, ["https://www.example.com/x"]),
+    "file": (
+        lambda shop, node: {"sites": "sites.txt", "store": "snapshots", "full": "yes", "max_age": "30d", "emit": EMIT},
+        ["http://127.0.0.3:{port}/b", "{news}/a", "{news}/new"],
+    ),
+}
+LATER = {  # over what the jobs above have left in the store
+    "changes": {"baseline": "first", "resume": "yes"},
+    "poll": {"poll": "yes"},
+}
+
+
+def test_every_argument_is_in_the_jobs(sites):
+    shop, *_ = sites
+    given = set().union(*(make(shop, None) for make, _ in JOBS.values()), *LATER.values())
+    assert given == set(Arguments.names())
+
+
+@pytest.fixture(scope="module")
+def harvested(node, sites):
+    """Run the jobs with every argument, some at once."""
+    shop, news, small = sites
+    (node.folder / "folder").mkdir()
+    (node.folder / "folder" / "sitemap.xml").write_text(urlset("https://www.example.com/x"))
+    (node.folder / "sites.txt").write_text(f"# two sites\n{news.url}\n{small.url}\n")
+    feeds = {"FEEDS": FEEDS}
+    for name, (make, _) in JOBS.items():
+        node.schedule("sitemap", settings=feeds, jobid=name, **make(shop, node))
+    node.finished(*JOBS)
+    waiting = feeds | {"SITEMAP_HARVEST_STORE": "snapshots", "SITEMAP_HARVEST_BUSY": "wait"}
+    for name, given in LATER.items():
+        node.schedule("changes", settings=waiting, jobid=name, site=news.url, **given)
+    node.finished(*LATER)
+    return node
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_job_takes_all_arguments(harvested, sites, name):
+    shop, news, small = sites
+    expected = [loc.format(shop=shop.url, news=news.url, port=small.url.rpartition(":")[2]) for loc in JOBS[name][1]]
+    log = harvested.log(name)
+    assert (reason(log), errors(log)) == ("finished", [])
+    assert locs(harvested, name) == sorted(expected)
+
+
+def test_a_job_polls_and_another_compares_in_the_same_store(harvested, sites):
+    _, news, _ = sites
+    for name in LATER:
+        assert (reason(harvested.log(name)), errors(harvested.log(name))) == ("finished", [])
+        assert output(harvested, name, "changes") == []
+    assert len(open_store(harvested.folder / "snapshots").site(news.url).runs) == 3
+
+
+def test_jobs_are_listed_with_their_times_and_logs(harvested):
+    found = {job["id"]: job for job in harvested.jobs()["finished"]}
+    job = found["filters"]
+    assert (job["project"], job["spider"]) == (PROJECT, "sitemap")
+    assert datetime.fromisoformat(job["start_time"]) < datetime.fromisoformat(job["end_time"])
+    served = harvested.ask(job["log_url"].lstrip("/"))
+    assert (served.status, served.text) == (200, harvested.log("filters"))
+    assert "filters" in harvested.ask("jobs").text
+
+
+def test_jobs_print_nothing_beside_their_log(harvested):
+    assert "/stderr" not in harvested.own_log
+    assert "/stdout" not in harvested.own_log
+
+
+def test_nobody_gets_in_without_the_password(node):
+    for user, password in ((None, ""), (USER, "guessed"), ("", "")):
+        for path in ("listjobs.json", "logs/", "jobs", ""):
+            assert node.ask(path, user=user, password=password).status == 401
+    assert node.ask("schedule.json", data={"project": PROJECT, "spider": "sitemap"}, user=None).status == 401
+
+
+def test_spiders_are_listed(node):
+    assert node.get("listspiders", project=PROJECT)["spiders"] == ["changes", "sitemap"]
+
+
+@pytest.fixture(scope="module")
+def odd(node, sites):
+    """Run jobs whose arguments are odd; return their ids by what is odd in them."""
+    shop, news, small = sites
+    (node.folder / "Größe ü.xml").write_text(urlset("https://www.example.com/ü"))
+    one, both = {"site": small.url}, f"{small.url}\n{news.url}"
+    given = {
+        "blanks and unicode": {"sitemap": "Größe ü.xml"},
+        "newline": {"site": both},
+        "repeated": {"site": [small.url, news.url]},
+        "signs": {**one, "exclude": "-a=%(x)s;$HOME`id`\"' " + "x" * 100_000},
+        "empty": {**one, "exclude": ""},
+        "forged": {**one, "limit": "1\n2026-01-01 00:00:00 [x] ERROR: forged"},
+        "unknown": {**one, "colour": "red"},
+        "setting": {**one, "settings": {"SITEMAP_HARVEST_COLOUR": "red"}},
+        "quiet": {**one, "settings": {"LOG_LEVEL": "WARNING"}, "jobid": "..a b"},
+    }
+    feeds = {"FEEDS": FEEDS}
+    jobs = {
+        name: node.schedule("sitemap", settings={**feeds, **more.pop("settings", {})}, **more)
+        for name, more in given.items()
+    }
+    node.finished(*jobs.values())
+    return jobs
+
+
+@pytest.mark.parametrize(
+    ("name", "hosts"),
+    [
+        pytest.param("newline", ["127.0.0.2", "127.0.0.2", "127.0.0.3"], id="blanks of all kinds separate sites"),
+        pytest.param("repeated", ["127.0.0.3"], id="of an argument given twice, Scrapyd takes the first"),
+        pytest.param("signs", ["127.0.0.3"], id="no shell reads it, and it may be long"),
+        pytest.param("quiet", ["127.0.0.3"], id="a job's id of one's own"),
+        pytest.param("blanks and unicode", ["www.example.com"], id="a file's name with blanks and umlauts"),
+    ],
+)
+def test_odd_values_arrive_as_they_were_sent(node, odd, name, hosts):
+    assert [loc.split("/")[2].split(":")[0] for loc in locs(node, odd[name])] == hosts
+    assert errors(node.log(odd[name])) == []
+
+
+def test_a_setting_of_a_job_holds_for_it(node, odd):
+    assert "INFO" not in node.log(odd["quiet"])
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("empty", "argument exclude: it is empty; give a value, or leave it out"),
+        ("forged", r"argument limit='1\n2026-01-01 00:00:00 [x] ERROR: forged': it must be"),
+        ("unknown", "argument colour='red': there is no such argument; there are site, sites,"),
+        ("setting", "SITEMAP_HARVEST_COLOUR: there is no such setting; there are SITEMAP_HARVEST_"),
+    ],
+)
+def test_what_is_wrong_stands_in_one_line_of_the_log(node, odd, name, line):
+    log = node.log(odd[name])
+    (found,) = errors(log)
+    assert found.startswith(line)
+    assert (reason(log), node.state(odd[name]), output(node, odd[name])) == ("wrong_argument", "finished", [])
+
+
+SITEMAPS = [f"/{number}.xml" for number in range(8)]
+FATES = ("whole", "cancelled", "twice", "killed", "first")
+"""What becomes of a crawl: it ends by itself, is cancelled once, twice, or with SIGKILL; or is cancelled as the first
+of its site."""
+
+
+def version(number, delay=0.0):
+    """Return a site of which with each version one URL in each sitemap is new, and one gone."""
+    pages = {
+        path: Page(urlset(*numbered(3, start=number, prefix=f"/{path[1]}/")), delay=delay if path > "/1.xml" else 0.0)
+        for path in SITEMAPS
+    }
+    return {"/robots.txt": robots("/index.xml"), "/index.xml": index(*SITEMAPS), **pages}
+
+
+def changes_of(paths):
+    """Return what has changed from version 1 to version 2 in the sitemaps at *paths*."""
+    return sorted(change for path in paths for change in (("removed", f"/{path[1]}/1"), ("added", f"/{path[1]}/4")))
+
+
+def told(node, job, site):
+    found = output(node, job, "changes")
+    return sorted((row["kind"], row["loc"].removeprefix(site.url)) for row in found)
+
+
+@pytest.fixture(scope="module")
+def ended(node):
+    """Crawl sites whose crawls end in different ways, and crawl them once more."""
+    slow = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "AUTOTHROTTLE_ENABLED": "False", "SITEMAP_HARVEST_STORE": "ended"}
+    feeds = {**FEEDS, "out/%(_job)s.parquet": {"format": "parquet", "item_classes": ["sitemap_harvest.UrlEntry"]}}
+    settings = {**slow, "FEEDS": feeds}
+    with ExitStack() as stack:
+        sites = {
+            fate: stack.enter_context(Site(version(1), host=f"127.0.0.{number}")) for number, fate in enumerate(FATES, 4)
+        }
+        node.schedule("sitemap", settings=settings, jobid="before", site=" ".join(sites[fate].url for fate in FATES[:4]))
+        node.finished("before")
+        for fate, site in sites.items():
+            site.pages = version(2, delay=0.4)
+            site.requests.clear()
+            node.schedule("sitemap", settings=settings, jobid=fate, emit="urls,sitemaps,changes", site=site.url)
+        for fate in FATES[1:]:
+            wait_for(lambda asked=sites[fate].requests: SITEMAPS[3] in asked, seconds=40)
+            node.post("cancel", project=PROJECT, job=fate, **({"signal": "KILL"} if fate == "killed" else {}))
+        node.post("cancel", project=PROJECT, job="twice")
+        node.finished(*FATES)
+        for fate, site in sites.items():
+            site.pages = version(2)
+            node.schedule("changes", settings=settings, jobid=f"after-{fate}", site=site.url)
+        node.finished(*(f"after-{fate}" for fate in FATES))
+        yield node, sites
+
+
+def read_whole(node, job, site):
+    """Return the sitemaps that a job has read, as its ledger says."""
+    rows = output(node, job, "sitemaps")
+    return sorted(row["url"].removeprefix(site.url) for row in rows if row["outcome"] == "read" and row["entries"] == 3)
+
+
+@pytest.mark.parametrize("fate", ["cancelled", "first"])
+def test_a_job_that_is_cancelled_ends_in_good_order(ended, fate):
+    node, sites = ended
+    log = node.log(fate)
+    assert (reason(log), errors(log)) == ("shutdown", [])
+    read = read_whole(node, fate, sites[fate])
+    assert SITEMAPS[:3] <= read < SITEMAPS
+    expected = sorted(f"{sites[fate].url}/{path[1]}/{number}" for path in read for number in (2, 3, 4))
+    assert locs(node, fate) == expected
+    assert sorted(pq.read_table(node.folder / "out" / f"{fate}.parquet")["loc"].to_pylist()) == expected
+
+
+def test_a_job_that_is_cancelled_keeps_what_it_has_read_whole(ended):
+    node, sites = ended
+    site = sites["cancelled"]
+    read = read_whole(node, "cancelled", site)
+    history = open_store(node.folder / "ended").site(site.url)
+    assert [run.complete for run in history.runs] == [True, False, True]
+    assert told(node, "cancelled", site) == changes_of(read)
+    assert told(node, "after-cancelled", site) == changes_of(set(SITEMAPS) - set(read))
+
+
+@pytest.mark.parametrize("fate", ["twice", "killed"])
+def test_after_a_job_that_was_killed_the_next_one_tells_exactly_what_has_changed(ended, fate):
+    node, sites = ended
+    assert "Spider closed" not in node.log(fate)
+    assert told(node, f"after-{fate}", sites[fate]) == changes_of(SITEMAPS)
+    assert len(open_store(node.folder / "ended").site(sites[fate].url).runs) == 2
+
+
+def test_a_first_job_that_is_cancelled_removes_nothing(ended):
+    node, sites = ended
+    assert {kind for kind, _ in told(node, "after-first", sites["first"])} <= {"added", "newly-known"}
+
+
+@pytest.mark.parametrize("fate", FATES)
+def test_the_last_snapshot_is_that_of_a_site_that_was_never_cancelled(ended, fate):
+    node, sites = ended
+    store = open_store(node.folder / "ended")
+    snapshot = store.site(sites[fate].url).latest()
+    found = sorted(loc.removeprefix(sites[fate].url) for loc in snapshot.urls(["loc"]).read_all()["loc"].to_pylist())
+    assert found == sorted(loc for path in SITEMAPS for loc in numbered(3, start=2, prefix=f"/{path[1]}/"))
+    snapshot.check()
+    assert told(node, "after-whole", sites["whole"]) == []
+    assert [*(node.folder / "ended").glob("sites/*/claim.json"), *(node.folder / "ended").glob("running/*")] == []
