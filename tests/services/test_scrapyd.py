@@ -314,13 +314,17 @@ def ended(node):
         node.schedule("sitemap", settings=settings, jobid="before", site=" ".join(sites[fate].url for fate in FATES[:4]))
         node.finished("before")
         for fate, site in sites.items():
-            site.pages = version(2, delay=0.4)
+            site.pages = version(2, delay=0.3)
+            if fate in {"twice", "killed"}:
+                site.pages[SITEMAPS[3]] = Page("", delay=20)  # which a job that ends in good order waits for
             site.requests.clear()
             node.schedule("sitemap", settings=settings, jobid=fate, emit="urls,sitemaps,changes", site=site.url)
         for fate in FATES[1:]:
             wait_for(lambda asked=sites[fate].requests: SITEMAPS[3] in asked, seconds=40)
             node.post("cancel", project=PROJECT, job=fate, **({"signal": "KILL"} if fate == "killed" else {}))
-        node.post("cancel", project=PROJECT, job="twice")
+            if fate == "twice":
+                wait_for(lambda: "Received SIGINT" in node.log("twice"))
+                node.post("cancel", project=PROJECT, job=fate)
         node.finished(*FATES)
         for fate, site in sites.items():
             site.pages = version(2)
