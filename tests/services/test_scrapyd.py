@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import time
+from configparser import ConfigParser
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -66,6 +67,7 @@ def project_of(folder):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
+    (folder / "myharvest" / "myharvest" / "__init__.py").touch()
     return folder
 
 
@@ -309,9 +311,12 @@ def ended(node):
     settings = {**slow, "FEEDS": feeds}
     with ExitStack() as stack:
         sites = {
-            fate: stack.enter_context(Site(version(1), host=f"127.0.0.{number}")) for number, fate in enumerate(FATES, 4)
+            fate: stack.enter_context(Site(version(1), host=f"127.0.0.{number}"))
+            for number, fate in enumerate(FATES, 4)
         }
-        node.schedule("sitemap", settings=settings, jobid="before", site=" ".join(sites[fate].url for fate in FATES[:4]))
+        node.schedule(
+            "sitemap", settings=settings, jobid="before", site=" ".join(sites[fate].url for fate in FATES[:4])
+        )
         node.finished("before")
         for fate, site in sites.items():
             site.pages = version(2, delay=0.3)
@@ -384,3 +389,203 @@ def test_the_last_snapshot_is_that_of_a_site_that_was_never_cancelled(ended, fat
     snapshot.check()
     assert told(node, "after-whole", sites["whole"]) == []
     assert [*(node.folder / "ended").glob("sites/*/claim.json"), *(node.folder / "ended").glob("running/*")] == []
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """Return a copy of what of this repository an egg may be made of."""
+    folder = tmp_path_factory.mktemp("checkout")
+    for name in ("setup.py", "scrapy.cfg", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / name)
+    shutil.copytree(ROOT / "sitemap_harvest", folder / "sitemap_harvest", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def deployed(node, checkout, tmp_path_factory):
+    """Deploy this repository, the project of the how-to twice, and one that has the add-on alone; return the answers."""
+    (node.folder / ".scrapy.cfg").write_text(
+        f"[deploy:node]\nurl = {node.url}/\nusername = {USER}\npassword = $SCRAPYD_PASSWORD\n"
+    )
+    node.environment["SCRAPYD_PASSWORD"] = PASSWORD
+    how_to = project_of(tmp_path_factory.mktemp("how-to")) / "myharvest"
+    addon_only = shutil.copytree(how_to, tmp_path_factory.mktemp("addon") / "project")
+    settings = addon_only / "myharvest" / "settings.py"
+    settings.write_text(re.sub("SPIDER_MODULES = .*", "", settings.read_text()))
+    runs = {
+        "checkout": node.program("scrapyd-deploy", "node", folder=checkout),
+        "one": node.program("scrapyd-deploy", "node", "--version", "1", folder=how_to),
+        "two": node.program("scrapyd-deploy", "node", "--version", "2", folder=how_to),
+        "addon": node.program("scrapyd-deploy", "node", "--project", "addon-only", folder=addon_only),
+    }
+    node.environment["SCRAPYD_PASSWORD"] = "guessed"
+    runs["nobody"] = node.program("scrapyd-deploy", "node", folder=how_to)
+    return runs
+
+
+@pytest.mark.parametrize("name", ["checkout", "one", "two"])
+def test_a_project_is_deployed(deployed, name):
+    run = deployed[name]
+    assert run.returncode == 0, run.stderr
+    answer = json.loads(run.stdout)
+    assert (answer["status"], answer["spiders"]) == ("ok", 2)
+
+
+def test_nobody_deploys_without_the_password(deployed):
+    assert deployed["nobody"].returncode == 1
+    assert "Deploy failed (401)" in deployed["nobody"].stderr
+
+
+def test_the_repository_has_a_target_of_its_own(checkout):
+    config = ConfigParser()
+    config.read(checkout / "scrapy.cfg")
+    assert dict(config["deploy"]) == {"url": "http://127.0.0.1:6800/", "project": "sitemap_harvest"}
+
+
+@pytest.fixture(scope="module")
+def run_of_eggs(node, deployed, sites):
+    """Run a job of each project that was deployed."""
+    *_, small = sites
+    feeds = {"FEEDS": FEEDS}
+    node.schedule("sitemap", project="sitemap_harvest", jobid="of-checkout", settings=feeds, site=small.url)
+    node.schedule("sitemap", project="myharvest", jobid="of-how-to", site=small.url)
+    node.schedule("changes", project="myharvest", jobid="of-version", _version="1", settings=feeds, site=small.url)
+    node.finished("of-checkout", "of-how-to", "of-version")
+    return node
+
+
+def test_versions_are_listed_and_asked_for(run_of_eggs):
+    assert run_of_eggs.get("listversions", project="myharvest")["versions"] == ["1", "2"]
+    assert sorted(run_of_eggs.get("listprojects")["projects"])[-2:] == ["myharvest", "sitemap_harvest"]
+    assert "'_version=1'" in run_of_eggs.own_log
+    assert run_of_eggs.get("listspiders", project="myharvest", _version="1")["spiders"] == ["changes", "sitemap"]
+
+
+@pytest.mark.parametrize("job", ["of-checkout", "of-how-to", "of-version"])
+def test_jobs_of_eggs_do_their_work(run_of_eggs, job):
+    log = run_of_eggs.log(job)
+    assert (reason(log), errors(log)) == ("finished", [])
+
+
+def test_the_output_of_the_project_in_the_how_to_has_the_name_of_its_job(run_of_eggs, sites):
+    *_, small = sites
+    found = lines(run_of_eggs.folder / "output" / "of-how-to.jsonl")
+    assert [row["loc"] for row in found] == [f"{small.url}/b"]
+
+
+def test_a_project_with_the_addon_alone_has_no_spiders(node, deployed):
+    assert node.get("listspiders", project="addon-only")["spiders"] == [""]
+    answer = node.ask("schedule.json", data={"project": "addon-only", "spider": "sitemap"})
+    assert (answer.status, answer.json["status"], answer.json["message"]) == (
+        200,
+        "error",
+        "spider 'sitemap' not found",
+    )
+
+
+def test_a_site_that_another_job_is_at_work_on_is_refused_or_waited_for_and_others_are_not(node):
+    settings = {"SITEMAP_HARVEST_STORE": "busy", "LOG_LEVEL": "INFO", "DOWNLOAD_TIMEOUT": 30}
+    busy, free = Site(SMALL, host="127.0.0.10"), Site(SMALL, host="127.0.0.11")
+    with busy, free:
+        busy.pages = {**SMALL, "/1.xml": Page(SMALL["/1.xml"], delay=20)}
+        node.schedule("sitemap", settings=settings, jobid="holder", site=busy.url)
+        wait_for(lambda: "/1.xml" in busy.requests)
+        node.schedule("sitemap", settings=settings, jobid="refused", site=f"{busy.url} {free.url}")
+        waits = {**settings, "SITEMAP_HARVEST_BUSY": "wait"}
+        node.schedule("sitemap", settings=waits, jobid="waits", site=busy.url)
+        node.finished("refused")
+        wait_for(lambda: f"{busy.url} waits: the run " in node.log("waits"))
+        assert node.state("holder") == "running"
+        busy.pages = SMALL
+        node.post("cancel", project=PROJECT, job="holder", signal="KILL")
+        node.finished("holder", "waits")
+        assert "is at work on it in the same store" in node.log("refused")
+        store = open_store(node.folder / "busy")
+        assert [len(store.site(site.url).runs) for site in (busy, free)] == [1, 1]
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    """Return a Scrapyd that writes outputs of its own, and is not started anew when it dies."""
+    folder = tmp_path_factory.mktemp("other")
+    with running(folder, sections={"scrapyd": {"items_dir": "items", "max_proc": "1"}}) as scrapyd:
+        yield scrapyd
+
+
+def test_the_output_of_scrapyd_stands_in_place_of_others_and_is_served(other, sites):
+    *_, small = sites
+    job, several = (
+        other.schedule("sitemap", settings={"FEEDS": FEEDS}, site=small.url, **more) for more in ({}, {"emit": EMIT})
+    )
+    other.finished(job, several)
+    (listed,) = [listed for listed in other.jobs()["finished"] if listed["id"] == job]
+    rows = [json.loads(line) for line in other.ask(listed["items_url"].lstrip("/")).body.splitlines()]
+    assert [row["loc"] for row in rows] == [f"{small.url}/b"]
+    assert not (other.folder / "out").exists()
+    assert "would hold several kinds" in errors(other.log(several))[0]
+
+
+def test_after_a_kill_of_scrapyd_itself_a_schedule_that_repeats_tells_what_has_changed(other):
+    settings = {"SITEMAP_HARVEST_STORE": "snapshots", "SITEMAP_HARVEST_BUSY": "wait"}
+    with Site(version(1), host="127.0.0.12") as site:
+        other.finished(other.schedule("sitemap", settings=settings, site=site.url))
+        site.pages = version(2)
+        site.pages[SITEMAPS[3]] = Page(site.pages[SITEMAPS[3]].body, delay=20)
+        other.schedule("sitemap", settings=settings, jobid="ran", site=site.url)
+        wait_for(lambda: site.count(SITEMAPS[3]) == 2)
+        other.schedule("changes", settings=settings, jobid="waited", site=site.url)
+        os.killpg(other.process.pid, signal.SIGKILL)  # the machine dies
+        other.process.wait(timeout=30)
+        site.pages = version(2)
+        with running(other.folder, sections={"scrapyd": {"items_dir": "items"}}) as again:
+            again.finished("waited")
+            assert again.state("ran") is None
+            assert told_in(again.folder / "items" / PROJECT / "changes" / "waited.jl", site) == changes_of(SITEMAPS)
+
+
+def told_in(path, site):
+    return sorted((row["kind"], row["loc"].removeprefix(site.url)) for row in lines(path))
+
+
+def test_an_argument_that_no_process_can_be_given_costs_scrapyd_a_place_for_jobs(tmp_path):
+    with running(tmp_path / "node", sections={"scrapyd": {"max_proc": "1"}}) as scrapyd:
+        job = scrapyd.schedule("sitemap", site="x" * 200_000)
+        wait_for(lambda: scrapyd.state(job) is None)
+        after = scrapyd.schedule("sitemap", site="https://www.example.com")
+        time.sleep(1)  # five times as long as it takes to look into the queue
+        assert (scrapyd.state(after), scrapyd.jobs()["running"]) == ("pending", [])
+
+
+def unit():
+    config = ConfigParser(interpolation=None)
+    config.optionxform = str
+    config.read_string(files_of_the_how_to()["scrapyd.service"])
+    return config
+
+
+def test_the_unit_can_be_read_by_systemd(tmp_path):
+    assert unit()["Service"]["User"] == "scrapyd"
+    if (program := shutil.which("systemd-analyze")) is None:
+        pytest.skip("systemd is not here; the unit has the form of one")
+    text = files_of_the_how_to()["scrapyd.service"].replace("/opt/scrapyd/bin/scrapyd", "/bin/true")
+    (tmp_path / "scrapyd.service").write_text(text)
+    command = [program, "verify", "--man=no", str(tmp_path / "scrapyd.service")]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert [line for line in run.stderr.splitlines() if "scrapyd.service" in line] == []
+
+
+def test_what_the_unit_does_to_stop_lets_jobs_end_in_good_order(tmp_path):
+    stop = unit()["Service"]["ExecStop"].removeprefix("/bin/sh -c '").removesuffix("'")
+    with Site(version(1), host="127.0.0.13") as site, running(tmp_path / "node") as scrapyd:
+        site.pages[SITEMAPS[3]] = Page(site.pages[SITEMAPS[3]].body, delay=1)
+        settings = {"SITEMAP_HARVEST_STORE": "snapshots"}
+        job = scrapyd.schedule("sitemap", settings=settings, site=site.url)
+        wait_for(lambda: SITEMAPS[3] in site.requests)
+        environment = {**os.environ, "MAINPID": str(scrapyd.process.pid)}
+        subprocess.run(["/bin/sh", "-c", stop], env=environment, timeout=60, check=True)
+        assert reason(scrapyd.log(job)) == "shutdown"
+        assert "Spider closed" in scrapyd.log(job)
+        assert len(open_store(scrapyd.folder / "snapshots").site(site.url).runs) == 1
+        scrapyd.process.send_signal(signal.SIGTERM)
+        scrapyd.process.send_signal(signal.SIGCONT)
+        scrapyd.process.wait(timeout=30)
