@@ -12,7 +12,6 @@ import time
 from configparser import ConfigParser
 from contextlib import ExitStack
 from datetime import datetime
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -20,7 +19,7 @@ import pytest
 from sitemap_harvest.crawl.arguments import Arguments
 from sitemap_harvest.store import open_store
 from tests.crawl.crawling import lines
-from tests.crawl.test_resuming import wait_for
+from tests.crawl import test_resuming
 from tests.services.programs import ROOT
 from tests.services.scrapyd import PASSWORD, PROJECT, USER, running
 from tests.site import Page, Site, dated, index, numbered, robots, urlset
@@ -29,6 +28,7 @@ pytestmark = pytest.mark.service
 
 HOW_TO = ROOT / "docs" / "howto" / "run-on-scrapyd.md"
 KINDS = {"urls": "UrlEntry", "sitemaps": "SitemapRecord", "sites": "SiteRecord", "changes": "Change"}
+wait_for = partial(test_resuming.wait_for, seconds=120)
 FEEDS = {
     f"out/%(_job)s-{kind}.jsonl": {"format": "jsonl", "item_classes": [f"sitemap_harvest.{name}"]}
     for kind, name in KINDS.items()
@@ -220,19 +220,17 @@ def test_spiders_are_listed(node):
 @pytest.fixture(scope="module")
 def odd(node, sites):
     """Run jobs whose arguments are odd; return their ids by what is odd in them."""
-    shop, news, small = sites
+    _, news, small = sites
     (node.folder / "Größe ü.xml").write_text(urlset("https://www.example.com/ü"))
-    one, both = {"site": small.url}, f"{small.url}\n{news.url}"
+    one = {"site": small.url}
     given = {
-        "blanks and unicode": {"sitemap": "Größe ü.xml"},
-        "newline": {"site": both},
-        "repeated": {"site": [small.url, news.url]},
+        "blanks": {"site": f"{small.url}\n{news.url}", "sitemap": "Größe ü.xml"},
         "signs": {**one, "exclude": "-a=%(x)s;$HOME`id`\"' " + "x" * 100_000},
         "empty": {**one, "exclude": ""},
         "forged": {**one, "limit": "1\n2026-01-01 00:00:00 [x] ERROR: forged"},
         "unknown": {**one, "colour": "red"},
         "setting": {**one, "settings": {"SITEMAP_HARVEST_COLOUR": "red"}},
-        "quiet": {**one, "settings": {"LOG_LEVEL": "WARNING"}, "jobid": "..a b"},
+        "quiet": {"site": [small.url, news.url], "settings": {"LOG_LEVEL": "WARNING"}, "jobid": "..a b"},
     }
     feeds = {"FEEDS": FEEDS}
     jobs = {
@@ -246,11 +244,13 @@ def odd(node, sites):
 @pytest.mark.parametrize(
     ("name", "hosts"),
     [
-        pytest.param("newline", ["127.0.0.2", "127.0.0.2", "127.0.0.3"], id="blanks of all kinds separate sites"),
-        pytest.param("repeated", ["127.0.0.3"], id="of an argument given twice, Scrapyd takes the first"),
+        pytest.param(
+            "blanks",
+            ["127.0.0.2", "127.0.0.2", "127.0.0.3", "www.example.com"],
+            id="a newline between sites, and a file's name with blanks and umlauts",
+        ),
+        pytest.param("quiet", ["127.0.0.3"], id="of an argument given twice, Scrapyd takes the first"),
         pytest.param("signs", ["127.0.0.3"], id="no shell reads it, and it may be long"),
-        pytest.param("quiet", ["127.0.0.3"], id="a job's id of one's own"),
-        pytest.param("blanks and unicode", ["www.example.com"], id="a file's name with blanks and umlauts"),
     ],
 )
 def test_odd_values_arrive_as_they_were_sent(node, odd, name, hosts):
@@ -299,8 +299,16 @@ def changes_of(paths):
 
 
 def told(node, job, site):
-    found = output(node, job, "changes")
+    return told_in(node.folder / "out" / f"{job}-changes.jsonl", site)
+
+
+def told_in(path, site):
+    found = [row for row in lines(path) if row["site"] == site.url]
     return sorted((row["kind"], row["loc"].removeprefix(site.url)) for row in found)
+
+
+def url_of(site):
+    return site.url
 
 
 @pytest.fixture(scope="module")
@@ -321,20 +329,22 @@ def ended(node):
         for fate, site in sites.items():
             site.pages = version(2, delay=0.3)
             if fate in {"twice", "killed"}:
-                site.pages[SITEMAPS[3]] = Page("", delay=20)  # which a job that ends in good order waits for
+                site.pages[SITEMAPS[3]] = Page("", delay=100)  # which a job that ends in good order waits for
             site.requests.clear()
             node.schedule("sitemap", settings=settings, jobid=fate, emit="urls,sitemaps,changes", site=site.url)
         for fate in FATES[1:]:
-            wait_for(lambda asked=sites[fate].requests: SITEMAPS[3] in asked, seconds=40)
+            wait_for(lambda asked=sites[fate].requests: SITEMAPS[3] in asked)
             node.post("cancel", project=PROJECT, job=fate, **({"signal": "KILL"} if fate == "killed" else {}))
             if fate == "twice":
                 wait_for(lambda: "Received SIGINT" in node.log("twice"))
                 node.post("cancel", project=PROJECT, job=fate)
         node.finished(*FATES)
-        for fate, site in sites.items():
+        for site in sites.values():
             site.pages = version(2)
-            node.schedule("changes", settings=settings, jobid=f"after-{fate}", site=site.url)
-        node.finished(*(f"after-{fate}" for fate in FATES))
+        node.schedule(
+            "changes", settings=slow | {"FEEDS": FEEDS}, jobid="after", site=" ".join(map(url_of, sites.values()))
+        )
+        node.finished("after")
         yield node, sites
 
 
@@ -363,20 +373,20 @@ def test_a_job_that_is_cancelled_keeps_what_it_has_read_whole(ended):
     history = open_store(node.folder / "ended").site(site.url)
     assert [run.complete for run in history.runs] == [True, False, True]
     assert told(node, "cancelled", site) == changes_of(read)
-    assert told(node, "after-cancelled", site) == changes_of(set(SITEMAPS) - set(read))
+    assert told(node, "after", site) == changes_of(set(SITEMAPS) - set(read))
 
 
 @pytest.mark.parametrize("fate", ["twice", "killed"])
 def test_after_a_job_that_was_killed_the_next_one_tells_exactly_what_has_changed(ended, fate):
     node, sites = ended
     assert "Spider closed" not in node.log(fate)
-    assert told(node, f"after-{fate}", sites[fate]) == changes_of(SITEMAPS)
+    assert told(node, "after", sites[fate]) == changes_of(SITEMAPS)
     assert len(open_store(node.folder / "ended").site(sites[fate].url).runs) == 2
 
 
 def test_a_first_job_that_is_cancelled_removes_nothing(ended):
     node, sites = ended
-    assert {kind for kind, _ in told(node, "after-first", sites["first"])} <= {"added", "newly-known"}
+    assert {kind for kind, _ in told(node, "after", sites["first"])} <= {"added", "newly-known"}
 
 
 @pytest.mark.parametrize("fate", FATES)
@@ -387,7 +397,7 @@ def test_the_last_snapshot_is_that_of_a_site_that_was_never_cancelled(ended, fat
     found = sorted(loc.removeprefix(sites[fate].url) for loc in snapshot.urls(["loc"]).read_all()["loc"].to_pylist())
     assert found == sorted(loc for path in SITEMAPS for loc in numbered(3, start=2, prefix=f"/{path[1]}/"))
     snapshot.check()
-    assert told(node, "after-whole", sites["whole"]) == []
+    assert told(node, "after", sites["whole"]) == []
     assert [*(node.folder / "ended").glob("sites/*/claim.json"), *(node.folder / "ended").glob("running/*")] == []
 
 
@@ -403,10 +413,13 @@ def checkout(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def deployed(node, checkout, tmp_path_factory):
-    """Deploy this repository, the project of the how-to twice, and one that has the add-on alone; return the answers."""
+    """Deploy this repository, the project of the how-to twice, and one with the add-on alone; return the answers."""
     (node.folder / ".scrapy.cfg").write_text(
         f"[deploy:node]\nurl = {node.url}/\nusername = {USER}\npassword = $SCRAPYD_PASSWORD\n"
+        f"[deploy:netrc]\nurl = {node.url}/\nusername =\n"
     )
+    (node.folder / ".netrc").write_text(f"machine 127.0.0.1 login {USER} password {PASSWORD}\n")
+    (node.folder / ".netrc").chmod(0o600)
     node.environment["SCRAPYD_PASSWORD"] = PASSWORD
     how_to = project_of(tmp_path_factory.mktemp("how-to")) / "myharvest"
     addon_only = shutil.copytree(how_to, tmp_path_factory.mktemp("addon") / "project")
@@ -415,7 +428,7 @@ def deployed(node, checkout, tmp_path_factory):
     runs = {
         "checkout": node.program("scrapyd-deploy", "node", folder=checkout),
         "one": node.program("scrapyd-deploy", "node", "--version", "1", folder=how_to),
-        "two": node.program("scrapyd-deploy", "node", "--version", "2", folder=how_to),
+        "two": node.program("scrapyd-deploy", "netrc", "--version", "2", folder=how_to),
         "addon": node.program("scrapyd-deploy", "node", "--project", "addon-only", folder=addon_only),
     }
     node.environment["SCRAPYD_PASSWORD"] = "guessed"
@@ -445,11 +458,11 @@ def test_the_repository_has_a_target_of_its_own(checkout):
 @pytest.fixture(scope="module")
 def run_of_eggs(node, deployed, sites):
     """Run a job of each project that was deployed."""
-    *_, small = sites
+    _, news, small = sites
     feeds = {"FEEDS": FEEDS}
     node.schedule("sitemap", project="sitemap_harvest", jobid="of-checkout", settings=feeds, site=small.url)
     node.schedule("sitemap", project="myharvest", jobid="of-how-to", site=small.url)
-    node.schedule("changes", project="myharvest", jobid="of-version", _version="1", settings=feeds, site=small.url)
+    node.schedule("changes", project="myharvest", jobid="of-version", _version="1", settings=feeds, site=news.url)
     node.finished("of-checkout", "of-how-to", "of-version")
     return node
 
@@ -484,10 +497,10 @@ def test_a_project_with_the_addon_alone_has_no_spiders(node, deployed):
 
 
 def test_a_site_that_another_job_is_at_work_on_is_refused_or_waited_for_and_others_are_not(node):
-    settings = {"SITEMAP_HARVEST_STORE": "busy", "LOG_LEVEL": "INFO", "DOWNLOAD_TIMEOUT": 30}
+    settings = {"SITEMAP_HARVEST_STORE": "busy", "LOG_LEVEL": "INFO", "DOWNLOAD_TIMEOUT": 120}
     busy, free = Site(SMALL, host="127.0.0.10"), Site(SMALL, host="127.0.0.11")
     with busy, free:
-        busy.pages = {**SMALL, "/1.xml": Page(SMALL["/1.xml"], delay=20)}
+        busy.pages = {**SMALL, "/1.xml": Page(SMALL["/1.xml"], delay=100)}
         node.schedule("sitemap", settings=settings, jobid="holder", site=busy.url)
         wait_for(lambda: "/1.xml" in busy.requests)
         node.schedule("sitemap", settings=settings, jobid="refused", site=f"{busy.url} {free.url}")
@@ -525,35 +538,37 @@ def test_the_output_of_scrapyd_stands_in_place_of_others_and_is_served(other, si
     assert "would hold several kinds" in errors(other.log(several))[0]
 
 
-def test_after_a_kill_of_scrapyd_itself_a_schedule_that_repeats_tells_what_has_changed(other):
-    settings = {"SITEMAP_HARVEST_STORE": "snapshots", "SITEMAP_HARVEST_BUSY": "wait"}
+@pytest.fixture(scope="module")
+def again(other):
+    """Kill Scrapyd with a job that runs and one that waits, and start it again, with one place for jobs."""
+    settings = {"SITEMAP_HARVEST_STORE": "snapshots"}
     with Site(version(1), host="127.0.0.12") as site:
         other.finished(other.schedule("sitemap", settings=settings, site=site.url))
-        site.pages = version(2)
-        site.pages[SITEMAPS[3]] = Page(site.pages[SITEMAPS[3]].body, delay=20)
+        site.pages = {**version(2), SITEMAPS[3]: Page("", delay=100)}
         other.schedule("sitemap", settings=settings, jobid="ran", site=site.url)
         wait_for(lambda: site.count(SITEMAPS[3]) == 2)
         other.schedule("changes", settings=settings, jobid="waited", site=site.url)
-        os.killpg(other.process.pid, signal.SIGKILL)  # the machine dies
+        os.killpg(other.process.pid, signal.SIGKILL)
         other.process.wait(timeout=30)
         site.pages = version(2)
-        with running(other.folder, sections={"scrapyd": {"items_dir": "items"}}) as again:
-            again.finished("waited")
-            assert again.state("ran") is None
-            assert told_in(again.folder / "items" / PROJECT / "changes" / "waited.jl", site) == changes_of(SITEMAPS)
+        with running(other.folder, sections={"scrapyd": {"items_dir": "items", "max_proc": "1"}}) as scrapyd:
+            scrapyd.finished("waited")
+            yield scrapyd, site
 
 
-def told_in(path, site):
-    return sorted((row["kind"], row["loc"].removeprefix(site.url)) for row in lines(path))
+def test_after_a_kill_of_scrapyd_itself_a_schedule_that_repeats_tells_what_has_changed(again):
+    scrapyd, site = again
+    assert scrapyd.state("ran") is None
+    assert told_in(scrapyd.folder / "items" / PROJECT / "changes" / "waited.jl", site) == changes_of(SITEMAPS)
 
 
-def test_an_argument_that_no_process_can_be_given_costs_scrapyd_a_place_for_jobs(tmp_path):
-    with running(tmp_path / "node", sections={"scrapyd": {"max_proc": "1"}}) as scrapyd:
-        job = scrapyd.schedule("sitemap", site="x" * 200_000)
-        wait_for(lambda: scrapyd.state(job) is None)
-        after = scrapyd.schedule("sitemap", site="https://www.example.com")
-        time.sleep(1)  # five times as long as it takes to look into the queue
-        assert (scrapyd.state(after), scrapyd.jobs()["running"]) == ("pending", [])
+def test_an_argument_that_no_process_can_be_given_costs_scrapyd_a_place_for_jobs(again):
+    scrapyd, _ = again
+    job = scrapyd.schedule("sitemap", site="x" * 200_000)
+    wait_for(lambda: scrapyd.state(job) is None)
+    after = scrapyd.schedule("sitemap", site="https://www.example.com")
+    time.sleep(1)  # five times as long as it takes to look into the queue
+    assert (scrapyd.state(after), scrapyd.jobs()["running"]) == ("pending", [])
 
 
 def unit():
@@ -574,18 +589,18 @@ def test_the_unit_can_be_read_by_systemd(tmp_path):
     assert [line for line in run.stderr.splitlines() if "scrapyd.service" in line] == []
 
 
-def test_what_the_unit_does_to_stop_lets_jobs_end_in_good_order(tmp_path):
+def test_what_the_unit_does_to_stop_lets_jobs_end_in_good_order(node):
     stop = unit()["Service"]["ExecStop"].removeprefix("/bin/sh -c '").removesuffix("'")
-    with Site(version(1), host="127.0.0.13") as site, running(tmp_path / "node") as scrapyd:
-        site.pages[SITEMAPS[3]] = Page(site.pages[SITEMAPS[3]].body, delay=1)
-        settings = {"SITEMAP_HARVEST_STORE": "snapshots"}
-        job = scrapyd.schedule("sitemap", settings=settings, site=site.url)
+    settings = {"SITEMAP_HARVEST_STORE": "stopped"}
+    with Site(version(1), host="127.0.0.13") as site:
+        site.pages[SITEMAPS[3]] = Page(SMALL["/1.xml"], delay=1)
+        job = node.schedule("sitemap", settings=settings, site=site.url)
         wait_for(lambda: SITEMAPS[3] in site.requests)
-        environment = {**os.environ, "MAINPID": str(scrapyd.process.pid)}
-        subprocess.run(["/bin/sh", "-c", stop], env=environment, timeout=60, check=True)
-        assert reason(scrapyd.log(job)) == "shutdown"
-        assert "Spider closed" in scrapyd.log(job)
-        assert len(open_store(scrapyd.folder / "snapshots").site(site.url).runs) == 1
-        scrapyd.process.send_signal(signal.SIGTERM)
-        scrapyd.process.send_signal(signal.SIGCONT)
-        scrapyd.process.wait(timeout=30)
+        try:
+            environment = {**os.environ, "MAINPID": str(node.process.pid)}
+            subprocess.run(["/bin/sh", "-c", stop], env=environment, timeout=60, check=True)
+        finally:
+            node.process.send_signal(signal.SIGCONT)
+        assert reason(node.log(job)) == "shutdown"
+        assert "Spider closed" in node.log(job)
+        assert len(open_store(node.folder / "stopped").site(site.url).runs) == 1
