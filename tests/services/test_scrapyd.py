@@ -12,14 +12,15 @@ import time
 from configparser import ConfigParser
 from contextlib import ExitStack
 from datetime import datetime
+from functools import partial
 
 import pyarrow.parquet as pq
 import pytest
 
 from sitemap_harvest.crawl.arguments import Arguments
 from sitemap_harvest.store import open_store
-from tests.crawl.crawling import lines
 from tests.crawl import test_resuming
+from tests.crawl.crawling import lines
 from tests.services.programs import ROOT
 from tests.services.scrapyd import PASSWORD, PROJECT, USER, running
 from tests.site import Page, Site, dated, index, numbered, robots, urlset
