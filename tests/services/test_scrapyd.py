@@ -406,7 +406,7 @@ def test_the_last_snapshot_is_that_of_a_site_that_was_never_cancelled(ended, fat
 def checkout(tmp_path_factory):
     """Return a copy of what of this repository an egg may be made of."""
     folder = tmp_path_factory.mktemp("checkout")
-    for name in ("setup.py", "scrapy.cfg", "pyproject.toml", "README.md", "LICENSE"):
+    for name in ("scrapy.cfg", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / name)
     shutil.copytree(ROOT / "sitemap_harvest", folder / "sitemap_harvest", ignore=shutil.ignore_patterns("__pycache__"))
     return folder
