@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy.extensions import feedexport
+from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
 from sitemap_harvest.crawl import defaults
@@ -23,11 +24,15 @@ class Addon:
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
         """Make the spiders known, where the project has not named them itself."""
-        settings.add_to_list("SPIDER_MODULES", defaults.SPIDER_MODULE)
+        given = settings.getlist("SPIDER_MODULES")
+        if defaults.SPIDER_MODULE not in given:  # before theirs: of two spiders of one name, the last one counts
+            priority = max(settings.getpriority("SPIDER_MODULES") or 0, SETTINGS_PRIORITIES["addon"])
+            settings.set("SPIDER_MODULES", [defaults.SPIDER_MODULE, *given], priority)
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Offer the parts that let batches travel."""
-        settings.set("ITEM_PROCESSOR", defaults.ITEM_PROCESSOR, priority="addon")
+        if (settings.getpriority("ITEM_PROCESSOR") or 0) < SETTINGS_PRIORITIES["addon"]:
+            settings.set("ITEM_PROCESSOR", defaults.ITEM_PROCESSOR, priority="addon")
         for name, path in defaults.FEED_EXPORTERS.items():
             if name not in settings.getdict("FEED_EXPORTERS"):
                 settings["FEED_EXPORTERS"][name] = path

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from scrapy.exceptions import CloseSpider
+from scrapy.exporters import JsonItemExporter, XmlItemExporter
 from scrapy.extensions import feedexport
 from scrapy.utils.defer import deferred_from_coro
 
 from sitemap_harvest.crawl.arguments import Plan
 from sitemap_harvest.crawl.processor import Rows
+from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 from sitemap_harvest.model import Batch
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _WRITE_ERRORS = (OSError, pa.ArrowException)
+_SCRAPYS = (JsonItemExporter, XmlItemExporter)  # Scrapy adds to them, though nobody can read that
 _CURE = 'write it anew with -O, or with "overwrite": True in FEEDS'
 
 
@@ -33,6 +36,7 @@ class FeedExporter(feedexport.FeedExporter):
     ``item_classes`` and a filter of one's own see the rows' class, and
     ``batch_item_count`` counts rows. An exporter with ``can_append = False`` is
     never given a file that has something in it: the run ends before it begins.
+    What a spider of others does with Scrapy's own formats is left as it is.
     """
 
     accepts_batches = True
@@ -40,10 +44,10 @@ class FeedExporter(feedexport.FeedExporter):
 
     def open_spider(self, spider: Spider) -> None:
         """Open the feeds, unless the arguments are wrong: a slip must not cost the last run's file."""
-        if getattr(spider, "refused", None):
+        is_ours = isinstance(spider, SitemapAttributes)
+        if is_ours and getattr(spider, "refused", None):
             return
         super().open_spider(spider)
-        is_ours = isinstance(getattr(spider, "plan", None), Plan)
         for slot in self.slots:
             if reason := _why_not(slot, is_ours=is_ours):
                 self.slots = []
@@ -59,6 +63,8 @@ class FeedExporter(feedexport.FeedExporter):
         try:
             self._take(item, spider)
         except _WRITE_ERRORS as error:
+            if not isinstance(spider, SitemapAttributes):
+                raise
             self._fail(error)
             deferred_from_coro(self.crawler.engine.close_spider_async(reason="output_failed"))
 
@@ -89,14 +95,17 @@ class FeedExporter(feedexport.FeedExporter):
 
     async def close_spider(self, spider: Spider) -> None:
         """Close the feeds. One in which nothing came tells the columns of what might have come."""
-        plan = getattr(spider, "plan", None)
+        if isinstance(spider, SitemapAttributes):
+            self._finish(getattr(spider, "plan", None))
+        await super().close_spider(spider)
+
+    def _finish(self, plan: Plan | None) -> None:
         for slot in self.slots:
-            if isinstance(plan, Plan) and slot.store_empty and slot.batch_id == 1 and not slot.itemcount:
+            if plan is not None and slot.store_empty and slot.batch_id == 1 and not slot.itemcount:
                 parts = (part for kind in plan.batch_types for part in _accepted(kind.of([]), slot.filter))
                 if (part := next(parts, None)) is not None:
                     self._write(slot, part)
         self.slots = [slot for slot in self.slots if self._is_finished(slot)]
-        await super().close_spider(spider)
 
     def _is_finished(self, slot: feedexport.FeedSlot) -> bool:
         """Write the end of the file of *slot*; ``False`` if that cannot be done."""
@@ -104,7 +113,7 @@ class FeedExporter(feedexport.FeedExporter):
             return not self._has_failed  # an empty file is Scrapy's affair
         try:
             slot.finish_exporting()
-            if slot.file is not None:
+            if slot.file is not None and not slot.file.closed:  # as some exporters do
                 slot.file.flush()
         except _WRITE_ERRORS as error:
             self._fail(error)
@@ -154,7 +163,8 @@ def _why_not(slot: feedexport.FeedSlot, *, is_ours: bool) -> str | None:
     if not isinstance(storage, feedexport.FileFeedStorage):
         return None
     path = Path(storage.path)
-    can_append = getattr(slot.exporters[slot.format], "can_append", True)
+    exporter = slot.exporters[slot.format]
+    can_append = getattr(exporter, "can_append", True) or (not is_ours and issubclass(exporter, _SCRAPYS))
     if storage.write_mode == "ab" and not can_append and path.is_file() and path.stat().st_size:
         return f"{slot.uri} is there already, and nothing can be added to such a file: {_CURE}"
     return _why_not_opened(path) if is_ours else None

@@ -65,8 +65,7 @@ class FetchSpider(Spider):
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
         """Offer what our spiders work best with; ask for no robots.txt, and write no output."""
-        for name, value in defaults.PLAIN.items():
-            settings.set(name, value, priority="addon")
+        defaults.offer(settings)
         for name, value in _OF_ITS_OWN.items():
             settings.set(name, value, priority="spider")
         super().update_settings(settings)

@@ -98,10 +98,8 @@ class HarvestSpider(SitemapAttributes):
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
         """Offer what the spider works best with; what the project sets stays."""
-        for name, value in defaults.PLAIN.items():
-            settings.set(name, value, priority="addon")
+        defaults.offer(settings)
         super().update_settings(settings)
-        defaults.unload(settings)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -112,6 +110,8 @@ class HarvestSpider(SitemapAttributes):
         check_class(cls, base=HarvestSpider)  # not as the class is made: that would end every spider of the project
         spider = super().from_crawler(crawler, *args, **kwargs)
         guard(crawler.settings)
+        if vars(cls).get("from_crawler") is None:
+            defaults.unload(crawler.settings)
         crawler.signals.connect(spider.prepare, signal=signals.spider_opened)
         spider._flights.listen(crawler)  # noqa: SLF001 - its own
         crawler.signals.connect(spider.note_error, signal=signals.spider_error)
