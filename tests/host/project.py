@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).parents[2] / "docs/howto/use-in-your-project.md"
 _THEIRS = Path(__file__).with_name("theirs")
 _APPENDED = re.compile(r"^<!-- append: myproject/settings\.py -->\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_DUMP = "dump.json"
+_DUMPS = "*.dump.json"
 _TIMEOUT_SECONDS = 60
 _CALM = """
 DOWNLOAD_DELAY = 0
@@ -34,7 +34,7 @@ TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False
 SPIDER_MIDDLEWARES = {"myproject.parts.Notes": 543}
 DOWNLOADER_MIDDLEWARES = {"myproject.parts.Header": 543}
-EXTENSIONS = {"myproject.parts.Dump": 0}
+EXTENSIONS = {"myproject.parts.Listen": 0}
 ITEM_PIPELINES = {"myproject.parts.Upper": 300, "myproject.parts.Later": 400, "myproject.parts.NoTwo": 500}
 """
 
@@ -54,11 +54,18 @@ class Ran:
     out: str
     log: str
     folder: Path
-    dump: dict[str, Any] = field(repr=False)
-    """What the project's own extension saw: ``settings``, ``parts`` and ``stats``."""
+    dumps: dict[str, dict[str, Any]] = field(repr=False)
+    """What the project's own extension saw of each spider: ``settings``, ``parts`` and ``stats``."""
+
+    @property
+    def dump(self) -> dict[str, Any]:
+        """The only one of :attr:`dumps`."""
+        (dump,) = self.dumps.values()
+        return dump
 
     @property
     def stats(self) -> dict[str, Any]:
+        """The closing stats."""
         return self.dump["stats"]
 
     def rows(self, name: str) -> list[dict[str, Any]]:
@@ -105,8 +112,7 @@ class Project:
         self, *arguments: str, environment: dict[str, str] | None = None, calm: bool = True, code: int | None = 0
     ) -> Ran:
         """Run ``scrapy`` with *arguments*; it ends with exit code *code*. A *calm* run has no traceback."""
-        dump = self.folder / _DUMP
-        dump.unlink(missing_ok=True)
+        self._forget()
         done = forked.scrapy(
             *arguments, cwd=self.folder, environment=_environment(environment), timeout=_TIMEOUT_SECONDS
         )
@@ -114,7 +120,7 @@ class Project:
 
     def run_apart(self, *command: str, calm: bool = True, code: int | None = 0) -> Ran:
         """Run Python with *command* in a process that shares nothing with the tests."""
-        (self.folder / _DUMP).unlink(missing_ok=True)
+        self._forget()
         done = subprocess.run(
             [sys.executable, *command],
             cwd=self.folder,
@@ -133,14 +139,12 @@ class Project:
     def _ran(self, returned: int, out: str, log: str, *, calm: bool, code: int | None) -> Ran:
         assert code is None or returned == code, log
         assert not calm or "Traceback" not in log, log
-        dump = self.folder / _DUMP
-        return Ran(
-            code=returned,
-            out=out,
-            log=log,
-            folder=self.folder,
-            dump=json.loads(dump.read_text()) if dump.exists() else {},
-        )
+        dumps = {path.name.split(".")[0]: json.loads(path.read_text()) for path in self.folder.glob(_DUMPS)}
+        return Ran(code=returned, out=out, log=log, folder=self.folder, dumps=dumps)
+
+    def _forget(self) -> None:
+        for path in self.folder.glob(_DUMPS):
+            path.unlink()
 
     @contextmanager
     def crawling(self, spider: str, *arguments: str) -> Iterator[BaseProcess]:

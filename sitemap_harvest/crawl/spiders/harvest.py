@@ -110,7 +110,7 @@ class HarvestSpider(SitemapAttributes):
         check_class(cls, base=HarvestSpider)  # not as the class is made: that would end every spider of the project
         spider = super().from_crawler(crawler, *args, **kwargs)
         guard(crawler.settings)
-        if vars(cls).get("from_crawler") is None:
+        if cls.from_crawler.__func__ is HarvestSpider.from_crawler.__func__:  # another one may switch on what it needs
             defaults.unload(crawler.settings)
         crawler.signals.connect(spider.prepare, signal=signals.spider_opened)
         spider._flights.listen(crawler)  # noqa: SLF001 - its own

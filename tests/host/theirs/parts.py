@@ -73,7 +73,7 @@ class Notes:
             yield one
 
 
-class Dump:
+class Look:
     """An extension that tells what a crawl was made of."""
 
     def __init__(self, crawler):
@@ -81,14 +81,10 @@ class Dump:
 
     @classmethod
     def from_crawler(cls, crawler):
-        dump = cls(crawler)
-        crawler.signals.connect(dump.look, signal=signals.spider_opened)
-        crawler.signals.connect(dump.hear, signal=signals.item_scraped)
-        crawler.signals.connect(dump.write, signal=signals.engine_stopped)
-        return dump
-
-    def hear(self, item):
-        self.crawler.stats.inc_value(f"heard/{type(item).__name__}")
+        look = cls(crawler)
+        crawler.signals.connect(look.look, signal=signals.spider_opened)
+        crawler.signals.connect(look.write, signal=signals.engine_stopped)
+        return look
 
     def look(self):
         engine = self.crawler.engine
@@ -108,7 +104,20 @@ class Dump:
         settings = {name: plain(value) for name, value in self.crawler.settings.items()}
         stats = self.crawler.stats.get_stats()
         dump = {"settings": settings, "parts": getattr(self, "parts", {}), "stats": stats}
-        Path("dump.json").write_text(json.dumps(dump, default=str))
+        Path(f"{self.crawler.spidercls.name}.dump.json").write_text(json.dumps(dump, default=str))
+
+
+class Listen(Look):
+    """One that hears of every item."""
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        listen = super().from_crawler(crawler)
+        crawler.signals.connect(listen.hear, signal=signals.item_scraped)
+        return listen
+
+    def hear(self, item):
+        self.crawler.stats.inc_value(f"heard/{type(item).__name__}")
 
 
 def named(part):
