@@ -18,7 +18,7 @@ from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 from sitemap_harvest.model import Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from scrapy import Spider
 
@@ -77,21 +77,23 @@ class FeedExporter(feedexport.FeedExporter):
     def _take(self, item: Any, spider: Spider) -> None:
         if isinstance(item, Rows):
             for row in item.rows():
-                self._take_row(row, spider)
+                self._is_done(super().item_scraped, row, spider)
         elif isinstance(item, Batch):
             for index in range(len(self.slots)):
                 self._export(item, index, spider)
         else:
             super().item_scraped(item, spider)
 
-    def _take_row(self, row: Any, spider: Spider) -> None:
-        """Export one item of several. What is no item is an error in the log, as it is where rows travel one by one."""
+    def _is_done(self, export: Callable[..., None], row: Any, *spider: Any) -> bool:
+        """Export one of several rows. A failure costs that one, and is logged as where rows travel one by one."""
         try:
-            super().item_scraped(row, spider)
+            export(row, *spider)
         except _WRITE_ERRORS:
             raise
         except Exception:
             logger.exception("Error caught on signal handler: %s", self.item_scraped)
+            return False
+        return True
 
     async def close_spider(self, spider: Spider) -> None:
         """Close the feeds. One in which nothing came tells the columns of what might have come."""
@@ -132,16 +134,15 @@ class FeedExporter(feedexport.FeedExporter):
                 if slot.itemcount >= most and self.feeds[slot.uri_template]["batch_item_count"]:
                     self.slots[index] = self._next_slot(slot, spider)
 
-    @staticmethod
-    def _write(slot: feedexport.FeedSlot, batch: Batch[Any]) -> None:
+    def _write(self, slot: feedexport.FeedSlot, batch: Batch[Any]) -> None:
         slot.start_exporting()
         assert slot.exporter is not None  # noqa: S101 - start_exporting() makes it; this tells mypy
         if hasattr(slot.exporter, "export_batch"):
             slot.exporter.export_batch(batch)
+            slot.itemcount += len(batch)
         else:
             for row in batch.rows():
-                slot.exporter.export_item(row)
-        slot.itemcount += len(batch)
+                slot.itemcount += self._is_done(slot.exporter.export_item, row)
 
     def _next_slot(self, slot: feedexport.FeedSlot, spider: Spider) -> feedexport.FeedSlot:
         """Close *slot*, whose file is full, and return that of the next file (as Scrapy does for items)."""

@@ -11,16 +11,21 @@ import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests import forked
 from tests.crawl.crawling import lines
+from tests.services import lacking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from multiprocessing.process import BaseProcess
+    from types import ModuleType
 
 PAGE = Path(__file__).parents[2] / "docs/howto/use-in-your-project.md"
 _THEIRS = Path(__file__).with_name("theirs")
@@ -164,6 +169,16 @@ def wait_until(condition: Any, *, seconds: float = 30) -> None:
     while not condition():
         assert time.monotonic() < until, "it did not come to pass"
         time.sleep(0.01)
+
+
+def installed(module: str, package: str, *, python: tuple[int, int] = (3, 11)) -> ModuleType:
+    """Return *module* of somebody else's *package*, of which only what is for *python* or newer knows Scrapy 2.19."""
+    try:
+        return import_module(module)
+    except ImportError:
+        if sys.version_info < python:
+            pytest.skip(f"{package} knows Scrapy 2.19 from Python {python[0]}.{python[1]} on")
+        lacking(package, "pip install '.[services]'")
 
 
 def _environment(more: dict[str, str] | None) -> dict[str, str]:

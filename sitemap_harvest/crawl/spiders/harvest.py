@@ -223,7 +223,7 @@ class HarvestSpider(SitemapAttributes):
         if not self._has_begun:
             return
         exporter = self.crawler.get_extension(FeedExporter)
-        for record in self._ledger.left_over():  # for the feeds alone, as pipelines are closed by now
+        for record in self._handout.as_wanted(self._ledger.left_over()):  # for the feeds alone, as pipelines are closed by now
             if exporter is not None:
                 exporter.item_scraped(record, self)
         if self._keeper is not None:
@@ -409,7 +409,7 @@ class HarvestSpider(SitemapAttributes):
             if leads:
                 self.sites.settle(site)
             else:
-                yield from self._ledger.site(site, is_over=not has_enough)
+                yield from self._handout.as_wanted(self._ledger.site(site, is_over=not has_enough))
 
     def _settled(self) -> Iterator[Site]:
         """Yield the sites of which something new may be asked for; first those that another run was at work on."""

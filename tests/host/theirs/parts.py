@@ -9,7 +9,7 @@ from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.exceptions import DropItem
 from scrapy.exporters import BaseItemExporter
-from scrapy.extensions.feedexport import FeedExporter
+from scrapy.extensions.feedexport import FeedExporter, FileFeedStorage
 from scrapy.settings import BaseSettings
 
 
@@ -142,6 +142,15 @@ class LocsExporter(BaseItemExporter):
         self.file.write(f"{adapter.get('loc') or adapter.get('url')}\n".encode())
 
 
+class NoThree(LocsExporter):
+    """One that has a bug."""
+
+    def export_item(self, item):
+        if ItemAdapter(item)["loc"].endswith("/p3"):
+            raise ValueError("three is too much")
+        super().export_item(item)
+
+
 class TheirFeeds(FeedExporter):
     """A feed exporter of their own."""
 
@@ -160,3 +169,10 @@ class Addon:
     def wish(settings, when):
         for name, value in json.loads(settings.get(f"WISHES_{when}") or "{}").items():
             settings.set(name, value, priority="addon")
+
+
+class TheirFiles(FileFeedStorage):
+    """A storage of their own."""
+
+    def __init__(self, uri, *, feed_options=None):
+        super().__init__(uri.replace("ours://", ""), feed_options=feed_options)
