@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections.abc import Iterator  # noqa: TC003 - others look at the signatures of callbacks, as scrapy-poet does
 from logging import INFO, WARNING
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 from scrapy import Request, signals
 from scrapy.exceptions import CloseSpider, ResponseDataLossError
 from scrapy.extensions.feedexport import FeedExporter
+from scrapy.http import Response  # noqa: TC002 - the same
 from scrapy.utils.defer import deferred_from_coro
 
 from sitemap_harvest.crawl import defaults
@@ -34,11 +36,10 @@ from sitemap_harvest.model import FoundBy, Outcome
 from sitemap_harvest.plan import Bounds, Lead, Offsite, Refusal, Sites, is_declared, room
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
