@@ -165,6 +165,9 @@ class WithImages(scrapy.Spider):
     name = "with-images"
 
     async def start(self):
+        yield scrapy.Request(self.site + "/p3")
+
+    def parse(self, response):
         yield {"file_urls": [self.site + "/p1"], "image_urls": []}
 """
     for one in (project, plain):

@@ -110,6 +110,9 @@ class HarvestSpider(SitemapAttributes):
         """
         check_class(cls, base=HarvestSpider)  # not as the class is made: that would end every spider of the project
         spider = super().from_crawler(crawler, *args, **kwargs)
+        if crawler.settings.frozen:  # by a command that only looks at one document, such as "shell"
+            spider.options = Options.from_settings(crawler.settings)
+            return spider
         guard(crawler.settings)
         if cls.from_crawler.__func__ is HarvestSpider.from_crawler.__func__:  # another one may switch on what it needs
             defaults.unload(crawler.settings)
