@@ -76,11 +76,12 @@ def test_each_kind_goes_to_its_feed_in_the_store_and_on_disk(project, site, acce
     assert "one by one" not in ran.log
 
 
-def test_a_bucket_that_is_not_there_costs_that_feed_alone(project, site, access):
-    feeds = {"s3://no-such-bucket/urls.csv": {"format": "csv"}, "urls.jsonl": {"format": "jsonl"}}
-    project.configure(f"FEEDS = {feeds!r}\nAWS_ENDPOINT_URL = {access['AWS_ENDPOINT_URL']!r}")
-    ran = project.crawl("sitemap", "-a", f"site={site.url}", calm=False, environment=access)
+def test_wrong_credentials_cost_that_feed_alone_and_are_not_shown(project, site, access):
+    feeds = {f"s3://{BUCKET}/urls.csv": {"format": "csv"}, "urls.jsonl": {"format": "jsonl"}}
+    project.configure(f"FEEDS = {feeds!r}\nAWS_ENDPOINT_URL = {access['AWS_ENDPOINT_URL']!r}\nLOG_LEVEL = 'INFO'")
+    environment = access | {"AWS_SECRET_ACCESS_KEY": "another-secret-key"}
+    ran = project.crawl("sitemap", "-a", f"site={site.url}", calm=False, environment=environment)
     assert len(ran.rows("urls.jsonl")) == 5
     assert ran.stats["feedexport/failed_count/S3FeedStorage"] == 1
-    assert "Error storing csv feed (5 items) in: s3://no-such-bucket/urls.csv" in ran.log
-    assert access["AWS_SECRET_ACCESS_KEY"] not in ran.log
+    assert "Error storing csv feed (5 items) in: s3://bucket/urls.csv" in ran.log
+    assert "another-secret-key" not in ran.log

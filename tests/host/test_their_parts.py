@@ -111,7 +111,10 @@ def test_changes_go_through_it_too(project):
         assert project.crawl(*command).rows("changes.jsonl") == []
         site.pages["/s.xml"] = urlset("/p2", "/p3")
         ran = project.crawl(*command)
-    assert {(row["kind"], row["loc"][-3:]) for row in ran.rows("changes.jsonl")} == {("added", "/p3"), ("removed", "/p1")}
+    assert {(row["kind"], row["loc"][-3:]) for row in ran.rows("changes.jsonl")} == {
+        ("added", "/p3"),
+        ("removed", "/p1"),
+    }
     assert ran.stats["heard/Change"] == 2
 
 
@@ -240,7 +243,9 @@ ONE_BY_ONE = "one by one, which is slower: "
             id="an-item-processor-of-theirs",
         ),
         pytest.param(
-            "from myproject.parts import LocsExporter\nFEED_EXPORTERS['parquet'] = LocsExporter", None, id="their-parquet"
+            "from myproject.parts import LocsExporter\nFEED_EXPORTERS['parquet'] = LocsExporter",
+            None,
+            id="their-parquet",
         ),
         pytest.param("FEED_EXPORTERS['jsonl'] = 'scrapy.exporters.JsonLinesItemExporter'", None, id="their-jsonl"),
         pytest.param(
@@ -252,12 +257,8 @@ ONE_BY_ONE = "one by one, which is slower: "
         pytest.param(
             "from sitemap_harvest.crawl import Addon\nADDONS[Addon] = 400", None, id="the-add-on-by-path-and-class"
         ),
-        pytest.param(
-            "SPIDER_MODULES = 'myproject.spiders'", None, id="spider-modules-as-a-string"
-        ),
-        pytest.param(
-            "SPIDER_MODULES = 'myproject.spiders,sitemap_harvest.crawl.spiders'", None, id="both-as-a-string"
-        ),
+        pytest.param("SPIDER_MODULES = 'myproject.spiders'", None, id="spider-modules-as-a-string"),
+        pytest.param("SPIDER_MODULES = 'myproject.spiders,sitemap_harvest.crawl.spiders'", None, id="both-as-a-string"),
         pytest.param("TWISTED_REACTOR_ENABLED = False", None, id="no-reactor"),
         pytest.param(
             "DOWNLOAD_HANDLERS = {'http': 'scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler'}",
@@ -265,8 +266,11 @@ ONE_BY_ONE = "one by one, which is slower: "
             id="their-download-handler",
         ),
         pytest.param("FEED_STORAGES = {'': 'myproject.parts.TheirFiles'}", None, id="their-storage"),
-        pytest.param("FEED_STORAGES = {'ours': 'myproject.parts.TheirFiles'}\nFEEDS = {'ours://x': {'format': 'csv'}}",
-            None, id="their-scheme"),
+        pytest.param(
+            "FEED_STORAGES = {'ours': 'myproject.parts.TheirFiles'}\nFEEDS = {'ours://x': {'format': 'csv'}}",
+            None,
+            id="their-scheme",
+        ),
     ],
 )
 def test_their_choices_stay_and_every_url_comes(project, site, settings, words):

@@ -227,7 +227,9 @@ class HarvestSpider(SitemapAttributes):
         if not self._has_begun:
             return
         exporter = self.crawler.get_extension(FeedExporter)
-        for record in self._handout.as_wanted(self._ledger.left_over()):  # for the feeds alone, as pipelines are closed by now
+        for record in self._handout.as_wanted(
+            self._ledger.left_over()
+        ):  # for the feeds alone, as pipelines are closed by now
             if exporter is not None:
                 exporter.item_scraped(record, self)
         if self._keeper is not None:

@@ -34,7 +34,9 @@ class OwnSpider(scrapy.Spider):
         number = int(response.url.rpartition("/p")[2])
         yield {"url": response.url, "title": f"page {number}, “é”", "price": number / 4, "status": response.status}
         yield Page(url=response.url, title="an item", price=3)
-        yield Link(url=response.url, seen=datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC), words=["<a>", "b"])
+        yield Link(
+            url=response.url, seen=datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC), words=["<a>", "b"]
+        )
         if number == 3 and not hasattr(self, "pages"):
             raise ValueError("three is too much")
         if number < int(getattr(self, "pages", 6)):
