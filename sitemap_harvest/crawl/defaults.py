@@ -77,7 +77,7 @@ ALL: dict[str, Any] = {
 
 
 def offer(settings: BaseSettings) -> None:
-    """Set those of :data:`PLAIN` that nobody has set: not the project, the spider or the command line, nor an add-on."""
+    """Set those of :data:`PLAIN` that nobody has set: not the project, the spider, the command line or an add-on."""
     for name, value in PLAIN.items():
         if (settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["addon"]:
             settings.set(name, value, priority="addon")

@@ -12,7 +12,6 @@ from scrapy.exporters import JsonItemExporter, XmlItemExporter
 from scrapy.extensions import feedexport
 from scrapy.utils.defer import deferred_from_coro
 
-from sitemap_harvest.crawl.arguments import Plan
 from sitemap_harvest.crawl.processor import Rows
 from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 from sitemap_harvest.model import Batch
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from scrapy import Spider
 
+    from sitemap_harvest.crawl.arguments import Plan
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Our spiders, and one that is derived from ours, with pipelines, exporters, middlewares and extensions of the project."""
+"""Our spiders, and one derived from ours, with pipelines, exporters, middlewares and extensions of the project."""
 
 from __future__ import annotations
 
@@ -278,8 +278,7 @@ def test_their_choices_stay_and_every_url_comes(project, site, settings, words):
     ran = project.crawl("sitemap", "-a", f"site={site.url}", "-o", "urls.jsonl")
     assert sorted(ran.locs()) == ALL_BUT_TWO
     assert re.findall(f"{ONE_BY_ONE}(.*)", ran.log) == ([] if words is None else [words])
-    ours = {path for path in defaults.DOWNLOADER_MIDDLEWARES}
-    assert ours <= set(ran.dump["parts"]["downloader_middlewares"])
+    assert set(defaults.DOWNLOADER_MIDDLEWARES) <= set(ran.dump["parts"]["downloader_middlewares"])
 
 
 def test_feeds_that_they_have_switched_off_stay_off(project, site):

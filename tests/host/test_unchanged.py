@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.project import Project, wait_until
+from tests.host.project import wait_until
 from tests.site import Page, Site, numbered
 
 REFERENCE = Path(__file__).parents[2] / "docs/reference/settings.md"

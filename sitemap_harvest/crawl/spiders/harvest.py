@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Iterator  # noqa: TC003 - others look at the signatures of callbacks, as scrapy-poet does
+from inspect import getattr_static
 from logging import INFO, WARNING
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -114,7 +115,9 @@ class HarvestSpider(SitemapAttributes):
             spider.options = Options.from_settings(crawler.settings)
             return spider
         guard(crawler.settings)
-        if cls.from_crawler.__func__ is HarvestSpider.from_crawler.__func__:  # another one may switch on what it needs
+        if (
+            getattr_static(cls, "from_crawler") is vars(HarvestSpider)["from_crawler"]
+        ):  # another may switch something on
             defaults.unload(crawler.settings)
         crawler.signals.connect(spider.prepare, signal=signals.spider_opened)
         spider._flights.listen(crawler)  # noqa: SLF001 - its own

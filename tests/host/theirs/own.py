@@ -1,7 +1,7 @@
 """Spiders of a project that knows nothing of sitemap_harvest."""
 
 import dataclasses
-import datetime
+import datetime as dt
 
 import scrapy
 
@@ -15,16 +15,16 @@ class Page(scrapy.Item):
 @dataclasses.dataclass
 class Link:
     url: str
-    seen: datetime.datetime | None = None
+    seen: dt.datetime | None = None
     words: list[str] | None = None
 
 
 class OwnSpider(scrapy.Spider):
     name = "own"
     plan = "a"
-    refused = ["nobody"]
-    options = {"a": 1}
-    handle_httpstatus_list = [404]
+    refused = ("nobody",)
+    options = "a"
+    handle_httpstatus_list = (404,)
 
     async def start(self):
         yield Link(url="start")
@@ -34,9 +34,7 @@ class OwnSpider(scrapy.Spider):
         number = int(response.url.rpartition("/p")[2])
         yield {"url": response.url, "title": f"page {number}, “é”", "price": number / 4, "status": response.status}
         yield Page(url=response.url, title="an item", price=3)
-        yield Link(
-            url=response.url, seen=datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC), words=["<a>", "b"]
-        )
+        yield Link(url=response.url, seen=dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC), words=["<a>", "b"])
         if number == 3 and not hasattr(self, "pages"):
             raise ValueError("three is too much")
         if number < int(getattr(self, "pages", 6)):

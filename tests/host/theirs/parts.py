@@ -18,7 +18,7 @@ class Upper:
 
     def process_item(self, item):
         adapter = ItemAdapter(item)
-        if "title" in adapter and adapter["title"]:
+        if adapter.get("title"):
             adapter["title"] = adapter["title"].upper()
         return item
 
