@@ -53,8 +53,6 @@ def test_scrapy_poet_gives_page_objects_to_callbacks_of_both(project, site, orde
     ]
     ran = project.crawl("plain-poet", "-a", f"site={site.url}", "-O", "pages.jsonl")
     assert [row["title"] for row in ran.rows("pages.jsonl")] == ["/P1"]
-    ran = project.crawl("sitemap", "-a", f"site={site.url}", "-O", "urls.jsonl")
-    assert sorted(ran.locs()) == ALL_BUT_TWO
 
 
 @ORDERS
