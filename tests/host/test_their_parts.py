@@ -265,6 +265,11 @@ ONE_BY_ONE = "one by one, which is slower: "
             None,
             id="their-download-handler",
         ),
+        pytest.param(
+            "SPIDER_MIDDLEWARES = {'myproject.parts.Starts': 100}",
+            "the spider middleware Starts has no accepts_batches = True",
+            id="a-middleware-that-sees-what-start-gives",
+        ),
         pytest.param("FEED_STORAGES = {'': 'myproject.parts.TheirFiles'}", None, id="their-storage"),
         pytest.param(
             "FEED_STORAGES = {'ours': 'myproject.parts.TheirFiles'}\nFEEDS = {'ours://x': {'format': 'csv'}}",

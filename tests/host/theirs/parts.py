@@ -73,6 +73,14 @@ class Notes:
             yield one
 
 
+class Starts:
+    """A spider middleware that looks at what a spider begins with."""
+
+    async def process_start(self, start):
+        async for one in start:
+            yield one
+
+
 class Look:
     """An extension that tells what a crawl was made of."""
 
