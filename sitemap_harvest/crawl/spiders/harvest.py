@@ -21,11 +21,12 @@ from sitemap_harvest.crawl.handout import Handout
 from sitemap_harvest.crawl.ledger import Ledger
 from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.crawl.pages import Pages, has_requests
-from sitemap_harvest.crawl.quiet import quieten
+from sitemap_harvest.crawl.quiet import conceal_passwords, quieten
 from sitemap_harvest.crawl.reach import guard
 from sitemap_harvest.crawl.reading import Reading
 from sitemap_harvest.crawl.record import record_of
 from sitemap_harvest.crawl.selection import Selection
+from sitemap_harvest.crawl.site_headers import site_headers
 from sitemap_harvest.crawl.snapshot_wishes import check_store
 from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 from sitemap_harvest.crawl.summary import Summary
@@ -34,7 +35,7 @@ from sitemap_harvest.model import FoundBy, Outcome
 from sitemap_harvest.plan import Bounds, Lead, Offsite, Refusal, Sites, is_declared, room
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Mapping
     from pathlib import Path
 
     from scrapy.crawler import Crawler
@@ -71,6 +72,9 @@ class HarvestSpider(SitemapAttributes):
     says_how_it_ended: bool = True
     """Whether the log is told at the end what was found, and what was not read."""
 
+    site_headers: Mapping[str, Mapping[str, str]]
+    """What each site is sent that no other is, such as ``Authorization``: names and values, by site."""
+
     plan: Plan
     options: Options
     sites: Sites
@@ -102,6 +106,7 @@ class HarvestSpider(SitemapAttributes):
             settings.set(name, value, priority="addon")
         super().update_settings(settings)
         defaults.unload(settings)
+        conceal_passwords()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -128,6 +133,7 @@ class HarvestSpider(SitemapAttributes):
         try:
             self._set_plan(self._given.plan_for(self))
             self.options = Options.from_settings(self.crawler.settings)
+            self.site_headers = site_headers(self.options, self.plan.logins)
             check_feeds(self.crawler.settings, self.plan.emit)
             check_exporter(self.crawler)
             check_root(self.local_root, self.crawler)
