@@ -139,5 +139,5 @@ class FetchSpider(Spider):
         """Note why a document could not be had."""
         request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy puts it there
         answered = failure.value.response.url if isinstance(failure.value, HttpError) else None
-        reason = outcome.of_error(failure.value).reason
+        reason = outcome.of_error(failure.value, proxy=request.meta.get("proxy")).reason
         self._into[request.cb_kwargs["lead"].url] = Fetched(final_url=answered, reason=reason)

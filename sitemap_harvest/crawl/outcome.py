@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,7 @@ from sitemap_harvest.crawl.reach import PrivateAddressError
 from sitemap_harvest.formats.problems import LOSSY
 from sitemap_harvest.model import Cause, Kind, Outcome
 from sitemap_harvest.plan import Refusal, asked_wait
+from sitemap_harvest.urls import without_user
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +61,11 @@ _ERRORS: tuple[tuple[type[Exception], Outcome, str, Cause | None], ...] = (
     (IsADirectoryError, Outcome.FAILED, "it is a folder, not a file", None),
     (UnicodeError, Outcome.FAILED, "no such host: its name is none that a host can have", Cause.DNS),
     (PermissionError, Outcome.FAILED, "the file may not be read", None),
+    (NotImplementedError, Outcome.FAILED, "Scrapy asks no proxy for https whose own address begins with https", None),
 )
+_ON_THE_WAY = frozenset({Cause.DNS, Cause.REFUSED, Cause.TIMEOUT, Cause.CONNECTION, Cause.NOT_HTTP})
+_NO_TUNNEL = "Could not open CONNECT tunnel"
+_PROXY_STATUS = re.compile(r"'status': (\d{3})")
 
 
 def of_status(status: int, *, is_local: bool = False) -> Refusal | None:
@@ -90,8 +97,15 @@ def wanted_wait(response: Response, attempt: int) -> float | None:
     return asked_wait(response.status, text, attempt, datetime.now(UTC))
 
 
-def of_error(error: BaseException | None) -> Refusal:
-    """Return what an error of the download says of a document."""
+def of_error(error: BaseException | None, *, proxy: str | None = None) -> Refusal:
+    """Return what an error of the download says of a document; *proxy* is the address of the proxy that was asked."""
+    refusal = _of_error(error)
+    if proxy and refusal.cause in _ON_THE_WAY:
+        return replace(refusal, reason=f"{refusal.reason} (asked through the proxy {without_user(proxy)})")
+    return refusal
+
+
+def _of_error(error: BaseException | None) -> Refusal:
     text = " ".join(str(error).split())
     if isinstance(error, HttpError):
         return of_status(error.response.status) or Refusal(Outcome.FAILED, text)
@@ -105,7 +119,18 @@ def of_error(error: BaseException | None) -> Refusal:
         return _of_failure(error, text)
     if "invalid hostname" in text:
         return Refusal(Outcome.FAILED, "no such host: its name is none that a host can have", Cause.DNS)
+    if text.startswith(_NO_TUNNEL):
+        return _of_proxy(text)
     return Refusal(Outcome.FAILED, f"{type(error).__name__}: {text[:200]}")
+
+
+def _of_proxy(text: str) -> Refusal:
+    """Return what it means that a proxy does not connect to the host, which Scrapy says in words only."""
+    if (status := _PROXY_STATUS.search(text)) is None:
+        return Refusal(Outcome.FAILED, "what answers does not speak HTTP", Cause.NOT_HTTP)
+    if status[1] == "407":
+        return Refusal(Outcome.BLOCKED, f"HTTP 407: {_STATUS_WORDS[407]}")
+    return Refusal(Outcome.FAILED, f"the proxy does not connect to the host: HTTP {status[1]}", Cause.CONNECTION)
 
 
 def _of_failure(error: DownloadFailedError, text: str) -> Refusal:

@@ -371,7 +371,8 @@ class HarvestSpider(SitemapAttributes):
         if isinstance(failure.value, ResponseDataLossError) and "download_fail_on_dataloss" not in request.meta:
             # What comes before the cut is better than nothing, now that asking again has not helped.
             return iter([self._request(lead, download_fail_on_dataloss=False, dont_retry=True)])
-        return self._watched(self._reading.failure(failure.value, lead, asked), lead)
+        proxy = request.meta.get("proxy")
+        return self._watched(self._reading.failure(failure.value, lead, asked, proxy), lead)
 
     def _watched(self, output: Iterator[Any], lead: Lead) -> Iterator[Any]:
         """Return *output*, and be done with *lead* also when nobody reads it to its end, or reads it at all."""
