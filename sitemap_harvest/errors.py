@@ -10,7 +10,7 @@ import re
 
 _BEFORE_HOST = re.compile(r"(?<=//)\S*@")
 _WITHOUT_SCHEME = re.compile(r"[^\s'\"=(]+:(?!//)\S*@")
-_NO_PORT = re.compile(r"(//[^\s/@:\[\]]*:)(?!\d*(?:[/?#'\"\s]|\Z))\S+")
+_NO_PORT = re.compile(r"(//[^\s/@:\[\]]*:)(?!\d*(?:[/?#'\"\s]|\Z))\S+?(?=['\"]?[:,]?(?:\s|\Z))")
 
 
 class HarvestError(Exception):

@@ -64,6 +64,7 @@ _ERRORS: tuple[tuple[type[Exception], Outcome, str, Cause | None], ...] = (
     (NotImplementedError, Outcome.FAILED, "Scrapy asks no proxy for https whose own address begins with https", None),
 )
 _ON_THE_WAY = frozenset({Cause.DNS, Cause.REFUSED, Cause.TIMEOUT, Cause.CONNECTION, Cause.NOT_HTTP})
+_NO_HTTP = "what answers does not speak HTTP"
 _NO_TUNNEL = "Could not open CONNECT tunnel"
 _PROXY_STATUS = re.compile(r"'status': (\d{3})")
 
@@ -127,9 +128,9 @@ def _of_error(error: BaseException | None) -> Refusal:
 def _of_proxy(text: str) -> Refusal:
     """Return what it means that a proxy does not connect to the host, which Scrapy says in words only."""
     if (status := _PROXY_STATUS.search(text)) is None:
-        return Refusal(Outcome.FAILED, "what answers does not speak HTTP", Cause.NOT_HTTP)
-    if status[1] == "407":
-        return Refusal(Outcome.BLOCKED, f"HTTP 407: {_STATUS_WORDS[407]}")
+        return Refusal(Outcome.FAILED, _NO_HTTP, Cause.NOT_HTTP)  # and not what it says: it may repeat the request
+    if status[1] in {"401", "407"}:  # some proxies say 401 where the password is wrong
+        return Refusal(Outcome.BLOCKED, f"HTTP {status[1]}: {_STATUS_WORDS[407]}")
     return Refusal(Outcome.FAILED, f"the proxy does not connect to the host: HTTP {status[1]}", Cause.CONNECTION)
 
 
@@ -144,7 +145,7 @@ def _of_failure(error: DownloadFailedError, text: str) -> Refusal:
     if any(word in text.lower() for word in ("ssl", "tls", "certificate")):
         return Refusal(Outcome.FAILED, f"TLS failed: {words}", Cause.TLS)
     if "ParseError" in text:
-        return Refusal(Outcome.FAILED, f"what answers does not speak HTTP: {words}", Cause.NOT_HTTP)
+        return Refusal(Outcome.FAILED, f"{_NO_HTTP}: {words}", Cause.NOT_HTTP)
     return Refusal(Outcome.FAILED, f"the connection failed: {words}", Cause.CONNECTION)
 
 
