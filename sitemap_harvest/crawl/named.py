@@ -120,7 +120,7 @@ def _listed_sites(path: str, logins: Logins) -> tuple[list[str], list[tuple[str,
         try:
             sites.append(_site("sites", entry, logins))
         except ArgumentError as error:
-            why = "; a document is named by sitemap=" if "sitemap=" in error.accepted else ""
+            why = error.accepted.removeprefix(_ONE_SITE)
             why = f" that can be harvested: {error}" if error.value is None else why
             entry = without_login(entry)[:100]
             no_sites.append((entry, f"{path}, line {number}: {entry!r} is no site{why}"))

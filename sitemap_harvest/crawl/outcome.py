@@ -118,11 +118,14 @@ def _of_error(error: BaseException | None) -> Refusal:
             return Refusal(outcome, reason, cause)
     if isinstance(error, DownloadFailedError):
         return _of_failure(error, text)
+    return _of_words(text) or Refusal(Outcome.FAILED, f"{type(error).__name__}: {text[:200]}")
+
+
+def _of_words(text: str) -> Refusal | None:
+    """Return what an error says of which Scrapy gives no type of its own; ``None`` if that is not known either."""
     if "invalid hostname" in text:
         return Refusal(Outcome.FAILED, "no such host: its name is none that a host can have", Cause.DNS)
-    if text.startswith(_NO_TUNNEL):
-        return _of_proxy(text)
-    return Refusal(Outcome.FAILED, f"{type(error).__name__}: {text[:200]}")
+    return _of_proxy(text) if text.startswith(_NO_TUNNEL) else None
 
 
 def _of_proxy(text: str) -> Refusal:

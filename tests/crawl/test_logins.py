@@ -159,11 +159,9 @@ def test_lines_of_a_file_of_sites_have_logins_and_wrong_ones_are_told_without(tm
     plan = Plan.of(Arguments(sites=str(file)))
     assert [lead.root for lead in plan.leads] == ["https://a.example", "https://b.example"]
     assert plan.logins == {"https://a.example": basic("me:secret")}
+    escapes = "in a password, / is written %2F, ? %3F, # %23, @ %40 and a blank %20"
+    why = "argument sites: https://a.example is named with two different logins; name it with one"
     assert plan.no_sites == (
-        ("***@c.example", f"{file}, line 3: '***@c.example' is no site"),
-        (
-            "https://***@a.example",
-            f"{file}, line 4: 'https://***@a.example' is no site that can be harvested: argument sites: "
-            "https://a.example is named with two different logins; name it with one",
-        ),
+        ("***@c.example", f"{file}, line 3: '***@c.example' is no site; {escapes}"),
+        ("https://***@a.example", f"{file}, line 4: 'https://***@a.example' is no site that can be harvested: {why}"),
     )

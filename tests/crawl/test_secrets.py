@@ -1,4 +1,4 @@
-"""Passwords of every kind, in every place where one can be given: none is found in anything that a run leaves behind."""
+"""Passwords of every kind, in every place where one can be given: a run leaves none of them behind."""
 
 from __future__ import annotations
 
