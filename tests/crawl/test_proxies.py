@@ -205,7 +205,8 @@ def status(line: str) -> bytes:
             b"SSH-2.0\r\n\r\n",
             (
                 "failed",
-                "what answers does not speak HTTP: ('wrong number of parts', b'SSH-2.0') (asked through the proxy {proxy})",
+                "what answers does not speak HTTP: ('wrong number of parts', b'SSH-2.0')"
+                " (asked through the proxy {proxy})",
             ),
             ("failed", "what answers does not speak HTTP (asked through the proxy {proxy})"),
             id="garbage",
@@ -224,7 +225,7 @@ def status(line: str) -> bytes:
         ),
     ],
 )
-def test_what_is_no_proxy_or_none_for_us_is_told_and_its_password_is_not(crawl, answer, over_http, over_https):
+def test_what_is_no_proxy_for_us_is_told_without_its_password(crawl, answer, over_http, over_https):
     impostor = Impostor(answer)
     with ExitStack() as stack:
         stack.callback(impostor.close)

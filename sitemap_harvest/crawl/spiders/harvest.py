@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import weakref
 from logging import INFO, WARNING
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import pyarrow as pa
@@ -72,7 +73,7 @@ class HarvestSpider(SitemapAttributes):
     says_how_it_ended: bool = True
     """Whether the log is told at the end what was found, and what was not read."""
 
-    site_headers: Mapping[str, Mapping[str, str]]
+    site_headers: Mapping[str, Mapping[str, str]] = MappingProxyType({})
     """What each site is sent that no other is, such as ``Authorization``: names and values, by site."""
 
     plan: Plan
