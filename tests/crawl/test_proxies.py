@@ -18,6 +18,7 @@ from tests.services.proxy import running_proxy, wait_for
 from tests.site import Site, index, moved, robots, urlset
 
 USER, PASSWORD = "proxyuser", "proxyword"
+NO_HTTP = "what answers does not speak HTTP"
 LOGIN = f"{USER}:{PASSWORD}"
 SETS_PROXY = {"DOWNLOADER_MIDDLEWARES": {"tests.crawl.parts.ThroughProxy": 740}}
 H2 = {"https": "scrapy.core.downloader.handlers.http2.H2DownloadHandler"}
@@ -205,10 +206,9 @@ def status(line: str) -> bytes:
             b"SSH-2.0\r\n\r\n",
             (
                 "failed",
-                "what answers does not speak HTTP: ('wrong number of parts', b'SSH-2.0')"
-                " (asked through the proxy {proxy})",
+                f"{NO_HTTP}: ('wrong number of parts', b'SSH-2.0') (asked through the proxy {{proxy}})",
             ),
-            ("failed", "what answers does not speak HTTP (asked through the proxy {proxy})"),
+            ("failed", f"{NO_HTTP} (asked through the proxy {{proxy}})"),
             id="garbage",
         ),
         pytest.param(
