@@ -116,8 +116,10 @@ class StandIn:
             do_HEAD = do_POST = do_GET
 
             def finish(self) -> None:
-                super().finish()
-                self.connection.close()  # the server knows only the one below TLS
+                try:
+                    super().finish()
+                finally:
+                    self.connection.close()  # the server knows only the one below TLS
 
             def log_message(self, *_: Any) -> None:
                 """Print nothing."""
