@@ -31,7 +31,7 @@ _SHOWN_CHARS = 6_000
 _FIRST = "set -Eo pipefail; trap '_code=$?; [ $BASH_SUBSHELL = 0 ] || exit $_code; return $_code' ERR\n"
 
 
-class Failed(AssertionError):
+class PageFailedError(AssertionError):
     """A block that does not do what the page says."""
 
 
@@ -115,7 +115,7 @@ class Shell:
 
 
 def follow(page: Page, folder: Path, environment: dict[str, str]) -> None:
-    """Do what *page* says, in *folder*; raise :class:`Failed` with the block that does not do what the page says."""
+    """Do what *page* says, in *folder*; raise :class:`PageFailedError` with the block that does not do what the page says."""
     limit = _INSTALL_SECONDS if page.makes_an_environment else _BLOCK_SECONDS
     with ExitStack() as until_the_end, Shell(folder, environment) as shell:
         printed, started = "", None
@@ -128,7 +128,11 @@ def follow(page: Page, folder: Path, environment: dict[str, str]) -> None:
                 started = _start(shell, step, until_the_end)
             elif step.does in {Does.SHELL, Does.PYTHON, Does.GIVEN}:
                 started, printed = None, _run(shell, step, limit)
-                if errors(printed) and step.exit == 0 and not (then and then.does is Does.OUTPUT and "ERROR" in then.body):
+                if (
+                    errors(printed)
+                    and step.exit == 0
+                    and not (then and then.does is Does.OUTPUT and "ERROR" in then.body)
+                ):
                     raise _failed(step, "it logs an error", printed)
 
 
@@ -186,7 +190,7 @@ def _listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _failed(step: Step, why: str, printed: str) -> Failed:
+def _failed(step: Step, why: str, printed: str) -> PageFailedError:
     block = textwrap.indent(step.body.rstrip(), "    ")
     shown = textwrap.indent(printed[-_SHOWN_CHARS:].rstrip() or "(nothing)", "    ")
-    return Failed(f"line {step.line}, {step.does}: {why}\n{block}\n  printed:\n{shown}")
+    return PageFailedError(f"line {step.line}, {step.does}: {why}\n{block}\n  printed:\n{shown}")

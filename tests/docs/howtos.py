@@ -170,14 +170,24 @@ def _step(line: int, language: str, body: str, said: list[tuple[str, str]], befo
     if unknown := [word for word, _ in said if word not in _OF_A_BLOCK and word != "exit"]:
         raise PageError(f"line {line}: {unknown[0]!r} is nothing that can be said of a block")
     if len(does) > 1:
-        raise PageError(f"line {line}: it is both {does[0]!r} and {does[1]!r}")
+        raise PageError(f"line {line}: it is both '{does[0]}' and '{does[1]}'")
     if not does and language not in _OF_A_LANGUAGE:
         raise PageError(f"line {line}: nothing says what to do with a block of {language or 'no language'}")
     does = does or [_OF_A_LANGUAGE[language]]
     values = dict(said)
     value = values.get(str(does[0]), "")
     if does[0] in _WITH_A_VALUE and not value:
-        raise PageError(f"line {line}: {does[0]!r} says nothing behind its colon")
+        raise PageError(f"line {line}: '{does[0]}' says nothing behind its colon")
     if does[0] is Does.OUTPUT and not any(step.does in {Does.SHELL, Does.PYTHON, Does.BACKGROUND} for step in before):
         raise PageError(f"line {line}: nothing before it prints anything")
-    return Step(line=line, does=does[0], body=body, language=language, value=value, exit=int(values.get("exit", 0)))
+    code = _number(line, "exit", values)
+    if does[0] is Does.BACKGROUND:
+        _number(line, "background", values)
+    return Step(line=line, does=does[0], body=body, language=language, value=value, exit=code)
+
+
+def _number(line: int, name: str, values: dict[str, str]) -> int:
+    text = values.get(name) or "0"
+    if not text.isdecimal():
+        raise PageError(f"line {line}: {name}: {text!r} is no number")
+    return int(text)

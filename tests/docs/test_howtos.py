@@ -6,17 +6,19 @@ import configparser
 import shutil
 import subprocess
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
-from tests.docs.following import Failed, follow
+from tests.docs.following import PageFailedError, follow
 from tests.docs.howtos import SERVICES, Does, PageError, read_page
 from tests.docs.places import ROOT, build_wheel, make_environment, make_place, make_web
 from tests.services.object_store import object_store
 from tests.standin import StandIn
 
-PAGES = {page.stem: page for page in (ROOT / "README.md", ROOT / "docs" / "start.md", *sorted((ROOT / "docs" / "howto").glob("*.md")))}
+PAGES = {
+    page.stem: page
+    for page in (ROOT / "README.md", ROOT / "docs" / "start.md", *sorted((ROOT / "docs" / "howto").glob("*.md")))
+}
 NOT_RUN = {
     "README": [
         "it makes the environment that the tests run in; the command at its end is in docs/start.md",
@@ -71,7 +73,7 @@ def test_the_page_does_what_it_says(name, tmp_path, wheels):
         environment = make_environment(page, tmp_path, web, wheels() if page.makes_an_environment else None) | reached
         try:
             follow(page, make_place(page, tmp_path), environment)
-        except Failed as error:
+        except PageFailedError as error:
             failed = f"{PAGES[name].relative_to(ROOT)}, {error}\n  asked for: {web.requests[-20:]}"
     if failed:
         pytest.fail(failed, pytrace=False)
