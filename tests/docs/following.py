@@ -115,7 +115,7 @@ class Shell:
 
 
 def follow(page: Page, folder: Path, environment: dict[str, str]) -> None:
-    """Do what *page* says, in *folder*; raise :class:`PageFailedError` with the block that does not do what the page says."""
+    """Do what *page* says, in *folder*; raise :class:`PageFailedError` with the block that does something else."""
     limit = _INSTALL_SECONDS if page.makes_an_environment else _BLOCK_SECONDS
     with ExitStack() as until_the_end, Shell(folder, environment) as shell:
         printed, started = "", None
