@@ -162,7 +162,8 @@ class Summary:
 
     def filters_in_words(self) -> str:
         """Return which filters dropped how many URLs, such as ``since 20, include 1``; empty if none did."""
-        return ", ".join(f"{name} {count:,}" for name, count in self.dropped.items() if count)
+        dropped = sorted(self.dropped.items(), key=lambda pair: (-pair[1], pair[0]))
+        return ", ".join(f"{name} {count:,}" for name, count in dropped if count)
 
     def in_words(self) -> str:
         """Return the run in one line, and why nothing was found, if so."""
