@@ -37,8 +37,7 @@ def marked(name):
         is_service = page_of(name).needs & SERVICES
     except PageError:
         is_service = False  # the test says what is wrong
-    marks = [pytest.mark.xdist_group(f"howto-{name}"), *([pytest.mark.service] if is_service else [])]
-    return pytest.param(name, marks=marks, id=name)
+    return pytest.param(name, marks=[pytest.mark.service] if is_service else [], id=name)
 
 
 @pytest.fixture(scope="session")
