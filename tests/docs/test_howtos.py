@@ -23,7 +23,10 @@ NOT_RUN = {
     "README": [
         "it makes the environment that the tests run in; the command at its end is in docs/start.md",
         "it is the command that runs the tests",
-    ]
+    ],
+    "run-on-scrapyd": [
+        "it would change the services of the machine",
+    ],
 }
 """What is not run, with its reason, page by page."""
 
