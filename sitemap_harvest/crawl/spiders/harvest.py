@@ -121,9 +121,8 @@ class HarvestSpider(SitemapAttributes):
             spider.options = Options.from_settings(crawler.settings)
             return spider
         guard(crawler.settings)
-        if (
-            getattr_static(cls, "from_crawler") is vars(HarvestSpider)["from_crawler"]
-        ):  # another may switch something on
+        # One of a class of its own may switch something on.
+        if getattr_static(cls, "from_crawler") is vars(HarvestSpider)["from_crawler"]:
             defaults.unload(crawler.settings)
         crawler.signals.connect(spider.prepare, signal=signals.spider_opened)
         spider._flights.listen(crawler)  # noqa: SLF001 - its own
