@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,7 +10,7 @@ from sitemap_harvest.services.ping import readers
 from sitemap_harvest.services.ping.hosts import Hosts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
 _SECRET = frozenset({"tokens", "arguments", "settings"})  # what stands in them is not for a log
