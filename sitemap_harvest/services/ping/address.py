@@ -46,7 +46,7 @@ def pinged(url: str, config: PingConfig) -> Pinged:
     authority = _SIGNS_IN.match(url)[1]  # type: ignore[index]  # the form is right
     match = _HOST_AND_PORT.fullmatch(authority)
     key = url_key(url)
-    if not match or key is None or not is_host(host := host_key(match[1])):
+    if not match or key is None or match[1].endswith(".") or not is_host(host := host_key(match[1])):
         raise _bad("it must have a host that can be looked up")
     port = int(match[2] or _WEB_PORTS[url.partition(":")[0].lower()])
     if not 0 < port < 65536:

@@ -78,9 +78,9 @@ class Desk:
             raise Refused(Code.QUEUE_FULL, message, Retry_After=_SECONDS_FOR_THE_QUEUE)
         return None
 
-    def note(self, sitemap: Pinged, job: str, jobs: Jobs, now: float) -> None:
+    def note(self, sitemap: Pinged, job: str, now: float) -> None:
         """Note that *job* was scheduled for *sitemap*."""
-        self._memory.note(sitemap.key, job, jobs, now)
+        self._memory.note(sitemap.key, job, now)
 
     def _known(self) -> dict[str, str]:
         try:

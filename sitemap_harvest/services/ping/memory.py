@@ -16,16 +16,16 @@ PREFIX = "ping-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jobs:
-    """What Scrapyd has to do."""
+    """The jobs of pings that Scrapyd has to do, each with its sitemap."""
 
     pending: Mapping[str, str] = field(default_factory=dict)
-    """The sitemaps of the jobs of pings that are in its queue, by job."""
-    running: frozenset[str] = frozenset()
-    """The jobs that run."""
+    """Those in its queue."""
+    running: Mapping[str, str] = field(default_factory=dict)
+    """Those at work."""
 
 
 class Memory:
-    """The jobs of the last *seconds*, and older ones that have not ended. It ends with Scrapyd, whose queue stays."""
+    """The jobs of the last *seconds*. It ends with Scrapyd; what is pending then is in Scrapyd's queue."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -33,16 +33,13 @@ class Memory:
 
     def job_of(self, key: str, jobs: Jobs, now: float) -> str | None:
         """Return the job that a ping for the sitemap of *key* repeats; ``None`` if it needs one of its own."""
-        job, then = self._known.get(key, (None, 0.0))
-        if job is not None and (now - then < self._seconds or job in jobs.pending or job in jobs.running):
-            return job
-        return next((job for job, url in jobs.pending.items() if url_key(url) == key), None)
+        for job, url in (*jobs.running.items(), *jobs.pending.items()):
+            if url_key(url) == key:
+                return job
+        job, then = self._known.get(key, (None, now))
+        return job if now - then < self._seconds else None
 
-    def note(self, key: str, job: str, jobs: Jobs, now: float) -> None:
+    def note(self, key: str, job: str, now: float) -> None:
         """Note that *job* was scheduled for the sitemap of *key*, and forget what is over."""
-        self._known = {
-            known: (each, then)
-            for known, (each, then) in self._known.items()
-            if now - then < self._seconds or each in jobs.pending or each in jobs.running
-        }
+        self._known = {each: known for each, known in self._known.items() if now - known[1] < self._seconds}
         self._known[key] = (job, now)

@@ -67,10 +67,9 @@ class Ping(Resource):
     async def _answer(self, request: Any, query: bytes, line: Line) -> dict[str, Any]:
         try:
             if request.method == b"OPTIONS":
-                line.status, line.result = 204, "options"
-                request.setHeader("Allow", allowed(get=self._desk.config.get))
-                return {}
-            body = await self._take(_received(request, query, line.peer), line)
+                body = self._options(request, line)
+            else:
+                body = await self._take(_received(request, query, line.peer), line)
         except Refused as refused:
             body = _refuse(request, refused, line)
         except Exception:  # noqa: BLE001 - who sends a ping gets no traceback
@@ -79,6 +78,12 @@ class Ping(Resource):
         request.setResponseCode(line.status)
         self._access_log.write(line)
         return body
+
+    def _options(self, request: Any, line: Line) -> dict[str, Any]:
+        # Without a word on who may read the answer from a page of another site: nobody may.
+        line.status, line.result = 204, "options"
+        request.setHeader("Allow", allowed(get=self._desk.config.get))
+        return {}
 
     async def _take(self, received: Received, line: Line) -> dict[str, Any]:
         from twisted.internet import reactor  # it is installed by who imports it first, which is not for us to do
@@ -106,14 +111,13 @@ class Ping(Resource):
         except Exception as error:
             _log.failure("The queue of the project {project} cannot be read", project=project)
             raise Refused(Code.UNAVAILABLE, "the queue of jobs cannot be read", Retry_After="60") from error
-        running = frozenset(process.job for process in self._root.launcher.processes.values())
-        return Jobs(pending={job: url for job, url in pending.items() if job.startswith(PREFIX)}, running=running)
+        running = {process.job: _sitemap_of(process.args) for process in self._root.launcher.processes.values()}
+        return Jobs(pending=_of_pings(pending), running=_of_pings(running))
 
     def _schedule(self, sitemap: Pinged, settings: dict[str, str]) -> str:
         config = self._desk.config
         job = PREFIX + uuid.uuid4().hex
         arguments = {**config.arguments, "sitemap": sitemap.url}
-        jobs = self._jobs()
         try:
             self._root.scheduler.schedule(
                 config.project, config.spider, settings={**config.settings, **settings}, _job=job, **arguments
@@ -121,7 +125,7 @@ class Ping(Resource):
         except Exception as error:
             _log.failure("The job of a ping could not be scheduled")
             raise Refused(Code.UNAVAILABLE, "the job could not be queued", Retry_After="60") from error
-        self._desk.note(sitemap, job, jobs, time.monotonic())
+        self._desk.note(sitemap, job, time.monotonic())
         return job
 
     def _peer(self, request: Any) -> str:
@@ -143,6 +147,15 @@ def _office(root: Any) -> tuple[Desk, AccessLog]:
         if not desk.is_open:
             _log.warn("Pings are refused: no token is configured")
     return office
+
+
+def _of_pings(jobs: dict[str, str]) -> dict[str, str]:
+    return {job: sitemap for job, sitemap in jobs.items() if job.startswith(PREFIX)}
+
+
+def _sitemap_of(words: list[str]) -> str:
+    """Return the sitemap that a job was started with, from the words of its command."""
+    return next((word.removeprefix("sitemap=") for word in words if word.startswith("sitemap=")), "")
 
 
 def _received(request: Any, query: bytes, peer: str) -> Received:
