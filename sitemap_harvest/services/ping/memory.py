@@ -36,8 +36,8 @@ class Memory:
         for job, url in (*jobs.running.items(), *jobs.pending.items()):
             if url_key(url) == key:
                 return job
-        job, then = self._known.get(key, (None, now))
-        return job if now - then < self._seconds else None
+        known = self._known.get(key)
+        return known[0] if known and now - known[1] < self._seconds else None
 
     def note(self, key: str, job: str, now: float) -> None:
         """Note that *job* was scheduled for the sitemap of *key*, and forget what is over."""
