@@ -217,6 +217,7 @@ def test_an_index_whose_children_have_a_new_name_each_time_ends(serve, crawl):
     assert fates == {"read": 1 + 2 + 4 + 8, "over-limit": 16}
 
 
+@pytest.mark.thorough
 def test_of_more_children_than_a_site_may_have_each_has_a_row_and_memory_stays_flat(serve, crawl):
     children = [f"/child-{number}.xml" for number in range(50_000)]
     site = serve({"/index.xml": index(*children)})

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 from filelock import FileLock
 
-from tests.docs.howtos import Does, lacks
+from tests.docs.howtos import Does, errors, lacks
 
 if TYPE_CHECKING:
     from tests.docs.howtos import Page, Step
@@ -119,7 +119,7 @@ def follow(page: Page, folder: Path, environment: dict[str, str]) -> None:
     limit = _INSTALL_SECONDS if page.makes_an_environment else _BLOCK_SECONDS
     with ExitStack() as until_the_end, Shell(folder, environment) as shell:
         printed, started = "", None
-        for step in page.steps:
+        for step, then in zip(page.steps, (*page.steps[1:], None), strict=True):
             if step.does is Does.OUTPUT:
                 _compare(step, started, printed)
             elif step.does in {Does.FILE, Does.APPEND, Does.MEMBER}:
@@ -128,6 +128,8 @@ def follow(page: Page, folder: Path, environment: dict[str, str]) -> None:
                 started = _start(shell, step, until_the_end)
             elif step.does in {Does.SHELL, Does.PYTHON, Does.GIVEN}:
                 started, printed = None, _run(shell, step, limit)
+                if errors(printed) and step.exit == 0 and not (then and then.does is Does.OUTPUT and "ERROR" in then.body):
+                    raise _failed(step, "it logs an error", printed)
 
 
 def _run(shell: Shell, step: Step, seconds: float) -> str:
@@ -171,7 +173,7 @@ def _start(shell: Shell, step: Step, until_the_end: ExitStack) -> Path:
 
 def _compare(step: Step, started: Path | None, printed: str) -> None:
     until = time.monotonic() + (_LISTEN_SECONDS if started else 0)  # a server may print a little later
-    while (missing := lacks(step.body, started.read_text("utf-8", "replace") if started else printed)) is not None:
+    while (missing := lacks(step, started.read_text("utf-8", "replace") if started else printed)) is not None:
         if time.monotonic() >= until:
             text = started.read_text("utf-8", "replace") if started else printed
             raise _failed(step, f"this line is not there, or not there in this order: {missing}", text)
