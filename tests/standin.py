@@ -115,6 +115,12 @@ class StandIn:
 
             do_HEAD = do_POST = do_GET
 
+            def finish(self) -> None:
+                try:
+                    super().finish()
+                finally:
+                    self.connection.close()  # the server knows only the one below TLS
+
             def log_message(self, *_: Any) -> None:
                 """Print nothing."""
 

@@ -24,9 +24,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 ANY_ORDER = "in any order"
-NEEDS = frozenset({"checkout", "chromium", "project", "scrapyd"})
+NEEDS = frozenset({"checkout", "chromium", "object-store", "project", "scrapyd"})
 """``project``: a new project of Scrapy; ``checkout``: a copy of this repository, without its tests; the others:
-programs that have to be installed."""
+programs that have to be installed. ``object-store`` is a real one, with a bucket of the name ``bucket``."""
+SERVICES = frozenset({"chromium", "object-store", "scrapyd"})
 
 
 class PageError(Exception):
