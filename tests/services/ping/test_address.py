@@ -109,6 +109,20 @@ def test_any_host_is_no_private_one(host):
     assert verdict(f"http://{host}/s.xml", hosts="any", allow_private=True) == Code.PRIVATE_ADDRESS
 
 
+@pytest.mark.parametrize(
+    ("url", "host", "port"),
+    [
+        pytest.param("https://[2606:4700:0:0::1111]/s.xml", "2606:4700::1111", 443, id="ipv6"),
+        pytest.param("http://1.1/s.xml", "1.0.0.1", 80, id="short"),
+        pytest.param("https://under_score.example/s.xml", "under_score.example", 443, id="underscore"),
+        pytest.param("https://single/s.xml", "single", 443, id="one-label"),
+    ],
+)
+def test_any_host_is_any_public_one(url, host, port):
+    found = verdict(url, hosts="any")
+    assert (found.host, found.port) == (host, port)
+
+
 def test_a_private_host_that_the_operator_named_may_be_let_in():
     url = "http://10.0.0.5:8000/s.xml"
     sitemap = verdict(url, allow_private=True)
