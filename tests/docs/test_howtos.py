@@ -24,9 +24,9 @@ NOT_RUN = {
         "it makes the environment that the tests run in; the command at its end is in docs/start.md",
         "it is the command that runs the tests",
     ],
-    "run-on-scrapyd": [
-        "it would change the services of the machine",
-    ],
+    "run-on-scrapyd": ["it would change the services of the machine"],
+    "receive-pings": ["needs nginx and a certificate"],
+    "recrawl-on-schedule": ["starts a unit of the system", "needs a Scrapyd"],
 }
 """What is not run, with its reason, page by page."""
 
