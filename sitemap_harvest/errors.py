@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 
-_BEFORE_HOST = re.compile(r"(?<=//)\S*@")
-_WITHOUT_SCHEME = re.compile(r"[^\s'\"=(]+:(?!//)\S*@")
+_WORD = re.compile(r"\S+")
+_BEFORE_HOST = re.compile(r"(?<=//).*@", re.DOTALL)
+_WITHOUT_SCHEME = re.compile(r"(?<![^'\"=(])[^'\"=(]+:(?!//).*@", re.DOTALL)
 _NO_PORT = re.compile(r"(//[^\s/@:\[\]]*:)(?!\d*(?:[/?#'\"\s]|\Z))\S+?(?=['\"]?[:,]?(?:\s|\Z))")
 
 
@@ -33,8 +34,13 @@ def without_login(text: str) -> str:
 
     It is for messages, whose addresses may be wrong: a password may hold what ends the name of a host.
     """
-    text = _WITHOUT_SCHEME.sub("***@", _BEFORE_HOST.sub("***@", text))
-    return _NO_PORT.sub(r"\1***", text)
+    return _NO_PORT.sub(r"\1***", _WORD.sub(_word_without_login, text))
+
+
+def _word_without_login(word: re.Match[str]) -> str:
+    # Up to the last @ alone, which is where each search succeeds at once: a value may be long.
+    before, sign, rest = word[0].rpartition("@")
+    return _WITHOUT_SCHEME.sub("***@", _BEFORE_HOST.sub("***@", before + sign)) + rest
 
 
 class OptionError(HarvestError, ValueError):

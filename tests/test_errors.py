@@ -31,6 +31,11 @@ def test_a_message_shows_no_password(value: object, shown: str) -> None:
     assert message.endswith(": it must be a site")
 
 
+@pytest.mark.parametrize("part", ["a:", "a:b@", "//", "//a:", "=a:", "a", "a: @", ":"])
+def test_a_long_value_is_shown_at_once(part: str) -> None:
+    assert without_login(part * (100_000 // len(part)))
+
+
 def test_what_is_no_address_is_shown_as_it_is() -> None:
     text = "argument since='x': it must be a date (2025, 2025-03) or an instant (2025-03-09T14:00:00+01:00)"
     assert without_login(text) == text

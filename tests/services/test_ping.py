@@ -104,6 +104,7 @@ def test_a_line_is_logged_for_each_request(opened, site, port):
     ping(opened, f"{site.url}/2.xml")
     ping(opened, f"{site.url}/2.xml", WRONG)
     ping(opened, "https://user:password@127.0.0.1/\n{}")
+    ping(opened, "user:pass/password@127.0.0.1/")
     opened.ask("ping", method="OPTIONS", user=None)
     lines = logged(opened)[before:]
     times = [line.pop("time") for line in lines]
@@ -114,7 +115,8 @@ def test_a_line_is_logged_for_each_request(opened, site, port):
         usual | taken | {"token": "1", "result": "scheduled"},
         usual | taken | {"result": "repeated"},
         usual | {"token": None, "status": 401, "result": "wrong-token"},
-        usual | {"sitemap": "https://...@127.0.0.1/\n{}", "status": 400, "result": "bad-sitemap"},
+        usual | {"sitemap": "...@127.0.0.1/\n{}", "status": 400, "result": "bad-sitemap"},
+        usual | {"sitemap": "...@127.0.0.1/", "status": 400, "result": "bad-sitemap"},
         usual | {"method": "OPTIONS", "token": None, "status": 204, "result": "options"},
     ]
 

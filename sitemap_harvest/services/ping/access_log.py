@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from dataclasses import asdict, dataclass
 from logging.handlers import WatchedFileHandler
 from typing import TYPE_CHECKING
@@ -12,12 +11,12 @@ from typing import TYPE_CHECKING
 from twisted.logger import Logger
 
 from sitemap_harvest.errors import OptionError
+from sitemap_harvest.services.ping.refusal import Code
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _MOST_CHARACTERS = 2048
-_USER = re.compile(r"//[^/?#]*@")
 _log = Logger()
 
 
@@ -47,10 +46,16 @@ class Line:
         """Return the line: ASCII without line breaks, whatever was sent."""
         values = asdict(self)
         if self.sitemap is not None:
-            values["sitemap"] = _USER.sub("//...@", self.sitemap)[:_MOST_CHARACTERS]
+            values["sitemap"] = _shown(self.sitemap, self.result)[:_MOST_CHARACTERS]
         for name in ("peer", "method"):
             values[name] = values[name][:100]
         return json.dumps(values)
+
+
+def _shown(sitemap: str, result: str) -> str:
+    """Return *sitemap* without what may be a password: where it is no right address, that may hold any character."""
+    _, sign, rest = sitemap.rpartition("@")
+    return f"...@{rest}" if sign and result == Code.BAD_SITEMAP else sitemap
 
 
 class AccessLog:

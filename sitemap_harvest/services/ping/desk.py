@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from ipaddress import ip_network
+from ipaddress import IPv6Address, ip_network
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.errors import OptionError
@@ -111,6 +111,7 @@ def _unknown(token: str) -> Refused:
 def _network(peer: str) -> str:
     """Return what stands for *peer*: of IPv6, the network, for who has one has all its addresses."""
     try:
-        return str(ip_network(f"{peer}/64", strict=False)) if ":" in peer else peer
+        is_single = IPv6Address(peer).ipv4_mapped is not None  # as a socket for both shows those of IPv4
+        return peer if is_single else str(ip_network(f"{peer}/64", strict=False))
     except ValueError:
         return peer

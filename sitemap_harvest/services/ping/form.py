@@ -83,14 +83,14 @@ def check_method(method: str, *, get: bool) -> None:
 
 
 def loggable_address(path: bytes, query: bytes) -> bytes:
-    """Return the address of a request as it may stand in a log: without anything that could be a token."""
+    """Return the address of a request as it may stand in a log: without what could be a token, or a password."""
     if not query:
         return path
     try:
         fields = _fields(query)
     except Refused:
         fields = {}
-    if set(fields) != {"sitemap"}:
+    if set(fields) != {"sitemap"} or "@" in fields["sitemap"]:
         return path + b"?..."
     return path + b"?sitemap=" + quote(fields["sitemap"], safe="").encode()
 

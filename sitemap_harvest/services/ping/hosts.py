@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 _ENTRY = re.compile(r"(\*\.)?(\[[0-9A-Fa-f:.]+\]|[^\[\]/:*@?#%\s]+)(?::([0-9]{1,5}))?")
-_NAME = re.compile(r"(?!-)[a-z0-9_\-]+(?<!-)(?:\.(?!-)[a-z0-9_\-]+(?<!-))*")
+_NAME = re.compile(r"(?!-)[a-z0-9_\-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9_\-]{1,63}(?<!-))*")  # RFC 1035, 2.3.4
 _LONGEST_NAME = 253
 _ACCEPTED = "www.example.com, *.example.com, www.example.com:8080, or any"
 

@@ -38,7 +38,12 @@ class Tokens:
 
     def known(self) -> dict[str, str]:
         """Return the tokens by name; those that have none are numbered. Raises :exc:`OptionError`."""
-        return self._fixed | (_read(self._file) if self._file else {})
+        of_file = _read(self._file) if self._file else {}
+        if taken := self._fixed.keys() & of_file:
+            raise OptionError(
+                f"token_file is {str(self._file)!r}, and the name {min(taken)!r} is that of another token"
+            )
+        return self._fixed | of_file
 
 
 def owner(token: str, known: dict[str, str]) -> str | None:

@@ -83,6 +83,10 @@ def verdict(url, **options):
         pytest.param("https://[::1/s.xml", Code.BAD_SITEMAP, id="open-bracket"),
         pytest.param("https://[::1]x/s.xml", Code.BAD_SITEMAP, id="behind-the-bracket"),
         pytest.param("https://" + "a" * 300 + ".example.org/", Code.BAD_SITEMAP, id="long-name"),
+        pytest.param(
+            "https://" + "a" * 63 + ".example.org/", "a" * 63 + ".example.org 443", id="63-characters-of-a-name"
+        ),
+        pytest.param("https://" + "a" * 64 + ".example.org/", Code.BAD_SITEMAP, id="64-characters-of-a-name"),
         pytest.param("https://www.example.com/" + "a" * 2024, "www.example.com 443", id="2048-characters"),
         pytest.param("https://www.example.com/" + "a" * 2025, Code.BAD_SITEMAP, id="2049-characters"),
         pytest.param("https://www.example.com/" + "a" * 10**6, Code.BAD_SITEMAP, id="a-million-characters"),

@@ -171,6 +171,14 @@ def test_a_wrong_file_of_tokens_is_named(tmp_path, content, words):
     assert "0123456789" not in message
 
 
+def test_a_name_in_the_file_takes_no_token_away(tmp_path):
+    file = tmp_path / "tokens"
+    file.write_text(f"1 {ANOTHER}", "utf-8")
+    with pytest.raises(OptionError, match="the name '1' is that of another token"):
+        Tokens(PingConfig(tokens=(TOKEN,), token_file=file), {})
+    assert Tokens(PingConfig(token_file=file), {}).known() == {"1": ANOTHER}
+
+
 def test_a_short_token_in_the_environment_is_refused():
     with pytest.raises(OptionError, match=VARIABLE):
         Tokens(PingConfig(), {VARIABLE: "short"})

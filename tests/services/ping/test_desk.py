@@ -94,6 +94,8 @@ def test_wrong_tokens_are_held_back_by_their_sender_and_hold_back_nobody_else():
     assert refusal(busy.enter, request("wrong", peer="2001:db8::2"), 0.0).code == Code.TOO_MANY, "one network"
     assert refusal(busy.enter, request("", peer="2001:db8::3"), 0.0).code == Code.TOO_MANY
     assert refusal(busy.enter, request("wrong", peer="not an address: or so"), 0.0).code == Code.WRONG_TOKEN
+    assert refusal(busy.enter, request("wrong", peer="::ffff:192.0.2.1"), 0.0).code == Code.WRONG_TOKEN
+    assert refusal(busy.enter, request("wrong", peer="::ffff:192.0.2.2"), 0.0).code == Code.WRONG_TOKEN, "IPv4"
     busy.enter(request(peer="2001:db8::1"), 0.0)
 
 

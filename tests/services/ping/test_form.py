@@ -119,6 +119,7 @@ def test_methods(method, by_get, is_allowed):
         pytest.param(b"sitemap=a&%74oken=SECRET", b"/ping?...", id="token-in-disguise"),
         pytest.param(b"token=SECRET", b"/ping?...", id="token-alone"),
         pytest.param(b"SECRET", b"/ping?...", id="no-field"),
+        pytest.param(b"sitemap=https://me:SECRET@a/", b"/ping?...", id="password"),
         pytest.param(b"sitemap=a;token=SECRET", b"/ping?sitemap=a%3Btoken%3DSECRET", id="semicolon-is-no-separator"),
     ],
 )
