@@ -10,7 +10,7 @@ from scrapy.utils.misc import load_object
 
 from sitemap_harvest.crawl.arguments import EMIT
 from sitemap_harvest.crawl.defaults import LOCAL_FILES
-from sitemap_harvest.errors import ArgumentError, OptionError
+from sitemap_harvest.errors import ArgumentError, OptionError, without_login
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +49,8 @@ def _check_encodings(settings: BaseSettings) -> None:
         try:
             "".encode(encoding or "utf-8")
         except LookupError as error:
-            raise OptionError(f"{name} is {encoding!r}; it must be an encoding, such as utf-8") from error
+            message = f"{name} is {encoding!r}; it must be an encoding, such as utf-8"
+            raise OptionError(without_login(message)) from error
 
 
 def check_root(root: Path | None, crawler: Crawler) -> None:

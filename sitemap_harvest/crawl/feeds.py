@@ -48,7 +48,14 @@ class FeedExporter(feedexport.FeedExporter):
         is_ours = isinstance(spider, SitemapAttributes)
         if is_ours and getattr(spider, "refused", None):
             return
-        super().open_spider(spider)
+        try:
+            super().open_spider(spider)
+        except KeyError as error:
+            if not is_ours:
+                raise
+            self.slots = []
+            reason = f"FEEDS: the name of an output has a part in it that nothing stands for: {error}"
+            spider.refuse(reason)  # type: ignore[attr-defined]  # what has a plan is ours
         for slot in self.slots:
             if reason := _why_not(slot, is_ours=is_ours):
                 self.slots = []

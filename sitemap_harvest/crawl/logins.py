@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
+from urllib.parse import unquote_to_bytes
 
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.urls import site_of, user_of, without_user
@@ -50,8 +50,9 @@ def _basic(name: str, user: str) -> str:
 
     Spec: https://www.rfc-editor.org/rfc/rfc7617#section-2
     """
-    login, _, password = user.partition(":")
-    if ":" in (login := unquote(login)):
+    # Bytes, not text: which characters they are, the server knows alone.
+    login, _, password = user.encode("utf-8", "surrogateescape").partition(b":")
+    if b":" in (login := unquote_to_bytes(login)):
         message = f"argument {name}: a user name in an address has a colon in it (%3A), which no server can tell apart"
         raise ArgumentError(name, None, "a user name without a colon", message=message)
-    return "Basic " + base64.b64encode(f"{login}:{unquote(password)}".encode()).decode()
+    return "Basic " + base64.b64encode(login + b":" + unquote_to_bytes(password)).decode()

@@ -125,6 +125,8 @@ def _of_words(text: str) -> Refusal | None:
     """Return what an error says of which Scrapy gives no type of its own; ``None`` if that is not known either."""
     if "invalid hostname" in text:
         return Refusal(Outcome.FAILED, "no such host: its name is none that a host can have", Cause.DNS)
+    if "Port could not be cast" in text:  # to go on with what stands there: in the address of a proxy, a password
+        return Refusal(Outcome.FAILED, "the address of the host or of a proxy has a port that is no number")
     return _of_proxy(text) if text.startswith(_NO_TUNNEL) else None
 
 

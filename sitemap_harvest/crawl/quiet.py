@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import re
 
+from sitemap_harvest.crawl.outcome import of_error
 from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 
 _ROBOTS_LOGGER = "scrapy.downloadermiddlewares.robotstxt"
@@ -16,10 +17,12 @@ _PASSWORD = re.compile(r"('\w+_(?:PASS|PASSWORD|SECRET\w*|TOKEN)': ).*?(?=,\s'[A
 
 
 def as_information(record: logging.LogRecord) -> bool:
-    """Let *record* pass; one of a spider of ours without its traceback, and as no error any more."""
+    """Let *record* pass; one of a spider of ours without its traceback, in our words, and as no error any more."""
     if not isinstance(getattr(record, "spider", None), SitemapAttributes):
         return True
     record.exc_info = None
+    if isinstance(record.args, dict) and isinstance(error := record.args.get("f_exception"), Exception):
+        record.args = {**record.args, "f_exception": of_error(error).reason}
     record.levelno, record.levelname = min((record.levelno, record.levelname), (logging.INFO, "INFO"))
     return True
 

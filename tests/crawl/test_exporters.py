@@ -141,6 +141,16 @@ def test_a_file_that_must_be_written_whole_is_not_added_to(crawl, tmp_path, sour
     assert table.stat().st_size == len(before)
 
 
+def test_a_name_with_a_part_that_nothing_stands_for_ends_the_run_before_a_snapshot_is_kept(crawl, tmp_path, source):
+    feeds = {f"{tmp_path}/%(nothing)s.jsonl": {"format": "jsonl"}}
+    run = crawl(sitemap=source, emit="urls", feeds=feeds, store=tmp_path / "store", calm=False)
+    (line,) = run.errors
+    assert line.endswith("FEEDS: the name of an output has a part in it that nothing stands for: 'nothing'")
+    assert "Traceback" not in run.log
+    assert run.reason == "wrong_argument"
+    assert not list((tmp_path / "store").rglob("*.parquet"))
+
+
 def test_the_log_tells_of_a_character_that_xml_cannot_hold(crawl, tmp_path):
     source = tmp_path / "s.xml"
     source.write_text(urlset("https://a.example/a\x01b", "https://a.example/c\x02d"))

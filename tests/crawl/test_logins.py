@@ -7,6 +7,7 @@ from base64 import b64encode
 import pytest
 
 from sitemap_harvest.crawl.arguments import Arguments, Plan
+from sitemap_harvest.crawl.logins import Logins
 from sitemap_harvest.errors import ArgumentError
 
 
@@ -165,3 +166,10 @@ def test_lines_of_a_file_of_sites_have_logins_and_wrong_ones_are_told_without(tm
         ("***@c.example", f"{file}, line 3: '***@c.example' is no site; {escapes}"),
         ("https://***@a.example", f"{file}, line 4: 'https://***@a.example' is no site that can be harvested: {why}"),
     )
+
+
+@pytest.mark.parametrize("password", ["R%E9sum%e9", "R\udce9sum\udce9", "R%E9sum\udce9"])
+def test_bytes_that_are_no_utf_8_are_sent_as_they_are(password) -> None:
+    logins = Logins()
+    logins.take("site", f"https://me:{password}@a.example")
+    assert logins.headers == {"https://a.example": "Basic " + b64encode(b"me:R\xe9sum\xe9").decode()}

@@ -240,6 +240,21 @@ def test_what_is_no_proxy_for_us_is_told_without_its_password(crawl, answer, ove
     assert PASSWORD not in (run.folder / "ledger.jsonl").read_text()
 
 
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param({"environment": through(f"http://{LOGIN}")}, id="cut-before-the-host"),
+        pytest.param({"settings": SETS_PROXY | {"TEST_PROXY": f"http://{USER}:{PASSWORD}"}}, id="of-the-project"),
+    ],
+)
+def test_a_proxy_whose_address_is_wrong_is_told_without_its_password(crawl, how):
+    run = crawl(site="http://a.example", **how)
+    reason = "the address of the host or of a proxy has a port that is no number"
+    assert run.row("http://a.example/robots.txt")["reason"] == reason
+    assert PASSWORD not in run.log
+    assert "Traceback" not in run.log
+
+
 def test_a_proxy_that_is_not_there_is_told(crawl):
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
