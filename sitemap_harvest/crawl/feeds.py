@@ -12,13 +12,16 @@ from scrapy.extensions import feedexport
 from scrapy.utils.defer import deferred_from_coro
 
 from sitemap_harvest.crawl.arguments import Plan
+from sitemap_harvest.crawl.outputs import Outputs
 from sitemap_harvest.crawl.processor import Rows
+from sitemap_harvest.crawl.run_mark import fields
 from sitemap_harvest.model import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy import Spider
+    from scrapy.crawler import Crawler
 
 
 logger = logging.getLogger(__name__)
@@ -37,6 +40,10 @@ class FeedExporter(feedexport.FeedExporter):
 
     accepts_batches = True
     _has_failed = False  # the disk may be full: what comes after is not written, and the run ends
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self.outputs = Outputs()
 
     def open_spider(self, spider: Spider) -> None:
         """Open the feeds, unless the arguments are wrong: a slip must not cost the last run's file."""
@@ -66,7 +73,7 @@ class FeedExporter(feedexport.FeedExporter):
         if not self._has_failed:
             self._has_failed = True
             self.crawler.stats.inc_value("sitemap_harvest/output_failed")
-            logger.error("The output cannot be written, and is not whole: %s", error)
+            logger.error("The output cannot be written, and is not whole: %s", error, extra=fields("output-failed"))
 
     def _take(self, item: Any, spider: Spider) -> None:
         if isinstance(item, Rows):
@@ -95,7 +102,10 @@ class FeedExporter(feedexport.FeedExporter):
                 parts = (part for kind in plan.batch_types for part in _accepted(kind.of([]), slot.filter))
                 if (part := next(parts, None)) is not None:
                     self._write(slot, part)
-        self.slots = [slot for slot in self.slots if self._is_finished(slot)]
+        finished = [slot for slot in self.slots if self._is_finished(slot)]
+        for slot in (slot for slot in self.slots if slot not in finished):
+            self.outputs.note_closed(slot)
+        self.slots = finished
         await super().close_spider(spider)
 
     def _is_finished(self, slot: feedexport.FeedSlot) -> bool:
@@ -133,6 +143,12 @@ class FeedExporter(feedexport.FeedExporter):
             for row in batch.rows():
                 slot.exporter.export_item(row)
         slot.itemcount += len(batch)
+
+    def _start_new_batch(self, *args: Any, **kwargs: Any) -> feedexport.FeedSlot:
+        """Open a file, and see what comes of it."""
+        slot = super()._start_new_batch(*args, **kwargs)
+        self.outputs.watch(slot)
+        return slot
 
     def _next_slot(self, slot: feedexport.FeedSlot, spider: Spider) -> feedexport.FeedSlot:
         """Close *slot*, whose file is full, and return that of the next file (as Scrapy does for items)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from datetime import UTC, datetime
 from logging import INFO, WARNING
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -13,7 +14,7 @@ from scrapy.exceptions import CloseSpider, ResponseDataLossError
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.utils.defer import deferred_from_coro
 
-from sitemap_harvest.crawl import defaults
+from sitemap_harvest.crawl import defaults, run_mark
 from sitemap_harvest.crawl.checks import check_exporter, check_feeds, check_root
 from sitemap_harvest.crawl.flights import Flights
 from sitemap_harvest.crawl.given import Given, check_class
@@ -25,12 +26,15 @@ from sitemap_harvest.crawl.quiet import quieten
 from sitemap_harvest.crawl.reach import guard
 from sitemap_harvest.crawl.reading import Reading
 from sitemap_harvest.crawl.record import record_of
+from sitemap_harvest.crawl.run_mark import fields
 from sitemap_harvest.crawl.selection import Selection
 from sitemap_harvest.crawl.snapshot_wishes import check_store
 from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 from sitemap_harvest.crawl.summary import Summary
+from sitemap_harvest.crawl.watching import begin_watching, check_watching, watch
 from sitemap_harvest.errors import HarvestError
 from sitemap_harvest.model import FoundBy, Outcome
+from sitemap_harvest.model.run_ids import new_run_id
 from sitemap_harvest.plan import Bounds, Lead, Offsite, Refusal, Sites, is_declared, room
 
 if TYPE_CHECKING:
@@ -68,6 +72,11 @@ class HarvestSpider(SitemapAttributes):
     refused: str | None = None
     """Why the run ends before it begins: a wrong argument or setting, in words."""
 
+    run_id: str
+    """The id of the run, such as ``20261122T014512Z-4f2a1c``: it stands in its log, stats, metrics and records."""
+    started_at: datetime
+    """When the run began, in UTC."""
+
     says_how_it_ended: bool = True
     """Whether the log is told at the end what was found, and what was not read."""
 
@@ -86,6 +95,8 @@ class HarvestSpider(SitemapAttributes):
         """Make the spider. What is wrong with *arguments* is kept in :attr:`refused`, and ends the run as it begins."""
         self._given = Given.of(arguments, type(self), base=HarvestSpider)
         super().__init__(name, **self._given.attributes)
+        self.started_at = datetime.now(UTC)
+        self.run_id = new_run_id(self.started_at)
         self.summary = Summary()
         self._flights = Flights()
         self._largest_body = 0
@@ -101,6 +112,7 @@ class HarvestSpider(SitemapAttributes):
         for name, value in defaults.PLAIN.items():
             settings.set(name, value, priority="addon")
         super().update_settings(settings)
+        watch(settings)
         defaults.unload(settings)
 
     @classmethod
@@ -111,6 +123,7 @@ class HarvestSpider(SitemapAttributes):
         """
         check_class(cls, base=HarvestSpider)  # not as the class is made: that would end every spider of the project
         spider = super().from_crawler(crawler, *args, **kwargs)
+        begin_watching(spider, crawler.settings)
         guard(crawler.settings)
         crawler.signals.connect(spider.prepare, signal=signals.spider_opened)
         spider._flights.listen(crawler)  # noqa: SLF001 - its own
@@ -125,7 +138,9 @@ class HarvestSpider(SitemapAttributes):
 
     def prepare(self) -> None:
         """Read the settings. A wrong one, or a wrong argument, ends the run with one line and no traceback."""
+        self.crawler.stats.set_value(run_mark.RUN, self.run_id)
         try:
+            check_watching(self)
             self._set_plan(self._given.plan_for(self))
             self.options = Options.from_settings(self.crawler.settings)
             check_feeds(self.crawler.settings, self.plan.emit)
@@ -189,7 +204,15 @@ class HarvestSpider(SitemapAttributes):
             return None
         from sitemap_harvest.crawl.keeping import Keeper  # takes 0.1 seconds, and only who has a store needs it
 
-        keeper = Keeper(store, self.plan, self.options, self.crawler.stats, fail=self._end_for_store)
+        keeper = Keeper(
+            store,
+            self.plan,
+            self.options,
+            self.crawler.stats,
+            run_id=self.run_id,
+            started_at=self.started_at,
+            fail=self._end_for_store,
+        )
         if len(self.plan.leads) == 1:  # where there are several, those that have no such snapshot are told of
             keeper.check_baseline(self.plan.leads[0].root)
         return keeper
@@ -215,7 +238,7 @@ class HarvestSpider(SitemapAttributes):
     def refuse(self, reason: str) -> NoReturn:
         """End the run before it begins, and say why in one line."""
         self.refused, self._has_begun = reason, False
-        self.logger.error(reason)
+        self.logger.error(reason, extra=fields("refused"))
         raise CloseSpider("wrong_argument")
 
     def conclude(self) -> None:
@@ -231,11 +254,15 @@ class HarvestSpider(SitemapAttributes):
         if words := self._pages.close():
             self.logger.info(words)
         if self.says_how_it_ended:
-            self.logger.log(INFO if self.summary.urls else WARNING, self.summary.in_words())
-            for note in self.summary.site_notes.lines() if self.summary.urls else ():
-                self.logger.info("Nothing found: %s", note)
-            for note in self.summary.notes.lines():
-                self.logger.info("Not read, or not whole: %s", note)
+            level = INFO if self.summary.urls else WARNING
+            counts = {"urls": self.summary.urls, "documents": self.summary.documents}
+            self.logger.log(
+                level, "Run %s: %s", self.run_id, self.summary.in_words(), extra=fields("summary", **counts)
+            )
+            for note, told in self.summary.site_notes.told() if self.summary.urls else ():
+                self.logger.info("Nothing found: %s", note, extra=fields("site", **told))
+            for note, told in self.summary.notes.told():
+                self.logger.info("Not read, or not whole: %s", note, extra=fields("document", **told))
 
     async def start(self) -> AsyncIterator[Any]:
         """Yield a request for each lead as soon as there is room for its body, and the records that are due."""
@@ -428,11 +455,11 @@ class HarvestSpider(SitemapAttributes):
         if hindrance.may_pass and self.options.busy == "wait" and not self._handout.has_enough:
             if site.root not in self._waits:
                 self._waits.add(site.root)
-                self.logger.info("%s waits: %s", site.root, hindrance.words)
+                self.logger.info("%s waits: %s", site.root, hindrance.words, extra=fields("waits", site=site.root))
             self._busy.append(site)
             return
         site.hindrance = hindrance.words
-        self.summary.site_notes.add(f"{site.root}: {hindrance.words}")
+        self.summary.site_notes.add(f"{site.root}: {hindrance.words}", site=site.root, result="unfinished")
         yield from self._ledger.site(site, is_over=False)
 
     def _next_leads(self, site: Site) -> list[Lead]:
