@@ -62,8 +62,10 @@ class ClosingRecords(AtRunEnd):
                 self.spider.logger.error("The closing record cannot be written: %s", error)  # noqa: TRY400 - one line
 
     def _known_outputs(self) -> Outputs:
-        exporter = self.crawler.get_extension(FeedExporter)
-        outputs = getattr(exporter, "outputs", None)
+        try:
+            outputs = getattr(self.crawler.get_extension(FeedExporter), "outputs", None)
+        except RuntimeError:  # Scrapy could not make them
+            outputs = None
         return outputs if isinstance(outputs, Outputs) else self._outputs
 
 

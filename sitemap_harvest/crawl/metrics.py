@@ -92,9 +92,7 @@ def check(settings: BaseSettings, mark: Mark) -> None:
     check_place(SETTING, path)
     if path.exists() and not path.is_file():
         raise OptionError(f"{SETTING}: {path} is no file")
-    for family in families(path):
-        if not family.name.startswith(_PREFIX):
-            raise OptionError(f"{SETTING}: {path} has metrics of others ({family.name}); give a file of its own")
+    families(path)
 
 
 def path_of_file(settings: BaseSettings, mark: Mark) -> Path:
@@ -115,14 +113,20 @@ def tell(end: End, settings: BaseSettings, *, arguments: Mapping[str, Any]) -> N
 
 
 def families(path: Path) -> list[Metric]:
-    """Return the metrics in the file at *path*: none, if it is not there or has something else in it."""
+    """Return the metrics in the file at *path*: none, if it is not there or is damaged.
+
+    Raises :exc:`OptionError` if they are not ours.
+    """
     try:
-        return list(text_string_to_metric_families(path.read_text("utf-8")))
+        found = list(text_string_to_metric_families(path.read_text("utf-8")))
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, IndexError) as error:  # the parser of damaged text raises these
         logger.warning("What is in %s is no metrics, and is written over: %s", path, error)
         return []
+    for name in (family.name for family in found if not family.name.startswith(_PREFIX)):
+        raise OptionError(f"{SETTING}: {path} has metrics of others ({name}); give a file of its own")
+    return found
 
 
 def write(path: Path, metrics: Iterable[Metric]) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import atexit
 import logging
+import re
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import signals
@@ -145,6 +148,9 @@ def refused_end(error: str, *, spider: str, run: str, now: datetime) -> End:
 
 def peak_memory() -> int | None:
     """Return the most memory that this process had, in bytes; ``None`` where the system does not tell."""
+    with suppress(OSError):  # where there is no /proc; what getrusage() tells is never below what the parent had
+        if found := re.search(r"^VmHWM:\s*(\d+) kB$", Path("/proc/self/status").read_text("ascii"), re.MULTILINE):
+            return int(found[1]) * 1024
     try:
         import resource
     except ImportError:  # Windows

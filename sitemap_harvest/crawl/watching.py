@@ -45,8 +45,8 @@ def watch(settings: BaseSettings) -> None:
     given = settings.getdict("EXTENSIONS")
     known = {load_object(cls) for cls in given} if asked else set()
     given |= {path: order for path, order in asked.items() if load_object(path) not in known}
-    if asked:  # at the priority of a spider, or else a runner puts its own in its place
-        priority = max(settings.getpriority("EXTENSIONS") or 0, SETTINGS_PRIORITIES["spider"])
+    if asked:  # a runner puts its own value in the place of one that has the same priority
+        priority = max((settings.getpriority("EXTENSIONS") or 0) + 1, SETTINGS_PRIORITIES["spider"])
         settings.set("EXTENSIONS", given, priority=priority)
 
 
