@@ -109,7 +109,7 @@ def test_the_record_of_a_run(serve, close):
             **_NOTHING,
             "documents": {"read": 3, "absent": 1},
             "urls": 1,
-            "dropped": {"include": 1},
+            "dropped": {"include": 2},
             "sites": {"found": 1},
             "problems": record["counts"]["problems"],
         },
