@@ -38,7 +38,7 @@ class Authority:
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "authority.example")])
-        usage = {name: False for name in inspect.signature(x509.KeyUsage).parameters} | {"key_cert_sign": True}
+        usage = dict.fromkeys(inspect.signature(x509.KeyUsage).parameters, False) | {"key_cert_sign": True}
         self._certificate = (
             _begun(self._name, self._name, self._key)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)

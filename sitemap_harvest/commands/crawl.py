@@ -153,7 +153,8 @@ def _remember_spider(crawler: Crawler) -> dict[str, Any]:
 
     def remember(spider: HarvestSpider) -> None:
         found["spider"] = spider
-        spider.says_how_it_ended = False  # the closing table does
+        # The closing table does; but who has machines read the log has it there.
+        spider.says_how_it_ended = spider.crawler.settings.get("SITEMAP_HARVEST_LOG") == "json"
 
     found["handler"] = remember  # signals hold their handlers weakly
     crawler.signals.connect(remember, signal=signals.spider_opened)

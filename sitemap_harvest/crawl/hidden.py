@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_IN_ADDRESS = re.compile(r"(?<=://)[^/@\s]*@")
-_NAMES = re.compile(r"password|passwd|secret|token|api_?key|credential|auth(?!or)", re.IGNORECASE)
+_IN_ADDRESS = re.compile(r"(?<=//)[^/?#\\\s]*@")
+_NAMES = re.compile(r"pass(?:w|phrase|$)|secret|token|api_?key|credential|auth(?!or)", re.IGNORECASE)
 _INSTEAD = "***"
 
 

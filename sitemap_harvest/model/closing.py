@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime  # noqa: TC003 - the schema is made from these annotations at run time
-from typing import Any
+from typing import Any, ClassVar
 
 CLOSING_FORMAT = 1
 """Goes up by one whenever a field is renamed, left out, or given another meaning. That one is added does not count."""
+_INSTANT = {"json_schema_extra": {"type": "string", "format": "date-time"}}
+_MAY_GROW = {"additionalProperties": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
     """How much there was of everything. A word that would have 0 is not there."""
+
+    __json_schema_extra__: ClassVar[dict[str, Any]] = _MAY_GROW
 
     documents: dict[str, int] = field(default_factory=dict)
     """Documents by outcome."""
@@ -36,6 +40,8 @@ class Counts:
 class FailedSite:
     """A site, or a document that was named, that has another result than ``found``."""
 
+    __json_schema_extra__: ClassVar[dict[str, Any]] = _MAY_GROW
+
     root: str
     """What was named."""
     result: str
@@ -50,6 +56,8 @@ class FailedSite:
 class KeptSnapshot:
     """A snapshot that the run has put into the store."""
 
+    __json_schema_extra__: ClassVar[dict[str, Any]] = _MAY_GROW
+
     site: str
     """The site."""
     run: str
@@ -63,6 +71,8 @@ class KeptSnapshot:
 class Output:
     """A file, or another place, that items were written to."""
 
+    __json_schema_extra__: ClassVar[dict[str, Any]] = _MAY_GROW
+
     uri: str
     """Where, without credentials."""
     items: int
@@ -74,6 +84,8 @@ class Output:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosingRecord:
     """What a run has come to. Text is without credentials."""
+
+    __json_schema_extra__: ClassVar[dict[str, Any]] = _MAY_GROW
 
     format: int = CLOSING_FORMAT
     """The version of this record."""
@@ -87,9 +99,9 @@ class ClosingRecord:
     """The name of the spider."""
     arguments: dict[str, Any] = field(default_factory=dict)
     """What it was given by ``-a``: texts, or lists of texts."""
-    started_at: datetime
+    started_at: datetime = field(metadata=_INSTANT)
     """When the run began, in UTC."""
-    ended_at: datetime
+    ended_at: datetime = field(metadata=_INSTANT)
     """When it ended, in UTC."""
     seconds: float
     """How long it took, whatever the clock says."""

@@ -8,12 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-import types
-import typing
-from dataclasses import fields, is_dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
+from itemadapter import ItemAdapter
 
 from sitemap_harvest import __version__
 from sitemap_harvest.model.closing import ClosingRecord
@@ -21,39 +19,41 @@ from tests import forked
 from tests.crawl.crawling import HERE
 from tests.site import Manner, Page, index, robots, urlset
 
+SCHEMA = ItemAdapter.get_json_schema(ClosingRecord)
 _ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
 _NOTHING = {
     "documents": {}, "urls": 0, "dropped": {}, "sites": {}, "changes": {}, "problems": {}, "errors": 0, "queued": 0
 }  # fmt: skip
 
 
-def check(value, hint):
-    """Assert that *value* is what the annotation *hint* says, as JSON has it."""
-    if isinstance(hint, types.UnionType):
-        (hint,) = [part for part in hint.__args__ if part is not type(None)]
-        if value is None:
-            return
-    if is_dataclass(hint):
-        check_record(value, hint)
-    elif typing.get_origin(hint) is tuple:
-        assert isinstance(value, list)
+_TYPES = {
+    "object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool,
+    "null": type(None),
+}  # fmt: skip
+
+
+def check(value, schema):
+    """Assert that *value* is what the JSON Schema *schema* says, by as much of JSON Schema as it has."""
+    known = {"type", "properties", "required", "additionalProperties", "items", "default", "description", "format"}
+    assert schema.keys() <= known
+    names = schema.get("type", [])
+    accepted = tuple(_TYPES[name] for name in ([names] if isinstance(names, str) else names))
+    assert not accepted or isinstance(value, accepted)
+    assert not isinstance(value, bool) or bool in accepted
+    if schema.get("format") == "date-time":
+        assert datetime.fromisoformat(value).utcoffset() == timedelta(0)
+    if isinstance(value, list):
         for one in value:
-            check(one, hint.__args__[0])
-    elif typing.get_origin(hint) is dict:
-        assert isinstance(value, dict)
-        for one in value.values():
-            check(one, hint.__args__[1])
-    elif hint is datetime:
-        assert datetime.fromisoformat(value).utcoffset().total_seconds() == 0
-    elif hint is not typing.Any:
-        assert type(value) in {hint, int} if hint is float else type(value) is hint
+            check(one, schema.get("items", {}))
+    if isinstance(value, dict):
+        check_fields(value, schema)
 
 
-def check_record(value, hint):
-    hints = typing.get_type_hints(hint)
-    assert list(value) == [field.name for field in fields(hint)]
+def check_fields(value, schema):
+    assert set(schema.get("required", ())) <= value.keys()
+    others = schema["additionalProperties"]
     for name, one in value.items():
-        check(one, hints[name])
+        check(one, schema.get("properties", {}).get(name) or ({} if others is True else others))
 
 
 def normal(text, *, site=None, folder=None):
@@ -63,7 +63,8 @@ def normal(text, *, site=None, folder=None):
     for known, word in ((site, "SITE"), (folder, "FOLDER")):
         text = text.replace(str(known), word) if known else text
     record = json.loads(text)
-    check(record, ClosingRecord)
+    check(record, SCHEMA)
+    assert list(record) == list(SCHEMA["properties"])
     assert (record.pop("format"), record.pop("version")) == (1, __version__)
     assert _ID.fullmatch(record["run"])
     assert record.pop("started_at") <= record.pop("ended_at")
