@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,6 +119,7 @@ class FeedExporter(feedexport.FeedExporter):
                 slot.file.flush()
         except _WRITE_ERRORS as error:
             self._fail(error)
+            _abandon(slot)
             return False
         return True
 
@@ -162,6 +164,14 @@ class FeedExporter(feedexport.FeedExporter):
             spider=spider,
             uri_template=slot.uri_template,
         )
+
+
+def _abandon(slot: feedexport.FeedSlot) -> None:
+    """Close the file of *slot*, which cannot be written: of what is left in its buffers Python would complain later."""
+    for file in (getattr(slot.exporter, "stream", None), slot.file):
+        if file is not None:
+            with suppress(OSError, ValueError):
+                file.close()
 
 
 def _why_not(slot: feedexport.FeedSlot, *, is_ours: bool) -> str | None:
