@@ -103,6 +103,18 @@ class Options:
     """Whether a document is not asked for whose index says by ``lastmod`` that it has not changed
     (``SITEMAP_HARVEST_TRUST_LASTMOD``): ``auto``, where its index has proved to be right; ``always``; ``never``."""
 
+    log: str = "text"
+    """How the log is written (``SITEMAP_HARVEST_LOG``): ``text``, as Scrapy does; ``json``, one object a line. Needs
+    the extra ``[observe]``."""
+    metrics: str | None = None
+    """A file for Prometheus (``SITEMAP_HARVEST_METRICS``): its path, which ends with ``.prom`` and may hold
+    ``%(name)s``, the name of the spider. It is written when the run begins, while it runs every ``LOGSTATS_INTERVAL``
+    seconds, and when it has ended. Needs the extra ``[observe]``."""
+    closing: str | None = None
+    """Where the closing record of a run is written (``SITEMAP_HARVEST_CLOSING``): the path of a file, which may hold
+    ``%(run)s``, ``%(job)s`` (on Scrapyd; elsewhere that is the run too) and ``%(name)s``, the name of the spider;
+    ``-`` is standard output."""
+
     @property
     def limits(self) -> Limits:
         """What bounds the reading of one document."""
@@ -156,6 +168,9 @@ class Options:
             absent_runs=_whole(settings, "ABSENT_RUNS", default.absent_runs),
             busy=_choice(settings, "BUSY", default.busy, ("refuse", "wait")),
             max_age=_whole(settings, "MAX_AGE", default.max_age),
+            log=_choice(settings, "LOG", default.log, ("text", "json")),
+            metrics=settings.get(f"{_PREFIX}METRICS") or None,
+            closing=settings.get(f"{_PREFIX}CLOSING") or None,
             trust_lastmod=_choice(settings, "TRUST_LASTMOD", default.trust_lastmod, ("auto", "always", "never")),
         )
 
