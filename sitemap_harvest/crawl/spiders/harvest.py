@@ -14,6 +14,7 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.utils.defer import deferred_from_coro
 
 from sitemap_harvest.crawl import defaults
+from sitemap_harvest.crawl.browser.switch import check_browser, put_in_place
 from sitemap_harvest.crawl.checks import check_exporter, check_feeds, check_root
 from sitemap_harvest.crawl.flights import Flights
 from sitemap_harvest.crawl.given import Given, check_class
@@ -112,6 +113,7 @@ class HarvestSpider(SitemapAttributes):
         check_class(cls, base=HarvestSpider)  # not as the class is made: that would end every spider of the project
         spider = super().from_crawler(crawler, *args, **kwargs)
         guard(crawler.settings)
+        put_in_place(crawler.settings, spider._given.ours, cls.harvest_arguments)  # noqa: SLF001 - its own
         crawler.signals.connect(spider.prepare, signal=signals.spider_opened)
         spider._flights.listen(crawler)  # noqa: SLF001 - its own
         crawler.signals.connect(spider.note_error, signal=signals.spider_error)
@@ -131,6 +133,7 @@ class HarvestSpider(SitemapAttributes):
             check_feeds(self.crawler.settings, self.plan.emit)
             check_exporter(self.crawler)
             check_root(self.local_root, self.crawler)
+            check_browser(self.crawler.settings, self.plan.browser or self.options.browser)
             self._keeper = self._open_store()
         except HarvestError as error:
             self.refuse(str(error))
