@@ -36,7 +36,8 @@ _ARGUMENTS = (  # what keeps it from asking the network for things that nobody w
     "--disable-sync",
     "--disable-domain-reliability",
     "--no-pings",
-    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # what it was called before
 )
 _NOT_NEEDED = frozenset({"image", "media", "font"})
 _MOST_STARTS = 2
@@ -51,7 +52,8 @@ class BrowserGoneError(Exception):
 
 def launch_options(settings: BaseSettings) -> dict[str, Any] | None:
     """Return how Chromium is started: as the user says, or as it is found; ``None`` if none is."""
-    given: dict[str, Any] = settings.getdict("PLAYWRIGHT_LAUNCH_OPTIONS")
+    is_for_chromium = (settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium") == "chromium"
+    given: dict[str, Any] = settings.getdict("PLAYWRIGHT_LAUNCH_OPTIONS") if is_for_chromium else {}
     options: dict[str, Any] = {"args": _arguments(), "timeout": _LAUNCH_SECONDS * 1000, **given}
     if given.keys() & {"executable_path", "channel"} or _has_its_own():
         return options
@@ -113,7 +115,9 @@ class Chromium:
                 await context.route("**/*", _let_pass)
                 if cookies:
                     await context.add_cookies(cookies)
-                yield await context.new_page()
+                page = await context.new_page()
+                context.on("page", lambda other: asyncio.ensure_future(_end(other.close())))  # that it opens itself
+                yield page
             finally:
                 self.open_pages -= 1
                 await _end(context.close())

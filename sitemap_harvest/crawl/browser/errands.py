@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 STAT = "sitemap_harvest/browser"
 _MOST_TRIES = 2
+_LOOK_SECONDS = 0.5  # after which it is looked whether the run ends
 _OF_THE_PLAIN_PAGE = ("ETag", "Last-Modified")
 _WORDS = (  # of the browser, where the gate has none; each may be part of a longer one
     ("ERR_NAME_NOT_RESOLVED", CannotResolveHostError),
@@ -112,15 +113,13 @@ class Errands:
         """Wait until the host of *request* may be asked again, and let others wait after this."""
         downloader = self._crawler.engine.downloader
         frontier = self._spider.sites.frontier
-        slot = downloader.slots.get(downloader.get_slot_key(request))
-        delay = frontier.delay_of(request.url)
-        if slot is not None:
-            delay = max(delay, slot.download_delay())
-            while (left := slot.lastseen + delay - time.monotonic()) > 0 and self.may_go_on():
-                await asyncio.sleep(min(left, 1.0))
-            slot.lastseen = time.monotonic()
+        _, slot = downloader._get_slot(request)  # noqa: SLF001 - there is no public way to one that is not there yet
+        delay = max(frontier.delay_of(request.url), slot.download_delay())
+        while (left := slot.lastseen + delay - time.monotonic()) > 0 and self.may_go_on():
+            await asyncio.sleep(min(left, _LOOK_SECONDS))
+        slot.lastseen = time.monotonic()
         if delay:
-            frontier.hold(request.url, time.monotonic() + delay)
+            frontier.hold(request.url, slot.lastseen + delay)
 
     async def _once(self, request: Request, *, wants_body: bool, cookies: Sequence[Any]) -> Trip:
         self._crawler.stats.inc_value(f"{STAT}/pages")

@@ -10,15 +10,19 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
+from asyncio import StreamReader, StreamWriter
 from base64 import b64encode
 from contextlib import suppress
+from dataclasses import dataclass
 from ipaddress import ip_address
-from socket import SOCK_STREAM, gaierror
-from typing import TYPE_CHECKING
+from socket import SOCK_STREAM
+from typing import TYPE_CHECKING, Any, Self
 
-from sitemap_harvest.plan import Refusal  # noqa: TC001 - mypy
+from sitemap_harvest.plan import Refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine, Iterator
+
     from sitemap_harvest.plan import Reach
     from sitemap_harvest.plan.networks import IPAddress
 
@@ -28,7 +32,14 @@ _HEAD_SECONDS = 60  # browsers open connections before they need them
 _MAX_FAILURES = 1000
 _SPARE_BYTES = 1024 * 1024  # for the headers, and the handshake, of what may be as large as it may be
 _USER = "harvest"
+_END = b"\r\n\r\n"
+_HOP_BY_HOP = (b"proxy-", b"connection:", b"keep-alive:")
+_WHO_ARE_YOU = (
+    b"HTTP/1.1 407 Proxy Authentication Required\r\n"
+    b'Proxy-Authenticate: Basic realm="harvest"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'
+)
 _TARGET = re.compile(rb"(?:(?:http|ws)://)?(\[[^\]/]+\]|[^:/\s]+)(?::(\d{1,5}))?(/.*)?", re.DOTALL)
+_Streams = tuple[StreamReader, StreamWriter]
 
 
 class TooMuchError(Exception):
@@ -46,8 +57,8 @@ class Gate:
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
         self._failures: dict[tuple[str, int], Exception | Refusal] = {}
-        self._password = secrets.token_urlsafe()
-        self._authorization = b"Basic " + b64encode(f"{_USER}:{self._password}".encode())
+        self._word = secrets.token_urlsafe()
+        self._password = b"Basic " + b64encode(f"{_USER}:{self._word}".encode())
 
     async def open(self) -> None:
         """Listen, if it does not yet."""
@@ -70,7 +81,7 @@ class Gate:
         return {
             "server": f"http://127.0.0.1:{port}",
             "username": _USER,
-            "password": self._password,
+            "password": self._word,
             "bypass": "<-loopback>",  # nothing passes by it
         }
 
@@ -78,7 +89,7 @@ class Gate:
         """Return why the last connection to *host* at *port* came to nothing; ``None`` if none has."""
         return self._failures.get((host, port))
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _accept(self, reader: StreamReader, writer: StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - it runs as one; this tells mypy
         self._connections.add(task)
@@ -90,88 +101,82 @@ class Gate:
             self._connections.discard(task)
             writer.close()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_SECONDS)
-        line, *headers = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
-        method, target, _ = line.split(b" ", 2)
-        if not any(_is(header, b"proxy-authorization", self._authorization) for header in headers):
-            writer.write(
-                b"HTTP/1.1 407 Proxy Authentication Required\r\n"
-                b'Proxy-Authenticate: Basic realm="harvest"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'
-            )
+    async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
+        async with asyncio.timeout(_HEAD_SECONDS):
+            head = _Head.read(await reader.readuntil(_END))
+        if head is None:
+            return
+        if not any(secrets.compare_digest(self._password, given) for given in head.values(b"proxy-authorization")):
+            writer.write(_WHO_ARE_YOU)
             await writer.drain()
             return
-        if (parts := _TARGET.fullmatch(target)) is None:
-            return
-        host, port = parts[1].decode("latin-1").strip("[]").lower(), int(parts[2] or 80)
+        place = head.host, head.port
         try:
-            there, away = await self._connect(host, port)
-        except (OSError, ValueError, TimeoutError) as error:
-            self._note(host, port, error)
+            server = await self._connect(*place)
+        except (OSError, ValueError) as error:  # of which TimeoutError is one
+            self._note(*place, error)
             return
-        if there is None or away is None:
+        if isinstance(server, Refusal):
+            self._note(*place, server)
             return
-        self._failures.pop((host, port), None)
+        self._failures.pop(place, None)
         try:
-            if method == b"CONNECT":
-                writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+            if head.method == b"CONNECT":
+                await self._tunnel((reader, writer), server, place)
             else:
-                away.write(_request(method, parts[3] or b"/", headers))
-            await self._relay(reader, writer, there, away, place=(host, port))
+                await self._exchange((reader, writer), server, place, head)
         finally:
-            away.close()
+            server[1].close()
 
-    async def _connect(
-        self, host: str, port: int
-    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | tuple[None, None]:
-        """Return a connection to *host*; none if it is not admitted. Raises :exc:`OSError` where there is no way."""
+    async def _connect(self, host: str, port: int) -> _Streams | Refusal:
+        """Return a connection to *host*, or why there may be none. Raises :exc:`OSError` where there is no way."""
         if refusal := self._reach.refuse_url(f"http://{f'[{host}]' if ':' in host else host}:{port}/"):
-            self._note(host, port, refusal)
-            return None, None
+            return refusal
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(self._seconds):
             found = [ip_address(info[4][0]) for info in await loop.getaddrinfo(host, port, type=SOCK_STREAM)]
         if not (good := self._reach.admit(host, port, found)):
-            self._note(host, port, self._reach.refusal(host, port, found))
-            return None, None
-        return await self._first_of(good, port)
+            return self._reach.refusal(host, port, found)
+        for address in good[:-1]:
+            with suppress(OSError):
+                return await self._connection(address, port)
+        return await self._connection(good[-1], port)
 
-    async def _first_of(
-        self, addresses: list[IPAddress], port: int
-    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        for number, address in enumerate(addresses, start=1):
-            try:
-                async with asyncio.timeout(self._seconds):
-                    return await asyncio.open_connection(str(address), port)
-            except (OSError, TimeoutError):
-                if number == len(addresses):
-                    raise
-        raise gaierror("no address")
+    async def _connection(self, address: IPAddress, port: int) -> _Streams:
+        async with asyncio.timeout(self._seconds):
+            return await asyncio.open_connection(str(address), port, limit=_HEAD_BYTES)
 
-    async def _relay(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        there: asyncio.StreamReader,
-        away: asyncio.StreamWriter,
-        *,
-        place: tuple[str, int],
-    ) -> None:
-        """Pass on what comes from both sides until the other side has said all."""
-        sending = asyncio.create_task(_pass_on(reader, away))
-        try:
-            count = 0
-            while block := await there.read(_BLOCK):
-                count += len(block)
-                if self._most_bytes and count > self._most_bytes + _SPARE_BYTES:
-                    self._note(*place, TooMuchError())
-                    return
-                writer.write(block)
-                await writer.drain()
-        finally:
-            sending.cancel()
-            with suppress(asyncio.CancelledError):
-                await sending
+    async def _tunnel(self, browser: _Streams, server: _Streams, place: tuple[str, int]) -> None:
+        """Pass on what comes from both sides, which is no business of ours, until one of them has said all."""
+        browser[1].write(b"HTTP/1.1 200 OK\r\n\r\n")
+        await _first_to_end(_pass_on(browser[0], server[1]), self._bring(server[0], browser[1], place))
+
+    async def _exchange(self, browser: _Streams, server: _Streams, place: tuple[str, int], head: _Head) -> None:
+        """Pass on one request and its answer. There is no second one, which might be for another host."""
+        server[1].write(head.for_server())
+        if head.length:
+            server[1].write(await browser[0].readexactly(head.length))
+        await _first_to_end(browser[0].read(1), self._answer(server[0], browser[1], place))
+
+    async def _answer(self, server: StreamReader, browser: StreamWriter, place: tuple[str, int]) -> None:
+        """Pass on an answer, and that the connection ends with it."""
+        is_final = False
+        while not is_final:
+            line, *headers = (await server.readuntil(_END)).removesuffix(_END).split(b"\r\n")
+            is_final = not re.match(rb"HTTP/1\.\d 1(?!01)", line)
+            browser.write(_head_of(line, headers))
+        await self._bring(server, browser, place)
+
+    async def _bring(self, server: StreamReader, browser: StreamWriter, place: tuple[str, int]) -> None:
+        """Pass on what *server* says, up to the limit."""
+        count = 0
+        while block := await server.read(_BLOCK):
+            count += len(block)
+            if self._most_bytes and count > self._most_bytes + _SPARE_BYTES:
+                self._note(*place, TooMuchError())
+                return
+            browser.write(block)
+            await browser.drain()
 
     def _note(self, host: str, port: int, failure: Exception | Refusal) -> None:
         self._failures[host, port] = failure
@@ -179,19 +184,62 @@ class Gate:
             del self._failures[next(iter(self._failures))]
 
 
-async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(OSError):
-        while block := await reader.read(_BLOCK):
-            writer.write(block)
-            await writer.drain()
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What a request of the browser begins with."""
+
+    method: bytes
+    host: str
+    port: int
+    path: bytes
+    headers: list[bytes]
+
+    @classmethod
+    def read(cls, text: bytes) -> Self | None:
+        """Return the head that *text* is; ``None`` if it is none for a proxy."""
+        line, *headers = text.removesuffix(_END).split(b"\r\n")
+        method, target, _ = line.split(b" ", 2)
+        if (parts := _TARGET.fullmatch(target)) is None:
+            return None
+        return cls(
+            method, parts[1].decode("latin-1").strip("[]").lower(), int(parts[2] or 80), parts[3] or b"/", headers
+        )
+
+    @property
+    def length(self) -> int:
+        """How many bytes of a body follow."""
+        return next((int(value) for value in self.values(b"content-length")), 0)
+
+    def values(self, name: bytes) -> Iterator[bytes]:
+        """Yield what the headers of that *name* say."""
+        for header in self.headers:
+            given, _, value = header.partition(b":")
+            if given.strip().lower() == name:
+                yield value.strip()
+
+    def for_server(self) -> bytes:
+        """Return the same as the server gets it."""
+        return _head_of(self.method + b" " + self.path + b" HTTP/1.1", self.headers)
 
 
-def _request(method: bytes, path: bytes, headers: list[bytes]) -> bytes:
-    """Return the head of a request as the server gets it: one for each connection, so that bodies end with it."""
-    kept = [header for header in headers if not header.lower().startswith((b"proxy-", b"connection:"))]
-    return b"\r\n".join([method + b" " + path + b" HTTP/1.1", *kept, b"Connection: close", b"", b""])
+def _head_of(line: bytes, headers: list[bytes]) -> bytes:
+    """Return *line* and *headers* without those that are for the next hop only: each connection is for one request."""
+    kept = [header for header in headers if not header.lower().startswith(_HOP_BY_HOP)]
+    return b"\r\n".join([line, *kept, b"Connection: close", b"", b""])
 
 
-def _is(header: bytes, name: bytes, value: bytes) -> bool:
-    given, _, text = header.partition(b":")
-    return given.strip().lower() == name and secrets.compare_digest(text.strip(), value)
+async def _pass_on(reader: StreamReader, writer: StreamWriter) -> None:
+    while block := await reader.read(_BLOCK):
+        writer.write(block)
+        await writer.drain()
+
+
+async def _first_to_end(*works: Coroutine[Any, Any, Any]) -> None:
+    """Wait for the first of *works* to end, and end the others."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

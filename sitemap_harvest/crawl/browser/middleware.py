@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Self
 
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import DownloadCancelledError, NotConfigured
 
 from sitemap_harvest.crawl.browser.looks import need_of_response
 from sitemap_harvest.crawl.browser.passes import Pass, origin_of, take_off
@@ -141,9 +141,9 @@ class BrowserFallback:
             try:
                 trip = await self._errand.run(request, wants_body=True, cookies=wall.cookies)
             except BrowserGoneError as error:
-                raise OSError(f"the browser failed: {error}") from error
+                raise DownloadCancelledError(f"the browser failed: {error}") from error
             except RunEndsError as error:
-                raise OSError("the run ended before the browser had an answer") from error
+                raise DownloadCancelledError("the run ended before the browser had an answer") from error
             wall.cookies = trip.cookies
             response = response_of(trip, request)
             if trip.answer.need is Need.PASS:

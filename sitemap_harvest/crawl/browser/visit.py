@@ -27,6 +27,7 @@ _BLOCK = 1024 * 1024
 _LOOK_SECONDS = 0.5  # after which it is looked whether the run ends
 _IDLE_MILLISECONDS = 5_000  # for links, once nothing is on its way any more
 _PASSED_ON = {"content-encoding", "content-length", "transfer-encoding"}  # the browser has undone these
+_GONE = "it ended in the middle of its work"
 _LINKS = "() => document.querySelectorAll('a[href]').length > 0"
 _SIZE = "() => document.documentElement.outerHTML.length"
 _DOM = "() => '<!DOCTYPE html>\\n' + document.documentElement.outerHTML"
@@ -104,12 +105,13 @@ class Visit:
         try:
             return await self._answer()
         except PlaywrightError as error:
-            raise BrowserGoneError("it ended in the middle of its work") from error
+            raise BrowserGoneError(_GONE) from error
         finally:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
-            if self._result.done() and not self._result.cancelled():
+            self._result.cancel()  # unless there is one: that the page is closed is no news any more
+            if not self._result.cancelled():
                 self._result.exception()  # is looked at, or asyncio complains
 
     async def rendered(self) -> bytes:
@@ -123,7 +125,7 @@ class Visit:
                 raise TooLargeError
             text: str = await self._page.evaluate(_DOM)
         except PlaywrightError as error:
-            raise BrowserGoneError("it ended in the middle of its work") from error
+            raise BrowserGoneError(_GONE) from error
         return text.encode("utf-8", "replace")
 
     async def _answer(self) -> Answer:
@@ -132,7 +134,7 @@ class Visit:
         cdp.on("Fetch.requestPaused", lambda event: self._begin(self._held_up(cdp, event, frame)))
         self._page.on("requestfailed", self._note_failure)
         for gone in ("crash", "close"):
-            self._page.on(gone, lambda _: self._fail(BrowserGoneError("its page ended in the middle of its work")))
+            self._page.on(gone, lambda _: self._fail(BrowserGoneError(_GONE)))
         everything = {"urlPattern": "*", "requestStage": "Response", "resourceType": "Document"}
         await cdp.send("Fetch.enable", {"patterns": [everything]})
         self._begin(self._go())
