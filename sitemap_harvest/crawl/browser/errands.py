@@ -115,7 +115,7 @@ class Errands:
         frontier = self._spider.sites.frontier
         _, slot = downloader._get_slot(request)  # noqa: SLF001 - there is no public way to one that is not there yet
         delay = max(frontier.delay_of(request.url), slot.download_delay())
-        while (left := slot.lastseen + delay - time.monotonic()) > 0 and self.may_go_on():
+        while (left := slot.lastseen + delay - time.monotonic()) > 0 and self.may_go_on():  # noqa: ASYNC110 - a clock
             await asyncio.sleep(min(left, _LOOK_SECONDS))
         slot.lastseen = time.monotonic()
         if delay:
