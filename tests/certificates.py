@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import ssl
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -23,18 +24,64 @@ def self_signed(name: str = "another.example") -> ssl.SSLContext:
     """
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    now = datetime.now(UTC)
     certificate = (
+        _begun(subject, subject, key)
+        .add_extension(x509.SubjectAlternativeName([_general_name(name)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return _server(key, certificate)
+
+
+class Authority:
+    """Vouches for any host, before who trusts its certificate."""
+
+    def __init__(self) -> None:
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "authority.example")])
+        usage = {name: False for name in inspect.signature(x509.KeyUsage).parameters} | {"key_cert_sign": True}
+        self._certificate = (
+            _begun(self._name, self._name, self._key)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(x509.KeyUsage(**usage), critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False)
+            .sign(self._key, hashes.SHA256())
+        )
+        self._servers: dict[str, ssl.SSLContext] = {}
+
+    @property
+    def certificate(self) -> bytes:
+        """Its own certificate, as PEM."""
+        return self._certificate.public_bytes(serialization.Encoding.PEM)
+
+    def server(self, name: str) -> ssl.SSLContext:
+        """Return what a server needs to speak TLS as the host *name*."""
+        if name not in self._servers:
+            key = ec.generate_private_key(ec.SECP256R1())
+            by = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+            certificate = (
+                _begun(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]), self._name, key)
+                .add_extension(x509.SubjectAlternativeName([_general_name(name)]), critical=False)
+                .add_extension(by, critical=False)
+                .sign(self._key, hashes.SHA256())
+            )
+            self._servers[name] = _server(key, certificate)
+        return self._servers[name]
+
+
+def _begun(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+    now = datetime.now(UTC)
+    return (
         x509.CertificateBuilder()
         .subject_name(subject)
-        .issuer_name(subject)
+        .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([_general_name(name)]), critical=False)
-        .sign(key, hashes.SHA256())
     )
+
+
+def _server(key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> ssl.SSLContext:
     plain = serialization.NoEncryption()
     pem = serialization.Encoding.PEM
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -50,14 +50,16 @@ def scrapy(
     environment: dict[str, str] | None = None,
     timeout: float = 60,
     largest_file: int | None = None,
+    open_files: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run ``scrapy`` with *arguments* to its end, at most *timeout* seconds.
 
     *largest_file* is how many bytes each of its files may have, as if the disk
-    was full then; ``None``: any number.
+    was full then; ``None``: any number. *open_files* is how many files it may have open at a time.
     """
+    limits = {resource.RLIMIT_FSIZE: largest_file, resource.RLIMIT_NOFILE: open_files}
     with TemporaryDirectory() as folder:
-        with running(*arguments, cwd=cwd, environment=environment, folder=folder, largest_file=largest_file) as process:
+        with running(*arguments, cwd=cwd, environment=environment, folder=folder, limits=limits) as process:
             process.join(timeout)
             exit_code = process.exitcode
         out, err = (Path(folder, name).read_text() for name in (_OUT, _ERR))
@@ -67,10 +69,17 @@ def scrapy(
 
 @contextmanager
 def running(
-    *arguments: str, cwd: Path, environment: dict[str, str] | None, folder: str, largest_file: int | None = None
+    *arguments: str,
+    cwd: Path,
+    environment: dict[str, str] | None,
+    folder: str,
+    limits: dict[int, int | None] | None = None,
 ) -> Iterator[BaseProcess]:
-    """Run ``scrapy`` with *arguments* as long as the block lasts; what it prints goes to files in *folder*."""
-    given = (arguments, str(cwd), dict(os.environ) if environment is None else environment, folder, largest_file)
+    """Run ``scrapy`` with *arguments* as long as the block lasts; what it prints goes to files in *folder*.
+
+    *limits* are those of :mod:`resource`.
+    """
+    given = (arguments, str(cwd), dict(os.environ) if environment is None else environment, folder, limits or {})
     process = _FORKSERVER.Process(target=_execute, args=given, daemon=True)
     process.start()
     try:
@@ -81,10 +90,11 @@ def running(
 
 
 def _execute(
-    arguments: tuple[str, ...], cwd: str, environment: dict[str, str], folder: str, largest_file: int | None
+    arguments: tuple[str, ...], cwd: str, environment: dict[str, str], folder: str, limits: dict[int, int | None]
 ) -> None:
-    if largest_file is not None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
+    for limit, value in limits.items():
+        if value is not None:
+            resource.setrlimit(limit, (value, value))
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(cwd)

@@ -19,12 +19,14 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.interfaces import IHostnameResolver, IReactorPluggableNameResolver, IResolutionReceiver
 from zope.interface import implementer  # type: ignore[import-untyped]  # it has no type hints
 
+from sitemap_harvest.crawl.connections import FewIdleConnections
 from sitemap_harvest.crawl.reach import reach_of, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from scrapy import Request
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
     from twisted.internet.base import ReactorBase
     from twisted.internet.interfaces import IAddress
@@ -42,6 +44,10 @@ class GuardedHandler(HTTP11DownloadHandler):
     change, it fails as it is loaded: nothing is downloaded then, rather than
     without the check.
     """
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._pool = FewIdleConnections.like(self._pool)
 
     async def download_request(self, request: Request) -> Response:
         """Download *request*. Raises :exc:`~sitemap_harvest.crawl.reach.PrivateAddressError` before a byte is sent."""

@@ -17,6 +17,8 @@ from tests.site import Page, Site, index, robots
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.thorough
+
 SITEMAPS, URLS = 24, 300
 KILLS = 20
 MANY = 800  # more documents than a run reads before it writes down for the first time what it has

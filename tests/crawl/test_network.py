@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter, defaultdict
 
 import pytest
 
 from sitemap_harvest import Outcome
+from tests import forked
 from tests.certificates import self_signed
 from tests.crawl.crawling import lines
 from tests.network import Network, Sort
@@ -200,6 +202,31 @@ def test_each_of_many_hosts_gives_what_it_has_whatever_the_others_do(harvest, tm
     assert {asked[url] for url in once if not url.startswith(tuple(leads_to))} == {1}
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("kept", [(), ("-a", "store=snapshots")], ids=["read", "kept"])
+def test_many_hosts_are_asked_though_few_files_may_be_open(tmp_path, kept):
+    with Network(500, hanging=0, refusing=0) as network:
+        (tmp_path / "sites.txt").write_text("\n".join(host.url for host in network.hosts))
+        feeds = {
+            "sites.jsonl": {"format": "jsonl", "item_classes": ["sitemap_harvest.SiteRecord"]},
+            "ledger.jsonl": {"format": "jsonl", "item_classes": ["sitemap_harvest.SitemapRecord"]},
+            "urls.jsonl": {"format": "jsonl", "item_classes": ["sitemap_harvest.UrlEntry"]},
+        }
+        arguments = (
+            "-a",
+            "sites=sites.txt",
+            "-a",
+            "emit=urls,sitemaps,sites",
+            "-s",
+            f"FEEDS={json.dumps(feeds)}",
+            *kept,
+        )
+        run = forked.scrapy("harvest", "crawl", *arguments, cwd=tmp_path, open_files=320)
+    found = {name: lines(tmp_path / f"{name}.jsonl") for name in ("sites", "ledger", "urls")}
+    locs = [row["loc"] for row in found["urls"]]
+    assert network.differences(sites=found["sites"], ledger=found["ledger"], locs=locs) == {}, run.stderr
+
+
 def test_an_index_whose_children_have_a_new_name_each_time_ends(serve, crawl):
     """Each answer names two of itself under names that nobody has heard: without a limit, that is a thousand."""
     names = iter(range(1_000_000))
@@ -217,6 +244,7 @@ def test_an_index_whose_children_have_a_new_name_each_time_ends(serve, crawl):
     assert fates == {"read": 1 + 2 + 4 + 8, "over-limit": 16}
 
 
+@pytest.mark.thorough
 def test_of_more_children_than_a_site_may_have_each_has_a_row_and_memory_stays_flat(serve, crawl):
     children = [f"/child-{number}.xml" for number in range(50_000)]
     site = serve({"/index.xml": index(*children)})

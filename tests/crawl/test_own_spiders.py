@@ -348,6 +348,7 @@ def test_all_pages_of_four_sitemaps_are_visited(serve, crawl):
     assert run.stats["sitemap_harvest/pages"] == 1000
 
 
+@pytest.mark.thorough
 def test_memory_does_not_grow_with_the_entries_that_wait(serve, crawl):
     sitemaps = [f"/s{part}.xml" for part in range(4)]
     site = serve({"/index.xml": index(*sitemaps)})

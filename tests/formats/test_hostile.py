@@ -23,6 +23,7 @@ GROWTH = 8
 MOST = 2  # times GROWTH: what is quadratic takes GROWTH times GROWTH
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("size", "document"),
     [

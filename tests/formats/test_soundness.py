@@ -131,6 +131,7 @@ def test_what_stands_before_a_limit_is_beyond_doubt() -> None:
     assert (too_large.entries, too_large.last_sound_position) == (8, 8)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("lane", [b"", b"<!-- strict -->", b"<url><loc>https://a.example/?a&b</loc></url>"])
 def test_of_a_cut_sitemap_all_entries_are_sound_that_were_closed(lane: bytes) -> None:
     body = fixture_bytes("xml/full.xml").replace(b"<url>", lane + b"<url>", 1)

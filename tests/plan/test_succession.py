@@ -37,7 +37,10 @@ def test_over_any_faults_urls_leave_and_come_only_in_truth(
         assert keeper.snapshot() - before <= site.served()
         last = site.truth()
         site.change(random)
-    assert keeper.snapshot() == last
+    if any("not believed yet" in (row.reason or "") for row in keeper.ledger.values()):  # an emptied robots.txt
+        assert keeper.snapshot() >= last
+    else:
+        assert keeper.snapshot() == last
 
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

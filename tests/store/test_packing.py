@@ -200,6 +200,7 @@ def with_files(history, files):
     return History(history.site, Folder(files(history.folder._files), history.folder.path))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("action", ["pack_all", "prune"])
 def test_killed_at_any_moment_nothing_is_lost(tmp_path, action):
     made = story(Making(tmp_path / "made"), 9)
@@ -233,6 +234,7 @@ def _act(history, action, kept):
         pack_all(history)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_happens_each_kept_run_reads_as_it_did(tmp_path, seed):
     chance = random.Random(seed)
@@ -275,6 +277,7 @@ def test_a_snapshot_is_what_a_history_gives(making):
     assert isinstance(story(making, 1).latest(), Snapshot)
 
 
+@pytest.mark.thorough
 def test_day_after_day_a_site_that_hardly_changes_takes_little_room(tmp_path):
     chance = random.Random(1)
     making = Making(tmp_path, compares=True)

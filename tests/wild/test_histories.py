@@ -17,7 +17,10 @@ for _path, _file in FILES.items():
         VERSIONS[_file["site"]].append(_path)
 RUNS = max(map(len, VERSIONS.values()), default=0)
 
-pytestmark = pytest.mark.skipif(not FILES, reason="there is no corpus: name its folder in HARVEST_CORPUS")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(not FILES, reason="there is no corpus: name its folder in HARVEST_CORPUS"),
+]
 
 
 def address(site: str) -> str:

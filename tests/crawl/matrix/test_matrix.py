@@ -18,6 +18,8 @@ from tests.crawl.matrix.serving import Cells
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.thorough
+
 RECOVERED_RUN, LAST_RUN = 3, 4
 RUNS = (BEFORE_RUN, FAULTY_RUN, RECOVERED_RUN, LAST_RUN)
 SETTINGS = {

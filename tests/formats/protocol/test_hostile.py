@@ -22,6 +22,7 @@ GROWTH, MOST = 8, 2
 NOW = datetime(2026, 3, 9, tzinfo=UTC)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("size", "document"),
     [

@@ -182,6 +182,7 @@ def test_a_bare_ampersand_is_kept_and_told() -> None:
     assert document.complete
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["xml/full.xml", "xml/plain.xml", "xml/index.xml"])
 def test_cut_at_every_byte_a_document_yields_no_url_that_it_does_not_have(name: str) -> None:
     body = fixture_bytes(name)
@@ -196,6 +197,7 @@ def test_cut_at_every_byte_a_document_yields_no_url_that_it_does_not_have(name: 
         assert (document.problems == whole.problems) == (cut >= end), cut
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["xml/full.xml", "xml/plain.xml", "xml/index.xml"])
 def test_cut_at_every_byte_a_packed_document_yields_no_url_that_it_does_not_have(name: str) -> None:
     body = fixture_bytes(name)

@@ -1,0 +1,190 @@
+"""Follows a page of the documentation as its reader would: in a shell, from top to bottom."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import tempfile
+import textwrap
+import time
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from filelock import FileLock
+
+from tests.docs.howtos import Does, lacks
+
+if TYPE_CHECKING:
+    from tests.docs.howtos import Page, Step
+
+_BLOCK_SECONDS = 120
+_INSTALL_SECONDS = 900  # a page that makes an environment waits for an index of packages
+_LISTEN_SECONDS = 60
+_PORT_SECONDS = 600  # another page may have the same port
+_END_SECONDS = 10
+_SHOWN_CHARS = 6_000
+# A command that fails ends its block (as under "set -e") and not the shell, so that what it has set stays.
+_FIRST = "set -Eo pipefail; trap '_code=$?; [ $BASH_SUBSHELL = 0 ] || exit $_code; return $_code' ERR\n"
+
+
+class Failed(AssertionError):
+    """A block that does not do what the page says."""
+
+
+class Shell:
+    """One bash, with a group of its own, which runs blocks one after the other; what they set stays."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        self._blocks = Path(tempfile.mkdtemp(prefix="blocks-", dir=folder.parent))
+        self._number = 0
+        read, write = os.pipe()
+        self._codes = os.fdopen(read, "rb", buffering=0)
+        self._bash = subprocess.Popen(
+            ["bash", "--noprofile", "--norc"],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[write],
+            start_new_session=True,
+            text=True,
+        )
+        os.close(write)
+        self._say(_FIRST + f"exec 200>&{write} {write}>&-\n")  # 200: no command of a page uses it
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the shell, and all that it has started and that has not left its group."""
+        for what in (signal.SIGTERM, signal.SIGKILL):
+            with suppress(ProcessLookupError):
+                os.killpg(self._bash.pid, what)
+            until = time.monotonic() + _END_SECONDS
+            while self._is_anybody_left() and time.monotonic() < until:
+                time.sleep(0.05)
+        self._bash.wait(_END_SECONDS)
+        assert self._bash.stdin is not None
+        with suppress(OSError):
+            self._bash.stdin.close()
+        self._codes.close()
+
+    def run(self, commands: str, *, seconds: float) -> tuple[int | None, str]:
+        """Return the exit code of *commands* and what they printed; ``None`` if they took longer or ended the shell."""
+        script, output = self._write(commands)
+        self._say(f'. "{script}" </dev/null >"{output}" 2>&1 200>&-; echo $? >&200\n')
+        return self._code(seconds), output.read_text("utf-8", "replace")
+
+    def start(self, commands: str) -> Path:
+        """Start *commands*, and return the file of what they print."""
+        script, output = self._write(commands)
+        self._say(f'{{ . "{script}"; }} </dev/null >"{output}" 2>&1 200>&- & echo 0 >&200\n')
+        self._code(_BLOCK_SECONDS)
+        return output
+
+    def _write(self, commands: str) -> tuple[Path, Path]:
+        self._number += 1
+        script, output = (self._blocks / f"{self._number}.{suffix}" for suffix in ("sh", "txt"))
+        script.write_text(commands, "utf-8")
+        output.touch()
+        return script, output
+
+    def _say(self, text: str) -> None:
+        assert self._bash.stdin is not None
+        with suppress(BrokenPipeError):
+            self._bash.stdin.write(text)
+            self._bash.stdin.flush()
+
+    def _code(self, seconds: float) -> int | None:
+        ready, _, _ = select.select([self._codes], [], [], seconds)
+        line = self._codes.readline() if ready else b""
+        return int(line) if line else None
+
+    def _is_anybody_left(self) -> bool:
+        self._bash.poll()
+        try:
+            os.killpg(self._bash.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+
+def follow(page: Page, folder: Path, environment: dict[str, str]) -> None:
+    """Do what *page* says, in *folder*; raise :class:`Failed` with the block that does not do what the page says."""
+    limit = _INSTALL_SECONDS if page.makes_an_environment else _BLOCK_SECONDS
+    with ExitStack() as until_the_end, Shell(folder, environment) as shell:
+        printed, started = "", None
+        for step in page.steps:
+            if step.does is Does.OUTPUT:
+                _compare(step, started, printed)
+            elif step.does in {Does.FILE, Does.APPEND, Does.MEMBER}:
+                _write(shell, step)
+            elif step.does is Does.BACKGROUND:
+                started = _start(shell, step, until_the_end)
+            elif step.does in {Does.SHELL, Does.PYTHON, Does.GIVEN}:
+                started, printed = None, _run(shell, step, limit)
+
+
+def _run(shell: Shell, step: Step, seconds: float) -> str:
+    commands = step.body
+    if step.does is Does.PYTHON:
+        commands = f"python - <<'END OF THE BLOCK'\n{step.body}END OF THE BLOCK\n"
+    code, printed = shell.run(commands, seconds=seconds)
+    if code is None:
+        raise _failed(step, f"it has not ended after {seconds} seconds, or has ended the shell", printed)
+    if code != step.exit:
+        raise _failed(step, f"it has exit code {code} and not {step.exit}", printed)
+    return printed
+
+
+def _write(shell: Shell, step: Step) -> None:
+    body = "\n" + textwrap.indent(step.body, "    ") if step.does is Does.MEMBER else step.body
+    arrow = ">" if step.does is Does.FILE else ">>"
+    code, printed = shell.run(
+        f"mkdir -p \"$(dirname '{step.value}')\"\n"
+        f"cat {arrow}'{step.value}' <<'END OF THE BLOCK'\n{body}END OF THE BLOCK\n",
+        seconds=_BLOCK_SECONDS,
+    )
+    if code != 0:
+        raise _failed(step, f"it cannot be written to {step.value}", printed)
+
+
+def _start(shell: Shell, step: Step, until_the_end: ExitStack) -> Path:
+    port = int(step.value or 0)
+    if port:  # pages that run at the same time take turns
+        until_the_end.enter_context(FileLock(Path(tempfile.gettempdir(), f"howto-port-{port}"), timeout=_PORT_SECONDS))
+        if _listens(port):
+            raise _failed(step, f"something else listens at port {port} already", "")
+    output = shell.start(step.body)
+    until = time.monotonic() + _LISTEN_SECONDS
+    while port and not _listens(port):
+        if time.monotonic() > until:
+            raise _failed(step, f"nothing listens at port {port} after {_LISTEN_SECONDS} seconds", output.read_text())
+        time.sleep(0.1)
+    return output
+
+
+def _compare(step: Step, started: Path | None, printed: str) -> None:
+    until = time.monotonic() + (_LISTEN_SECONDS if started else 0)  # a server may print a little later
+    while (missing := lacks(step.body, started.read_text("utf-8", "replace") if started else printed)) is not None:
+        if time.monotonic() >= until:
+            text = started.read_text("utf-8", "replace") if started else printed
+            raise _failed(step, f"this line is not there, or not there in this order: {missing}", text)
+        time.sleep(0.1)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _failed(step: Step, why: str, printed: str) -> Failed:
+    block = textwrap.indent(step.body.rstrip(), "    ")
+    shown = textwrap.indent(printed[-_SHOWN_CHARS:].rstrip() or "(nothing)", "    ")
+    return Failed(f"line {step.line}, {step.does}: {why}\n{block}\n  printed:\n{shown}")

@@ -1,0 +1,163 @@
+"""What a page of the documentation tells its reader to do: a page comes in as text, its steps come out.
+
+A fenced block of a page is a step. What is to be done with it stands in comments above it, which no reader sees:
+
+- a ``shell`` block is run, and a ``python`` block too; ``<!-- exit: 4 -->`` if it does not end with 0
+- ``<!-- file: NAME -->``: the block is what NAME holds; ``<!-- append: NAME -->``: it comes to the end of NAME;
+  ``<!-- member: NAME -->``: the same, indented, so that it belongs to the class with which NAME ends
+- ``<!-- output -->``: its lines are in what the block before has printed; ``...`` stands for anything
+- ``<!-- background: PORT -->``: it is started and goes on to the page's end; what follows waits until PORT listens
+- ``<!-- not run: REASON -->``: it cannot be run in a test
+- ``<!-- given: COMMANDS -->``, of one line or many, is no block: COMMANDS make what the reader of this page has already
+- ``<!-- needs: WHAT, WHAT -->``, above all blocks: where the page is followed (:data:`NEEDS`)
+
+A block of another language has to say what it is, so that none is forgotten. ``pycon`` blocks are run by test_docs.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from dataclasses import dataclass
+from enum import StrEnum
+
+NEEDS = frozenset({"checkout", "chromium", "project", "scrapyd"})
+"""``project``: a new project of Scrapy; ``checkout``: a copy of this repository, without its tests; the others:
+programs that have to be installed."""
+
+
+class PageError(Exception):
+    """A page that cannot be run as it is written."""
+
+
+class Does(StrEnum):
+    """What is done with a step."""
+
+    SHELL = "shell"
+    PYTHON = "python"
+    GIVEN = "given"
+    BACKGROUND = "background"
+    FILE = "file"
+    APPEND = "append"
+    MEMBER = "member"
+    OUTPUT = "output"
+    EXCUSED = "not run"
+    EXAMPLE = "example"
+
+
+_OF_A_LANGUAGE = {"shell": Does.SHELL, "sh": Does.SHELL, "python": Does.PYTHON, "pycon": Does.EXAMPLE}
+_OF_A_BLOCK = {
+    str(does): does
+    for does in (Does.BACKGROUND, Does.FILE, Does.APPEND, Does.MEMBER, Does.OUTPUT, Does.EXCUSED, Does.EXAMPLE)
+}
+_WITH_A_VALUE = {Does.FILE, Does.APPEND, Does.MEMBER, Does.EXCUSED}
+_PIECE = re.compile(
+    r"^[ ]*<!--(?P<comment>.*?)-->[ ]*$"
+    r"|^(?P<indent>[ ]*)```(?P<language>\w*)\n(?P<body>.*?)^(?P=indent)```[ ]*$"
+    r"|^(?P<open>[ ]*```[^\n]*)$"
+    r"|^(?P<text>[^\n]*\S[^\n]*)$",
+    re.MULTILINE | re.DOTALL,
+)
+_LOG_PREFIX = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[[\w.]+\] [A-Z]+: ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One block of a page."""
+
+    line: int
+    """Where it begins in the page, counted from 1."""
+    does: Does
+    body: str = ""
+    language: str = ""
+    value: str = ""
+    """A name of a file, a port or a reason; empty if there is none."""
+    exit: int = 0
+    """With which exit code it ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What there is to do, in order, and where."""
+
+    steps: tuple[Step, ...]
+    needs: frozenset[str] = frozenset()
+
+    @property
+    def makes_an_environment(self) -> bool:
+        """Whether the page makes a virtual environment of its own."""
+        return any("-m venv" in step.body for step in self.steps if step.does in {Does.SHELL, Does.GIVEN})
+
+
+def read_page(text: str) -> Page:
+    """Return the steps of a page, or raise :class:`PageError` with the line at which it cannot be understood."""
+    needs: set[str] = set()
+    steps: list[Step] = []
+    waiting: list[tuple[str, str]] = []
+    for piece in _PIECE.finditer(text):
+        line = text.count("\n", 0, piece.start()) + 1
+        if piece["comment"] is not None:
+            word, _, value = piece["comment"].strip().partition(":")
+            word, value = word.strip(), value.strip("\n") if word.strip() == "given" else value.strip()
+            if word == "given":
+                steps.append(Step(line=line, does=Does.GIVEN, body=textwrap.dedent(value).strip() + "\n"))
+            elif word == "needs":
+                needs |= _needs(value, line)
+            else:
+                waiting.append((word, value))
+        elif piece["body"] is not None:
+            body = textwrap.dedent(piece["body"]) if piece["indent"] else piece["body"]
+            steps.append(_step(line, piece["language"], body, waiting, steps))
+            waiting = []
+        elif piece["open"] is not None:
+            raise PageError(f"line {line}: a block that has no end")
+        elif waiting:
+            raise PageError(f"line {line}: {waiting[0][0]!r} is not above a block")
+    if waiting:
+        raise PageError(f"{waiting[0][0]!r} is not above a block")
+    return Page(steps=tuple(steps), needs=frozenset(needs))
+
+
+def lacks(shown: str, printed: str) -> str | None:
+    """Return the first line of *shown* that *printed* does not have after those before it; ``None`` if it has all.
+
+    ``...`` in a line stands for anything, and as a line by itself for any lines. The beginning of a log line, up to its
+    level, may be left out.
+    """
+    lines = iter(printed.splitlines())
+    for wanted in shown.splitlines():
+        if wanted.strip() in {"", "...", "…"}:
+            continue
+        pattern = re.compile(".*".join(map(re.escape, wanted.rstrip().split("..."))))
+        if not any(_is_line(pattern, line.rstrip()) for line in lines):
+            return wanted
+    return None
+
+
+def _is_line(pattern: re.Pattern[str], line: str) -> bool:
+    return bool(pattern.fullmatch(line) or pattern.fullmatch(_LOG_PREFIX.sub("", line)))
+
+
+def _needs(value: str, line: int) -> set[str]:
+    named = {word.strip() for word in value.split(",")}
+    if unknown := named - NEEDS:
+        raise PageError(f"line {line}: needs {', '.join(sorted(unknown))}; there are {', '.join(sorted(NEEDS))}")
+    return named
+
+
+def _step(line: int, language: str, body: str, said: list[tuple[str, str]], before: list[Step]) -> Step:
+    does = [_OF_A_BLOCK[word] for word, _ in said if word in _OF_A_BLOCK]
+    if unknown := [word for word, _ in said if word not in _OF_A_BLOCK and word != "exit"]:
+        raise PageError(f"line {line}: {unknown[0]!r} is nothing that can be said of a block")
+    if len(does) > 1:
+        raise PageError(f"line {line}: it is both {does[0]!r} and {does[1]!r}")
+    if not does and language not in _OF_A_LANGUAGE:
+        raise PageError(f"line {line}: nothing says what to do with a block of {language or 'no language'}")
+    does = does or [_OF_A_LANGUAGE[language]]
+    values = dict(said)
+    value = values.get(str(does[0]), "")
+    if does[0] in _WITH_A_VALUE and not value:
+        raise PageError(f"line {line}: {does[0]!r} says nothing behind its colon")
+    if does[0] is Does.OUTPUT and not any(step.does in {Does.SHELL, Does.PYTHON, Does.BACKGROUND} for step in before):
+        raise PageError(f"line {line}: nothing before it prints anything")
+    return Step(line=line, does=does[0], body=body, language=language, value=value, exit=int(values.get("exit", 0)))

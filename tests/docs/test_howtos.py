@@ -1,0 +1,74 @@
+"""Every how-to is followed from its own text: the commands of the page are the commands that are run."""
+
+from __future__ import annotations
+
+import configparser
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.docs.following import Failed, follow
+from tests.docs.howtos import Does, PageError, read_page
+from tests.docs.places import ROOT, build_wheel, make_environment, make_place, make_web
+from tests.standin import StandIn
+
+PAGES = {page.stem: page for page in (ROOT / "docs" / "start.md", *sorted((ROOT / "docs" / "howto").glob("*.md")))}
+NOT_RUN: dict[str, list[str]] = {}
+"""What is not run, with its reason, page by page."""
+
+
+def page_of(name):
+    return read_page(PAGES[name].read_text("utf-8"))
+
+
+def marked(name):
+    try:
+        is_service = page_of(name).needs & {"scrapyd", "chromium"}
+    except PageError:
+        is_service = False  # the test says what is wrong
+    marks = [pytest.mark.xdist_group(f"howto-{name}"), *([pytest.mark.service] if is_service else [])]
+    return pytest.param(name, marks=marks, id=name)
+
+
+@pytest.fixture(scope="session")
+def wheels(tmp_path_factory):
+    """Return a function that builds the wheel of this checkout, once."""
+    built = []
+
+    def build():
+        if not built:
+            built.append(build_wheel(tmp_path_factory.mktemp("wheels")))
+        return built[0]
+
+    return build
+
+
+@pytest.mark.parametrize("name", [marked(name) for name in PAGES])
+def test_the_page_does_what_it_says(name, tmp_path, wheels):
+    page = page_of(name)
+    make_web(tmp_path / "web")
+    with StandIn(tmp_path / "web") as web:
+        environment = make_environment(page, tmp_path, web, wheels() if page.makes_an_environment else None)
+        try:
+            follow(page, make_place(page, tmp_path), environment)
+        except Failed as failed:
+            pytest.fail(f"{PAGES[name].relative_to(ROOT)}, {failed}\n  asked for: {web.requests[-20:]}", pytrace=False)
+    shutil.rmtree(tmp_path, ignore_errors=True)
+
+
+def test_what_is_not_run_is_known():
+    found = {name: [step.value for step in page_of(name).steps if step.does is Does.EXCUSED] for name in PAGES}
+    assert {name: reasons for name, reasons in found.items() if reasons} == NOT_RUN
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_is_not_run_can_be_read_at_least(name):
+    for step in page_of(name).steps:
+        if step.does is Does.EXCUSED and step.language in {"shell", "sh"}:
+            subprocess.run(["bash", "-n"], input=step.body, text=True, check=True, timeout=10)
+        elif step.does is Does.EXCUSED and step.language == "python":
+            compile(step.body, name, "exec")
+        elif step.language == "ini":
+            configparser.ConfigParser(strict=False, interpolation=None).read_string(step.body)
