@@ -132,7 +132,7 @@ def test_a_site_behind_a_wall_gives_what_it_gives_without_one(serve: Callable[..
     # Plainly, twice by the browser, and then plainly with the cookie: once for the site, not for each document.
     assert site.requests[:4] == ["/robots.txt"] * 4
     assert sorted(site.requests[4:]) == sorted({*pages, "/gone.xml"} - {"/robots.txt", "/secret.xml"})
-    assert told(run) == {"pages": 1, "solved": 1, "by_cookies": 7, "starts": 1, "most_pages": 1}
+    assert told(run) == {"pages": 1, "walls": 1, "solved": 1, "by_cookies": 7, "starts": 1, "most_pages": 1}
     assert {via for path, via in ways(run, site).items() if path != "/secret.xml"} == {"browser cookies"}
 
     site.requests.clear()

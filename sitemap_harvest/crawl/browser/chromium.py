@@ -78,6 +78,7 @@ class Chromium:
     """The browser of a run, with none started before the first page."""
 
     def __init__(self, settings: BaseSettings, *, most_pages: int) -> None:
+        """Have at most *most_pages* pages open at a time."""
         config = replace(Config.from_settings(settings), launch_options=launch_options(settings) or {})
         self._config = replace(config, cdp_url=None, connect_url=None, browser_type_name="chromium")
         self._pages = asyncio.Semaphore(most_pages)
@@ -92,14 +93,16 @@ class Chromium:
 
     @asynccontextmanager
     async def page(
-        self, *, proxy: dict[str, str], cookies: Sequence[Any], ignore_https_errors: bool
+        self, *, proxy: dict[str, str], dead_end: str, cookies: Sequence[Any], ignore_https_errors: bool
     ) -> AsyncIterator[Page]:
         """Give an empty page with *cookies*, in a context of its own, which is closed whatever happens.
 
+        The page goes out through *proxy*. What the browser asks for by itself, such as news of its parts, gets as far
+        as *dead_end*, the address of a proxy that lets nobody through.
         Raises :exc:`BrowserGoneError` if there is no browser.
         """
         async with self._pages:
-            browser = await self._running()
+            browser = await self._running(dead_end)
             try:
                 context = await browser.new_context(
                     proxy=proxy,  # type: ignore[arg-type]  # a TypedDict of the same names
@@ -130,7 +133,7 @@ class Chromium:
         if self._provider is not None:
             await _end(self._provider.close())
 
-    async def _running(self) -> Browser:
+    async def _running(self, dead_end: str) -> Browser:
         async with self._starting:
             if self._is_closed:
                 raise BrowserGoneError("the run ends")
@@ -141,7 +144,8 @@ class Chromium:
             self.starts += 1
             try:
                 if self._provider is None:
-                    self._provider = PlaywrightBrowserProvider(self._config)
+                    options = {"proxy": {"server": dead_end}, **self._config.launch_options}
+                    self._provider = PlaywrightBrowserProvider(replace(self._config, launch_options=options))
                     await self._provider.start()
                 self._browser = await self._provider.launch_browser()
             except (PlaywrightError, OSError, TypeError) as error:  # TypeError: an option that there is not

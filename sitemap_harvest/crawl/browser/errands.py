@@ -127,7 +127,10 @@ class Errands:
         verifies = self._crawler.settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES")
         wish = self._wish(request, wants_body=wants_body)
         async with self._chromium.page(
-            proxy=self._proxy(request), cookies=cookies, ignore_https_errors=not verifies
+            proxy=self._proxy(request),
+            dead_end=self._gate.proxy["server"],  # without the password
+            cookies=cookies,
+            ignore_https_errors=not verifies,
         ) as page:
             visit = Visit(page, wish)
             try:

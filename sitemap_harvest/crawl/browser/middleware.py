@@ -98,8 +98,12 @@ class BrowserFallback:
     async def _past_the_wall(self, request: Request, response: Response, number: int) -> Request | Response:
         """Let the browser try, unless somebody was let in since *request* went out with the pass of that *number*."""
         wall = self._wall(request)
+        if not wall.is_met:
+            wall.is_met = True
+            self._count("walls")
         async with wall.lock:
-            wall.refuses(number)
+            if wall.refuses(number):
+                self._stay(wall, request, "and what a browser was let in with does not last")
             if wall.stays is None and not wall.by_browser and number == wall.solved:
                 await self._solve(wall, request)
         if wall.stays is not None:

@@ -21,6 +21,8 @@ class Wall:
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
+        self.is_met = False
+        """Whether there is one."""
         self.solved = 0
         """How often a browser was let in; the number of the pass that plain requests have."""
         self.given: Pass | None = None
@@ -41,11 +43,10 @@ class Wall:
         self.solved += 1
         self.given, self.cookies, self.has_worked = given, cookies, False
 
-    def refuses(self, number: int) -> None:
-        """Note that a plain request was kept out that had the pass of that *number*."""
-        if number != self.solved or not number or self.by_browser:
-            return
+    def refuses(self, number: int) -> bool:
+        """Note that a plain request was kept out that had the pass of that *number*; return whether that is the end."""
+        if number != self.solved or not number or self.by_browser or self.stays is not None:
+            return False
         if not self.has_worked:
             self.by_browser = True
-        elif self.solved >= MOST_SOLVED:
-            self.stays = "and what a browser was let in with does not last"
+        return self.has_worked and self.solved >= MOST_SOLVED
