@@ -21,7 +21,7 @@ from scrapy.exceptions import (
 )
 from scrapy.responsetypes import responsetypes
 
-from sitemap_harvest.crawl.browser.chromium import BrowserGoneError, Chromium
+from sitemap_harvest.crawl.browser.chromium import BrowserGoneError, Chromium, PlaywrightError
 from sitemap_harvest.crawl.browser.gate import Gate, TooMuchError
 from sitemap_harvest.crawl.browser.looks import look_at
 from sitemap_harvest.crawl.browser.visit import (
@@ -98,10 +98,12 @@ class Errands:
             await self.wait_for_turn(request)
             try:
                 return await self._once(request, wants_body=wants_body, cookies=cookies)
-            except BrowserGoneError as error:
+            except (BrowserGoneError, PlaywrightError) as error:
                 if not left or not self.may_go_on():
-                    raise
+                    raise BrowserGoneError(str(error)) from error
                 _logger.warning("The browser is asked once more for %s: %s", request.url, error)
+            finally:
+                self._note_asked(request)
         raise AssertionError  # the last one returns or raises
 
     def may_go_on(self) -> bool:
@@ -110,16 +112,22 @@ class Errands:
         return engine is not None and engine.running
 
     async def wait_for_turn(self, request: Request) -> None:
-        """Wait until the host of *request* may be asked again, and let others wait after this."""
-        downloader = self._crawler.engine.downloader
+        """Wait until the host of *request* may be asked again."""
         frontier = self._spider.sites.frontier
-        _, slot = downloader._get_slot(request)  # noqa: SLF001 - there is no public way to one that is not there yet
+        slot = self._slot(request)
         delay = max(frontier.delay_of(request.url), slot.download_delay())
         while (left := slot.lastseen + delay - time.monotonic()) > 0 and self.may_go_on():  # noqa: ASYNC110 - a clock
             await asyncio.sleep(min(left, _LOOK_SECONDS))
-        slot.lastseen = time.monotonic()
         if delay:
-            frontier.hold(request.url, slot.lastseen + delay)
+            frontier.hold(request.url, time.monotonic() + delay)
+
+    def _note_asked(self, request: Request) -> None:
+        """Let others wait for their turn from now on: a page asks several times before it has what it wants."""
+        self._slot(request).lastseen = time.monotonic()
+
+    def _slot(self, request: Request) -> Any:
+        downloader = self._crawler.engine.downloader
+        return downloader._get_slot(request)[1]  # noqa: SLF001 - there is no public way to one that is not there yet
 
     async def _once(self, request: Request, *, wants_body: bool, cookies: Sequence[Any]) -> Trip:
         self._crawler.stats.inc_value(f"{STAT}/pages")
