@@ -313,7 +313,8 @@ def test_a_pass_that_ends_is_renewed_once(serve: Callable[..., Site], browse: An
     site = serve({"/robots.txt": robots(*names), **{name: answer(number) for number, name in enumerate(names)}})
     # The project's own pages may need a browser too, and it has chosen this handler for them.
     handlers = dict.fromkeys(("http", "https"), "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler")
-    settings = {"DOWNLOAD_HANDLERS": handlers, "DOWNLOAD_DELAY": 0.3, "DOWNLOAD_DELAY_JITTER": 0}
+    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "DOWNLOAD_HANDLERS": handlers}
+    settings |= {"DOWNLOAD_DELAY": 0.3, "DOWNLOAD_DELAY_JITTER": 0}
     run = browse(site=site.url, settings=settings)
     fates = run.fates(site.url)
     assert told(run)["solved"] == 2

@@ -182,7 +182,7 @@ def pinned(record: type) -> str:
     ],
 )
 def test_the_schema_does_not_move_unnoticed(record: type, schema: str) -> None:
-    assert SCHEMA_VERSION == 3
+    assert SCHEMA_VERSION == 4
     assert pinned(record) == schema
 
 

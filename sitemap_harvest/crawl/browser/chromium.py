@@ -21,7 +21,7 @@ from scrapy_playwright.provider import PlaywrightBrowserProvider
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from playwright.async_api import Browser, Page, Route
+    from playwright.async_api import Browser, BrowserContext, Page, Route
     from scrapy.settings import BaseSettings
 
 __all__ = ["BrowserGoneError", "Chromium", "PlaywrightError", "launch_options"]
@@ -43,6 +43,7 @@ _NOT_NEEDED = frozenset({"image", "media", "font"})
 _MOST_STARTS = 2
 _CLOSE_SECONDS = 10
 _LAUNCH_SECONDS = 60
+_ANSWER_SECONDS = 30  # for what a browser does in no time
 _logger = logging.getLogger(__name__)
 
 
@@ -104,26 +105,34 @@ class Chromium:
         async with self._pages:
             browser = await self._running(dead_end)
             try:
-                context = await browser.new_context(
-                    proxy=proxy,  # type: ignore[arg-type]  # a TypedDict of the same names
-                    service_workers="block",
-                    accept_downloads=False,
-                    ignore_https_errors=ignore_https_errors,
-                )
-            except PlaywrightError as error:
+                async with asyncio.timeout(_ANSWER_SECONDS):
+                    context = await browser.new_context(
+                        proxy=proxy,  # type: ignore[arg-type]  # a TypedDict of the same names
+                        service_workers="block",
+                        accept_downloads=False,
+                        ignore_https_errors=ignore_https_errors,
+                    )
+            except (PlaywrightError, TimeoutError) as error:
+                await self.give_up(browser)
                 raise BrowserGoneError(_first_line(error)) from error
             self.open_pages += 1
             self.most_open_pages = max(self.most_open_pages, self.open_pages)
             try:
-                await context.route("**/*", _let_pass)
-                if cookies:
-                    await context.add_cookies(cookies)
-                page = await context.new_page()
-                context.on("page", lambda other: asyncio.ensure_future(_end(other.close())))  # that it opens itself
+                async with asyncio.timeout(_ANSWER_SECONDS):
+                    page = await _new_page(context, cookies)
                 yield page
+            except TimeoutError as error:
+                await self.give_up(browser)
+                raise BrowserGoneError("it does not answer") from error
             finally:
                 self.open_pages -= 1
                 await _end(context.close())
+
+    async def give_up(self, browser: Browser) -> None:
+        """End *browser*, which does not do as it should: the next page gets a new one."""
+        if self._browser is browser:
+            self._browser = None
+        await _end(browser.close())
 
     async def close(self) -> None:
         """End the browser, and the program that drives it."""
@@ -151,6 +160,16 @@ class Chromium:
             except (PlaywrightError, OSError, TypeError) as error:  # TypeError: an option that there is not
                 raise BrowserGoneError(f"it does not start: {_first_line(error)}") from error
             return self._browser
+
+
+async def _new_page(context: BrowserContext, cookies: Sequence[Any]) -> Page:
+    """Return an empty page of *context* that has *cookies*, and that stays its only one."""
+    await context.route("**/*", _let_pass)
+    if cookies:
+        await context.add_cookies(cookies)
+    page = await context.new_page()
+    context.on("page", lambda other: asyncio.ensure_future(_end(other.close())))
+    return page
 
 
 async def _let_pass(route: Route) -> None:

@@ -142,9 +142,10 @@ class Errands:
         ) as page:
             visit = Visit(page, wish)
             try:
-                answer = await visit.answer()
-                dom = await visit.rendered() if answer.need is Need.RENDER and wants_body else None
-                return Trip(answer=answer, cookies=await page.context.cookies(), dom=dom)
+                async with asyncio.timeout(2 * wish.seconds + wish.body_seconds):  # if the browser hangs
+                    answer = await visit.answer()
+                    dom = await visit.rendered() if answer.need is Need.RENDER and wants_body else None
+                    return Trip(answer=answer, cookies=await page.context.cookies(), dom=dom)
             except TooLargeError as error:
                 raise _too_large() from error
             except NotReachedError as error:

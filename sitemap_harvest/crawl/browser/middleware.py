@@ -101,6 +101,8 @@ class BrowserFallback:
         if not wall.is_met:
             wall.is_met = True
             self._count("walls")
+        if "cached" in response.flags and wall.stays is None:
+            return await self._by_browser(request)  # a plain request would have the wall from Scrapy's cache again
         async with wall.lock:
             if wall.refuses(number):
                 self._stay(wall, request, "and what a browser was let in with does not last")
@@ -185,8 +187,8 @@ class BrowserFallback:
         _logger.info("Behind a wall: %s, %s", origin_of(request), words)
 
     def _stayed(self, request: Request, response: Response, words: str) -> Response:
-        """Return *response*, the wall, with *words* for its row; nobody is to ask again, or to keep it."""
-        request.meta["dont_retry"] = request.meta["dont_cache"] = True
+        """Return *response*, the wall, with *words* for its row. It is not asked for again, kept, or followed."""
+        request.meta.update(dict.fromkeys(("dont_retry", "dont_cache", "dont_redirect"), True))
         return stays(response, words)
 
     def _wall(self, request: Request) -> Wall:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.misc import load_object
 
 from sitemap_harvest.errors import OptionError
 
@@ -31,9 +32,7 @@ def put_in_place(settings: BaseSettings, *given: Mapping[str, Any]) -> None:
     named = (arguments["browser"] for arguments in given if arguments.get("browser") is not None)
     mode = next(named, settings.get(SETTING, NEVER))
     if mode in {FALLBACK, ALWAYS} and not settings.frozen:
-        components = settings["DOWNLOADER_MIDDLEWARES"]
-        if MIDDLEWARE not in components:
-            components.set(MIDDLEWARE, _ORDER, priority="addon")
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", load_object(MIDDLEWARE), _ORDER)
 
 
 def check_browser(settings: BaseSettings, mode: str) -> None:
