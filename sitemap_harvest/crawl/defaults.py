@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy import __version__ as scrapy_version
+from scrapy.settings import SETTINGS_PRIORITIES
 
 from sitemap_harvest import __version__
 
@@ -73,6 +74,13 @@ ALL: dict[str, Any] = {
     "LOG_LEVEL": "INFO",  # DEBUG logs every item
 }
 """All of them, for a project that has nothing else."""
+
+
+def offer(settings: BaseSettings) -> None:
+    """Set those of :data:`PLAIN` that nobody has set: not the project, the spider, the command line or an add-on."""
+    for name, value in PLAIN.items():
+        if (settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["addon"]:
+            settings.set(name, value, priority="addon")
 
 
 _SWITCHES = {

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
 from lxml import etree
 from scrapy import exporters
 
+from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 from sitemap_harvest.export import csv_header, csv_lines, json_objects, utf8_bytes, without_forbidden, xml_elements
 from sitemap_harvest.model import Batch, ChangeBatch, LedgerBatch, SiteBatch, SummaryBatch, UrlBatch
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from typing import IO
 
     import pyarrow.parquet as pq
+    from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
 
@@ -155,6 +157,14 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
         super().__init__(file, **options)
         if _has_content(file):  # and a line of names, which would not be one in the middle
             self.include_headers_line = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, file: IO[bytes], **options: Any) -> Self:
+        """Make the exporter. In the crawl of a spider of others it writes the line of names wherever Scrapy's does."""
+        exporter = cls(file, **options)
+        if not issubclass(crawler.spidercls, SitemapAttributes):
+            exporter.include_headers_line = options.get("include_headers_line", True)
+        return exporter
 
     def _write(self, batch: Batch[Any]) -> None:
         columns = self._columns(batch)

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from scrapy.exceptions import CloseSpider
+from scrapy.exporters import JsonItemExporter, XmlItemExporter
 from scrapy.extensions import feedexport
 from scrapy.utils.defer import deferred_from_coro
 
-from sitemap_harvest.crawl.arguments import Plan
 from sitemap_harvest.crawl.processor import Rows
+from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 from sitemap_harvest.model import Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from scrapy import Spider
 
+    from sitemap_harvest.crawl.arguments import Plan
 
 logger = logging.getLogger(__name__)
 
 _WRITE_ERRORS = (OSError, pa.ArrowException)
+_SCRAPYS = (JsonItemExporter, XmlItemExporter)  # Scrapy adds to them, though nobody can read that
 _CURE = 'write it anew with -O, or with "overwrite": True in FEEDS'
 
 
@@ -33,6 +37,7 @@ class FeedExporter(feedexport.FeedExporter):
     ``item_classes`` and a filter of one's own see the rows' class, and
     ``batch_item_count`` counts rows. An exporter with ``can_append = False`` is
     never given a file that has something in it: the run ends before it begins.
+    What a spider of others does with Scrapy's own formats is left as it is.
     """
 
     accepts_batches = True
@@ -40,10 +45,10 @@ class FeedExporter(feedexport.FeedExporter):
 
     def open_spider(self, spider: Spider) -> None:
         """Open the feeds, unless the arguments are wrong: a slip must not cost the last run's file."""
-        if getattr(spider, "refused", None):
+        is_ours = isinstance(spider, SitemapAttributes)
+        if is_ours and getattr(spider, "refused", None):
             return
         super().open_spider(spider)
-        is_ours = isinstance(getattr(spider, "plan", None), Plan)
         for slot in self.slots:
             if reason := _why_not(slot, is_ours=is_ours):
                 self.slots = []
@@ -59,6 +64,8 @@ class FeedExporter(feedexport.FeedExporter):
         try:
             self._take(item, spider)
         except _WRITE_ERRORS as error:
+            if not isinstance(spider, SitemapAttributes):
+                raise
             self._fail(error)
             deferred_from_coro(self.crawler.engine.close_spider_async(reason="output_failed"))
 
@@ -71,32 +78,37 @@ class FeedExporter(feedexport.FeedExporter):
     def _take(self, item: Any, spider: Spider) -> None:
         if isinstance(item, Rows):
             for row in item.rows():
-                self._take_row(row, spider)
+                self._is_done(super().item_scraped, row, spider)
         elif isinstance(item, Batch):
             for index in range(len(self.slots)):
                 self._export(item, index, spider)
         else:
             super().item_scraped(item, spider)
 
-    def _take_row(self, row: Any, spider: Spider) -> None:
-        """Export one item of several. What is no item is an error in the log, as it is where rows travel one by one."""
+    def _is_done(self, export: Callable[..., None], row: Any, *spider: Any) -> bool:
+        """Export one of several rows. A failure costs that one, and is logged as where rows travel one by one."""
         try:
-            super().item_scraped(row, spider)
+            export(row, *spider)
         except _WRITE_ERRORS:
             raise
         except Exception:
             logger.exception("Error caught on signal handler: %s", self.item_scraped)
+            return False
+        return True
 
     async def close_spider(self, spider: Spider) -> None:
         """Close the feeds. One in which nothing came tells the columns of what might have come."""
-        plan = getattr(spider, "plan", None)
+        if isinstance(spider, SitemapAttributes):
+            self._finish(getattr(spider, "plan", None))
+        await super().close_spider(spider)
+
+    def _finish(self, plan: Plan | None) -> None:
         for slot in self.slots:
-            if isinstance(plan, Plan) and slot.store_empty and slot.batch_id == 1 and not slot.itemcount:
+            if plan is not None and slot.store_empty and slot.batch_id == 1 and not slot.itemcount:
                 parts = (part for kind in plan.batch_types for part in _accepted(kind.of([]), slot.filter))
                 if (part := next(parts, None)) is not None:
                     self._write(slot, part)
         self.slots = [slot for slot in self.slots if self._is_finished(slot)]
-        await super().close_spider(spider)
 
     def _is_finished(self, slot: feedexport.FeedSlot) -> bool:
         """Write the end of the file of *slot*; ``False`` if that cannot be done."""
@@ -104,10 +116,11 @@ class FeedExporter(feedexport.FeedExporter):
             return not self._has_failed  # an empty file is Scrapy's affair
         try:
             slot.finish_exporting()
-            if slot.file is not None:
+            if slot.file is not None and not slot.file.closed:  # as some exporters do
                 slot.file.flush()
         except _WRITE_ERRORS as error:
             self._fail(error)
+            _abandon(slot)
             return False
         return True
 
@@ -123,16 +136,15 @@ class FeedExporter(feedexport.FeedExporter):
                 if slot.itemcount >= most and self.feeds[slot.uri_template]["batch_item_count"]:
                     self.slots[index] = self._next_slot(slot, spider)
 
-    @staticmethod
-    def _write(slot: feedexport.FeedSlot, batch: Batch[Any]) -> None:
+    def _write(self, slot: feedexport.FeedSlot, batch: Batch[Any]) -> None:
         slot.start_exporting()
         assert slot.exporter is not None  # noqa: S101 - start_exporting() makes it; this tells mypy
         if hasattr(slot.exporter, "export_batch"):
             slot.exporter.export_batch(batch)
+            slot.itemcount += len(batch)
         else:
             for row in batch.rows():
-                slot.exporter.export_item(row)
-        slot.itemcount += len(batch)
+                slot.itemcount += self._is_done(slot.exporter.export_item, row)
 
     def _next_slot(self, slot: feedexport.FeedSlot, spider: Spider) -> feedexport.FeedSlot:
         """Close *slot*, whose file is full, and return that of the next file (as Scrapy does for items)."""
@@ -148,13 +160,22 @@ class FeedExporter(feedexport.FeedExporter):
         )
 
 
+def _abandon(slot: feedexport.FeedSlot) -> None:
+    """Close the file of *slot*, which cannot be written: of what is left in its buffers Python would complain later."""
+    for file in (getattr(slot.exporter, "stream", None), slot.file):
+        if file is not None:
+            with suppress(OSError, ValueError):
+                file.close()
+
+
 def _why_not(slot: feedexport.FeedSlot, *, is_ours: bool) -> str | None:
     """Return why the file of *slot* cannot be written; ``None`` if it can, or is no file."""
     storage = slot.storage
     if not isinstance(storage, feedexport.FileFeedStorage):
         return None
     path = Path(storage.path)
-    can_append = getattr(slot.exporters[slot.format], "can_append", True)
+    exporter = slot.exporters[slot.format]
+    can_append = getattr(exporter, "can_append", True) or (not is_ours and issubclass(exporter, _SCRAPYS))
     if storage.write_mode == "ab" and not can_append and path.is_file() and path.stat().st_size:
         return f"{slot.uri} is there already, and nothing can be added to such a file: {_CURE}"
     return _why_not_opened(path) if is_ours else None

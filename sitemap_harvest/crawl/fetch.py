@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request, Spider
+from scrapy.http import Response  # noqa: TC002 - others look at the signatures of callbacks, as scrapy-poet does
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from sitemap_harvest.crawl import defaults, outcome
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
@@ -65,8 +65,7 @@ class FetchSpider(Spider):
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
         """Offer what our spiders work best with; ask for no robots.txt, and write no output."""
-        for name, value in defaults.PLAIN.items():
-            settings.set(name, value, priority="addon")
+        defaults.offer(settings)
         for name, value in _OF_ITS_OWN.items():
             settings.set(name, value, priority="spider")
         super().update_settings(settings)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _TARGETS = ("site", "sites", "sitemap")
 _MAY_BE_SET = frozenset({"says_how_it_ended"})
+_SCRAPYD = ("_job", "_version")  # what Scrapyd itself gives each job: its id, and the version that was asked for
 _LIKENESS = 0.8  # sitmap is sitemap; category is no argument of ours
 
 
@@ -37,6 +38,7 @@ class Given:
         ours = {name: value for name, value in arguments.items() if name in Arguments.names()}
         others = {name: value for name, value in arguments.items() if name not in ours}
         taken = others.keys() if spider.refuses_unknown_arguments else others.keys() & names_of(base)
+        taken -= {*_SCRAPYD}
         unusable = {name: others.pop(name) for name in list(others) if name in taken}
         return cls(ours, others, unusable)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.crawl.rows import why_rows
+from sitemap_harvest.model import Batch
 from sitemap_harvest.plan import Filters
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterable, Iterator
 
     from scrapy.crawler import Crawler
 
@@ -79,6 +80,16 @@ class Handout:
         else:
             yield batch
         return len(batch)
+
+    def as_wanted(self, items: Iterable[Any]) -> Iterator[Any]:
+        """Yield *items*; of a batch among them its rows, where URLs travel one by one."""
+        for item in items:
+            if isinstance(item, Batch):
+                self._as_rows = self._as_rows or self._needs_rows()
+            if isinstance(item, Batch) and self._as_rows:
+                yield from item.rows()
+            else:
+                yield item
 
     def _needs_rows(self) -> bool:
         if reason := why_rows(self._crawler):

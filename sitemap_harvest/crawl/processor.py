@@ -24,6 +24,7 @@ from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.log import logformatter_adapter
 from twisted.python.failure import Failure
 
+from sitemap_harvest.crawl.media import Unconcerned, is_unconcerned
 from sitemap_harvest.model import Batch, UrlBatch, UrlEntry
 
 if TYPE_CHECKING:
@@ -56,6 +57,9 @@ class BatchItemProcessor(ItemPipelineManager):
     _knows_batches_only: bool = False
 
     def _add_middleware(self, mw: Any) -> None:
+        if is_unconcerned(mw):
+            super()._add_middleware(Unconcerned(mw))
+            return
         super()._add_middleware(mw)
         self._pipelines += (mw,)
         self._knows_batches_only |= hasattr(mw, "process_batch") and not hasattr(mw, "process_item")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import logging
 
+from sitemap_harvest.crawl.spiders.base import SitemapAttributes
+
 _ROBOTS_LOGGER = "scrapy.downloadermiddlewares.robotstxt"
 
 
 def as_information(record: logging.LogRecord) -> bool:
-    """Take the traceback from *record*, let it be no error any more, and let it pass."""
+    """Let *record* pass; one of a spider of ours without its traceback, and as no error any more."""
+    if not isinstance(getattr(record, "spider", None), SitemapAttributes):
+        return True
     record.exc_info = None
     record.levelno, record.levelname = min((record.levelno, record.levelname), (logging.INFO, "INFO"))
     return True

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 _OWN = ("scrapy.extensions.", "scrapy.spidermiddlewares.", "sitemap_harvest.")
-_METHODS = ("process_spider_output", "process_spider_output_async")
+_METHODS = ("process_spider_output", "process_spider_output_async", "process_start")
 
 
 def why_rows(crawler: Crawler) -> str | None:
@@ -28,7 +28,7 @@ def why_rows(crawler: Crawler) -> str | None:
         return "the extension sitemap_harvest.crawl.counts.BatchCounts is not enabled"
     exporter = crawler.get_extension(feedexport.FeedExporter)
     if exporter is not None and not isinstance(exporter, FeedExporter):
-        return "the extension FeedExporter is not sitemap_harvest's"
+        return f"the extension {type(exporter).__qualname__} is not sitemap_harvest's"
     for handler in _item_handlers(crawler):
         if not _takes_batches(handler):
             return f"{_name(handler)} is connected to item_scraped and has no accepts_batches = True"

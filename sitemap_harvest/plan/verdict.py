@@ -43,6 +43,8 @@ def judge(site: Site, *, is_over: bool) -> Verdict:
 
 def _of_nothing(site: Site) -> Verdict:
     """Return what came of *site*, of which no document that lists URLs was read."""
+    if not site.evidence:
+        return Verdict(SiteResult.ABSENT, "nothing was asked for: no snapshot of it knows a feed (poll=yes)")
     if large := [one for one in site.evidence if one.outcome is Outcome.TOO_LARGE]:
         return Verdict(SiteResult.UNFINISHED, _words(site, large))
     named = [one for one in site.evidence if not _is_guess(one)]

@@ -53,7 +53,7 @@ def configure(project, *rows):
 
 TWO_LINES = (
     "from sitemap_harvest.crawl.defaults import FEED_EXPORTERS",
-    "SPIDER_MODULES = ['theirs.spiders', 'sitemap_harvest.crawl.spiders']",
+    "SPIDER_MODULES = ['sitemap_harvest.crawl.spiders', 'theirs.spiders']",
 )
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sitemap_harvest.crawl.arguments import Arguments, Plan
+from sitemap_harvest.crawl.spiders.changes import ChangesSpider
+from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
+from sitemap_harvest.crawl.spiders.sitemap import SitemapSpider
 from sitemap_harvest.errors import ArgumentError
 from tests.site import index, robots, urlset
 
@@ -102,3 +105,19 @@ def test_what_is_wrong_is_said_in_one_line_and_costs_nothing(crawl, tmp_path, ar
 def test_an_argument_without_a_value_is_wrong(name, value):
     with pytest.raises(ArgumentError, match=f"argument {name}: it is empty"):
         Plan.of(Arguments(**{"site": "a.example", name: value}))
+
+
+class Own(HarvestSpider):
+    name = "own"
+
+
+@pytest.mark.parametrize("spider", [SitemapSpider, ChangesSpider, Own])
+def test_what_scrapyd_itself_gives_a_job_is_an_attribute_of_the_spider_and_no_wrong_argument(spider):
+    made = spider(site="a.example", _job="", _version="1")
+    assert (made._job, made._version) == ("", "1")
+    assert made._given.unusable == {}
+
+
+@pytest.mark.parametrize("name", ["_project", "_spider", "job", "_jobs"])
+def test_no_other_name_that_is_not_known_is_taken(name):
+    assert SitemapSpider(site="a.example", **{name: "1"})._given.unusable == {name: "1"}

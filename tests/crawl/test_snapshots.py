@@ -135,6 +135,9 @@ def test_there_is_nothing_to_poll_without_a_snapshot_or_without_feeds(serve, kee
     keep(site)
     told = keep(site, poll="yes")
     assert (told.requests, told.changes, told.summary["unchanged"]) == ([], [], 4)
+    (record,) = told.sites
+    reason = "nothing was asked for: no snapshot of it knows a feed (poll=yes)"
+    assert (record["result"], record["reason"]) == ("absent", reason)
 
 
 def test_a_site_without_a_sitemap_has_a_snapshot_too_and_what_comes_later_is_added(serve, keep):

@@ -15,8 +15,9 @@ from tests.docs.places import ROOT, build_wheel, make_environment, make_place, m
 from tests.standin import StandIn
 
 PAGES = {page.stem: page for page in (ROOT / "docs" / "start.md", *sorted((ROOT / "docs" / "howto").glob("*.md")))}
-NOT_RUN: dict[str, list[str]] = {
+NOT_RUN = {
     "get-past-a-wall": ["it installs a package of the system", "it downloads a browser"],
+    "run-on-scrapyd": ["it would change the services of the machine"],
 }
 """What is not run, with its reason, page by page."""
 

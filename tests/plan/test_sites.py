@@ -140,7 +140,7 @@ def test_what_is_drained_settles_its_site() -> None:
 def test_a_site_that_is_over_is_not_settled_again() -> None:
     state = sites()
     (site,) = state.settled()
-    assert state.conclude(site, is_over=True, epoch=0.0).result == "unreachable"
+    assert state.conclude(site, is_over=True, epoch=0.0).result == "absent"
     state.settle(site)
     assert [*state.settled()] == [*state.unfinished()] == []
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections.abc import Iterator  # noqa: TC003 - others look at the signatures of callbacks, as scrapy-poet does
+from inspect import getattr_static
 from logging import INFO, WARNING
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -11,6 +13,7 @@ import pyarrow as pa
 from scrapy import Request, signals
 from scrapy.exceptions import CloseSpider, ResponseDataLossError
 from scrapy.extensions.feedexport import FeedExporter
+from scrapy.http import Response  # noqa: TC002 - the same
 from scrapy.utils.defer import deferred_from_coro
 
 from sitemap_harvest.crawl import defaults
@@ -35,11 +38,10 @@ from sitemap_harvest.model import FoundBy, Outcome
 from sitemap_harvest.plan import Bounds, Lead, Offsite, Refusal, Sites, is_declared, room
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
@@ -99,10 +101,8 @@ class HarvestSpider(SitemapAttributes):
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
         """Offer what the spider works best with; what the project sets stays."""
-        for name, value in defaults.PLAIN.items():
-            settings.set(name, value, priority="addon")
+        defaults.offer(settings)
         super().update_settings(settings)
-        defaults.unload(settings)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -112,8 +112,15 @@ class HarvestSpider(SitemapAttributes):
         """
         check_class(cls, base=HarvestSpider)  # not as the class is made: that would end every spider of the project
         spider = super().from_crawler(crawler, *args, **kwargs)
+        if crawler.settings.frozen:  # by a command that only looks at one document, such as "shell"
+            spider.options = Options.from_settings(crawler.settings)
+            return spider
         guard(crawler.settings)
         put_in_place(crawler.settings, spider._given.ours, cls.harvest_arguments)  # noqa: SLF001 - its own
+        if (
+            getattr_static(cls, "from_crawler") is vars(HarvestSpider)["from_crawler"]
+        ):  # another may switch something on
+            defaults.unload(crawler.settings)
         crawler.signals.connect(spider.prepare, signal=signals.spider_opened)
         spider._flights.listen(crawler)  # noqa: SLF001 - its own
         crawler.signals.connect(spider.note_error, signal=signals.spider_error)
@@ -226,7 +233,9 @@ class HarvestSpider(SitemapAttributes):
         if not self._has_begun:
             return
         exporter = self.crawler.get_extension(FeedExporter)
-        for record in self._ledger.left_over():  # for the feeds alone, as pipelines are closed by now
+        for record in self._handout.as_wanted(
+            self._ledger.left_over()
+        ):  # for the feeds alone, as pipelines are closed by now
             if exporter is not None:
                 exporter.item_scraped(record, self)
         if self._keeper is not None:
@@ -412,7 +421,7 @@ class HarvestSpider(SitemapAttributes):
             if leads:
                 self.sites.settle(site)
             else:
-                yield from self._ledger.site(site, is_over=not has_enough)
+                yield from self._handout.as_wanted(self._ledger.site(site, is_over=not has_enough))
 
     def _settled(self) -> Iterator[Site]:
         """Yield the sites of which something new may be asked for; first those that another run was at work on."""

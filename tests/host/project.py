@@ -1,0 +1,186 @@
+"""A project of somebody else: made by ``scrapy startproject``, with and without the lines that the how-to has."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests import forked
+from tests.crawl.crawling import lines
+from tests.services import lacking
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from multiprocessing.process import BaseProcess
+    from types import ModuleType
+
+PAGE = Path(__file__).parents[2] / "docs/howto/use-in-your-project.md"
+_THEIRS = Path(__file__).with_name("theirs")
+_APPENDED = re.compile(r"^<!-- append: myproject/settings\.py -->\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_DUMPS = "*.dump.json"
+_TIMEOUT_SECONDS = 60
+_CALM = """
+DOWNLOAD_DELAY = 0
+RETRY_TIMES = 1
+TELNETCONSOLE_ENABLED = False
+REMOTE_CONTROL_ENABLED = False
+SPIDER_MIDDLEWARES = {"myproject.parts.Notes": 543}
+DOWNLOADER_MIDDLEWARES = {"myproject.parts.Header": 543}
+EXTENSIONS = {"myproject.parts.Listen": 0}
+ITEM_PIPELINES = {"myproject.parts.Upper": 300, "myproject.parts.Later": 400, "myproject.parts.NoTwo": 500}
+"""
+
+
+def documented_lines() -> str:
+    """Return what the how-to says is added to ``settings.py``."""
+    found = _APPENDED.search(PAGE.read_text("utf-8"))
+    assert found is not None
+    return found.group(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    log: str
+    folder: Path
+    dumps: dict[str, dict[str, Any]] = field(repr=False)
+    """What the project's own extension saw of each spider: ``settings``, ``parts`` and ``stats``."""
+
+    @property
+    def dump(self) -> dict[str, Any]:
+        """The only one of :attr:`dumps`."""
+        (dump,) = self.dumps.values()
+        return dump
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """The closing stats."""
+        return self.dump["stats"]
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """Return the objects of a JSON Lines feed."""
+        return lines(self.folder / name)
+
+    def locs(self, name: str = "urls.jsonl") -> list[str]:
+        """Return the paths of the URLs in a feed."""
+        return [re.sub(r"^https?://[^/]*", "", row["loc"]) for row in self.rows(name)]
+
+
+class Project:
+    """A project on disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.module = folder / "myproject"
+
+    @classmethod
+    def made(cls, folder: Path) -> Project:
+        """Make one in *folder*, by Scrapy's own command, with parts and spiders of its own."""
+        command = [sys.executable, "-m", "scrapy", "startproject", "myproject", str(folder)]
+        subprocess.run(command, check=True, capture_output=True, cwd=folder.parent)
+        project = cls(folder)
+        for path in _THEIRS.glob("*.py"):
+            shutil.copy(path, project.module / ("" if path.stem == "parts" else "spiders") / path.name)
+        project.configure(_CALM)
+        return project
+
+    def copied(self, folder: Path, *, with_addon: bool) -> Project:
+        """Return a copy, *with_addon* or without: the lines of the how-to are what it differs by."""
+        shutil.copytree(self.folder, folder)
+        project = Project(folder)
+        if with_addon:
+            project.configure(documented_lines())
+        return project
+
+    def configure(self, text: str) -> None:
+        """Add *text* to ``settings.py``."""
+        with (self.module / "settings.py").open("a") as file:
+            file.write(f"\n{text}\n")
+
+    def run(
+        self, *arguments: str, environment: dict[str, str] | None = None, calm: bool = True, code: int | None = 0
+    ) -> Ran:
+        """Run ``scrapy`` with *arguments*; it ends with exit code *code*. A *calm* run has no traceback."""
+        self._forget()
+        done = forked.scrapy(
+            *arguments, cwd=self.folder, environment=_environment(environment), timeout=_TIMEOUT_SECONDS
+        )
+        return self._ran(done.returncode, done.stdout, done.stderr, calm=calm, code=code)
+
+    def run_apart(self, *command: str, calm: bool = True, code: int | None = 0) -> Ran:
+        """Run Python with *command* in a process that shares nothing with the tests."""
+        self._forget()
+        done = subprocess.run(
+            [sys.executable, *command],
+            cwd=self.folder,
+            env=_environment(None),
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_SECONDS,
+        )
+        return self._ran(done.returncode, done.stdout, done.stderr, calm=calm, code=code)
+
+    def crawl(self, spider: str, *arguments: str, **more: Any) -> Ran:
+        """Run ``scrapy crawl``."""
+        return self.run("crawl", spider, *arguments, **more)
+
+    def _ran(self, returned: int, out: str, log: str, *, calm: bool, code: int | None) -> Ran:
+        assert code is None or returned == code, log
+        assert not calm or "Traceback" not in log, log
+        dumps = {path.name.split(".")[0]: json.loads(path.read_text()) for path in self.folder.glob(_DUMPS)}
+        return Ran(code=returned, out=out, log=log, folder=self.folder, dumps=dumps)
+
+    def _forget(self) -> None:
+        for path in self.folder.glob(_DUMPS):
+            path.unlink()
+
+    @contextmanager
+    def crawling(self, spider: str, *arguments: str) -> Iterator[BaseProcess]:
+        """Run ``scrapy crawl`` as long as the block lasts."""
+        with (
+            TemporaryDirectory() as folder,
+            forked.running(
+                "crawl", spider, *arguments, cwd=self.folder, environment=_environment(None), folder=folder
+            ) as process,
+        ):
+            yield process
+
+
+def wait_until(condition: Any, *, seconds: float = 30) -> None:
+    """Wait until *condition* holds."""
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "it did not come to pass"
+        time.sleep(0.01)
+
+
+def installed(module: str, package: str, *, python: tuple[int, int] = (3, 11)) -> ModuleType:
+    """Return *module* of somebody else's *package*, of which only what is for *python* or newer knows Scrapy 2.19."""
+    try:
+        return import_module(module)
+    except ImportError:
+        if sys.version_info < python:
+            pytest.skip(f"{package} knows Scrapy 2.19 from Python {python[0]}.{python[1]} on")
+        lacking(package, "pip install '.[services]'")
+
+
+def _environment(more: dict[str, str] | None) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY")}
+    return {**kept, "NO_PROXY": "*", "no_proxy": "*", **(more or {})}

@@ -1,0 +1,185 @@
+"""Scrapy's other commands in a project with the add-on, and scripts that run several spiders in one process."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from tests.site import Manner, Page, Site
+
+CLASH = """
+import scrapy
+
+
+class SitemapSpider(scrapy.Spider):
+    name = "sitemap"
+
+    async def start(self):
+        yield scrapy.Request(self.site + "/p1")
+
+    def parse(self, response):
+        yield {"whose": "theirs"}
+"""
+CONTRACT = '''
+import scrapy
+
+
+class Checked(scrapy.Spider):
+    name = "checked"
+
+    def parse(self, response):
+        """Looks at a page.
+
+        @url {site}/p1
+        @returns items 1 1
+        """
+        yield {{"url": response.url}}
+'''
+ONE_FILE = """
+from sitemap_harvest.crawl import HarvestSpider
+
+
+class OneFile(HarvestSpider):
+    name = "one-file"
+
+    def parse(self, response):
+        yield {"url": response.url}
+"""
+
+
+def test_spiders_are_listed_made_and_run(project, site):
+    project.run("genspider", "made", "127.0.0.1")
+    assert "class MadeSpider" in (project.module / "spiders/made.py").read_text()
+    assert project.run("list").out.split() == ["changes", "harvested", "made", "own", "sitemap"]
+    (project.folder / "one_file.py").write_text(ONE_FILE)
+    ran = project.run("runspider", "one_file.py", "-a", f"site={site.url}", "-O", "pages.jsonl")
+    assert len(ran.rows("pages.jsonl")) == 5
+    assert project.run("settings", "--get", "ITEM_PROCESSOR").out == "scrapy.pipelines.ItemPipelineManager\n"
+    assert json.loads(project.run("settings", "--get", "FEED_EXPORTERS").out).keys() >= {"parquet", "jsonl"}
+
+
+def test_contracts_are_checked(project, site):
+    (project.module / "spiders/checked.py").write_text(CONTRACT.format(site=site.url))
+    assert "Ran 1 contract " in project.run("check").log
+    assert "Ran 0 contracts" in project.run("check", "sitemap").log
+
+
+def test_a_shell_looks_at_one_document(project, site):
+    out = project.run("shell", f"{site.url}/a.xml", "-c", "response.status").out
+    assert out.split()[-1] == "200"
+    out = project.run("shell", f"{site.url}/a.xml", "--spider=sitemap", "-c", "type(spider).__name__").out
+    assert out.split()[-1] == "SitemapSpider"
+
+
+def test_parse_is_for_spiders_that_have_callbacks(project, site):
+    assert "page 1" in project.run("parse", "--spider=own", f"{site.url}/p1").out.lower()
+    ran = project.run("parse", "--spider=sitemap", f"{site.url}/a.xml", code=None, calm=False)
+    assert "nothing to harvest: give at least one of the arguments" in ran.log
+    assert "Traceback" not in ran.log
+
+
+def test_a_benchmark_runs(project):
+    ran = project.run("bench", "-s", "CLOSESPIDER_TIMEOUT=1", "-s", "LOGSTATS_INTERVAL=0.5")
+    assert "Closing spider (closespider_timeout)" in ran.log
+
+
+def test_of_two_spiders_of_one_name_theirs_is_run(project, site):
+    (project.module / "spiders/clash.py").write_text(CLASH)
+    ran = project.crawl("sitemap", "-a", f"site={site.url}", "-O", "x.jsonl")
+    assert ran.rows("x.jsonl") == [{"whose": "theirs"}]
+    assert "There are several spiders with the same name" in ran.log
+    project.configure("del SPIDER_MODULES\nSPIDER_MODULES = 'myproject.spiders'")
+    assert project.crawl("sitemap", "-a", f"site={site.url}", "-O", "x.jsonl").rows("x.jsonl") == [{"whose": "theirs"}]
+
+
+def test_an_add_on_in_the_settings_of_a_spider_makes_no_other_spiders_known(project, plain, site):
+    spider = ONE_FILE.replace(
+        '    name = "one-file"\n',
+        '    name = "one-file"\n    custom_settings = {"ADDONS": {"sitemap_harvest.crawl.Addon": 300}}\n',
+    )
+    (plain.module / "spiders/one_file.py").write_text(spider)
+    ran = plain.crawl("one-file", "-a", f"site={site.url}", "-a", "emit=urls", "-O", "x.jsonl")
+    assert ran.stats["sitemap_harvest/urls"] == 6
+    assert "sitemap_harvest.crawl.feeds.FeedExporter" in ran.dump["parts"]["extensions"]
+    ran = plain.crawl("sitemap", "-a", f"site={site.url}", code=1, calm=False)
+    assert "Spider not found: sitemap" in ran.log + ran.out
+
+
+SCRIPT = """
+import asyncio, json, sys
+from scrapy.crawler import AsyncCrawlerProcess, AsyncCrawlerRunner
+from scrapy.utils.project import get_project_settings
+
+site, closed = sys.argv[1:]
+
+
+def feed(name):
+    settings = get_project_settings()
+    settings.set("FEEDS", {f"{name}.jsonl": {"format": "jsonl", "overwrite": True}}, priority="cmdline")
+    return settings
+
+
+def run(process):
+    for name, spider, arguments in (
+        ("first", "sitemap", {"site": site}),
+        ("second", "sitemap", {"sitemap": site + "/a.xml"}),
+        ("harvested", "harvested", {"site": site}),
+        ("own", "own", {"site": site, "pages": 2}),
+        ("refused", "refused", {"site": closed}),
+    ):
+        crawler = process.create_crawler(spider)
+        crawler.settings.set("FEEDS", feed(name)["FEEDS"], priority="cmdline")
+        process.crawl(crawler, **arguments)
+"""
+AS_A_PROCESS = """
+process = AsyncCrawlerProcess(get_project_settings())
+run(process)
+process.start()
+"""
+AS_A_RUNNER = """
+from scrapy.utils.log import configure_logging
+from scrapy.utils.reactor import install_reactor
+
+configure_logging(get_project_settings())
+install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
+from twisted.internet import reactor
+from twisted.internet.defer import ensureDeferred
+from scrapy.utils.defer import deferred_from_coro
+
+
+async def main():
+    runner = AsyncCrawlerRunner(get_project_settings())
+    run(runner)
+    await runner.join()
+
+
+deferred_from_coro(main()).addBoth(lambda _: reactor.stop())
+reactor.run()
+"""
+REFUSED = """
+import scrapy
+
+
+class Refused(scrapy.Spider):
+    name = "refused"
+
+    async def start(self):
+        yield scrapy.Request(self.site)
+
+    def parse(self, response):
+        yield {}
+"""
+
+
+@pytest.mark.parametrize("how", [AS_A_PROCESS, AS_A_RUNNER], ids=["process", "runner"])
+def test_our_spiders_and_theirs_run_at_once_in_one_process(project, site, how):
+    (project.folder / "script.py").write_text(SCRIPT + how)
+    (project.module / "spiders/refused.py").write_text(REFUSED)
+    project.configure("LOG_LEVEL = 'INFO'")
+    with Site({"/robots.txt": Page(manner=Manner.CLOSE)}) as closed:
+        ran = project.run_apart("script.py", site.url, closed.url, calm=False)
+    assert [len(ran.rows(f"{name}.jsonl")) for name in ("first", "second", "harvested")] == [5, 2, 5]
+    assert ran.rows("own.jsonl")
+    assert re.search(r"\[scrapy.downloadermiddlewares.robotstxt\] ERROR: Error downloading", ran.log)

@@ -1,0 +1,10 @@
+"""A spider of theirs that is derived from ours."""
+
+from sitemap_harvest.crawl import HarvestSpider
+
+
+class HarvestedSpider(HarvestSpider):
+    name = "harvested"
+
+    def parse(self, response, entry):
+        yield {"url": response.url, "title": "page", "listed_in": entry.sitemap}
