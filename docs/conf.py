@@ -15,6 +15,7 @@ from sitemap_harvest.crawl import defaults
 from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.formats.limits import Limits
 from sitemap_harvest.model import CATALOGUE, Doubt
+from sitemap_harvest.services.ping import PingConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -79,6 +80,25 @@ class OurSettings(CodeTable):
 def _default(field: dataclasses.Field[Any]) -> Any:
     """Return the default of a setting as a user writes it."""
     return field.metadata.get("setting", field.default)
+
+
+class PingOptions(CodeTable):
+    """The options of pings, with their defaults as they are written in scrapyd.conf."""
+
+    head = ("option", "default")
+
+    def lines(self) -> Iterable[tuple[Cell, ...]]:
+        default = PingConfig()
+        for field in dataclasses.fields(PingConfig):
+            yield _code(field.name), _as_written(getattr(default, field.name))
+
+
+def _as_written(value: object) -> Cell:
+    if isinstance(value, bool):
+        return _code("yes" if value else "no")
+    if not isinstance(value, int) and not value:
+        return "none"
+    return _code(" ".join(map(str, value)) if isinstance(value, tuple) else str(value))
 
 
 class PlainSettings(CodeTable):
@@ -156,6 +176,7 @@ def tell_default(_app: Sphinx, _what: str, name: str, _found: Any, _options: Any
 
 def setup(app: Sphinx) -> None:
     app.add_directive("our-settings", OurSettings)
+    app.add_directive("ping-options", PingOptions)
     app.add_directive("plain-settings", PlainSettings)
     app.add_directive("problem-table", Problems)
     app.add_directive("problem-sections", ProblemSections)

@@ -22,6 +22,11 @@ def self_signed(name: str = "another.example") -> ssl.SSLContext:
 
     *name* is the host that it is for: a name, or an address of this machine.
     """
+    return _context(self_signed_pem(name))
+
+
+def self_signed_pem(name: str) -> bytes:
+    """Return such a certificate, behind its private key."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     certificate = (
@@ -29,7 +34,7 @@ def self_signed(name: str = "another.example") -> ssl.SSLContext:
         .add_extension(x509.SubjectAlternativeName([_general_name(name)]), critical=False)
         .sign(key, hashes.SHA256())
     )
-    return _server(key, certificate)
+    return _pem(key, certificate)
 
 
 class Authority:
@@ -38,7 +43,7 @@ class Authority:
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "authority.example")])
-        usage = {name: False for name in inspect.signature(x509.KeyUsage).parameters} | {"key_cert_sign": True}
+        usage = dict.fromkeys(inspect.signature(x509.KeyUsage).parameters, False) | {"key_cert_sign": True}
         self._certificate = (
             _begun(self._name, self._name, self._key)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -64,7 +69,7 @@ class Authority:
                 .add_extension(by, critical=False)
                 .sign(self._key, hashes.SHA256())
             )
-            self._servers[name] = _server(key, certificate)
+            self._servers[name] = _context(_pem(key, certificate))
         return self._servers[name]
 
 
@@ -81,14 +86,17 @@ def _begun(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKe
     )
 
 
-def _server(key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> ssl.SSLContext:
+def _pem(key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> bytes:
     plain = serialization.NoEncryption()
     pem = serialization.Encoding.PEM
+    return key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain) + certificate.public_bytes(pem)
+
+
+def _context(pem: bytes) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with TemporaryDirectory() as folder:  # ssl reads it from files only
         file = Path(folder, "certificate.pem")
-        private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
-        file.write_bytes(private + certificate.public_bytes(pem))
+        file.write_bytes(pem)
         context.load_cert_chain(file)
     return context
 

@@ -85,6 +85,8 @@ class Site:
         """The paths asked for, in order; ``HEAD`` and a blank before those that were asked for so."""
         self.times: list[tuple[float, str]] = []
         """The same, each with its time in seconds of the monotonic clock."""
+        self.headers: list[tuple[str, Message]] = []
+        """The paths asked for by GET, each with the headers of its request."""
         self.user_agents: set[str | None] = set()
         self.cookies: list[str | None] = []
         self._scheme = "http" if tls is None else "https"
@@ -99,6 +101,13 @@ class Site:
         """The site's address, without a slash at its end."""
         host, port = self._server.server_address[:2]
         return f"{self._scheme}://{host!s}:{port}"
+
+    def sent(self, header: str) -> dict[str, set[str | None]]:
+        """Return what the requests for each path had in that *header*; ``None`` where they had none."""
+        found: dict[str, set[str | None]] = {}
+        for path, headers in self.headers:
+            found.setdefault(path, set()).add(headers[header])
+        return found
 
     def count(self, path: str) -> int:
         """Return how often *path* was asked for."""
@@ -139,6 +148,7 @@ class Site:
 
             def do_GET(self) -> None:
                 site._note(self.path)
+                site.headers.append((self.path, self.headers))
                 site.user_agents.add(self.headers["User-Agent"])
                 site.cookies.append(self.headers["Cookie"])
                 site._answer(self, site.page(self.path, self.headers))

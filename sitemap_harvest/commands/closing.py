@@ -113,7 +113,7 @@ def _table(summary: Summary) -> Table:
     table.add_column("outcome")
     for name in ("documents", "URLs", "bytes", "download s"):
         table.add_column(name, justify="right")
-    for outcome, tally in sorted(summary.tallies.items(), key=lambda pair: -pair[1].documents):
+    for outcome, tally in summary.by_outcome():
         table.add_row(str(outcome), *_cells(tally))
     tallies = summary.tallies.values()
     total = Tally(

@@ -110,7 +110,10 @@ def arguments_of(targets: list[str], given: dict[str, str]) -> dict[str, Any]:
 
 def is_site(target: str) -> bool:
     """Whether *target* is the address of a site and not of one document: it has no path."""
-    parts = urlsplit(target if "://" in target else f"https://{target}")
+    try:
+        parts = urlsplit(target if "://" in target else f"https://{target}")
+    except ValueError:  # half a bracket; the argument says what is wrong with it
+        return True
     if "://" not in target and ("/" in target.strip("/") or _is_file(target)):
         return False
     return parts.scheme in {"http", "https"} and parts.path in {"", "/"} and not parts.query

@@ -11,9 +11,10 @@ from urllib.parse import quote
 
 from w3lib.url import file_uri_to_path
 
+from sitemap_harvest.crawl.logins import Logins
 from sitemap_harvest.crawl.named import document_address
 from sitemap_harvest.errors import ArgumentError
-from sitemap_harvest.urls import site_of
+from sitemap_harvest.urls import site_of, without_user
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,16 +51,19 @@ class Target:
         return self.path is None and self.url != STDIN
 
 
-def targets_of(names: list[str], at: str | None = None) -> list[Target]:
+def targets_of(names: list[str], at: str | None = None, logins: Logins | None = None) -> list[Target]:
     """Return the documents that *names* stand for, each once. Raises :exc:`ArgumentError` for what is no name.
+
+    User names in addresses go to *logins*.
 
     *at* is the address that the one file, or the files in the one folder, will be served at.
     """
     if not names:
         raise ArgumentError("TARGET", None, _ACCEPTED, message=f"nothing to validate: name {_ACCEPTED}")
+    logins = Logins() if logins is None else logins
     targets: dict[str, Target] = {}
     for name in names:
-        for target in _targets(name):
+        for target in _targets(name, logins):
             targets.setdefault(target.url, target)
     return [replace(target, served_at=_served_at(target, names, at)) for target in targets.values()]
 
@@ -68,6 +72,7 @@ def _served_at(target: Target, names: list[str], at: str | None) -> str | None:
     """Return *at*, with the name of the file behind it if it is the address of a folder."""
     if at is None:
         return None
+    at = without_user(at)
     if not at.lower().startswith(("http://", "https://")) or site_of(at) is None:
         raise ArgumentError("--at", at, "an address that begins with http:// or https://")
     if len(names) > 1 or target.is_remote:
@@ -78,19 +83,19 @@ def _served_at(target: Target, names: list[str], at: str | None) -> str | None:
     return at + quote(target.path.relative_to(folder).as_posix())
 
 
-def _targets(name: str) -> Iterator[Target]:
+def _targets(name: str, logins: Logins) -> Iterator[Target]:
     if not name.strip():
         raise ArgumentError("TARGET", name, _ACCEPTED, message=f"a TARGET is empty: name {_ACCEPTED}")
     if name == STDIN:
         yield Target(name="standard input", url=STDIN)
         return
     try:
-        url = document_address(name)
+        url = document_address(name, logins)
     except ArgumentError as error:
         message = str(error).replace("argument sitemap=", "TARGET ", 1)
         raise ArgumentError("TARGET", name, error.accepted, message=message) from error
     if not url.startswith("file:"):
-        yield Target(name=name, url=url)
+        yield Target(name=without_user(name if "://" in name else f"//{name}").removeprefix("//"), url=url)
         return
     path = Path(file_uri_to_path(url)) if "://" in name else Path(name)
     if path.is_dir():

@@ -20,12 +20,13 @@ from sitemap_harvest.commands.targets import STDIN, Target, targets_of
 from sitemap_harvest.commands.verdicts import Validation, validate
 from sitemap_harvest.crawl import outcome
 from sitemap_harvest.crawl.fetch import Fetched, FetchSpider
+from sitemap_harvest.crawl.logins import Logins
 from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.model import Kind, Severity
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from scrapy.settings import Settings
 
@@ -75,7 +76,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(opts: argparse.Namespace, settings: Settings) -> int:
     """Validate, and return the exit code. Raises :exc:`HarvestError` if an argument or a setting is wrong."""
-    targets = targets_of(opts.targets, opts.at)
+    logins = Logins()
+    targets = targets_of(opts.targets, opts.at, logins)
     limits = Options.from_settings(settings).limits
     is_asked_for = settings.getpriority("LOG_LEVEL") == get_settings_priority("cmdline")
     if not (opts.loglevel or opts.logfile or opts.nolog or is_asked_for):
@@ -84,7 +86,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> int:
     console = Console(file=sys.stdout)
     found: list[Validation] = []
     try:
-        for one in _validations(targets, limits, settings):
+        for one in _validations(targets, logins, limits, settings):
             found.append(one)
             if opts.format == "json":
                 sys.stdout.write(one.to_json() + "\n")
@@ -122,11 +124,11 @@ def exit_code(found: list[Validation], fail_on: str) -> int:
     return closing.PARTLY_FAILED
 
 
-def _validations(targets: list[Target], limits: Limits, settings: Settings) -> Iterator[Validation]:
+def _validations(targets: list[Target], logins: Logins, limits: Limits, settings: Settings) -> Iterator[Validation]:
     """Yield what is to be said of each of *targets*, in their order."""
     now = datetime.now(UTC)
     with TemporaryDirectory() as folder:
-        fetched = fetch([target.url for target in targets if target.is_remote], Path(folder), settings)
+        fetched = fetch([target.url for target in targets if target.is_remote], Path(folder), settings, logins.headers)
         for target in targets:
             if target.is_remote:
                 yield _validate_remote(target, fetched[target.url], now, limits)
@@ -167,15 +169,18 @@ def _body(target: Target, most_bytes: int) -> bytes:
         return file.read(most_bytes + 1)
 
 
-def fetch(urls: list[str], folder: Path, settings: Settings) -> dict[str, Fetched]:
-    """Return what each of *urls* answers; the bodies go into *folder*. Raises :exc:`NotStartedError`."""
+def fetch(urls: list[str], folder: Path, settings: Settings, logins: Mapping[str, str]) -> dict[str, Fetched]:
+    """Return what each of *urls* answers; the bodies go into *folder*. Raises :exc:`NotStartedError`.
+
+    *logins* are what ``Authorization`` says to each site.
+    """
     fetched = {url: Fetched() for url in urls}
     if not urls:
         return fetched
     on_interrupt = signal.getsignal(signal.SIGINT)
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(FetchSpider)
-    crawl = process.crawl(crawler, into=fetched, folder=folder)
+    crawl = process.crawl(crawler, into=fetched, folder=folder, logins=logins)
     process.start()
     signal.signal(signal.SIGINT, on_interrupt)  # Scrapy's own does nothing once the crawl is over
     if process.bootstrap_failed:

@@ -37,12 +37,14 @@ class Arguments:
 
     site: str | list[str] | None = None
     """A site, such as ``https://www.example.com``, or several separated by blanks: its robots.txt is asked for its
-    sitemaps. Without a scheme, https. A path behind the host is passed over."""
+    sitemaps. Without a scheme, https. A path behind the host is passed over. A login may stand in it
+    (``https://user:password@www.example.com``): it goes to this site alone, and is kept nowhere."""
     sites: str | None = None
     """A text file of sites, one a line. Blank lines and what follows a ``#`` are passed over, a site that stands twice
     counts once, and a line that is no site is reported and the others are harvested."""
     sitemap: str | list[str] | None = None
-    """Sitemaps, indexes, lists or feeds, separated by blanks: addresses, or files on this machine."""
+    """Sitemaps, indexes, lists or feeds, separated by blanks: addresses, or files on this machine. A login may
+    stand in an address, as in that of a site."""
     root: str | None = None
     """A folder that stands in for the site: each of its addresses is a file below the folder. Nothing is fetched
     from the network. Needs ``site``."""
@@ -133,7 +135,9 @@ class Arguments:
         for name, value in given.items():
             if name not in cls.names():
                 known = ", ".join(cls.names())
-                message = f"argument {name}={value!r}: there is no such argument; there are {known}"
+                message = (
+                    f"argument {name}: there is no such argument; there are {known}"  # its value may be a password
+                )
                 raise ArgumentError(name, value, known, message=message)
 
 
@@ -143,6 +147,8 @@ class Plan:
 
     leads: tuple[Lead, ...]
     """What the run starts with."""
+    logins: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What the header ``Authorization`` says to each site whose name the user gave with a login."""
     no_sites: tuple[tuple[str, str], ...] = ()
     """Lines of ``sites`` that are no site, each with what is wrong with it in words."""
     root: Path | None = None
@@ -164,10 +170,11 @@ class Plan:
     def of(cls, arguments: Arguments, *, now: datetime | None = None) -> Self:
         """Read *arguments*; ages count from *now*. Raises :exc:`ArgumentError` at the first that is wrong."""
         _check_not_blank(arguments)
-        leads, no_sites = leads_of(arguments)
+        leads, no_sites, logins = leads_of(arguments)
         filters = filters_of(arguments, now=now or datetime.now(UTC))
         return cls(
             leads=tuple(leads),
+            logins=logins,
             no_sites=tuple(no_sites),
             root=root_of(arguments),
             only_site=leads[0].root if arguments.root else None,

@@ -15,7 +15,10 @@ from scrapy.http import Response  # noqa: TC002 - others look at the signatures 
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from sitemap_harvest.crawl import defaults, outcome
+from sitemap_harvest.crawl.options import Options
+from sitemap_harvest.crawl.quiet import conceal_passwords
 from sitemap_harvest.crawl.reach import guard
+from sitemap_harvest.crawl.site_headers import site_headers
 from sitemap_harvest.plan import Lead
 
 if TYPE_CHECKING:
@@ -57,8 +60,21 @@ class FetchSpider(Spider):
 
     name = "fetch"
 
-    def __init__(self, name: str | None = None, *, into: dict[str, Fetched], folder: Path, **arguments: Any) -> None:
+    site_headers: Mapping[str, Mapping[str, str]]
+    """What each site is sent that no other is, such as ``Authorization``: names and values, by site."""
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        into: dict[str, Fetched],
+        folder: Path,
+        logins: Mapping[str, str],
+        **arguments: Any,
+    ) -> None:
+        """*logins* are what ``Authorization`` says to each site."""
         super().__init__(name, **arguments)
+        self._logins = logins
         self._into = into
         self._folder = folder
 
@@ -69,12 +85,14 @@ class FetchSpider(Spider):
         for name, value in _OF_ITS_OWN.items():
             settings.set(name, value, priority="spider")
         super().update_settings(settings)
+        conceal_passwords()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         """Make the spider."""
         spider = super().from_crawler(crawler, *args, **kwargs)
         guard(crawler.settings)
+        spider.site_headers = site_headers(Options.from_settings(crawler.settings), spider._logins)  # noqa: SLF001 - its own
         return spider
 
     def named(self) -> Iterable[str]:
@@ -120,5 +138,5 @@ class FetchSpider(Spider):
         """Note why a document could not be had."""
         request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy puts it there
         answered = failure.value.response.url if isinstance(failure.value, HttpError) else None
-        reason = outcome.of_error(failure.value).reason
+        reason = outcome.of_error(failure.value, proxy=request.meta.get("proxy")).reason
         self._into[request.cb_kwargs["lead"].url] = Fetched(final_url=answered, reason=reason)

@@ -46,7 +46,7 @@ class Given:
         """Return what *spider* is to do. Raises :exc:`ArgumentError` where an argument or an attribute is wrong."""
         if self.unusable and not spider.refuses_unknown_arguments:
             name, value = next(iter(self.unusable.items()))
-            message = f"argument {name}={value!r}: the spider itself uses this name; give it another one"
+            message = f"argument {name}: the spider itself uses this name; give it another one"
             raise ArgumentError(name, value, "another name", message=message)
         arguments: dict[str, Any] = {"emit": "none"} if visits_pages(spider) else {}
         arguments |= {**_defaults(spider, self.ours), **self.ours, **self.unusable}

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self
 
 from sitemap_harvest.crawl.browser.switch import MODES
-from sitemap_harvest.errors import OptionError
+from sitemap_harvest.errors import OptionError, without_login
 from sitemap_harvest.formats import Limits
 from sitemap_harvest.plan import Budget, Offsite, Private
+from sitemap_harvest.urls import site_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy.settings import BaseSettings
 
 _ITEMS = ("auto", "rows")
@@ -19,6 +22,10 @@ _PREFIX = "SITEMAP_HARVEST_"
 _CONTACT = re.compile(  # ASCII without blanks, and without ( ) \\ that would end or alter the comment it stands in
     r"https?://[!-'*-\[\]-~]+|(?:mailto:)?[!-'*-.0-?A-\[\]-~]+@[!-'*-.0-?A-\[\]-~]+", re.IGNORECASE
 )
+
+_SITE = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
+_HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +77,11 @@ class Options:
     contact: str | None = None
     """Where who runs a site can reach you (``SITEMAP_HARVEST_CONTACT``): an e-mail address, or that of a page. It
     becomes part of the ``User-Agent``, unless you set ``USER_AGENT``."""
+
+    site_headers: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False, metadata={"setting": {}})
+    """Headers for one site each (``SITEMAP_HARVEST_SITE_HEADERS``), such as
+    ``{"https://www.example.com": {"X-Api-Key": "..."}}``: a site is scheme, host and port, and no other is sent them,
+    also after a redirect. What a request has already stays. They are kept nowhere."""
 
     read_declared: bool = False
     """Whether a sitemap that robots.txt of its own site names, or that such a sitemap leads to, is read though the
@@ -148,6 +160,7 @@ class Options:
             offsite=_choice(settings, "OFFSITE", default.offsite, tuple(Offsite)),
             private=_private(settings),
             contact=_contact(settings),
+            site_headers=_site_headers(settings),
             store=settings.get(f"{_PREFIX}STORE") or None,
             absent_runs=_whole(settings, "ABSENT_RUNS", default.absent_runs),
             busy=_choice(settings, "BUSY", default.busy, ("refuse", "wait")),
@@ -197,6 +210,28 @@ def _private(settings: BaseSettings) -> Private:
         return Private.ALWAYS if settings.getbool(name) else Private.NAMED
     except ValueError as error:
         raise OptionError(f"{name} is {value!r}; it must be True, False or {Private.NEVER}") from error
+
+
+def _site_headers(settings: BaseSettings) -> Mapping[str, Mapping[str, str]]:
+    """Return the headers by site. No message has a value in it: it may be a password."""
+    name = f"{_PREFIX}SITE_HEADERS"
+    try:
+        given = {str(site): dict(headers) for site, headers in settings.getdict(name).items()}
+    except (TypeError, ValueError) as error:
+        accepted = 'a dictionary such as {"https://www.example.com": {"X-Api-Key": "..."}}'
+        raise OptionError(f"{name} is none: it must be {accepted}") from error.with_traceback(None)
+    headers = {}
+    for text, own in given.items():
+        site = site_of(text) if _SITE.fullmatch(text) else None
+        if site is None:
+            raise OptionError(f"{name}: {without_login(text)!r} must be a site, such as https://www.example.com")
+        for header, value in own.items():
+            if not isinstance(header, str) or not _HEADER_NAME.fullmatch(header):
+                raise OptionError(f"{name}: {site}: {header!r} must be the name of a header")
+            if not isinstance(value, str) or not _HEADER_VALUE.fullmatch(value):
+                raise OptionError(f"{name}: {site}: {header} must be a text of one line")
+        headers[site] = own
+    return headers
 
 
 def _contact(settings: BaseSettings) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,7 @@ from sitemap_harvest.crawl.reach import PrivateAddressError
 from sitemap_harvest.formats.problems import LOSSY
 from sitemap_harvest.model import Cause, Kind, Outcome
 from sitemap_harvest.plan import Refusal, asked_wait
+from sitemap_harvest.urls import without_user
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +61,12 @@ _ERRORS: tuple[tuple[type[Exception], Outcome, str, Cause | None], ...] = (
     (IsADirectoryError, Outcome.FAILED, "it is a folder, not a file", None),
     (UnicodeError, Outcome.FAILED, "no such host: its name is none that a host can have", Cause.DNS),
     (PermissionError, Outcome.FAILED, "the file may not be read", None),
+    (NotImplementedError, Outcome.FAILED, "Scrapy asks no proxy for https whose own address begins with https", None),
 )
+_ON_THE_WAY = frozenset({Cause.DNS, Cause.REFUSED, Cause.TIMEOUT, Cause.CONNECTION, Cause.NOT_HTTP})
+_NO_HTTP = "what answers does not speak HTTP"
+_NO_TUNNEL = "Could not open CONNECT tunnel"
+_PROXY_STATUS = re.compile(r"'status': (\d{3})")
 
 
 def of_status(status: int, *, is_local: bool = False) -> Refusal | None:
@@ -90,8 +98,15 @@ def wanted_wait(response: Response, attempt: int) -> float | None:
     return asked_wait(response.status, text, attempt, datetime.now(UTC))
 
 
-def of_error(error: BaseException | None) -> Refusal:
-    """Return what an error of the download says of a document."""
+def of_error(error: BaseException | None, *, proxy: str | None = None) -> Refusal:
+    """Return what an error of the download says of a document; *proxy* is the address of the proxy that was asked."""
+    refusal = _of_error(error)
+    if proxy and refusal.cause in _ON_THE_WAY:
+        return replace(refusal, reason=f"{refusal.reason} (asked through the proxy {without_user(proxy)})")
+    return refusal
+
+
+def _of_error(error: BaseException | None) -> Refusal:
     text = " ".join(str(error).split())
     if isinstance(error, HttpError):
         return of_status(error.response.status) or Refusal(Outcome.FAILED, text)
@@ -103,9 +118,23 @@ def of_error(error: BaseException | None) -> Refusal:
             return Refusal(outcome, reason, cause)
     if isinstance(error, DownloadFailedError):
         return _of_failure(error, text)
+    return _of_words(text) or Refusal(Outcome.FAILED, f"{type(error).__name__}: {text[:200]}")
+
+
+def _of_words(text: str) -> Refusal | None:
+    """Return what an error says of which Scrapy gives no type of its own; ``None`` if that is not known either."""
     if "invalid hostname" in text:
         return Refusal(Outcome.FAILED, "no such host: its name is none that a host can have", Cause.DNS)
-    return Refusal(Outcome.FAILED, f"{type(error).__name__}: {text[:200]}")
+    return _of_proxy(text) if text.startswith(_NO_TUNNEL) else None
+
+
+def _of_proxy(text: str) -> Refusal:
+    """Return what it means that a proxy does not connect to the host, which Scrapy says in words only."""
+    if (status := _PROXY_STATUS.search(text)) is None:
+        return Refusal(Outcome.FAILED, _NO_HTTP, Cause.NOT_HTTP)  # and not what it says: it may repeat the request
+    if status[1] in {"401", "407"}:  # some proxies say 401 where the password is wrong
+        return Refusal(Outcome.BLOCKED, f"HTTP {status[1]}: {_STATUS_WORDS[407]}")
+    return Refusal(Outcome.FAILED, f"the proxy does not connect to the host: HTTP {status[1]}", Cause.CONNECTION)
 
 
 def _of_failure(error: DownloadFailedError, text: str) -> Refusal:
@@ -119,7 +148,7 @@ def _of_failure(error: DownloadFailedError, text: str) -> Refusal:
     if any(word in text.lower() for word in ("ssl", "tls", "certificate")):
         return Refusal(Outcome.FAILED, f"TLS failed: {words}", Cause.TLS)
     if "ParseError" in text:
-        return Refusal(Outcome.FAILED, f"what answers does not speak HTTP: {words}", Cause.NOT_HTTP)
+        return Refusal(Outcome.FAILED, f"{_NO_HTTP}: {words}", Cause.NOT_HTTP)
     return Refusal(Outcome.FAILED, f"the connection failed: {words}", Cause.CONNECTION)
 
 

@@ -14,6 +14,7 @@ from scrapy.utils.misc import load_object
 
 from sitemap_harvest.crawl import defaults
 from sitemap_harvest.crawl.options import Options
+from sitemap_harvest.crawl.site_headers import NEXT_TO_THE_CACHE, SiteHeaders
 from sitemap_harvest.plan import Reach
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Names(Protocol):
 
 
 def guard(settings: BaseSettings) -> None:
-    """Put the guard into the *settings* of a spider of ours, and who it belongs to into its name.
+    """Put the guard and :class:`SiteHeaders` into the *settings* of a spider of ours, and its contact into its name.
 
     To be called by its ``from_crawler()``: what ``update_settings()`` puts into
     a setting of several parts, Scrapy 2.19 may undo. A download handler that the
@@ -64,6 +65,7 @@ def guard(settings: BaseSettings) -> None:
         return  # by a command that crawls nothing, such as "shell"
     defaults.introduce(settings)
     settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", AddressGuard, _NEXT_TO_THE_DOWNLOADER)
+    settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", SiteHeaders, NEXT_TO_THE_CACHE)
     if settings.getbool("TWISTED_REACTOR_ENABLED"):
         for scheme in _SCHEMES:
             if scheme not in settings["DOWNLOAD_HANDLERS"]:

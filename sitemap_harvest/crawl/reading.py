@@ -100,9 +100,14 @@ class Reading:
             yield from self._ledger.ended(record_of(lead, refusal, asked=asked))
             raise
 
-    def failure(self, error: BaseException | None, lead: Lead, asked: float) -> Iterator[SitemapRecord]:
-        """Yield the ledger row of the document of *lead*, asked for at *asked*, that *error* has come of."""
-        refusal = outcome.of_error(error)
+    def failure(
+        self, error: BaseException | None, lead: Lead, asked: float, proxy: str | None = None
+    ) -> Iterator[SitemapRecord]:
+        """Yield the ledger row of the document of *lead*, asked for at *asked*, that *error* has come of.
+
+        *proxy* is the address of the proxy that was asked; ``None`` if none was.
+        """
+        refusal = outcome.of_error(error, proxy=proxy)
         if refusal.outcome is Outcome.FORBIDDEN and is_declared(lead):
             reason = f"{refusal.reason}, and names it or what led to it (SITEMAP_HARVEST_READ_DECLARED)"
             refusal = replace(refusal, reason=reason)

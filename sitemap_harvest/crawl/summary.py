@@ -94,6 +94,10 @@ class Summary:
         """Documents done with."""
         return sum(tally.documents for tally in self.tallies.values())
 
+    def by_outcome(self) -> list[tuple[Outcome, Tally]]:
+        """Return the tallies, those of most documents first; of as many, by the outcome's name."""
+        return sorted(self.tallies.items(), key=lambda pair: (-pair[1].documents, pair[0]))
+
     def add(self, record: SitemapRecord, stats: StatsCollector, *, urls: int, is_wanted: bool) -> None:
         """Count *record*, whose document gave *urls* URLs, here and in *stats*.
 
@@ -158,11 +162,12 @@ class Summary:
 
     def filters_in_words(self) -> str:
         """Return which filters dropped how many URLs, such as ``since 20, include 1``; empty if none did."""
-        return ", ".join(f"{name} {count:,}" for name, count in self.dropped.items() if count)
+        dropped = sorted(self.dropped.items(), key=lambda pair: (-pair[1], pair[0]))
+        return ", ".join(f"{name} {count:,}" for name, count in dropped if count)
 
     def in_words(self) -> str:
         """Return the run in one line, and why nothing was found, if so."""
-        outcomes = ", ".join(f"{tally.documents:,} {outcome}" for outcome, tally in self.tallies.items())
+        outcomes = ", ".join(f"{tally.documents:,} {outcome}" for outcome, tally in self.by_outcome())
         line = f"{_counted(self.urls, 'URL')} from {_counted(self.documents, 'document')} ({outcomes or 'none'})"
         if sum(self.sites.values()) > 1:
             line += f"; {self.sites_in_words()}"

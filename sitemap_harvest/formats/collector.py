@@ -13,7 +13,7 @@ from sitemap_harvest.formats import columns
 from sitemap_harvest.formats.problems import ProblemLog
 from sitemap_harvest.model import MAX_ROWS, SitemapRef, UrlBatch
 from sitemap_harvest.model.problem import MAX_SAMPLES
-from sitemap_harvest.urls import BLANKS, address_columns, resolve
+from sitemap_harvest.urls import BLANKS, address_columns, resolve, without_user
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -134,6 +134,8 @@ class Collector:
             self.problems.add(address.flaw, entry=position, excerpt=loc)
         if address.loc is None:
             return
+        if (asked := without_user(address.loc)) != address.loc:
+            self.problems.add("loc/user-name", entry=position, excerpt=asked)
         text = None if lastmod is None else lastmod.strip(BLANKS)
         read = read_date(text) if text else None
         if text is not None and not read:

@@ -391,6 +391,13 @@ _LOC = {
         mend="List the https address of the page.",
         severity=_WARNING,
     ),
+    "loc/user-name": ProblemType(
+        meaning="The address of a sitemap has a user name or a password in it; it is asked for without.",
+        cause="The generator was told the address by which its author logs in.",
+        consequence="Everybody can read the password. Search engines do not log in.",
+        mend="Leave it out, and change the password.",
+        severity=_WARNING,
+    ),
     "loc/whitespace": ProblemType(
         meaning="There is white space, or a character that shows as nothing, inside the URL; it was left there.",
         cause="A file name with blanks, a line that was wrapped, or text that was pasted from a web page.",

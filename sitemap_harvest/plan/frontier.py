@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.urls import url_key
+from sitemap_harvest.urls import url_key, without_user
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +20,8 @@ _KEYS_KEPT = 64  # addresses are looked up several times on end, and few at a ti
 
 @lru_cache(maxsize=_KEYS_KEPT)
 def document_key(url: str) -> str:
-    """Return what identifies the document at *url*: its key without the fragment, which is never sent."""
-    address = url.partition("#")[0]  # not urldefrag(), which raises where a host makes no sense
+    """Return what identifies the document at *url*: its key without user name and fragment, which are never sent."""
+    address = without_user(url.partition("#")[0])  # not urldefrag(), which raises where a host makes no sense
     return url_key(address) or address
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.model import Cause, FoundBy, Outcome, SitemapRef
+from sitemap_harvest.urls import without_user
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -34,10 +35,12 @@ class Lead:
     def child(self, ref: SitemapRef, found_by: FoundBy, vouched: frozenset[str] = frozenset()) -> Lead:
         """Return the lead that *ref*, a reference of this document, opens.
 
-        *vouched* are the sites that this document is the robots.txt of.
+        *vouched* are the sites that this document is the robots.txt of. A user
+        name in the reference is left out: who publishes one does not log us in,
+        and a hostile index could try passwords at the hosts of others.
         """
         return Lead(
-            url=ref.loc,
+            url=without_user(ref.loc),
             root=self.root,
             found_by=found_by,
             parent=self.url,

@@ -37,7 +37,8 @@ class Folder:
             return cls(*fs.FileSystem.from_uri(text))
         except (pa.ArrowException, OSError, ValueError) as error:
             address = re.sub(r"(?<=://)[^/@]*@", "", text)  # without credentials
-            raise StoreError(f"store {address!r}: {_words(error)}") from error
+            words = _words(error).replace(text, address)
+            raise StoreError(f"store {address!r}: {words}") from None  # the cause repeats the credentials
 
     def __truediv__(self, name: str) -> Folder:
         return Folder(self._files, f"{self.path}/{name}")

@@ -5,6 +5,7 @@ from sitemap_harvest.urls.columns import AddressColumns, address_columns
 from sitemap_harvest.urls.key import url_key
 from sitemap_harvest.urls.scope import Scope
 from sitemap_harvest.urls.site import site_of
+from sitemap_harvest.urls.user import user_of, without_user
 
 __all__ = [
     "BLANKS",
@@ -17,5 +18,7 @@ __all__ = [
     "several",
     "site_of",
     "url_key",
+    "user_of",
     "web_line",
+    "without_user",
 ]

@@ -57,6 +57,18 @@ def test_what_the_filters_dropped_is_told() -> None:
     ]
 
 
+def test_the_most_comes_first_in_whichever_order_documents_came() -> None:
+    tallies = {Outcome.NOT_A_SITEMAP: 1, Outcome.READ: 9, Outcome.ABSENT: 1}
+    summary = Summary(
+        urls=1,
+        dropped=Counter(until=1, since=20, include=1),
+        tallies={outcome: Tally(documents=count) for outcome, count in tallies.items()},
+    )
+    assert summary.in_words() == (
+        "1 URL from 11 documents (9 read, 1 absent, 1 not-a-sitemap); the filters dropped since 20, include 1, until 1"
+    )
+
+
 def test_more_than_can_be_shown_is_counted() -> None:
     summary = Summary(urls=1, problems=Counter({f"a/{number}": number for number in range(1, 11)}))
     for number in range(12):

@@ -101,9 +101,7 @@ def test_where_nothing_is_found_the_exit_code_and_the_words_say_why(
         pytest.param(["crawl", ""], "a TARGET is empty: name a site", id="empty-target"),
         pytest.param(["crawl", "x.xml", " "], "a TARGET is empty: name a site", id="blank-target"),
         pytest.param(["crawl", "a.example", "-a", "root="], "argument root: it is empty", id="empty-argument"),
-        pytest.param(
-            ["crawl", "x.xml", "-a", "bogus=1"], "argument bogus='1': there is no such", id="unknown-argument"
-        ),
+        pytest.param(["crawl", "x.xml", "-a", "bogus=1"], "argument bogus: there is no such", id="unknown-argument"),
         pytest.param(
             ["crawl", "x.xml", "-a", "limit=few"], "argument limit='few': it must be a whole number", id="bad-limit"
         ),
@@ -111,8 +109,12 @@ def test_where_nothing_is_found_the_exit_code_and_the_words_say_why(
         pytest.param(["crawl", "x.xml", "-O", "x.bogus"], "Unrecognized output format 'bogus'", id="unknown-format"),
         pytest.param(["crawl", "x.xml", "-s", "SITEMAP_HARVEST_MAX_DEPTH=0"], "MAX_DEPTH is '0'", id="bad-setting"),
         pytest.param(["crawl", "x.xml", "-s", "SITEMAP_HARVEST_DEPTH=1"], "no such setting", id="unknown-setting"),
-        pytest.param(["crawl", "http://me:secret@a.example"], "an address with a user name", id="password"),
-        pytest.param(["crawl", "http://me:secret@a.example/s.xml"], "an address with a user name", id="password-2"),
+        pytest.param(["crawl", "ftp://me:secret@a.example"], "'ftp://***@a.example': it must be", id="password"),
+        pytest.param(["crawl", "http://me:se/secret@a.example/s.xml"], "'http://***@a.example/s.xml'", id="password-2"),
+        pytest.param(
+            ["crawl", "a.example", "-a", "http_pass=secret"], "argument http_pass: there is no", id="password-3"
+        ),
+        pytest.param(["crawl", "-a", "site=u:secret@a.example", "v:secret@b.example"], "'***@b.example'", id="twice"),
         pytest.param(["crawl", "a.example", "b.example", "-a", "root=."], "with the one site", id="folder-for-two"),
         pytest.param(["frob"], "invalid choice: 'frob'", id="unknown-action"),
     ],

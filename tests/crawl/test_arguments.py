@@ -63,7 +63,7 @@ def test_a_folder_stands_in_for_a_site_and_nothing_is_fetched(serve, crawl, tmp_
 @pytest.mark.parametrize(
     ("arguments", "settings", "words"),
     [
-        pytest.param({"stie": "a.example"}, {}, ["stie='a.example'", "site, sites, sitemap"], id="name"),
+        pytest.param({"stie": "a.example"}, {}, ["argument stie: there is", "site, sites, sitemap"], id="name"),
         pytest.param({"site": "a.example", "follow": " "}, {}, ["argument follow: it is empty"], id="empty"),
         pytest.param({}, {}, ["nothing to harvest: give at least one of the arguments site, sites"], id="nothing"),
         pytest.param({"site": "a.example/sitemap.xml"}, {}, ["a document is named by sitemap="], id="document"),

@@ -36,7 +36,7 @@ def filtered(run):
         pytest.param({"missing_lastmod": "drop", "unreadable_lastmod": "drop"}, "123",
                      {"missing_lastmod": 1, "unreadable_lastmod": 1}, id="no-date"),
         pytest.param({"min_priority": "0.5", "max_priority": "0.5"}, "34",
-                     {"min_priority": 1, "max_priority": 2}, id="priority"),
+                     {"max_priority": 2, "min_priority": 1}, id="priority"),
         pytest.param({"changefreq": "daily,weekly"}, "3", {"changefreq": 4}, id="changefreq"),
         pytest.param({"include": r"/blog/ 4$", "exclude": "1$"}, "24", {"include": 2, "exclude": 1}, id="patterns"),
         pytest.param({"prefix": "/blog/"}, "12", {"prefix": 3}, id="prefix"),

@@ -170,7 +170,7 @@ def test_a_run_may_be_given_other_sitemaps_than_the_class_has(serve, crawl):
     [
         pytest.param("many", {}, "nothing to harvest: Many has no sitemap_urls, and none of the", id="no-target"),
         pytest.param("simplest", {"limit": "many"}, "argument limit='many': it must be", id="wrong"),
-        pytest.param("simplest", {"prepare": "x"}, "argument prepare='x': the spider itself uses this", id="taken"),
+        pytest.param("simplest", {"prepare": "x"}, "argument prepare: the spider itself uses this", id="taken"),
         pytest.param("simplest", {"emit": "none,urls"}, "argument emit='none,urls': it must be", id="none-and-more"),
         pytest.param("broken", {}, "sitemap_rules: 'parse_nothing' is neither a method of Broken", id="no-callback"),
     ],

@@ -41,7 +41,7 @@ def test_a_private_site_that_the_user_names_is_read_and_leads_nowhere_else(serve
         "[::1]": "the loopback address ::1",
         "[::ffff:127.0.0.1]": "the loopback address 127.0.0.1",
         "[::]": "the unspecified address ::",
-        "user@127.0.0.1": "the loopback address 127.0.0.1",
+        "127.0.0.5": "the loopback address 127.0.0.5",  # named with a user, who is left out
         "localhost": "the private name localhost",
         "LOCALHOST.": "the private name localhost.",
         "a.localhost": "the private name a.localhost",
@@ -49,7 +49,9 @@ def test_a_private_site_that_the_user_names_is_read_and_leads_nowhere_else(serve
     site = serve({"/index.xml": index("/s.xml", "/moved.xml"), "/s.xml": urlset("/1")})
     site.pages["/moved.xml"] = moved(f"http://127.0.0.1:{port}/x.xml")
     site.pages["/robots.txt"] = robots(
-        "/index.xml", *(f"http://{host}:{port}/x.xml" for host in hosts), "http://169.254.169.254/latest/meta-data/"
+        "/index.xml",
+        *(f"http://{'user@' * (host == '127.0.0.5')}{host}:{port}/x.xml" for host in hosts),
+        "http://169.254.169.254/latest/meta-data/",
     )
     run = crawl(site=site.url, settings={"RETRY_TIMES": 2, "SITEMAP_HARVEST_OFFSITE": "any"})
     assert run.locs == [f"{site.url}/1"]

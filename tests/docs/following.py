@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 from filelock import FileLock
 
-from tests.docs.howtos import Does, lacks
+from tests.docs.howtos import Does, errors, lacks
 
 if TYPE_CHECKING:
     from tests.docs.howtos import Page, Step
@@ -31,7 +31,7 @@ _SHOWN_CHARS = 6_000
 _FIRST = "set -Eo pipefail; trap '_code=$?; [ $BASH_SUBSHELL = 0 ] || exit $_code; return $_code' ERR\n"
 
 
-class Failed(AssertionError):
+class PageFailedError(AssertionError):
     """A block that does not do what the page says."""
 
 
@@ -115,11 +115,11 @@ class Shell:
 
 
 def follow(page: Page, folder: Path, environment: dict[str, str]) -> None:
-    """Do what *page* says, in *folder*; raise :class:`Failed` with the block that does not do what the page says."""
+    """Do what *page* says, in *folder*; raise :class:`PageFailedError` with the block that does something else."""
     limit = _INSTALL_SECONDS if page.makes_an_environment else _BLOCK_SECONDS
     with ExitStack() as until_the_end, Shell(folder, environment) as shell:
         printed, started = "", None
-        for step in page.steps:
+        for step, then in zip(page.steps, (*page.steps[1:], None), strict=True):
             if step.does is Does.OUTPUT:
                 _compare(step, started, printed)
             elif step.does in {Does.FILE, Does.APPEND, Does.MEMBER}:
@@ -128,6 +128,12 @@ def follow(page: Page, folder: Path, environment: dict[str, str]) -> None:
                 started = _start(shell, step, until_the_end)
             elif step.does in {Does.SHELL, Does.PYTHON, Does.GIVEN}:
                 started, printed = None, _run(shell, step, limit)
+                if (
+                    errors(printed)
+                    and step.exit == 0
+                    and not (then and then.does is Does.OUTPUT and "ERROR" in then.body)
+                ):
+                    raise _failed(step, "it logs an error", printed)
 
 
 def _run(shell: Shell, step: Step, seconds: float) -> str:
@@ -171,7 +177,7 @@ def _start(shell: Shell, step: Step, until_the_end: ExitStack) -> Path:
 
 def _compare(step: Step, started: Path | None, printed: str) -> None:
     until = time.monotonic() + (_LISTEN_SECONDS if started else 0)  # a server may print a little later
-    while (missing := lacks(step.body, started.read_text("utf-8", "replace") if started else printed)) is not None:
+    while (missing := lacks(step, started.read_text("utf-8", "replace") if started else printed)) is not None:
         if time.monotonic() >= until:
             text = started.read_text("utf-8", "replace") if started else printed
             raise _failed(step, f"this line is not there, or not there in this order: {missing}", text)
@@ -184,7 +190,7 @@ def _listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _failed(step: Step, why: str, printed: str) -> Failed:
+def _failed(step: Step, why: str, printed: str) -> PageFailedError:
     block = textwrap.indent(step.body.rstrip(), "    ")
     shown = textwrap.indent(printed[-_SHOWN_CHARS:].rstrip() or "(nothing)", "    ")
-    return Failed(f"line {step.line}, {step.does}: {why}\n{block}\n  printed:\n{shown}")
+    return PageFailedError(f"line {step.line}, {step.does}: {why}\n{block}\n  printed:\n{shown}")

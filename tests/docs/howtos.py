@@ -2,10 +2,12 @@
 
 A fenced block of a page is a step. What is to be done with it stands in comments above it, which no reader sees:
 
-- a ``shell`` block is run, and a ``python`` block too; ``<!-- exit: 4 -->`` if it does not end with 0
+- a ``shell`` block is run, and a ``python`` block too; ``<!-- exit: 4 -->`` if it does not end with 0. What it logs has
+  no errors, unless the output that is shown has
 - ``<!-- file: NAME -->``: the block is what NAME holds; ``<!-- append: NAME -->``: it comes to the end of NAME;
   ``<!-- member: NAME -->``: the same, indented, so that it belongs to the class with which NAME ends
-- ``<!-- output -->``: its lines are in what the block before has printed; ``...`` stands for anything
+- ``<!-- output -->``: its lines are in what the block before has printed, in that order, or
+  ``<!-- output: in any order -->``; ``...`` stands for anything
 - ``<!-- background: PORT -->``: it is started and goes on to the page's end; what follows waits until PORT listens
 - ``<!-- not run: REASON -->``: it cannot be run in a test
 - ``<!-- given: COMMANDS -->``, of one line or many, is no block: COMMANDS make what the reader of this page has already
@@ -21,9 +23,11 @@ import textwrap
 from dataclasses import dataclass
 from enum import StrEnum
 
-NEEDS = frozenset({"checkout", "chromium", "project", "scrapyd"})
+ANY_ORDER = "in any order"
+NEEDS = frozenset({"checkout", "chromium", "object-store", "project", "scrapyd"})
 """``project``: a new project of Scrapy; ``checkout``: a copy of this repository, without its tests; the others:
-programs that have to be installed."""
+programs that have to be installed. ``object-store`` is a real one, with a bucket of the name ``bucket``."""
+SERVICES = frozenset({"chromium", "object-store", "scrapyd"})
 
 
 class PageError(Exception):
@@ -59,6 +63,8 @@ _PIECE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _LOG_PREFIX = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[[\w.]+\] [A-Z]+: ")
+_LOG_ERROR = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[[\w.]+\] (ERROR|CRITICAL): ")
+_SECONDS = re.compile(r"\d+\.\d+( seconds\.)?$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,24 +124,38 @@ def read_page(text: str) -> Page:
     return Page(steps=tuple(steps), needs=frozenset(needs))
 
 
-def lacks(shown: str, printed: str) -> str | None:
-    """Return the first line of *shown* that *printed* does not have after those before it; ``None`` if it has all.
+def lacks(step: Step, printed: str) -> str | None:
+    """Return the first line of the output *step* that was not *printed* behind those before it; ``None`` if all were.
 
-    ``...`` in a line stands for anything, and as a line by itself for any lines. The beginning of a log line, up to its
-    level, may be left out.
+    ``...`` in a line stands for anything, and as a line by itself for any lines; so does nothing at all, as what is
+    shown may be shortened. The beginning of a log line, up to its level, may be left out, a number of seconds at the
+    end of a line is any number, and in JSON neither indentation nor a comma at the end of a line counts.
     """
-    lines = iter(printed.splitlines())
-    for wanted in shown.splitlines():
-        if wanted.strip() in {"", "...", "…"}:
+    is_json = step.language == "json"
+    printed_lines = [line.strip() if is_json else line.rstrip() for line in printed.splitlines()]
+    lines = [line for one in printed_lines for line in {one, _LOG_PREFIX.sub("", one)}]
+    left = iter(lines)
+    for shown in step.body.splitlines():
+        if shown.strip() in {"", "..."}:
             continue
-        pattern = re.compile(".*".join(map(re.escape, wanted.rstrip().split("..."))))
-        if not any(_is_line(pattern, line.rstrip()) for line in lines):
-            return wanted
+        pattern = _pattern(shown.strip() if is_json else shown.rstrip(), is_json=is_json)
+        if not any(map(pattern.fullmatch, lines if step.value == ANY_ORDER else left)):
+            return shown
     return None
 
 
-def _is_line(pattern: re.Pattern[str], line: str) -> bool:
-    return bool(pattern.fullmatch(line) or pattern.fullmatch(_LOG_PREFIX.sub("", line)))
+def errors(printed: str) -> list[str]:
+    """Return the lines of a log that tell of errors: ``scrapy crawl`` has exit code 0 whatever happens."""
+    return [line for line in printed.splitlines() if _LOG_ERROR.match(line) or line.startswith("Traceback ")]
+
+
+def _pattern(shown: str, *, is_json: bool) -> re.Pattern[str]:
+    start, seconds, end = shown, "", ""
+    if is_json:
+        start, end = shown.rstrip(","), ",?"
+    elif found := _SECONDS.search(shown):
+        start, seconds, end = shown[: found.start()], r"[\d.]+", re.escape(found[1] or "")
+    return re.compile(".*".join(map(re.escape, start.split("..."))) + seconds + end)
 
 
 def _needs(value: str, line: int) -> set[str]:
@@ -150,14 +170,24 @@ def _step(line: int, language: str, body: str, said: list[tuple[str, str]], befo
     if unknown := [word for word, _ in said if word not in _OF_A_BLOCK and word != "exit"]:
         raise PageError(f"line {line}: {unknown[0]!r} is nothing that can be said of a block")
     if len(does) > 1:
-        raise PageError(f"line {line}: it is both {does[0]!r} and {does[1]!r}")
+        raise PageError(f"line {line}: it is both '{does[0]}' and '{does[1]}'")
     if not does and language not in _OF_A_LANGUAGE:
         raise PageError(f"line {line}: nothing says what to do with a block of {language or 'no language'}")
     does = does or [_OF_A_LANGUAGE[language]]
     values = dict(said)
     value = values.get(str(does[0]), "")
     if does[0] in _WITH_A_VALUE and not value:
-        raise PageError(f"line {line}: {does[0]!r} says nothing behind its colon")
+        raise PageError(f"line {line}: '{does[0]}' says nothing behind its colon")
     if does[0] is Does.OUTPUT and not any(step.does in {Does.SHELL, Does.PYTHON, Does.BACKGROUND} for step in before):
         raise PageError(f"line {line}: nothing before it prints anything")
-    return Step(line=line, does=does[0], body=body, language=language, value=value, exit=int(values.get("exit", 0)))
+    code = _number(line, "exit", values)
+    if does[0] is Does.BACKGROUND:
+        _number(line, "background", values)
+    return Step(line=line, does=does[0], body=body, language=language, value=value, exit=code)
+
+
+def _number(line: int, name: str, values: dict[str, str]) -> int:
+    text = values.get(name) or "0"
+    if not text.isdecimal():
+        raise PageError(f"line {line}: {name}: {text!r} is no number")
+    return int(text)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 WEB = Path(__file__).parent / "web"
+GIVEN = Path(__file__).parent / "given"
 _CHECKOUT = ("LICENSE", "README.md", "docs", "fixtures", "pyproject.toml", "scrapy.cfg", "sitemap_harvest")
 _LEAVE_OUT = ("*_proxy", "*_PROXY", "VIRTUAL_ENV", "SITEMAP_HARVEST_*", "AWS_*", "COLUMNS", "SCRAPY_*")
 _INDEXES = ("pypi.org", "files.pythonhosted.org")
@@ -63,6 +64,7 @@ def make_environment(page: Page, folder: Path, web: StandIn, wheels: Path | None
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
         "WEB": str(web.folder),
+        "GIVEN": str(GIVEN),
     }
     return environment | _network(web, home) | _pip(page, wheels)
 
@@ -103,10 +105,8 @@ def _pip(page: Page, wheels: Path | None) -> dict[str, str]:
     if wheels is not None:
         told["PIP_FIND_LINKS"] = f"{wheels} {os.environ.get('PIP_FIND_LINKS', '')}".strip()
     if page.makes_an_environment:
-        told["PYTHONPATH"] = ""
-    else:
-        told["PIP_DRY_RUN"] = "1"
-    return told
+        return told | {"PYTHONPATH": ""}
+    return told | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]), "PIP_DRY_RUN": "1"}
 
 
 _no_caches = shutil.ignore_patterns("__pycache__", "_build")

@@ -181,22 +181,3 @@ def test_extensions(crawled):
     assert [alternate["hreflang"] for alternate in desk["alternates"]] == ["en", "de", "x-default"]
     assert [image["loc"] for image in desk["images"]] == [f"{SITE}/media/oak-desk-{n}.jpg" for n in (1, 2)]
     assert news["news"][0]["publication_date"] == "2026-03-01T10:00:00+00:00"
-
-
-def test_what_the_command_says(tmp_path):
-    run = subprocess.run(
-        [
-            *(sys.executable, "-m", "scrapy", "harvest", "crawl", SITE),
-            *("-a", "root=fixtures/demo", "-O", str(tmp_path / "urls.jsonl")),
-        ],
-        cwd=ROOT,
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    page = (ROOT / "docs/start.md").read_text("utf-8")
-    shown = re.search(r"^(Not read, or not whole:\n.*?)^Ended after", page, re.MULTILINE | re.DOTALL)[1].splitlines()
-    assert run.returncode == 4
-    said = run.stderr[run.stderr.index(shown[0]) :].splitlines()
-    assert sorted(said[: len(shown)]) == sorted(shown)

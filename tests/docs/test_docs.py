@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import doctest
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +13,8 @@ import lxml.html
 import pytest
 
 from sitemap_harvest import Change, ChangeSummary, SitemapRecord, SiteRecord, UrlEntry
-from sitemap_harvest.commands import validate
 from sitemap_harvest.commands.verdicts import Validation
-from sitemap_harvest.crawl.arguments import Arguments, Plan
+from sitemap_harvest.crawl.arguments import Arguments
 from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.formats.protocol import Listed
 from sitemap_harvest.model import CATALOGUE, Problem, Sample
@@ -25,6 +22,7 @@ from sitemap_harvest.urls import url_key
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+_RUN = {"shell", "sh", "python"}  # by test_howtos.py
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -34,15 +32,6 @@ def blocks(language):
         for page in PAGES
         for number, (found, body) in enumerate(_FENCE.findall(page.read_text("utf-8")), start=1)
         if found == language
-    ]
-
-
-def commands(*starts):
-    return [
-        pytest.param(line, id=f"{block.id}: {line}")
-        for block in blocks("shell")
-        for line in block.values[0].replace("\\\n", " ").splitlines()
-        if line.startswith(starts)
     ]
 
 
@@ -101,36 +90,12 @@ def test_the_fields_of_a_validation_are_in_its_how_to():
     assert {name for name in names - {"document"} if f"`{name}`" not in page} == set()
 
 
-@pytest.mark.parametrize("command", commands("scrapy harvest validate"))
-def test_commands_that_validate_have_options_that_exist(command):
-    parser = argparse.ArgumentParser(exit_on_error=False)
-    validate.add_options(parser)
-    words = shlex.split(command.partition(" > ")[0])[3:]
-    assert parser.parse_args(words).targets
-
-
 @pytest.mark.parametrize("record", [UrlEntry, SitemapRecord, SiteRecord, Change, ChangeSummary])
 def test_every_field_is_in_the_reference(built, record):
     page = lxml.html.parse(str(built / "reference" / "items.html")).getroot()
     prefix = f"sitemap_harvest.{record.__name__}."
     names = [field.name for field in dataclasses.fields(record)]
     assert [name for name in names if page.get_element_by_id(prefix + name, None) is None] == []
-
-
-@pytest.mark.parametrize("command", commands("scrapy crawl sitemap", "scrapy harvest crawl"))
-def test_commands_name_arguments_that_exist(command, monkeypatch, tmp_path):
-    words = shlex.split(command, comments=True)
-    given = dict(words[number + 1].split("=", 1) for number, word in enumerate(words) if word == "-a")
-    Arguments.check_names(given)
-    settings = [words[number + 1].split("=", 1)[0] for number, word in enumerate(words) if word == "-s"]
-    ours = {f"SITEMAP_HARVEST_{field.name.upper()}" for field in dataclasses.fields(Options)}
-    assert {name for name in settings if name.startswith("SITEMAP_HARVEST_")} <= ours
-    # The values too, where the file or folder that they name is there.
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "sites.txt").write_text("https://www.example.com\n", "utf-8")
-    (tmp_path / given.get("root", "public")).mkdir(parents=True)
-    if words[1] == "crawl":
-        Plan.of(Arguments(**given))
 
 
 @pytest.mark.parametrize("body", blocks("pycon"))
@@ -144,9 +109,12 @@ def test_examples(body, monkeypatch):
     assert doctest.DocTestRunner(verbose=False).run(test, out=output.append).failed == 0, "".join(output)
 
 
-@pytest.mark.parametrize("body", blocks("python"))
-def test_code_compiles(body):
-    compile(body, "documentation", "exec")
+def test_commands_and_programs_stand_in_how_tos_where_they_are_run():
+    others = [page for page in PAGES if page.parent.name != "howto" and page.stem != "start"]
+    found = {
+        page.stem for page in others for language, _ in _FENCE.findall(page.read_text("utf-8")) if language in _RUN
+    }
+    assert found == set()
 
 
 def test_steps_of_the_key():

@@ -5,19 +5,29 @@ from __future__ import annotations
 import configparser
 import shutil
 import subprocess
-from pathlib import Path
+from contextlib import contextmanager
 
 import pytest
 
-from tests.docs.following import Failed, follow
-from tests.docs.howtos import Does, PageError, read_page
+from tests.docs.following import PageFailedError, follow
+from tests.docs.howtos import SERVICES, Does, PageError, read_page
 from tests.docs.places import ROOT, build_wheel, make_environment, make_place, make_web
+from tests.services.object_store import object_store
 from tests.standin import StandIn
 
-PAGES = {page.stem: page for page in (ROOT / "docs" / "start.md", *sorted((ROOT / "docs" / "howto").glob("*.md")))}
+PAGES = {
+    page.stem: page
+    for page in (ROOT / "README.md", ROOT / "docs" / "start.md", *sorted((ROOT / "docs" / "howto").glob("*.md")))
+}
 NOT_RUN = {
-    "get-past-a-wall": ["it installs a package of the system", "it downloads a browser"],
+    "README": [
+        "it makes the environment that the tests run in; the command at its end is in docs/start.md",
+        "it is the command that runs the tests",
+    ],
     "run-on-scrapyd": ["it would change the services of the machine"],
+    "receive-pings": ["needs nginx and a certificate"],
+    "recrawl-on-schedule": ["starts a unit of the system", "needs a Scrapyd"],
+    "get-past-a-wall": ["it installs a package of the system", "it downloads a browser"],
 }
 """What is not run, with its reason, page by page."""
 
@@ -28,11 +38,10 @@ def page_of(name):
 
 def marked(name):
     try:
-        is_service = page_of(name).needs & {"scrapyd", "chromium"}
+        is_service = page_of(name).needs & SERVICES
     except PageError:
         is_service = False  # the test says what is wrong
-    marks = [pytest.mark.xdist_group(f"howto-{name}"), *([pytest.mark.service] if is_service else [])]
-    return pytest.param(name, marks=marks, id=name)
+    return pytest.param(name, marks=[pytest.mark.service] if is_service else [], id=name)
 
 
 @pytest.fixture(scope="session")
@@ -48,16 +57,29 @@ def wheels(tmp_path_factory):
     return build
 
 
+@contextmanager
+def objects(page, folder):
+    """Yield the environment by which an object store is reached, if *page* needs one."""
+    if "object-store" not in page.needs:
+        yield {}
+        return
+    (folder / "objects").mkdir()
+    yield from object_store(folder / "objects")
+
+
 @pytest.mark.parametrize("name", [marked(name) for name in PAGES])
 def test_the_page_does_what_it_says(name, tmp_path, wheels):
     page = page_of(name)
     make_web(tmp_path / "web")
-    with StandIn(tmp_path / "web") as web:
-        environment = make_environment(page, tmp_path, web, wheels() if page.makes_an_environment else None)
+    failed = ""
+    with StandIn(tmp_path / "web") as web, objects(page, tmp_path) as reached:
+        environment = make_environment(page, tmp_path, web, wheels() if page.makes_an_environment else None) | reached
         try:
             follow(page, make_place(page, tmp_path), environment)
-        except Failed as failed:
-            pytest.fail(f"{PAGES[name].relative_to(ROOT)}, {failed}\n  asked for: {web.requests[-20:]}", pytrace=False)
+        except PageFailedError as error:
+            failed = f"{PAGES[name].relative_to(ROOT)}, {error}\n  asked for: {web.requests[-20:]}"
+    if failed:
+        pytest.fail(failed, pytrace=False)
     shutil.rmtree(tmp_path, ignore_errors=True)
 
 

@@ -19,6 +19,13 @@ def chromium() -> str:
     return found
 
 
+def tinyproxy() -> str:
+    """Return the path of Tinyproxy."""
+    if (found := shutil.which("tinyproxy")) is None:
+        lacking("Tinyproxy", "apt-get install tinyproxy-bin")
+    return found
+
+
 def scrapyd() -> Path:
     """Return the folder of the programs of the environment in which Scrapyd is installed, with this package."""
     folder = Path(os.environ.get(_SCRAPYD) or ROOT / ".venv-scrapyd", "bin")

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Iterator  # noqa: TC003 - others look at the signatures of callbacks, as scrapy-poet does
 from inspect import getattr_static
 from logging import INFO, WARNING
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import pyarrow as pa
@@ -25,11 +26,12 @@ from sitemap_harvest.crawl.handout import Handout
 from sitemap_harvest.crawl.ledger import Ledger
 from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.crawl.pages import Pages, has_requests
-from sitemap_harvest.crawl.quiet import quieten
+from sitemap_harvest.crawl.quiet import conceal_passwords, quieten
 from sitemap_harvest.crawl.reach import guard
 from sitemap_harvest.crawl.reading import Reading
 from sitemap_harvest.crawl.record import record_of
 from sitemap_harvest.crawl.selection import Selection
+from sitemap_harvest.crawl.site_headers import site_headers
 from sitemap_harvest.crawl.snapshot_wishes import check_store
 from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 from sitemap_harvest.crawl.summary import Summary
@@ -38,7 +40,7 @@ from sitemap_harvest.model import FoundBy, Outcome
 from sitemap_harvest.plan import Bounds, Lead, Offsite, Refusal, Sites, is_declared, room
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
     from scrapy.crawler import Crawler
@@ -74,6 +76,9 @@ class HarvestSpider(SitemapAttributes):
     says_how_it_ended: bool = True
     """Whether the log is told at the end what was found, and what was not read."""
 
+    site_headers: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+    """What each site is sent that no other is, such as ``Authorization``: names and values, by site."""
+
     plan: Plan
     options: Options
     sites: Sites
@@ -103,6 +108,7 @@ class HarvestSpider(SitemapAttributes):
         """Offer what the spider works best with; what the project sets stays."""
         defaults.offer(settings)
         super().update_settings(settings)
+        conceal_passwords()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -117,9 +123,8 @@ class HarvestSpider(SitemapAttributes):
             return spider
         guard(crawler.settings)
         put_in_place(crawler.settings, spider._given.ours, cls.harvest_arguments)  # noqa: SLF001 - its own
-        if (
-            getattr_static(cls, "from_crawler") is vars(HarvestSpider)["from_crawler"]
-        ):  # another may switch something on
+        # One of a class of its own may switch something on.
+        if getattr_static(cls, "from_crawler") is vars(HarvestSpider)["from_crawler"]:
             defaults.unload(crawler.settings)
         crawler.signals.connect(spider.prepare, signal=signals.spider_opened)
         spider._flights.listen(crawler)  # noqa: SLF001 - its own
@@ -137,6 +142,7 @@ class HarvestSpider(SitemapAttributes):
         try:
             self._set_plan(self._given.plan_for(self))
             self.options = Options.from_settings(self.crawler.settings)
+            self.site_headers = site_headers(self.options, self.plan.logins)
             check_feeds(self.crawler.settings, self.plan.emit)
             check_exporter(self.crawler)
             check_root(self.local_root, self.crawler)
@@ -377,7 +383,8 @@ class HarvestSpider(SitemapAttributes):
         if isinstance(failure.value, ResponseDataLossError) and "download_fail_on_dataloss" not in request.meta:
             # What comes before the cut is better than nothing, now that asking again has not helped.
             return iter([self._request(lead, download_fail_on_dataloss=False, dont_retry=True)])
-        return self._watched(self._reading.failure(failure.value, lead, asked), lead)
+        proxy = request.meta.get("proxy")
+        return self._watched(self._reading.failure(failure.value, lead, asked, proxy), lead)
 
     def _watched(self, output: Iterator[Any], lead: Lead) -> Iterator[Any]:
         """Return *output*, and be done with *lead* also when nobody reads it to its end, or reads it at all."""

@@ -1,0 +1,80 @@
+"""Headers for one site alone, such as a password: no other host gets to see them, and nothing keeps them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, Self
+
+from sitemap_harvest.urls import site_of, without_user
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
+
+    from sitemap_harvest.crawl.options import Options
+
+NEXT_TO_THE_CACHE = 950  # behind HttpCacheMiddleware, so that nothing which writes requests sees what is added here
+_ADDED = "sitemap_harvest_site_headers"
+
+
+class HasSiteHeaders(Protocol):
+    """A spider that has headers for some sites."""
+
+    site_headers: Mapping[str, Mapping[str, str]]
+    """By site (scheme, host and port): names and values."""
+
+
+def site_headers(options: Options, logins: Mapping[str, str]) -> Mapping[str, Mapping[str, str]]:
+    """Return the headers for each site: those of the settings, and *logins* by the addresses that the user named."""
+    headers = {site: dict(given) for site, given in options.site_headers.items()}
+    for site, login in logins.items():
+        own = headers.setdefault(site, {})
+        headers[site] = {name: value for name, value in own.items() if name.lower() != "authorization"}
+        headers[site]["Authorization"] = login
+    return headers
+
+
+class SiteHeaders:
+    """Downloader middleware: adds the headers of a site on the way out, and takes them off on the way back.
+
+    So a request has them while it is downloaded, and at no other time: what
+    asks again, follows redirects, caches, or keeps requests on disk never has
+    them. What a request has already, from other settings or from the project,
+    stays.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Make the middleware."""
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> Request | None:
+        """Add the headers of the site of *request*; ask without a user name where its address has one."""
+        if "@" in request.url and (address := without_user(request.url)) != request.url:
+            return request.replace(url=address)  # Scrapy would look it up as a part of the host's name
+        spider: HasSiteHeaders = self._crawler.spider  # type: ignore[assignment]  # such spiders alone have this
+        if spider.site_headers and (headers := spider.site_headers.get(site_of(request.url) or "")):
+            added = [name for name in headers if name not in request.headers]
+            request.headers.update({name: headers[name] for name in added})
+            request.meta[_ADDED] = added
+        return None
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Take the headers off again, and a user name out of a redirect."""
+        _take_off(request)
+        if b"@" in (location := response.headers.get("Location") or b""):
+            response.headers["Location"] = without_user(location.decode("latin-1")).encode("latin-1")
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002 - Scrapy's interface
+        """Take the headers off again."""
+        _take_off(request)
+
+
+def _take_off(request: Request) -> None:
+    for name in request.meta.pop(_ADDED, ()):
+        request.headers.pop(name, None)

@@ -1,0 +1,1 @@
+"""What runs inside Scrapyd, or watches runs from outside."""

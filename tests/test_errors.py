@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import pytest
+
+from sitemap_harvest.errors import ArgumentError, without_login
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        pytest.param("https://a.example/s", "https://a.example/s", id="none"),
+        pytest.param("https://me:secret@a.example/s", "https://***@a.example/s", id="plain"),
+        pytest.param("https://me:se/cret@a.example/s", "https://***@a.example/s", id="slash"),
+        pytest.param("https://me:se@cret@a.example/s", "https://***@a.example/s", id="at"),
+        pytest.param("https://me:se'cr\"et@a.example/s", "https://***@a.example/s", id="quotes"),
+        pytest.param("https://me:secret@[::1/s", "https://***@[::1/s", id="half-a-host"),
+        pytest.param("ftp://me:secret@a.example", "ftp://***@a.example", id="another-scheme"),
+        pytest.param("me:secret@a.example/s", "***@a.example/s", id="without-a-scheme"),
+        pytest.param("https:/me:secret@a.example", "***@a.example", id="a-slash-too-few"),
+        pytest.param("https://me:secret", "https://me:***", id="cut-before-the-host"),
+        pytest.param("https://me:1secret", "https://me:***", id="cut-and-begins-with-a-digit"),
+        pytest.param("https://a.example:80801/s", "https://a.example:80801/s", id="port"),
+        pytest.param("https://[::1]:x/s", "https://[::1]:x/s", id="ipv6"),
+        pytest.param(["https://me:secret@a.example"], "https://***@a.example", id="list"),
+    ],
+)
+def test_a_message_shows_no_password(value: object, shown: str) -> None:
+    message = str(ArgumentError("site", value, "a site"))
+    assert "cret" not in message
+    assert shown in message
+    assert message.endswith(": it must be a site")
+
+
+def test_what_is_no_address_is_shown_as_it_is() -> None:
+    text = "argument since='x': it must be a date (2025, 2025-03) or an instant (2025-03-09T14:00:00+01:00)"
+    assert without_login(text) == text
