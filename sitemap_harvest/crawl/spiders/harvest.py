@@ -19,6 +19,7 @@ from scrapy.http import Response  # noqa: TC002 - the same
 from scrapy.utils.defer import deferred_from_coro
 
 from sitemap_harvest.crawl import defaults, run_mark
+from sitemap_harvest.crawl.browser.switch import check_browser, put_in_place
 from sitemap_harvest.crawl.checks import check_exporter, check_feeds, check_root
 from sitemap_harvest.crawl.flights import Flights
 from sitemap_harvest.crawl.given import Given, check_class
@@ -134,6 +135,7 @@ class HarvestSpider(SitemapAttributes):
             return spider
         begin_watching(spider, crawler.settings)
         guard(crawler.settings)
+        put_in_place(crawler.settings, spider._given.ours, cls.harvest_arguments)  # noqa: SLF001 - its own
         # One of a class of its own may switch something on.
         if getattr_static(cls, "from_crawler") is vars(HarvestSpider)["from_crawler"]:
             defaults.unload(crawler.settings)
@@ -159,6 +161,7 @@ class HarvestSpider(SitemapAttributes):
             check_feeds(self.crawler.settings, self.plan.emit)
             check_exporter(self.crawler)
             check_root(self.local_root, self.crawler)
+            check_browser(self.crawler.settings, self.plan.browser or self.options.browser)
             self._keeper = self._open_store()
         except HarvestError as error:
             self.refuse(str(error))
