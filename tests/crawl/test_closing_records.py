@@ -163,7 +163,7 @@ REFUSED = [
     pytest.param({"limit": "few"}, {}, "argument limit='few': it must be a whole number, 1 or more", id="argument"),
     pytest.param({"frob": "1"}, {}, "argument frob: there is no such argument", id="unknown-argument"),
     pytest.param({}, {"SITEMAP_HARVEST_MAX_DEPTH": 0}, "SITEMAP_HARVEST_MAX_DEPTH is '0'", id="setting"),
-    pytest.param({"site": "http://me:a/secret@a.example"}, {}, "argument site='http://a.example': it must be", id="password"),
+    pytest.param({"site": "http://me:a/secret@a.example"}, {}, "site='http://a.example': it must be", id="password"),
 ]
 
 
