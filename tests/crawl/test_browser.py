@@ -19,7 +19,7 @@ from sitemap_harvest.crawl.browser.switch import check_browser
 from sitemap_harvest.errors import OptionError
 from tests.certificates import self_signed
 from tests.server import Manner
-from tests.services.programs import chromium
+from tests.services import programs
 from tests.site import Page, Site, gzipped, index, numbered, robots, unless, urlset
 
 if TYPE_CHECKING:
@@ -41,9 +41,8 @@ _MARK = "HARVEST_TEST_RUN"
 
 @pytest.fixture(autouse=True, scope="module")
 def browser() -> None:
-    """Skip these tests where Chromium is not installed."""
-    chromium()
-    pytest.importorskip("scrapy_playwright", reason="[browser] is not installed")
+    """Skip these tests where Chromium is not installed, or what drives it."""
+    programs.browser()
 
 
 @pytest.fixture
