@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import pkgutil
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from docutils import nodes
@@ -150,12 +151,15 @@ def _field(name: str, text: str) -> nodes.field:
 
 
 class JsonSchema(SphinxDirective):
-    """The JSON Schema of an item class, named as ``sitemap_harvest`` exports it."""
+    """The JSON Schema of a record, named as ``sitemap_harvest`` exports it, or by its module too."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        schema = ItemAdapter.get_json_schema(getattr(sitemap_harvest, self.arguments[0]))
+        name = self.arguments[0]
+        schema = ItemAdapter.get_json_schema(
+            pkgutil.resolve_name(name) if "." in name else getattr(sitemap_harvest, name)
+        )
         text = json.dumps(schema, indent=2)
         return [nodes.literal_block(text, text, language="json")]
 

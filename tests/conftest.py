@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -10,6 +12,15 @@ settings.register_profile("here", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("here")
 
 _ONE_BY_ONE = "tests/docs/test_howtos.py"  # its tests take long, and share nothing
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Let no test of a service be skipped, for whatever reason, where services are required."""
+    report = yield
+    if report.skipped and item.get_closest_marker("service") and os.environ.get("HARVEST_REQUIRE_SERVICES") == "1":
+        report.outcome = "failed"
+    return report
 
 
 @pytest.hookimpl(optionalhook=True)

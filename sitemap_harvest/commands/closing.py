@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 from rich.filesize import decimal
 from rich.table import Table
 
+from sitemap_harvest.crawl.ending import Verdict, verdict
+from sitemap_harvest.crawl.run_mark import RUN
 from sitemap_harvest.crawl.summary import Tally
-from sitemap_harvest.model import SiteResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,27 +19,10 @@ if TYPE_CHECKING:
     from sitemap_harvest.crawl.summary import Notes, Summary
 
 _MOST_PROBLEMS = 8  # codes shown; the ledger has them all
-_ERRORS = ("feedexport/failed_count/", "sitemap_harvest/output_failed")  # stats, if they are there
-FINE, WRONG_USAGE, NOTHING_FOUND, PARTLY_FAILED = 0, 2, 3, 4
-_OF_RESULT = {
-    SiteResult.BLOCKED: 5,
-    SiteResult.FORBIDDEN: 6,
-    SiteResult.UNREACHABLE: 7,
-    SiteResult.NOT_A_SITE: 8,
-}
-"""Instead of 3, where all that was named ended so."""
-
-
-class ErrorCount(logging.Handler):
-    """Counts what is logged at ERROR or above. Scrapy's own count has only what the log shows."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.ERROR)
-        self.errors = 0
-
-    def emit(self, record: logging.LogRecord) -> None:  # noqa: ARG002 - the interface of logging
-        """Count *record*."""
-        self.errors += 1
+FINE = Verdict.WHOLE.exit_code
+WRONG_USAGE = Verdict.WRONG_USAGE.exit_code
+NOTHING_FOUND = Verdict.NOTHING_FOUND.exit_code
+PARTLY_FAILED = Verdict.PARTLY_FAILED.exit_code
 
 
 def exit_code(summary: Summary, stats: Mapping[str, Any], *, errors: int = 0) -> int:
@@ -48,14 +31,7 @@ def exit_code(summary: Summary, stats: Mapping[str, Any], *, errors: int = 0) ->
     If there was no URL, 3, or 5 to 8 if there is one reason for it.
     *errors* tells how many the log has, or would have if it showed them.
     """
-    if stats.get("finish_reason") == "wrong_argument":
-        return WRONG_USAGE
-    if not summary.urls:
-        (result, *others) = summary.sites or (None,)
-        return NOTHING_FOUND if others or result is None else _OF_RESULT.get(result, NOTHING_FOUND)
-    has_errors = errors or any(name.startswith(_ERRORS) for name in stats)
-    is_whole = stats.get("finish_reason") == "finished" and not has_errors
-    return FINE if is_whole and not summary.has_failed else PARTLY_FAILED
+    return verdict(summary, stats, errors=errors).exit_code
 
 
 def show(summary: Summary, stats: Mapping[str, Any], *, console: Console, has_output: bool) -> None:
@@ -100,7 +76,8 @@ def _ending(summary: Summary, stats: Mapping[str, Any]) -> str:
     reason = stats.get("finish_reason")
     if reason is None:
         return "The run was broken off: its files may be cut, and those that they replace are gone."
-    lasted = f"Ended after {stats['elapsed_time_seconds']:,.1f} seconds"
+    run = f"Run {stats[RUN]}: e" if RUN in stats else "E"
+    lasted = f"{run}nded after {stats['elapsed_time_seconds']:,.1f} seconds"
     if reason == "finished":
         return f"{lasted}."
     known = f"{summary.queued:,} known document{' was' if summary.queued == 1 else 's were'}"

@@ -17,8 +17,10 @@ from sitemap_harvest.commands import closing
 from sitemap_harvest.commands.progress import ProgressLine
 from sitemap_harvest.crawl.arguments import Arguments, Plan
 from sitemap_harvest.crawl.options import Options
+from sitemap_harvest.crawl.run_mark import ErrorCount
 from sitemap_harvest.crawl.spiders.sitemap import SitemapSpider
-from sitemap_harvest.errors import ArgumentError, OptionError
+from sitemap_harvest.crawl.watching import begin_log, check_installed, tell_refused
+from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
 
 if TYPE_CHECKING:
     import argparse
@@ -53,19 +55,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(opts: argparse.Namespace, settings: Settings) -> int:
     """Crawl, and return the exit code. Raises :exc:`HarvestError` if an argument or a setting is wrong."""
-    arguments = arguments_of(opts.targets, opts.spargs)
-    if not arguments:
-        raise ArgumentError("TARGET", None, "a site, a sitemap or a file", message=_NO_TARGET)
-    Plan.of(Arguments(**arguments))
-    Options.from_settings(settings)
+    try:
+        arguments = _checked(opts, settings)
+    except HarvestError as error:
+        tell_refused(error, settings, spider=SitemapSpider.name, arguments={"TARGET": opts.targets, **opts.spargs})
+        raise
     _set_up_log(opts, settings)
+    begin_log(settings)
     console = Console(stderr=True)
     if not (has_output := bool(settings.getdict("FEEDS"))):
         closing.show_no_output(console)
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(SitemapSpider)
     spiders = _remember_spider(crawler)
-    logging.root.addHandler(errors := closing.ErrorCount())
+    logging.root.addHandler(errors := ErrorCount())
     process.crawl(crawler, **arguments)
     process.start()
     spider = spiders.get("spider")
@@ -76,6 +79,17 @@ def run(opts: argparse.Namespace, settings: Settings) -> int:
     stats = crawler.stats.get_stats()
     closing.show(spider.summary, stats, console=console, has_output=has_output)
     return closing.exit_code(spider.summary, stats, errors=errors.errors)
+
+
+def _checked(opts: argparse.Namespace, settings: Settings) -> dict[str, Any]:
+    """Return the spider's arguments. Raises :exc:`HarvestError` if one of them or a setting is wrong."""
+    arguments = arguments_of(opts.targets, opts.spargs)
+    if not arguments:
+        raise ArgumentError("TARGET", None, "a site, a sitemap or a file", message=_NO_TARGET)
+    Plan.of(Arguments(**arguments))
+    Options.from_settings(settings)
+    check_installed(settings)
+    return arguments
 
 
 def _log_is_shown() -> bool:
@@ -142,7 +156,8 @@ def _remember_spider(crawler: Crawler) -> dict[str, Any]:
 
     def remember(spider: HarvestSpider) -> None:
         found["spider"] = spider
-        spider.says_how_it_ended = False  # the closing table does
+        # The closing table does; but who has machines read the log has it there.
+        spider.says_how_it_ended = spider.crawler.settings.get("SITEMAP_HARVEST_LOG") == "json"
 
     found["handler"] = remember  # signals hold their handlers weakly
     crawler.signals.connect(remember, signal=signals.spider_opened)

@@ -152,6 +152,8 @@ def _is_number(kind: pa.DataType) -> bool:
 def _cell(value: Any) -> str:
     if value is None:
         return ""
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        value = ", ".join(value)
     text = value.isoformat(sep=" ", timespec="seconds") if hasattr(value, "astimezone") else str(value)
     text = text.removesuffix("+00:00")
     printable = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

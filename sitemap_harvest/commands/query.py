@@ -10,12 +10,15 @@ import pyarrow as pa
 from rich.console import Console
 
 from sitemap_harvest.commands import closing, output
+from sitemap_harvest.errors import StoreError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from scrapy.settings import Settings
+
+    from sitemap_harvest.store.history import History
 
 HELP = "Ask the snapshots of a store in SQL."
 ARGUMENTS = '--store S "SELECT ..."'
@@ -49,6 +52,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> int:
     if opts.output:
         output.file_and_format(opts.output)
     one = None if opts.site is None else [store.site(opts.site)]
+    _check_time(opts.at, store.histories() if one is None else one)
     with Views(lambda: store.histories() if one is None else one, at=opts.at) as views:
         reader = views.query(opts.sql)
         if opts.output:
@@ -57,6 +61,22 @@ def run(opts: argparse.Namespace, settings: Settings) -> int:
         else:
             _show(reader)
     return closing.FINE
+
+
+def _check_time(when: str, histories: Sequence[History]) -> None:
+    """Raise :exc:`StoreError` if no site has a snapshot of that time: an answer would be empty without a word."""
+    if when in {"latest", "all"}:
+        return
+    errors = []
+    for history in histories:
+        try:
+            history.run(when)
+        except StoreError as error:
+            errors.append(error)
+        else:
+            return
+    if errors:
+        raise errors[0]
 
 
 def _batches(reader: pa.RecordBatchReader, *, keep_types: bool) -> Iterator[output.AnyBatch]:

@@ -98,7 +98,7 @@ def _change(store: Store, history: History, rule: _Rule | None, *, pack: bool) -
             return False
         history.forget()
         if rule is not None and (dropped := prune(history, rule.kept(history.runs))):
-            sys.stderr.write(f"{history.site}: {dropped} runs were dropped\n")
+            sys.stderr.write(f"{history.site}: {dropped} run{' was' if dropped == 1 else 's were'} dropped\n")
         if pack:
             pack_all(history)
     return True

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Self
 
+from sitemap_harvest.crawl.browser.switch import MODES
 from sitemap_harvest.crawl.named import leads_of, root_of
 from sitemap_harvest.crawl.snapshot_wishes import SnapshotWishes, asked_for, snapshot_wishes
 from sitemap_harvest.crawl.wishes import filters_of, pruning_of
@@ -111,6 +112,9 @@ class Arguments:
     poll: str = "no"
     """``yes``: only the feeds are asked for that the last snapshot knows. What they list is added to the snapshot, and
     nothing is taken out."""
+    browser: str | None = None
+    """Whether a browser helps where a site lets in browsers only: ``never``, ``fallback`` or ``always``. Without it, as
+    ``SITEMAP_HARVEST_BROWSER`` says."""
     emit: str = "urls"
     """Kinds of item, separated by commas or blanks: ``urls`` (:class:`~sitemap_harvest.UrlEntry`), ``sitemaps``
     (:class:`~sitemap_harvest.SitemapRecord`, one for each document met), ``sites``
@@ -158,6 +162,8 @@ class Plan:
     snapshots: SnapshotWishes = field(default_factory=SnapshotWishes)
     asked_for: Mapping[str, str] = field(default_factory=dict)
     """What of the arguments shapes what is read or emitted, as text: kept with each snapshot."""
+    browser: str | None = None
+    """Whether a browser helps; ``None``: as the setting says."""
     emit: frozenset[str] = frozenset({"urls"})
 
     @classmethod
@@ -179,6 +185,7 @@ class Plan:
             pruned_before=pruning_of(arguments, filters),
             snapshots=snapshot_wishes(arguments),
             asked_for=asked_for(arguments),
+            browser=_browser(arguments.browser),
             emit=_emit(arguments.emit),
         )
 
@@ -216,6 +223,12 @@ def _limit(value: str | int | None) -> int | None:
     if not 1 <= number <= _MOST:
         raise ArgumentError("limit", value, "a whole number, 1 or more")
     return number
+
+
+def _browser(value: str | None) -> str | None:
+    if value is not None and value not in MODES:
+        raise ArgumentError("browser", value, f"one of {', '.join(MODES)}")
+    return value
 
 
 def _emit(value: str) -> frozenset[str]:

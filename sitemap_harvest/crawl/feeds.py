@@ -13,7 +13,9 @@ from scrapy.exporters import JsonItemExporter, XmlItemExporter
 from scrapy.extensions import feedexport
 from scrapy.utils.defer import deferred_from_coro
 
+from sitemap_harvest.crawl.outputs import Outputs
 from sitemap_harvest.crawl.processor import Rows
+from sitemap_harvest.crawl.run_mark import fields
 from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 from sitemap_harvest.model import Batch
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from scrapy import Spider
+    from scrapy.crawler import Crawler
 
     from sitemap_harvest.crawl.arguments import Plan
 
@@ -42,6 +45,10 @@ class FeedExporter(feedexport.FeedExporter):
 
     accepts_batches = True
     _has_failed = False  # the disk may be full: what comes after is not written, and the run ends
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self.outputs = Outputs()
 
     def open_spider(self, spider: Spider) -> None:
         """Open the feeds, unless the arguments are wrong: a slip must not cost the last run's file."""
@@ -80,7 +87,7 @@ class FeedExporter(feedexport.FeedExporter):
         if not self._has_failed:
             self._has_failed = True
             self.crawler.stats.inc_value("sitemap_harvest/output_failed")
-            logger.error("The output cannot be written, and is not whole: %s", error)
+            logger.error("The output cannot be written, and is not whole: %s", error, extra=fields("output-failed"))
 
     def _take(self, item: Any, spider: Spider) -> None:
         if isinstance(item, Rows):
@@ -115,7 +122,10 @@ class FeedExporter(feedexport.FeedExporter):
                 parts = (part for kind in plan.batch_types for part in _accepted(kind.of([]), slot.filter))
                 if (part := next(parts, None)) is not None:
                     self._write(slot, part)
-        self.slots = [slot for slot in self.slots if self._is_finished(slot)]
+        finished = [slot for slot in self.slots if self._is_finished(slot)]
+        for slot in (slot for slot in self.slots if slot not in finished):
+            self.outputs.note_closed(slot)
+        self.slots = finished
 
     def _is_finished(self, slot: feedexport.FeedSlot) -> bool:
         """Write the end of the file of *slot*; ``False`` if that cannot be done."""
@@ -152,6 +162,12 @@ class FeedExporter(feedexport.FeedExporter):
         else:
             for row in batch.rows():
                 slot.itemcount += self._is_done(slot.exporter.export_item, row)
+
+    def _start_new_batch(self, *args: Any, **kwargs: Any) -> feedexport.FeedSlot:
+        """Open a file, and see what comes of it."""
+        slot = super()._start_new_batch(*args, **kwargs)
+        self.outputs.watch(slot)
+        return slot
 
     def _next_slot(self, slot: feedexport.FeedSlot, spider: Spider) -> feedexport.FeedSlot:
         """Close *slot*, whose file is full, and return that of the next file (as Scrapy does for items)."""

@@ -32,6 +32,11 @@ class Given:
     unusable: dict[str, Any]
     """Those that it cannot be given."""
 
+    @property
+    def all(self) -> dict[str, Any]:
+        """All of them."""
+        return {**self.ours, **self.attributes, **self.unusable}
+
     @classmethod
     def of(cls, arguments: dict[str, Any], spider: type[SitemapAttributes], *, base: type) -> Given:
         """Sort *arguments* for a *spider* class that is derived from *base*."""

@@ -9,12 +9,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from sitemap_harvest.crawl.lending import lend, of_snapshot
+from sitemap_harvest.crawl.run_mark import fields
 from sitemap_harvest.crawl.site_keeping import WRITE_ERRORS, SiteKeeper
 from sitemap_harvest.diff import compare
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import FoundBy, Outcome
 from sitemap_harvest.plan import Freshness, Trust, approach, document_key
-from sitemap_harvest.store import Claims, Run, SiteWriter, id_after, moment_of, new_run_id, open_store
+from sitemap_harvest.store import Claims, Run, SiteWriter, id_after, moment_of, open_store
 from sitemap_harvest.store.packing import pack
 
 if TYPE_CHECKING:
@@ -68,19 +69,22 @@ class Keeper:
         options: Options,
         stats: StatsCollector,
         *,
+        run_id: str,
+        started_at: datetime,
         fail: Callable[[], None],
     ) -> None:
         """Open the store at *store*, or make it. Raises :exc:`StoreError`.
 
-        *fail* ends the run when the store cannot be written any more.
+        *run_id* is that of the run, which began at *started_at*; a site whose last run has a later one gets one behind
+        that. *fail* ends the run when the store cannot be written any more.
         """
         self._plan = plan
         self._options = options
         self._stats = stats
         self._fail = fail
         self.store: Store = open_store(store, create=True)
-        self._started_at = datetime.now(UTC)
-        self.run_id = new_run_id(self._started_at)
+        self._started_at = started_at
+        self.run_id = run_id
         self._claims = Claims(self.store.folder, self.run_id)
         self._sites: dict[str, SiteKeeper] = {}
         self._begun: set[str] = set()
@@ -138,10 +142,22 @@ class Keeper:
             writer = SiteWriter(history, last, before)
             if self._plan.snapshots.resumes and self._takes_over(writer):
                 count = f"{len(writer.kept):,} document{'' if len(writer.kept) == 1 else 's'}"
-                logger.info("%s: %s taken over from the run %s, which was interrupted", history.site, count, last)
+                logger.info(
+                    "%s: %s taken over from the run %s, which was interrupted",
+                    history.site,
+                    count,
+                    last,
+                    extra=fields("resumed", site=history.site, stored_as=last),
+                )
                 return writer
             writer.drop()
-        return SiteWriter(history, id_after(before.run.id if before is not None else None, self.run_id), before)
+        run_id = id_after(before.run.id if before is not None else None, self.run_id)
+        if run_id != self.run_id:
+            told = fields("stored-as", site=history.site, stored_as=run_id)
+            logger.info(
+                "%s: kept as the run %s, for the last in the store is as late", history.site, run_id, extra=told
+            )
+        return SiteWriter(history, run_id, before)
 
     def _interrupted(self, history: History) -> list[str]:
         """Return the ids of the runs of *history* that were interrupted.
@@ -282,7 +298,9 @@ class Keeper:
         except (*WRITE_ERRORS, StoreError) as error:
             self.give_up(error)
         except Exception:  # a fault of ours at one site must not cost the others
-            logger.exception("The snapshot of %s is not kept, and the last stays in force", root)
+            logger.exception(
+                "The snapshot of %s is not kept, and the last stays in force", root, extra=fields("not-kept", site=root)
+            )
             self._stats.inc_value("sitemap_harvest/store_failed")
             site.writer.close()
         finally:
@@ -348,7 +366,8 @@ class Keeper:
         if not self.has_failed:
             self.has_failed = True
             self._stats.inc_value("sitemap_harvest/store_failed")
-            logger.error("The store cannot be used, and the last snapshots stay in force: %s", error)
+            words = "The store cannot be used, and the last snapshots stay in force: %s"
+            logger.error(words, error, extra=fields("store-failed"))
             self._fail()
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self
 
+from sitemap_harvest.crawl.browser.switch import MODES
 from sitemap_harvest.errors import OptionError, without_login
 from sitemap_harvest.formats import Limits
 from sitemap_harvest.plan import Budget, Offsite, Private
@@ -102,6 +103,26 @@ class Options:
     trust_lastmod: str = "auto"
     """Whether a document is not asked for whose index says by ``lastmod`` that it has not changed
     (``SITEMAP_HARVEST_TRUST_LASTMOD``): ``auto``, where its index has proved to be right; ``always``; ``never``."""
+    browser: str = "never"
+    """Whether a browser helps where a site lets in browsers only (``SITEMAP_HARVEST_BROWSER``): ``never``;
+    ``fallback``, where a plain download was kept out; ``always``, for each document. Needs the extra ``[browser]`` and
+    Chromium. The argument ``browser`` comes first."""
+    browser_pages: int = 2
+    """Most pages that it has open at a time (``SITEMAP_HARVEST_BROWSER_PAGES``)."""
+    browser_seconds: int = 30
+    """Longest time in seconds that the browser waits to be let in (``SITEMAP_HARVEST_BROWSER_SECONDS``)."""
+
+    log: str = "text"
+    """How the log is written (``SITEMAP_HARVEST_LOG``): ``text``, as Scrapy does; ``json``, one object a line. Needs
+    the extra ``[observe]``."""
+    metrics: str | None = None
+    """A file for Prometheus (``SITEMAP_HARVEST_METRICS``): its path, which ends with ``.prom`` and may hold
+    ``%(name)s``, the name of the spider. It is written when the run begins, while it runs every ``LOGSTATS_INTERVAL``
+    seconds, and when it has ended. Needs the extra ``[observe]``."""
+    closing: str | None = None
+    """Where the closing record of a run is written (``SITEMAP_HARVEST_CLOSING``): the path of a file, which may hold
+    ``%(run)s``, ``%(job)s`` (on Scrapyd; elsewhere that is the run too) and ``%(name)s``, the name of the spider;
+    ``-`` is standard output."""
 
     @property
     def limits(self) -> Limits:
@@ -156,7 +177,13 @@ class Options:
             absent_runs=_whole(settings, "ABSENT_RUNS", default.absent_runs),
             busy=_choice(settings, "BUSY", default.busy, ("refuse", "wait")),
             max_age=_whole(settings, "MAX_AGE", default.max_age),
+            log=_choice(settings, "LOG", default.log, ("text", "json")),
+            metrics=settings.get(f"{_PREFIX}METRICS") or None,
+            closing=settings.get(f"{_PREFIX}CLOSING") or None,
             trust_lastmod=_choice(settings, "TRUST_LASTMOD", default.trust_lastmod, ("auto", "always", "never")),
+            browser=_choice(settings, "BROWSER", default.browser, MODES),
+            browser_pages=_whole(settings, "BROWSER_PAGES", default.browser_pages),
+            browser_seconds=_whole(settings, "BROWSER_SECONDS", default.browser_seconds),
         )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from sitemap_harvest.crawl import outcome
-from sitemap_harvest.crawl.record import answered, cut_short, describe, record_of
+from sitemap_harvest.crawl.record import answered, cut_short, describe, record_of, walled
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.formats import Document
 from sitemap_harvest.formats.html.hints import header_hints
@@ -134,7 +134,7 @@ class Reading:
             record.outcome, record.reason = Outcome.OVER_LIMIT, self._handout.words("before it was read")
             yield from self._ledger.ended(record, is_wanted=True)
             return
-        if self._waits(response, lead, record):
+        if not walled(record, response) and self._waits(response, lead, record):
             return
         if (own := self._own_document(lead, response.url)) is not None:
             yield from self._ledger.consider(own)

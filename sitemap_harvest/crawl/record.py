@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 OUTSIDE = "it lies outside the folder that stands in for the site, and is not read"
 """The flag of a response for such a file, and the reason in its row."""
+BY_BROWSER, BY_COOKIES = "browser", "browser cookies"
+"""The flags of a response that a browser brought, or that was had with what a browser was given."""
+_STAYS = "wall: "
+"""What the flag of a response begins with that is a wall which stays; the words for its row follow."""
 
 
 def record_of(lead: Lead, refusal: Refusal | None, *, asked: float | None = None) -> SitemapRecord:
@@ -55,9 +59,25 @@ def answered(record: SitemapRecord, response: Response, *, is_local: bool) -> No
         record.reason = OUTSIDE
     record.status = None if is_local else response.status
     record.bytes_downloaded = len(response.body)
+    record.via = next((flag for flag in response.flags if flag in {BY_BROWSER, BY_COOKIES}), None)
     record.content_type = _header(response, "Content-Type")
     record.etag = _header(response, "ETag")
     record.last_modified = _header(response, "Last-Modified")
+
+
+def stays(response: Response, words: str) -> Response:
+    """Return *response*, a wall that stays: *words* say what a browser could do."""
+    return response.replace(flags=[*response.flags, f"{_STAYS}{words}"])
+
+
+def walled(record: SitemapRecord, response: Response) -> bool:
+    """Whether *response* is a wall that stays, of which *record* tells then."""
+    words = next((flag for flag in response.flags if flag.startswith(_STAYS)), None)
+    if words is not None:
+        reason = record.reason or "a page that lets in browsers only stands in its place"
+        record.outcome, record.cause = Outcome.BLOCKED, None
+        record.reason = f"{reason}, {words.removeprefix(_STAYS)}"
+    return words is not None
 
 
 def _header(response: Response, name: str) -> str | None:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
+PASS = "sitemap_harvest_pass"  # noqa: S105 - no password
+"""In a request's ``meta``: the number of what a browser was let in with, if the request has that."""
+
 _MAX_KEPT = 10_000  # sites; where hosts take turns, the rules are asked for when all other sites have had theirs
 _MAX_KEPT_BYTES = 64 * 1024 * 1024  # of all of them; one alone may have more
 
@@ -31,7 +34,7 @@ class RobotsOnce:
     """
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, Response] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[Response, int]] = OrderedDict()
         self._kept_bytes = 0
         self._downloading: dict[str, list[Deferred[None]]] = {}
 
@@ -48,14 +51,15 @@ class RobotsOnce:
 
     async def process_request(self, request: Request) -> Response | None:
         """Answer a request for a robots.txt that is known, after waiting for one that is being downloaded."""
-        if not _is_robots(request):
+        if not is_robots(request):
             return None
         while (waiting := self._downloading.get(request.url)) is not None:
             turn: Deferred[None] = Deferred()
             waiting.append(turn)
             await maybe_deferred_to_future(turn)
-        if (kept := self._kept.get(request.url)) is None:
-            return None
+        kept, number = self._kept.get(request.url, (None, 0))
+        if kept is None or number < request.meta.get(PASS, 0):
+            return None  # nobody has asked; or who asked was kept out, and this one may be let in
         if _has_failed(kept):
             if request.meta.get("retry_times"):
                 return None  # the one who got it asks again
@@ -64,31 +68,32 @@ class RobotsOnce:
 
     def begin(self, request: Request) -> None:
         """Note that a robots.txt is being downloaded: others wait from now on."""
-        if _is_robots(request):
+        if is_robots(request):
             self._downloading.setdefault(request.url, [])
 
     def keep(self, response: Response, request: Request) -> None:
         """Keep the answer, whatever it is. The oldest ones go where there are too many."""
-        if not _is_robots(request):
+        if not is_robots(request):
             return
         self._forget(request.url)
-        self._kept[request.url] = response
+        self._kept[request.url] = response, request.meta.get(PASS, 0)
         self._kept_bytes += len(response.body)
         while len(self._kept) > 1 and (len(self._kept) > _MAX_KEPT or self._kept_bytes > _MAX_KEPT_BYTES):
             self._forget(next(iter(self._kept)))
 
     def end(self, request: Request) -> None:
         """Let the others go on: there is an answer, or the next one asks for itself."""
-        if _is_robots(request):
+        if is_robots(request):
             for turn in self._downloading.pop(request.url, []):
                 turn.callback(None)
 
     def _forget(self, url: str) -> None:
         if url in self._kept:
-            self._kept_bytes -= len(self._kept.pop(url).body)
+            self._kept_bytes -= len(self._kept.pop(url)[0].body)
 
 
-def _is_robots(request: Request) -> bool:
+def is_robots(request: Request) -> bool:
+    """Whether *request* is for a robots.txt."""
     return request.method == "GET" and request.url.partition("?")[0].endswith("/robots.txt")
 
 

@@ -18,7 +18,7 @@ _PLACES = ("latest", "previous", "first")
 _RUN = re.compile(r"\d{8}(T\d{0,6}Z?(-[0-9a-f]{0,6})?)?", re.ASCII)
 _CHOICES = {"yes": True, "no": False}
 _TARGETS = frozenset(
-    {"site", "sites", "sitemap", "root", "store", "baseline", "emit", "resume", "full", "max_age"}
+    {"site", "sites", "sitemap", "root", "store", "baseline", "emit", "resume", "full", "max_age", "browser"}
 )  # and what changes how a document is asked for, but not what is known of it
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.model import Outcome, SitemapRecord, SiteResult
+from sitemap_harvest.model.closing import FailedSite, KeptSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +27,7 @@ _RESULT_WORDS = {
     SiteResult.NOT_A_SITE: "what was named is no site.",
     SiteResult.UNFINISHED: "the run ended before.",
 }
+_MOST_TOLD = 50  # sites and snapshots in the closing record; the records (emit) have them all
 _MAX_NOTES = 10  # reasons shown; the ledger has them all
 
 
@@ -45,13 +47,21 @@ class Notes:
 
     first: list[str] = field(default_factory=list)
     more: int = 0
+    fields: list[dict[str, str]] = field(default_factory=list)
+    """What each of the first tells, for the JSON log."""
 
-    def add(self, note: str) -> None:
-        """Add *note*."""
+    def add(self, note: str, **fields: str | None) -> None:
+        """Add *note*; *fields* are what it tells, and ``None`` what it does not."""
         if len(self.first) < _MAX_NOTES:
             self.first.append(note)
+            self.fields.append({name: str(value) for name, value in fields.items() if value is not None})
         else:
             self.more += 1
+
+    def told(self) -> list[tuple[str, dict[str, str]]]:
+        """Return the lines, each with its fields; the one for the others has none."""
+        lines = self.lines()
+        return list(zip(lines, [*self.fields, {}], strict=False))
 
     def lines(self) -> list[str]:
         """Return a line for each of the first, and one for the others."""
@@ -86,6 +96,10 @@ class Summary:
     """Sites of which there was no snapshot before."""
     site_notes: Notes = field(default_factory=Notes)
     """Those that gave nothing."""
+    failed_sites: list[FailedSite] = field(default_factory=list)
+    """The first 50 that have another result than ``found``."""
+    snapshots: list[KeptSnapshot] = field(default_factory=list)
+    """The first 50 that were put into the store."""
     has_failed: bool = False
     """Whether a document that counts, or a site, did not end well."""
 
@@ -124,10 +138,12 @@ class Summary:
             self.passed_over.add(f"{record.url}: {record.reason}")
         elif record.outcome not in _READ and not _is_probe(record):
             self.has_failed = self.has_failed or record.outcome is not Outcome.OUT_OF_SCOPE
-            self.notes.add(f"{record.url}: {record.reason}")
+            self.notes.add(f"{record.url}: {record.reason}", url=record.url, outcome=record.outcome, cause=record.cause)
 
     def add_changes(self, changes: ChangeSummary, stats: StatsCollector) -> None:
         """Count what has changed of one site, here and in *stats*."""
+        if len(self.snapshots) < _MOST_TOLD:
+            self.snapshots.append(KeptSnapshot(site=changes.site, run=changes.run, baseline=changes.baseline))
         if changes.baseline is None:
             self.first_snapshots += 1
             return
@@ -144,12 +160,19 @@ class Summary:
             stats.inc_value(f"sitemap_harvest/site/{record.result}/{record.cause}")
         if record.result not in _FINE:
             self.has_failed = True
+            self._tell(record)
         elif failed := _robots_that_failed(record):
             self.has_failed = True
-            self.notes.add(f"{failed[0].url}: {failed[0].reason}")
+            self.notes.add(f"{failed[0].url}: {failed[0].reason}", url=failed[0].url, outcome=failed[0].outcome)
         is_telling = record.limits or record.result is not SiteResult.UNFINISHED
         if record.result not in _FINE and is_telling and record.documents:
-            self.site_notes.add(f"{record.root}: {record.in_words()}")
+            words = f"{record.root}: {record.in_words()}"
+            self.site_notes.add(words, site=record.root, result=record.result, cause=record.cause)
+
+    def _tell(self, record: SiteRecord) -> None:
+        if len(self.failed_sites) < _MOST_TOLD:
+            told = FailedSite(root=record.root, result=record.result, cause=record.cause, reason=record.reason)
+            self.failed_sites.append(told)
 
     def count_filtered(self, dropped: Mapping[str, int], stats: StatsCollector, *, kept: int) -> None:
         """Count, here and in *stats*, what the filters made of a batch: rows *dropped* by each, and *kept* by all."""

@@ -121,6 +121,9 @@ class SitemapRecord:
     """Why it ended so, in words; ``None`` where the outcome says all (``read``)."""
     cause: Cause | None = None
     """Why there was no answer that can be used, in one word; ``None`` unless the outcome is ``failed`` for that."""
+    via: str | None = None
+    """How it was downloaded if not plainly: ``browser``, by a browser; ``browser cookies``, by Scrapy with what a
+    browser was given. ``None``: plainly, or not at all."""
     status: int | None = None
     """HTTP status; ``None`` if there was no answer, or no HTTP."""
     content_type: str | None = None

@@ -4,6 +4,7 @@ from sitemap_harvest.plan.belief import Belief, believe, final_key, is_exact
 from sitemap_harvest.plan.budget import Budget
 from sitemap_harvest.plan.discovery import PAGES, WELL_KNOWN, robots_of, variants
 from sitemap_harvest.plan.expansion import Bounds, refuse
+from sitemap_harvest.plan.fallback import Need, Plain, may_open, need_of, wants_links
 from sitemap_harvest.plan.filters import Filters, Kept
 from sitemap_harvest.plan.freshness import (
     NOT_MODIFIED_WITHOUT_STATE,
@@ -43,8 +44,10 @@ __all__ = [
     "Frontier",
     "Kept",
     "Lead",
+    "Need",
     "Observed",
     "Offsite",
+    "Plain",
     "Private",
     "Proofs",
     "Reach",
@@ -66,6 +69,8 @@ __all__ = [
     "is_exact",
     "is_trusted",
     "judge_answer",
+    "may_open",
+    "need_of",
     "observe",
     "refuse",
     "robots_of",
@@ -74,4 +79,5 @@ __all__ = [
     "sites_of_robots",
     "succeed",
     "variants",
+    "wants_links",
 ]

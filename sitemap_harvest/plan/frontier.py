@@ -145,6 +145,10 @@ class Frontier:
         host.delay = delay
         host.ready_at = max(host.ready_at, host.asked_at + delay)
 
+    def delay_of(self, url: str) -> float:
+        """Return the seconds that the host of *url* wants between two documents."""
+        return self._host(url).delay
+
     def next_turn(self) -> float | None:
         """Return when the first of the hosts that have to wait may be asked; ``None`` if none has to."""
         return self._sleeping[0][0] if self._sleeping else None

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from sitemap_harvest.dates import read_date
 from sitemap_harvest.errors import StoreError
+from sitemap_harvest.model.run_ids import is_run_id
 from sitemap_harvest.store.manifest import MANIFEST, Manifest, Run
 from sitemap_harvest.store.pool import Part
-from sitemap_harvest.store.run_ids import is_run_id
 from sitemap_harvest.store.snapshot import Snapshot
 from sitemap_harvest.store.tables import read_table
 

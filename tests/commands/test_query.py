@@ -108,3 +108,17 @@ def test_a_wrong_query_is_told_with_what_there_is(folder: Path) -> None:
     assert '"lastmood" not found' in run.stderr
     assert '"lastmod"' in run.stderr
     assert "explain" not in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("when", "words"),
+    [
+        ("yesterdayish", "'yesterdayish' names no run; it must be latest, previous, first, the id of a run, a date"),
+        ("2020", "https://a.example: there is no snapshot of 2020 or before; the first is "),
+    ],
+    ids=["no-time", "too-early"],
+)
+def test_a_time_of_which_there_is_no_snapshot_is_told_in_one_line(folder: Path, when: str, words: str) -> None:
+    run = command("query", "select count(*) from urls", "--at", when, cwd=folder)
+    assert (run.returncode, run.stderr.count("\n"), run.stdout) == (2, 1, "")
+    assert words in run.stderr

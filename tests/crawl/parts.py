@@ -7,6 +7,7 @@ import atexit
 import json
 import os
 import re
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,6 +26,9 @@ from zope.interface import implementer
 from sitemap_harvest.plan import networks, reach
 
 if TYPE_CHECKING:
+    from typing import IO
+
+    from scrapy import Spider
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
@@ -382,3 +386,16 @@ class DropsWithoutAWord:
 
 def _forget(response: Any, **_: Any) -> None:
     """Do nothing."""
+
+
+class NoStorage:
+    """A feed storage that nothing can be put into."""
+
+    def __init__(self, uri: str, *, feed_options: dict[str, Any] | None = None) -> None:
+        self._uri = uri
+
+    def open(self, spider: Spider) -> IO[bytes]:
+        return BytesIO()
+
+    def store(self, file: IO[bytes]) -> None:
+        raise OSError("no such bucket")

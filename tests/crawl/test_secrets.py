@@ -156,6 +156,8 @@ def settings_of(site: Site, folder: Path) -> dict[str, object]:
         "HTTPAUTH_DOMAIN": "auth.example",
         "DEFAULT_REQUEST_HEADERS": {"X-Default": TOKENS["X-Default"]},
         "SITEMAP_HARVEST_SITE_HEADERS": {site.url: {name: TOKENS[name] for name in ("X-Api-Key", "Cookie")}},
+        "SITEMAP_HARVEST_CLOSING": f"{folder}/closing-%(run)s.json",
+        "SITEMAP_HARVEST_METRICS": f"{folder}/metrics.prom",
         "SITEMAP_HARVEST_PRIVATE": "True",
         "RETRY_TIMES": "1",
         "DOWNLOAD_TIMEOUT": "2",

@@ -26,7 +26,9 @@ NOT_RUN = {
     ],
     "run-on-scrapyd": ["it would change the services of the machine"],
     "receive-pings": ["needs nginx and a certificate"],
+    "watch-runs": ["Prometheus need not be installed where the harvest runs", "jq need not be installed"],
     "recrawl-on-schedule": ["starts a unit of the system", "needs a Scrapyd"],
+    "get-past-a-wall": ["it installs a package of the system", "it downloads a browser"],
 }
 """What is not run, with its reason, page by page."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import configparser
 import dataclasses
 import re
-import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import lxml.html
@@ -16,7 +16,7 @@ from sitemap_harvest.services.ping import PingConfig
 from sitemap_harvest.services.ping.access_log import Line
 from sitemap_harvest.services.ping.refusal import Code
 from tests.docs.howtos import Does, read_page
-from tests.services import lacking
+from tests.services.programs import systemd_analyze
 from tests.services.scrapyd import running
 from tests.site import Site, robots, urlset
 
@@ -38,7 +38,7 @@ def reference(tmp_path_factory):
     (folder / "source").mkdir()
     (folder / "source" / "index.md").write_text(REFERENCE.replace("../", "https://docs.example/"), "utf-8")
     command = ["sphinx", "-q", "-b", "html", "-c", DOCS, folder / "source", folder / "html"]
-    subprocess.run(["python", "-m", *command], check=True, capture_output=True, timeout=60)
+    subprocess.run([sys.executable, "-m", *command], check=True, capture_output=True, timeout=60)
     return lxml.html.parse(str(folder / "html" / "index.html")).getroot()
 
 
@@ -70,8 +70,7 @@ def files(page):
 
 
 def test_the_units_are_those_of_systemd(tmp_path):
-    if (program := shutil.which("systemd-analyze")) is None:
-        lacking("systemd-analyze", "apt-get install systemd")
+    program = systemd_analyze()
     units = {name: body for name, body in files(SCHEDULE).items() if name.endswith((".service", ".timer"))}
     assert set(units) == {"recrawl.service", "recrawl.timer", "recrawl-failed.service"}
     for name, body in units.items():

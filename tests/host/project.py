@@ -16,8 +16,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from tests import forked
 from tests.crawl.crawling import lines
 from tests.services import lacking
@@ -171,13 +169,11 @@ def wait_until(condition: Any, *, seconds: float = 30) -> None:
         time.sleep(0.01)
 
 
-def installed(module: str, package: str, *, python: tuple[int, int] = (3, 11)) -> ModuleType:
-    """Return *module* of somebody else's *package*, of which only what is for *python* or newer knows Scrapy 2.19."""
+def installed(module: str, package: str) -> ModuleType:
+    """Return *module* of somebody else's *package*."""
     try:
         return import_module(module)
     except ImportError:
-        if sys.version_info < python:
-            pytest.skip(f"{package} knows Scrapy 2.19 from Python {python[0]}.{python[1]} on")
         lacking(package, "pip install '.[services]'")
 
 

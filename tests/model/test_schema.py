@@ -66,6 +66,7 @@ kind: string
 outcome: string not null
 reason: string
 cause: string
+via: string
 status: int64
 content_type: string
 etag: string
@@ -181,7 +182,7 @@ def pinned(record: type) -> str:
     ],
 )
 def test_the_schema_does_not_move_unnoticed(record: type, schema: str) -> None:
-    assert SCHEMA_VERSION == 3
+    assert SCHEMA_VERSION == 4
     assert pinned(record) == schema
 
 
@@ -196,7 +197,7 @@ def test_what_may_be_absent_is_null_by_default() -> None:
 
 
 def test_the_version_travels_with_the_schema() -> None:
-    assert arrow_schema(UrlEntry).metadata == {b"sitemap_harvest.schema": b"3"}
+    assert arrow_schema(UrlEntry).metadata == {b"sitemap_harvest.schema": b"4"}
 
 
 @dataclass

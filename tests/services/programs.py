@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 from tests.services import lacking
@@ -16,6 +17,20 @@ def chromium() -> str:
     """Return the path of Chromium."""
     if (found := shutil.which("chromium") or shutil.which("chromium-browser")) is None:
         lacking("Chromium", "apt-get install chromium")
+    return found
+
+
+def browser() -> str:
+    """Return the path of Chromium, which can be driven from here."""
+    if find_spec("scrapy_playwright") is None:
+        lacking("scrapy-playwright", "pip install '.[browser]'")
+    return chromium()
+
+
+def systemd_analyze() -> str:
+    """Return the path of the program that reads the units of systemd."""
+    if (found := shutil.which("systemd-analyze")) is None:
+        lacking("systemd-analyze", "apt-get install systemd")
     return found
 
 

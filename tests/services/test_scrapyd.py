@@ -21,7 +21,7 @@ from sitemap_harvest.crawl.arguments import Arguments
 from sitemap_harvest.store import open_store
 from tests.crawl import test_resuming
 from tests.crawl.crawling import lines
-from tests.services.programs import ROOT
+from tests.services.programs import ROOT, systemd_analyze
 from tests.services.scrapyd import PASSWORD, PROJECT, USER, running
 from tests.site import Page, Site, dated, index, numbered, robots, urlset
 
@@ -581,8 +581,7 @@ def unit():
 
 def test_the_unit_can_be_read_by_systemd(tmp_path):
     assert unit()["Service"]["User"] == "scrapyd"
-    if (program := shutil.which("systemd-analyze")) is None:
-        pytest.skip("systemd is not here; the unit has the form of one")
+    program = systemd_analyze()
     text = files_of_the_how_to()["scrapyd.service"].replace("/opt/scrapyd/bin/scrapyd", "/bin/true")
     (tmp_path / "scrapyd.service").write_text(text)
     command = [program, "verify", "--man=no", str(tmp_path / "scrapyd.service")]

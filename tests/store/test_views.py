@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.store.pool import Pool
+from tests.services import lacking
 from tests.store.making import SITE, Making, entry, locs
 
 QUERIES = [
@@ -76,8 +79,11 @@ def test_a_file_that_is_damaged_is_told(tmp_path):
 def test_rows_as_other_libraries_have_them(store):
     snapshot = store.latest(SITE)
     assert snapshot.relation(["loc"]).aggregate("count(*)").fetchall() == [(30,)]
-    pandas = pytest.importorskip("pandas")
-    assert isinstance(snapshot.to_pandas(["loc", "title"]), pandas.DataFrame)
+    if find_spec("pandas") is None:
+        lacking("pandas", "pip install '.[services]'")
+    frame = snapshot.to_pandas(["loc", "title"])
+    assert [*frame.columns] == ["loc", "title"]
+    assert sorted(frame["loc"]) == sorted(row["loc"] for row in snapshot.urls().read_all().to_pylist())
 
 
 def test_a_library_that_is_not_there_is_told(store, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Iterator  # noqa: TC003 - others look at the signatures of callbacks, as scrapy-poet does
+from datetime import UTC, datetime
 from inspect import getattr_static
 from logging import INFO, WARNING
 from types import MappingProxyType
@@ -17,7 +18,8 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.http import Response  # noqa: TC002 - the same
 from scrapy.utils.defer import deferred_from_coro
 
-from sitemap_harvest.crawl import defaults
+from sitemap_harvest.crawl import defaults, run_mark
+from sitemap_harvest.crawl.browser.switch import check_browser, put_in_place
 from sitemap_harvest.crawl.checks import check_exporter, check_feeds, check_root
 from sitemap_harvest.crawl.flights import Flights
 from sitemap_harvest.crawl.given import Given, check_class
@@ -29,13 +31,16 @@ from sitemap_harvest.crawl.quiet import conceal_passwords, quieten
 from sitemap_harvest.crawl.reach import guard
 from sitemap_harvest.crawl.reading import Reading
 from sitemap_harvest.crawl.record import record_of
+from sitemap_harvest.crawl.run_mark import fields
 from sitemap_harvest.crawl.selection import Selection
 from sitemap_harvest.crawl.site_headers import site_headers
 from sitemap_harvest.crawl.snapshot_wishes import check_store
 from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 from sitemap_harvest.crawl.summary import Summary
+from sitemap_harvest.crawl.watching import begin_watching, check_watching, watch
 from sitemap_harvest.errors import HarvestError
 from sitemap_harvest.model import FoundBy, Outcome
+from sitemap_harvest.model.run_ids import new_run_id
 from sitemap_harvest.plan import Bounds, Lead, Offsite, Refusal, Sites, is_declared, room
 
 if TYPE_CHECKING:
@@ -72,6 +77,11 @@ class HarvestSpider(SitemapAttributes):
     refused: str | None = None
     """Why the run ends before it begins: a wrong argument or setting, in words."""
 
+    run_id: str
+    """The id of the run, such as ``20261122T014512Z-4f2a1c``: it stands in its log, stats, metrics and records."""
+    started_at: datetime
+    """When the run began, in UTC."""
+
     says_how_it_ended: bool = True
     """Whether the log is told at the end what was found, and what was not read."""
 
@@ -93,6 +103,8 @@ class HarvestSpider(SitemapAttributes):
         """Make the spider. What is wrong with *arguments* is kept in :attr:`refused`, and ends the run as it begins."""
         self._given = Given.of(arguments, type(self), base=HarvestSpider)
         super().__init__(name, **self._given.attributes)
+        self.started_at = datetime.now(UTC)
+        self.run_id = new_run_id(self.started_at)
         self.summary = Summary()
         self._flights = Flights()
         self._largest_body = 0
@@ -107,6 +119,7 @@ class HarvestSpider(SitemapAttributes):
         """Offer what the spider works best with; what the project sets stays."""
         defaults.offer(settings)
         super().update_settings(settings)
+        watch(settings)
         conceal_passwords()
 
     @classmethod
@@ -120,7 +133,9 @@ class HarvestSpider(SitemapAttributes):
         if crawler.settings.frozen:  # by a command that only looks at one document, such as "shell"
             spider.options = Options.from_settings(crawler.settings)
             return spider
+        begin_watching(spider, crawler.settings)
         guard(crawler.settings)
+        put_in_place(crawler.settings, spider._given.ours, cls.harvest_arguments)  # noqa: SLF001 - its own
         # One of a class of its own may switch something on.
         if getattr_static(cls, "from_crawler") is vars(HarvestSpider)["from_crawler"]:
             defaults.unload(crawler.settings)
@@ -137,13 +152,16 @@ class HarvestSpider(SitemapAttributes):
 
     def prepare(self) -> None:
         """Read the settings. A wrong one, or a wrong argument, ends the run with one line and no traceback."""
+        self.crawler.stats.set_value(run_mark.RUN, self.run_id)
         try:
+            check_watching(self)
             self._set_plan(self._given.plan_for(self))
             self.options = Options.from_settings(self.crawler.settings)
             self.site_headers = site_headers(self.options, self.plan.logins)
             check_feeds(self.crawler.settings, self.plan.emit)
             check_exporter(self.crawler)
             check_root(self.local_root, self.crawler)
+            check_browser(self.crawler.settings, self.plan.browser or self.options.browser)
             self._keeper = self._open_store()
         except HarvestError as error:
             self.refuse(str(error))
@@ -202,7 +220,15 @@ class HarvestSpider(SitemapAttributes):
             return None
         from sitemap_harvest.crawl.keeping import Keeper  # takes 0.1 seconds, and only who has a store needs it
 
-        keeper = Keeper(store, self.plan, self.options, self.crawler.stats, fail=self._end_for_store)
+        keeper = Keeper(
+            store,
+            self.plan,
+            self.options,
+            self.crawler.stats,
+            run_id=self.run_id,
+            started_at=self.started_at,
+            fail=self._end_for_store,
+        )
         if len(self.plan.leads) == 1:  # where there are several, those that have no such snapshot are told of
             keeper.check_baseline(self.plan.leads[0].root)
         return keeper
@@ -228,7 +254,7 @@ class HarvestSpider(SitemapAttributes):
     def refuse(self, reason: str) -> NoReturn:
         """End the run before it begins, and say why in one line."""
         self.refused, self._has_begun = reason, False
-        self.logger.error(reason)
+        self.logger.error(reason, extra=fields("refused"))
         raise CloseSpider("wrong_argument")
 
     def conclude(self) -> None:
@@ -246,11 +272,15 @@ class HarvestSpider(SitemapAttributes):
         if words := self._pages.close():
             self.logger.info(words)
         if self.says_how_it_ended:
-            self.logger.log(INFO if self.summary.urls else WARNING, self.summary.in_words())
-            for note in self.summary.site_notes.lines() if self.summary.urls else ():
-                self.logger.info("Nothing found: %s", note)
-            for note in self.summary.notes.lines():
-                self.logger.info("Not read, or not whole: %s", note)
+            level = INFO if self.summary.urls else WARNING
+            counts = {"urls": self.summary.urls, "documents": self.summary.documents}
+            self.logger.log(
+                level, "Run %s: %s", self.run_id, self.summary.in_words(), extra=fields("summary", **counts)
+            )
+            for note, told in self.summary.site_notes.told() if self.summary.urls else ():
+                self.logger.info("Nothing found: %s", note, extra=fields("site", **told))
+            for note, told in self.summary.notes.told():
+                self.logger.info("Not read, or not whole: %s", note, extra=fields("document", **told))
 
     async def start(self) -> AsyncIterator[Any]:
         """Yield a request for each lead as soon as there is room for its body, and the records that are due."""
@@ -444,11 +474,11 @@ class HarvestSpider(SitemapAttributes):
         if hindrance.may_pass and self.options.busy == "wait" and not self._handout.has_enough:
             if site.root not in self._waits:
                 self._waits.add(site.root)
-                self.logger.info("%s waits: %s", site.root, hindrance.words)
+                self.logger.info("%s waits: %s", site.root, hindrance.words, extra=fields("waits", site=site.root))
             self._busy.append(site)
             return
         site.hindrance = hindrance.words
-        self.summary.site_notes.add(f"{site.root}: {hindrance.words}")
+        self.summary.site_notes.add(f"{site.root}: {hindrance.words}", site=site.root, result="unfinished")
         yield from self._ledger.site(site, is_over=False)
 
     def _next_leads(self, site: Site) -> list[Lead]:

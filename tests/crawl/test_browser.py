@@ -1,0 +1,401 @@
+"""Documents behind pages that let in browsers only: real Chromium, real walls on this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+import uuid
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy.settings import Settings
+
+from sitemap_harvest.crawl.browser.switch import check_browser
+from sitemap_harvest.errors import OptionError
+from tests.certificates import self_signed
+from tests.server import Manner
+from tests.services import programs
+from tests.site import Page, Site, gzipped, index, numbered, robots, unless, urlset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from email.message import Message
+
+    from tests.crawl.crawling import Run, Runner
+    from tests.server import Answers
+
+pytestmark = pytest.mark.service
+
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+XML = {"Content-Type": "application/xml"}
+DOOR = "<html><body><script>document.cookie = 'pass=1; path=/'; location.reload();</script></body></html>"
+SHUT = "<html><body>Please wait<script>setInterval(() => document.title += '.', 50);</script></body></html>"
+STATIC = "<html><head><title>403 Forbidden</title></head><body><h1>403 Forbidden</h1></body></html>"
+_MARK = "HARVEST_TEST_RUN"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def browser() -> None:
+    """Skip these tests where Chromium is not installed, or what drives it."""
+    programs.browser()
+
+
+@pytest.fixture
+def browse(crawl: Runner) -> Iterator[Callable[..., Run]]:
+    """Return what runs a crawl with a browser, of which nothing may be left at its end."""
+    mark = uuid.uuid4().hex
+
+    def run(*, environment: dict[str, str] | None = None, **arguments: Any) -> Run:
+        arguments.setdefault("browser", "fallback")
+        return crawl(environment={_MARK: mark, **(environment or {})}, **arguments)
+
+    yield run
+    assert browsers(mark) == []
+
+
+def browsers(mark: str, *, main_only: bool = False) -> list[int]:
+    """Return the processes of the browser that the run with that *mark* has started and that still run."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if f"{_MARK}={mark}".encode() not in (folder / "environ").read_bytes() or b"chrom" not in words[0]:
+                continue
+            if not main_only or not any(word.startswith(b"--type=") for word in words):
+                found.append(int(folder.name))
+    return found
+
+
+def walled(page: Answers, *, door: str = DOOR, status: int = 403, navigates: bool = False) -> Answers:
+    """Return what serves *page* to who has the cookie, and *door* to all others; if *navigates*, to browsers only."""
+
+    def answer(asked: Message) -> Page:
+        may = "pass=1" in (asked.get("Cookie") or "")
+        if not may or (navigates and asked.get("Sec-Fetch-Mode") != "navigate"):
+            return Page(door, status=status, headers=HTML)
+        given = page(asked) if callable(page) else page
+        return given if isinstance(given, Page) else Page(given)
+
+    return answer
+
+
+def whole_site(site: Site) -> dict[str, Answers]:
+    """Return a site with a document of each packing."""
+    packed = {"Content-Type": "application/gzip"}
+    own = {prefix: urlset(*numbered(4, prefix=prefix)).replace("{site}", site.url) for prefix in ("/gz", "/enc")}
+    return {
+        "/robots.txt": Page(robots("/index.xml", disallow=["/secret"]), headers={"Content-Type": "text/plain"}),
+        "/index.xml": Page(index("/a.xml", "/b.xml.gz", "/c.xml", "/d.txt", "/secret.xml", "/gone.xml"), headers=XML),
+        "/a.xml": Page(urlset(*numbered(4, prefix="/a")), headers=XML),
+        "/b.xml.gz": Page(gzipped(own["/gz"]), headers=packed),
+        "/c.xml": Page(gzipped(own["/enc"]), headers={"Content-Type": "text/xml", "Content-Encoding": "gzip"}),
+        "/d.txt": Page("{site}/d1\n{site}/d2\n", headers={"Content-Type": "text/plain"}),
+        "/secret.xml": Page(urlset("/s"), headers=XML),
+    }
+
+
+def facts(run: Run) -> list[dict[str, Any]]:
+    """Return the ledger without what differs from run to run, and without how documents came."""
+    passing = {"fetched_at", "seconds", "via", "bytes_downloaded", "layers"}
+    rows = [{name: value for name, value in row.items() if name not in passing} for row in run.ledger]
+    return sorted(rows, key=lambda row: row["url"])
+
+
+def ways(run: Run, site: Site) -> dict[str, str | None]:
+    return {row["url"].removeprefix(site.url): row["via"] for row in run.ledger}
+
+
+def told(run: Run) -> dict[str, int]:
+    """Return the stats of the browser."""
+    prefix = "sitemap_harvest/browser/"
+    return {name.removeprefix(prefix): value for name, value in run.stats.items() if name.startswith(prefix)}
+
+
+def test_a_site_behind_a_wall_gives_what_it_gives_without_one(serve: Callable[..., Site], browse: Any) -> None:
+    site = serve()
+    pages = whole_site(site)
+    site.pages = pages
+    plain = browse(site=site.url, browser="never")
+    assert "BrowserFallback" not in plain.log
+    site.pages = {path: walled(page) for path, page in pages.items()}
+    assert browse(site=site.url, browser="never").fates(site.url)["/robots.txt"] == "blocked"
+
+    site.requests.clear()
+    run = browse(site=site.url)
+    assert run.urls == plain.urls or sorted(run.locs) == sorted(plain.locs)
+    assert facts(run) == facts(plain)
+    # Plainly, twice by the browser, and then plainly with the cookie: once for the site, not for each document.
+    assert site.requests[:4] == ["/robots.txt"] * 4
+    assert sorted(site.requests[4:]) == sorted({*pages, "/gone.xml"} - {"/robots.txt", "/secret.xml"})
+    assert told(run) == {"pages": 1, "walls": 1, "solved": 1, "by_cookies": 7, "starts": 1, "most_pages": 1}
+    assert {via for path, via in ways(run, site).items() if path != "/secret.xml"} == {"browser cookies"}
+
+    site.requests.clear()
+    run = browse(site=site.url, browser="always")
+    assert sorted(run.locs) == sorted(plain.locs)
+    assert facts(run) == facts(plain)
+    assert "/secret.xml" not in site.requests
+    assert {via for path, via in ways(run, site).items() if path != "/secret.xml"} == {"browser"}
+
+
+def test_what_is_kept_from_plain_requests_is_brought_by_the_browser(serve: Callable[..., Site], browse: Any) -> None:
+    site = serve()
+    site.max_requests = 500
+    pages = whole_site(site)
+    site.pages = pages
+    plain = browse(site=site.url, browser="never")
+    huge = Page(urlset(*numbered(4)) + " " * 300_000, headers=XML)
+    pages["/gone.xml"] = huge
+    pages["/index.xml"] = Page(
+        index("/a.xml", "/b.xml.gz", "/c.xml", "/d.txt", "/secret.xml", "/gone.xml", "/endless.xml"), headers=XML
+    )
+    pages["/endless.xml"] = Page(urlset("/e"), headers=XML, manner=Manner.ENDLESS)
+    site.pages = {path: walled(page, navigates=True) for path, page in pages.items()}
+    run = browse(site=site.url, settings={"DOWNLOAD_MAXSIZE": 100_000})
+    expected = {**plain.fates(site.url), "/gone.xml": "too-large", "/endless.xml": "too-large"}
+    assert run.fates(site.url) == expected
+    assert sorted(run.locs) == sorted(plain.locs)
+    same = {"/a.xml", "/b.xml.gz", "/c.xml", "/d.txt", "/robots.txt"}
+    digests = [{row["url"]: row["sha256"] for row in a.ledger} for a in (run, plain)]
+    assert [digests[0][site.url + path] for path in sorted(same)] == [
+        digests[1][site.url + path] for path in sorted(same)
+    ]
+    assert ways(run, site) == {
+        **dict.fromkeys([*same, "/index.xml"], "browser"),
+        **dict.fromkeys(["/secret.xml", "/gone.xml", "/endless.xml"]),
+    }
+    assert "/secret.xml" not in site.requests
+
+
+def test_walls_that_stay_are_reported_and_others_go_on(serve: Callable[..., Site], browse: Any) -> None:
+    shut, static, good, soft = serve(), serve(), serve(), serve()
+    shut.pages = {"/s.xml": Page(SHUT, status=503, headers=HTML), "/t.xml": Page(SHUT, status=429, headers=HTML)}
+    static.pages = {"/s.xml": Page(STATIC, status=403, headers=HTML)}
+    good.pages = {"/s.xml": walled(urlset("/g"), status=200), "/huge.xml": walled(Page(urlset("/h") + " " * 200_000))}
+    soft.pages = {"/s.xml": Page(DOOR, headers=HTML)}  # which never has enough
+    named = [
+        f"{shut.url}/s.xml",
+        f"{shut.url}/t.xml",
+        f"{static.url}/s.xml",
+        f"{good.url}/s.xml",
+        f"{good.url}/huge.xml",
+        f"{soft.url}/s.xml",
+    ]
+    run = browse(
+        sitemap=" ".join(named),
+        settings={
+            "SITEMAP_HARVEST_BROWSER_PAGES": 1,
+            "SITEMAP_HARVEST_BROWSER_SECONDS": 2,
+            "DOWNLOAD_MAXSIZE": 100_000,
+            "RETRY_TIMES": 2,
+        },
+    )
+    either = "and a browser did not get past it either"
+    assert {row["url"]: (row["outcome"], row["reason"]) for row in run.ledger} == {
+        named[0]: ("blocked", f"HTTP 503: the server failed, {either}"),
+        named[1]: ("blocked", f"HTTP 429: the server says too many requests, {either}"),
+        named[2]: ("blocked", f"HTTP 403: the server refuses, {either}"),
+        named[3]: ("read", None),
+        named[4]: ("too-large", "larger than DOWNLOAD_MAXSIZE allows"),
+        named[5]: ("blocked", f"a page that lets in browsers only stands in its place, {either}"),
+    }
+    assert run.locs == [f"{good.url}/g"]
+    stats = told(run)
+    assert (stats["most_pages"], stats["stayed"], stats["solved"], stats["starts"]) == (1, 3, 1, 1)
+    assert static.count("/s.xml") == 2, "there is nothing to wait for, and nobody asks again"
+
+
+def test_no_wall_leads_the_browser_into_a_private_network(serve: Callable[..., Site], browse: Any) -> None:
+    inside = serve({"/": "secret", "/redirected": "secret"})
+    by_script, by_redirect, by_frame = serve(), serve(), serve()
+    away = "<html><body><script>document.cookie='a=1'; location.href='{to}'</script></body></html>"
+    by_script.pages = {"/s.xml": Page(away.replace("{to}", f"{inside.url}/"), status=403, headers=HTML)}
+    by_redirect.pages = {
+        "/s.xml": Page(away.replace("{to}", "/hop"), status=403, headers=HTML),
+        "/hop": Page(status=302, headers={"Location": f"{inside.url}/redirected"}),
+    }
+    then = "finally(() => { document.cookie = 'pass=1; path=/'; location.reload() })"
+    fetch = f"<script>fetch('{inside.url}/', {{ mode: 'no-cors' }}).{then}</script>"
+    frame = f"<html><body><iframe src='{inside.url}/'></iframe>{fetch}</body></html>"
+    by_frame.pages = {"/s.xml": walled(urlset("/f"), door=frame)}
+    named = [f"{site.url}/s.xml" for site in (by_script, by_redirect, by_frame)]
+    run = browse(sitemap=" ".join(named), settings={"SITEMAP_HARVEST_BROWSER_SECONDS": 10})
+    assert inside.requests == []
+    assert {row["url"]: row["outcome"] for row in run.ledger} == dict(
+        zip(named, ("blocked", "blocked", "read"), strict=True)
+    )
+    for url in named[:2]:
+        assert (
+            "its host has the loopback address 127.0.0.1, which only a host that you name may have"
+            in run.row(url)["reason"]
+        )
+
+
+def test_a_site_map_that_scripts_write(serve: Callable[..., Site], browse: Any) -> None:
+    write = "for (const n of [1, 2, 3]) document.body.insertAdjacentHTML('beforeend', `<p><a href='/p${n}'>P</a></p>`)"
+    script = f"<script>setTimeout(() => {{ {write} }}, 100)</script>"
+    page = f"<html><head><title>Site map</title></head><body>{script}</body></html>"
+    site = serve({"/map.html": Page(page, headers={**HTML, "ETag": '"shell"'})}, tls=self_signed())
+    run = browse(sitemap=f"{site.url}/map.html")
+    assert run.locs == [f"{site.url}/p{number}" for number in (1, 2, 3)]
+    row = run.row(f"{site.url}/map.html")
+    assert (row["outcome"], row["kind"], row["via"], row["etag"]) == ("read", "links", "browser", None)
+
+
+@pytest.mark.parametrize(
+    ("deaths", "outcome", "reason"),
+    [
+        pytest.param(1, "read", None, id="once"),
+        pytest.param(
+            9,
+            "blocked",
+            "HTTP 403: the server refuses, and a browser that was to get past it failed: "
+            "it ended in the middle of its work",
+            id="again-and-again",
+        ),
+    ],
+)
+def test_a_browser_that_is_killed(
+    serve: Callable[..., Site], crawl: Runner, deaths: int, outcome: str, reason: str | None
+) -> None:
+    mark, left = uuid.uuid4().hex, [None] * deaths
+
+    def answer(asked: Message) -> Page:
+        if "Sec-Fetch-Mode" in asked and left:
+            left.pop()
+            for process in browsers(mark, main_only=True):
+                os.kill(process, signal.SIGKILL)
+        return walled(urlset("/a"))(asked)
+
+    site = serve({"/s.xml": answer, "/t.xml": urlset("/t")})
+    run = crawl(sitemap=f"{site.url}/s.xml {site.url}/t.xml", browser="fallback", environment={_MARK: mark})
+    row = run.row(f"{site.url}/s.xml")
+    assert (row["outcome"], row["reason"]) == (outcome, reason)
+    assert run.row(f"{site.url}/t.xml")["outcome"] == "read"
+    assert (told(run)["starts"], run.reason) == (2, "finished")
+    assert browsers(mark) == []
+
+
+def test_a_wall_in_front_of_what_is_kept(serve: Callable[..., Site], browse: Any, tmp_path: Path) -> None:
+    site = serve({"/s.xml": walled(unless('"1"', urlset(*numbered(3))))})
+    store = str(tmp_path / "store")
+    run = browse(sitemap=f"{site.url}/s.xml", store=store)
+    assert [row["outcome"] for row in run.ledger] == ["read"]
+    read = run.locs
+    run = browse(sitemap=f"{site.url}/s.xml", store=store)
+    assert [(row["outcome"], row["reason"]) for row in run.ledger] == [("unchanged", "HTTP 304: the server says so")]
+    assert (run.locs, told(run)["pages"]) == (read, 1)
+    site.pages["/s.xml"] = Page(STATIC, status=403, headers=HTML)
+    run = browse(sitemap=f"{site.url}/s.xml", store=store)
+    assert [row["outcome"] for row in run.ledger] == ["blocked"]
+    assert run.changes == []
+
+
+def test_a_pass_that_ends_is_renewed_once(serve: Callable[..., Site], browse: Any) -> None:
+    names = [f"/{number}.xml" for number in range(6)]
+    asked_plainly = [0]
+
+    def answer(number: int) -> Callable[[Message], Page]:
+        def page(asked: Message) -> Page:
+            old = "pass=1" in (asked.get("Cookie") or "") and "Sec-Fetch-Mode" not in asked
+            asked_plainly[0] += old
+            ended = old and asked_plainly[0] in {3, 5}
+            return Page(DOOR, status=403, headers=HTML) if ended else walled(urlset(f"/{number}"))(asked)
+
+        return page
+
+    site = serve({"/robots.txt": robots(*names), **{name: answer(number) for number, name in enumerate(names)}})
+    # The project's own pages may need a browser too, and it has chosen this handler for them.
+    handlers = dict.fromkeys(("http", "https"), "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler")
+    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "DOWNLOAD_HANDLERS": handlers}
+    settings |= {"DOWNLOAD_DELAY": 0.3, "DOWNLOAD_DELAY_JITTER": 0}
+    run = browse(site=site.url, settings=settings)
+    fates = run.fates(site.url)
+    assert told(run)["solved"] == 2
+    moments = [moment for moment, _ in site.times]
+    gaps = [later - earlier for earlier, later in pairwise(moments)]
+    assert sum(gap < 0.25 for gap in gaps) <= 2, "only the wall itself, as it loads anew, does not wait"
+    assert sorted(fates.values()) == ["blocked", *["read"] * 6]
+    (reason,) = [row["reason"] for row in run.ledger if row["outcome"] == "blocked"]
+    assert reason == "HTTP 403: the server refuses, and what a browser was let in with does not last"
+
+
+def test_a_cache_keeps_no_wall(serve: Callable[..., Site], browse: Any, tmp_path: Path) -> None:
+    settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+    site = serve({"/s.xml": walled(urlset("/a"))})
+    assert browse(sitemap=f"{site.url}/s.xml", browser="never", settings=settings).locs == []
+    assert browse(sitemap=f"{site.url}/s.xml", settings=settings).locs == [f"{site.url}/a"], "a wall was in the cache"
+    site.requests.clear()
+    assert browse(sitemap=f"{site.url}/s.xml", browser="never", settings=settings).locs == [f"{site.url}/a"]
+    assert site.requests == []
+
+
+def test_the_first_signal_ends_the_wait_at_a_wall(serve: Callable[..., Site], crawl: Runner) -> None:
+    mark = uuid.uuid4().hex
+    site = serve({"/s.xml": Page(SHUT, status=403, headers=HTML)})
+    process = crawl.start(
+        sitemap=f"{site.url}/s.xml",
+        browser="fallback",
+        settings={"SITEMAP_HARVEST_BROWSER_SECONDS": 600},
+        environment={_MARK: mark},
+    )
+    try:
+        deadline = time.monotonic() + 30
+        while site.count("/s.xml") < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        log, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
+    run = crawl.finished(process.returncode, log)
+    assert run.reason == "shutdown"
+    assert [(row["outcome"], row["url"]) for row in run.ledger] == [("blocked", f"{site.url}/s.xml")]
+    assert browsers(mark) == []
+
+
+@pytest.mark.parametrize("name", ["scrapy_playwright", "playwright"])
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(OptionError, match=r"needs scrapy-playwright, .*pip install .*\[browser\]"):
+        check_browser(Settings(), "fallback")
+    check_browser(Settings(), "never")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param({"browser": "sometimes"}, "argument browser='sometimes': it must be one of never", id="argument"),
+        pytest.param(
+            {"settings": {"SITEMAP_HARVEST_BROWSER": "yes"}, "browser": None},
+            "SITEMAP_HARVEST_BROWSER is 'yes'; it must be one of",
+            id="setting",
+        ),
+        pytest.param(
+            {"settings": {"SITEMAP_HARVEST_BROWSER_PAGES": 0}}, "SITEMAP_HARVEST_BROWSER_PAGES is '0'", id="pages"
+        ),
+        pytest.param(
+            {"environment": {"PATH": "", "PLAYWRIGHT_BROWSERS_PATH": "/nowhere"}},
+            "needs Chromium, and none is found",
+            id="no-chromium",
+        ),
+        pytest.param(
+            {"settings": {"PLAYWRIGHT_LAUNCH_OPTIONS": {"executable_path": "/nowhere/chromium"}}},
+            "there is no such file",
+            id="named-and-not-there",
+        ),
+    ],
+)
+def test_what_is_wrong_ends_the_run_before_it_begins(
+    serve: Callable[..., Site], crawl: Runner, arguments: dict[str, Any], words: str
+) -> None:
+    site = serve({"/s.xml": urlset("/a")})
+    run = crawl(sitemap=f"{site.url}/s.xml", calm=False, **{"browser": "fallback", **arguments})
+    assert (run.reason, site.requests) == ("wrong_argument", [])
+    assert words in "\n".join(run.errors)
+    assert "Traceback" not in run.log
