@@ -61,8 +61,8 @@ class FeedExporter(feedexport.FeedExporter):
             if not is_ours:
                 raise
             self.slots = []
-            reason = f"FEEDS: the name of an output has a part in it that nothing stands for: {error}"
-            spider.refuse(reason)  # type: ignore[attr-defined]  # what has a plan is ours
+            words = f"FEEDS: the name of an output has a part in it that nothing stands for: {error}"
+            spider.refuse(words)  # type: ignore[attr-defined]  # what has a plan is ours
         for slot in self.slots:
             if reason := _why_not(slot, is_ours=is_ours):
                 self.slots = []

@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_CREDENTIALS = re.compile(r"(?<=://)(?:[^/@:]*:.*|[^/@]*)@", re.DOTALL)  # a secret key may hold a slash
+
+
+def shown(address: str | Path) -> str:
+    """Return *address* as it may be shown: without credentials."""
+    return _CREDENTIALS.sub("", str(address))
+
+
 class Folder:
     """A folder. It need not be there: it is made when something is put into it."""
 
@@ -36,9 +44,8 @@ class Folder:
         try:
             return cls(*fs.FileSystem.from_uri(text))
         except (pa.ArrowException, OSError, ValueError) as error:
-            address = re.sub(r"(?<=://)[^/@]*@", "", text)  # without credentials
-            words = _words(error).replace(text, address)
-            raise StoreError(f"store {address!r}: {words}") from None  # the cause repeats the credentials
+            words = _words(error).replace(text, shown(text))
+            raise StoreError(f"store {shown(text)!r}: {words}") from None  # the cause repeats the credentials
 
     def __truediv__(self, name: str) -> Folder:
         return Folder(self._files, f"{self.path}/{name}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sitemap_harvest.errors import StoreError
-from sitemap_harvest.store.folder import Folder
+from sitemap_harvest.store.folder import Folder, shown
 from sitemap_harvest.store.history import History
 from sitemap_harvest.store.manifest import FORMAT, check_format
 from sitemap_harvest.urls import site_of
@@ -43,11 +43,6 @@ def open_store(path: str | Path, *, create: bool = False) -> Store:
     except (ValueError, AttributeError) as error:
         raise StoreError(f"store {shown(path)!r}: {folder}/{_STORE} is damaged") from error
     return Store(folder)
-
-
-def shown(path: str | Path) -> str:
-    """Return *path* as it may be shown: without credentials."""
-    return re.sub(r"(?<=://)[^/@]*@", "", str(path))
 
 
 class Store:

@@ -216,12 +216,13 @@ def test_no_secret_is_left_behind(sites, tmp_path, how):
     store = str(out / "store")
     query = "select * from sitemaps"
     for words in (
-        ["runs", store],
-        ["diff", store, first.url],
-        ["query", store, query],
-        ["query", store, "select * from urls"],
+        ["runs"],
+        ["diff", first.url],
+        ["query", query],
+        ["query", "select * from urls"],
     ):
-        run = forked.scrapy("harvest", *words, cwd=out)
+        run = forked.scrapy("harvest", *words, "--store", store, cwd=out)
+        assert first.url in run.stdout + run.stderr
         (out / f"{words[0]}-{len(list(out.iterdir()))}").write_text(run.stdout + run.stderr)
     assert left_in(out) == set()
 
@@ -272,8 +273,10 @@ def test_the_command_shows_none_on_a_terminal(sites, tmp_path):
         pytest.param(["crawl", "a.example", "-a", "sites=https://wrong-user:wrong%2FPass@a.example"], id="sites"),
         pytest.param(["validate", "https://wrong-user:wrong/Pass@a.example/s.xml"], id="validate"),
         pytest.param(["validate", "s.xml", "--at", "ftp://wrong-user:wrong%2FPass@a.example/"], id="at"),
-        pytest.param(["runs", "s3://wrong-user:wrong%2FPass@b ad/x"], id="runs"),
-        pytest.param(["query", "s3://wrong-user:wrong%2FPass@b ad/x", "select 1"], id="query"),
+        pytest.param(["runs", "--store", "s3://wrong-user:wrong%2FPass@b ad/x"], id="runs"),
+        pytest.param(["query", "select 1", "--store", "s3://wrong-user:wrong%2FPass@b ad/x"], id="query"),
+        pytest.param(["runs", "--store", "s3://wrong-user:wrong/Pass@bad/x"], id="slash-in-a-store"),
+        pytest.param(["runs", "--store", "s3://wrong-user:7/wrong/Pass@bad/x"], id="port-in-a-store"),
     ],
 )
 def test_what_is_wrong_is_told_without(given, tmp_path):

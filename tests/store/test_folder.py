@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from sitemap_harvest.errors import StoreError
-from sitemap_harvest.store.folder import Folder
+from sitemap_harvest.store.folder import Folder, shown
 
 
 @pytest.fixture
@@ -83,3 +83,18 @@ def test_names_may_have_any_letters(tmp_path):
     folder = Folder.at(tmp_path / "ä b %20 #x")
     folder.put("ü", b"one")
     assert folder.names() == ["ü"]
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        pytest.param("s3://bucket/folder", "s3://bucket/folder", id="none"),
+        pytest.param("s3://key:secret@bucket/folder", "s3://bucket/folder", id="both"),
+        pytest.param("s3://key@bucket/folder", "s3://bucket/folder", id="key-alone"),
+        pytest.param("s3://key:se/cr@et@bucket/folder", "s3://bucket/folder", id="slash-and-at"),
+        pytest.param("s3://bucket/a@b", "s3://bucket/a@b", id="at-in-the-path"),
+        pytest.param("snapshots/a@b", "snapshots/a@b", id="folder"),
+    ],
+)
+def test_the_address_of_a_store_is_shown_without_credentials(address, expected):
+    assert shown(address) == expected
