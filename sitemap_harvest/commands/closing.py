@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from rich.filesize import decimal
 from rich.table import Table
 
-from sitemap_harvest.crawl.ending import Verdict, verdict
-from sitemap_harvest.crawl.run_mark import RUN
 from sitemap_harvest.crawl.summary import Tally
+from sitemap_harvest.crawl.watching.ending import Verdict, verdict
+from sitemap_harvest.crawl.watching.run_mark import RUN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,9 +17,9 @@ from sitemap_harvest.commands import closing
 from sitemap_harvest.commands.progress import ProgressLine
 from sitemap_harvest.crawl.arguments import Arguments, Plan
 from sitemap_harvest.crawl.options import Options
-from sitemap_harvest.crawl.run_mark import ErrorCount
 from sitemap_harvest.crawl.spiders.sitemap import SitemapSpider
-from sitemap_harvest.crawl.watching import begin_log, check_installed, tell_refused
+from sitemap_harvest.crawl.watching.run_mark import ErrorCount
+from sitemap_harvest.crawl.watching.switch import begin_log, check_installed, tell_refused
 from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from scrapy.exporters import JsonItemExporter, XmlItemExporter
 from scrapy.extensions import feedexport
 from scrapy.utils.defer import deferred_from_coro
 
-from sitemap_harvest.crawl.outputs import Outputs
 from sitemap_harvest.crawl.processor import Rows
-from sitemap_harvest.crawl.run_mark import fields
 from sitemap_harvest.crawl.spiders.base import SitemapAttributes
+from sitemap_harvest.crawl.watching.outputs import Outputs
+from sitemap_harvest.crawl.watching.run_mark import fields
 from sitemap_harvest.model import Batch
 
 if TYPE_CHECKING:

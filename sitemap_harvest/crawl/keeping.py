@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from sitemap_harvest.crawl.lending import lend, of_snapshot
-from sitemap_harvest.crawl.run_mark import fields
 from sitemap_harvest.crawl.site_keeping import WRITE_ERRORS, SiteKeeper
+from sitemap_harvest.crawl.watching.run_mark import fields
 from sitemap_harvest.diff import compare
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import FoundBy, Outcome

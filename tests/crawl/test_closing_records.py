@@ -347,7 +347,7 @@ def test_where_it_is_not_asked_for_nothing_of_it_is_imported():
     code = """
 import sys, scrapy.settings, sitemap_harvest.crawl.spiders.sitemap
 sitemap_harvest.crawl.spiders.sitemap.SitemapSpider.update_settings(scrapy.settings.Settings())
-print({"prometheus_client", "pythonjsonlogger", "sitemap_harvest.crawl.closing_record"} & set(sys.modules))
+print({"prometheus_client", "pythonjsonlogger", "sitemap_harvest.crawl.watching.closing_record"} & set(sys.modules))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=HERE)
     assert done.stdout == "set()\n"

@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from sitemap_harvest.crawl.json_log import JsonFormatter
-from sitemap_harvest.crawl.run_mark import fields
+from sitemap_harvest.crawl.watching.json_log import JsonFormatter
+from sitemap_harvest.crawl.watching.run_mark import fields
 from tests import forked
 from tests.crawl.crawling import HERE
 from tests.site import index, robots, urlset

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sitemap_harvest.crawl.put_file import check_place, path_of, put_file
+from sitemap_harvest.crawl.watching.put_file import check_place, path_of, put_file
 from sitemap_harvest.errors import OptionError
 
 VALUES = {"run": "20261122T014512Z-4f2a1c", "job": "7", "name": "shop"}

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
 
-STAT = "sitemap_harvest/browser"
 _MOST_TRIES = 2
 _LOOK_SECONDS = 0.5  # after which it is looked whether the run ends
 _OF_THE_PLAIN_PAGE = ("ETag", "Last-Modified")
@@ -86,8 +85,8 @@ class Errands:
         await self._chromium.close()
         await self._gate.close()
         stats = self._crawler.stats
-        stats.set_value(f"{STAT}/starts", self._chromium.starts)
-        stats.set_value(f"{STAT}/most_pages", self._chromium.most_open_pages)
+        stats.set_value("sitemap_harvest/browser/starts", self._chromium.starts)
+        stats.set_value("sitemap_harvest/browser/most_pages", self._chromium.most_open_pages)
 
     async def run(self, request: Request, *, wants_body: bool, cookies: Sequence[Any]) -> Trip:
         """Ask for what *request* asks for with *cookies*, and return what comes that is no wall, or the wall.
@@ -130,7 +129,7 @@ class Errands:
         return downloader._get_slot(request)[1]  # noqa: SLF001 - there is no public way to one that is not there yet
 
     async def _once(self, request: Request, *, wants_body: bool, cookies: Sequence[Any]) -> Trip:
-        self._crawler.stats.inc_value(f"{STAT}/pages")
+        self._crawler.stats.inc_value("sitemap_harvest/browser/pages")
         await self._gate.open()
         verifies = self._crawler.settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES")
         wish = self._wish(request, wants_body=wants_body)
@@ -231,4 +230,4 @@ def _titles() -> frozenset[str]:
     return frozenset({"Content-Type", *(name.title() for name in _OF_THE_PLAIN_PAGE)})
 
 
-__all__ = ["STAT", "BrowserGoneError", "Errands", "RunEndsError", "Trip", "response_of"]
+__all__ = ["BrowserGoneError", "Errands", "RunEndsError", "Trip", "response_of"]

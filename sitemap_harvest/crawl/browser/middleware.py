@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.crawl.browser.errands import Errands, Trip
 
-_STAT = "sitemap_harvest/browser"
 _LONGEST_REASON = 200  # characters of what is not ours
 _logger = logging.getLogger(__name__)
 
@@ -219,7 +218,7 @@ class BrowserFallback:
         return spider
 
     def _count(self, what: str) -> None:
-        self._crawler.stats.inc_value(f"{_STAT}/{what}")
+        self._crawler.stats.inc_value(f"sitemap_harvest/browser/{what}")
 
 
 def _words(error: Exception) -> str:

@@ -18,7 +18,7 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.http import Response  # noqa: TC002 - the same
 from scrapy.utils.defer import deferred_from_coro
 
-from sitemap_harvest.crawl import defaults, run_mark
+from sitemap_harvest.crawl import defaults
 from sitemap_harvest.crawl.browser.switch import check_browser, put_in_place
 from sitemap_harvest.crawl.checks import check_exporter, check_feeds, check_root
 from sitemap_harvest.crawl.flights import Flights
@@ -31,13 +31,14 @@ from sitemap_harvest.crawl.quiet import conceal_passwords, quieten
 from sitemap_harvest.crawl.reach import guard
 from sitemap_harvest.crawl.reading import Reading
 from sitemap_harvest.crawl.record import record_of
-from sitemap_harvest.crawl.run_mark import fields
 from sitemap_harvest.crawl.selection import Selection
 from sitemap_harvest.crawl.site_headers import site_headers
 from sitemap_harvest.crawl.snapshot_wishes import check_store
 from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 from sitemap_harvest.crawl.summary import Summary
-from sitemap_harvest.crawl.watching import begin_watching, check_watching, watch
+from sitemap_harvest.crawl.watching import run_mark
+from sitemap_harvest.crawl.watching.run_mark import fields
+from sitemap_harvest.crawl.watching.switch import begin_watching, check_watching, watch
 from sitemap_harvest.errors import HarvestError
 from sitemap_harvest.model import FoundBy, Outcome
 from sitemap_harvest.model.run_ids import new_run_id

@@ -15,8 +15,8 @@ from prometheus_client.registry import Collector
 from scrapy.utils.asyncio import create_looping_call
 
 from sitemap_harvest import __version__
-from sitemap_harvest.crawl.put_file import check_place, path_of, put_file
-from sitemap_harvest.crawl.run_end import AtRunEnd, End, peak_memory
+from sitemap_harvest.crawl.watching.put_file import check_place, path_of, put_file
+from sitemap_harvest.crawl.watching.run_end import AtRunEnd, End, peak_memory
 from sitemap_harvest.errors import OptionError
 from sitemap_harvest.model import ChangeKind, Outcome, SiteResult
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from sitemap_harvest.crawl.run_mark import Mark
     from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
     from sitemap_harvest.crawl.summary import Summary
+    from sitemap_harvest.crawl.watching.run_mark import Mark
 
 logger = logging.getLogger(__name__)
 

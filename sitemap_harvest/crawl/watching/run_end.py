@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Self
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from sitemap_harvest.crawl.ending import Verdict, verdict
-from sitemap_harvest.crawl.run_mark import ErrorCount, Mark
 from sitemap_harvest.crawl.summary import Summary
+from sitemap_harvest.crawl.watching.ending import Verdict, verdict
+from sitemap_harvest.crawl.watching.run_mark import ErrorCount, Mark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pythonjsonlogger.core import BaseJsonFormatter
 from scrapy.utils.log import get_scrapy_root_handler
 
-from sitemap_harvest.crawl.run_mark import FIELDS, mark_of
+from sitemap_harvest.crawl.watching.run_mark import FIELDS, mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

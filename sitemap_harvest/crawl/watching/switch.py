@@ -15,8 +15,9 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.log import get_scrapy_root_handler
 from scrapy.utils.misc import load_object
 
-from sitemap_harvest.crawl import defaults, run_mark
-from sitemap_harvest.crawl.run_end import refused_end
+from sitemap_harvest.crawl import defaults
+from sitemap_harvest.crawl.watching import run_mark
+from sitemap_harvest.crawl.watching.run_end import refused_end
 from sitemap_harvest.errors import OptionError
 from sitemap_harvest.model.run_ids import new_run_id
 
@@ -33,7 +34,7 @@ _LOG = "SITEMAP_HARVEST_LOG"
 _NEEDS = {_LOG: ("pythonjsonlogger", "python-json-logger"), "SITEMAP_HARVEST_METRICS": ("prometheus_client",) * 2}
 _NO_HANDLER = (
     "SITEMAP_HARVEST_LOG is 'json', and Scrapy has not set up the log: "
-    "give your own handler the formatter sitemap_harvest.crawl.json_log.JsonFormatter"
+    "give your own handler the formatter sitemap_harvest.crawl.watching.json_log.JsonFormatter"
 )
 
 
@@ -59,7 +60,7 @@ def begin_watching(spider: HarvestSpider, settings: BaseSettings) -> None:
 def begin_log(settings: BaseSettings) -> None:
     """Let the log be JSON, if *settings* say so and it can be."""
     if settings.get(_LOG) == "json" and _lacks(_LOG) is None:
-        from sitemap_harvest.crawl import json_log
+        from sitemap_harvest.crawl.watching import json_log
 
         json_log.begin()
 

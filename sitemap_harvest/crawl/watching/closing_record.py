@@ -12,10 +12,10 @@ from scrapy import signals
 from scrapy.extensions.feedexport import FeedExporter
 
 from sitemap_harvest import __version__
-from sitemap_harvest.crawl.hidden import without_credentials
-from sitemap_harvest.crawl.outputs import Outputs
-from sitemap_harvest.crawl.put_file import check_place, path_of, put_file
-from sitemap_harvest.crawl.run_end import AtRunEnd, End, peak_memory
+from sitemap_harvest.crawl.watching.hidden import without_credentials
+from sitemap_harvest.crawl.watching.outputs import Outputs
+from sitemap_harvest.crawl.watching.put_file import check_place, path_of, put_file
+from sitemap_harvest.crawl.watching.run_end import AtRunEnd, End, peak_memory
 from sitemap_harvest.errors import OptionError, without_login
 from sitemap_harvest.model.closing import ClosingRecord, Counts, Output
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from scrapy.extensions.feedexport import FeedSlot
     from scrapy.settings import BaseSettings
 
-    from sitemap_harvest.crawl.run_mark import Mark
     from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
+    from sitemap_harvest.crawl.watching.run_mark import Mark
 
 SETTING = "SITEMAP_HARVEST_CLOSING"
 _STANDARD_OUTPUT = "-"
