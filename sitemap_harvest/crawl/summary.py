@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.model import Outcome, SitemapRecord, SiteResult
+from sitemap_harvest.model import Cause, Outcome, SitemapRecord, SiteResult
 from sitemap_harvest.model.closing import FailedSite, KeptSnapshot
 
 if TYPE_CHECKING:
@@ -242,6 +242,16 @@ def _is_probe(record: SitemapRecord) -> bool:
 
 
 def _robots_that_failed(record: SiteRecord) -> list[Evidence]:
-    """Return the robots.txt of a site, if it may have named more than was found otherwise."""
+    """Return the robots.txt of a site, if it may have named more than was found otherwise.
+
+    Nobody serves one where nobody serves anything, and the site is at its other scheme or name.
+    """
     robots = f"{record.root}/robots.txt"
-    return [one for one in record.evidence if one.url == robots and one.outcome not in _NO_ROBOTS]
+    is_elsewhere = record.base not in {None, record.root}
+    return [
+        one
+        for one in record.evidence
+        if one.url == robots
+        and one.outcome not in _NO_ROBOTS
+        and not (is_elsewhere and one.cause in {Cause.TLS, Cause.REFUSED})
+    ]

@@ -285,12 +285,13 @@ def test_a_disk_that_is_full_at_the_end_is_an_error_and_the_urls_are_there(tmp_p
 
 def test_a_file_that_grows_too_large_leaves_the_old_one_and_no_rest(tmp_path):
     (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
-    (tmp_path / "c.json").write_text("before")
+    before = json.dumps({"format": 1, "run": "before", "verdict": "fine"})
+    (tmp_path / "c.json").write_text(before)
     arguments = ["s.xml", "-a", f"include={'a?' * 3000}", "-s", "SITEMAP_HARVEST_CLOSING=c.json"]
     run = forked.scrapy("harvest", "crawl", *arguments, cwd=tmp_path, largest_file=4096)
     assert run.returncode == 4
     assert run.stderr.count("The closing record cannot be written: [Errno 27] File too large") == 1
-    assert (tmp_path / "c.json").read_text() == "before"
+    assert (tmp_path / "c.json").read_text() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c.json", "s.xml"]
 
 

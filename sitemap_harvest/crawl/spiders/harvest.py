@@ -26,6 +26,7 @@ from sitemap_harvest.crawl.given import Given, check_class
 from sitemap_harvest.crawl.handout import Handout
 from sitemap_harvest.crawl.ledger import Ledger
 from sitemap_harvest.crawl.options import Options
+from sitemap_harvest.crawl.own_files import check_own_files
 from sitemap_harvest.crawl.pages import Pages, has_requests
 from sitemap_harvest.crawl.quiet import conceal_passwords, quieten
 from sitemap_harvest.crawl.reach import guard
@@ -155,13 +156,15 @@ class HarvestSpider(SitemapAttributes):
         """Read the settings. A wrong one, or a wrong argument, ends the run with one line and no traceback."""
         self.crawler.stats.set_value(run_mark.RUN, self.run_id)
         try:
-            check_watching(self)
+            watched = check_watching(self)
             self._set_plan(self._given.plan_for(self))
             self.options = Options.from_settings(self.crawler.settings)
             self.site_headers = site_headers(self.options, self.plan.logins)
             check_feeds(self.crawler.settings, self.plan.emit)
             check_exporter(self.crawler)
             check_root(self.local_root, self.crawler)
+            sites = self._given.ours.get("sites")
+            check_own_files(self.crawler.settings, self.plan.leads, sites=sites, watched=watched)
             check_browser(self.crawler.settings, self.plan.browser or self.options.browser)
             self._keeper = self._open_store()
         except HarvestError as error:
@@ -255,6 +258,8 @@ class HarvestSpider(SitemapAttributes):
     def refuse(self, reason: str) -> NoReturn:
         """End the run before it begins, and say why in one line."""
         self.refused, self._has_begun = reason, False
+        if (exporter := self.crawler.get_extension(FeedExporter)) is not None:
+            exporter.feeds, exporter.slots = {}, []  # Scrapy's own would write empty files over those of the last run
         self.logger.error(reason, extra=fields("refused"))
         raise CloseSpider("wrong_argument")
 

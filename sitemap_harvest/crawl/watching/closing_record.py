@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.crawl.watching.run_mark import Mark
 
 SETTING = "SITEMAP_HARVEST_CLOSING"
+_LONGEST = 16 * 1024 * 1024  # bytes of a record: more than all that it may tell
 _STANDARD_OUTPUT = "-"
 
 
@@ -69,10 +70,30 @@ class ClosingRecords(AtRunEnd):
         return outputs if isinstance(outputs, Outputs) else self._outputs
 
 
-def check(settings: BaseSettings, mark: Mark) -> None:
-    """Raise :exc:`OptionError` if the record of the run of *mark* cannot be written where the setting says."""
+def check(settings: BaseSettings, mark: Mark) -> Path | None:
+    """Return where the record of the run of *mark* goes; ``None`` if to standard output.
+
+    Raises :exc:`OptionError` if it cannot be written there, or something else is there.
+    """
     if (path := _path(settings, mark)) is not None:
         check_place(SETTING, path)
+        _check_content(path)
+    return path
+
+
+def _check_content(path: Path) -> None:
+    if path.is_file() and not _is_record(path):
+        raise OptionError(f"{SETTING}: {path} is there, and no closing record; give it a file of its own")
+
+
+def _is_record(path: Path) -> bool:
+    """Whether a record is at *path*, or nothing that could be lost."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LONGEST)
+        return not text or json.loads(text).keys() >= {"format", "run", "verdict"}
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return False
 
 
 def tell(
@@ -88,6 +109,7 @@ def tell(
     record = record_of(end, arguments=arguments, outputs=outputs, store=str(store) if store else None)
     text = json.dumps(without_credentials(asdict(record)), default=_plain) + "\n"
     if path is not None:
+        _check_content(path)
         put_file(path, text.encode("ascii"))
     elif sys.__stdout__ is not None:
         sys.__stdout__.write(text)  # not sys.stdout, which Scrapy may have turned into its log (LOG_STDOUT)

@@ -86,13 +86,14 @@ class Metrics(AtRunEnd):
                 self.spider.logger.error("The metrics cannot be written: %s", error)  # noqa: TRY400 - one line
 
 
-def check(settings: BaseSettings, mark: Mark) -> None:
-    """Raise :exc:`OptionError` if the metrics of the run of *mark* cannot be written where the setting says."""
+def check(settings: BaseSettings, mark: Mark) -> Path:
+    """Return where the metrics of the run of *mark* go. Raises :exc:`OptionError` if they cannot be written there."""
     path = path_of_file(settings, mark)
     check_place(SETTING, path)
     if path.exists() and not path.is_file():
         raise OptionError(f"{SETTING}: {path} is no file")
     families(path)
+    return path
 
 
 def path_of_file(settings: BaseSettings, mark: Mark) -> Path:

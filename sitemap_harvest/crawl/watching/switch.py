@@ -23,6 +23,7 @@ from sitemap_harvest.model.run_ids import new_run_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from scrapy.settings import BaseSettings
 
@@ -65,15 +66,17 @@ def begin_log(settings: BaseSettings) -> None:
         json_log.begin()
 
 
-def check_watching(spider: HarvestSpider) -> None:
-    """Raise :exc:`OptionError` if what the settings ask for cannot be had."""
+def check_watching(spider: HarvestSpider) -> dict[str, Path | None]:
+    """Return the files that settings name, by the names of these. Raises :exc:`OptionError` if one cannot be had."""
     settings = spider.crawler.settings
     check_installed(settings)
+    mark, files = run_mark.Mark.of(spider), {}
     for name, (path, _) in defaults.WATCHING.items():
         if settings.get(name):
-            import_module(path.rpartition(".")[0]).check(settings, run_mark.Mark.of(spider))
+            files[name] = import_module(path.rpartition(".")[0]).check(settings, mark)
     if settings.get(_LOG) == "json" and get_scrapy_root_handler() is None:
         spider.logger.warning(_NO_HANDLER)
+    return files
 
 
 def tell_refused(error: Exception, settings: BaseSettings, *, spider: str, arguments: Mapping[str, Any]) -> None:
