@@ -76,7 +76,8 @@ def document_address(name: str, logins: Logins) -> str:
             return name
         if name.lower().startswith(("http://", "https://")) and (site := site_of(name)) and _has_port_in_range(site):
             return name
-        raise ArgumentError("sitemap", given, "an address that begins with http:// or https://, or a file")
+        accepted = "an address that begins with http:// or https://, or a file"
+        raise ArgumentError("sitemap", given, f"{accepted}; {_ESCAPES}" if "@" in given else accepted)
     if "/" in name and not os.path.exists(name):  # noqa: PTH110 - Path raises on a long text
         if _HOST.match(without_user(f"//{name}")[2:]):
             return logins.take("sitemap", f"https://{name}")

@@ -234,7 +234,7 @@ def _site_headers(settings: BaseSettings) -> Mapping[str, Mapping[str, str]]:
         given = {str(site): dict(headers) for site, headers in settings.getdict(name).items()}
     except (TypeError, ValueError) as error:
         accepted = 'a dictionary such as {"https://www.example.com": {"X-Api-Key": "..."}}'
-        raise OptionError(f"{name} is none: it must be {accepted}") from error.with_traceback(None)
+        raise OptionError(f"{name}: it must be {accepted}, with headers for each site") from error.with_traceback(None)
     headers = {}
     for text, own in given.items():
         site = site_of(text) if _SITE.fullmatch(text) else None

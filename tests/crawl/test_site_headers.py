@@ -197,9 +197,9 @@ def test_neither_the_cache_of_scrapy_nor_a_paused_run_keeps_it(serve, crawl, tmp
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ("secret", "SITEMAP_HARVEST_SITE_HEADERS is none: it must be a dictionary"),
-        ('["secret"]', "SITEMAP_HARVEST_SITE_HEADERS is none: it must be a dictionary"),
-        ('{"https://a.example": "secret"}', "is none: it must be a dictionary"),
+        ("secret", "SITEMAP_HARVEST_SITE_HEADERS: it must be a dictionary"),
+        ('["secret"]', "SITEMAP_HARVEST_SITE_HEADERS: it must be a dictionary"),
+        ('{"https://a.example": "secret"}', ": it must be a dictionary"),
         ({"a.example": {"X": "secret"}}, "'a.example' must be a site, such as https://www.example.com"),
         ({"https://a.example/p": {"X": "secret"}}, "'https://a.example/p' must be a site"),
         ({"https://me:secret@a.example": {"X": "y"}}, "'https://***@a.example' must be a site"),

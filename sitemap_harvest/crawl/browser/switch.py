@@ -46,7 +46,12 @@ def check_browser(settings: BaseSettings, mode: str) -> None:
         raise OptionError(f"{wish} needs asyncio; TWISTED_REACTOR names a reactor without it")
     from sitemap_harvest.crawl.browser.chromium import launch_options  # imports Playwright
 
-    if (options := launch_options(settings)) is None:
+    try:
+        options = launch_options(settings)
+    except (TypeError, ValueError) as error:
+        example = '{"executable_path": "/usr/bin/chromium"}'
+        raise OptionError(f"PLAYWRIGHT_LAUNCH_OPTIONS: it must be a dictionary, such as {example}") from error
+    if options is None:
         raise OptionError(
             f"{wish} needs Chromium, and none is found: call `playwright install chromium`, or install the package "
             "chromium of your system, or name one in PLAYWRIGHT_LAUNCH_OPTIONS (executable_path)"

@@ -113,12 +113,15 @@ def _fields(text: bytes) -> dict[str, str]:
         raise Refused(Code.BAD_FORM, "the fields cannot be read: they must be URL-encoded, in UTF-8") from None
     if any(count > 1 for count in Counter(name for name, _ in pairs).values()):
         raise Refused(Code.BAD_FORM, "a field is there more than once: a ping names one sitemap")
-    if unknown := {name for name, _ in pairs} - {"sitemap", "token"}:
-        raise Refused(
-            Code.BAD_FORM,
-            f"{len(unknown)} field{'s'[: len(unknown) > 1]} besides sitemap and token: the address of the sitemap must "
-            "be URL-encoded, with %26 for &",
+    names = {name for name, _ in pairs}
+    if unknown := names - {"sitemap", "token"}:
+        told = f"{len(unknown)} field{'s'[: len(unknown) > 1]} that {'is' if len(unknown) == 1 else 'are'} not known"
+        why = (
+            "the address of the sitemap must be URL-encoded, with %26 for &"
+            if "sitemap" in names
+            else "and none that is called sitemap"
         )
+        raise Refused(Code.BAD_FORM, f"there are the fields sitemap and token; this ping has {told}: {why}")
     return dict(pairs)
 
 

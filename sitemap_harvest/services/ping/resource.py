@@ -105,8 +105,10 @@ class Ping(Resource):
 
     def _jobs(self) -> Jobs:
         project = self._desk.config.project
+        if (queue := self._root.poller.queues.get(project)) is None:
+            _log.error("scrapyd.conf, section [sitemap_harvest]: Scrapyd has no project {project!r}", project=project)
+            raise Refused(Code.UNAVAILABLE, "there is no project as the configuration names it", Retry_After="60")
         try:
-            queue = self._root.poller.queues[project]
             pending = {each["_job"]: str(each.get("sitemap", "")) for each in queue.list()}
         except Exception as error:
             _log.failure("The queue of the project {project} cannot be read", project=project)
