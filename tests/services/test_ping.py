@@ -317,7 +317,7 @@ def test_a_project_that_is_not_there_and_a_disk_that_is_full(tmp_path):
     with running(tmp_path, sections=sections(options)) as scrapyd:
         answer = scrapyd.ask("ping.json", data={"sitemap": "http://93.184.216.34/", "token": TOKEN})
         assert (answer.status, answer.json["code"], answer.headers["Retry-After"]) == (503, "unavailable", "60")
-        assert "The queue of the project nowhere cannot be read" in scrapyd.own_log
+        assert "Scrapyd has no project 'nowhere'" in scrapyd.own_log
         assert "The access log of pings cannot be written; the line is {" in scrapyd.own_log
         assert "Traceback" not in answer.text
 
