@@ -34,7 +34,8 @@ _AGAIN = re.compile(
     r"\blocation\s*(?:\.\s*(?:reload|replace|assign)\s*\(|(?:\.\s*href\s*)?=[^=])|\.\s*submit\s*\(|\bhistory\s*\.\s*go\b",
     re.IGNORECASE,
 )
-_REFRESH = re.compile(r'<meta[^\n]* http-equiv="refresh"', re.IGNORECASE)
+_REFRESH = re.compile(r'<meta(?=[^\n]* http-equiv="refresh")[^\n]* content="\s*\d{0,2}(?!\d)', re.IGNORECASE)
+"""After a minute and a half at most: what loads anew later is news, or ends a session."""
 _MOVES = re.compile(r"<(?:script|iframe|frame)\b", re.IGNORECASE)
 _LINK = re.compile(r"<a\b[^\n]* href=\"(?!#|javascript:)", re.IGNORECASE)
 _SCRIPT = re.compile(r"<script\b", re.IGNORECASE)
@@ -45,6 +46,11 @@ class Need(StrEnum):
 
     PASS = "pass"  # noqa: S105 - no password
     """A page stands in the place of the document, and may let a browser in."""
+    PROOF = "proof"
+    """The page sets cookies and moves on, as pages do that let browsers in, and as home pages do that ask for consent.
+
+    It is the former if it goes anywhere by itself in a browser, and else what there is.
+    """
     RENDER = "render"
     """The page is the document, but for the links, which its script has yet to write."""
 
@@ -87,7 +93,7 @@ def need_of(answer: Plain) -> Need | None:
     if not 200 <= answer.status < 300 or kind in {Kind.LINKS, Kind.SOFT_404}:
         return None
     if _is_door(page, sets_cookie=answer.sets_cookie):
-        return Need.PASS
+        return Need.PROOF
     return Need.RENDER if answer.wants_links and _is_unwritten(page) else None
 
 

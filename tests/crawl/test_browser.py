@@ -208,7 +208,53 @@ def test_walls_that_stay_are_reported_and_others_go_on(serve: Callable[..., Site
     assert run.locs == [f"{good.url}/g"]
     stats = told(run)
     assert (stats["most_pages"], stats["stayed"], stats["solved"], stats["starts"]) == (1, 3, 1, 1)
+    assert soft.count("/s.xml") < 30, "a page that loads anew time and again is left in the end"
     assert static.count("/s.xml") == 2, "there is nothing to wait for, and nobody asks again"
+
+
+def test_a_page_that_asks_for_consent_is_no_wall(serve: Callable[..., Site], browse: Any) -> None:
+    script = "<script>function ok() { document.cookie = 'ok=1'; location.reload() }</script>"
+    asks = f"{script}<button onclick='ok()'>Yes</button>"
+    site = serve({"/sitemap-index.xml": index("/a.xml"), "/a.xml": urlset("/a")})
+    site.generate = lambda _: Page(f"<html><head><title>Shop</title></head><body>{asks}</body></html>", headers=HTML)
+    plain = browse(site=site.url, browser="never")
+    run = browse(site=site.url, settings={"SITEMAP_HARVEST_BROWSER_SECONDS": 2})
+    assert run.locs == plain.locs == [f"{site.url}/a"]
+    assert facts(run) == facts(plain)
+    assert told(run)["pages"] == 1, "seen once, it is known"
+
+
+def test_a_wall_that_gives_its_cookie_in_a_header(serve: Callable[..., Site], browse: Any) -> None:
+    door = "<html><head><meta http-equiv='refresh' content='0'></head><body>One moment</body></html>"
+    given = Page(door, headers={**HTML, "Set-Cookie": "pass=1; Path=/; HttpOnly"})
+    shown = walled(Page(urlset("/a"), headers=XML), navigates=True)
+
+    def answer(asked: Message) -> Page:
+        page = shown(asked) if callable(shown) else shown
+        return given if page.status == 403 else page
+
+    site = serve({"/s.xml": answer})
+    run = browse(sitemap=f"{site.url}/s.xml")
+    assert (run.fates(site.url), run.locs) == ({"/s.xml": "read"}, [f"{site.url}/a"])
+
+
+def test_a_document_behind_a_wall_that_comes_to_nothing_is_not_the_wall(
+    serve: Callable[..., Site], browse: Any
+) -> None:
+    bomb = Page(gzipped(b"<html>" + b" " * 100_000_000), headers={**HTML, "Content-Encoding": "gzip"})
+    lines = "\n".join(f"{{site}}/{number}" for number in range(100))
+    cut = Page(lines, headers={"Content-Type": "text/plain"}, manner=Manner.CUT)
+    pages = {"/bomb.xml": bomb, "/reset.xml": Page(manner=Manner.RESET), "/cut.txt": cut, "/s.xml": urlset("/a")}
+    site = serve({path: walled(page, navigates=True) for path, page in pages.items()})
+    run = browse(
+        sitemap=" ".join(site.url + path for path in pages),
+        settings={"DOWNLOAD_MAXSIZE": 1_000_000, "CONCURRENT_REQUESTS_PER_DOMAIN": 1},
+    )
+    fates = run.fates(site.url)
+    assert (fates["/cut.txt"], fates["/s.xml"]) == ("partial", "read")
+    assert not {fates["/bomb.xml"], fates["/reset.xml"]} & {"partial", "read"}
+    assert not run.row(f"{site.url}/cut.txt")["complete"]
+    assert told(run)["starts"] == 1
 
 
 def test_no_wall_leads_the_browser_into_a_private_network(serve: Callable[..., Site], browse: Any) -> None:

@@ -154,8 +154,10 @@ class Errands:
     def _wish(self, request: Request, *, wants_body: bool) -> Wish:
         limits = self._options.limits
 
-        def judge(answer: Answer) -> tuple[Need | None, bool]:
+        def judge(answer: Answer, has_cookies: bool) -> tuple[Need | None, bool]:  # noqa: FBT001 - called by place
             headers = {name.lower(): values for name, values in plain_headers(answer).items()}
+            if has_cookies:
+                headers.setdefault("set-cookie", [])  # the browser keeps these to itself
             return look_at(request, answer.url, answer.status, headers, answer.body, limits)
 
         seconds = self._options.browser_seconds
@@ -221,7 +223,7 @@ def response_of(trip: Trip, request: Request) -> Response:
         headers=headers,
         body=body,
         request=request,
-        flags=[BY_BROWSER],
+        flags=[BY_BROWSER, *(["dataloss"] if trip.answer.is_cut else [])],
         protocol=None,
     )
 
