@@ -27,7 +27,7 @@ _KEEPS_OUT = frozenset({403, 429, 503})
 _WAITS = frozenset({429, 503})
 _PAGES = frozenset({Kind.HTML, Kind.SOFT_404, Kind.CHALLENGE, Kind.LINKS})
 _MOST_WORDS_CHARS = 1500  # there is next to nothing to read where a script only opens the door
-_MOST_LINKS = 3  # such as home, contact and imprint, beside what a script has yet to write
+MOST_LINKS = 3  # such as home, contact and imprint, beside what a script has yet to write
 
 _COOKIE = re.compile(r"\bdocument\s*\.\s*cookie\s*=|\bcookieStore\s*\.\s*set\b|\bset_?cookie\s*\(", re.IGNORECASE)
 _AGAIN = re.compile(
@@ -110,7 +110,7 @@ def _keeps_out(answer: Plain) -> bool:
 
 def _is_door(page: Page, *, sets_cookie: bool) -> bool:
     """Whether *page* is there to set a cookie and to be asked for again, and for nothing else."""
-    if len(page.words) > _MOST_WORDS_CHARS or len(_LINK.findall(page.tags)) > _MOST_LINKS:
+    if len(page.words) > _MOST_WORDS_CHARS or len(_LINK.findall(page.tags)) > MOST_LINKS:
         return False
     by_script = bool(_AGAIN.search(page.scripts)) and (sets_cookie or bool(_COOKIE.search(page.scripts)))
     return by_script or (sets_cookie and bool(_REFRESH.search(page.tags)))
@@ -118,4 +118,4 @@ def _is_door(page: Page, *, sets_cookie: bool) -> bool:
 
 def _is_unwritten(page: Page) -> bool:
     """Whether *page* has scripts and next to no links."""
-    return bool(_SCRIPT.search(page.tags)) and len(_LINK.findall(page.tags)) <= _MOST_LINKS
+    return bool(_SCRIPT.search(page.tags)) and len(_LINK.findall(page.tags)) <= MOST_LINKS

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from sitemap_harvest.crawl.browser.chromium import BrowserGoneError, PlaywrightError
 from sitemap_harvest.plan import Need
+from sitemap_harvest.plan.fallback import MOST_LINKS
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession, Page, Request
@@ -29,7 +30,9 @@ _LOOK_SECONDS = 0.5  # after which it is looked whether the run ends
 _IDLE_MILLISECONDS = 5_000  # for links, once nothing is on its way any more
 _PASSED_ON = {"content-encoding", "content-length", "transfer-encoding"}  # the browser has undone these
 _GONE = "it ended in the middle of its work"
-_LINKS = "() => document.querySelectorAll('a[href]').length > 0"
+_CALM_SECONDS = 1  # without a new link, after which there are all
+_LINKS = "() => document.querySelectorAll('a[href]').length"
+_HAS_LINKS = f"() => document.querySelectorAll('a[href]').length > {MOST_LINKS}"
 _SIZE = "() => document.documentElement.outerHTML.length"
 _DOM = "() => '<!DOCTYPE html>\\n' + document.documentElement.outerHTML"
 
@@ -127,14 +130,24 @@ class Visit:
         milliseconds = self._wish.seconds * 1000
         with suppress(PlaywrightError):
             await self._page.wait_for_load_state("networkidle", timeout=milliseconds)
-            await self._page.wait_for_function(_LINKS, timeout=min(milliseconds, _IDLE_MILLISECONDS))
+            await self._page.wait_for_function(_HAS_LINKS, timeout=min(milliseconds, _IDLE_MILLISECONDS))
         try:
+            await self._calm()
             if self._wish.most_bytes and await self._page.evaluate(_SIZE) > self._wish.most_bytes:
                 raise TooLargeError
             text: str = await self._page.evaluate(_DOM)
         except PlaywrightError as error:
             raise BrowserGoneError(_GONE) from error
         return text.encode("utf-8", "replace")
+
+    async def _calm(self) -> None:
+        """Wait until the page has written no new link for a while, or has had its time."""
+        count = -1
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._wish.seconds):
+                while (now := await self._page.evaluate(_LINKS)) != count and self._wish.may_go_on():
+                    count = now
+                    await asyncio.sleep(_CALM_SECONDS)
 
     async def _answer(self) -> Answer:
         cdp = await self._page.context.new_cdp_session(self._page)
