@@ -257,6 +257,43 @@ def test_a_document_behind_a_wall_that_comes_to_nothing_is_not_the_wall(
     assert told(run)["starts"] == 1
 
 
+@pytest.mark.parametrize("mode", ["fallback", "always"])
+def test_the_headers_of_a_site_get_past_its_wall_and_nowhere_else(
+    serve: Callable[..., Site], browse: Any, mode: str
+) -> None:
+    site, other = serve(), serve()
+    other.generate = lambda _: Page("", headers={"Access-Control-Allow-Origin": "*"})
+    other.pages = {"/back": Page(f"<script>location.href = '{site.url}/s.xml'</script>", headers=HTML)}
+    then = "finally(() => { document.cookie = 'pass=1; path=/'; location.href = '/away' })"
+    door = (
+        f"<script>fetch('/api').{then}; fetch('{other.url}/direct')</script><iframe src='{other.url}/frame'></iframe>"
+    )
+
+    def closed(page: Answers) -> Answers:
+        def answer(asked: Message) -> Page:
+            if asked["X-Key"] != "secret" or asked["Authorization"] != "Basic bWU6c2VjcmV0":
+                return Page("Who are you?", status=401, headers=HTML)
+            given = page(asked) if callable(page) else page
+            return given if isinstance(given, Page) else Page(given)
+
+        return answer
+
+    site.pages = {
+        "/s.xml": closed(walled(urlset("/a"), door=f"<html><body>{door}</body></html>")),
+        "/api": closed(Page(status=302, headers={"Location": f"{other.url}/by-fetch"})),
+        "/away": closed(Page(status=307, headers={"Location": f"{other.url}/back"})),
+    }
+    run = browse(
+        sitemap=f"{site.url.replace('//', '//me:secret@')}/s.xml {other.url}/none.xml",
+        browser=mode,
+        settings={"SITEMAP_HARVEST_SITE_HEADERS": {site.url: {"X-Key": "secret"}}},
+    )
+    assert run.row(f"{site.url}/s.xml")["outcome"] == "read"
+    assert {"/by-fetch", "/back", "/direct", "/frame"} <= set(other.requests)
+    for name in ("X-Key", "Authorization"):
+        assert set().union(*other.sent(name).values()) == {None}
+
+
 def test_no_wall_leads_the_browser_into_a_private_network(serve: Callable[..., Site], browse: Any) -> None:
     inside = serve({"/": "secret", "/redirected": "secret"})
     by_script, by_redirect, by_frame = serve(), serve(), serve()

@@ -35,6 +35,7 @@ from sitemap_harvest.crawl.browser.visit import (
 )
 from sitemap_harvest.crawl.reach import reach_of, refused
 from sitemap_harvest.crawl.record import BY_BROWSER
+from sitemap_harvest.crawl.site_headers import added_headers
 from sitemap_harvest.plan import Need, Refusal
 
 if TYPE_CHECKING:
@@ -169,6 +170,7 @@ class Errands:
             seconds=seconds,
             body_seconds=seconds + float(request.meta.get("download_timeout") or self._seconds),
             may_go_on=self.may_go_on,
+            headers=added_headers(request),
         )
 
     def _proxy(self, request: Request) -> dict[str, str]:

@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sitemap_harvest.crawl.browser.chromium import BrowserGoneError, PlaywrightError
 from sitemap_harvest.plan import Need
 from sitemap_harvest.plan.fallback import MOST_LINKS
+from sitemap_harvest.urls import site_of
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession, Page, Request
@@ -93,6 +94,8 @@ class Wish:
     """How long to wait for its body."""
     may_go_on: Callable[[], bool]
     """Whether the run goes on."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """What requests for the site of *url* have beside what the browser gives them, and no others."""
 
 
 class Visit:
@@ -156,8 +159,10 @@ class Visit:
         self._page.on("requestfailed", self._note_failure)
         for gone in ("crash", "close"):
             self._page.on(gone, lambda _: self._fail(BrowserGoneError(_GONE)))
-        everything = {"urlPattern": "*", "requestStage": "Response", "resourceType": "Document"}
-        await cdp.send("Fetch.enable", {"patterns": [everything]})
+        patterns = [{"urlPattern": "*", "requestStage": "Response", "resourceType": "Document"}]
+        if self._wish.headers:
+            patterns.append({"urlPattern": "*", "requestStage": "Request"})
+        await cdp.send("Fetch.enable", {"patterns": patterns})
         self._begin(self._go())
         return await self._wait()
 
@@ -182,14 +187,24 @@ class Visit:
             await asyncio.wait({self._result}, timeout=min(left, _LOOK_SECONDS))
 
     async def _held_up(self, cdp: CDPSession, event: dict[str, Any], frame: str) -> None:
-        """Let the answer of *event* pass, or take it."""
+        """Let the answer of *event* pass, or take it; a request goes out."""
         try:
+            if not event.keys() & {"responseStatusCode", "responseErrorReason"}:
+                await cdp.send("Fetch.continueRequest", {"requestId": event["requestId"], **self._with_headers(event)})
+                return
             command, told = await self._order(cdp, event) if event.get("frameId") == frame else _GO_ON
             await cdp.send(command, {"requestId": event["requestId"], **told})
         except TooLargeError as error:
             self._fail(error)
         except PlaywrightError:
             pass  # the page has gone, or has gone on to another
+
+    def _with_headers(self, event: dict[str, Any]) -> dict[str, Any]:
+        """Return the headers for the request of *event*: they do not go along with a redirect of it."""
+        if site_of(event["request"]["url"]) != site_of(self._wish.url):
+            return {}
+        headers = {**event["request"]["headers"], **self._wish.headers}
+        return {"headers": [{"name": name, "value": value} for name, value in headers.items()]}
 
     async def _order(self, cdp: CDPSession, event: dict[str, Any]) -> _Order:
         url, status = event["request"]["url"], event.get("responseStatusCode")
