@@ -75,6 +75,12 @@ class SiteHeaders:
         _take_off(request)
 
 
+def added_headers(request: Request) -> dict[str, str]:
+    """Return what *request* has of the headers of its site, but for cookies, which a browser has of its own."""
+    names = [name for name in request.meta.get(_ADDED, ()) if name.lower() != "cookie"]
+    return {name: (request.headers[name] or b"").decode("latin-1") for name in names}
+
+
 def _take_off(request: Request) -> None:
     for name in request.meta.pop(_ADDED, ()):
         request.headers.pop(name, None)

@@ -27,14 +27,15 @@ _KEEPS_OUT = frozenset({403, 429, 503})
 _WAITS = frozenset({429, 503})
 _PAGES = frozenset({Kind.HTML, Kind.SOFT_404, Kind.CHALLENGE, Kind.LINKS})
 _MOST_WORDS_CHARS = 1500  # there is next to nothing to read where a script only opens the door
-_MOST_LINKS = 3  # such as home, contact and imprint, beside what a script has yet to write
+MOST_LINKS = 3  # such as home, contact and imprint, beside what a script has yet to write
 
 _COOKIE = re.compile(r"\bdocument\s*\.\s*cookie\s*=|\bcookieStore\s*\.\s*set\b|\bset_?cookie\s*\(", re.IGNORECASE)
 _AGAIN = re.compile(
     r"\blocation\s*(?:\.\s*(?:reload|replace|assign)\s*\(|(?:\.\s*href\s*)?=[^=])|\.\s*submit\s*\(|\bhistory\s*\.\s*go\b",
     re.IGNORECASE,
 )
-_REFRESH = re.compile(r'<meta[^\n]* http-equiv="refresh"', re.IGNORECASE)
+_REFRESH = re.compile(r'<meta(?=[^\n]* http-equiv="refresh")[^\n]* content="\s*\d{0,2}(?!\d)', re.IGNORECASE)
+"""After a minute and a half at most: what loads anew later is news, or ends a session."""
 _MOVES = re.compile(r"<(?:script|iframe|frame)\b", re.IGNORECASE)
 _LINK = re.compile(r"<a\b[^\n]* href=\"(?!#|javascript:)", re.IGNORECASE)
 _SCRIPT = re.compile(r"<script\b", re.IGNORECASE)
@@ -45,6 +46,11 @@ class Need(StrEnum):
 
     PASS = "pass"  # noqa: S105 - no password
     """A page stands in the place of the document, and may let a browser in."""
+    PROOF = "proof"
+    """The page sets cookies and moves on, as pages do that let browsers in, and as home pages do that ask for consent.
+
+    It is the former if it goes anywhere by itself in a browser, and else what there is.
+    """
     RENDER = "render"
     """The page is the document, but for the links, which its script has yet to write."""
 
@@ -87,7 +93,7 @@ def need_of(answer: Plain) -> Need | None:
     if not 200 <= answer.status < 300 or kind in {Kind.LINKS, Kind.SOFT_404}:
         return None
     if _is_door(page, sets_cookie=answer.sets_cookie):
-        return Need.PASS
+        return Need.PROOF
     return Need.RENDER if answer.wants_links and _is_unwritten(page) else None
 
 
@@ -104,7 +110,7 @@ def _keeps_out(answer: Plain) -> bool:
 
 def _is_door(page: Page, *, sets_cookie: bool) -> bool:
     """Whether *page* is there to set a cookie and to be asked for again, and for nothing else."""
-    if len(page.words) > _MOST_WORDS_CHARS or len(_LINK.findall(page.tags)) > _MOST_LINKS:
+    if len(page.words) > _MOST_WORDS_CHARS or len(_LINK.findall(page.tags)) > MOST_LINKS:
         return False
     by_script = bool(_AGAIN.search(page.scripts)) and (sets_cookie or bool(_COOKIE.search(page.scripts)))
     return by_script or (sets_cookie and bool(_REFRESH.search(page.tags)))
@@ -112,4 +118,4 @@ def _is_door(page: Page, *, sets_cookie: bool) -> bool:
 
 def _is_unwritten(page: Page) -> bool:
     """Whether *page* has scripts and next to no links."""
-    return bool(_SCRIPT.search(page.tags)) and len(_LINK.findall(page.tags)) <= _MOST_LINKS
+    return bool(_SCRIPT.search(page.tags)) and len(_LINK.findall(page.tags)) <= MOST_LINKS

@@ -207,7 +207,90 @@ def test_walls_that_stay_are_reported_and_others_go_on(serve: Callable[..., Site
     assert run.locs == [f"{good.url}/g"]
     stats = told(run)
     assert (stats["most_pages"], stats["stayed"], stats["solved"], stats["starts"]) == (1, 3, 1, 1)
+    assert soft.count("/s.xml") < 30, "a page that loads anew time and again is left in the end"
     assert static.count("/s.xml") == 2, "there is nothing to wait for, and nobody asks again"
+
+
+def test_a_page_that_asks_for_consent_is_no_wall(serve: Callable[..., Site], browse: Any) -> None:
+    script = "<script>function ok() { document.cookie = 'ok=1'; location.reload() }</script>"
+    asks = f"{script}<button onclick='ok()'>Yes</button>"
+    site = serve({"/sitemap-index.xml": index("/a.xml"), "/a.xml": urlset("/a")})
+    site.generate = lambda _: Page(f"<html><head><title>Shop</title></head><body>{asks}</body></html>", headers=HTML)
+    plain = browse(site=site.url, browser="never")
+    run = browse(site=site.url, settings={"SITEMAP_HARVEST_BROWSER_SECONDS": 2})
+    assert run.locs == plain.locs == [f"{site.url}/a"]
+    assert facts(run) == facts(plain)
+    assert told(run)["pages"] == 1, "seen once, it is known"
+
+
+def test_a_wall_that_gives_its_cookie_in_a_header(serve: Callable[..., Site], browse: Any) -> None:
+    door = "<html><head><meta http-equiv='refresh' content='0'></head><body>One moment</body></html>"
+    given = Page(door, headers={**HTML, "Set-Cookie": "pass=1; Path=/; HttpOnly"})
+    shown = walled(Page(urlset("/a"), headers=XML), navigates=True)
+
+    def answer(asked: Message) -> Page:
+        page = shown(asked) if callable(shown) else shown
+        return given if page.status == 403 else page
+
+    site = serve({"/s.xml": answer})
+    run = browse(sitemap=f"{site.url}/s.xml", browser="always")
+    assert (run.fates(site.url), run.locs) == ({"/s.xml": "read"}, [f"{site.url}/a"])
+
+
+def test_a_document_behind_a_wall_that_comes_to_nothing_is_not_the_wall(
+    serve: Callable[..., Site], browse: Any
+) -> None:
+    bomb = Page(gzipped(b"<html>" + b" " * 100_000_000), headers={**HTML, "Content-Encoding": "gzip"})
+    lines = "\n".join(f"{{site}}/{number}" for number in range(100))
+    cut = Page(lines, headers={"Content-Type": "text/plain"}, manner=Manner.CUT)
+    pages = {"/bomb.xml": bomb, "/reset.xml": Page(manner=Manner.RESET), "/cut.txt": cut, "/s.xml": urlset("/a")}
+    site = serve({path: walled(page, navigates=True) for path, page in pages.items()})
+    run = browse(
+        sitemap=" ".join(site.url + path for path in pages),
+        settings={"DOWNLOAD_MAXSIZE": 1_000_000, "CONCURRENT_REQUESTS_PER_DOMAIN": 1},
+    )
+    fates = run.fates(site.url)
+    assert (fates["/cut.txt"], fates["/s.xml"]) == ("partial", "read")
+    assert not {fates["/bomb.xml"], fates["/reset.xml"]} & {"partial", "read"}
+    assert not run.row(f"{site.url}/cut.txt")["complete"]
+    assert told(run)["starts"] == 1
+
+
+@pytest.mark.parametrize("mode", ["fallback", "always"])
+def test_the_headers_of_a_site_get_past_its_wall_and_nowhere_else(
+    serve: Callable[..., Site], browse: Any, mode: str
+) -> None:
+    site, other = serve(), serve()
+    other.generate = lambda _: Page("", headers={"Access-Control-Allow-Origin": "*"})
+    other.pages = {"/back": Page(f"<script>location.href = '{site.url}/s.xml'</script>", headers=HTML)}
+    then = "finally(() => { document.cookie = 'pass=1; path=/'; location.href = '/away' })"
+    door = (
+        f"<script>fetch('/api').{then}; fetch('{other.url}/direct')</script><iframe src='{other.url}/frame'></iframe>"
+    )
+
+    def closed(page: Answers) -> Answers:
+        def answer(asked: Message) -> Page:
+            if asked["X-Key"] != "secret" or asked["Authorization"] != "Basic bWU6c2VjcmV0":
+                return Page("Who are you?", status=401, headers=HTML)
+            given = page(asked) if callable(page) else page
+            return given if isinstance(given, Page) else Page(given)
+
+        return answer
+
+    site.pages = {
+        "/s.xml": closed(walled(urlset("/a"), door=f"<html><body>{door}</body></html>")),
+        "/api": closed(Page(status=302, headers={"Location": f"{other.url}/by-fetch"})),
+        "/away": closed(Page(status=307, headers={"Location": f"{other.url}/back"})),
+    }
+    run = browse(
+        sitemap=f"{site.url.replace('//', '//me:secret@')}/s.xml {other.url}/none.xml",
+        browser=mode,
+        settings={"SITEMAP_HARVEST_SITE_HEADERS": {site.url: {"X-Key": "secret"}}},
+    )
+    assert run.row(f"{site.url}/s.xml")["outcome"] == "read"
+    assert {"/by-fetch", "/back", "/direct", "/frame"} <= set(other.requests)
+    for name in ("X-Key", "Authorization"):
+        assert set().union(*other.sent(name).values()) == {None}
 
 
 def test_no_wall_leads_the_browser_into_a_private_network(serve: Callable[..., Site], browse: Any) -> None:
@@ -237,12 +320,12 @@ def test_no_wall_leads_the_browser_into_a_private_network(serve: Callable[..., S
 
 
 def test_a_site_map_that_scripts_write(serve: Callable[..., Site], browse: Any) -> None:
-    write = "for (const n of [1, 2, 3]) document.body.insertAdjacentHTML('beforeend', `<p><a href='/p${n}'>P</a></p>`)"
-    script = f"<script>setTimeout(() => {{ {write} }}, 100)</script>"
-    page = f"<html><head><title>Site map</title></head><body>{script}</body></html>"
+    write = "document.body.insertAdjacentHTML('beforeend', `<p><a href='/p${n}'>P</a></p>`)"
+    often = f"let n = 1; const timer = setInterval(() => {{ {write}; n++ < 12 || clearInterval(timer) }}, 150)"
+    page = f"<html><head><title>Site map</title></head><body><script>{often}</script></body></html>"
     site = serve({"/map.html": Page(page, headers={**HTML, "ETag": '"shell"'})}, tls=self_signed())
     run = browse(sitemap=f"{site.url}/map.html")
-    assert run.locs == [f"{site.url}/p{number}" for number in (1, 2, 3)]
+    assert run.locs == [f"{site.url}/p{number}" for number in range(1, 13)], "those too that come late"
     row = run.row(f"{site.url}/map.html")
     assert (row["outcome"], row["kind"], row["via"], row["etag"]) == ("read", "links", "browser", None)
 

@@ -24,6 +24,7 @@ SITE_MAP = "<html><head><title>Site map</title></head><body><a href='/a'>A</a><s
 APP = '<html><head><title>Shop</title></head><body><div id="app"></div><script src="/app.js"></script></body></html>'
 LOST = "<html><head><title>Page not found</title></head><body><script>track()</script></body></html>"
 REFRESH = '<html><head><meta http-equiv="refresh" content="0"></head><body>One moment</body></html>'
+NEWS = REFRESH.replace('"0"', '"600"')
 BUSY = "<html><head><title>Service unavailable</title></head><body>We are busy</body></html>"
 
 
@@ -51,11 +52,12 @@ BUSY = "<html><head><title>Service unavailable</title></head><body>We are busy</
         pytest.param(410, DOOR, {}, None, id="gone"),
         pytest.param(451, NGINX, {}, None, id="for-legal-reasons"),
         pytest.param(407, NGINX, {}, None, id="a-proxy"),
-        pytest.param(200, DOOR, {}, Need.PASS, id="cookie-by-script"),
-        pytest.param(202, DOOR, {}, Need.PASS, id="cookie-by-script-accepted"),
-        pytest.param(200, DOOR, {"wants_links": True}, Need.PASS, id="cookie-by-script-for-a-page"),
-        pytest.param(200, REFRESH, {"sets_cookie": True}, Need.PASS, id="cookie-by-header-and-refresh"),
+        pytest.param(200, DOOR, {}, Need.PROOF, id="cookie-by-script"),
+        pytest.param(202, DOOR, {}, Need.PROOF, id="cookie-by-script-accepted"),
+        pytest.param(200, DOOR, {"wants_links": True}, Need.PROOF, id="cookie-by-script-for-a-page"),
+        pytest.param(200, REFRESH, {"sets_cookie": True}, Need.PROOF, id="cookie-by-header-and-refresh"),
         pytest.param(200, REFRESH, {}, None, id="refresh-alone"),
+        pytest.param(200, NEWS, {"sets_cookie": True}, None, id="a-page-that-loads-anew-every-ten-minutes"),
         pytest.param(200, HOME, {}, None, id="the-home-page"),
         pytest.param(200, ARTICLE, {}, None, id="an-article"),
         pytest.param(200, SITE_MAP, {"wants_links": True}, None, id="a-site-map-with-its-links"),

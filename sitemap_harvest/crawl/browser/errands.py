@@ -35,6 +35,7 @@ from sitemap_harvest.crawl.browser.visit import (
 )
 from sitemap_harvest.crawl.reach import reach_of, refused
 from sitemap_harvest.crawl.record import BY_BROWSER
+from sitemap_harvest.crawl.site_headers import added_headers
 from sitemap_harvest.plan import Need, Refusal
 
 if TYPE_CHECKING:
@@ -153,8 +154,10 @@ class Errands:
     def _wish(self, request: Request, *, wants_body: bool) -> Wish:
         limits = self._options.limits
 
-        def judge(answer: Answer) -> tuple[Need | None, bool]:
+        def judge(answer: Answer, has_cookies: bool) -> tuple[Need | None, bool]:  # noqa: FBT001 - called by place
             headers = {name.lower(): values for name, values in plain_headers(answer).items()}
+            if has_cookies:
+                headers.setdefault("set-cookie", [])  # the browser keeps these to itself
             return look_at(request, answer.url, answer.status, headers, answer.body, limits)
 
         seconds = self._options.browser_seconds
@@ -166,6 +169,7 @@ class Errands:
             seconds=seconds,
             body_seconds=seconds + float(request.meta.get("download_timeout") or self._seconds),
             may_go_on=self.may_go_on,
+            headers=added_headers(request),
         )
 
     def _proxy(self, request: Request) -> dict[str, str]:
@@ -220,7 +224,7 @@ def response_of(trip: Trip, request: Request) -> Response:
         headers=headers,
         body=body,
         request=request,
-        flags=[BY_BROWSER],
+        flags=[BY_BROWSER, *(["dataloss"] if trip.answer.is_cut else [])],
         protocol=None,
     )
 

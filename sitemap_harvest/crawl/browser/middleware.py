@@ -11,7 +11,7 @@ from scrapy.exceptions import DownloadCancelledError, NotConfigured
 from sitemap_harvest.crawl.browser.looks import need_of_response
 from sitemap_harvest.crawl.browser.passes import Pass, origin_of, take_off
 from sitemap_harvest.crawl.browser.switch import ALWAYS
-from sitemap_harvest.crawl.browser.walls import Wall
+from sitemap_harvest.crawl.browser.walls import MOST_FAILURES, Wall
 from sitemap_harvest.crawl.record import BY_BROWSER, BY_COOKIES, stays
 from sitemap_harvest.crawl.robots import PASS, is_robots
 from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
@@ -86,15 +86,15 @@ class BrowserFallback:
         if wall is not None and wall.given is not None and number:
             wall.given.learn(response, request)
         need = need_of_response(request, response, self._spider.options.limits)
-        if need is Need.PASS:
-            return await self._past_the_wall(request, response, number)
+        if need is Need.PASS or (need is Need.PROOF and not (wall and wall.is_none)):
+            return await self._past_the_wall(request, response, number, need)
         if number and wall is not None:
             wall.has_worked |= number == wall.solved
             self._count("by_cookies")
             response.flags.append(BY_COOKIES)
         return await self._rendered(request, response) if need is Need.RENDER else response
 
-    async def _past_the_wall(self, request: Request, response: Response, number: int) -> Request | Response:
+    async def _past_the_wall(self, request: Request, response: Response, number: int, need: Need) -> Request | Response:
         """Let the browser try, unless somebody was let in since *request* went out with the pass of that *number*."""
         wall = self._wall(request)
         if not wall.is_met:
@@ -103,12 +103,11 @@ class BrowserFallback:
         if "cached" in response.flags and wall.stays is None:
             return await self._by_browser(request)  # a plain request would have the wall from Scrapy's cache again
         async with wall.lock:
-            if wall.refuses(number):
-                self._stay(wall, request, "and what a browser was let in with does not last")
-            if wall.stays is None and not wall.by_browser and number == wall.solved:
-                await self._solve(wall, request)
-        if wall.stays is not None:
-            return self._stayed(request, response, wall.stays)
+            failure = await self._at(wall, request, number, need)
+        if wall.is_none and need is Need.PROOF:
+            return response
+        if words := failure or wall.stays:
+            return self._stayed(request, response, words)
         if wall.by_browser:
             return await self._by_browser(request)
         if number == wall.solved:
@@ -118,22 +117,41 @@ class BrowserFallback:
         again.meta[PASS] = wall.solved
         return again
 
-    async def _solve(self, wall: Wall, request: Request) -> None:
-        """Let the browser try to get past *wall* on its way to what *request* asks for."""
-        from sitemap_harvest.crawl.browser.errands import RunEndsError  # with Playwright, which only walls need
+    async def _at(self, wall: Wall, request: Request, number: int, need: Need) -> str | None:
+        """Do what there is to do at *wall*, if anything; return what came in between of it for *request* alone."""
+        if wall.is_none and need is Need.PROOF:
+            return None
+        if wall.refuses(number):
+            self._stay(wall, request, "and what a browser was let in with does not last")
+        if wall.stays is None and not wall.by_browser and number == wall.solved:
+            return await self._solve(wall, request)
+        return None
+
+    async def _solve(self, wall: Wall, request: Request) -> str | None:
+        """Let the browser try to get past *wall* on its way to what *request* asks for; return why it failed at that.
+
+        That may be due to the document alone, and others of the site are tried.
+        """
+        from sitemap_harvest.crawl.browser.errands import BrowserGoneError, RunEndsError  # with Playwright
 
         try:
             trip = await self._errand.run(request, wants_body=False, cookies=wall.cookies)
         except RunEndsError:
-            return
+            return None
         except Exception as error:  # noqa: BLE001 - whatever befalls a browser, the document has its plain answer
-            self._stay(wall, request, f"and a browser that was to get past it failed: {_words(error)}")
-            return
+            words = f"and a browser that was to get past it failed: {_words(error)}"
+            wall.failures += 1
+            if isinstance(error, BrowserGoneError) or wall.failures >= MOST_FAILURES:
+                self._stay(wall, request, words)
+            return words
         if trip.answer.need is Need.PASS:
             self._stay(wall, request, "and a browser did not get past it either")
-            return
-        self._let_in(wall, request, trip)
-        _logger.info("A browser was let in at %s; Scrapy goes on with its cookies", origin_of(request))
+        elif trip.answer.need is Need.PROOF:
+            wall.is_none = True
+            _logger.info("What looked like a wall is a page of the site: %s", request.url)
+        else:
+            self._let_in(wall, request, trip)
+        return None
 
     async def _by_browser(self, request: Request) -> Response:
         """Return what the browser brings of what *request* asks for."""
@@ -179,6 +197,7 @@ class BrowserFallback:
         host = origin_of(request).partition("://")[2].rpartition(":")[0] or origin_of(request).partition("://")[2]
         wall.let_in(Pass(trip.cookies, trip.answer.user_agent, host=host.strip("[]")), trip.cookies)
         self._count("solved")
+        _logger.info("A browser was let in at %s; Scrapy goes on with its cookies", origin_of(request))
 
     def _stay(self, wall: Wall, request: Request, words: str) -> None:
         wall.stays = words

@@ -11,24 +11,29 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sitemap_harvest.crawl.browser.chromium import BrowserGoneError, PlaywrightError
 from sitemap_harvest.plan import Need
+from sitemap_harvest.plan.fallback import MOST_LINKS
+from sitemap_harvest.urls import site_of
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession, Page, Request
 
 _BLOCK = 1024 * 1024
+_MOST_WALLS = 20  # one after the other in one visit; as many as a browser follows redirects
 _LOOK_SECONDS = 0.5  # after which it is looked whether the run ends
 _IDLE_MILLISECONDS = 5_000  # for links, once nothing is on its way any more
 _PASSED_ON = {"content-encoding", "content-length", "transfer-encoding"}  # the browser has undone these
 _GONE = "it ended in the middle of its work"
-_LINKS = "() => document.querySelectorAll('a[href]').length > 0"
+_CALM_SECONDS = 1  # without a new link, after which there are all
+_LINKS = "() => document.querySelectorAll('a[href]').length"
+_HAS_LINKS = f"() => document.querySelectorAll('a[href]').length > {MOST_LINKS}"
 _SIZE = "() => document.documentElement.outerHTML.length"
 _DOM = "() => '<!DOCTYPE html>\\n' + document.documentElement.outerHTML"
 
@@ -60,11 +65,17 @@ class Answer:
     """Without a ``Content-Encoding``; empty where it was not wanted."""
     user_agent: str | None = None
     need: Need | None = None
-    """What is still needed: :attr:`Need.PASS` where the wall stays."""
+    """What is still needed: :attr:`Need.PASS` where the wall stays, :attr:`Need.PROOF` where it is none."""
+    is_cut: bool = False
+    """Whether the connection ended early, as far as the headers tell."""
 
 
-Judge = Callable[[Answer], tuple[Need | None, bool]]
-"""Tells what an answer still needs, and whether its page may become another by itself."""
+Judge = Callable[[Answer, bool], tuple[Need | None, bool]]
+"""Tells what an answer still needs, and whether its page may become another by itself; the page has cookies or not."""
+_Order = tuple[str, dict[str, Any]]
+_GO_ON: _Order = ("Fetch.continueRequest", {})
+_TAKEN: _Order = ("Fetch.failRequest", {"errorReason": "Aborted"})
+"""What becomes of an answer that is held up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +94,8 @@ class Wish:
     """How long to wait for its body."""
     may_go_on: Callable[[], bool]
     """Whether the run goes on."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """What requests for the site of *url* have beside what the browser gives them, and no others."""
 
 
 class Visit:
@@ -94,6 +107,7 @@ class Visit:
         self._host = urlsplit(wish.url).hostname
         self._result: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._wall: Answer | None = None
+        self._walls = 0
         self._is_coming = False
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -119,14 +133,24 @@ class Visit:
         milliseconds = self._wish.seconds * 1000
         with suppress(PlaywrightError):
             await self._page.wait_for_load_state("networkidle", timeout=milliseconds)
-            await self._page.wait_for_function(_LINKS, timeout=min(milliseconds, _IDLE_MILLISECONDS))
+            await self._page.wait_for_function(_HAS_LINKS, timeout=min(milliseconds, _IDLE_MILLISECONDS))
         try:
+            await self._calm()
             if self._wish.most_bytes and await self._page.evaluate(_SIZE) > self._wish.most_bytes:
                 raise TooLargeError
             text: str = await self._page.evaluate(_DOM)
         except PlaywrightError as error:
             raise BrowserGoneError(_GONE) from error
         return text.encode("utf-8", "replace")
+
+    async def _calm(self) -> None:
+        """Wait until the page has written no new link for a while, or has had its time."""
+        count = -1
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._wish.seconds):
+                while (now := await self._page.evaluate(_LINKS)) != count and self._wish.may_go_on():
+                    count = now
+                    await asyncio.sleep(_CALM_SECONDS)
 
     async def _answer(self) -> Answer:
         cdp = await self._page.context.new_cdp_session(self._page)
@@ -135,8 +159,10 @@ class Visit:
         self._page.on("requestfailed", self._note_failure)
         for gone in ("crash", "close"):
             self._page.on(gone, lambda _: self._fail(BrowserGoneError(_GONE)))
-        everything = {"urlPattern": "*", "requestStage": "Response", "resourceType": "Document"}
-        await cdp.send("Fetch.enable", {"patterns": [everything]})
+        patterns = [{"urlPattern": "*", "requestStage": "Response", "resourceType": "Document"}]
+        if self._wish.headers:
+            patterns.append({"urlPattern": "*", "requestStage": "Request"})
+        await cdp.send("Fetch.enable", {"patterns": patterns})
         self._begin(self._go())
         return await self._wait()
 
@@ -155,52 +181,72 @@ class Visit:
             if not self._wish.may_go_on():
                 raise RunEndsError
             if left <= 0 and self._wall is not None and not self._is_coming:
-                return self._wall
+                return self._stayed(self._wall)
             if left <= 0:
                 raise NotReachedError("net::ERR_TIMED_OUT", self._wish.url)
             await asyncio.wait({self._result}, timeout=min(left, _LOOK_SECONDS))
 
     async def _held_up(self, cdp: CDPSession, event: dict[str, Any], frame: str) -> None:
-        """Let the answer of *event* pass, or take it."""
+        """Let the answer of *event* pass, or take it; a request goes out."""
         try:
-            is_taken = event.get("frameId") == frame and await self._is_taken(cdp, event)
-            if is_taken:
-                await cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "Aborted"})
-            else:
-                await cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
+            if not event.keys() & {"responseStatusCode", "responseErrorReason"}:
+                await cdp.send("Fetch.continueRequest", {"requestId": event["requestId"], **self._with_headers(event)})
+                return
+            command, told = await self._order(cdp, event) if event.get("frameId") == frame else _GO_ON
+            await cdp.send(command, {"requestId": event["requestId"], **told})
         except TooLargeError as error:
             self._fail(error)
         except PlaywrightError:
             pass  # the page has gone, or has gone on to another
 
-    async def _is_taken(self, cdp: CDPSession, event: dict[str, Any]) -> bool:
+    def _with_headers(self, event: dict[str, Any]) -> dict[str, Any]:
+        """Return the headers for the request of *event*: they do not go along with a redirect of it."""
+        if site_of(event["request"]["url"]) != site_of(self._wish.url):
+            return {}
+        headers = {**event["request"]["headers"], **self._wish.headers}
+        return {"headers": [{"name": name, "value": value} for name, value in headers.items()]}
+
+    async def _order(self, cdp: CDPSession, event: dict[str, Any]) -> _Order:
         url, status = event["request"]["url"], event.get("responseStatusCode")
         if self._result.done() or status is None or urlsplit(url).hostname != self._host:
-            return False
-        answer = _answer_of(event, b"")
+            return _GO_ON
+        answer = _answer_of(event)
         if 300 <= status < 400 and status != 304:
             if self._wish.wants_body and self._wall is None:
                 self._succeed(answer)  # it is for Scrapy to follow, which asks robots.txt
-                return True
-            return False
+                return _TAKEN
+            return _GO_ON
         if not _may_be_page(answer):
-            body = await self._stream(cdp, event, answer) if self._wish.wants_body else b""
-            self._succeed(_answer_of(event, body))
-            return True
-        self._check_length(answer)
-        given = await cdp.send("Fetch.getResponseBody", {"requestId": event["requestId"]})
-        answer = _answer_of(event, _decoded(given, "body"))
-        self._check(len(answer.body))
-        need, may_open = self._wish.judge(answer)
-        if need is Need.PASS and may_open:
-            self._wall = _answer_of(event, answer.body, need)
-            return False
-        self._succeed(_answer_of(event, answer.body, need))
-        return need is not Need.RENDER
+            self._succeed(await self._whole(cdp, event, answer) if self._wish.wants_body else answer)
+            return _TAKEN
+        answer = await self._whole(cdp, event, answer)
+        self._is_coming = False  # a wall is there, and what is behind it is not on its way yet
+        need, may_open = self._wish.judge(answer, bool(await self._page.context.cookies(answer.url)))
+        answer = replace(answer, need=need)
+        if need in {Need.PASS, Need.PROOF} and may_open:
+            self._wall = answer
+            self._walls += 1
+            if self._walls <= _MOST_WALLS:
+                return _shown(event, answer)
+        self._succeed(self._stayed(answer))
+        return _shown(event, answer) if need is Need.RENDER else _TAKEN
+
+    def _stayed(self, wall: Answer) -> Answer:
+        """Return *wall*, which is one if the page has gone anywhere from it."""
+        return replace(wall, need=Need.PASS) if wall.need is Need.PROOF and self._walls > 1 else wall
+
+    async def _whole(self, cdp: CDPSession, event: dict[str, Any], answer: Answer) -> Answer:
+        """Return *answer* with its body, and whether all of it came.
+
+        It is read in blocks: to give it whole, the browser would unpack it whatever its size.
+        """
+        body = await self._stream(cdp, event, answer)
+        packed = any(name.lower() == "content-encoding" for name, _ in answer.headers)
+        return replace(answer, body=body, is_cut=not packed and len(body) < (_length(answer) or 0))
 
     async def _stream(self, cdp: CDPSession, event: dict[str, Any], answer: Answer) -> bytes:
         """Return the body of *answer*. Raises :exc:`TooLargeError` at the first byte too many."""
-        self._check_length(answer)
+        self._check(_length(answer) or 0)
         self._is_coming = True
         request = {"requestId": event["requestId"]}
         stream = (await cdp.send("Fetch.takeResponseBodyAsStream", request))["stream"]
@@ -212,11 +258,6 @@ class Visit:
             self._check(size)
             is_over = given["eof"]
         return b"".join(blocks)
-
-    def _check_length(self, answer: Answer) -> None:
-        for name, value in answer.headers:
-            if name.lower() == "content-length" and value.isascii() and value.isdigit():
-                self._check(int(value))
 
     def _check(self, size: int) -> None:
         if 0 < self._wish.most_bytes < size:
@@ -241,16 +282,28 @@ class Visit:
             self._result.set_exception(error)
 
 
-def _answer_of(event: dict[str, Any], body: bytes, need: Need | None = None) -> Answer:
+def _answer_of(event: dict[str, Any]) -> Answer:
     sent = {name.lower(): value for name, value in event["request"]["headers"].items()}
     return Answer(
         url=event["request"]["url"].partition("#")[0],
         status=event["responseStatusCode"],
         headers=tuple((header["name"], header["value"]) for header in event.get("responseHeaders", ())),
-        body=body,
+        body=b"",
         user_agent=sent.get("user-agent"),
-        need=need,
     )
+
+
+def _length(answer: Answer) -> int | None:
+    """Return how many bytes the headers of *answer* promise."""
+    given = [value for name, value in answer.headers if name.lower() == "content-length"]
+    return next((int(value) for value in given if value.isascii() and value.isdigit()), None)
+
+
+def _shown(event: dict[str, Any], answer: Answer) -> _Order:
+    """Return the order that gives the page *answer*, which was read, as if it came just now."""
+    headers = [{"name": name, "value": value} for name, value in answer.headers if name.lower() not in _PASSED_ON]
+    told = {"responseCode": event["responseStatusCode"], "responseHeaders": headers}
+    return "Fetch.fulfillRequest", {**told, "body": base64.b64encode(answer.body).decode()}
 
 
 def plain_headers(answer: Answer) -> dict[str, list[str]]:

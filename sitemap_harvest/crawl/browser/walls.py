@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.crawl.browser.passes import Pass
 
+MOST_FAILURES = 3
+"""How many documents the browser may fail to reach, each of which may itself be why, before it is the wall."""
 MOST_SOLVED = 2
 """How often one wall is got past in a run: what was given then may have ended, but not time and again."""
 
@@ -33,6 +35,10 @@ class Wall:
         """Whether a plain request was answered that had the last pass."""
         self.by_browser = False
         """Whether plain requests are kept out with a pass too, so that each document is left to the browser."""
+        self.failures = 0
+        """How often the browser reached neither the document nor a wall."""
+        self.is_none = False
+        """Whether what looked like a wall is a page of the site: it stays as it is in a browser too."""
         self.robots: Response | None = None
         """The robots.txt, if the browser has brought it."""
         self.stays: str | None = None
