@@ -35,6 +35,7 @@ HTML = {"Content-Type": "text/html; charset=utf-8"}
 XML = {"Content-Type": "application/xml"}
 DOOR = "<html><body><script>document.cookie = 'pass=1; path=/'; location.reload();</script></body></html>"
 SHUT = "<html><body>Please wait<script>setInterval(() => document.title += '.', 50);</script></body></html>"
+RESTLESS = "<html><title>Shop</title><script>setInterval(() => fetch('/' + Math.random()), 50)</script></html>"
 STATIC = "<html><head><title>403 Forbidden</title></head><body><h1>403 Forbidden</h1></body></html>"
 _MARK = "HARVEST_TEST_RUN"
 
@@ -418,18 +419,27 @@ def test_a_cache_keeps_no_wall(serve: Callable[..., Site], browse: Any, tmp_path
     assert site.requests == []
 
 
-def test_the_first_signal_ends_the_wait_at_a_wall(serve: Callable[..., Site], crawl: Runner) -> None:
+@pytest.mark.parametrize(
+    ("page", "asked", "outcome"),
+    [
+        pytest.param(Page(SHUT, status=403, headers=HTML), 2, "blocked", id="at-a-wall"),
+        pytest.param(Page(RESTLESS, headers=HTML), 5, "not-a-sitemap", id="for-what-scripts-write"),
+    ],
+)
+def test_the_first_signal_ends_the_wait(
+    serve: Callable[..., Site], crawl: Runner, page: Page, asked: int, outcome: str
+) -> None:
     mark = uuid.uuid4().hex
-    site = serve({"/s.xml": Page(SHUT, status=403, headers=HTML)})
+    site = serve({"/map": page})
     process = crawl.start(
-        sitemap=f"{site.url}/s.xml",
+        sitemap=f"{site.url}/map",
         browser="fallback",
         settings={"SITEMAP_HARVEST_BROWSER_SECONDS": 600},
         environment={_MARK: mark},
     )
     try:
         deadline = time.monotonic() + 30
-        while site.count("/s.xml") < 2 and time.monotonic() < deadline:
+        while len(site.requests) < asked and time.monotonic() < deadline:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         log, _ = process.communicate(timeout=30)
@@ -438,7 +448,7 @@ def test_the_first_signal_ends_the_wait_at_a_wall(serve: Callable[..., Site], cr
         process.wait()
     run = crawl.finished(process.returncode, log)
     assert run.reason == "shutdown"
-    assert [(row["outcome"], row["url"]) for row in run.ledger] == [("blocked", f"{site.url}/s.xml")]
+    assert [(row["outcome"], row["url"]) for row in run.ledger] == [(outcome, f"{site.url}/map")]
     assert browsers(mark) == []
 
 

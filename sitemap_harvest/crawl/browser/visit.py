@@ -129,13 +129,17 @@ class Visit:
                 self._result.exception()  # is looked at, or asyncio complains
 
     async def rendered(self) -> bytes:
-        """Return the page as its scripts have made it by now. Raises :exc:`TooLargeError`."""
-        milliseconds = self._wish.seconds * 1000
-        with suppress(PlaywrightError):
-            await self._page.wait_for_load_state("networkidle", timeout=milliseconds)
-            await self._page.wait_for_function(_HAS_LINKS, timeout=min(milliseconds, _IDLE_MILLISECONDS))
+        """Return the page as its scripts have made it by now. Raises :exc:`TooLargeError` and :exc:`RunEndsError`."""
+        settling = asyncio.ensure_future(self._settle())
         try:
-            await self._calm()
+            while not settling.done():
+                if not self._wish.may_go_on():
+                    raise RunEndsError
+                await asyncio.wait({settling}, timeout=_LOOK_SECONDS)
+        finally:
+            settling.cancel()
+            await asyncio.gather(settling, return_exceptions=True)
+        try:
             if self._wish.most_bytes and await self._page.evaluate(_SIZE) > self._wish.most_bytes:
                 raise TooLargeError
             text: str = await self._page.evaluate(_DOM)
@@ -143,12 +147,16 @@ class Visit:
             raise BrowserGoneError(_GONE) from error
         return text.encode("utf-8", "replace")
 
-    async def _calm(self) -> None:
-        """Wait until the page has written no new link for a while, or has had its time."""
+    async def _settle(self) -> None:
+        """Wait until the page has all its links, or has had its time: nothing is on its way, and none is new."""
+        milliseconds = self._wish.seconds * 1000
+        with suppress(PlaywrightError):
+            await self._page.wait_for_load_state("networkidle", timeout=milliseconds)
+            await self._page.wait_for_function(_HAS_LINKS, timeout=min(milliseconds, _IDLE_MILLISECONDS))
         count = -1
-        with suppress(TimeoutError):
+        with suppress(PlaywrightError, TimeoutError):
             async with asyncio.timeout(self._wish.seconds):
-                while (now := await self._page.evaluate(_LINKS)) != count and self._wish.may_go_on():
+                while (now := await self._page.evaluate(_LINKS)) != count:
                     count = now
                     await asyncio.sleep(_CALM_SECONDS)
 
