@@ -257,6 +257,27 @@ def test_a_document_behind_a_wall_that_comes_to_nothing_is_not_the_wall(
     assert told(run)["starts"] == 1
 
 
+def test_the_last_line_of_a_list_is_left_out_if_nothing_tells_that_it_is_whole(
+    serve: Callable[..., Site], browse: Any
+) -> None:
+    site = serve({"/robots.txt": robots("/open.txt", "/ended.txt", "/told.txt", "/packed.txt.gz")})
+    text, packed = {"Content-Type": "text/plain"}, {"Content-Type": "text/plain", "Content-Encoding": "gzip"}
+    lines = f"{site.url}/1\n{site.url}/2".encode()
+    site.pages |= {
+        "/open.txt": Page(gzipped(lines), headers=packed),
+        "/ended.txt": Page(gzipped(lines + b"\n"), headers=packed),
+        "/told.txt": Page(lines, headers=text),
+        "/packed.txt.gz": Page(gzipped(lines), headers={"Content-Type": "application/gzip"}),
+    }
+    run = browse(site=site.url, browser="always")
+    found = {path: [row["loc"][-1] for row in run.urls if row["sitemap"] == site.url + path] for path in site.pages}
+    assert found == {
+        "/robots.txt": [], "/open.txt": ["1"], "/ended.txt": ["1", "2"], "/told.txt": ["1", "2"],
+        "/packed.txt.gz": ["1", "2"],
+    }  # fmt: skip
+    assert run.fates(site.url) == {**dict.fromkeys(site.pages, "read"), "/open.txt": "partial"}
+
+
 @pytest.mark.parametrize("mode", ["fallback", "always"])
 def test_the_headers_of_a_site_get_past_its_wall_and_nowhere_else(
     serve: Callable[..., Site], browse: Any, mode: str

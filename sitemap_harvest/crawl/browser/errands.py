@@ -35,7 +35,12 @@ from sitemap_harvest.crawl.browser.visit import (
 )
 from sitemap_harvest.crawl.reach import reach_of, refused
 from sitemap_harvest.crawl.record import BY_BROWSER
+from sitemap_harvest.crawl.robots import is_robots
 from sitemap_harvest.crawl.site_headers import added_headers
+from sitemap_harvest.formats import Limits
+from sitemap_harvest.formats.sniff import sniff
+from sitemap_harvest.formats.source import Source
+from sitemap_harvest.model import Kind
 from sitemap_harvest.plan import Need, Refusal
 
 if TYPE_CHECKING:
@@ -224,9 +229,21 @@ def response_of(trip: Trip, request: Request) -> Response:
         headers=headers,
         body=body,
         request=request,
-        flags=[BY_BROWSER, *(["dataloss"] if trip.answer.is_cut else [])],
+        flags=[BY_BROWSER, *(["dataloss"] if trip.answer.is_cut or _may_lack_its_end(trip, request) else [])],
         protocol=None,
     )
+
+
+def _may_lack_its_end(trip: Trip, request: Request) -> bool:
+    """Whether the last line of a list may be half a URL: Chromium does not tell of a connection that ends early.
+
+    What is no list shows by itself that it has no end, and so does what is packed.
+    """
+    body = trip.answer.body
+    if trip.dom is not None or trip.answer.has_length or is_robots(request) or body.endswith((b"\n", b"\r")):
+        return False
+    source = Source(body, url=request.url, content_type=None, limits=Limits())
+    return sniff(source.head, url=request.url, content_type=None) is Kind.LIST and not source.layers
 
 
 def _titles() -> frozenset[str]:

@@ -68,6 +68,8 @@ class Answer:
     """What is still needed: :attr:`Need.PASS` where the wall stays, :attr:`Need.PROOF` where it is none."""
     is_cut: bool = False
     """Whether the connection ended early, as far as the headers tell."""
+    has_length: bool = False
+    """Whether they tell how long the body is."""
 
 
 Judge = Callable[[Answer, bool], tuple[Need | None, bool]]
@@ -250,7 +252,8 @@ class Visit:
         """
         body = await self._stream(cdp, event, answer)
         packed = any(name.lower() == "content-encoding" for name, _ in answer.headers)
-        return replace(answer, body=body, is_cut=not packed and len(body) < (_length(answer) or 0))
+        length = None if packed else _length(answer)
+        return replace(answer, body=body, is_cut=len(body) < (length or 0), has_length=length is not None)
 
     async def _stream(self, cdp: CDPSession, event: dict[str, Any], answer: Answer) -> bytes:
         """Return the body of *answer*. Raises :exc:`TooLargeError` at the first byte too many."""
