@@ -153,6 +153,7 @@ FILES_STORE = "files"
 
 @pytest.mark.parametrize("batches", ["", BATCHES], ids=["rows", "batches"])
 def test_pipelines_for_images_and_files_leave_our_items_alone(project, tmp_path, batches):
+    installed("PIL", "pillow")  # without it Scrapy loads no ImagesPipeline
     (tmp_path / "s.xml").write_text(IMAGES)
     project.configure(MEDIA + batches)
     ran = project.crawl("sitemap", "-a", f"sitemap={tmp_path}/s.xml", "-O", "urls.jsonl")
@@ -162,6 +163,7 @@ def test_pipelines_for_images_and_files_leave_our_items_alone(project, tmp_path,
 
 
 def test_they_take_the_items_of_the_project_as_ever(project, plain, site):
+    installed("PIL", "pillow")  # without it Scrapy loads no ImagesPipeline
     spider = """
 import scrapy
 
@@ -184,6 +186,7 @@ class WithImages(scrapy.Spider):
 
 
 def test_one_that_has_a_method_of_its_own_is_asked(project, tmp_path):
+    installed("PIL", "pillow")  # without it Scrapy loads no ImagesPipeline
     (tmp_path / "s.xml").write_text(IMAGES)
     (project.module / "media.py").write_text(
         "from scrapy.pipelines.images import ImagesPipeline\n\n\n"
