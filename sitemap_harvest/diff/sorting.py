@@ -58,7 +58,7 @@ class Sorted:
         schema = pa.schema([field for field in self._schema if field.name in columns])
         parts = [Spill(self._folder / f"rows-{number}.arrow", schema) for number in range(len(limits) + 1)]
         for rows in _together(self._all.batches(columns)):
-            number = pc.search_sorted(limits, rows["key"], side="right").to_numpy()
+            number = pc.search_sorted(limits, rows["key"], side="right").to_numpy().astype(np.int64)
             ordered = rows.take(pa.array(np.argsort(number, kind="stable")))
             ends = np.cumsum(np.bincount(number, minlength=len(parts))).tolist()
             for part, start, end in zip(parts, [0, *ends], ends, strict=False):

@@ -106,7 +106,9 @@ def _pip(page: Page, wheels: Path | None) -> dict[str, str]:
         told["PIP_FIND_LINKS"] = f"{wheels} {os.environ.get('PIP_FIND_LINKS', '')}".strip()
     if page.makes_an_environment:
         return told | {"PYTHONPATH": ""}
-    return told | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]), "PIP_DRY_RUN": "1"}
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    # The pip that is found may be of another Python: an environment that uv makes has none.
+    return told | {"PYTHONPATH": path, "PIP_DRY_RUN": "1", "PIP_PYTHON": sys.executable}
 
 
 _no_caches = shutil.ignore_patterns("__pycache__", "_build")
