@@ -46,11 +46,9 @@ EXTENSIONS: dict[str, int | None] = {
     "sitemap_harvest.crawl.counts.BatchCounts": 0,
 }
 WATCHING: dict[str, tuple[str, int]] = {
+    # The closing record comes after the metrics, as it tells if these could not be written.
     "SITEMAP_HARVEST_METRICS": ("sitemap_harvest.crawl.watching.metrics.Metrics", -1_001),
-    "SITEMAP_HARVEST_CLOSING": (
-        "sitemap_harvest.crawl.watching.closing_record.ClosingRecords",
-        -1_000,
-    ),  # tells if that failed
+    "SITEMAP_HARVEST_CLOSING": ("sitemap_harvest.crawl.watching.closing_record.ClosingRecords", -1_000),
 }
 """Extensions that our spiders load where these settings ask for them; before others, which may fail."""
 LOCAL_FILES = "sitemap_harvest.crawl.local.LocalFiles"

@@ -156,17 +156,7 @@ class HarvestSpider(SitemapAttributes):
         """Read the settings. A wrong one, or a wrong argument, ends the run with one line and no traceback."""
         self.crawler.stats.set_value(run_mark.RUN, self.run_id)
         try:
-            watched = check_watching(self)
-            self._set_plan(self._given.plan_for(self))
-            self.options = Options.from_settings(self.crawler.settings)
-            self.site_headers = site_headers(self.options, self.plan.logins)
-            check_feeds(self.crawler.settings, self.plan.emit)
-            check_exporter(self.crawler)
-            check_root(self.local_root, self.crawler)
-            sites = self._given.ours.get("sites")
-            check_own_files(self.crawler.settings, self.plan.leads, sites=sites, watched=watched)
-            check_browser(self.crawler.settings, self.plan.browser or self.options.browser)
-            self._keeper = self._open_store()
+            self._read_settings()
         except HarvestError as error:
             self.refuse(str(error))
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
@@ -175,20 +165,29 @@ class HarvestSpider(SitemapAttributes):
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps some 25 MB that it has let go of
         for reason in (*(reason for _, reason in self.plan.no_sites), *self._given.complaints(type(self))):
             self.logger.warning(reason)
-        max_depth, depth_setting = self._max_depth()
-        bounds = Bounds(
-            max_depth=max_depth,
-            depth_setting=depth_setting,
-            follow=self.plan.follow,
-            skip=self.plan.skip,
-            offsite=Offsite(self.options.offsite),
-            only_site=self.plan.only_site,
-            since=self.plan.pruned_before,
-        )
+        self._make_parts()
+        self._has_begun = True
+
+    def _read_settings(self) -> None:
+        """Read arguments and settings, and open the store; raise an error for what cannot be or does not fit."""
+        watched = check_watching(self)
+        self._set_plan(self._given.plan_for(self))
+        self.options = Options.from_settings(self.crawler.settings)
+        self.site_headers = site_headers(self.options, self.plan.logins)
+        check_feeds(self.crawler.settings, self.plan.emit)
+        check_exporter(self.crawler)
+        check_root(self.local_root, self.crawler)
+        sites = self._given.ours.get("sites")
+        check_own_files(self.crawler.settings, self.plan.leads, sites=sites, watched=watched)
+        check_browser(self.crawler.settings, self.plan.browser or self.options.browser)
+        self._keeper = self._open_store()
+
+    def _make_parts(self) -> None:
+        """Make what decides on the order of documents, reads them, and keeps the books."""
         settings = self.crawler.settings
         self.sites = Sites(
             self.plan.leads,
-            bounds=bounds,
+            bounds=self._bounds(),
             budget=self.options.budget,
             per_host=_positive(settings, "CONCURRENT_REQUESTS_PER_DOMAIN") or self.options.concurrency,
         )
@@ -214,7 +213,6 @@ class HarvestSpider(SitemapAttributes):
             keeper=self._keeper,
             most_attempts=settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0,
         )
-        self._has_begun = True
 
     def _open_store(self) -> Keeper | None:
         """Open the store that an argument or a setting names; ``None`` if none does."""
@@ -249,11 +247,19 @@ class HarvestSpider(SitemapAttributes):
         self._pages = Pages(self, self._selection, only_site=plan.only_site)
         self._pages.listen(self._flights.wake)
 
-    def _max_depth(self) -> tuple[int, str]:
-        """Return how deep the run goes, and which setting says so."""
+    def _bounds(self) -> Bounds:
         # Scrapy's own middleware sees no depth: all requests come from start().
-        limit = self.crawler.settings.getint("DEPTH_LIMIT")
-        return (limit, "DEPTH_LIMIT") if 0 < limit < self.options.max_depth else (self.options.max_depth, "MAX_DEPTH")
+        limit, own = self.crawler.settings.getint("DEPTH_LIMIT"), self.options.max_depth
+        max_depth, depth_setting = (limit, "DEPTH_LIMIT") if 0 < limit < own else (own, "MAX_DEPTH")
+        return Bounds(
+            max_depth=max_depth,
+            depth_setting=depth_setting,
+            follow=self.plan.follow,
+            skip=self.plan.skip,
+            offsite=Offsite(self.options.offsite),
+            only_site=self.plan.only_site,
+            since=self.plan.pruned_before,
+        )
 
     def refuse(self, reason: str) -> NoReturn:
         """End the run before it begins, and say why in one line."""
@@ -264,13 +270,12 @@ class HarvestSpider(SitemapAttributes):
         raise CloseSpider("wrong_argument")
 
     def conclude(self) -> None:
-        """Complete the ledger, and log the run in one line, and what was not read."""
+        """Complete the ledger, and log how the run went."""
         if not self._has_begun:
             return
         exporter = self.crawler.get_extension(FeedExporter)
-        for record in self._handout.as_wanted(
-            self._ledger.left_over()
-        ):  # for the feeds alone, as pipelines are closed by now
+        left_over = self._handout.as_wanted(self._ledger.left_over())
+        for record in left_over:  # for the feeds alone, as pipelines are closed by now
             if exporter is not None:
                 exporter.item_scraped(record, self)
         if self._keeper is not None:
@@ -278,15 +283,17 @@ class HarvestSpider(SitemapAttributes):
         if words := self._pages.close():
             self.logger.info(words)
         if self.says_how_it_ended:
-            level = INFO if self.summary.urls else WARNING
-            counts = {"urls": self.summary.urls, "documents": self.summary.documents}
-            self.logger.log(
-                level, "Run %s: %s", self.run_id, self.summary.in_words(), extra=fields("summary", **counts)
-            )
-            for note, told in self.summary.site_notes.told() if self.summary.urls else ():
-                self.logger.info("Nothing found: %s", note, extra=fields("site", **told))
-            for note, told in self.summary.notes.told():
-                self.logger.info("Not read, or not whole: %s", note, extra=fields("document", **told))
+            self._tell_how_it_ended()
+
+    def _tell_how_it_ended(self) -> None:
+        """Log the run in one line, and what was not read."""
+        level = INFO if self.summary.urls else WARNING
+        counts = {"urls": self.summary.urls, "documents": self.summary.documents}
+        self.logger.log(level, "Run %s: %s", self.run_id, self.summary.in_words(), extra=fields("summary", **counts))
+        for note, told in self.summary.site_notes.told() if self.summary.urls else ():
+            self.logger.info("Nothing found: %s", note, extra=fields("site", **told))
+        for note, told in self.summary.notes.told():
+            self.logger.info("Not read, or not whole: %s", note, extra=fields("document", **told))
 
     async def start(self) -> AsyncIterator[Any]:
         """Yield a request for each lead as soon as there is room for its body, and the records that are due."""
