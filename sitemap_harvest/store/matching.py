@@ -9,10 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.store.pool import ROW_COLUMNS
+from sitemap_harvest.store.pool import POOL_SCHEMA, ROW_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+_LISTS = {field.name for field in POOL_SCHEMA if pa.types.is_list(field.type)}
 
 
 class Rows:
@@ -56,7 +58,8 @@ def _names(key: pa.Array, loc: pa.Array) -> pa.Array:
 
 def _prints(rows: pa.Table) -> pa.Array:
     """Return a fingerprint of each row, over all of its columns. Good for one process: it may change with DuckDB."""
-    columns = ", ".join(f'"{name}"' for name in ROW_COLUMNS)
+    # DuckDB's hash of a list sees neither whether it is absent or empty nor where one within it ends; its JSON has both.
+    columns = ", ".join(f'to_json("{name}")' if name in _LISTS else f'"{name}"' for name in ROW_COLUMNS)
     connection = _duckdb()
     connection.register("fresh", rows.select(list(ROW_COLUMNS)))
     try:

@@ -68,6 +68,7 @@ def objects(page, folder):
     yield from object_store(folder / "objects")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [marked(name) for name in PAGES])
 def test_the_page_does_what_it_says(name, tmp_path, wheels):
     page = page_of(name)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sitemap_harvest.model import Alternate, Image, UrlBatch
+from sitemap_harvest.model import Alternate, Image, News, UrlBatch, Video
 from sitemap_harvest.store.matching import Rows
 from sitemap_harvest.store.pool import POOL_SCHEMA, ROW_COLUMNS
 from tests.model.records import records_of
@@ -23,6 +23,7 @@ WHOLE = entry(
     priority=0.5,
     alternates=(Alternate(href="https://a.example/de", hreflang="de"),),
     images=(Image(loc="https://a.example/i.png"),),
+    videos=(Video(tags=("a",)), Video(tags=("b",))),
 )
 
 
@@ -49,6 +50,9 @@ def found(before, after):
         pytest.param({"alternates": ()}, [-1], id="alternates-empty"),
         pytest.param({"alternates": None}, [-1], id="alternates-absent"),
         pytest.param({"images": (Image(loc="https://a.example/j.png"),)}, [-1], id="within-an-image"),
+        pytest.param({"extra": ()}, [-1], id="empty-where-there-was-none"),
+        pytest.param({"videos": (Video(tags=("a", "b")), Video())}, [-1], id="the-tags-of-one-video"),
+        pytest.param({"news": (News(),)}, [-1], id="an-article-that-says-nothing"),
         pytest.param({"sitemap": "https://a.example/t.xml"}, [-1], id="of-another-document"),
     ],
 )
@@ -66,18 +70,7 @@ def test_where_there_was_nothing_nothing_is_found():
 
 
 def test_a_url_is_known_whatever_else_is_said_of_it():
-    rows = Rows(
-        [
-            stored(
-                [
-                    WHOLE,
-                    entry(
-                        "no url at all",
-                    ),
-                ]
-            )
-        ]
-    )
+    rows = Rows([stored([WHOLE, entry("no url at all")])])
     others = [entry(HERE), entry("https://a.example/2"), dataclasses.replace(entry("no url at all"), key=None)]
     assert rows.knows(UrlBatch.of(others).arrow).tolist() == [True, False, True]
 
