@@ -266,6 +266,7 @@ def test_each_page_of_very_many_sites_is_visited(serve, crawl, tmp_path, is_apar
     listed = tmp_path / "list.txt"
     listed.write_text("".join(f"{host}/{page}\n" for host in hosts for page in (1, 2)))
     settings = {"ROBOTSTXT_OBEY": False, "TWISTED_DNS_RESOLVER": "tests.crawl.parts.LocalNames", **_LOCAL}
+    settings["DOWNLOAD_TIMEOUT"] = 30  # 300 pages at once take a busy machine some time
     run = crawl(spider="slow", sitemap=" ".join(names) if is_apart else listed, settings=settings)
     assert sorted(item["url"] for item in run.items) == sorted(f"{host}/{page}" for host in hosts for page in (1, 2))
 
