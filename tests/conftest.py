@@ -7,8 +7,8 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A busy machine is no failure; what must be quick is tested for that by name. On a machine that only checks changes, the
-# examples are the same each time, so that what fails there is the change.
+# A busy machine is no failure; what must be quick is tested for that by name.
+# Where changes are checked, the examples are the same each time, so that what fails there is the change.
 settings.register_profile(
     "here", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
 )

@@ -58,7 +58,7 @@ def _names(key: pa.Array, loc: pa.Array) -> pa.Array:
 
 def _prints(rows: pa.Table) -> pa.Array:
     """Return a fingerprint of each row, over all of its columns. Good for one process: it may change with DuckDB."""
-    # DuckDB's hash of a list sees neither whether it is absent or empty nor where one within it ends; its JSON has both.
+    # DuckDB's hash of a list tells neither an absent one from an empty one nor where one within it ends; its JSON does.
     columns = ", ".join(f'to_json("{name}")' if name in _LISTS else f'"{name}"' for name in ROW_COLUMNS)
     connection = _duckdb()
     connection.register("fresh", rows.select(list(ROW_COLUMNS)))
