@@ -13,6 +13,7 @@ import resource
 import subprocess
 import sys
 from contextlib import contextmanager
+from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -40,6 +41,7 @@ _FORKSERVER.set_forkserver_preload([
     "sitemap_harvest.crawl.local",
     "sitemap_harvest.crawl.packed",
     "sitemap_harvest.crawl.robots",
+    *{command.module for command in entry_points(group="scrapy.commands")},  # those of others: Scrapy loads all of them
 ])  # fmt: skip
 _OUT, _ERR = "stdout", "stderr"
 

@@ -145,6 +145,7 @@ class Site:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             timeout = _LONGEST_HANG_SECONDS
+            disable_nagle_algorithm = True  # a body that goes after its head waits 0.04 seconds otherwise
 
             def do_GET(self) -> None:
                 site._note(self.path)

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 _PATIENCE_SECONDS = 5.0  # after which a document of which nothing has come holds no room for its body
-_IDLE_SECONDS = (
-    5.0  # of a Scrapy with nothing to do, after which a document that is said to be on its way will not come
-)
+_IDLE_SECONDS = 5.0  # of a Scrapy with nothing to do, after which a document that should be on its way will not come
 
 
 @dataclass(slots=True)

@@ -23,6 +23,7 @@ from twisted.internet.error import DNSLookupError
 from twisted.internet.interfaces import IHostnameResolver
 from zope.interface import implementer
 
+from sitemap_harvest.model import SiteRecord
 from sitemap_harvest.plan import networks, reach
 
 if TYPE_CHECKING:
@@ -109,6 +110,14 @@ class Slow:
             raise DropItem("seven")
         if position == 8:
             raise ValueError("eight")
+        return item
+
+
+class SlowAtTheEnd:
+    """A pipeline that takes its time for what comes last."""
+
+    async def process_item(self, item: Any) -> Any:
+        await asyncio.sleep(0.3 if isinstance(item, SiteRecord) else 0)
         return item
 
 

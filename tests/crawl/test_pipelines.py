@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from scrapy.core.engine import ExecutionEngine
 
 from sitemap_harvest.crawl import defaults
 from sitemap_harvest.model import MAX_ROWS
@@ -49,6 +50,16 @@ def test_pipelines_that_know_only_items_see_every_url(crawl, source, way):
     assert run.log.count("Dropped: even") == 3
     assert not run.errors
     assert "Traceback" not in run.log
+
+
+def test_a_run_ends_as_soon_as_its_last_item_is_through(crawl, source, tmp_path):
+    run = crawl(
+        sitemap=source, store=tmp_path / "store", settings={"ITEM_PIPELINES": {"tests.crawl.parts.SlowAtTheEnd": 1}}
+    )
+    assert len(run.sites) == 1
+    assert (
+        0.3 < run.stats["elapsed_time_seconds"] < ExecutionEngine._SLOT_HEARTBEAT_INTERVAL
+    )  # when Scrapy looks anyway
 
 
 @pytest.mark.parametrize("way", ["auto", "rows"])

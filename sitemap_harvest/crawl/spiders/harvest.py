@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 _STATUSES_WITHOUT_DOCUMENT = [304, *range(400, 600)]
 _LONGEST_REASON = 300  # characters of an error that is not ours
 _LOOK_SECONDS = 1.0  # after which what had to wait is looked at again: a time has passed, or a host has not answered
+_ITEM_SECONDS = 0.01  # after which it is looked again whether an item has come through the pipelines
 _FIRST_ANSWER_SECONDS = 30  # for the robots.txt of a site: it is small, and tells whether the site answers at all
 _VARIANT_SECONDS = 15  # for one that is tried by guess
 
@@ -309,7 +310,10 @@ class HarvestSpider(SitemapAttributes):
             elif len(self.sites) or len(self._flights) or self._pages or self._busy:
                 await self._wait()
             elif not self._ledger.owes:
-                return
+                break
+        # Scrapy looks whether all is done as the last item goes to the pipelines, and then no more for five seconds.
+        while not self.crawler.engine.scraper.slot.is_idle():
+            await self._flights.next_end(_ITEM_SECONDS)
 
     async def _wait(self) -> None:
         """Wait until a document ends, or it is time to look again at what has to wait."""
