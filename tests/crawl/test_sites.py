@@ -269,7 +269,13 @@ def test_an_address_that_makes_no_sense_harms_nothing_but_itself(serve, harvest,
     assert {row["result"] for row in records.values()} == {"found"}
 
 
-@pytest.mark.parametrize("part", ["LeadsAway", "TakesTheCallback", "DropsWithoutAWord"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        "LeadsAway",
+        *(pytest.param(part, marks=pytest.mark.thorough) for part in ("TakesTheCallback", "DropsWithoutAWord")),
+    ],
+)
 def test_a_document_whose_request_is_lost_in_the_project_does_not_keep_the_run_from_ending(serve, harvest, part):
     site = serve({"/robots.txt": robots("/lost.xml", "/s.xml"), "/lost.xml": urlset("/no"), "/s.xml": urlset("/1")})
     settings = {"DOWNLOADER_MIDDLEWARES": {**defaults.DOWNLOADER_MIDDLEWARES, f"tests.crawl.parts.{part}": 50}}

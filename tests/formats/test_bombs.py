@@ -79,6 +79,7 @@ print(json.dumps([*found, peak]))
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("body", "code"), [pytest.param(*bomb, id=name) for name, bomb in BOMBS.items()])
 def test_a_bomb_is_told_of_and_memory_bounded_and_what_comes_before_it_is_read(
     body: Callable[[], bytes], code: str
