@@ -7,7 +7,13 @@ Raised where a caller must act. What is wrong with a *document* is a
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LIKENESS = 0.8  # sitmap is sitemap; category is no argument of ours
 _WORD = re.compile(r"\S+")
 _BEFORE_HOST = re.compile(r"(?<=//).*@", re.DOTALL)
 _WITHOUT_SCHEME = re.compile(r"(?<![^'\"=(])[^'\"=(]+:(?!//).*@", re.DOTALL)
@@ -41,6 +47,13 @@ def _word_without_login(word: re.Match[str]) -> str:
     # Up to the last @ alone, which is where each search succeeds at once: a value may be long.
     before, sign, rest = word[0].rpartition("@")
     return _WITHOUT_SCHEME.sub("***@", _BEFORE_HOST.sub("***@", before + sign)) + rest
+
+
+def there_is_no(what: str, name: str, known: Iterable[str]) -> str:
+    """Return that *name* is no *what*, such as "setting": the one that was probably meant, and all that are *known*."""
+    names = list(known)
+    meant = [f"; did you mean {one}?" for one in get_close_matches(name, names, n=1, cutoff=_LIKENESS)]
+    return f"there is no such {what}{meant[0] if meant else ';'} {'There' if meant else 'there'} are {', '.join(names)}"
 
 
 class OptionError(HarvestError, ValueError):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_harvest.errors import ArgumentError, without_login
+from sitemap_harvest.errors import ArgumentError, there_is_no, without_login
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,14 @@ def test_a_long_value_is_shown_at_once(part: str) -> None:
 def test_what_is_no_address_is_shown_as_it_is() -> None:
     text = "argument since='x': it must be a date (2025, 2025-03) or an instant (2025-03-09T14:00:00+01:00)"
     assert without_login(text) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        pytest.param("limt", "there is no such argument; did you mean limit? There are site, limit", id="misspelt"),
+        pytest.param("colour", "there is no such argument; there are site, limit", id="another"),
+    ],
+)
+def test_what_was_probably_meant_is_named(name: str, words: str) -> None:
+    assert there_is_no("argument", name, ["site", "limit"]) == words

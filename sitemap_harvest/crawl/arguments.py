@@ -11,7 +11,7 @@ from sitemap_harvest.crawl.browser.switch import MODES
 from sitemap_harvest.crawl.named import leads_of, root_of
 from sitemap_harvest.crawl.snapshot_wishes import SnapshotWishes, asked_for, snapshot_wishes
 from sitemap_harvest.crawl.wishes import filters_of, pruning_of
-from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.errors import ArgumentError, there_is_no
 from sitemap_harvest.model import ChangeBatch, LedgerBatch, SiteBatch, SummaryBatch, UrlBatch
 from sitemap_harvest.plan import Filters, Lead, Span
 
@@ -134,11 +134,9 @@ class Arguments:
         """Raise :exc:`ArgumentError` if *given* has a name that is no argument."""
         for name, value in given.items():
             if name not in cls.names():
-                known = ", ".join(cls.names())
-                message = (
-                    f"argument {name}: there is no such argument; there are {known}"  # its value may be a password
-                )
-                raise ArgumentError(name, value, known, message=message)
+                # Without its value, which may be a password.
+                message = f"argument {name}: {there_is_no('argument', name, cls.names())}"
+                raise ArgumentError(name, value, ", ".join(cls.names()), message=message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

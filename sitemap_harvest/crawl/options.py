@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self
 
 from sitemap_harvest.crawl.browser.switch import MODES
-from sitemap_harvest.errors import OptionError, without_login
+from sitemap_harvest.errors import OptionError, there_is_no, without_login
 from sitemap_harvest.formats import Limits
 from sitemap_harvest.plan import Budget, Offsite, Private
 from sitemap_harvest.urls import site_of
@@ -153,7 +153,7 @@ class Options:
         known = {f"{_PREFIX}{option.name.upper()}" for option in fields(cls)}
         for name in settings:
             if str(name).startswith(_PREFIX) and name not in known:
-                raise OptionError(f"{name}: there is no such setting; there are {', '.join(sorted(known))}")
+                raise OptionError(f"{name}: {there_is_no('setting', str(name), sorted(known))}")
         default = cls()  # with slots, cls.max_depth is the slot and not its default
         return cls(
             items=_choice(settings, "ITEMS", default.items, _ITEMS),

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.errors import StoreError
+from sitemap_harvest.errors import StoreError, there_is_no
 from sitemap_harvest.model import LedgerBatch, SitemapRef, UrlEntry, arrow_schema
 from sitemap_harvest.store.extents import Extents
 from sitemap_harvest.store.pool import ROW_COLUMNS, Pool
@@ -115,7 +115,7 @@ class Snapshot:
         names = list(columns) if columns is not None else arrow_schema(UrlEntry).names
         full = arrow_schema(UrlEntry)
         if unknown := [name for name in names if name not in full.names]:
-            raise StoreError(f"there is no column {unknown[0]!r}; there are {', '.join(full.names)}")
+            raise StoreError(f"column {unknown[0]!r}: {there_is_no('column', unknown[0], full.names)}")
         schema = pa.schema([full.field(name) for name in names])
         return pa.RecordBatchReader.from_batches(schema, self._urls(names, schema))
 

@@ -67,5 +67,5 @@ def test_a_run_that_is_refused_leaves_files_as_they_are_also_without_the_add_on(
     (tmp_path / "theirs.py").write_text("SPIDER_MODULES = ['sitemap_harvest.crawl.spiders']\n")
     (tmp_path / "urls.jsonl").write_text("those of yesterday\n")
     run = forked.scrapy("crawl", "sitemap", "-a", "limt=3", "-O", "urls.jsonl", cwd=tmp_path)
-    assert "argument limt: there is no such argument" in run.stderr
+    assert "argument limt: there is no such argument; did you mean limit? There are site, sites," in run.stderr
     assert (tmp_path / "urls.jsonl").read_text() == "those of yesterday\n"

@@ -96,7 +96,7 @@ def test_columns_are_read_as_asked_for(making):
     found = table_of(latest, ["title", "position", "key"])
     assert found.to_pylist() == [{"title": "t", "position": 1, "key": locs(1)[0]}]
     assert table_of(latest, ["position"]).to_pylist() == [{"position": 1}]
-    with pytest.raises(StoreError, match="there is no column 'nonsense'"):
+    with pytest.raises(StoreError, match="column 'nonsense': there is no such column; there are loc, "):
         latest.urls(["nonsense"])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from sitemap_harvest.errors import OptionError
+from sitemap_harvest.errors import OptionError, there_is_no
 from sitemap_harvest.services.ping import readers
 from sitemap_harvest.services.ping.hosts import Hosts
 
@@ -65,7 +65,7 @@ class PingConfig:
         values = {}
         for name, text in items:
             if name not in _READERS:
-                raise OptionError(f"{name}: there is no such option; there are {', '.join(_READERS)}")
+                raise OptionError(f"{name}: {there_is_no('option', name, _READERS)}")
             try:
                 values[name] = _READERS[name](text.strip())
             except ValueError as error:
