@@ -312,7 +312,7 @@ class HarvestSpider(SitemapAttributes):
             elif not self._ledger.owes:
                 break
         # Scrapy looks whether all is done as the last item goes to the pipelines, and then no more for five seconds.
-        while not self.crawler.engine.scraper.slot.is_idle():
+        while (slot := self.crawler.engine.scraper.slot) is not None and not slot.is_idle():
             await self._flights.next_end(_ITEM_SECONDS)
 
     async def _wait(self) -> None:
