@@ -68,7 +68,12 @@ def test_all_options_at_once():
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        pytest.param("host", "a.example", "host: there is no such option; there are project, spider,", id="unknown"),
+        pytest.param(
+            "host",
+            "a.example",
+            "host: there is no such option; did you mean hosts? There are project, spider,",
+            id="unknown",
+        ),
         pytest.param("get", "maybe", "get is 'maybe': it must be yes or no", id="flag"),
         pytest.param("get", "", "get is '': it must be yes or no", id="flag-empty"),
         pytest.param("per_minute", "0", "per_minute is '0': it must be a whole number from 1 to 10000", id="zero"),
