@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
+from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -52,8 +53,10 @@ def _word_without_login(word: re.Match[str]) -> str:
 def there_is_no(what: str, name: str, known: Iterable[str]) -> str:
     """Return that *name* is no *what*, such as "setting": the one that was probably meant, and all that are *known*."""
     names = list(known)
-    meant = [f"; did you mean {one}?" for one in get_close_matches(name, names, n=1, cutoff=_LIKENESS)]
-    return f"there is no such {what}{meant[0] if meant else ';'} {'There' if meant else 'there'} are {', '.join(names)}"
+    prefix = commonprefix(names)  # in which all settings are alike
+    alike = get_close_matches(name.removeprefix(prefix), [one.removeprefix(prefix) for one in names], 1, _LIKENESS)
+    words = f"did you mean {prefix}{alike[0]}? There" if alike else "there"
+    return f"there is no such {what}; {words} are {', '.join(names)}"
 
 
 class OptionError(HarvestError, ValueError):

@@ -44,9 +44,10 @@ def test_what_is_no_address_is_shown_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        pytest.param("limt", "there is no such argument; did you mean limit? There are site, limit", id="misspelt"),
-        pytest.param("colour", "there is no such argument; there are site, limit", id="another"),
+        pytest.param("OUR_LIMT", "did you mean OUR_LIMIT? There are OUR_SITE, OUR_LIMIT", id="misspelt"),
+        pytest.param("OUR_COLOUR", "there are OUR_SITE, OUR_LIMIT", id="another"),
+        pytest.param("LIMT", "did you mean OUR_LIMIT? There are OUR_SITE, OUR_LIMIT", id="without-what-all-begin-with"),
     ],
 )
 def test_what_was_probably_meant_is_named(name: str, words: str) -> None:
-    assert there_is_no("argument", name, ["site", "limit"]) == words
+    assert there_is_no("setting", name, ["OUR_SITE", "OUR_LIMIT"]) == f"there is no such setting; {words}"

@@ -325,7 +325,9 @@ def test_a_project_that_is_not_there_and_a_disk_that_is_full(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        pytest.param({"spyder": "x"}, "spyder: there is no such option; there are project, spider", id="unknown"),
+        pytest.param(
+            {"spyder": "x"}, "spyder: there is no such option; did you mean spider? There are project", id="unknown"
+        ),
         pytest.param({"token_file": "gone"}, "token_file is 'gone', and it cannot be read: no such file", id="no-file"),
         pytest.param({"access_log": "/nowhere/x"}, "access_log is '/nowhere/x', and it cannot be written", id="log"),
         pytest.param({"hosts": "%(x)s"}, "Bad value substitution", id="interpolation"),
