@@ -42,6 +42,7 @@ _FORKSERVER.set_forkserver_preload([
     "sitemap_harvest.crawl.packed",
     "sitemap_harvest.crawl.robots",
     *{command.module for command in entry_points(group="scrapy.commands")},  # those of others: Scrapy loads all of them
+    "tests.frozen",  # behind all others
 ])  # fmt: skip
 _OUT, _ERR = "stdout", "stderr"
 
