@@ -89,8 +89,8 @@ class Keeping:
         return self.told(self.crawl(calm=calm, **{"store": self.folder, **given}), site)
 
     def later(self, site: Site, **given: Any) -> Told:
-        """Crawl *site* in another second than the last run: a store keeps times in whole seconds, rounded up."""
-        time.sleep(1 - time.time() % 1)
+        """Crawl *site* in another second than the last run."""
+        wait_for_another_second()
         return self(site, **given)
 
     def told(self, run: Run, site: Site) -> Told:
@@ -115,3 +115,8 @@ class Keeping:
         """Return the URLs of a snapshot of *site*, sorted."""
         table = self.store.site(site.url).at(when).urls(["loc"]).read_all()
         return sorted(loc.removeprefix(site.url) for loc in table["loc"].to_pylist())
+
+
+def wait_for_another_second():
+    """Wait until what a run tells is later than what the last one has told: a store keeps whole seconds, rounded up."""
+    time.sleep(1 - time.time() % 1)

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from tests.crawl.keeping import wait_for_another_second
 from tests.site import Page, index, robots, urlset
 
 FILES = 12
@@ -111,6 +112,7 @@ def test_a_run_that_is_told_to_stop_keeps_what_it_has_read_and_what_was_known(se
     site.pages |= changed
     site.requests.clear()
     given = {"site": site.url, "store": keep.folder, "settings": SETTINGS | {"DOWNLOAD_TIMEOUT": 1}}
+    wait_for_another_second()
     process = keep.crawl.start(**given)
     try:
         wait_for(lambda: NAMES[9] in site.requests)
