@@ -53,10 +53,17 @@ def _word_without_login(word: re.Match[str]) -> str:
 def there_is_no(what: str, name: str, known: Iterable[str]) -> str:
     """Return that *name* is no *what*, such as "setting": the one that was probably meant, and all that are *known*."""
     names = list(known)
+    meant = probably_meant(name, names)
+    words = f"did you mean {meant}? There" if meant else "there"
+    return f"there is no such {what}; {words} are {', '.join(names)}"
+
+
+def probably_meant(name: str, known: Iterable[str]) -> str | None:
+    """Return which of those *known* was probably meant by *name*; ``None`` if none is like it."""
+    names = list(known)
     prefix = commonprefix(names)  # noqa: RUF071 - by characters is meant: all settings begin with the same ones
     alike = get_close_matches(name.removeprefix(prefix), [one.removeprefix(prefix) for one in names], 1, _LIKENESS)
-    words = f"did you mean {prefix}{alike[0]}? There" if alike else "there"
-    return f"there is no such {what}; {words} are {', '.join(names)}"
+    return f"{prefix}{alike[0]}" if alike else None
 
 
 class OptionError(HarvestError, ValueError):

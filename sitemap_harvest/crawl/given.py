@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider
 
 from sitemap_harvest.crawl.arguments import Arguments, Plan
 from sitemap_harvest.crawl.selection import visits_pages
-from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.errors import ArgumentError, probably_meant
 
 if TYPE_CHECKING:
     from sitemap_harvest.crawl.spiders.base import SitemapAttributes
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 _TARGETS = ("site", "sites", "sitemap")
 _MAY_BE_SET = frozenset({"says_how_it_ended"})
 _SCRAPYD = ("_job", "_version")  # what Scrapyd itself gives each job: its id, and the version that was asked for
-_LIKENESS = 0.8  # sitmap is sitemap; category is no argument of ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +65,10 @@ class Given:
     def complaints(self, spider: type[SitemapAttributes]) -> list[str]:
         """Return a line for each attribute that is probably an argument of ours, misspelt."""
         new = [name for name in self.attributes if not hasattr(spider, name)]
-        likely = {name: get_close_matches(name, Arguments.names(), n=1, cutoff=_LIKENESS) for name in new}
         return [
-            f"argument {name}: it became an attribute of the spider; if {meant[0]} was meant, spell it so"
-            for name, meant in likely.items()
-            if meant
+            f"argument {name}: it became an attribute of the spider; if {meant} was meant, spell it so"
+            for name in new
+            if (meant := probably_meant(name, Arguments.names()))
         ]
 
 
