@@ -1,0 +1,134 @@
+"""Runs and kills the crawls, and reads what they have written: the feed, and what the commands tell of the store."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tests import forked
+from tests.crawl.crawling import HERE, lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.histories.serving import Server
+
+LIMIT_RUNS = 50
+"""After so many runs a removal is told that is not certain: more than any fault lasts."""
+_SETTINGS: dict[str, Any] = {
+    "AUTOTHROTTLE_ENABLED": "False",
+    "CONCURRENT_REQUESTS": 64,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+    "DOWNLOAD_DELAY": 0,
+    "DOWNLOAD_TIMEOUT": 20,
+    "LOG_LEVEL": "WARNING",
+    "RETRY_TIMES": 0,
+    "SITEMAP_HARVEST_ABSENT_RUNS": LIMIT_RUNS,
+    "SITEMAP_HARVEST_PRIVATE": "True",
+}
+_PATIENCE_SECONDS = 240
+_KINDS = {"changes": "Change", "summaries": "ChangeSummary", "ledger": "SitemapRecord"}
+
+
+@dataclass
+class Told:
+    """What is known after a run, by site."""
+
+    changes: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
+    """Those of the snapshots that were put in place in this run, as the store has them."""
+    delivered: dict[str, list[dict[str, Any]]] | None = None
+    """Those in the feed; ``None`` if the run was killed."""
+    urls: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
+    """The view ``urls`` of the last snapshot."""
+    committed: dict[str, str] = field(default_factory=dict)
+    """The run of each snapshot that was put in place."""
+
+
+class Crawls:
+    """The crawls of all sites into one store, in a folder."""
+
+    def __init__(self, folder: Path, server: Server) -> None:
+        self.folder = folder
+        self.store = folder / "store"
+        self.requests = 0
+        """How many the last run that was not killed has made."""
+        self._server = server
+        self._runs: set[tuple[str, str]] = set()
+        (folder / "sites.txt").write_text("".join(f"{site.root}\n" for site in server.world.sites))
+
+    def run(self, number: int, *, resume: bool, kill_after: int | None = None, pause: float = 0.0) -> Told:
+        """Crawl once; where it has to be killed, *pause* seconds after so many requests."""
+        out = self.folder / f"run-{number:03}"
+        out.mkdir()
+        self._server.requests = 0
+        command = self._command(out, resume=resume)
+        with forked.running(*command, cwd=HERE, environment=self._environment(), folder=str(out)) as process:
+            deadline = time.monotonic() + _PATIENCE_SECONDS
+            if kill_after is not None:
+                while process.is_alive() and self._server.requests < kill_after and time.monotonic() < deadline:
+                    time.sleep(0.002)
+                time.sleep(pause)
+                was_killed = process.is_alive()
+            else:
+                process.join(_PATIENCE_SECONDS)
+                was_killed = False
+                assert process.exitcode == 0, f"{out}: {process.exitcode}: {(out / 'stderr').read_text()[-3000:]}"
+        if not was_killed:
+            log = (out / "stderr").read_text() + (out / "stdout").read_text()
+            assert "Traceback" not in log, f"{out}: {log[-5000:]}"
+            self.requests = self._server.requests
+        told = self._told(out)
+        if not was_killed:
+            told.delivered = defaultdict(list)
+            for row in lines(out / "changes.jsonl"):
+                told.delivered[row["site"]].append(row)
+        return told
+
+    def _told(self, out: Path) -> Told:
+        told = Told()
+        if not (self.store / "sites").exists():
+            return told
+        runs = {(row["root"], row["run"]) for row in self._query(out, "select root, run from runs")}
+        told.committed = dict(sorted(runs - self._runs))
+        new = ", ".join(f"'{run}'" for _, run in sorted(runs - self._runs)) or "''"
+        self._runs |= runs
+        for row in self._query(out, f"select * from changes where run in ({new})"):
+            if told.committed.get(row["site"]) == row["run"]:
+                told.changes[row["site"]].append(row)
+        for row in self._query(out, "select root, loc, sitemap, lastmod, priority, alternates from urls"):
+            told.urls[row["root"]].append(row)
+        return told
+
+    def _query(self, out: Path, sql: str) -> list[dict[str, Any]]:
+        file = out / "query.jsonl"
+        command = ("harvest", "query", "--store", str(self.store), sql, "-O", str(file))
+        done = forked.scrapy(*command, cwd=HERE, environment=self._environment())
+        assert done.returncode == 0, done.stderr
+        return lines(file)
+
+    def _command(self, out: Path, *, resume: bool) -> list[str]:
+        feeds = {
+            f"{out}/{name}.jsonl": {"format": "jsonl", "item_classes": [f"sitemap_harvest.{kind}"], "overwrite": True}
+            for name, kind in _KINDS.items()
+        }
+        arguments = {
+            "sites": self.folder / "sites.txt",
+            "store": self.store,
+            "emit": "changes,summaries,sitemaps",
+            "resume": "yes" if resume else "no",
+        }
+        settings = {**_SETTINGS, "FEEDS": json.dumps(feeds)}
+        command = ["crawl", "changes"]
+        for name, value in arguments.items():
+            command += ["-a", f"{name}={value}"]
+        for name, value in settings.items():
+            command += ["-s", f"{name}={value}"]
+        return command
+
+    def _environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY")}
+        return {**kept, "http_proxy": self._server.url, "https_proxy": self._server.url, "no_proxy": "", "NO_PROXY": ""}

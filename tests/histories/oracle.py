@@ -1,0 +1,317 @@
+"""What is true of the sites in each crawl, and how far what was told is from it. Nothing here knows the package.
+
+A site *must* list a URL in a crawl if each version of its documents that a careful reader may have seen says so, and it
+*may* list one if some version does. The two differ only where a server sends a sound document that is not the present
+one, which nobody can tell: an earlier version; an empty one; any version since a validator is stuck. Whatever else
+fails can be seen to fail, so it excuses nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tests.histories.documents import Document, Entry, Form
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tests.histories.crawls import Told
+    from tests.histories.failing import Failing
+    from tests.histories.world import Site, World
+
+FIELDS = ("lastmod", "priority", "alternates")
+Homes = dict[str, dict[str, set[Entry]]]
+"""The URLs of a site, each with the documents that list it and what those say of it."""
+
+
+class Find(NamedTuple):
+    """One URL of which the wrong thing was told, or nothing."""
+
+    kind: str
+    """``FALSE``, ``LOST``, ``VIEW`` or ``NOISE``."""
+    site: int
+    crawl: int
+    what: str
+    url: str
+
+
+@dataclass
+class Consumer:
+    """What who follows the changes of one site believes."""
+
+    urls: dict[str, Entry | None] | None = None
+    """The URLs that are there, with what was told of them (``None``: unknown); ``None``: there is no snapshot."""
+    homes: dict[str, str] = field(default_factory=dict)
+    """The documents that were named last for them."""
+    removed_in: dict[str, int] = field(default_factory=dict)
+    listed_in: dict[str, int] = field(default_factory=dict)
+    """The last crawl in which each URL may have been listed."""
+    absent: set[str] = field(default_factory=set)
+    """URLs that were listed nowhere in some crawl, and that no document has listed since that could be read."""
+    is_settled: bool = False
+    """Whether all of the site was read whole at some time: what is told first before that may be new or not."""
+    healthy: int = 0
+    """Crawls in a row in which nothing failed."""
+    interrupted: list[int] = field(default_factory=list)
+    """The crawls since the last snapshot, that were killed."""
+
+
+class Oracle:
+    """Judges what the crawls of a world tell."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.finds: list[Find] = []
+        self.failing: list[dict[str, Failing]] = []
+        """What failed in each crawl."""
+        self._consumers: dict[int, Consumer] = defaultdict(Consumer)
+
+    def check(self, sites: Iterable[Site], told: Told, *, resumed: bool, frozen: set[int]) -> None:
+        """Hold what is known after the last crawl against the truth. *frozen* are the sites that have not changed."""
+        for site in sites:
+            consumer = self._consumers[site.number]
+            must, may = self._listed(site, consumer, resumed=resumed)
+            consumer.listed_in.update(dict.fromkeys(may, self.crawl))
+            consumer.absent |= {url for url in consumer.urls or () if url not in must}
+            if site.root not in told.committed:
+                consumer.interrupted.append(self.crawl)
+                consumer.healthy = 0
+                continue
+            consumer.absent -= self._homes(site, [self.crawl], any_version=False, only_sound=True).keys()
+            consumer.healthy = consumer.healthy + 1 if must == may and not self._fails(site) else 0
+            check = _Check(self, site, consumer, must, may, is_quiet=consumer.healthy > 2 and site.number in frozen)
+            check.run(told.changes[site.root], told.urls[site.root])
+            if told.delivered is not None:
+                check.deliveries(told.changes[site.root], told.delivered[site.root])
+            consumer.interrupted.clear()
+
+    @property
+    def crawl(self) -> int:
+        """The number of the last crawl."""
+        return len(self.world.frames) - 1
+
+    def _fails(self, site: Site) -> bool:
+        return any(url in self.failing[self.crawl] for url in self._reached(site, [self.crawl], any_version=True))
+
+    def _listed(self, site: Site, consumer: Consumer, *, resumed: bool) -> tuple[Homes, Homes]:
+        crawls = [self.crawl, *(consumer.interrupted if resumed else ())]
+        return self._homes(site, crawls, any_version=False), self._homes(site, crawls, any_version=True)
+
+    def _homes(self, site: Site, crawls: list[int], *, any_version: bool, only_sound: bool = False) -> Homes:
+        found: Homes = defaultdict(dict)
+        for url, versions in self._reached(site, crawls, any_version=any_version, only_sound=only_sound).items():
+            pages = _joined([set(one.entries) for one in versions], any_version)
+            for page in pages:
+                found[page][url] = {one.published[page] for one in versions if page in one.entries}
+        return dict(found)
+
+    def _reached(
+        self, site: Site, crawls: list[int], *, any_version: bool, only_sound: bool = False
+    ) -> dict[str, list[Document]]:
+        """Return the documents that all versions of those above them lead to, or any, each with its versions.
+
+        *only_sound* leaves out those that fail, and what is below them.
+        """
+        found: dict[str, list[Document]] = {}
+        name = "robots.txt" if site.is_declared else "sitemap.xml"
+        todo = [self.world.frames[self.crawl].resolve(f"{site.root}/{name}")]
+        if not site.is_declared:
+            found[self.world.frames[self.crawl].resolve(f"{site.root}/robots.txt")] = []
+        while todo:
+            url = todo.pop()
+            if url in found or (only_sound and url in self.failing[self.crawl]):
+                continue
+            found[url] = self._versions(url, crawls)
+            children = _joined([set(one.children) for one in found[url]], any_version)
+            todo += [self.world.frames[self.crawl].resolve(child) for child in children]
+        return found
+
+    def _versions(self, url: str, crawls: list[int]) -> list[Document]:
+        """Return the versions of the document at *url* that a careful reader may have seen."""
+        frames, found = self.world.frames, []
+        for crawl in crawls:
+            document = frames[crawl].documents.get(url)
+            failing = self.failing[crawl].get(url)
+            found += [document] if document else []
+            if failing is not None and failing.fault.versions:
+                old = frames[max(0, crawl - failing.fault.versions)].documents.get(url)
+                found += [old] if old else []
+            if failing is not None and failing.fault.is_empty:
+                found.append(Document(Form.XML))
+            if document is not None and document.tag == "stuck":
+                earlier = (frame.documents.get(url) for frame in frames[:crawl])
+                found += [one for one in earlier if one and one.tag == "stuck" and one.epoch == document.epoch]
+            found += self._passed_over(url, crawl)
+        return found
+
+    def _passed_over(self, url: str, crawl: int) -> list[Document]:
+        """Return earlier versions that an index of long ago may have been believed to name."""
+        old = max((one.fault.versions for one in self.failing[crawl].values()), default=0)
+        if not old:
+            return []
+        frames = self.world.frames[max(0, crawl - old) : crawl]
+        is_listed = any(
+            one.fault.versions and url in document.children
+            for above, one in self.failing[crawl].items()
+            if (document := self.world.frames[crawl].documents.get(above))
+        )
+        return [d for frame in frames if is_listed and (d := frame.documents.get(url))]
+
+
+def _joined(sets: list[set[str]], any_version: bool) -> set[str]:
+    if not sets:
+        return set()
+    return set().union(*sets) if any_version else set.intersection(*sets)
+
+
+class _Check:
+    """One crawl of one site."""
+
+    def __init__(
+        self, oracle: Oracle, site: Site, consumer: Consumer, must: Homes, may: Homes, *, is_quiet: bool
+    ) -> None:
+        self._oracle = oracle
+        self._site = site
+        self._consumer = consumer
+        self._must = must
+        self._may = may
+        self._is_quiet = is_quiet
+
+    def find(self, kind: str, what: str, url: str) -> None:
+        self._oracle.finds.append(Find(kind, self._site.number, self._oracle.crawl, what, url))
+
+    def run(self, changes: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:
+        view: dict[str, set[Entry]] = defaultdict(set)
+        for row in rows:
+            view[row["loc"]].add(_entry_of(row))
+        consumer = self._consumer
+        if consumer.urls is None:
+            consumer.urls = {url: _one(entries) for url, entries in view.items()}
+            consumer.is_settled = consumer.healthy > 0
+        else:
+            self._apply(changes, view)
+        if not consumer.is_settled:
+            consumer.urls |= {url: _one(entries) for url, entries in view.items() if url not in consumer.urls}
+            consumer.urls = {url: entry for url, entry in consumer.urls.items() if url in view}
+        if consumer.healthy >= 2:
+            self._settle(view)
+
+    def _apply(self, changes: list[dict[str, Any]], view: dict[str, set[Entry]]) -> None:
+        check = {
+            "added": self._added,
+            "removed": self._removed,
+            "expired": self._removed,
+            "changed": self._changed,
+            "moved": self._moved,
+        }
+        for row in sorted(changes, key=lambda row: row["kind"] != "moved"):  # what was changed is of the new document
+            if self._is_quiet:
+                self.find("NOISE", f"{row['kind']} though nothing has changed for two crawls", row["loc"])
+            check[row["kind"]](row, view)
+
+    def _added(self, row: dict[str, Any], view: dict[str, set[Entry]]) -> None:
+        url, consumer = row["loc"], self._consumer
+        if url in consumer.urls:
+            self.find("FALSE", "added, and was there", url)
+        elif consumer.listed_in.get(url, -1) < consumer.removed_in.get(url, 0):
+            self.find("FALSE", "added, and is not listed", url)
+        consumer.urls[url] = _one(view.get(url, ()))
+        consumer.homes[url] = row["sitemap"]
+
+    def _removed(self, row: dict[str, Any], view: dict[str, set[Entry]]) -> None:
+        url, consumer = row["loc"], self._consumer
+        if url in self._must and url not in consumer.absent:
+            self.find("FALSE", f"{row['kind']}, and is listed: {row['reason']}", url)
+        elif url not in consumer.urls:
+            self.find("NOISE", f"{row['kind']}, and was never there", url)
+        consumer.urls.pop(url, None)
+        consumer.removed_in[url] = self._oracle.crawl
+
+    def _changed(self, row: dict[str, Any], view: dict[str, set[Entry]]) -> None:
+        url, consumer = row["loc"], self._consumer
+        names = [name for name in row["fields"] if name in FIELDS]
+        before, after = ({name: _value(name, row[side].get(name)) for name in names} for side in ("before", "after"))
+        known = consumer.urls.get(url)
+        true = set().union(*self._may.get(url, {}).values())
+        if before == after and len(names) == len(row["fields"]):
+            self.find("NOISE", "changed to the same", url)
+        elif url not in consumer.urls:
+            self.find("NOISE", "changed, and was never there", url)
+        elif names and not any(all(getattr(one, name) == after[name] for name in names) for one in true):
+            self.find("FALSE", f"changed to {after}, which no document says", url)
+        elif known is not None and names and all(getattr(known, name) == after[name] for name in names):
+            self.find("NOISE", f"changed to {after}, as it was told before", url)
+        if url in consumer.urls:
+            consumer.urls[url] = _one(view.get(url, ()))
+
+    def _moved(self, row: dict[str, Any], view: dict[str, set[Entry]]) -> None:
+        url, consumer = row["loc"], self._consumer
+        resolve = self._oracle.world.frames[self._oracle.crawl].resolve
+        start, end = (resolve(row[name]) for name in ("sitemap_before", "sitemap"))
+        if url not in consumer.urls:
+            self.find("NOISE", "moved, and was never there", url)
+        elif not self._oracle.failing[self._oracle.crawl].keys().isdisjoint({start, end}):
+            pass  # it may be told late
+        elif end not in self._may.get(url, {}):
+            self.find("FALSE", f"moved to {row['sitemap']}, which does not list it", url)
+        elif start != end and start in self._must.get(url, {}):
+            self.find("FALSE", f"moved from {row['sitemap_before']}, which lists it", url)
+        elif consumer.homes.get(url) == row["sitemap"]:
+            self.find("NOISE", f"moved to {row['sitemap']}, as it was told before", url)
+        consumer.homes[url] = row["sitemap"]
+
+    def _settle(self, view: dict[str, set[Entry]]) -> None:
+        """Hold the store and the consumer against a site of which all was read whole, twice."""
+        consumer = self._consumer
+        true = {url: set().union(*homes.values()) for url, homes in self._must.items()}
+        for url in view.keys() | true.keys():
+            if view.get(url, set()) != true.get(url, set()):
+                what = "is missing" if url not in view else "is listed" if url not in true else "says another thing"
+                self.find("VIEW", what, url)
+        if consumer.is_settled:
+            for url in consumer.urls.keys() - true.keys():
+                self.find("LOST", "never told as removed", url)
+            for url in true.keys() - consumer.urls.keys():
+                self.find("LOST", "never told as added", url)
+            for url, entry in consumer.urls.items():
+                if entry is not None and len(true.get(url, ())) == 1 and entry not in true[url]:
+                    self.find("LOST", "never told as changed", url)
+        consumer.is_settled = True
+        consumer.urls = {url: _one(entries) for url, entries in true.items()}  # so that each find counts once
+
+    def deliveries(self, changes: list[dict[str, Any]], delivered: list[dict[str, Any]]) -> None:
+        """Hold the feed against the store."""
+        kept, given = ({(row["kind"], row["loc"]) for row in rows} for rows in (changes, delivered))
+        for kind, url in kept - given:
+            self.find("LOST", f"{kind} in the store, and not in the feed", url)
+        for kind, url in given - kept:
+            self.find("NOISE", f"{kind} in the feed, and not in the store", url)
+
+
+def _one(entries: Iterable[Entry]) -> Entry | None:
+    """Return what is said of a URL, if that is one thing."""
+    entries = list(entries)
+    return entries[0] if len(entries) == 1 else None
+
+
+def _entry_of(row: dict[str, Any]) -> Entry:
+    return Entry(*(_value(name, row[name]) for name in FIELDS))
+
+
+def _value(name: str, value: Any) -> Any:
+    """Return a value of the store or of a change as documents have it."""
+    if name == "lastmod":
+        return value and str(value)[:10]
+    if name == "priority":
+        return None if value is None else f"{float(value):.1f}"
+    value = json.loads(value) if isinstance(value, str) else value
+    return tuple(one["href"] for one in value or ())
+
+
+def score(finds: Iterable[Find]) -> str:
+    """Return the four counts as they are printed."""
+    counts = Counter(find.kind for find in finds)
+    return " ".join(f"{kind}={counts[kind]}" for kind in ("FALSE", "LOST", "VIEW", "NOISE"))
