@@ -17,6 +17,7 @@ from sitemap_harvest.commands import closing
 from sitemap_harvest.commands.progress import ProgressLine
 from sitemap_harvest.crawl.arguments import Arguments, Plan
 from sitemap_harvest.crawl.options import Options
+from sitemap_harvest.crawl.spiders.base import harvest_of
 from sitemap_harvest.crawl.spiders.sitemap import SitemapSpider
 from sitemap_harvest.crawl.watching.run_mark import ErrorCount
 from sitemap_harvest.crawl.watching.switch import begin_log, check_installed, tell_refused
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.settings import Settings
-
-    from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
 
 HELP = "Harvest the URLs of sites, sitemaps or files."
 ARGUMENTS = "TARGET..."
@@ -67,18 +66,18 @@ def run(opts: argparse.Namespace, settings: Settings) -> int:
         closing.show_no_output(console)
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(SitemapSpider)
-    spiders = _remember_spider(crawler)
+    runs = _remember_run(crawler)
     logging.root.addHandler(errors := ErrorCount())
     process.crawl(crawler, **arguments)
     process.start()
-    spider = spiders.get("spider")
-    if process.bootstrap_failed or spider is None:
+    run = runs.get("run")
+    if process.bootstrap_failed or run is None:
         return _COULD_NOT_START
-    if spider.refused is not None and not _log_is_shown():
-        raise OptionError(spider.refused)
+    if run.refused is not None and not _log_is_shown():
+        raise OptionError(run.refused)
     stats = crawler.stats.get_stats()
-    closing.show(spider.summary, stats, console=console, has_output=has_output)
-    return closing.exit_code(spider.summary, stats, errors=errors.errors)
+    closing.show(run.summary, stats, console=console, has_output=has_output)
+    return closing.exit_code(run.summary, stats, errors=errors.errors)
 
 
 def _checked(opts: argparse.Namespace, settings: Settings) -> dict[str, Any]:
@@ -151,13 +150,13 @@ def _set_up_log(opts: argparse.Namespace, settings: Settings) -> None:
         logging.getLogger(name).disabled = True  # a level would be undone when Scrapy sets up its log
 
 
-def _remember_spider(crawler: Crawler) -> dict[str, Any]:
+def _remember_run(crawler: Crawler) -> dict[str, Any]:
     found: dict[str, Any] = {}
 
-    def remember(spider: HarvestSpider) -> None:
-        found["spider"] = spider
-        # The closing table does; but who has machines read the log has it there.
-        spider.says_how_it_ended = spider.crawler.settings.get("SITEMAP_HARVEST_LOG") == "json"
+    def remember() -> None:
+        found["run"] = run = harvest_of(crawler)
+        # The closing table has the summary; but programs that read the log expect it there.
+        run.logs_summary = crawler.settings.get("SITEMAP_HARVEST_LOG") == "json"
 
     found["handler"] = remember  # signals hold their handlers weakly
     crawler.signals.connect(remember, signal=signals.spider_opened)

@@ -12,6 +12,8 @@ from rich.live import Live
 from rich.text import Text
 from scrapy import signals
 
+from sitemap_harvest.crawl.spiders.base import run_of
+
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
@@ -45,7 +47,8 @@ class ProgressLine:
 
     def spider_opened(self, spider: Any) -> None:
         """Begin. Log lines go above the live line from now on."""
-        self._summary = spider.summary
+        run = run_of(spider)
+        self._summary = run.summary if run is not None else None
         before = sys.stderr
         self._live.start()
         for handler in logging.root.handlers:

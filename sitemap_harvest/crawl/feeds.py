@@ -14,7 +14,7 @@ from scrapy.extensions import feedexport
 from scrapy.utils.defer import deferred_from_coro
 
 from sitemap_harvest.crawl.processor import Rows
-from sitemap_harvest.crawl.spiders.base import SitemapAttributes
+from sitemap_harvest.crawl.spiders.base import run_of
 from sitemap_harvest.crawl.watching.outputs import Outputs
 from sitemap_harvest.crawl.watching.run_mark import fields
 from sitemap_harvest.model import Batch
@@ -52,22 +52,22 @@ class FeedExporter(feedexport.FeedExporter):
 
     def open_spider(self, spider: Spider) -> None:
         """Open the feeds, unless the arguments are wrong: a slip must not cost the last run's file."""
-        is_ours = isinstance(spider, SitemapAttributes)
-        if is_ours and getattr(spider, "refused", None):
+        run = run_of(spider)
+        if run is not None and run.refused is not None:
             return
         try:
             super().open_spider(spider)
         except KeyError as error:
-            if not is_ours:
+            if run is None:
                 raise
             self.slots = []
             words = f"FEEDS: the name of an output has a part in it that nothing stands for: {error}"
-            spider.refuse(words)  # type: ignore[attr-defined]  # what has a plan is ours
+            run.refuse(words)
         for slot in self.slots:
-            if reason := _why_not(slot, is_ours=is_ours):
+            if reason := _why_not(slot, is_ours=run is not None):
                 self.slots = []
-                if is_ours:
-                    spider.refuse(reason)  # type: ignore[attr-defined]  # what has a plan is ours
+                if run is not None:
+                    run.refuse(reason)
                 logger.error(reason)
                 raise CloseSpider("wrong_argument")
 
@@ -78,7 +78,7 @@ class FeedExporter(feedexport.FeedExporter):
         try:
             self._take(item, spider)
         except _WRITE_ERRORS as error:
-            if not isinstance(spider, SitemapAttributes):
+            if run_of(spider) is None:
                 raise
             self._fail(error)
             deferred_from_coro(self.crawler.engine.close_spider_async(reason="output_failed"))
@@ -112,8 +112,8 @@ class FeedExporter(feedexport.FeedExporter):
 
     async def close_spider(self, spider: Spider) -> None:
         """Close the feeds. One in which nothing came tells the columns of what might have come."""
-        if isinstance(spider, SitemapAttributes):
-            self._finish(getattr(spider, "plan", None))
+        if (run := run_of(spider)) is not None:
+            self._finish(run.plan)
         await super().close_spider(spider)
 
     def _finish(self, plan: Plan | None) -> None:

@@ -17,12 +17,12 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from sitemap_harvest.crawl import defaults, outcome
 from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.crawl.quiet import conceal_passwords
-from sitemap_harvest.crawl.reach import guard
-from sitemap_harvest.crawl.site_headers import site_headers
+from sitemap_harvest.crawl.reach import guard, name_addresses
+from sitemap_harvest.crawl.site_headers import send_site_headers, site_headers
 from sitemap_harvest.plan import Lead
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping
+    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
     from scrapy.crawler import Crawler
@@ -60,9 +60,6 @@ class FetchSpider(Spider):
 
     name = "fetch"
 
-    site_headers: Mapping[str, Mapping[str, str]]
-    """What each site is sent that no other is, such as ``Authorization``: names and values, by site."""
-
     def __init__(
         self,
         name: str | None = None,
@@ -92,12 +89,10 @@ class FetchSpider(Spider):
         """Make the spider."""
         spider = super().from_crawler(crawler, *args, **kwargs)
         guard(crawler.settings)
-        spider.site_headers = site_headers(Options.from_settings(crawler.settings), spider._logins)  # noqa: SLF001 - its own
+        name_addresses(crawler, spider._into)  # noqa: SLF001 - its own
+        headers = site_headers(Options.from_settings(crawler.settings), spider._logins)  # noqa: SLF001 - its own
+        send_site_headers(crawler, headers)
         return spider
-
-    def named(self) -> Iterable[str]:
-        """Return the addresses that the user named: their hosts may be in a private network."""
-        return self._into
 
     async def start(self) -> AsyncIterator[Request]:
         """Ask for each document."""

@@ -10,13 +10,15 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from sitemap_harvest.plan import Lead
+from sitemap_harvest.crawl.document_requests import lead_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+
+    from sitemap_harvest.plan import Lead
 
 _PATIENCE_SECONDS = 5.0  # after which a document of which nothing has come holds no room for its body
 _IDLE_SECONDS = 5.0  # of a Scrapy with nothing to do, after which a document that should be on its way will not come
@@ -135,5 +137,5 @@ class Flights:
         return lead.url not in self._flights or self._flights[lead.url].was_scheduled
 
     def _of(self, request: Request) -> _Flight | None:
-        lead = request.cb_kwargs.get("lead")
-        return self._flights.get(lead.url) if isinstance(lead, Lead) else None
+        lead = lead_of(request)
+        return self._flights.get(lead.url) if lead is not None else None

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from scrapy import Spider
-
 from sitemap_harvest.crawl.arguments import Arguments, Plan
 from sitemap_harvest.crawl.selection import visits_pages
+from sitemap_harvest.crawl.spiders.base import OWN_NAME
 from sitemap_harvest.errors import ArgumentError, probably_meant
 
 if TYPE_CHECKING:
     from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 
 _TARGETS = ("site", "sites", "sitemap")
-_MAY_BE_SET = frozenset({"says_how_it_ended"})
 _SCRAPYD = ("_job", "_version")  # what Scrapyd itself gives each job: its id, and the version that was asked for
 
 
@@ -36,11 +34,11 @@ class Given:
         return {**self.ours, **self.attributes, **self.unusable}
 
     @classmethod
-    def of(cls, arguments: dict[str, Any], spider: type[SitemapAttributes], *, base: type) -> Given:
-        """Sort *arguments* for a *spider* class that is derived from *base*."""
+    def of(cls, arguments: dict[str, Any], spider: type[SitemapAttributes]) -> Given:
+        """Sort *arguments* for a *spider* class."""
         ours = {name: value for name, value in arguments.items() if name in Arguments.names()}
         others = {name: value for name, value in arguments.items() if name not in ours}
-        taken = others.keys() if spider.refuses_unknown_arguments else others.keys() & names_of(base)
+        taken = others.keys() if spider.refuses_unknown_arguments else others.keys() & {OWN_NAME}
         taken -= {*_SCRAPYD}
         unusable = {name: others.pop(name) for name in list(others) if name in taken}
         return cls(ours, others, unusable)
@@ -72,19 +70,12 @@ class Given:
         ]
 
 
-def names_of(base: type) -> frozenset[str]:
-    """Return the names that *base* uses for itself, and that nobody who derives from it may set."""
-    own = {*vars(base), *vars(base).get("__annotations__", ())}
-    return frozenset(name for name in own if not name.startswith("__") and not hasattr(Spider, name)) - _MAY_BE_SET
-
-
 def check_class(spider: type, *, base: type) -> None:
-    """Raise :exc:`TypeError` if the class *spider*, or one between, sets a name that *base* uses for itself."""
+    """Raise :exc:`TypeError` if the class *spider*, or one between it and *base*, defines the name of the run."""
     between = spider.__mro__[: spider.__mro__.index(base)]
-    names = {name for cls in between if not cls.__module__.startswith("sitemap_harvest.") for name in vars(cls)}
-    if taken := sorted(names & names_of(base)):
+    if any(OWN_NAME in vars(cls) for cls in between):
         raise TypeError(
-            f"{spider.__name__} defines {', '.join(taken)}, which {base.__name__} uses itself: give it another name"
+            f"{spider.__name__} defines {OWN_NAME}, which {base.__name__} uses itself: give it another name"
         )
 
 

@@ -14,7 +14,7 @@ from scrapy.utils.asyncio import run_in_thread
 from w3lib.url import file_uri_to_path
 
 from sitemap_harvest.crawl.record import OUTSIDE
-from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
+from sitemap_harvest.crawl.spiders.base import SitemapAttributes, run_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -37,13 +37,14 @@ class LocalFiles:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the middleware, for a spider of ours."""
-        if not issubclass(crawler.spidercls, HarvestSpider):
+        if not issubclass(crawler.spidercls, SitemapAttributes):
             raise NotConfigured
         return cls(crawler, crawler.settings.getint("DOWNLOAD_MAXSIZE"))
 
     async def process_request(self, request: Request) -> Response | None:
         """Answer *request* with a file, or let it pass to the network."""
-        root: Path | None = getattr(self._crawler.spider, "local_root", None)
+        run = run_of(self._crawler.spider)
+        root = run.root if run is not None else None
         if root is not None or request.url.startswith("file:"):
             request.meta["dont_cache"] = True  # HttpCacheMiddleware would not see that the file has changed
         if root is not None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Self
 
 from scrapy.exceptions import NotConfigured
 
+from sitemap_harvest.crawl.document_requests import lead_of
 from sitemap_harvest.crawl.fetch import FetchSpider
-from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
-from sitemap_harvest.plan import Lead
+from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -26,14 +26,14 @@ class PackedBodies:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the middleware, for a spider of ours."""
-        if not issubclass(crawler.spidercls, (HarvestSpider, FetchSpider)):
+        if not issubclass(crawler.spidercls, (SitemapAttributes, FetchSpider)):
             raise NotConfigured
         return cls()
 
     def process_response(self, request: Request, response: Response) -> Response:
         """Pass on *response*, which is as the server sent it."""
         given = response.headers.getlist("Content-Encoding")
-        if not given or not isinstance(request.cb_kwargs.get("lead"), Lead):
+        if not given or lead_of(request) is None:
             return response
         names = b",".join(given).decode("latin-1").lower().split(",")
         request.meta["content_encodings"] = tuple(name.strip() for name in names)

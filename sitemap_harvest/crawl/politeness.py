@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Self
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import sleep
 
+from sitemap_harvest.crawl.document_requests import lead_of
 from sitemap_harvest.crawl.outcome import wanted_wait
-from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
-from sitemap_harvest.plan import Lead
+from sitemap_harvest.crawl.spiders.base import SitemapAttributes, harvest_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -30,7 +30,7 @@ class Patience:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the middleware, for a spider of ours."""
-        if not issubclass(crawler.spidercls, HarvestSpider):
+        if not issubclass(crawler.spidercls, SitemapAttributes):
             raise NotConfigured
         return cls(crawler)
 
@@ -39,9 +39,7 @@ class Patience:
         seconds = wanted_wait(response, request.meta.get("retry_times", 0))
         if seconds is None or request.meta.get("dont_retry"):
             return response
-        spider = self._crawler.spider
-        assert isinstance(spider, HarvestSpider)  # noqa: S101 - from_crawler has seen to it; this tells mypy
-        if isinstance(request.cb_kwargs.get("lead"), Lead) or seconds > spider.options.max_wait:
+        if lead_of(request) is not None or seconds > harvest_of(self._crawler).options.max_wait:
             request.meta["dont_retry"] = True  # the spider puts it back; or it would be asked for too soon
         else:
             await self._pause(seconds)

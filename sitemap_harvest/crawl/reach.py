@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 from weakref import WeakKeyDictionary
 
 from scrapy.exceptions import IgnoreRequest
@@ -13,6 +13,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 
 from sitemap_harvest.crawl import defaults
+from sitemap_harvest.crawl.document_requests import lead_of
 from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.crawl.site_headers import NEXT_TO_THE_CACHE, SiteHeaders
 from sitemap_harvest.plan import Reach
@@ -47,13 +48,6 @@ class PrivateAddressError(IgnoreRequest):
         self.refusal = refusal  #: What becomes of the document, and why.
 
 
-class Names(Protocol):
-    """A spider that tells what its user named."""
-
-    def named(self) -> Iterable[str]:
-        """Return the addresses that the user named."""
-
-
 def guard(settings: BaseSettings) -> None:
     """Put the guard and :class:`SiteHeaders` into the *settings* of a spider of ours, and its contact into its name.
 
@@ -73,20 +67,24 @@ def guard(settings: BaseSettings) -> None:
 
 
 def reach_of(crawler: Crawler) -> Reach:
-    """Return what the run of *crawler*, whose spider is one of :class:`Names`, may connect to."""
+    """Return what the run of *crawler* may connect to."""
     if (reach := _reaches.get(crawler)) is None:
-        spider: Names = crawler.spider  # type: ignore[assignment]  # guard() is called by such spiders only
         reach = _reaches[crawler] = Reach(Options.from_settings(crawler.settings).private)
-        for url in spider.named():
-            reach.name(url)
     return reach
+
+
+def name_addresses(crawler: Crawler, urls: Iterable[str]) -> None:
+    """Note that the user of *crawler* named *urls*: their hosts may be in a private network."""
+    reach = reach_of(crawler)
+    for url in urls:
+        reach.name(url)
 
 
 def refused(crawler: Crawler, request: Request, refusal: Refusal) -> PrivateAddressError:
     """Count *request*, for not all have a ledger row, and return what ends it."""
     error = PrivateAddressError(request, refusal)
     crawler.stats.inc_value("sitemap_harvest/private_addresses")
-    is_page = "lead" not in request.cb_kwargs and not request.meta.get("dont_obey_robotstxt")
+    is_page = lead_of(request) is None and not request.meta.get("dont_obey_robotstxt")
     is_first = is_page and crawler.stats.get_value(_PAGES_STAT) is None
     if is_page:  # which has no row in the ledger to tell of it
         crawler.stats.inc_value(_PAGES_STAT)

@@ -10,7 +10,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
+from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -41,7 +41,7 @@ class RobotsOnce:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the middleware, for a spider of ours."""
-        if not issubclass(crawler.spidercls, HarvestSpider):
+        if not issubclass(crawler.spidercls, SitemapAttributes):
             raise NotConfigured
         once = cls()
         crawler.signals.connect(once.begin, signal=signals.request_reached_downloader)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
+from weakref import WeakKeyDictionary
 
 from sitemap_harvest.urls import site_of, without_user
 
@@ -16,13 +17,7 @@ if TYPE_CHECKING:
 
 NEXT_TO_THE_CACHE = 950  # behind HttpCacheMiddleware, so that nothing which writes requests sees what is added here
 _ADDED = "sitemap_harvest_site_headers"
-
-
-class HasSiteHeaders(Protocol):
-    """A spider that has headers for some sites."""
-
-    site_headers: Mapping[str, Mapping[str, str]]
-    """By site (scheme, host and port): names and values."""
+_headers: WeakKeyDictionary[Crawler, Mapping[str, Mapping[str, str]]] = WeakKeyDictionary()
 
 
 def site_headers(options: Options, logins: Mapping[str, str]) -> Mapping[str, Mapping[str, str]]:
@@ -33,6 +28,11 @@ def site_headers(options: Options, logins: Mapping[str, str]) -> Mapping[str, Ma
         headers[site] = {name: value for name, value in own.items() if name.lower() != "authorization"}
         headers[site]["Authorization"] = login
     return headers
+
+
+def send_site_headers(crawler: Crawler, headers: Mapping[str, Mapping[str, str]]) -> None:
+    """Let *crawler* send *headers*, by site (scheme, host and port)."""
+    _headers[crawler] = headers
 
 
 class SiteHeaders:
@@ -56,8 +56,7 @@ class SiteHeaders:
         """Add the headers of the site of *request*; ask without a user name where its address has one."""
         if "@" in request.url and (address := without_user(request.url)) != request.url:
             return request.replace(url=address)  # Scrapy would look it up as a part of the host's name
-        spider: HasSiteHeaders = self._crawler.spider  # type: ignore[assignment]  # such spiders alone have this
-        if spider.site_headers and (headers := spider.site_headers.get(site_of(request.url) or "")):
+        if (by_site := _headers.get(self._crawler)) and (headers := by_site.get(site_of(request.url) or "")):
             added = [name for name in headers if name not in request.headers]
             request.headers.update({name: headers[name] for name in added})
             request.meta[_ADDED] = added

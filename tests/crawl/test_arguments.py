@@ -115,9 +115,9 @@ class Own(HarvestSpider):
 def test_what_scrapyd_itself_gives_a_job_is_an_attribute_of_the_spider_and_no_wrong_argument(spider):
     made = spider(site="a.example", _job="", _version="1")
     assert (made._job, made._version) == ("", "1")
-    assert made._given.unusable == {}
+    assert made._harvest.given.unusable == {}
 
 
 @pytest.mark.parametrize("name", ["_project", "_spider", "job", "_jobs"])
 def test_no_other_name_that_is_not_known_is_taken(name):
-    assert SitemapSpider(site="a.example", **{name: "1"})._given.unusable == {name: "1"}
+    assert SitemapSpider(site="a.example", **{name: "1"})._harvest.given.unusable == {name: "1"}

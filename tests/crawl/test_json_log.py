@@ -182,10 +182,10 @@ class Shop(HarvestSpider):
     name = "shop"
     async def parse(self, response):
         for _ in range(5):
-            theirs.info("callback of %s", self.run_id)
+            theirs.info("callback of %s", self.harvest.run_id)
             await asyncio.sleep(0.02)
-            await maybe_deferred_to_future(deferToThread(theirs.info, "thread of %s", self.run_id))
-        theirs.info("callback of %s", self.run_id)
+            await maybe_deferred_to_future(deferToThread(theirs.info, "thread of %s", self.harvest.run_id))
+        theirs.info("callback of %s", self.harvest.run_id)
         yield {"url": response.url}
 
 class Plain(Spider):

@@ -170,7 +170,7 @@ def test_a_run_may_be_given_other_sitemaps_than_the_class_has(serve, crawl):
     [
         pytest.param("many", {}, "nothing to harvest: Many has no sitemap_urls, and none of the", id="no-target"),
         pytest.param("simplest", {"limit": "many"}, "argument limit='many': it must be", id="wrong"),
-        pytest.param("simplest", {"prepare": "x"}, "argument prepare: the spider itself uses this", id="taken"),
+        pytest.param("simplest", {"_harvest": "x"}, "argument _harvest: the spider itself uses this", id="taken"),
         pytest.param("simplest", {"emit": "none,urls"}, "argument emit='none,urls': it must be", id="none-and-more"),
         pytest.param("broken", {}, "sitemap_rules: 'parse_nothing' is neither a method of Broken", id="no-callback"),
     ],
@@ -193,9 +193,9 @@ def test_an_argument_that_is_probably_misspelt_is_told(serve, crawl):
 
 
 def test_a_class_that_would_break_its_base_cannot_be_run_and_harms_no_other():
-    parts = {"name": "mine", "prepare": None, "on_error": None, "parse": None}
+    parts = {"name": "mine", "_harvest": None, "harvest": None, "parse": None}
     mine = type("Mine", (type("Between", (HarvestSpider,), parts),), {})
-    with pytest.raises(TypeError, match=r"Mine defines on_error, prepare, which HarvestSpider uses itself"):
+    with pytest.raises(TypeError, match=r"Mine defines _harvest, which HarvestSpider uses itself"):
         mine.from_crawler(get_crawler(mine))
 
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
+    from sitemap_harvest.crawl.run import Harvest
 
 _MOST_TRIES = 2
 _LOOK_SECONDS = 0.5  # after which it is looked whether the run ends
@@ -77,14 +77,14 @@ class Trip:
 class Errands:
     """Everything that is asked by the browser in one run."""
 
-    def __init__(self, crawler: Crawler, spider: HarvestSpider) -> None:
+    def __init__(self, crawler: Crawler, harvest: Harvest) -> None:
         self._crawler = crawler
-        self._spider = spider
-        self._options = spider.options
+        self._harvest = harvest
+        self._options = harvest.options
         self._most_bytes = crawler.settings.getint("DOWNLOAD_MAXSIZE")
         self._seconds = crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
         self._gate = Gate(reach_of(crawler), most_bytes=self._most_bytes, seconds=self._seconds)
-        self._chromium = Chromium(crawler.settings, most_pages=spider.options.browser_pages)
+        self._chromium = Chromium(crawler.settings, most_pages=harvest.options.browser_pages)
 
     async def close(self) -> None:
         """End the browser."""
@@ -118,7 +118,7 @@ class Errands:
 
     async def wait_for_turn(self, request: Request) -> None:
         """Wait until the host of *request* may be asked again."""
-        frontier = self._spider.sites.frontier
+        frontier = self._harvest.sites.frontier
         slot = self._slot(request)
         delay = max(frontier.delay_of(request.url), slot.download_delay())
         while (left := slot.lastseen + delay - time.monotonic()) > 0 and self.may_go_on():  # noqa: ASYNC110 - a clock

@@ -12,10 +12,11 @@ from sitemap_harvest.crawl.browser.looks import need_of_response
 from sitemap_harvest.crawl.browser.passes import Pass, origin_of, take_off
 from sitemap_harvest.crawl.browser.switch import ALWAYS
 from sitemap_harvest.crawl.browser.walls import MOST_FAILURES, Wall
+from sitemap_harvest.crawl.document_requests import lead_of
 from sitemap_harvest.crawl.record import BY_BROWSER, BY_COOKIES, stays
 from sitemap_harvest.crawl.robots import PASS, is_robots
-from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
-from sitemap_harvest.plan import Lead, Need
+from sitemap_harvest.crawl.spiders.base import SitemapAttributes, harvest_of
+from sitemap_harvest.plan import Need
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -45,7 +46,7 @@ class BrowserFallback:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the middleware, for a spider of ours."""
-        if not issubclass(crawler.spidercls, HarvestSpider):
+        if not issubclass(crawler.spidercls, SitemapAttributes):
             raise NotConfigured
         made = cls(crawler)
         crawler.signals.connect(made.close, signal=signals.spider_closed)
@@ -85,7 +86,7 @@ class BrowserFallback:
         wall, number = self._walls.get(origin_of(request)), request.meta.get(PASS, 0)
         if wall is not None and wall.given is not None and number:
             wall.given.learn(response, request)
-        need = need_of_response(request, response, self._spider.options.limits)
+        need = need_of_response(request, response, harvest_of(self._crawler).options.limits)
         if need is Need.PASS or (need is Need.PROOF and not (wall and wall.is_none)):
             return await self._past_the_wall(request, response, number, need)
         if number and wall is not None:
@@ -214,27 +215,21 @@ class BrowserFallback:
 
     def _concerns(self, request: Request) -> bool:
         """Whether *request* is for a document, or for the robots.txt of its site, on the web."""
-        if self._spider.local_root is not None or not request.url.startswith("http") or request.method != "GET":
+        if harvest_of(self._crawler).root is not None or not request.url.startswith("http") or request.method != "GET":
             return False
-        return isinstance(request.cb_kwargs.get("lead"), Lead) or is_robots(request)
+        return lead_of(request) is not None or is_robots(request)
 
     @property
     def _errand(self) -> Errands:
         if self._errands is None:
             from sitemap_harvest.crawl.browser.errands import Errands  # with Playwright, which only walls need
 
-            self._errands = Errands(self._crawler, self._spider)
+            self._errands = Errands(self._crawler, harvest_of(self._crawler))
         return self._errands
 
     @property
     def _is_always(self) -> bool:
-        return (self._spider.plan.browser or self._spider.options.browser) == ALWAYS
-
-    @property
-    def _spider(self) -> HarvestSpider:
-        spider = self._crawler.spider
-        assert isinstance(spider, HarvestSpider)  # noqa: S101 - from_crawler has seen to it; this tells mypy
-        return spider
+        return harvest_of(self._crawler).browser_mode == ALWAYS
 
     def _count(self, what: str) -> None:
         self._crawler.stats.inc_value(f"sitemap_harvest/browser/{what}")

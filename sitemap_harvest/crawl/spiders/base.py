@@ -10,7 +10,13 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from scrapy.crawler import Crawler
+
+    from sitemap_harvest.crawl.run import Harvest
     from sitemap_harvest.model import UrlBatch
+
+OWN_NAME = "_harvest"
+"""The one attribute of a spider that subclasses and arguments must not replace: it holds the run."""
 
 
 class SitemapAttributes(Spider):
@@ -57,3 +63,16 @@ class SitemapAttributes(Spider):
         :meth:`sitemap_filter` and ``sitemap_rules``.
         """
         return batch
+
+
+def run_of(spider: object) -> Harvest | None:
+    """Return the run of *spider*; ``None`` if it is not ours, or not made yet."""
+    return getattr(spider, OWN_NAME, None) if isinstance(spider, SitemapAttributes) else None
+
+
+def harvest_of(crawler: Crawler) -> Harvest:
+    """Return the run of *crawler*, whose spider is ours."""
+    harvest = run_of(crawler.spider)
+    if harvest is None:
+        raise TypeError(f"{crawler.spider!r} is no spider of sitemap_harvest")
+    return harvest

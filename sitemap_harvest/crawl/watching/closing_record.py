@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy.extensions.feedexport import FeedSlot
     from scrapy.settings import BaseSettings
 
-    from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
+    from sitemap_harvest.crawl.run import Harvest
     from sitemap_harvest.crawl.watching.run_mark import Mark
 
 SETTING = "SITEMAP_HARVEST_CLOSING"
@@ -38,8 +38,8 @@ _STANDARD_OUTPUT = "-"
 class ClosingRecords(AtRunEnd):
     """Scrapy extension: writes the closing record of a run."""
 
-    def __init__(self, crawler: Crawler, spider: HarvestSpider) -> None:
-        super().__init__(crawler, spider)
+    def __init__(self, crawler: Crawler, harvest: Harvest) -> None:
+        super().__init__(crawler, harvest)
         self._outputs = Outputs()  # for a feed exporter that is not ours
 
     @classmethod
@@ -55,12 +55,11 @@ class ClosingRecords(AtRunEnd):
 
     def ended(self, end: End) -> None:
         """Write the record. Where that is not possible, the log has an error."""
-        arguments = self.spider._given.all  # noqa: SLF001 - what the user has given, which no other part asks for
         try:
-            tell(end, self.crawler.settings, arguments=arguments, outputs=self._known_outputs().told())
+            tell(end, self.crawler.settings, arguments=self.harvest.given.all, outputs=self._known_outputs().told())
         except (OSError, OptionError) as error:
             if SETTING not in (end.refused or ""):  # else that is why it was refused
-                self.spider.logger.error("The closing record cannot be written: %s", error)  # noqa: TRY400 - one line
+                self.harvest.logger.error("The closing record cannot be written: %s", error)  # noqa: TRY400 - one line
 
     def _known_outputs(self) -> Outputs:
         try:

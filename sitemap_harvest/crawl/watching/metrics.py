@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
+    from sitemap_harvest.crawl.run import Harvest
     from sitemap_harvest.crawl.summary import Summary
     from sitemap_harvest.crawl.watching.run_mark import Mark
 
@@ -48,8 +48,8 @@ class Metrics(AtRunEnd):
     What is told of the run before stays until this one has ended.
     """
 
-    def __init__(self, crawler: Crawler, spider: HarvestSpider) -> None:
-        super().__init__(crawler, spider)
+    def __init__(self, crawler: Crawler, harvest: Harvest) -> None:
+        super().__init__(crawler, harvest)
         self._before: list[Metric] = []
         self._loop: Any = None
         self._has_failed = False
@@ -67,13 +67,13 @@ class Metrics(AtRunEnd):
     def _tell(self) -> None:
         """Write how far the run is. That it cannot be written is told once, and again at the end."""
         path = path_of_file(self.crawler.settings, self.mark)
-        started = self.spider.started_at.timestamp()
+        started = self.harvest.started_at.timestamp()
         try:
-            write(path, [*self._before, *running(self.spider.summary, started=started, file=path.stem)])
+            write(path, [*self._before, *running(self.harvest.summary, started=started, file=path.stem)])
         except OSError as error:
             if not self._has_failed:
                 self._has_failed = True
-                self.spider.logger.warning("The metrics cannot be written: %s", error)
+                self.harvest.logger.warning("The metrics cannot be written: %s", error)
 
     def ended(self, end: End) -> None:
         """Write how the run has ended. Where that is not possible, the log has an error."""
@@ -83,7 +83,7 @@ class Metrics(AtRunEnd):
             tell(end, self.crawler.settings, arguments={})
         except (OSError, OptionError) as error:
             if SETTING not in (end.refused or ""):  # else that is why it was refused
-                self.spider.logger.error("The metrics cannot be written: %s", error)  # noqa: TRY400 - one line
+                self.harvest.logger.error("The metrics cannot be written: %s", error)  # noqa: TRY400 - one line
 
 
 def check(settings: BaseSettings, mark: Mark) -> Path:

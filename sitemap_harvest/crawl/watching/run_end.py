@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
+from sitemap_harvest.crawl.spiders.base import run_of
 from sitemap_harvest.crawl.summary import Summary
 from sitemap_harvest.crawl.watching.ending import Verdict, verdict
 from sitemap_harvest.crawl.watching.run_mark import ErrorCount, Mark
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
+    from sitemap_harvest.crawl.run import Harvest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,21 +56,21 @@ class AtRunEnd:
 
     accepts_batches = True
 
-    def __init__(self, crawler: Crawler, spider: HarvestSpider) -> None:
+    def __init__(self, crawler: Crawler, harvest: Harvest) -> None:
         self.crawler = crawler
-        self.spider = spider
-        self.mark = Mark.of(spider)
+        self.harvest = harvest
+        self.mark = harvest.mark
         self._began = time.monotonic()
         self._reason: str | None = None
         self._is_open = self._has_started = self._has_ended = False
-        self._errors = ErrorCount(spider.run_id)
+        self._errors = ErrorCount(harvest.run_id)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the extension, and let it hear of the end."""
-        if not hasattr(spider := crawler.spider, "run_id"):
-            raise NotConfigured  # not ours
-        extension = cls(crawler, spider)  # type: ignore[arg-type]  # it is ours
+        if (harvest := run_of(crawler.spider)) is None:
+            raise NotConfigured
+        extension = cls(crawler, harvest)
         logging.root.addHandler(extension._errors)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.engine_started, signal=signals.engine_started)
@@ -117,15 +118,15 @@ class AtRunEnd:
         if self._is_open:
             stats.setdefault("finish_reason", self._reason)
         errors = self._errors.errors
-        summary = self.spider.summary
+        summary = self.harvest.summary
         return End(
             mark=self.mark,
             summary=summary,
             stats=stats,
             verdict=verdict(summary, stats, errors=errors) if self._is_open else Verdict.NOT_STARTED,
-            refused=self.spider.refused,
+            refused=self.harvest.refused,
             errors=errors,
-            started_at=self.spider.started_at,
+            started_at=self.harvest.started_at,
             ended_at=datetime.now(UTC),
             seconds=round(time.monotonic() - self._began, 3),
         )

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 from scrapy import Spider
 from scrapy.utils.trackref import live_refs
 
+from sitemap_harvest.crawl.spiders.base import run_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -31,8 +33,8 @@ class Mark:
     @classmethod
     def of(cls, spider: Spider) -> Self:
         """Return the mark of the run of *spider*."""
-        run, job = getattr(spider, "run_id", None), getattr(spider, "_job", None)
-        return cls(run=_text(run), job=_text(job), spider=str(spider.name))
+        run, job = run_of(spider), getattr(spider, "_job", None)
+        return cls(run=run.run_id if run is not None else None, job=_text(job), spider=str(spider.name))
 
 
 FIELDS = "harvest"

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from scrapy import Spider
     from scrapy.settings import BaseSettings
 
-    from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ def watch(settings: BaseSettings) -> None:
         settings.set("EXTENSIONS", given, priority=priority)
 
 
-def begin_watching(spider: HarvestSpider, settings: BaseSettings) -> None:
+def begin_watching(spider: Spider, settings: BaseSettings) -> None:
     """Let what is logged from now on bear the mark of the run of *spider*, and let it be JSON if it is to be."""
     run_mark.begin(spider)
     begin_log(settings)
@@ -66,7 +66,7 @@ def begin_log(settings: BaseSettings) -> None:
         json_log.begin()
 
 
-def check_watching(spider: HarvestSpider) -> dict[str, Path | None]:
+def check_watching(spider: Spider) -> dict[str, Path | None]:
     """Return the files that settings name, by the names of these. Raises :exc:`OptionError` if one cannot be had."""
     settings = spider.crawler.settings
     check_installed(settings)
