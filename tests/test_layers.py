@@ -11,7 +11,7 @@ import sitemap_harvest
 
 PACKAGE = Path(sitemap_harvest.__file__).parent
 FLOORS = {
-    **dict.fromkeys(("errors", "dates", "urls", "model"), 1),
+    **dict.fromkeys(("errors", "escape", "dates", "urls", "model"), 1),
     **dict.fromkeys(("formats", "plan", "store", "export"), 2),
     **dict.fromkeys(("diff", "audit"), 3),
     **dict.fromkeys(("report",), 4),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.filesize import decimal
 from rich.table import Table
 
+from sitemap_harvest.commands.output import say
 from sitemap_harvest.crawl.summary import Tally
 from sitemap_harvest.crawl.watching.ending import Verdict, verdict
 from sitemap_harvest.crawl.watching.run_mark import RUN
@@ -40,36 +41,35 @@ def show(summary: Summary, stats: Mapping[str, Any], *, console: Console, has_ou
         return  # the log has said it in one line
     console.print(_table(summary))
     if sum(summary.sites.values()) > 1:
-        console.print(summary.sites_in_words(), markup=False, highlight=False, soft_wrap=True)
+        say(console, summary.sites_in_words())
     if summary.urls and summary.site_notes.first:
         _print_notes(console, "Nothing found:", summary.site_notes)
     if not summary.urls:
-        console.print(summary.why_nothing(), markup=False, highlight=False, soft_wrap=True)
+        say(console, summary.why_nothing())
     elif summary.notes.first:
         _print_notes(console, "Not read, or not whole:", summary.notes)
     if summary.urls and summary.dropped:
-        words = f"URLs that the filters dropped: {summary.filters_in_words()}"
-        console.print(words, markup=False, highlight=False, soft_wrap=True)
+        say(console, f"URLs that the filters dropped: {summary.filters_in_words()}")
     if words := summary.changes_in_words():
-        console.print(f"{words[0].upper()}{words[1:]}.", markup=False, highlight=False, soft_wrap=True)
+        say(console, f"{words[0].upper()}{words[1:]}.")
     if summary.problems:
         by_count = sorted(summary.problems.items(), key=lambda pair: (-pair[1], pair[0]))
         most = ", ".join(f"{code} {count:,}" for code, count in by_count[:_MOST_PROBLEMS])
         most += f", and {len(by_count) - _MOST_PROBLEMS} more kinds" if len(by_count) > _MOST_PROBLEMS else ""
-        console.print(f"Problems of the documents: {most}", markup=False, highlight=False, soft_wrap=True)
-    console.print(_ending(summary, stats), markup=False, highlight=False, soft_wrap=True)
+        say(console, f"Problems of the documents: {most}")
+    say(console, _ending(summary, stats))
     if summary.urls and not has_output:
         show_no_output(console)
 
 
 def _print_notes(console: Console, title: str, notes: Notes) -> None:
-    lines = (title, *(f"  {note}" for note in notes.lines()))
-    console.print(*lines, sep="\n", markup=False, highlight=False, soft_wrap=True)
+    for line in (title, *(f"  {note}" for note in notes.lines())):
+        say(console, line)
 
 
 def show_no_output(console: Console) -> None:
     """Say that nothing is kept of the run."""
-    console.print("No output is named, so nothing is kept: add -O urls.jsonl", markup=False, highlight=False)
+    say(console, "No output is named, so nothing is kept: add -O urls.jsonl")
 
 
 def _ending(summary: Summary, stats: Mapping[str, Any]) -> str:

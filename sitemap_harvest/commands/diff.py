@@ -63,7 +63,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> int:
             output.write([SummaryBatch.of([changes.summary])], opts.output)
         else:
             output.write(changes.batches(), opts.output)
-        sys.stderr.write(f"{changes.summary.in_words()}\n")
+        output.tell(changes.summary.in_words())
     return closing.FINE
 
 
@@ -88,7 +88,7 @@ def _show(changes: Changes, *, only_summary: bool) -> None:
     console = Console(file=sys.stdout)
     summary = changes.summary
     for line in _lines(summary):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        output.say(console, line)
     if only_summary or not len(changes):
         return
     batches = islice(changes.batches(), 1)
@@ -96,7 +96,7 @@ def _show(changes: Changes, *, only_summary: bool) -> None:
     output.show(first, console)
     if len(changes) > _FIRST_CHANGES:
         words = f"{len(changes) - _FIRST_CHANGES:,} more changes: write them to a file with -O changes.csv"
-        console.print(words, markup=False, highlight=False)
+        output.say(console, words)
 
 
 def _lines(summary: ChangeSummary) -> Iterator[str]:

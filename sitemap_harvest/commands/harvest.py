@@ -69,13 +69,15 @@ class HarvestCommand(BaseRunSpiderCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002 - process_options saw to args
         """Do the action."""
-        from sitemap_harvest.commands import closing
+        from sitemap_harvest.commands import closing, output
+        from sitemap_harvest.escape import escape_log
 
         assert self.settings is not None  # noqa: S101 - scrapy.cmdline sets it; this tells mypy
+        escape_log()
         try:
             self.exitcode = _actions()[opts.action].run(opts, self.settings)
         except HarvestError as error:
-            sys.stderr.write(f"scrapy harvest {opts.action}: {error}\n")
+            output.tell(*f"scrapy harvest {opts.action}: {error}".split("\n"))
             self.exitcode = closing.WRONG_USAGE
         except BrokenPipeError:  # who reads has had enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+from codecs import getincrementaldecoder
+from io import BufferedWriter, RawIOBase
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from rich.table import Table
+from rich.text import Text
 from scrapy.utils.misc import load_object
 
 from sitemap_harvest.crawl.defaults import FEED_EXPORTERS
 from sitemap_harvest.errors import ArgumentError, StoreError
+from sitemap_harvest.escape import visible, visible_lines
 from sitemap_harvest.model import Batch
 from sitemap_harvest.store import open_store
 
@@ -20,13 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import IO
 
-    from rich.console import Console
+    from rich.console import Console, JustifyMethod
     from scrapy.settings import Settings
 
     from sitemap_harvest.store import Store
 
 STANDARD_OUTPUT = "-"
 _FORMATS = ", ".join(FEED_EXPORTERS)
+_BINARY = frozenset({"parquet"})
 _PLAIN = {pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.timestamp("us", "UTC")}
 _WIDEST = 60  # characters of a cell of a table; a file has all of it
 
@@ -39,6 +44,16 @@ class AnyBatch(Batch[Any]):
     def __init__(self, arrow: pa.RecordBatch) -> None:
         """Wrap *arrow*."""
         self.arrow = arrow
+
+
+def say(console: Console, line: str) -> None:
+    """Print *line*, whatever is in it."""
+    console.print(Text(visible(line)), soft_wrap=True)
+
+
+def tell(line: str, *more: str) -> None:
+    """Write *line* to standard error, and indented below it what *more* belongs to it."""
+    sys.stderr.write("\n  ".join(map(visible, (line, *more))) + "\n")
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
@@ -81,7 +96,7 @@ def write(batches: Iterable[Batch[Any]], output: str) -> int:
     """
     path, name = file_and_format(output)
     if path == STANDARD_OUTPUT:
-        return _export(batches, sys.stdout.buffer, name)
+        return _export(batches, _standard_output(name), name)
     part = f"{path}.part"
     try:
         with open(part, "wb") as file:  # noqa: PTH123 - text, as the user wrote it
@@ -95,6 +110,30 @@ def write(batches: Iterable[Batch[Any]], output: str) -> int:
     return rows
 
 
+def _standard_output(name: str) -> IO[bytes]:
+    """Return what standard output takes data in the format *name* by: to a terminal it goes as a person may see it."""
+    if not sys.stdout.isatty():
+        return sys.stdout.buffer
+    if name in _BINARY:
+        message = f"-O -:{name}: it is no text, and standard output is a terminal; name a file, or a program behind |"
+        raise ArgumentError("-O", name, "a file", message=message)
+    return BufferedWriter(_TerminalOutput())
+
+
+class _TerminalOutput(RawIOBase):
+    """Shows on standard output what is written to it."""
+
+    def __init__(self) -> None:
+        self._decode = getincrementaldecoder("utf-8")("backslashreplace").decode
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        sys.stdout.write(visible_lines(self._decode(bytes(data))))
+        return len(data)
+
+
 def _export(batches: Iterable[Batch[Any]], file: IO[bytes], name: str) -> int:
     exporter = load_object(FEED_EXPORTERS[name])(file)
     exporter.start_exporting()
@@ -103,6 +142,7 @@ def _export(batches: Iterable[Batch[Any]], file: IO[bytes], name: str) -> int:
         exporter.export_item(batch)
         rows += len(batch)
     exporter.finish_exporting()
+    file.flush()
     return rows
 
 
@@ -131,7 +171,8 @@ def table_of(rows: pa.Table) -> Table:
     """Return *rows* as a table for a terminal."""
     table = Table(title=None, show_edge=False, pad_edge=False)
     for field in rows.schema:
-        table.add_column(field.name, justify="right" if _is_number(field.type) else "left", overflow="fold")
+        justify: JustifyMethod = "right" if _is_number(field.type) else "left"
+        table.add_column(Text(visible(field.name)), justify=justify, overflow="fold")
     cells = [[_cell(value) for value in column.to_pylist()] for column in rows.columns]
     for row in zip(*cells, strict=True):
         table.add_row(*row)
@@ -142,19 +183,18 @@ def show(rows: pa.Table, console: Console) -> None:
     """Print *rows* as a table: as wide as it is where no terminal sets a limit."""
     if not console.is_terminal:
         console.width = 10_000
-    console.print(table_of(rows), markup=False, highlight=False)
+    console.print(table_of(rows))
 
 
 def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any) -> Text:
     if value is None:
-        return ""
+        return Text()
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         value = ", ".join(value)
     text = value.isoformat(sep=" ", timespec="seconds") if hasattr(value, "astimezone") else str(value)
-    text = text.removesuffix("+00:00")
-    printable = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-    return printable if len(printable) <= _WIDEST else printable[: _WIDEST - 1] + "…"
+    shown = visible(text.removesuffix("+00:00"))
+    return Text(shown if len(shown) <= _WIDEST else shown[: _WIDEST - 1] + "…")

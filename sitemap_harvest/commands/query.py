@@ -57,7 +57,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> int:
         reader = views.query(opts.sql)
         if opts.output:
             rows = output.write(_batches(reader, keep_types=opts.output.endswith("parquet")), opts.output)
-            sys.stderr.write(f"{rows:,} rows\n")
+            output.tell(f"{rows:,} rows")
         else:
             _show(reader)
     return closing.FINE
@@ -100,4 +100,4 @@ def _show(reader: pa.RecordBatchReader) -> None:
     console = Console(file=sys.stdout)
     output.show(pa.Table.from_batches(shown, reader.schema), console)
     if left:
-        sys.stderr.write(f"{left:,} more rows: write them to a file with -O rows.csv\n")
+        output.tell(f"{left:,} more rows: write them to a file with -O rows.csv")

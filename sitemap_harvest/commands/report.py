@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich.filesize import decimal
 from rich.text import Text
 
+from sitemap_harvest.escape import visible
 from sitemap_harvest.model import CATALOGUE, Kind, Severity
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ _NOUNS = {  # of what a document lists, by the field of Listed
     "videos": ("video", "videos"),
     "news": ("news article", "news articles"),
 }
-_SHOWS_AS_NOTHING = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}  # categories of Unicode
 _CODE_AT, _TEXT_AT, _SAMPLES_AT = 11, 11, 13  # columns
 _WIDEST_TEXT = 100  # longer lines are tiresome
 
@@ -48,7 +47,7 @@ def show(found: Validation, console: Console) -> None:
     if found.kind is None:
         _line(console, Text.assemble("  ", ("not read", _STYLES[Severity.ERROR]), f": {visible(str(found.reason))}"))
     else:
-        _line(console, Text(f"  {_facts(found)}"), is_whole=True)
+        _line(console, Text(f"  {visible(_facts(found))}"), is_whole=True)
     for problem in found.problems:
         console.print()
         _show_problem(problem, found.kind, console)
@@ -70,19 +69,6 @@ def _in_all(found: list[Validation]) -> str:
     kinds = Counter(problem.severity for one in found for problem in one.problems)
     told = ", ".join(_count(kinds[one], *_SEVERITIES[one]) for one in Severity if kinds[one])
     return f"{documents}{f', {unread:,} of them not read' if unread else ''}: {told or 'no problems'}"
-
-
-def visible(text: str) -> str:
-    r"""Return *text* with what shows as nothing, or steers a terminal, as ``\x1b``, ``\n`` or ``\u200b``."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(map(_visible, text))
-
-
-def _visible(character: str) -> str:
-    if character == " " or unicodedata.category(character) not in _SHOWS_AS_NOTHING:
-        return character
-    return ascii(character)[1:-1]
 
 
 def _facts(found: Validation) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 import sys
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from rich.console import Console
 from sitemap_harvest.commands import closing, output
 from sitemap_harvest.crawl.wishes import age_of
 from sitemap_harvest.errors import ArgumentError, StoreError
+from sitemap_harvest.escape import ascii_json
 from sitemap_harvest.store import Claims
 from sitemap_harvest.store.packing import pack_all, prune
 
@@ -57,7 +57,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> int:
     histories = store.histories() if opts.site is None else [store.site(opts.site)]
     damaged = [words for history in histories for words in _damaged(history)] if opts.verify else []
     for words in damaged:
-        sys.stderr.write(f"damaged: {words}\n")
+        output.tell(f"damaged: {words}")
     busy = False
     if (rule or opts.pack) and not damaged:
         done = [_change(store, history, rule, pack=opts.pack) for history in histories]
@@ -94,11 +94,11 @@ def _change(store: Store, history: History, rule: _Rule | None, *, pack: bool) -
     """Drop and pack the runs of a site; return ``False`` if a run is at work on it."""
     with _claimed(store, history) as holder:
         if holder is not None:
-            sys.stderr.write(f"{history.site}: the run {holder} is at work on it; nothing was done\n")
+            output.tell(f"{history.site}: the run {holder} is at work on it; nothing was done")
             return False
         history.forget()
         if rule is not None and (dropped := prune(history, rule.kept(history.runs))):
-            sys.stderr.write(f"{history.site}: {dropped} run{' was' if dropped == 1 else 's were'} dropped\n")
+            output.tell(f"{history.site}: {dropped} run{' was' if dropped == 1 else 's were'} dropped")
         if pack:
             pack_all(history)
     return True
@@ -141,11 +141,11 @@ def _damaged(history: History) -> Iterator[str]:
 def _show(histories: Sequence[History], *, as_json: bool) -> None:
     rows = [_facts(history.site, run) for history in histories for run in history.runs]
     if as_json:
-        sys.stdout.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
+        sys.stdout.writelines(ascii_json(row, default=str) + "\n" for row in rows)
         return
     console = Console(file=sys.stdout)
     if not rows:
-        console.print("The store keeps no run.")
+        output.say(console, "The store keeps no run.")
         return
     output.show(pa.Table.from_pylist([_told(row) for row in rows]), console)
 

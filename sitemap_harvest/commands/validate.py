@@ -14,7 +14,7 @@ from rich.console import Console
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.settings import get_settings_priority
 
-from sitemap_harvest.commands import closing
+from sitemap_harvest.commands import closing, output
 from sitemap_harvest.commands.report import show, show_closing
 from sitemap_harvest.commands.targets import STDIN, Target, targets_of
 from sitemap_harvest.commands.verdicts import Validation, validate
@@ -96,13 +96,13 @@ def run(opts: argparse.Namespace, settings: Settings) -> int:
         if opts.format == "text":
             show_closing(found, console)
     except KeyboardInterrupt:
-        sys.stderr.write(f"Interrupted: {len(found)} of the documents were validated.\n")
+        output.tell(f"Interrupted: {len(found)} of the documents were validated.")
         return closing.PARTLY_FAILED
     except BrokenPipeError:  # who reads has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return closing.PARTLY_FAILED
     except NotStartedError as error:
-        sys.stderr.write(f"scrapy harvest validate: {error}\n")
+        output.tell(f"scrapy harvest validate: {error}")
         return _COULD_NOT_START
     return exit_code(found, opts.fail_on)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from sitemap_harvest.escape import ascii_json
 from sitemap_harvest.formats import Document
 from sitemap_harvest.formats.protocol import Listed, check
 from sitemap_harvest.model import CATALOGUE, Kind
@@ -58,7 +58,7 @@ class Validation:
         record = asdict(self)
         record["severity"] = self.worst
         record["problems"] = [_explained(problem) for problem in self.problems]
-        return json.dumps(record)
+        return ascii_json(record)
 
 
 def _explained(problem: Problem) -> dict[str, Any]:

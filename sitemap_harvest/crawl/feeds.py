@@ -68,7 +68,7 @@ class FeedExporter(feedexport.FeedExporter):
                 self.slots = []
                 if run is not None:
                     run.refuse(reason)
-                logger.error(reason)
+                logger.error("%s", reason)
                 raise CloseSpider("wrong_argument")
 
     def item_scraped(self, item: Any, spider: Spider) -> None:

@@ -19,6 +19,7 @@ from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.crawl.quiet import conceal_passwords
 from sitemap_harvest.crawl.reach import guard, name_addresses
 from sitemap_harvest.crawl.site_headers import send_site_headers, site_headers
+from sitemap_harvest.escape import escape_log
 from sitemap_harvest.plan import Lead
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class FetchSpider(Spider):
             settings.set(name, value, priority="spider")
         super().update_settings(settings)
         conceal_passwords()
+        escape_log()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:

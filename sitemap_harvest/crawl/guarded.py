@@ -74,7 +74,7 @@ class GuardedHandler(HTTP11DownloadHandler):
             raise refused(self._crawler, request, lookup.refusal) from error
         except ResponseDataLossError:
             if not self._fail_on_dataloss_warned:
-                _logger.warning(get_dataloss_msg(request.url))
+                _logger.warning("%s", get_dataloss_msg(request.url))
                 self._fail_on_dataloss_warned = True
             raise
 

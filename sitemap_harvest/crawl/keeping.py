@@ -366,8 +366,11 @@ class Keeper:
         if not self.has_failed:
             self.has_failed = True
             self._stats.inc_value("sitemap_harvest/store_failed")
-            words = "The store cannot be used, and the last snapshots stay in force: %s"
-            logger.error(words, error, extra=fields("store-failed"))
+            logger.error(
+                "The store cannot be used, and the last snapshots stay in force: %s",
+                error,
+                extra=fields("store-failed"),
+            )
             self._fail()
 
     def close(self) -> None:

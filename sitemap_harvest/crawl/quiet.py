@@ -12,6 +12,7 @@ from sitemap_harvest.crawl.outcome import of_error
 from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 
 _ROBOTS_LOGGER = "scrapy.downloadermiddlewares.robotstxt"
+_SCRAPER_LOGGER = "scrapy.core.scraper"
 _SETTINGS_LOGGER = "scrapy.crawler"
 _PASSWORD = re.compile(r"('\w+_(?:PASS|PASSWORD|SECRET\w*|TOKEN)': ).*?(?=,\s'[A-Z_0-9]+':|\}\Z)", re.DOTALL)
 
@@ -27,11 +28,26 @@ def as_information(record: logging.LogRecord) -> bool:
     return True
 
 
+def with_its_reason(record: logging.LogRecord) -> bool:
+    """Let *record* pass; that a page could not be downloaded, which no errback handles, with the reason in our words.
+
+    The error keeps its traceback where it may be one of the project's code.
+    """
+    is_ours = isinstance(getattr(record, "spider", None), SitemapAttributes)
+    if is_ours and record.exc_info and isinstance(record.args, dict) and record.args.keys() == {"request"}:
+        refusal = of_error(record.exc_info[1])
+        if refusal.cause is not None:
+            record.msg, record.args = f"{record.msg}: %(reason)s", {**record.args, "reason": refusal.reason}
+            record.exc_info = None
+    return True
+
+
 def quieten() -> None:
-    """Let Scrapy's robots.txt middleware log a failed download in one line."""
-    logger = logging.getLogger(_ROBOTS_LOGGER)
-    if as_information not in logger.filters:
-        logger.addFilter(as_information)
+    """Let Scrapy log a failed download in one line."""
+    for name, one_line in ((_ROBOTS_LOGGER, as_information), (_SCRAPER_LOGGER, with_its_reason)):
+        logger = logging.getLogger(name)
+        if one_line not in logger.filters:
+            logger.addFilter(one_line)
 
 
 def without_passwords(record: logging.LogRecord) -> bool:

@@ -112,7 +112,7 @@ class Harvest:
         quieten()
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps some 25 MB that it has let go of
         for reason in (*(reason for _, reason in plan.no_sites), *self.given.complaints(type(self._spider))):
-            self.logger.warning(reason)
+            self.logger.warning("%s", reason)
         self._parts = self._make_parts(plan, selection)
         self._documents = Documents(self._crawler, self._parts)
 
@@ -121,7 +121,7 @@ class Harvest:
         self.refused, self._parts = reason, None
         if (exporter := self._crawler.get_extension(FeedExporter)) is not None:
             exporter.feeds, exporter.slots = {}, []  # Scrapy's own would write empty files over those of the last run
-        self.logger.error(reason, extra=fields("refused"))
+        self.logger.error("%s", reason, extra=fields("refused"))
         raise CloseSpider("wrong_argument")
 
     def steps(self) -> AsyncIterator[Any]:
@@ -141,7 +141,7 @@ class Harvest:
         if parts.keeper is not None:
             parts.keeper.close()
         if words := parts.pages.close():
-            self.logger.info(words)
+            self.logger.info("%s", words)
         if self.logs_summary:
             self._log_summary()
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.console import Console
 
-from sitemap_harvest.commands.report import show, show_closing, visible
+from sitemap_harvest.commands.report import show, show_closing
 from sitemap_harvest.commands.targets import Target, targets_of
 from sitemap_harvest.commands.validate import exit_code
 from sitemap_harvest.commands.verdicts import Validation
@@ -298,21 +298,6 @@ def test_a_terminal_is_never_written_past_its_width(columns: int) -> None:
     assert max(len(line) for line in lines) <= columns
     assert lines[3] == "  error    loc/malformed  7 times"
     assert sum(line.startswith("             entry ") for line in lines) == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        pytest.param("https://a.example/?a=1", "https://a.example/?a=1", id="plain"),
-        pytest.param("https://ä.example/日本", "https://ä.example/日本", id="letters"),
-        pytest.param("a\x1b[2Jb\r\n\t", r"a\x1b[2Jb\r\n\t", id="control"),
-        pytest.param("a\x9b2Jb", r"a\x9b2Jb", id="c1"),
-        pytest.param("a\u200bb\u202ec\u2028\u00a0", r"a\u200bb\u202ec\u2028\xa0", id="shows-as-nothing"),
-        pytest.param("a\udce4", r"a\udce4", id="surrogate"),
-    ],
-)
-def test_what_shows_as_nothing_is_shown(text: str, expected: str) -> None:
-    assert visible(text) == expected
 
 
 def one(*codes: str, kind: Kind | None = Kind.SITEMAP, reason: str | None = None) -> Validation:

@@ -200,6 +200,23 @@ class Many(HarvestSpider):
         return iter(())
 
 
+class Linking(HarvestSpider):
+    """Asks for the addresses that pages hold, with an errback and without one."""
+
+    name = "linking"
+
+    def parse(self, response, entry) -> Iterator[Any]:
+        for url in response.text.split():
+            yield Request(url, self.parse_linked, errback=self.note_failure)
+            yield Request(f"{url}?plain", self.parse_linked)
+
+    def parse_linked(self, response) -> Iterator[Any]:
+        yield {"url": response.url}
+
+    def note_failure(self, failure) -> Iterator[Any]:
+        yield {"url": failure.request.url, "error": type(failure.value).__name__}
+
+
 class Broken(HarvestSpider):
     name = "broken"
     sitemap_urls = [f"{SITE}/sitemap.xml"]

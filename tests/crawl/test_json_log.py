@@ -48,7 +48,7 @@ def told(message, *arguments, error=None, **more):
         pytest.param(("plain",), {"message": "plain"}, id="plain"),
         pytest.param(("%s of %d", "a", 2), {"message": "a of 2"}, id="arguments"),
         pytest.param(("100% of %s",), {"message": "100% of %s"}, id="per-cent"),
-        pytest.param(("a\nb\r\n\u2028c\0",), {"message": "a\nb\r\n\u2028c\0"}, id="line-breaks"),
+        pytest.param(("a\nb\r\n\u2028c\0",), {"message": "a\nb\\r\n\\u2028c\\x00"}, id="line-breaks"),
         pytest.param(("Ä 漢 😀",), {"message": "Ä 漢 😀"}, id="other-alphabets"),
         pytest.param(("half \udcff",), {"message": "half \\udcff"}, id="lone-surrogate"),
         pytest.param(("%d", "x"), {"message": "%d (its arguments cannot be told: TypeError)"}, id="wrong-argument"),
@@ -82,7 +82,7 @@ def test_any_value_of_a_field_is_plain(value, wanted):
 
 
 def test_exceptions_are_text_in_one_field():
-    assert told("m", error=ValueError("a\nb"))["exception"] == "ValueError: a\nb"
+    assert told("m", error=ValueError("a\nb"))["exception"] == "ValueError: a\n    b"
     assert "MuteError" in told("m", error=MuteError())["exception"]
     assert told("m", stack_info="Stack:\n  x")["exception"] == "Stack:\n  x"
     assert "exception" not in told("m")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from itertools import pairwise
@@ -10,6 +11,7 @@ import pytest
 from scrapy.utils.test import get_crawler
 
 from sitemap_harvest.crawl import HarvestSpider
+from tests.crawl.test_reach import with_names
 from tests.site import Page, gzipped, index, numbered, robots, urlset
 
 PAGES = dict.fromkeys(
@@ -232,6 +234,28 @@ def test_no_page_is_visited_in_a_private_network_and_it_is_counted(serve, crawl)
     assert sorted(site.requests) == ["/1", "/s.xml"]
     assert other.requests == []
     assert run.stats["sitemap_harvest/private_addresses"] == 3
+
+
+@pytest.mark.parametrize("obeys", [True, False], ids=["robots", "no-robots"])
+def test_a_page_that_cannot_be_reached_goes_to_its_errback_or_gives_one_line(serve, crawl, obeys):
+    errors = {
+        "http://10.0.0.1/": "PrivateAddressError",
+        "http://localhost:1/": "PrivateAddressError",
+        "http://turned.test/": "PrivateAddressError",
+        "http://no-such-host.invalid/": "CannotResolveHostError",
+    }
+    site = serve({"/1": " ".join(errors), "/s.xml": urlset("/1", "http://no-such-host.invalid/page")})
+    settings = {"ROBOTSTXT_OBEY": obeys, "LOG_LEVEL": "DEBUG", **with_names({"turned.test": [["10.1.1.1"]]})}
+    run = crawl(spider="linking", sitemap=f"{site.url}/s.xml", settings=settings, calm=False)
+    assert sorted(map(str, run.items)) == sorted(str({"url": url, "error": error}) for url, error in errors.items())
+    assert "Traceback" not in run.log
+    assert sorted(re.findall(r"scraper\] ERROR: (.*)", run.log)) == [
+        f"Error downloading <GET http://no-such-host.invalid/{page}>: no such host: its name cannot be looked up"
+        for page in ("?plain", "page")
+    ]
+    private = [url for url, error in errors.items() if error == "PrivateAddressError"]
+    told = re.findall(r"Not asked for, or not read: (\S+\?plain): its host", run.log)
+    assert sorted(told) == sorted(f"{url}?plain" for url in private)
 
 
 def test_pages_come_as_slowly_as_robots_txt_asks_for(serve, crawl):

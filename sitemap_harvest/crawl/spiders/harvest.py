@@ -12,6 +12,7 @@ from sitemap_harvest.crawl.quiet import conceal_passwords
 from sitemap_harvest.crawl.run import Harvest, RunInfo
 from sitemap_harvest.crawl.spiders.base import SitemapAttributes
 from sitemap_harvest.crawl.watching.switch import watch
+from sitemap_harvest.escape import escape_log
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -45,6 +46,7 @@ class HarvestSpider(SitemapAttributes):
         super().update_settings(settings)
         watch(settings)
         conceal_passwords()
+        escape_log()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:

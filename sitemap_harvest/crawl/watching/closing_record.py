@@ -17,6 +17,7 @@ from sitemap_harvest.crawl.watching.outputs import Outputs
 from sitemap_harvest.crawl.watching.put_file import check_place, path_of, put_file
 from sitemap_harvest.crawl.watching.run_end import AtRunEnd, End, peak_memory
 from sitemap_harvest.errors import OptionError, without_login
+from sitemap_harvest.escape import ascii_json
 from sitemap_harvest.model.closing import ClosingRecord, Counts, Output
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def tell(
     path = _path(settings, end.mark)
     store = arguments.get("store") or settings.get("SITEMAP_HARVEST_STORE")
     record = record_of(end, arguments=arguments, outputs=outputs, store=str(store) if store else None)
-    text = json.dumps(without_credentials(asdict(record)), default=_plain) + "\n"
+    text = ascii_json(without_credentials(asdict(record)), default=_plain) + "\n"
     if path is not None:
         _check_content(path)
         put_file(path, text.encode("ascii"))

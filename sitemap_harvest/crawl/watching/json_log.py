@@ -16,6 +16,7 @@ from pythonjsonlogger.core import BaseJsonFormatter
 from scrapy.utils.log import get_scrapy_root_handler
 
 from sitemap_harvest.crawl.watching.run_mark import FIELDS, mark_of
+from sitemap_harvest.escape import visible, visible_lines, visible_traceback
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +45,7 @@ class JsonFormatter(BaseJsonFormatter):
             "job": mark.job if mark else None,
             "spider": mark.spider if mark else None,
             **message_dict,
-            **_own(record),
+            **{name: visible(value) if isinstance(value, str) else value for name, value in _own(record).items()},
             "exception": self._exception(record),
         }
         log_data.update({str(name): _plain(value) for name, value in fields.items() if value is not None})
@@ -58,7 +59,8 @@ class JsonFormatter(BaseJsonFormatter):
         texts = []
         try:
             if isinstance(record.exc_info, tuple) and record.exc_info[0] is not None:
-                texts.append(logging.Formatter.formatException(self, record.exc_info))
+                text = logging.Formatter.formatException(self, record.exc_info)
+                texts.append(visible_traceback(text, record.exc_info[1]))
             elif record.exc_text:
                 texts.append(str(record.exc_text))
         except Exception as error:  # noqa: BLE001 - an exception's own __str__ may fail, and the line must come
@@ -114,11 +116,11 @@ def _own(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return *value* as JSON has it. Half a surrogate pair, which is no character, is told by its number."""
+    """Return *value* as JSON has it, and a person may see it once it is decoded."""
     if value is None or (isinstance(value, int | float) and abs(value) < _MOST):  # nor infinite, nor no number
         return value
     try:
         text = str(value)
     except Exception:  # noqa: BLE001 - whatever __str__ raises
         text = f"(a {type(value).__name__}, which cannot be told)"
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return visible_lines(text)

@@ -75,7 +75,7 @@ def check_watching(spider: Spider) -> dict[str, Path | None]:
         if settings.get(name):
             files[name] = import_module(path.rpartition(".")[0]).check(settings, mark)
     if settings.get(_LOG) == "json" and get_scrapy_root_handler() is None:
-        spider.logger.warning(_NO_HANDLER)
+        spider.logger.warning("%s", _NO_HANDLER)
     return files
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from twisted.logger import Logger
 
 from sitemap_harvest.errors import OptionError
+from sitemap_harvest.escape import visible
 from sitemap_harvest.services.ping.refusal import Code
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Line:
             values["sitemap"] = _shown(self.sitemap, self.result)[:_MOST_CHARACTERS]
         for name in ("peer", "method"):
             values[name] = values[name][:100]
-        return json.dumps(values)
+        return json.dumps({name: visible(value) if isinstance(value, str) else value for name, value in values.items()})
 
 
 def _shown(sitemap: str, result: str) -> str:

@@ -1,0 +1,149 @@
+"""Foreign text as a person may see it: escaped for terminals and logs. Data is never escaped.
+
+A document, a header, a file name or an error message that quotes one may hold
+characters that steer a terminal, change the direction of text, show as nothing,
+or end a line and forge the next one. Imports nothing from the package.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Collection, Mapping
+from numbers import Number
+from typing import Any, Self
+
+# Printable to Python, though they show as nothing: what Unicode calls default-ignorable, and the empty Braille pattern.
+_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
+_PRINTABLE_BLANK = re.compile(f"[{_BLANK}]")
+_NOT_INDENTED = re.compile(r"\n(?! )")
+_ON_ITS_OWN_LINE = re.compile(r"\n%\((\w+)\)s")
+
+
+def visible(text: str) -> str:
+    r"""Return *text* as one line, with ``\x1b``, ``\n`` or ``\u202e`` for what steers a terminal or does not show."""
+    if text.isprintable() and (text.isascii() or not _PRINTABLE_BLANK.search(text)):
+        return text
+    return "".join(map(_visible, text))
+
+
+def visible_lines(text: str) -> str:
+    """Return *text* with its lines and tabs, and all else as :func:`visible` has it."""
+    return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
+
+
+def visible_traceback(text: str, error: BaseException | None) -> str:
+    """Return the traceback *text* of *error*, escaped; the lines of messages in it are indented."""
+    waiting, known = [error], set()
+    while waiting:
+        if (one := waiting.pop()) is None or id(one) in known:
+            continue
+        known.add(id(one))
+        if "\n" in (message := _message(one)):
+            text = text.replace(message, _indented(message))
+        waiting += (one.__cause__, one.__context__, *getattr(one, "exceptions", ()))
+    return visible_lines(text)
+
+
+def ascii_json(value: Any, **arguments: Any) -> str:
+    """Return *value* as JSON whose text no terminal acts on; what it stands for is not changed."""
+    return json.dumps(value, **arguments).replace("\x7f", r"\u007f")
+
+
+def escape_log() -> None:
+    """Escape foreign text in all log records of this process from now on, whichever logger and handler they go through.
+
+    Only how a record is shown changes: ``msg`` and ``args`` stay as they were logged.
+    """
+    factory = logging.getLogRecordFactory()
+    if not isinstance(factory, _Factory):
+        logging.setLogRecordFactory(_Factory(factory))
+
+
+class _Factory:
+    """Makes log records as *before*, which escape what they show."""
+
+    def __init__(self, before: Any) -> None:
+        self._before = before
+
+    def __call__(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
+        record: logging.LogRecord = self._before(*args, **kwargs)
+        if type(record) is logging.LogRecord:
+            record.__class__ = EscapedRecord
+        return record
+
+
+class EscapedRecord(logging.LogRecord):
+    """A log record that shows no control character, and whose arguments cannot forge a line of the log.
+
+    An argument is one line, but for what the message puts on a line of its own, as Scrapy does with settings and items:
+    that keeps its lines, indented. The message itself is the code's own, and keeps its lines too.
+    """
+
+    def getMessage(self) -> str:  # noqa: N802 - the name in logging
+        """Return the message with its arguments, escaped."""
+        if self.args:
+            message = str(self.msg)
+            try:
+                return visible_lines(message % _shown(self.args, blocks=_ON_ITS_OWN_LINE.findall(message)))
+            except Exception:  # noqa: BLE001, S110 - an argument that is no text after all, or wrong: as ever
+                pass
+        return visible_lines(super().getMessage())
+
+    @property
+    def exc_text(self) -> str | None:
+        """The traceback as text, escaped; formatters set it, and read it back."""
+        return self.__dict__["exc_text"]  # type: ignore[no-any-return]
+
+    @exc_text.setter
+    def exc_text(self, text: str | None) -> None:
+        error = self.exc_info[1] if isinstance(self.exc_info, tuple) else None
+        self.__dict__["exc_text"] = visible_traceback(text, error) if text else text
+
+
+def _visible(character: str) -> str:
+    if character.isprintable() and not _PRINTABLE_BLANK.match(character):
+        return character
+    return ascii(character)[1:-1]
+
+
+def _shown(
+    args: tuple[object, ...] | Mapping[str, object], *, blocks: Collection[str]
+) -> tuple[object, ...] | dict[str, object]:
+    if isinstance(args, Mapping):
+        return {name: _indented(str(value)) if name in blocks else _argument(value) for name, value in args.items()}
+    return tuple(map(_argument, args))
+
+
+def _argument(value: object) -> object:
+    """Return what stands for *value* in a message: a ``repr()`` needs nothing, as strings are quoted in it."""
+    if isinstance(value, Number) or (not isinstance(value, str) and type(value).__str__ is object.__str__):
+        return value
+    return _OneLine(value)
+
+
+class _OneLine(str):
+    """A value whose text is one line."""
+
+    _value: object
+
+    def __new__(cls, value: object) -> Self:
+        shown = super().__new__(cls, visible(str(value)))
+        shown._value = value
+        return shown
+
+    def __repr__(self) -> str:
+        return repr(self._value)
+
+
+def _indented(text: str) -> str:
+    """Return *text* with all lines but the first indented, so that none looks like the first line of a record."""
+    return _NOT_INDENTED.sub("\n    ", text)
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - whatever __str__ raises
+        return ""
