@@ -81,6 +81,8 @@ class Crawls:
             log = (out / "stderr").read_text() + (out / "stdout").read_text()
             assert "Traceback" not in log, f"{out}: {log[-5000:]}"
             self.requests = self._server.requests
+        if self._server.errors:
+            raise ExceptionGroup("the server has failed", self._server.errors)
         told = self._told(out)
         if not was_killed:
             told.delivered = defaultdict(list)

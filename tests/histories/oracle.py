@@ -36,6 +36,7 @@ class Find(NamedTuple):
     crawl: int
     what: str
     url: str
+    detail: str = ""
 
 
 @dataclass
@@ -44,8 +45,6 @@ class Consumer:
 
     urls: dict[str, Entry | None] | None = None
     """The URLs that are there, with what was told of them (``None``: unknown); ``None``: there is no snapshot."""
-    homes: dict[str, str] = field(default_factory=dict)
-    """The documents that were named last for them."""
     removed_in: dict[str, int] = field(default_factory=dict)
     listed_in: dict[str, int] = field(default_factory=dict)
     """The last crawl in which each URL may have been listed."""
@@ -180,8 +179,8 @@ class _Check:
         self._may = may
         self._is_quiet = is_quiet
 
-    def find(self, kind: str, what: str, url: str) -> None:
-        self._oracle.finds.append(Find(kind, self._site.number, self._oracle.crawl, what, url))
+    def find(self, kind: str, what: str, url: str, detail: str = "") -> None:
+        self._oracle.finds.append(Find(kind, self._site.number, self._oracle.crawl, what, url, detail))
 
     def run(self, changes: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:
         view: dict[str, set[Entry]] = defaultdict(set)
@@ -193,6 +192,7 @@ class _Check:
             consumer.is_settled = consumer.healthy > 0
         else:
             self._apply(changes, view)
+        consumer.urls |= {url: None for url, entries in view.items() if len(entries) > 1 and url in consumer.urls}
         if not consumer.is_settled:
             consumer.urls |= {url: _one(entries) for url, entries in view.items() if url not in consumer.urls}
             consumer.urls = {url: entry for url, entry in consumer.urls.items() if url in view}
@@ -219,7 +219,6 @@ class _Check:
         elif consumer.listed_in.get(url, -1) < consumer.removed_in.get(url, 0):
             self.find("FALSE", "added, and is not listed", url)
         consumer.urls[url] = _one(view.get(url, ()))
-        consumer.homes[url] = row["sitemap"]
 
     def _removed(self, row: dict[str, Any], view: dict[str, set[Entry]]) -> None:
         url, consumer = row["loc"], self._consumer
@@ -259,9 +258,6 @@ class _Check:
             self.find("FALSE", f"moved to {row['sitemap']}, which does not list it", url)
         elif start != end and start in self._must.get(url, {}):
             self.find("FALSE", f"moved from {row['sitemap_before']}, which lists it", url)
-        elif consumer.homes.get(url) == row["sitemap"]:
-            self.find("NOISE", f"moved to {row['sitemap']}, as it was told before", url)
-        consumer.homes[url] = row["sitemap"]
 
     def _settle(self, view: dict[str, set[Entry]]) -> None:
         """Hold the store and the consumer against a site of which all was read whole, twice."""
@@ -270,7 +266,8 @@ class _Check:
         for url in view.keys() | true.keys():
             if view.get(url, set()) != true.get(url, set()):
                 what = "is missing" if url not in view else "is listed" if url not in true else "says another thing"
-                self.find("VIEW", what, url)
+                detail = f"found {view.get(url)}, true is {self._must.get(url)}"
+                self.find("VIEW", what, url, detail)
         if consumer.is_settled:
             for url in consumer.urls.keys() - true.keys():
                 self.find("LOST", "never told as removed", url)
@@ -306,9 +303,17 @@ def _value(name: str, value: Any) -> Any:
     if name == "lastmod":
         return value and str(value)[:10]
     if name == "priority":
-        return None if value is None else f"{float(value):.1f}"
+        return None if value is None else str(round(float(value), 1)) if _is_number(value) else value
     value = json.loads(value) if isinstance(value, str) else value
     return tuple(one["href"] for one in value or ())
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
 
 
 def score(finds: Iterable[Find]) -> str:

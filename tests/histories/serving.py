@@ -31,6 +31,8 @@ class Server:
         self.failing: dict[str, Failing] = {}
         """What fails in the present crawl, by address."""
         self.requests = 0
+        self.errors: list[Exception] = []
+        """What has gone wrong here, and not at the crawls."""
         self._numbers = count()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -96,8 +98,10 @@ class Server:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await self._serve_all(reader, writer)
-        except (OSError, asyncio.IncompleteReadError, ValueError):
+        except (OSError, asyncio.IncompleteReadError):
             pass  # crawlers hang up as they like, or are killed
+        except Exception as error:  # noqa: BLE001 - it ends the test
+            self.errors.append(error)
         finally:
             writer.close()
 

@@ -104,8 +104,10 @@ class Site:
         return list(found)
 
     def put(self, url: str, **values) -> None:
-        """Put a new version of the document at *url* in place."""
+        """Put a new version of the document at *url* in place. An empty text would be a failure: it keeps one URL."""
         document = self.documents[url]
+        if document.form is Form.TEXT and document.entries and not values.get("entries", True):
+            values["entries"] = dict(list(document.entries.items())[:1])
         self.documents[url] = replace(document, version=document.version + 1, **values)
 
     def _found(self) -> None:
@@ -448,6 +450,7 @@ class World:
         for lender, borrower in zip(self.sites[::4], self.sites[1::4], strict=False):
             _share(lender, borrower)
         self.frames: list[Frame] = []
+        self._dates = {site.number: site.dates for site in self.sites}
 
     def step(self, frozen: set[int]) -> None:
         """Let every site change but those whose numbers are *frozen*."""
@@ -466,7 +469,7 @@ class World:
     def lastmods(self, url: str, frame: Frame, crawl: int) -> dict[str, str]:
         """Return what the index at *url* tells of its children in a crawl."""
         number = int(re.search(r"s(\d+)\.test", url)[1])
-        dates = self.sites[number].dates
+        dates = self._dates[number]
         if dates == "none":
             return {}
         children = frame.documents[url].children
