@@ -9,9 +9,11 @@ fails can be seen to fail, so it excuses nothing.
 from __future__ import annotations
 
 import json
+import string
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
 from tests.histories.documents import Document, Entry, Form
 
@@ -48,6 +50,8 @@ class Consumer:
     removed_in: dict[str, int] = field(default_factory=dict)
     listed_in: dict[str, int] = field(default_factory=dict)
     """The last crawl in which each URL may have been listed."""
+    documents: set[str] = field(default_factory=set)
+    """The documents that were ever listed."""
     absent: set[str] = field(default_factory=set)
     """URLs that were listed nowhere in some crawl, and that no document has listed since that could be read."""
     is_settled: bool = False
@@ -74,6 +78,12 @@ class Oracle:
             consumer = self._consumers[site.number]
             must, may = self._listed(site, consumer, resumed=resumed)
             consumer.listed_in.update(dict.fromkeys(may, self.crawl))
+            consumer.documents |= self._reached(site, [self.crawl], any_version=True).keys()
+            if self._fails(
+                site
+            ):  # it may be that what is not listed any more is listed where this crawl could not look
+                left = (self.world.frames[self.crawl].documents.get(url) for url in consumer.documents)
+                consumer.listed_in |= {key_of(page): self.crawl for one in left if one for page in one.entries}
             consumer.absent |= {url for url in consumer.urls or () if url not in must}
             if site.root not in told.committed:
                 consumer.interrupted.append(self.crawl)
@@ -102,9 +112,9 @@ class Oracle:
     def _homes(self, site: Site, crawls: list[int], *, any_version: bool, only_sound: bool = False) -> Homes:
         found: Homes = defaultdict(dict)
         for url, versions in self._reached(site, crawls, any_version=any_version, only_sound=only_sound).items():
-            pages = _joined([set(one.entries) for one in versions], any_version)
-            for page in pages:
-                found[page][url] = {one.published[page] for one in versions if page in one.entries}
+            listed = [{key_of(page): entry for page, entry in one.published.items()} for one in versions]
+            for key in _joined([set(one) for one in listed], any_version):
+                found[key][url] = {one[key] for one in listed if key in one}
         return dict(found)
 
     def _reached(
@@ -160,6 +170,11 @@ class Oracle:
         return [d for frame in frames if is_listed and (d := frame.documents.get(url))]
 
 
+def key_of(url: str) -> str:
+    """Return *url* as it is escaped in full: two spellings of a URL are one."""
+    return quote(url, safe=string.punctuation)
+
+
 def _joined(sets: list[set[str]], any_version: bool) -> set[str]:
     if not sets:
         return set()
@@ -185,7 +200,7 @@ class _Check:
     def run(self, changes: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:
         view: dict[str, set[Entry]] = defaultdict(set)
         for row in rows:
-            view[row["loc"]].add(_entry_of(row))
+            view[key_of(row["loc"])].add(_entry_of(row))
         consumer = self._consumer
         if consumer.urls is None:
             consumer.urls = {url: _one(entries) for url, entries in view.items()}
@@ -213,7 +228,7 @@ class _Check:
             check[row["kind"]](row, view)
 
     def _added(self, row: dict[str, Any], view: dict[str, set[Entry]]) -> None:
-        url, consumer = row["loc"], self._consumer
+        url, consumer = key_of(row["loc"]), self._consumer
         if url in consumer.urls:
             self.find("FALSE", "added, and was there", url)
         elif consumer.listed_in.get(url, -1) < consumer.removed_in.get(url, 0):
@@ -221,7 +236,7 @@ class _Check:
         consumer.urls[url] = _one(view.get(url, ()))
 
     def _removed(self, row: dict[str, Any], view: dict[str, set[Entry]]) -> None:
-        url, consumer = row["loc"], self._consumer
+        url, consumer = key_of(row["loc"]), self._consumer
         if url in self._must and url not in consumer.absent:
             self.find("FALSE", f"{row['kind']}, and is listed: {row['reason']}", url)
         elif url not in consumer.urls:
@@ -230,7 +245,7 @@ class _Check:
         consumer.removed_in[url] = self._oracle.crawl
 
     def _changed(self, row: dict[str, Any], view: dict[str, set[Entry]]) -> None:
-        url, consumer = row["loc"], self._consumer
+        url, consumer = key_of(row["loc"]), self._consumer
         names = [name for name in row["fields"] if name in FIELDS]
         before, after = ({name: _value(name, row[side].get(name)) for name in names} for side in ("before", "after"))
         known = consumer.urls.get(url)
@@ -247,7 +262,7 @@ class _Check:
             consumer.urls[url] = _one(view.get(url, ()))
 
     def _moved(self, row: dict[str, Any], view: dict[str, set[Entry]]) -> None:
-        url, consumer = row["loc"], self._consumer
+        url, consumer = key_of(row["loc"]), self._consumer
         resolve = self._oracle.world.frames[self._oracle.crawl].resolve
         start, end = (resolve(row[name]) for name in ("sitemap_before", "sitemap"))
         if url not in consumer.urls:
