@@ -130,7 +130,7 @@ class _TerminalOutput(RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        sys.stdout.write(visible_lines(self._decode(bytes(data))))
+        sys.stdout.write(visible_lines(self._decode(bytes(data)).replace("\r\n", "\n")))  # CSV has both
         return len(data)
 
 
