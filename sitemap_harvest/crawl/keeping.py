@@ -9,18 +9,20 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from sitemap_harvest.crawl.lending import lend, of_snapshot
+from sitemap_harvest.crawl.pending import pending_rows
 from sitemap_harvest.crawl.site_keeping import WRITE_ERRORS, SiteKeeper
 from sitemap_harvest.crawl.watching.run_mark import fields
 from sitemap_harvest.diff import compare
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import FoundBy, Outcome
-from sitemap_harvest.plan import Freshness, Trust, approach, document_key
+from sitemap_harvest.plan import Freshness, PendingLimits, Trust, approach, document_key
 from sitemap_harvest.store import Claims, Run, SiteWriter, id_after, moment_of, open_store
 from sitemap_harvest.store.packing import pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    import pyarrow as pa
     from scrapy.statscollectors import StatsCollector
 
     from sitemap_harvest.crawl.arguments import Plan
@@ -321,23 +323,27 @@ class Keeper:
             trust=site.observed({document_key(row.url): row for row in ledger}),
             arguments={**self._plan.asked_for, **self._options.bounds},
         )
-        changes: list[Changes] = []
-
-        def against_the_last(after: Snapshot) -> tuple[Changes, Run]:
-            changes.append(found := _compared(writer.before, after))
-            summary = found.summary
-            counts = {kind: getattr(summary, kind) for kind in ("added", "removed", "changed", "moved", "expired")}
-            return found, replace(run, urls=summary.urls_after, changes=counts)
-
-        snapshot = writer.commit(ledger, run, against_the_last)
+        snapshot = writer.seal(ledger, run)
+        if (pending := self._pending(site, snapshot, ledger)) is not None:
+            snapshot = writer.hold(pending, run)
+        found = _compared(writer.before, snapshot)
+        summary = found.summary
+        counts = {kind: getattr(summary, kind) for kind in ("added", "removed", "changed", "moved", "expired")}
+        snapshot = writer.publish(replace(run, urls=summary.urls_after, changes=counts), found)
         self._stats.inc_value("sitemap_harvest/snapshots")
-        (found,) = changes
         wanted = site.baseline.run.id if site.baseline is not None else None
         if wanted != found.summary.baseline:
             found.close()
             found = _compared(site.baseline, snapshot)
         self._pack(writer.history)
         return found
+
+    def _pending(self, site: SiteKeeper, snapshot: Snapshot, ledger: Sequence[SitemapRecord]) -> pa.Table | None:
+        """Return the rows that *snapshot* has to keep because a document that was not read may list their URLs."""
+        if (before := site.writer.before) is None:
+            return None
+        limits = PendingLimits(self._options.pending_runs, self._options.pending_days)
+        return pending_rows(before, snapshot, limits=limits, is_settled=lambda since: site.is_settled(since, ledger))
 
     @staticmethod
     def _pack(history: History) -> None:

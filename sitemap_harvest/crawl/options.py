@@ -94,6 +94,12 @@ class Options:
     absent_runs: int = 3
     """Runs, one after the other, in which a document has to be absent (404, 410) before it leaves the snapshot
     (``SITEMAP_HARVEST_ABSENT_RUNS``)."""
+    pending_runs: int = 3
+    """Runs in which the removal of a URL may be pending because a sitemap that may list it cannot be read
+    (``SITEMAP_HARVEST_PENDING_RUNS``). The removal is reported when this and ``SITEMAP_HARVEST_PENDING_DAYS`` are
+    reached, or as soon as every sitemap has been read."""
+    pending_days: int = 7
+    """Days for which the removal of a URL may be pending (``SITEMAP_HARVEST_PENDING_DAYS``)."""
     busy: str = "refuse"
     """What becomes of a site that another run is at work on in the same store (``SITEMAP_HARVEST_BUSY``): ``refuse``,
     it is not harvested; ``wait``, it is when that run has ended."""
@@ -134,8 +140,8 @@ class Options:
         """The settings that bound what is read, by name, where they differ from what is usual: kept with snapshots."""
         names = ("max_depth", "max_documents", "max_site_bytes", "max_site_urls", "max_site_seconds", "max_urls")
         usual = Options()
-        every = (*names, "max_unpacked", "max_ratio", "offsite", "read_declared", "absent_runs")
-        return {name: getattr(self, name) for name in every if getattr(self, name) != getattr(usual, name)}
+        kept = ("max_unpacked", "max_ratio", "offsite", "read_declared", "absent_runs", "pending_runs", "pending_days")
+        return {name: getattr(self, name) for name in (*names, *kept) if getattr(self, name) != getattr(usual, name)}
 
     @property
     def budget(self) -> Budget:
@@ -175,6 +181,8 @@ class Options:
             site_headers=_site_headers(settings),
             store=settings.get(f"{_PREFIX}STORE") or None,
             absent_runs=_whole(settings, "ABSENT_RUNS", default.absent_runs),
+            pending_runs=_whole(settings, "PENDING_RUNS", default.pending_runs, least=0),
+            pending_days=_whole(settings, "PENDING_DAYS", default.pending_days, least=0),
             busy=_choice(settings, "BUSY", default.busy, ("refuse", "wait")),
             max_age=_whole(settings, "MAX_AGE", default.max_age),
             log=_choice(settings, "LOG", default.log, ("text", "json")),
@@ -194,14 +202,14 @@ def _choice(settings: BaseSettings, name: str, default: str, choices: tuple[str,
     return str(value)
 
 
-def _whole(settings: BaseSettings, name: str, default: int) -> int:
+def _whole(settings: BaseSettings, name: str, default: int, *, least: int = 1) -> int:
     value = settings.get(f"{_PREFIX}{name}", default)
     try:
         number = int(value)
     except (TypeError, ValueError):
-        number = 0
-    if number < 1:
-        raise OptionError(f"{_PREFIX}{name} is {value!r}; it must be a whole number, 1 or more")
+        number = -1
+    if number < least:
+        raise OptionError(f"{_PREFIX}{name} is {value!r}; it must be a whole number, {least} or more")
     return number
 
 

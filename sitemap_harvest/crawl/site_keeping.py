@@ -19,6 +19,7 @@ from sitemap_harvest.plan import (
     document_key,
     final_key,
     is_exact,
+    is_settled,
     is_trusted,
     observe,
     succeed,
@@ -36,7 +37,7 @@ _AS_BEFORE = (
 )  # fmt: skip
 WRITE_ERRORS = (OSError, pa.ArrowException)
 """What is raised where a store cannot be written."""
-_OF_THE_STORE = ("rows_from", "fresh_at", "read_at", "absent_runs")
+_OF_THE_STORE = ("rows_from", "fresh_at", "fresh_run", "read_at", "absent_runs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,14 @@ class SiteKeeper:
         """The documents that each document names, says the last snapshot."""
         before = self.writer.before
         return {} if before is None else {document_key(url): refs for url, refs in before.references().items()}
+
+    @cached_property
+    def _pending(self) -> frozenset[str]:
+        """The documents that have rows whose removal is pending, says the last snapshot."""
+        if (before := self.writer.before) is None:
+            return frozenset()
+        urls = before.sitemaps().column("url")
+        return frozenset(document_key(urls[number].as_py()) for number in set(before.pending.extents.document.tolist()))
 
     def of(self, lead: Lead) -> Known | None:
         """Return what the last snapshot knows of the document of *lead*; ``None`` if it has no rows of it."""
@@ -211,15 +220,14 @@ class SiteKeeper:
         if belief is Belief.REPLACE and not self._polls:
             extents, named = document.writer.all(), references
         elif belief in {Belief.REPLACE, Belief.ADD}:
-            before = self.known.get(key)
-            was_whole = before is not None and before.fresh_at is not None
             old = self.writer.old_extents(document.writer.url)
-            extents = document.writer.added(old, sound=sound if was_whole else None)
+            extents = document.writer.added(old, sound=sound if self.known else None)
             named = list({document_key(ref.loc): ref for ref in (*references, *self._references.get(key, ()))}.values())
         if belief in {Belief.REPLACE, Belief.ADD}:
             record.rows_from = self.writer.run_id
         if belief is Belief.REPLACE:
             record.fresh_at = record.read_at = record.fetched_at
+            record.fresh_run = self.writer.run_id
         self.writer.keep(document.writer.url, Kept(replace(record), extents, named))
 
     def lent(self, key: str) -> Known | None:
@@ -249,6 +257,7 @@ class SiteKeeper:
             lastmod_text=lead.lastmod_text,
             rows_from=None,
             fresh_at=None,
+            fresh_run=None,
             read_at=None,
             absent_runs=0,
         )
@@ -278,7 +287,7 @@ class SiteKeeper:
             setattr(record, name, getattr(record, name) or getattr(known.record, name))
         record.complete = True
         record.rows_from = known.record.rows_from
-        record.fresh_at = now
+        record.fresh_at, record.fresh_run = now, self.writer.run_id
         record.read_at = now if was_downloaded else known.record.read_at
 
     def note(self, record: SitemapRecord) -> None:
@@ -307,6 +316,10 @@ class SiteKeeper:
             seen[key] = seen.get(key, Observed()).plus(observed)
         return {key: list(observed) for key, observed in seen.items() if key in after}
 
+    def is_settled(self, since: str, ledger: Iterable[SitemapRecord]) -> bool:
+        """Whether no document can list a URL that the run *since* did not find; *ledger* is that of the snapshot."""
+        return is_settled(since, {document_key(row.url): row for row in ledger}, self._lists_now())
+
     def ledger(self, *, now: datetime) -> list[SitemapRecord]:
         """Return the ledger of the new snapshot: its documents by the addresses that their rows have."""
         references = self._lists_now()
@@ -319,6 +332,7 @@ class SiteKeeper:
             run=self.writer.run_id,
             now=now,
             absent_runs=self._absent_runs,
+            pending=self._pending,
         )
         return [replace(one.row, url=self._address(one.row.url)) for one in documents.values()]
 

@@ -2,6 +2,7 @@
 
 from sitemap_harvest.diff.changes import Changes
 from sitemap_harvest.diff.compare import compare
+from sitemap_harvest.diff.missing import Missing, missing
 from sitemap_harvest.diff.snapshot import Run, Snapshot
 
-__all__ = ["Changes", "Run", "Snapshot", "compare"]
+__all__ = ["Changes", "Missing", "Run", "Snapshot", "compare", "missing"]

@@ -81,7 +81,7 @@ def classified(
     The functions give the first position of each of some row ids in its
     document, for a document that lists a URL in several rows.
     """
-    url = _numbered(block.columns["key"])
+    url = url_numbers(block.columns["key"])
     before = _Entries(block, url, block.side != NEW, positions_before)
     after = _Entries(block, url, block.side != GONE, positions_after)
     was, stays_or_came = before.has(), after.has()
@@ -120,7 +120,7 @@ def classified(
     return _in_order(found), counts
 
 
-def _numbered(key: pa.StringArray) -> np.ndarray:
+def url_numbers(key: pa.StringArray) -> np.ndarray:
     """Return the number of the URL of each row: from 0, one more where the key is another than before."""
     is_other = pc.not_equal(key.slice(1), key.slice(0, len(key) - 1))
     return np.concatenate([[0], np.cumsum(is_other.to_numpy(zero_copy_only=False))])

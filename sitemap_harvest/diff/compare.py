@@ -93,6 +93,7 @@ class _Comparison:
             unchanged=counts.unchanged + untouched,
             newly_known=counts.newly_known,
             retracted=counts.retracted,
+            pending=count_urls(after, after.pending_rows()),
             urls_before=urls_before,
             urls_after=counts.after + untouched,
             **staleness(ledgers[1], after.run.started_at),

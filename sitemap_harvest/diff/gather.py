@@ -125,12 +125,14 @@ class _HashSet:
         return place >> np.uint64(3), np.left_shift(np.uint8(1), (place & np.uint64(7)).astype(np.uint8))
 
 
-def count_urls(snapshot: Snapshot) -> int:
-    """Return how many different URLs *snapshot* has: different hashes of 64 bits, which are as good.
+def count_urls(snapshot: Snapshot, wanted: Intervals | None = None) -> int:
+    """Return how many different URLs the rows *wanted* of *snapshot* have (``None``: all rows).
+
+    Counts different hashes of 64 bits, which are as good.
 
     Without DuckDB, which a first run has no other need of, and which takes 50 MB.
     """
-    wanted = snapshot.extents().intervals()
+    wanted = snapshot.extents().intervals() if wanted is None else wanted
     hashes = np.zeros(len(wanted), dtype=np.int64)
     filled = 0
     for batch in snapshot.rows(wanted, ["key", "loc"]):

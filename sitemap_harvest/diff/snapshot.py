@@ -44,7 +44,10 @@ class Snapshot(Protocol):
         """Return the ledger. Rows with ``left`` are no part of the snapshot."""
 
     def extents(self) -> Extents:
-        """Return which rows each document lists."""
+        """Return which rows each document lists, with those whose removal is pending."""
+
+    def pending_rows(self) -> Intervals:
+        """Return the ids of the rows whose removal is pending."""
 
     def rows(self, wanted: Intervals, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield ``row`` and *columns* of the rows *wanted*, ascending by id."""

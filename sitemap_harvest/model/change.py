@@ -160,6 +160,9 @@ class ChangeSummary:
     retracted: int = 0
     """URLs that only documents listed which were never read whole, and that are not listed now that they were: a flaw
     may have made them, so nothing says that they were removed."""
+    pending: int = 0
+    """URLs that no document lists any more, and that are not reported as gone: a document that could not be read may
+    list them. They are part of the later snapshot, and no changes."""
     urls_before: int = 0
     """URLs of the earlier snapshot."""
     urls_after: int = 0
@@ -194,6 +197,7 @@ class ChangeSummary:
             "expired": self.expired,
             "newly known": self.newly_known,
             "retracted": self.retracted,
+            "pending": self.pending,
         }
 
     def in_words(self) -> str:

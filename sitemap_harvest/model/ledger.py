@@ -163,9 +163,12 @@ class SitemapRecord:
     fresh_at: datetime | None = field(default=None, metadata=INSTANT)
     """When its rows in the store were last known to be all that it lists, as it was read whole or found unchanged, in
     UTC. ``None``: never, or there is no store."""
+    fresh_run: str | None = None
+    """The run that set ``fresh_at``. Runs sort by time, whatever the clock says."""
     read_at: datetime | None = field(default=None, metadata=INSTANT)
     """When a body was last downloaded that says what its rows in the store say, in UTC: a 304 does not move it."""
     absent_runs: int = 0
     """Runs with a store, one after the other, in which it was absent; 0 if it was not in the last."""
     left: str | None = None
-    """Why it is no part of the snapshot any more, in words: only in the run in which it left. ``None``: it is one."""
+    """Why it is no part of the snapshot any more, in words. ``None``: it is one. The row stays
+    in the ledger for the run in which it left, and for as long as removals of its URLs are pending."""

@@ -11,7 +11,7 @@ from functools import cache
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Goes up by one whenever a column is added, renamed or given another type."""
 
 _PLAIN: dict[type, pa.DataType] = {

@@ -19,6 +19,7 @@ from sitemap_harvest.plan.frontier import Frontier, document_key, host_of
 from sitemap_harvest.plan.lead import Lead, Refusal
 from sitemap_harvest.plan.offsite import Offsite
 from sitemap_harvest.plan.patience import asked_wait
+from sitemap_harvest.plan.pending import PendingLimits, is_overdue, is_settled
 from sitemap_harvest.plan.proofs import Proofs, is_declared, sites_of_robots
 from sitemap_harvest.plan.reach import Private, Reach
 from sitemap_harvest.plan.room import room
@@ -47,6 +48,7 @@ __all__ = [
     "Need",
     "Observed",
     "Offsite",
+    "PendingLimits",
     "Plain",
     "Private",
     "Proofs",
@@ -67,6 +69,8 @@ __all__ = [
     "host_share",
     "is_declared",
     "is_exact",
+    "is_overdue",
+    "is_settled",
     "is_trusted",
     "judge_answer",
     "may_open",

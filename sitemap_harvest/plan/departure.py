@@ -131,6 +131,13 @@ def _is_unheard(one: Standing, lists_something: bool, absent_runs: int) -> bool:
         return False
     if one.has_rows:
         return lists_something or row.kind in _CONTAINERS
+    return may_list(row)
+
+
+def may_list(row: SitemapRecord) -> bool:
+    """Return whether the document of *row*, which could not be read whole, may list something."""
+    if row.rows_from is not None:
+        return True
     is_passed_over = row.outcome is Outcome.SKIPPED and row.final_url is None
     is_silent = is_passed_over or row.outcome is Outcome.OUT_OF_SCOPE  # nothing would have been found by it
     is_missing = row.outcome is Outcome.ABSENT and row.depth == 0  # nobody but the user says that it is there

@@ -40,6 +40,7 @@ def succeed(
     run: str,
     now: datetime,
     absent_runs: int = 3,
+    pending: Collection[str] = (),
 ) -> dict[str, Succeeded]:
     """Return each document of the new ledger, by :func:`document_key`: those of *before* first, in its order.
 
@@ -51,7 +52,8 @@ def succeed(
     it says ``ADD``, else those of before), and *references_before* the same after
     the last run. Both hold every reference that was made a lead of: hints of pages
     and headers too, for what its parent does not list leaves. *run* is the id of
-    this run, *now* its end. Nothing that is handed in is changed.
+    this run, *now* its end. *pending* are the keys of documents whose rows include
+    pending removals: one that left keeps its row. Nothing that is handed in is changed.
     """
     this = Run(run, now, absent_runs)
     heard = _hear(before, records, absent_runs)
@@ -61,11 +63,13 @@ def succeed(
         known = before.get(key)
         if key in heard:
             documents[key] = _after(key, known, heard, this)
-            if known is None and not has_rows(documents[key].row):
+            if (known is None or known.left is not None) and not documents[key].belief.is_whole:
                 documents[key] = _new(key, documents[key], heard, before, references_before)
         elif known is not None and known.left is None:
             left = f"it was read as {elsewhere[key]}, which redirects to it" if key in elsewhere else None
             documents[key] = Succeeded(_leave(unheard_of(known), left), Belief.KEEP)
+        elif known is not None and key in pending:
+            documents[key] = Succeeded(known, Belief.KEEP)
     _leave_unlisted(documents, heard, before, references, references_before, absent_runs)
     _leave_absent(documents, heard, absent_runs)
     return documents
@@ -115,17 +119,22 @@ def _new(
     before: Mapping[str, SitemapRecord],
     references_before: Mapping[str, Collection[str]],
 ) -> Succeeded:
-    """Return *document*, met for the first time and not read, as one that listed nothing so long as nothing listed it.
+    """Return *document*, which is new or listed again and was not read whole, as one that listed nothing before.
 
-    So what it lists was added, once it can be read: it has not been there before.
+    That is known of one that left, and of one that no document listed which was
+    read whole. So every URL that it lists is new, also those of a later reading.
     """
     row = document.row
+    if (left := before.get(key)) is not None and left.fresh_at is not None:
+        return document._replace(row=replace(row, fresh_at=left.fresh_at, fresh_run=left.fresh_run))
     above, seen = row.parent, {key}
     while row.fresh_at is None and above is not None and (lister := document_key(above)) not in seen:
         seen.add(lister)
         if (known := before.get(lister)) is not None and known.left is None:
             did_not_list = key not in references_before.get(lister, ())
-            return document._replace(row=replace(row, fresh_at=known.fresh_at)) if did_not_list else document
+            if did_not_list:
+                row = replace(row, fresh_at=known.fresh_at, fresh_run=known.fresh_run)
+            return document._replace(row=row)
         above = heard[lister].record.parent if lister in heard else None
     return document
 

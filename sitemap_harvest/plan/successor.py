@@ -19,6 +19,7 @@ _OF_THE_READING = (
     *("entries", "out_of_scope", "problems", "sha256", "lastmod", "lastmod_text"),
 )  # what a row says of the reading that its rows are from, and not of the last attempt
 _OF_THE_DOWNLOAD = ("final_url", "content_type", "etag", "last_modified")
+_FRESHNESS = ("fresh_at", "fresh_run")
 _OF_THE_PROVENANCE = ("parent", "depth", "found_by")
 
 
@@ -61,17 +62,18 @@ def successor(found: Heard, known: SitemapRecord | None, run: Run, *, is_gone: b
     record, belief = found.record, found.judgement.belief
     kept = known if known is not None and has_rows(known) else None
     moment = record.fetched_at or run.now
+    fresh = {"fresh_at": moment, "fresh_run": run.name}
     values = _provenance(record, known)
     if belief is Belief.REPLACE:
-        values |= {"rows_from": run.name, "fresh_at": moment, "read_at": moment, "absent_runs": 0}
+        values |= fresh | {"rows_from": run.name, "read_at": moment, "absent_runs": 0}
     elif belief is Belief.ADD:
         values |= _added(kept, run)
     elif belief is Belief.CONFIRM and kept is not None:
-        values |= _confirmed(record, kept, moment)
+        values |= _confirmed(record, kept, moment) | fresh
     else:
         values |= _kept(found, kept) | {"absent_runs": (known.absent_runs if known else 0) + is_gone}
         if kept is None and values["absent_runs"] >= run.absent_runs:
-            values["fresh_at"] = moment  # absent for so long, it is believed: it lists nothing
+            values |= fresh  # absent for so long, it is believed: it lists nothing
     return replace(record, **values)
 
 
@@ -84,7 +86,7 @@ def _provenance(record: SitemapRecord, known: SitemapRecord | None) -> dict[str,
 
 def _added(kept: SitemapRecord | None, run: Run) -> dict[str, Any]:
     """Return what changes in the row of a document of which a part was read: no digest speaks of its rows."""
-    values = _of(kept, ("kind", "encoding", "fresh_at", "read_at")) if kept is not None else {}
+    values = _of(kept, ("kind", "encoding", *_FRESHNESS, "read_at")) if kept is not None else {}
     unspoken = {"etag": None, "last_modified": None, "sha256": None}
     return {**values, **unspoken, "rows_from": run.name, "absent_runs": 0, "complete": False}
 
@@ -96,7 +98,7 @@ def _confirmed(record: SitemapRecord, kept: SitemapRecord, moment: datetime) -> 
         values |= _of(record, ("lastmod", "lastmod_text"))
     if record.outcome is Outcome.UNCHANGED and record.status != 304:  # it was downloaded, and has the same digest
         values |= _of(record, _OF_THE_DOWNLOAD) | {"read_at": moment}
-    return values | {"fresh_at": moment, "complete": True, "absent_runs": 0}
+    return values | {"complete": True, "absent_runs": 0}
 
 
 def _kept(found: Heard, kept: SitemapRecord | None) -> dict[str, Any]:
@@ -105,7 +107,7 @@ def _kept(found: Heard, kept: SitemapRecord | None) -> dict[str, Any]:
     if found.judgement.doubt is not None:
         values["reason"] = f"{found.judgement.doubt}: not believed yet"
     if kept is not None:
-        values |= _of(kept, (*_OF_THE_READING, "rows_from", "fresh_at", "read_at"))
+        values |= _of(kept, (*_OF_THE_READING, "rows_from", *_FRESHNESS, "read_at"))
     return values
 
 

@@ -8,9 +8,11 @@ from sitemap_harvest.store.history import History
 from sitemap_harvest.store.manifest import Run
 from sitemap_harvest.store.snapshot import Snapshot
 from sitemap_harvest.store.store import Store, open_store
+from sitemap_harvest.store.tables import PENDING
 from sitemap_harvest.store.writer import Kept, SiteWriter
 
 __all__ = [
+    "PENDING",
     "Claims",
     "DocumentWriter",
     "Extents",

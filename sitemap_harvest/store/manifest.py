@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.store.folder import Folder, HashedFile
 
-FORMAT = 1
+FORMAT = 2
 """Goes up by one whenever older versions of the package could not read what is written."""
 MANIFEST = "manifest.json"
 RUNS_FILE = "runs.json.gz"
@@ -70,7 +70,7 @@ class StoredFile:
 
     name: str
     table: str
-    """What it holds: ``rows``, ``extents``, ``references``, ``sitemaps``, ``changes``."""
+    """What it holds: ``rows``, ``extents``, ``pending``, ``references``, ``sitemaps``, ``changes``."""
     bytes: int
     sha256: str
     first: int = 0

@@ -23,7 +23,7 @@ from sitemap_harvest.store.extents import Intervals
 from sitemap_harvest.store.history import PACKS, RUNS
 from sitemap_harvest.store.manifest import RUNS_FILE, Manifest, StoredFile
 from sitemap_harvest.store.pool import GROUP_ROWS, POOL_SCHEMA, PartWriter, places
-from sitemap_harvest.store.tables import EXTENTS, SITEMAPS, read_file, upgraded, write_table
+from sitemap_harvest.store.tables import EXTENTS, PENDING, SITEMAPS, read_file, upgraded, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -36,9 +36,12 @@ _FAN = 8
 """So many folders become one: 8 runs, then 64, then 512. Each run is rewritten a few times in all its life."""
 _MOST_ROWS = 500_000  # of the ledgers and the other tables of a pack: some 500 MB while they are sorted
 _MOSTLY = 0.8  # a large file of rows is kept as it is while such a share of it is needed
+_OF_READINGS = frozenset({"extents", "references"})
+"""Tables of what a run read, which later runs may need too; the others are needed for their own run alone."""
 _ORDER = {
     "sitemaps": ("url", "run"),
     "extents": ("document", "row", "count", "position", "run"),
+    "pending": ("document", "row", "count", "position", "since", "run"),
     "references": ("document", "run", "position"),
 }
 """What is the same from run to run stands side by side, and takes next to no room."""
@@ -125,7 +128,9 @@ def _merge(history: History, volumes: Sequence[Volume], *, keep: Collection[str]
     folder = history.folder / PACKS / f"{held[0]}..{held[-1]}-{secrets.token_hex(3)}"
     needed = None if keep is None else _needed(history, keep)
     files = [*_tables(volumes, folder, [run.id for run in runs], needed)]
-    files += _row_files(history, volumes, folder, None if needed is None else _needed_rows(history, volumes, needed))
+    files += _row_files(
+        history, volumes, folder, None if needed is None else _needed_rows(history, volumes, needed, keep or ())
+    )
     if runs:
         files.append(_runs_file(runs, folder))
     for file in files:
@@ -173,15 +178,20 @@ def _is_needed(table: pa.Table, needed: pa.Table) -> pa.Array:
     return pc.is_in(names[0], names[1].combine_chunks())
 
 
-def _needed_rows(history: History, volumes: Sequence[Volume], needed: pa.Table) -> Intervals:
-    """Return the ids of the rows that the documents *needed* list; those of other folders list what they always did."""
+def _needed_rows(history: History, volumes: Sequence[Volume], needed: pa.Table, keep: Collection[str]) -> Intervals:
+    """Return the ids of the rows that the documents *needed* list, or that are pending in a run in *keep*.
+
+    Documents of other folders than *volumes* list what they always did.
+    """
     starts, counts = [], []
     for volume in history.volumes:
         extents = volume.read("extents", EXTENTS, sorted(volume.holds))
         if volume in volumes:
             extents = extents.filter(_is_needed(extents, needed))
-        starts.append(extents["row"].to_numpy())
-        counts.append(extents["count"].to_numpy())
+        pending = volume.read("pending", PENDING, [run for run in volume.holds if run in keep])
+        for table in (extents, pending):
+            starts.append(table["row"].to_numpy())
+            counts.append(table["count"].to_numpy())
     return Intervals.of(np.concatenate(starts), np.concatenate(counts))
 
 
@@ -195,7 +205,7 @@ def _tables(
         table = pa.concat_tables([read_file(*file) for file in files], promote_options="permissive")
         if needed is not None:
             is_own = pc.is_in(table["run"], pa.array(runs, pa.string()))
-            table = table.filter(_is_needed(table, needed) if "document" in table.column_names else is_own)
+            table = table.filter(_is_needed(table, needed) if kind in _OF_READINGS else is_own)
         if table.num_rows:
             order = [(name, "ascending") for name in _ORDER.get(kind, ())]
             yield write_table(table.sort_by(order) if order else table, folder, f"{kind}.parquet", kind=kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ from sitemap_harvest.errors import StoreError, there_is_no
 from sitemap_harvest.model import LedgerBatch, SitemapRef, UrlEntry, arrow_schema
 from sitemap_harvest.store.extents import Extents
 from sitemap_harvest.store.pool import ROW_COLUMNS, Pool
-from sitemap_harvest.store.tables import EXTENTS, REFERENCES, SITEMAPS
+from sitemap_harvest.store.tables import EXTENTS, PENDING, REFERENCES, SITEMAPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,6 +23,17 @@ if TYPE_CHECKING:
     from sitemap_harvest.store.extents import Intervals
     from sitemap_harvest.store.history import History
     from sitemap_harvest.store.manifest import Run
+
+
+class Pending(NamedTuple):
+    """Rows whose URL no document of the snapshot lists, and whose removal is not certain."""
+
+    extents: Extents
+    """The rows, at the positions that they had in the last document that listed them."""
+    since: list[str]
+    """For each extent, the id of the first run that did not find its URLs."""
+    runs: list[int]
+    """For each extent, in how many runs it has been pending."""
 
 
 class Snapshot:
@@ -47,14 +58,30 @@ class Snapshot:
         return table.drop_columns(["run"]).combine_chunks().cast(LedgerBatch.schema())
 
     def extents(self) -> Extents:
-        """Return which rows each document lists: ``document`` is an index into :meth:`sitemaps`."""
+        """Return the rows of each document, pending ones included: ``document`` is an index into :meth:`sitemaps`."""
         return self._extents
 
     @cached_property
     def _extents(self) -> Extents:
+        return Extents.joined([self.listed, self.pending.extents])
+
+    @cached_property
+    def listed(self) -> Extents:
+        """The rows that each document lists."""
         table, document = self._of_documents("extents", EXTENTS)
-        columns = [table.column(name).to_numpy() for name in ("position", "row", "count")]
-        return Extents(document, *columns)
+        return _extents(document, table)
+
+    @cached_property
+    def pending(self) -> Pending:
+        """The rows that no document lists any more, and whose removal is not certain yet."""
+        table = self._history.volume_of(self.run.id).read("pending", PENDING, [self.run.id])
+        document = pc.index_in(table.column("document"), self.sitemaps().column("url").combine_chunks())
+        since, runs = (table.column(name).to_pylist() for name in ("since", "runs"))
+        return Pending(_extents(document.to_numpy().astype(np.int64), table), since, runs)
+
+    def pending_rows(self) -> Intervals:
+        """Return the ids of the rows whose removal is pending."""
+        return self.pending.extents.intervals()
 
     def references(self) -> dict[str, list[SitemapRef]]:
         """Return what each document that names others names, by the address of the document."""
@@ -154,6 +181,10 @@ class Snapshot:
         return Reading(self, Pool(self._history.parts()))
 
 
+def _extents(document: np.ndarray, table: pa.Table) -> Extents:
+    return Extents(document, *(table.column(name).to_numpy() for name in ("position", "row", "count")))
+
+
 def _needs(name: str) -> Any:
     """Return the package *name*, which is none of those that this one installs."""
     try:
@@ -167,7 +198,7 @@ class Reading:
 
     def __init__(self, snapshot: Snapshot, pool: Pool) -> None:
         """Read the documents of *snapshot* from *pool*."""
-        self._extents = snapshot.extents()
+        self._extents = snapshot.listed
         self._pool = pool
         order = np.argsort(self._extents.document, kind="stable")
         self._order = order

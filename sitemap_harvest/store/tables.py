@@ -27,6 +27,11 @@ EXTENTS = pa.schema(
     [_RUN, _DOCUMENT, *(pa.field(name, pa.int64(), nullable=False) for name in ("position", "row", "count"))]
 )
 """Which rows each document listed, as a run read it."""
+PENDING = pa.schema(
+    [*EXTENTS, pa.field("since", pa.string(), nullable=False), pa.field("runs", pa.int64(), nullable=False)]
+)
+"""Rows whose URL no document lists any more, kept until the removal is certain. ``document`` is the last that listed
+it, ``since`` the id of the first run that did not find it, ``runs`` how many runs it has been pending in."""
 REFERENCES = pa.schema([_RUN, _DOCUMENT, *arrow_schema(SitemapRef)])
 """Which documents each document named, as a run read it."""
 SITEMAPS = pa.schema([_RUN, *arrow_schema(SitemapRecord)])

@@ -18,10 +18,19 @@ from sitemap_harvest.store.extents import Extents
 from sitemap_harvest.store.history import RUNS, Volume
 from sitemap_harvest.store.manifest import FORMAT, Manifest, StoredFile, check_format
 from sitemap_harvest.store.pool import PartWriter, Pool
-from sitemap_harvest.store.tables import EXTENTS, REFERENCES, SITEMAPS, read_file, upgraded, write_batches, write_table
+from sitemap_harvest.store.tables import (
+    EXTENTS,
+    PENDING,
+    REFERENCES,
+    SITEMAPS,
+    read_file,
+    upgraded,
+    write_batches,
+    write_table,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from sitemap_harvest.model import Batch, UrlBatch
     from sitemap_harvest.store.folder import Folder, HashedFile
@@ -63,7 +72,7 @@ class _Open:
 
 
 class SiteWriter:
-    """What one run keeps of one site. Readers see nothing of it before :meth:`commit`."""
+    """What one run keeps of one site. Readers see nothing of it before :meth:`publish`."""
 
     def __init__(self, history: History, run_id: str, before: Snapshot | None) -> None:
         """Keep what the run with *run_id* reads; *before* is the last snapshot, if there is one."""
@@ -78,6 +87,8 @@ class SiteWriter:
         self._part: _Open | None = None
         self._number = 0
         self._reading: Reading | None = None
+        self._documents = 0  # of the sealed snapshot
+        self._done: list[StoredFile] = []  # of checkpoints, which the sealed snapshot replaces
 
     @property
     def reading(self) -> Reading | None:
@@ -218,36 +229,47 @@ class SiteWriter:
             if name not in wanted:
                 self.folder.remove(name)
 
-    def commit(
-        self, ledger: Sequence[SitemapRecord], run: Run, compare: Callable[[Snapshot], tuple[Batches, Run]]
-    ) -> Snapshot:
-        """Put the snapshot in place: *ledger* is that of the snapshot, *run* what the manifest says of the run.
+    def seal(self, ledger: Sequence[SitemapRecord], run: Run) -> Snapshot:
+        """Write all that is left but the manifest, and return the snapshot, which nobody else can see yet.
 
-        *compare* is given the snapshot before anybody can see it, and returns what
-        gives the changes in batches, and *run* with what is known by then.
+        *ledger* is that of the snapshot, *run* what is known of the run.
         """
         self._close_part()
         self._files += self._write_documents()
         self._unwritten = {}
+        self._documents = sum(row.left is None for row in ledger)
         table = pa.Table.from_batches([LedgerBatch.of(ledger).arrow])
-        done = [file for file in self._files if file.table == "done"]
+        self._done = [file for file in self._files if file.table == "done"]
         self._files = [file for file in self._files if file.table != "done"]
         self._files.append(
             write_table(_rounded(_with_run(table, run.id, SITEMAPS)), self.folder, "sitemaps.parquet", kind="sitemaps")
         )
-        history = self.history.with_volume(Volume(self.folder, self._manifest(run)))
-        changes, run = compare(history.snapshot(run))
-        run = dataclasses.replace(run, documents=sum(row.left is None for row in ledger))
+        return self._snapshot(run)
+
+    def hold(self, pending: pa.Table, run: Run) -> Snapshot:
+        """Keep the rows *pending* (:data:`PENDING` without ``run``) in the sealed snapshot; return it with them."""
+        table = _with_run(pending, run.id, PENDING)
+        self._files.append(write_table(table, self.folder, "pending.parquet", kind="pending"))
+        return self._snapshot(run)
+
+    def publish(self, run: Run, changes: Batches) -> Snapshot:
+        """Put the sealed snapshot in place, with *changes* against the one before it, and return it.
+
+        *run* is what the manifest says of the run.
+        """
+        run = dataclasses.replace(run, documents=self._documents)
         if stored := write_batches(changes.batches(), self.folder, "changes.parquet", kind="changes"):
             self._files.append(stored)
         for file in self._files:
             self.folder.sync(file.name)
-        manifest = self._manifest(run)
-        manifest.put(self.folder)
-        self._remove_others([file.name for file in done], set())
+        self._manifest(run).put(self.folder)
+        self._remove_others([file.name for file in self._done], set())
         self._remove_others([name for name in self.folder.names() if name.startswith(_CHECKPOINT)], set())
         self.close()
-        return self.history.with_volume(Volume(self.folder, manifest)).snapshot(run)
+        return self._snapshot(run)
+
+    def _snapshot(self, run: Run) -> Snapshot:
+        return self.history.with_volume(Volume(self.folder, self._manifest(run))).snapshot(run)
 
     def _manifest(self, run: Run) -> Manifest:
         return Manifest(site=self.history.site, runs=(run,), files=tuple(self._files), next_row=self._next_row)

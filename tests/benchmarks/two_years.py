@@ -104,7 +104,8 @@ class Keeper:
         for url, record in self._ledger.items():
             if url not in changed and day:
                 self._ledger[url] = _unchanged(record, now)
-        writer.commit(list(self._ledger.values()), run, lambda snapshot: _compared(writer.before, snapshot, run))
+        changes = _compared(writer.before, writer.seal(list(self._ledger.values()), run))
+        writer.publish(dataclasses.replace(run, urls=changes.summary.urls_after), changes)
         pack(self._store.history(SITE))
 
     def _keep_sitemap(self, writer: SiteWriter, url: str, now: datetime) -> None:
@@ -162,9 +163,8 @@ def _unchanged(record: SitemapRecord, now: datetime) -> SitemapRecord:
     )
 
 
-def _compared(before: Snapshot | None, after: Snapshot, run: Run) -> tuple[Changes, Run]:
-    changes = compare(before, after, urls_before=before.run.urls if before is not None else None)
-    return changes, dataclasses.replace(run, urls=changes.summary.urls_after)
+def _compared(before: Snapshot | None, after: Snapshot) -> Changes:
+    return compare(before, after, urls_before=before.run.urls if before is not None else None)
 
 
 def main() -> None:

@@ -65,6 +65,9 @@ class Memory:
     def extents(self) -> Extents:
         return self.listed
 
+    def pending_rows(self) -> Intervals:
+        return Intervals.of_ids(np.array([], dtype=np.int64))
+
     def rows(self, wanted: Intervals, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         ids = wanted.ids()
         for start in range(0, len(ids), 3):  # so small that blocks and batches meet

@@ -87,6 +87,7 @@ lastmod_text: string
 complete: bool not null
 rows_from: string
 fresh_at: timestamp[us, tz=UTC]
+fresh_run: string
 read_at: timestamp[us, tz=UTC]
 absent_runs: int64 not null
 left: string
@@ -149,6 +150,7 @@ expired: int64 not null
 unchanged: int64 not null
 newly_known: int64 not null
 retracted: int64 not null
+pending: int64 not null
 urls_before: int64 not null
 urls_after: int64 not null
 stale: int64 not null
@@ -182,7 +184,7 @@ def pinned(record: type) -> str:
     ],
 )
 def test_the_schema_does_not_move_unnoticed(record: type, schema: str) -> None:
-    assert SCHEMA_VERSION == 4
+    assert SCHEMA_VERSION == 5
     assert pinned(record) == schema
 
 
@@ -197,7 +199,7 @@ def test_what_may_be_absent_is_null_by_default() -> None:
 
 
 def test_the_version_travels_with_the_schema() -> None:
-    assert arrow_schema(UrlEntry).metadata == {b"sitemap_harvest.schema": b"4"}
+    assert arrow_schema(UrlEntry).metadata == {b"sitemap_harvest.schema": b"5"}
 
 
 @dataclass

@@ -45,6 +45,7 @@ def test_over_any_faults_urls_leave_and_come_only_in_truth(
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 BEFORE = datetime(2026, 11, 20, tzinfo=UTC)
+FRESH = {"fresh_at": NOW, "fresh_run": "run-2"}
 INDEX, SITEMAP, OTHER = INDEXES[0], SITEMAPS[0], SITEMAPS[1]
 READING = {"content_type": "text/xml", "encoding": "utf-8", "bytes_unpacked": 900, "problems": ()}
 
@@ -64,7 +65,7 @@ def row(url: str, **values: Any) -> SitemapRecord:
 def kept(url: str, **values: Any) -> SitemapRecord:
     """Return the row of *url* in the last snapshot: read whole."""
     usual = {"sha256": "old", "etag": '"old"', "fetched_at": BEFORE, "rows_from": "run-1"}
-    return row(url, **(usual | {"fresh_at": BEFORE, "read_at": BEFORE} | values))
+    return row(url, **(usual | {"fresh_at": BEFORE, "fresh_run": "run-1", "read_at": BEFORE} | values))
 
 
 GUESSED = (Problem(code="encoding/bad-bytes", document=SITEMAP, detail="bad"),)
@@ -169,14 +170,14 @@ SAME = {"references": LISTS, "references_before": LISTS}
     [
         pytest.param(
             kept(SITEMAP, absent_runs=2), row(SITEMAP),
-            row(SITEMAP, rows_from="run-2", fresh_at=NOW, read_at=NOW),
+            row(SITEMAP, rows_from="run-2", **FRESH, read_at=NOW),
             id="whole",
         ),
         pytest.param(
             kept(SITEMAP, absent_runs=2, kind=Kind.LIST),
             row(SITEMAP, outcome=Outcome.PARTIAL, complete=False, reason="cut"),
             row(SITEMAP, outcome=Outcome.PARTIAL, complete=False, reason="cut", rows_from="run-2", kind=Kind.LIST,
-                fresh_at=BEFORE, read_at=BEFORE, sha256=None, etag=None),
+                fresh_at=BEFORE, fresh_run="run-1", read_at=BEFORE, sha256=None, etag=None),
             id="partial",
         ),
         pytest.param(
@@ -200,20 +201,20 @@ SAME = {"references": LISTS, "references_before": LISTS}
         pytest.param(
             kept(SITEMAP, absent_runs=2), row(SITEMAP, **NOTHING_READ, outcome=Outcome.UNCHANGED, status=304,
                                               lastmod=NOW, lastmod_text="2026-11-22"),
-            kept(SITEMAP, outcome=Outcome.UNCHANGED, status=304, fetched_at=NOW, fresh_at=NOW, lastmod=NOW,
+            kept(SITEMAP, outcome=Outcome.UNCHANGED, status=304, fetched_at=NOW, **FRESH, lastmod=NOW,
                  lastmod_text="2026-11-22"),
             id="304",
         ),
         pytest.param(
             kept(SITEMAP, absent_runs=2), row(SITEMAP, outcome=Outcome.UNCHANGED, sha256="old", bytes_downloaded=9),
-            kept(SITEMAP, outcome=Outcome.UNCHANGED, fetched_at=NOW, fresh_at=NOW, read_at=NOW, etag='"new"',
+            kept(SITEMAP, outcome=Outcome.UNCHANGED, fetched_at=NOW, **FRESH, read_at=NOW, etag='"new"',
                  bytes_downloaded=9),
             id="same-digest",
         ),
         pytest.param(
             kept(SITEMAP), row(SITEMAP, **{**NOTHING_READ, "complete": True}, outcome=Outcome.SKIPPED, reason="fresh",
                                status=None, fetched_at=None),
-            kept(SITEMAP, outcome=Outcome.SKIPPED, reason="fresh", status=None, fetched_at=None, fresh_at=NOW),
+            kept(SITEMAP, outcome=Outcome.SKIPPED, reason="fresh", status=None, fetched_at=None, **FRESH),
             id="fresh",
         ),
         pytest.param(
@@ -230,7 +231,7 @@ SAME = {"references": LISTS, "references_before": LISTS}
         ),
         pytest.param(
             kept(SITEMAP), row(SITEMAP, parent=None, depth=0, found_by=FoundBy.SNAPSHOT),
-            row(SITEMAP, rows_from="run-2", fresh_at=NOW, read_at=NOW),
+            row(SITEMAP, rows_from="run-2", **FRESH, read_at=NOW),
             id="found-as-before",
         ),
         pytest.param(
@@ -241,12 +242,12 @@ SAME = {"references": LISTS, "references_before": LISTS}
         pytest.param(
             row(SITEMAP, **NOTHING_READ, outcome=Outcome.ABSENT, absent_runs=2),
             row(SITEMAP, **NOTHING_READ, outcome=Outcome.ABSENT),
-            row(SITEMAP, **NOTHING_READ, outcome=Outcome.ABSENT, absent_runs=3, fresh_at=NOW),
+            row(SITEMAP, **NOTHING_READ, outcome=Outcome.ABSENT, absent_runs=3, **FRESH),
             id="never-there-and-believed",
         ),
         pytest.param(
             kept(SITEMAP, left="gone", rows_from=None, absent_runs=3), row(SITEMAP),
-            row(SITEMAP, rows_from="run-2", fresh_at=NOW, read_at=NOW),
+            row(SITEMAP, rows_from="run-2", **FRESH, read_at=NOW),
             id="back-again",
         ),
     ],
@@ -334,7 +335,7 @@ def test_who_leaves(
 def test_what_is_not_certain_to_be_delisted_waits() -> None:
     records = [row(ROBOTS, **BROKEN), row(INDEX), row(SITEMAP, found_by=FoundBy.SNAPSHOT)]
     one, belief = after(TREE, records, references=INDEX_DROPPED, references_before=LISTS)[SITEMAP]
-    assert (one, belief) == (row(SITEMAP, rows_from="run-2", fresh_at=NOW, read_at=NOW, absent_runs=1), "replace")
+    assert (one, belief) == (row(SITEMAP, rows_from="run-2", **FRESH, read_at=NOW, absent_runs=1), "replace")
 
 
 def test_of_several_rows_the_one_that_tells_most_counts() -> None:

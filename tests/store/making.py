@@ -76,7 +76,8 @@ class Making:
         before = writer.before.run.id if writer.before else None
         values = {"baseline": before, "rows": writer.rows, "complete": True} | facts
         run = Run(id=writer.run_id, started_at=self.now, ended_at=self.now + timedelta(minutes=1), **values)
-        snapshot = writer.commit(records, run, lambda after: self._compared(writer.before, after, run))
+        changes, run = self._compared(writer.before, writer.seal(records, run), run)
+        snapshot = writer.publish(run, changes)
         self.now += self.every
         return snapshot
 

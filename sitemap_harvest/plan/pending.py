@@ -1,0 +1,44 @@
+"""When the removal of a URL is certain: once no sitemap that the site lists now can still list the URL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sitemap_harvest.model.run_ids import moment_of
+from sitemap_harvest.plan.belief import final_key
+from sitemap_harvest.plan.departure import may_list
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from sitemap_harvest.model import SitemapRecord
+
+
+class PendingLimits(NamedTuple):
+    """How long a removal may be pending. It is reported once both limits are reached."""
+
+    runs: int
+    days: int
+
+
+def is_settled(since: str, ledger: Mapping[str, SitemapRecord], references: Mapping[str, Collection[str]]) -> bool:
+    """Return whether no document of a site can list a URL that the run *since* did not find in any.
+
+    *ledger* has the documents of the new snapshot, and *references* what each of them
+    lists, both by :func:`document_key`. A document can list the URL if no run
+    from *since* on has read it whole or found it unchanged.
+    """
+    standing = {key: row for key, row in ledger.items() if row.left is None}
+    if any((row.fresh_run is None or row.fresh_run < since) and may_list(row) for row in standing.values()):
+        return False
+    met = ledger.keys() | {final_key(row, key) for key, row in ledger.items()}
+    return all(met.issuperset(references.get(key, ())) for key in standing)
+
+
+def is_overdue(since: str, run: str, *, runs: int, limits: PendingLimits) -> bool:
+    """Return whether a removal has been pending for too long.
+
+    *since* is the first run that did not find the URL, *run* this one, and *runs*
+    in how many runs the removal has been pending so far.
+    """
+    return runs >= limits.runs and (moment_of(run) - moment_of(since)).days >= limits.days

@@ -1,0 +1,182 @@
+"""A removal is reported only when no sitemap of the site can still list the URL; until then it is pending."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.site import Manner, Page, index, moved, numbered, robots, urlset
+
+DOWN = Page("down", status=503)
+ABSENT = Page("no such page", status=404)
+EMPTY = Page("")
+WEB_PAGE = Page("<!doctype html><html><body>Sorry</body></html>", headers={"Content-Type": "text/html"})
+
+
+def cut(document: str, share: float = 0.5) -> str:
+    return document[: int(len(document) * share)]
+
+
+UNREADABLE = [
+    pytest.param(lambda _: DOWN, id="503"),
+    pytest.param(lambda _: ABSENT, id="404"),
+    pytest.param(lambda _: EMPTY, id="empty"),
+    pytest.param(lambda _: WEB_PAGE, id="web-page"),
+    pytest.param(cut, id="cut"),
+    pytest.param(lambda document: Page(document, manner=Manner.CLOSE), id="connection-closed"),
+]
+
+
+def site_of(serve, *sitemaps: str, **pages):
+    return serve({"/robots.txt": robots("/index.xml"), "/index.xml": index(*sitemaps), **pages})
+
+
+def net_effect(told) -> dict[str, str]:
+    """Return what several runs reported in total: for each URL ``added``, ``removed`` or ``moved``, once."""
+    kinds: dict[str, str] = {}
+    for run in told:
+        for path, kind in run.kinds.items():
+            assert path not in kinds, (path, kinds[path], kind)
+            kinds[path] = kind
+    return kinds
+
+
+@pytest.mark.parametrize("damaged", UNREADABLE)
+def test_urls_of_a_new_sitemap_are_added_even_if_its_first_reading_fails(keep, serve, damaged):
+    site = site_of(serve, "/1.xml", **{"/1.xml": urlset("/a")})
+    keep(site)
+    new = urlset(*numbered(20))
+    site.pages |= {"/index.xml": index("/1.xml", "/2.xml"), "/2.xml": damaged(new)}
+    first = keep(site)
+    site.pages["/2.xml"] = new
+    assert net_effect([first, keep(site), keep(site)]) == dict.fromkeys(numbered(20), "added")
+
+
+@pytest.mark.parametrize("damaged", UNREADABLE)
+def test_a_sitemap_that_is_renamed_and_unreadable_at_first_removes_nothing(keep, serve, damaged):
+    urls = urlset(*numbered(30))
+    site = site_of(serve, "/1.xml?v=1", **{"/1.xml?v=1": urls})
+    keep(site)
+    site.pages |= {"/index.xml": index("/1.xml?v=2"), "/1.xml?v=2": damaged(urls)}
+    renamed = keep(site)
+    assert keep.locs(site) == sorted(numbered(30))
+    site.pages["/1.xml?v=2"] = urls
+    assert net_effect([renamed, keep(site), keep(site)]) == dict.fromkeys(numbered(30), "moved")
+    assert keep.locs(site) == sorted(numbered(30))
+
+
+def test_urls_of_a_sitemap_that_left_and_fails_when_it_is_listed_again_are_added_once_it_is_read(keep, serve):
+    pages = {"/1.xml": urlset("/a"), "/2.xml": urlset("/b", "/c")}
+    site = site_of(serve, "/1.xml", "/2.xml", **pages)
+    keep(site)
+    site.pages["/index.xml"] = index("/1.xml")
+    assert keep(site).kinds == {"/b": "removed", "/c": "removed"}
+    site.pages |= {"/index.xml": index("/1.xml", "/2.xml"), "/2.xml": DOWN}
+    assert keep(site).kinds == {}
+    site.pages["/2.xml"] = pages["/2.xml"]
+    assert keep(site).kinds == {"/b": "added", "/c": "added"}
+
+
+@pytest.mark.parametrize("damaged", UNREADABLE)
+def test_urls_that_move_to_a_sitemap_that_cannot_be_read_are_not_removed(keep, serve, damaged):
+    site = site_of(serve, "/1.xml", "/2.xml", **{"/1.xml": urlset(*numbered(4)), "/2.xml": urlset("/x")})
+    keep(site)
+    target = urlset("/x", "/p3", "/p4")
+    site.pages |= {"/1.xml": urlset("/p1", "/p2"), "/2.xml": damaged(target)}
+    outage = keep(site)
+    assert outage.summary["pending"] == 2
+    assert keep.locs(site) == ["/p1", "/p2", "/p3", "/p4", "/x"]
+    site.pages["/2.xml"] = target
+    assert net_effect([outage, keep(site), keep(site)]) == {"/p3": "moved", "/p4": "moved"}
+
+
+def test_a_pending_removal_is_reported_once_every_sitemap_is_read(keep, serve):
+    site = site_of(serve, "/1.xml", "/2.xml", **{"/1.xml": urlset(*numbered(4)), "/2.xml": urlset("/x")})
+    keep(site)
+    site.pages |= {"/1.xml": urlset("/p1", "/p2"), "/2.xml": DOWN}
+    assert [keep(site).kinds for _ in range(3)] == [{}, {}, {}]
+    site.pages["/2.xml"] = urlset("/x")
+    last = keep(site)
+    assert last.change("/p3") == {
+        "kind": "removed",
+        "loc": "/p3",
+        "key": "/p3",
+        "sitemap": "/1.xml",
+        "fields": [],
+        "reason": "its sitemap was read whole and no longer lists it",
+    }
+    assert last.kinds == {"/p3": "removed", "/p4": "removed"}
+    assert last.summary["pending"] == 0
+    assert keep.locs(site) == ["/p1", "/p2", "/x"]
+
+
+def test_a_removal_waits_only_for_the_sitemaps_that_were_not_read_since(keep, serve):
+    pages = {f"/{name}.xml": urlset(f"/{name}") for name in "abc"} | {"/a.xml": urlset("/a", "/gone")}
+    site = site_of(serve, *pages, **pages)
+    keep(site)
+    site.pages |= {"/a.xml": urlset("/a"), "/b.xml": DOWN, "/c.xml": DOWN}
+    assert keep(site).kinds == {}
+    site.pages |= {"/b.xml": pages["/b.xml"]}
+    assert keep(site).kinds == {}
+    site.pages |= {"/b.xml": DOWN, "/c.xml": pages["/c.xml"]}
+    assert keep(site).kinds == {"/gone": "removed"}
+
+
+def test_a_removal_does_not_wait_longer_than_the_limits(keep, serve):
+    site = site_of(serve, "/1.xml", "/2.xml", **{"/1.xml": urlset("/a", "/b"), "/2.xml": urlset("/x")})
+    given = {"settings": {"SITEMAP_HARVEST_PENDING_RUNS": 2, "SITEMAP_HARVEST_PENDING_DAYS": 0}}
+    keep(site, **given)
+    site.pages |= {"/1.xml": urlset("/a"), "/2.xml": DOWN}
+    assert [keep(site, **given).kinds for _ in range(4)] == [{}, {}, {"/b": "removed"}, {}]
+
+
+def test_a_url_that_is_listed_again_while_its_removal_is_pending_has_no_change(keep, serve):
+    site = site_of(serve, "/1.xml", "/2.xml", **{"/1.xml": urlset("/a", "/b"), "/2.xml": urlset("/x")})
+    keep(site)
+    site.pages |= {"/1.xml": urlset("/a"), "/2.xml": DOWN}
+    assert keep(site).kinds == {}
+    site.pages |= {"/1.xml": urlset("/a", "/b")}
+    assert keep(site).kinds == {}
+    site.pages |= {"/2.xml": urlset("/x")}
+    assert keep(site).kinds == {}
+
+
+def test_a_site_that_shares_an_index_keeps_what_moved_while_its_own_robots_txt_fails(keep, serve):
+    one, two = serve(), serve()
+    pages = {"/a.xml": urlset(*numbered(4)), "/b.xml": urlset("/x")}
+    one.pages |= {"/robots.txt": robots("/index.xml"), "/index.xml": index("/a.xml"), **pages}
+    two.pages |= {"/robots.txt": f"Sitemap: {one.url}/index.xml\n"}
+
+    def run():
+        folder = keep.crawl.folder
+        (folder / "sites.txt").write_text(f"{one.url}\n{two.url}\n")
+        told = keep(two, sites=folder / "sites.txt", settings={"SITEMAP_HARVEST_OFFSITE": "any"})
+        return {
+            change["loc"].removeprefix(one.url): change["kind"] for change in told.changes if change["site"] == two.url
+        }
+
+    assert run() == {}
+    one.pages |= {
+        "/index.xml": index("/a.xml", "/b.xml"),
+        "/a.xml": urlset("/p1", "/p2"),
+        "/b.xml": urlset("/p3", "/p4"),
+    }
+    two.pages["/robots.txt"] = DOWN
+    outage = run()
+    two.pages["/robots.txt"] = f"Sitemap: {one.url}/index.xml\n"
+    assert outage | run() == {"/p3": "moved", "/p4": "moved"}
+
+
+@pytest.mark.parametrize(
+    "robots_txt", [pytest.param("User-agent: *\n", id="without-a-sitemap"), pytest.param(None, id="none")]
+)
+def test_a_site_that_moves_to_another_address_for_good_keeps_its_urls(keep, serve, robots_txt):
+    old, new = serve(), serve()
+    pages = {"/sitemap.xml": urlset(*(f"https://www.example.com/{number}" for number in range(5)))}
+    pages |= {"/robots.txt": robots_txt} if robots_txt else {}
+    old.pages |= pages
+    keep(old)
+    new.pages |= pages
+    old.pages = {path: moved(f"{new.url}{path}") for path in ("/robots.txt", "/sitemap.xml", "/")}
+    settings = {"SITEMAP_HARVEST_OFFSITE": "any"}
+    assert [keep(old, settings=settings).kinds for _ in range(3)] == [{}, {}, {}]
+    assert len(keep.locs(old)) == 5
