@@ -39,7 +39,7 @@ class Ledger:
         """Read the ledger of *snapshot*."""
         table = snapshot.sitemaps()
         urls = table["url"].to_pylist()
-        extents = snapshot.extents()
+        extents = snapshot.listed
         counts = np.bincount(extents.document, weights=extents.count, minlength=len(urls)).astype(np.int64)
         entries: dict[str, int] = {}
         for document in np.flatnonzero(counts).tolist():

@@ -40,6 +40,10 @@ class Snapshot(Protocol):
     def run(self) -> Run:
         """The run."""
 
+    @property
+    def listed(self) -> Extents:
+        """The rows that each document lists."""
+
     def sitemaps(self) -> pa.Table:
         """Return the ledger. Rows with ``left`` are no part of the snapshot."""
 

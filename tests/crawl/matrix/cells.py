@@ -33,6 +33,8 @@ PLACES = {
 MAIN_PLACES = (ROBOTS, INDEX, "/pages.xml", EVERYWHERE)
 """Where every fault is tried, and which the documentation shows."""
 
+_WHOLE = frozenset({Belief.TRUE, Belief.EMPTIED})
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -93,12 +95,22 @@ class Cell:
             listed |= self._named(guide, run) if guide in listed else set()
         if not self._were_all_heard(run):  # one that was not may name what others do not name any more
             listed |= {child for guide in (ROBOTS, INDEX, NESTED) for child in self._named(guide, run - 1)}
-        return {path: self._entries(path, run) for path in listed - {INDEX, NESTED}}
+        found = {path: self._entries(path, run) for path in listed - {INDEX, NESTED}}
+        return found if self._was_all_read(run) else self._with_pending(found, run)
+
+    def _was_all_read(self, run: int) -> bool:
+        return all(self._belief(path, run) in _WHOLE for path in ANYWHERE | {NEW})
+
+    def _with_pending(self, found: Listed, run: int) -> Listed:
+        """Return *found* with the entries that nothing lists any more: a document that fails may list them."""
+        now = {loc for entries in found.values() for loc in entries}
+        before = {path: entries.items() for path, entries in self.known(run - 1).items()}
+        pending = {path: {loc: at for loc, at in entries if loc not in now} for path, entries in before.items()}
+        return {path: pending.get(path, {}) | found.get(path, {}) for path in found.keys() | pending.keys()}
 
     def _were_all_heard(self, run: int) -> bool:
         """Whether all that may name others was read whole; of what was never read, nobody knows whether it does."""
-        whole = {Belief.TRUE, Belief.EMPTIED}
-        return all(self._belief(path, run) in whole for path in (ROBOTS, INDEX, NESTED, NEW))
+        return all(self._belief(path, run) in _WHOLE for path in (ROBOTS, INDEX, NESTED, NEW))
 
     def _belief(self, path: str, run: int) -> Belief:
         if run == FAULTY_RUN and self.fault is not None and path in self.failing:
