@@ -34,7 +34,9 @@ class Server:
         self.errors: list[Exception] = []
         """What has gone wrong here, and not at the crawls."""
         self._numbers = count()
-        self._loop = asyncio.new_event_loop()
+        self._loop: asyncio.AbstractEventLoop
+        self._stopped: asyncio.Event
+        self._writers: set[asyncio.StreamWriter] = set()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._is_up = threading.Event()
         self.port = 0
@@ -50,19 +52,21 @@ class Server:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._loop.call_soon_threadsafe(self._stopped.set)
         self._thread.join()
 
     def reply(self, url: str, headers: dict[str, str]) -> Reply:
         """Return what is answered to a request of *url*."""
-        frames = self.world.frames
-        frame, url = frames[-1], url.removesuffix("?again")
+        frame, url = self.world.frames[-1], url.removesuffix("?again")
         parts = urlsplit(url)
         if frame.resolve(url) != url:
             return Reply(301, (("Location", frame.resolve(url)),))
         if parts.path in {"/", "/login"}:
             return Reply(200, (_HTML,), HOME)
-        failing = self.failing.get(url)
+        return self._of_a_document(url, headers)
+
+    def _of_a_document(self, url: str, headers: dict[str, str]) -> Reply:
+        frames, failing = self.world.frames, self.failing.get(url)
         shown = len(frames) - 1
         if failing is not None and failing.fault.versions:
             shown = max(0, shown - failing.fault.versions)
@@ -88,16 +92,22 @@ class Server:
         return body, replace(document, tag=tag).headers(body, next(self._numbers))
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(self._start())
-        self._is_up.set()
-        self._loop.run_forever()
+        with asyncio.Runner() as runner:
+            runner.run(self._listen())
 
-    async def _start(self) -> None:
+    async def _listen(self) -> None:
+        self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
         server = await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=512)
         self.port = server.sockets[0].getsockname()[1]
+        self._is_up.set()
+        async with server:
+            await self._stopped.wait()
+            for writer in list(self._writers):
+                writer.transport.abort()
+        await asyncio.sleep(0)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
         try:
             await self._serve_all(reader, writer)
         except (OSError, asyncio.IncompleteReadError):
@@ -105,6 +115,7 @@ class Server:
         except Exception as error:  # noqa: BLE001 - it ends the test
             self.errors.append(error)
         finally:
+            self._writers.discard(writer)
             writer.close()
 
     async def _serve_all(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

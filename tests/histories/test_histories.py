@@ -1,0 +1,136 @@
+"""Sites that change and fail at random for many crawls: nothing false is told, nothing is lost, and nothing twice."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from random import Random
+
+import pytest
+
+from tests.histories.crawls import Told
+from tests.histories.documents import Entry, Form
+from tests.histories.driving import History
+from tests.histories.failing import FAULTS, Failing
+from tests.histories.oracle import Oracle, score
+from tests.histories.world import World
+
+NONE = "FALSE=0 LOST=0 VIEW=0 NOISE=0"
+
+
+def test_what_a_few_crawls_tell_is_true(tmp_path):
+    history = History(tmp_path, sites=6, seed=3, kill_share=0.2)
+    finds = history.run(6)
+    assert score(finds) == NONE, finds
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", [101, 102])
+def test_what_many_crawls_tell_is_true(tmp_path, seed):
+    history = History(tmp_path, sites=10, seed=seed, kill_share=0.2)
+    finds = history.run(25)
+    assert score(finds) == NONE, finds
+
+
+class Follower:
+    """Tells an oracle about a world of one site what a perfect run would, and something else besides."""
+
+    def __init__(self) -> None:
+        self.world = World(1, Random(1))
+        (self.site,) = self.world.sites
+        self.oracle = Oracle(self.world)
+        self.home = next(url for url in self.site.lists([Form.XML]) if self.site.documents[url].entries)
+
+    @property
+    def pages(self) -> dict[str, Entry]:
+        return self.site.documents[self.home].entries
+
+    def crawl(self, *changes, without=(), failing=None, frozen=False) -> str:
+        """Return what is found after a crawl that tells *changes*, and whose store is *without* some URLs."""
+        self.world.record()
+        self.oracle.failing.append(failing or {})
+        told = Told(committed={self.site.root: str(self.oracle.crawl)})
+        told.changes[self.site.root] = [self._change(*change) for change in changes]
+        told.delivered = defaultdict(list, told.changes)
+        for url in self.site.lists():
+            for page, entry in self.site.documents[url].published.items():
+                alternates = [{"href": href} for href in entry.alternates]
+                row = {"loc": page, "sitemap": url, **entry._asdict(), "alternates": alternates}
+                told.urls[self.site.root] += [row] if page not in without else []
+        before = len(self.oracle.finds)
+        self.oracle.check(self.world.sites, told, resumed=False, frozen={0} if frozen else set())
+        return score(self.oracle.finds[before:])
+
+    def _change(self, kind, loc, before=None, after=None) -> dict:
+        fields = list(after or {})
+        told = {"kind": kind, "loc": loc, "fields": fields, "before": before, "after": after, "reason": "why"}
+        return told | {"sitemap": self.home, "sitemap_before": None}
+
+
+@pytest.fixture
+def follower():
+    found = Follower()
+    assert found.crawl() == found.crawl() == NONE
+    return found
+
+
+def test_a_removal_of_what_is_listed_is_false(follower):
+    page = next(iter(follower.pages))
+    assert follower.crawl(("removed", page)) == "FALSE=1 LOST=1 VIEW=0 NOISE=0"
+
+
+def test_an_addition_of_what_was_there_is_false(follower):
+    assert follower.crawl(("added", next(iter(follower.pages)))) == "FALSE=1 LOST=0 VIEW=0 NOISE=0"
+
+
+def test_an_addition_of_what_no_document_lists_is_false(follower):
+    found = follower.crawl(("added", "http://s0.test/nowhere"))
+    assert found == "FALSE=1 LOST=1 VIEW=0 NOISE=0"  # nobody takes it back
+
+
+def test_a_change_to_what_no_document_says_is_false(follower):
+    page, entry = next(iter(follower.pages.items()))
+    told = ("changed", page, {"lastmod": entry.lastmod}, {"lastmod": "2020-01-01"})
+    assert follower.crawl(told).startswith("FALSE=1")
+
+
+def test_what_is_added_and_never_told_is_lost(follower):
+    pages = follower.pages
+    follower.site.put(follower.home, entries={**pages, "http://s0.test/new": Entry()})
+    assert follower.crawl() == "FALSE=0 LOST=1 VIEW=0 NOISE=0"
+    assert follower.crawl() == NONE  # each find counts once
+
+
+def test_what_is_removed_and_never_told_is_lost(follower):
+    _, *rest = follower.pages.items()
+    follower.site.put(follower.home, entries=dict(rest))
+    assert follower.crawl() == "FALSE=0 LOST=1 VIEW=0 NOISE=0"
+
+
+def test_what_changes_and_is_never_told_is_lost(follower):
+    page = next(iter(follower.pages))
+    follower.site.put(follower.home, entries={**follower.pages, page: Entry("2026-12-01")})
+    assert follower.crawl() == "FALSE=0 LOST=1 VIEW=0 NOISE=0"
+
+
+def test_what_the_store_lacks_is_a_wrong_view(follower):
+    assert follower.crawl(without={next(iter(follower.pages))}) == "FALSE=0 LOST=0 VIEW=1 NOISE=0"
+
+
+def test_what_is_told_twice_is_noise(follower):
+    page = next(iter(follower.pages))
+    follower.site.put(follower.home, entries={**follower.pages, page: Entry("2026-12-01")})
+    told = ("changed", page, {"lastmod": "2026-01-01"}, {"lastmod": "2026-12-01"})
+    assert follower.crawl(told) == NONE
+    assert follower.crawl(told, frozen=True) == "FALSE=0 LOST=0 VIEW=0 NOISE=2"  # once more, and with no cause
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("HTTP 503", "FALSE=1 LOST=0 VIEW=0 NOISE=0"), ("of 1 crawls ago", NONE)]
+)
+def test_only_what_cannot_be_seen_to_fail_excuses_a_removal(follower, name, expected):
+    fault = next(fault for fault in FAULTS if fault.name == name)
+    follower.site.put(follower.home, entries={**follower.pages, "http://s0.test/new": Entry()})
+    assert follower.crawl(("added", "http://s0.test/new")) == NONE
+    follower.world.frames[-1] = follower.world.frames[0]  # one crawl ago it was not listed
+    failing = {follower.home: Failing(fault, 9, 0.5)}
+    assert follower.crawl(("removed", "http://s0.test/new"), failing=failing) == expected
