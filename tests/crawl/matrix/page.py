@@ -47,6 +47,30 @@ may name it now. After as many runs as `SITEMAP_HARVEST_ABSENT_RUNS` says, it le
 A document that is whole and well-formed is believed, whatever it says. One that was written wrongly by its publisher
 tells of changes that are none of the pages.
 
+## Whole histories
+
+The matrix has one fault at a time, and four crawls. `python -m tests.histories --crawls 2000 --sites 40` crawls sites
+that change and fail at random, dozens of times: URLs are added, removed, edited and moved, sitemaps split, merged,
+emptied, renamed and renumbered; sites move to `https` or `www`, and some share an index. Validators and the dates in
+indexes are right, wrong or absent. Several documents fail at once, for up to four crawls, and some runs are killed. An
+oracle that uses no code of the package compares what the runs report with the truth, for each URL:
+
+| count | URLs |
+| --- | --- |
+| FALSE | reported as added, removed, changed or moved, which is not true |
+| LOST | added, removed or changed, and never reported, although all documents were read whole in two crawls since |
+| VIEW | that the store has wrong after two such crawls |
+| NOISE | reported although nothing had changed since the last report |
+
+The score is the last line of the output, and all four must be 0. `--seed` chooses the history, `--only` some sites of
+it, and `--log` names a file for what changed and what failed in each crawl.
+
+The oracle excuses only what no reader can know: a server that sends an earlier version of a document or an empty one,
+both sound; a validator that stays the same although the content changes; what a document that has gone lists while a
+document that may list it fails. Damage that leaves no trace does not occur: a robots.txt or a text that is cut under its
+own length, an empty text, and a wrong encoding in the first reading of a document. The first crawl of a site may fail,
+too: what it reports is then compared with the truth from the first two crawls on in which nothing fails.
+
 ## The same for you
 
 A document that is absent (404, 410) three times in a row, or as often as `SITEMAP_HARVEST_ABSENT_RUNS` says, leaves:
