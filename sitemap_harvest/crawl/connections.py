@@ -1,27 +1,64 @@
-"""Connections that wait to be used again: a few of them, however many hosts a run asks."""
+"""Connections of Scrapy's download handler: few of them idle, and none with response headers of any size."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from scrapy.core.downloader.handlers.http11 import _LenientHTTP11ClientFactory, _LenientHTTP11ClientProtocol
+from twisted.python.failure import Failure
+from twisted.web._newclient import HEADER, STATUS
 from twisted.web.client import HTTPConnectionPool
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from twisted.internet.interfaces import IAddress
+    from twisted.web._newclient import Request as TxRequest
+
 _MOST_IDLE = 100  # of all hosts; a process may often have no more than 1,024 files open, and a connection is one
+_MOST_HEADER_BYTES = 256 * 1024  # as much as Chrome allows; Twisted limits the length of a line, not how many there are
+
+
+class HeadersTooLargeError(Exception):
+    """The headers of a response are larger than allowed."""
+
+
+class _BoundedProtocol(_LenientHTTP11ClientProtocol):
+    """Scrapy's protocol, which aborts a connection whose response headers do not end."""
+
+    _header_bytes = 0
+
+    def request(self, request: TxRequest) -> Any:
+        self._header_bytes = 0
+        return super().request(request)
+
+    def dataReceived(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
+        super().dataReceived(data)  # type: ignore[no-untyped-call]  # Twisted has no types for it
+        if self._parser is None or self._parser.state not in {STATUS, HEADER}:
+            return
+        self._header_bytes += len(data)
+        if self._header_bytes > _MOST_HEADER_BYTES:
+            self.transport.abortConnection()  # type: ignore[union-attr]  # a TCP connection has it
+            error = HeadersTooLargeError(f"the response headers are larger than {_MOST_HEADER_BYTES:,} bytes")
+            self._disconnectParser(Failure(error))  # type: ignore[no-untyped-call]  # the same
+
+
+class _BoundedFactory(_LenientHTTP11ClientFactory):
+    def buildProtocol(self, addr: IAddress | None) -> _BoundedProtocol:  # noqa: ARG002, N802 - Twisted's name
+        return _BoundedProtocol(self._quiescentCallback)  # type: ignore[no-untyped-call]  # the same
 
 
 class FewIdleConnections(HTTPConnectionPool):
     """Twisted's pool, which keeps each connection open for four minutes, but closes what has waited longest."""
 
+    _factory = _BoundedFactory
+
     @classmethod
     def like(cls, pool: HTTPConnectionPool) -> Self:
-        """Return a pool that makes its connections as *pool* does."""
+        """Return a pool that keeps as many connections of one host as *pool* does."""
         made = cls(pool._reactor, persistent=pool.persistent)  # noqa: SLF001 - Twisted's pool tells it to nobody
         made.maxPersistentPerHost = pool.maxPersistentPerHost
         made.retryAutomatically = pool.retryAutomatically
-        made._factory = pool._factory  # noqa: SLF001 - as Scrapy does
         return made
 
     def _putConnection(self, key: Hashable, connection: Any) -> None:  # noqa: N802 - Twisted's name

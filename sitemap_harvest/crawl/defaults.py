@@ -22,6 +22,7 @@ def user_agent(contact: str | None = None) -> str:
 PLAIN: dict[str, Any] = {
     "USER_AGENT": user_agent(),
     "ROBOTSTXT_OBEY": True,
+    "ROBOTSTXT_PARSER": "sitemap_harvest.crawl.rules.BoundedRobotParser",  # reads the rules in the first 512 KiB
     "COOKIES_ENABLED": False,  # sitemaps need none, and the cookie middleware looks up a suffix list on the network
     "TELNETCONSOLE_ENABLED": False,
     "REMOTE_CONTROL_ENABLED": False,  # on by default in Scrapy 2.19: a server that runs what it is sent

@@ -133,7 +133,7 @@ class Documents:
             # What comes before the cut is better than nothing, now that asking again has not helped.
             return iter([self._requests.build(lead, download_fail_on_dataloss=False, dont_retry=True)])
         proxy = request.meta.get("proxy")
-        return self._watched(self._reading.failure(failure.value, lead, asked, proxy), lead)
+        return self._watched(self._reading.failure(failure.value, lead, asked, url=request.url, proxy=proxy), lead)
 
     def note_error(self, failure: Failure, response: Response | Failure | None) -> None:
         """Give up on a document whose output a part of the project could not read: it will not come to its end."""

@@ -11,7 +11,7 @@ from sitemap_harvest.model import Outcome, SitemapRecord, SiteRecord, SiteResult
 from sitemap_harvest.plan import Lead, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterable, Iterator
 
     from scrapy.statscollectors import StatsCollector
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from sitemap_harvest.crawl.keeping import Keeper
     from sitemap_harvest.crawl.summary import Summary
     from sitemap_harvest.plan import Site, Sites
+
+
+MOST_REFUSED_ROWS = 1_000
+"""Rows of documents that one document names and that are not asked for: an index may name 100,000 of them."""
 
 
 class Ledger:
@@ -54,6 +58,24 @@ class Ledger:
         self.count_queued()
         if refusal is not None:
             yield from self.refused(lead, refusal)
+
+    def follow(self, children: Iterable[tuple[Lead, Refusal | None]]) -> Generator[SitemapRecord, None, int]:
+        """Consider *children* of one document, each with why the user does not want it, if so.
+
+        Of those that are refused for another reason, the first :data:`MOST_REFUSED_ROWS` get a row. Return how many
+        have none.
+        """
+        refused = 0
+        for lead, unwanted in children:
+            has_row = unwanted is not None or refused < MOST_REFUSED_ROWS
+            refusal = self._sites.consider(lead, time.monotonic(), unwanted, remembers=has_row)
+            if refusal is None:
+                continue
+            refused += refusal.outcome is not Outcome.SKIPPED
+            if has_row or refusal.outcome is Outcome.SKIPPED:
+                yield from self.refused(lead, refusal)
+        self.count_queued()
+        return max(0, refused - MOST_REFUSED_ROWS)
 
     def put_back(self, lead: Lead, url: str, seconds: float) -> None:
         """Let *lead* be asked for again after *seconds*, for which the host of *url* wants to be left alone."""

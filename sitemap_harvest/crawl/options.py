@@ -45,9 +45,12 @@ class Options:
     limit. What is on its way when it is reached is still read."""
     max_site_urls: int | None = None
     """Most URLs read of one site or one named sitemap (``SITEMAP_HARVEST_MAX_SITE_URLS``). ``None``: no limit."""
-    max_site_seconds: int | None = None
+    max_site_seconds: int | None = 24 * 3600
     """Seconds after the first document of a site for which new ones are asked for
     (``SITEMAP_HARVEST_MAX_SITE_SECONDS``). ``None``: no limit."""
+    max_unanswered: int = 20
+    """Documents of one host in a row that get no answer, each asked for as often as ``RETRY_TIMES`` says, before the
+    host is asked for nothing more in the run (``SITEMAP_HARVEST_MAX_UNANSWERED``)."""
     max_wait: int = 60
     """Longest pause in seconds that a server gets by ``Retry-After`` or ``Crawl-delay``
     (``SITEMAP_HARVEST_MAX_WAIT``). A host that asks for longer by ``Retry-After`` is asked for nothing more in the
@@ -133,7 +136,8 @@ class Options:
     @property
     def limits(self) -> Limits:
         """What bounds the reading of one document."""
-        return Limits(unpacked_bytes=self.max_unpacked, ratio=self.max_ratio, urls=self.max_urls)
+        sitemaps = max(Limits().sitemaps, self.max_documents)
+        return Limits(unpacked_bytes=self.max_unpacked, ratio=self.max_ratio, urls=self.max_urls, sitemaps=sitemaps)
 
     @property
     def bounds(self) -> dict[str, Any]:
@@ -167,7 +171,8 @@ class Options:
             max_documents=_whole(settings, "MAX_DOCUMENTS", default.max_documents),
             max_site_bytes=_ceiling(settings, "MAX_SITE_BYTES"),
             max_site_urls=_ceiling(settings, "MAX_SITE_URLS"),
-            max_site_seconds=_ceiling(settings, "MAX_SITE_SECONDS"),
+            max_site_seconds=_ceiling(settings, "MAX_SITE_SECONDS", default.max_site_seconds),
+            max_unanswered=_whole(settings, "MAX_UNANSWERED", default.max_unanswered),
             max_wait=_whole(settings, "MAX_WAIT", default.max_wait),
             max_urls=_whole(settings, "MAX_URLS", default.max_urls),
             max_unpacked=_whole(settings, "MAX_UNPACKED", default.max_unpacked),
@@ -221,8 +226,11 @@ def _flag(settings: BaseSettings, name: str, *, default: bool) -> bool:
         raise OptionError(f"{_PREFIX}{name} is {value!r}; it must be True or False") from error
 
 
-def _ceiling(settings: BaseSettings, name: str) -> int | None:
-    return None if settings.get(f"{_PREFIX}{name}") is None else _whole(settings, name, 0)
+def _ceiling(settings: BaseSettings, name: str, default: int | None = None) -> int | None:
+    """Return the setting of that *name*; *default* where it is not set, ``None`` where it is set to that."""
+    if settings.get(f"{_PREFIX}{name}") is None:
+        return None if f"{_PREFIX}{name}" in settings else default
+    return _whole(settings, name, 0)
 
 
 def _private(settings: BaseSettings) -> Private:

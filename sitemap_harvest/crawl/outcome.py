@@ -49,6 +49,7 @@ _KIND_WORDS = {
     Kind.SOFT_404: "it is a web page, which says that there is no such page",
     Kind.XML: "it is XML of another sort",
 }
+_TOO_LARGE = ("unpack/too-large", "unpack/ratio", "document/too-many-urls", "document/too-many-sitemaps")
 _ABSENT = frozenset({404, 410})
 _BLOCKED = frozenset({401, 403, 407, 429, 451})
 _ERRORS: tuple[tuple[type[Exception], Outcome, str, Cause | None], ...] = (
@@ -64,6 +65,8 @@ _ERRORS: tuple[tuple[type[Exception], Outcome, str, Cause | None], ...] = (
     (NotImplementedError, Outcome.FAILED, "Scrapy asks no proxy for https whose own address begins with https", None),
 )
 _ON_THE_WAY = frozenset({Cause.DNS, Cause.REFUSED, Cause.TIMEOUT, Cause.CONNECTION, Cause.NOT_HTTP})
+UNANSWERED = _ON_THE_WAY | {Cause.TLS}
+"""Why no answer came of a host."""
 _NO_HTTP = "what answers does not speak HTTP"
 _NO_TUNNEL = "Could not open CONNECT tunnel"
 _PROXY_STATUS = re.compile(r"'status': (\d{3})")
@@ -177,7 +180,7 @@ def _of_refusal(text: str, *, is_cancelled: bool) -> Refusal:
 def of_document(document: Document) -> tuple[Outcome, str | None]:
     """Return what became of a document that was read to its end."""
     codes = {problem.code: problem for problem in document.problems}
-    for code in ("unpack/too-large", "unpack/ratio", "document/too-many-urls"):
+    for code in _TOO_LARGE:
         if code in codes:
             return Outcome.TOO_LARGE, f"{codes[code].detail}; what came before was read"
     if not document.kind.is_readable and any(code in LOSSY for code in codes):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from sitemap_harvest.crawl import outcome
-from sitemap_harvest.crawl.record import answered, cut_short, describe, record_of, walled
+from sitemap_harvest.crawl.record import answered, cut_short, describe, note_without_row, record_of, walled
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.formats import Document
 from sitemap_harvest.formats.html.hints import header_hints
@@ -101,13 +101,16 @@ class Reading:
             raise
 
     def failure(
-        self, error: BaseException | None, lead: Lead, asked: float, proxy: str | None = None
+        self, error: BaseException | None, lead: Lead, asked: float, *, url: str, proxy: str | None = None
     ) -> Iterator[SitemapRecord]:
         """Yield the ledger row of the document of *lead*, asked for at *asked*, that *error* has come of.
 
-        *proxy* is the address of the proxy that was asked; ``None`` if none was.
+        *url* is the address that was asked for last, which a redirect may have led to. *proxy* is the address of the
+        proxy that was asked; ``None`` if none was.
         """
         refusal = outcome.of_error(error, proxy=proxy)
+        if refusal.cause in outcome.UNANSWERED:
+            self._sites.unanswered(url, refusal)
         if refusal.outcome is Outcome.FORBIDDEN and is_declared(lead):
             reason = f"{refusal.reason}, and names it or what led to it (SITEMAP_HARVEST_READ_DECLARED)"
             refusal = replace(refusal, reason=reason)
@@ -127,6 +130,7 @@ class Reading:
         yield from self._pass_on(lead, replace(known.record), known)
 
     def _answer(self, response: Response, lead: Lead, asked: float) -> Iterator[Any]:
+        self._sites.answered(response.url)
         is_local = self._plan.root is not None or lead.url.startswith("file:")
         record = record_of(lead, outcome.of_status(response.status, is_local=is_local), asked=asked)
         answered(record, response, is_local=is_local)
@@ -162,7 +166,8 @@ class Reading:
         if seconds > self._options.max_wait:
             record.reason = f"{record.reason}, and wants to be left alone for {seconds:,.0f} seconds"
             limit = f"which is longer than SITEMAP_HARVEST_MAX_WAIT ({self._options.max_wait})"
-            self._sites.shut(response.url, f"its host wants to be left alone for {seconds:,.0f} seconds, {limit}")
+            words = f"its host wants to be left alone for {seconds:,.0f} seconds, {limit}"
+            self._sites.shut(response.url, Refusal(Outcome.BLOCKED, words))
             return False
         self._ledger.put_back(lead, response.url, seconds)
         return True
@@ -196,7 +201,7 @@ class Reading:
         references = self._references(document, lead, response)
         if site is not None and kept is not None:
             site.read(kept, record, references, sound=document.last_sound_position)
-        yield from self._follow(references, document.kind, lead, addresses)
+        yield from self._follow(references, document.kind, lead, addresses, record)
         yield from self._ledger.ended(record, urls=counts.urls, listed=counts.listed, is_wanted=is_wanted)
         if not record.outcome.has_rows:
             self._sites.release(lead, response.url)
@@ -261,7 +266,7 @@ class Reading:
             counts = _Counts(urls, 0, urls)
             self._handout.count(urls)
         assert record.kind is not None  # noqa: S101 - what has rows has a kind; this tells mypy
-        yield from self._follow(known.references, record.kind, lead, addresses)
+        yield from self._follow(known.references, record.kind, lead, addresses, record)
         yield from self._ledger.ended(record, urls=counts.urls, listed=counts.listed)
 
     def _unreadable(self, record: SitemapRecord, error: StoreError) -> Iterator[SitemapRecord]:
@@ -306,15 +311,27 @@ class Reading:
         return [*references, *header_hints(links, url=response.url)]
 
     def _follow(
-        self, references: Iterable[SitemapRef], kind: Kind, lead: Lead, addresses: tuple[str, ...]
+        self,
+        references: Iterable[SitemapRef],
+        kind: Kind,
+        lead: Lead,
+        addresses: tuple[str, ...],
+        record: SitemapRecord,
     ) -> Iterator[SitemapRecord]:
-        """Consider what a document of that *kind*, which lies at each of *addresses*, leads to."""
+        """Consider what a document of that *kind*, which lies at each of *addresses*, leads to.
+
+        Note in *record*, its row, how many of these have no row.
+        """
         is_robots = kind is Kind.ROBOTS
         found_by = FoundBy.ROBOTS if is_robots else FoundBy.INDEX
         vouched = sites_of_robots(addresses) if is_robots else frozenset()
-        for reference, unwanted in self._selection.children(list(references), kind):
-            child = lead.child(reference, reference.found_by or found_by, vouched)
-            yield from self._ledger.consider(child, unwanted)
+        children = (
+            (lead.child(reference, reference.found_by or found_by, vouched), unwanted)
+            for reference, unwanted in self._selection.children(list(references), kind)
+        )
+        without_row = yield from self._ledger.follow(children)
+        if without_row:
+            note_without_row(record, without_row)
 
 
 def _is_guide(lead: Lead) -> bool:

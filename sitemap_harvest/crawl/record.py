@@ -104,3 +104,9 @@ def cut_short(record: SitemapRecord, reason: str) -> None:
     """Note in *record* that the document was not read to its end, because the URLs of its site were enough."""
     record.outcome, record.reason, record.complete = Outcome.PARTIAL, reason, False
     record.problems += (Problem(code="limit/urls", document=record.url, detail=reason),)
+
+
+def note_without_row(record: SitemapRecord, count: int) -> None:
+    """Note in *record* that *count* of the documents that it names are not asked for and have no row."""
+    detail = f"{count:,} more of the documents that it names are not asked for, and have no row"
+    record.problems += (Problem(code="document/without-row", document=record.url, detail=detail, count=count),)

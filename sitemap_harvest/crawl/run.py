@@ -207,7 +207,13 @@ class Harvest:
         crawler, options, summary, keeper = self._crawler, self.options, self.summary, self._keeper
         settings, flights = crawler.settings, self._flights
         per_host = positive(settings, "CONCURRENT_REQUESTS_PER_DOMAIN") or options.concurrency
-        self.sites = sites = Sites(plan.leads, bounds=self._bounds(plan), budget=options.budget, per_host=per_host)
+        self.sites = sites = Sites(
+            plan.leads,
+            bounds=self._bounds(plan),
+            budget=options.budget,
+            per_host=per_host,
+            most_unanswered=options.max_unanswered,
+        )
         pages = Pages(self._spider, selection, only_site=plan.only_site)
         pages.listen(flights.wake)
         handout = Handout(crawler, plan, summary, pages, as_rows=options.items == "rows")

@@ -160,8 +160,9 @@ class SiteKeeper:
         self._has_recalled = True
         gone = self._gone(is_met)
         for key, row in self.known.items():
-            is_vain_guess = row.found_by.is_guess and row.rows_from is None  # what was never there is no lead
-            if row.left is not None or is_vain_guess or key in gone or is_met(row.url):
+            # What was never there, or may not be followed, is no lead.
+            is_vain = row.rows_from is None and (row.found_by.is_guess or row.outcome is Outcome.OUT_OF_SCOPE)
+            if row.left is not None or is_vain or key in gone or is_met(row.url):
                 continue
             if not self._polls or row.kind is Kind.FEED:
                 yield Lead(

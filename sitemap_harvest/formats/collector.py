@@ -54,6 +54,7 @@ class Collector:
         self._document = document
         self._base = base
         self._limit = limits.urls
+        self._most_sitemaps = limits.sitemaps
         self._w3c_dates = w3c_dates
         self._clear()
 
@@ -107,6 +108,12 @@ class Collector:
             raise LimitReached
         self.added += entries
 
+    def _count_sitemap(self) -> None:
+        if len(self.refs) + len(self.hints) >= self._most_sitemaps:
+            self.problems.add("document/too-many-sitemaps", f"more than {self._most_sitemaps} sitemaps")
+            raise LimitReached
+        self._count(1)
+
     def add_columns(self, texts: Mapping[str, Any]) -> Iterator[UrlBatch]:
         """Add entries by whole columns, numbered on from those added before, and yield them as batches.
 
@@ -127,8 +134,11 @@ class Collector:
         self._count(rows - allowed)
 
     def refer(self, position: int, loc: str, lastmod: str | None = None) -> None:
-        """Add a reference to another document, by its texts as published."""
-        self._count(1)
+        """Add a reference to another document, by its texts as published.
+
+        Raises :exc:`LimitReached` once the document names more than allowed.
+        """
+        self._count_sitemap()
         address = resolve(loc, self._base)
         if address.flaw:
             self.problems.add(address.flaw, entry=position, excerpt=loc)
@@ -151,7 +161,7 @@ class Collector:
     def hint(self, loc: str, found_by: FoundBy) -> None:
         """Add another document that this one hints at, which is none of its entries. Each counts once."""
         if loc not in self.hints:
-            self._count(1)
+            self._count_sitemap()
             self.hints[loc] = SitemapRef(loc=loc, position=len(self.hints) + 1, found_by=found_by)
 
     @property

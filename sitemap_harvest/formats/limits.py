@@ -21,3 +21,5 @@ class Limits:
     """Most layers of packing."""
     urls: int = 1_000_000
     """Most entries of one document, twenty times what the protocol allows."""
+    sitemaps: int = 100_000
+    """Most sitemaps that one document may name, twice what the protocol allows in an index."""

@@ -126,6 +126,14 @@ _DOCUMENT = {
         mend="Answer with the status 404, or serve the sitemap at this address.",
         severity=_ERROR,
     ),
+    "document/too-many-sitemaps": ProblemType(
+        meaning="The document names more sitemaps than the limit; those past it were not read.",
+        cause="An index or a robots.txt that a program extends without end.",
+        consequence="The rest is missing here. The protocol allows 50,000 in an index, and search engines refuse more.",
+        mend="List them in several indexes. A higher SITEMAP_HARVEST_MAX_DOCUMENTS reads more than 100,000.",
+        severity=_ERROR,
+        loses=True,
+    ),
     "document/too-many-urls": ProblemType(
         meaning="The document has more URLs than the limit; those past it were not read.",
         cause="All of a large site in one file.",
@@ -133,6 +141,13 @@ _DOCUMENT = {
         mend="Part it into several sitemaps. A higher SITEMAP_HARVEST_MAX_URLS reads it whole.",
         severity=_ERROR,
         loses=True,
+    ),
+    "document/without-row": ProblemType(
+        meaning="The document names so many documents that are not asked for that most of them have no row.",
+        cause="An index that names more documents than a site may have, or ones that may not be followed.",
+        consequence="The first 1,000 have a row in the ledger, which says why. Of the others only the number is known.",
+        mend="Raise the setting that the rows name, or name the sitemaps that you want.",
+        severity=_WARNING,
     ),
     "document/viewer": ProblemType(
         meaning="A browser has wrapped the document in a page of its own; what is inside was read.",

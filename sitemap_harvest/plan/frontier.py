@@ -127,6 +127,10 @@ class Frontier:
                 return self._begin(host, now)
         return None
 
+    def forgo(self, lead: Lead, now: float) -> None:
+        """Note that *lead*, which was taken *now*, is not asked for: its host need not be left alone after it."""
+        self._host(lead.url).ready_at = now
+
     def done(self, lead: Lead, *, is_met: bool) -> None:
         """Note that *lead* is not on its way any more; *is_met*: the rules of its host are known by now."""
         host = self._host(lead.url)

@@ -29,12 +29,18 @@ _MAY_BE_SECURE = frozenset({Cause.REFUSED, Cause.TIMEOUT, Cause.CONNECTION, Caus
 class Sites:
     """What is known of all sites of a run. *now* is in seconds, of a clock that does not go back."""
 
-    def __init__(self, leads: Iterable[Lead], *, bounds: Bounds, budget: Budget, per_host: int) -> None:
-        """Begin with *leads*, one for each thing that the user named."""
+    def __init__(
+        self, leads: Iterable[Lead], *, bounds: Bounds, budget: Budget, per_host: int, most_unanswered: int
+    ) -> None:
+        """Begin with *leads*, one for each thing that the user named.
+
+        *most_unanswered* is after how many documents in a row without an answer a host is asked for nothing more.
+        """
         self.frontier = Frontier(per_host=per_host)
         self.proofs = Proofs()
         self._bounds = bounds
         self._budget = budget
+        self._most_unanswered = most_unanswered
         self._fresh = iter({lead.root: lead for lead in leads}.values())
         self._sites: dict[str, Site] = {}
         self._open = 0
@@ -42,7 +48,8 @@ class Sites:
         self._sharing: dict[str, Site] = {}
         self._waiting = 0
         self._traces = Traces()
-        self._shut: dict[str, str] = {}
+        self._shut: dict[str, Refusal] = {}
+        self._unanswered: dict[str, int] = {}  # documents of a host in a row that got no answer
         self._later: list[tuple[float, int, Lead]] = []  # by when, and in which order they were put back
         self._put_back = 0
 
@@ -62,27 +69,37 @@ class Sites:
     def __getitem__(self, root: str) -> Site:
         return self._sites[root]
 
-    def consider(self, lead: Lead, now: float, unwanted: Refusal | None = None) -> Refusal | None:
+    def consider(
+        self, lead: Lead, now: float, unwanted: Refusal | None = None, *, remembers: bool = True
+    ) -> Refusal | None:
         """Let *lead* wait its turn, unless it is known; return why it may not, once for each document.
 
-        *unwanted* is why the user does not want it, if so.
+        *unwanted* is why the user does not want it, if so. *remembers* is whether a refusal is remembered, which takes
+        some memory; else it is returned each time.
         """
         site = self._sites[lead.root]
-        if lead.parent is not None:
-            self._traces.link(document_key(lead.url), document_key(lead.parent))
         owner = self.frontier.owner(lead.url)
         if owner is not None:
+            self._link(lead)
             site.share(lead, document_key(lead.url), owner)
             self.proofs.note(lead)
             return None
         refusal = unwanted or refuse(lead, self._bounds) or self._budget.refuse(site, now)
         if refusal is None:
+            self._link(lead)
             site.documents += 1
             self._wait_for(site)
             self.frontier.add(lead)
             return None
+        if not remembers:
+            return None if self.frontier.is_known(lead.url) else refusal
+        self._link(lead)
         self.proofs.note(lead)
         return refusal if self.frontier.refuse(lead.url) else None
+
+    def _link(self, lead: Lead) -> None:
+        if lead.parent is not None:
+            self._traces.link(document_key(lead.url), document_key(lead.parent))
 
     def redirect(self, lead: Lead, url: str) -> Refusal | None:
         """Return why the document of *lead* is not read from *url*, where it was found; ``None`` if it is."""
@@ -124,13 +141,14 @@ class Sites:
         site.documents -= 1  # it is not asked for before the budget says so
         refusal = self._budget.refuse(site, now) or self._refuse_host(lead)
         site.documents += refusal is None
-        if refusal is None and site.started_at is None:
+        if refusal is not None:
+            self.frontier.forgo(lead, now)
+        elif site.started_at is None:
             site.started_at = now
         return lead, refusal
 
     def _refuse_host(self, lead: Lead) -> Refusal | None:
-        reason = self._shut.get(host_of(lead.url))
-        return Refusal(Outcome.BLOCKED, reason) if reason else None
+        return self._shut.get(host_of(lead.url))
 
     def done(self, lead: Lead, now: float) -> None:
         """Be done with *lead*, which was taken."""
@@ -148,13 +166,26 @@ class Sites:
         self._put_back += 1
         heapq.heappush(self._later, (until, self._put_back, replace(lead, attempt=lead.attempt + 1)))
 
-    def shut(self, url: str, reason: str) -> None:
-        """Ask the host of *url* for nothing more in this run, for that *reason*."""
-        self._shut[host_of(url)] = reason
+    def shut(self, url: str, refusal: Refusal) -> None:
+        """Ask the host of *url* for nothing more in this run: its documents are refused by *refusal*."""
+        self._shut[host_of(url)] = refusal
+
+    def answered(self, url: str) -> None:
+        """Note that the host of *url* has answered."""
+        self._unanswered.pop(host_of(url), None)
+
+    def unanswered(self, url: str, refusal: Refusal) -> None:
+        """Note that the host of *url* gave no answer, and why in *refusal*; after too many in a row, shut it."""
+        host = host_of(url)
+        self._unanswered[host] = count = self._unanswered.get(host, 0) + 1
+        if count == self._most_unanswered:
+            reason = f"its host gave no answer {count} times in a row: {refusal.reason}"
+            self.shut(url, replace(refusal, reason=reason))
 
     def note(self, lead: Lead, record: SitemapRecord, *, urls: int) -> None:
         """Take in what became of *lead*, which listed *urls* URLs."""
-        trace = self._sites[lead.root].note(lead, record, urls=urls, has_twin=secure_twin(lead, record) is not None)
+        has_twin = record.fetched_at is not None and secure_twin(lead, record) is not None
+        trace = self._sites[lead.root].note(lead, record, urls=urls, has_twin=has_twin)
         self._traces.note(document_key(lead.url), trace)
 
     def urls_left(self, lead: Lead) -> int | None:

@@ -7,6 +7,7 @@ import atexit
 import json
 import os
 import re
+import time
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -55,7 +56,8 @@ class StatsDump:
         return dump
 
     def write(self) -> None:
-        stats = {**self._crawler.stats.get_stats(), "test/peak_memory_bytes": peak_memory()}
+        costs = {"test/peak_memory_bytes": peak_memory(), "test/cpu_seconds": time.process_time()}
+        stats = {**self._crawler.stats.get_stats(), **costs}
         Path(os.environ["STATS_FILE"]).write_text(json.dumps(stats, default=str))
 
 

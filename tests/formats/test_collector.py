@@ -5,7 +5,7 @@ import pytest
 
 from sitemap_harvest import Limits, Problem, Sample, SitemapRef
 from sitemap_harvest.formats.collector import Collector, LimitReached
-from sitemap_harvest.model import CATALOGUE, MAX_ROWS
+from sitemap_harvest.model import CATALOGUE, MAX_ROWS, FoundBy
 from tests.documents import HERE, collected, collector, log, noted
 
 
@@ -71,6 +71,23 @@ def test_entries_past_the_limit_are_not_taken() -> None:
     assert [row.position for row in collected(into, iter(()))] == [1]
     assert into.refs == [SitemapRef(loc="https://example.com/b", position=2)]
     assert noted(into.problems) == {"document/too-many-urls": 1}
+    assert into.problems.lost_something
+
+
+def test_sitemaps_past_the_limit_are_not_taken() -> None:
+    into = collector(sitemaps=2)
+    into.refer(1, "https://example.com/1.xml")
+    into.hint("https://example.com/2.xml", FoundBy.FEED_LINK)
+    into.hint("https://example.com/2.xml", FoundBy.FEED_LINK)
+    into.add(2, "https://example.com/a")
+    for name_one in (lambda: into.refer(3, "/3.xml"), lambda: into.hint("/3.xml", FoundBy.FEED_LINK)):
+        with pytest.raises(LimitReached):
+            name_one()
+    assert [reference.loc for reference in (*into.refs, *into.hints.values())] == [
+        "https://example.com/1.xml",
+        "https://example.com/2.xml",
+    ]
+    assert noted(into.problems) == {"document/too-many-sitemaps": 2}
     assert into.problems.lost_something
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from sitemap_harvest import Cause, FoundBy, Kind, Outcome, SitemapRecord, SitemapRef, SiteRecord
@@ -11,10 +13,12 @@ from sitemap_harvest.plan.sites import MOST_OPEN
 A, B = "https://a.example", "https://b.example"
 
 
+MOST_UNANSWERED = 3
+
+
 def sites(*roots: str, **budget: int) -> Sites:
-    return Sites(
-        [robots_of(root) for root in roots or (A,)], bounds=Bounds(), budget=Budget(**budget), per_host=8
-    )  # fmt: skip
+    leads = [robots_of(root) for root in roots or (A,)]
+    return Sites(leads, bounds=Bounds(), budget=Budget(**budget), per_host=8, most_unanswered=MOST_UNANSWERED)
 
 
 def begun(state: Sites) -> list[str]:
@@ -109,11 +113,47 @@ def test_how_many_urls_are_left() -> None:
 def test_a_host_that_is_shut_is_asked_for_nothing_more() -> None:
     state = sites(A, B)
     begun(state)
-    state.shut(f"{A}/x", "it wants to be left alone")
+    state.shut(f"{A}/x", Refusal(Outcome.BLOCKED, "it wants to be left alone"))
     taken = [state.take(0.0), state.take(0.0)]
     assert [(lead.root, refusal) for lead, refusal in filter(None, taken)] == [
         (A, Refusal(Outcome.BLOCKED, "it wants to be left alone")), (B, None)
     ]  # fmt: skip
+
+
+def test_a_host_that_gives_no_answer_to_so_many_documents_in_a_row_is_asked_for_nothing_more() -> None:
+    state = sites()
+    begun(state)
+    silence = Refusal(Outcome.FAILED, "no answer within the time allowed", Cause.TIMEOUT)
+    for number in range(3):
+        assert state.consider(child(f"{A}/{number}.xml"), 0.0) is None
+    for url in (f"{A}/a", f"{B}/b", f"{A}/c"):
+        state.unanswered(url, silence)
+    state.answered(f"{A}/d")
+    (robots, refusal) = state.take(0.0) or pytest.fail("none is taken")
+    assert refusal is None
+    state.done(robots, 0.0)
+    for number in range(MOST_UNANSWERED):
+        state.unanswered(f"{A}/{number}", silence)
+    (_, refusal) = state.take(0.0) or pytest.fail("none is taken")
+    reason = "its host gave no answer 3 times in a row: no answer within the time allowed"
+    assert refusal == Refusal(Outcome.FAILED, reason, Cause.TIMEOUT)
+
+
+def test_what_is_refused_when_its_turn_comes_does_not_wait_for_a_host_that_wants_pauses() -> None:
+    state = sites(seconds=60)
+    begun(state)
+    (robots, _) = state.take(0.0) or pytest.fail("none is taken")
+    state.frontier.slow_down(A, 30.0)
+    leads = [child(f"{A}/{number}.xml") for number in range(3)]
+    assert [state.consider(lead, 0.0) for lead in leads] == [None, None, None]
+    state.done(robots, 0.0)
+    assert state.take(29.0) is None
+    told = []
+    while taken := state.take(60.0):
+        told.append(taken[1])
+        state.done(taken[0], 60.0)
+    refusal = Refusal(Outcome.OVER_LIMIT, "MAX_SITE_SECONDS is 60, and so many have passed", problem="limit/seconds")
+    assert told == [refusal] * 3
 
 
 def test_a_document_that_is_put_back_is_taken_again_when_its_host_may_be_asked() -> None:
@@ -169,7 +209,7 @@ def test_a_site_whose_sitemap_came_with_https_instead_is_whole() -> None:
     state = sites()
     (site,) = state.settled()
     lead = child("http://a.example/s.xml")
-    failed = record(lead, outcome=Outcome.FAILED, cause=Cause.TIMEOUT)
+    failed = record(lead, outcome=Outcome.FAILED, cause=Cause.TIMEOUT, fetched_at=datetime(2026, 3, 9, tzinfo=UTC))
     state.note(lead, failed, urls=0)
     twin = secure_twin(lead, failed)
     assert isinstance(site, Site)

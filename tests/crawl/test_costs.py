@@ -1,0 +1,275 @@
+"""What a hostile document costs a crawl: CPU by its size, memory by none, and no other site its URLs."""
+
+from __future__ import annotations
+
+import gzip
+import time
+import zlib
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.crawl.flood import Flood
+from tests.site import index, numbered, robots, urlset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from tests.crawl.flood import Answer
+
+pytestmark = pytest.mark.thorough
+
+MIB = 1024 * 1024
+CPU_SECONDS_A_MB = 2.0
+MOST_MEMORY = 150 * MIB  # above that of the same run with a harmless document
+PATIENCE_SECONDS = 400  # a run that has lost its way must end; what bounds its time is asserted in other ways
+
+_OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
+_MANY = 1_000_000
+
+
+def plain(body: bytes) -> Answer:
+    """Return an answer of *body*."""
+    return lambda: iter([_OK + b"Content-Length: %d\r\n\r\n" % len(body), body])
+
+
+def endless(start: bytes, block: bytes, *, pause: float = 0.0) -> Answer:
+    """Return an answer that begins with *start* and goes on with *block*, again and again, after *pause* seconds."""
+
+    def answer() -> Iterator[bytes]:
+        yield start
+        while True:
+            time.sleep(pause)
+            yield block
+
+    return answer
+
+
+def redirects(to: str) -> Answer:
+    head = f"HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    return lambda: iter([head.encode()])
+
+
+def packed_blanks() -> bytes:
+    """Return the start of a gzip stream without end, which holds little but blanks."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    return packer.compress(b"<urlset>" + b" " * 100 * MIB) + packer.flush(zlib.Z_FULL_FLUSH)
+
+
+def listing(start: bytes, line: bytes, end: bytes = b"") -> bytes:
+    return start + b"".join(line % number for number in range(_MANY)) + end
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """A site that costs more than it should, if it can."""
+
+    answers: Callable[[], dict[str, Answer]]
+    """By path; made late, as some are large."""
+    megabytes: float
+    """What is read of it: unpacked, if it is packed."""
+    fates: Counter[tuple[str, str | None]]
+    """Its ledger rows, but those of usual names: outcome and reason, and how many there are."""
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def sitemap(answer: Callable[[], Answer]) -> Callable[[], dict[str, Answer]]:
+    return lambda: {"/robots.txt": plain(b"Sitemap: /sitemap.xml"), "/sitemap.xml": answer()}
+
+
+def fates(*rows: tuple[str, str | None, int]) -> Counter[tuple[str, str | None]]:
+    return Counter({(outcome, reason): count for outcome, reason, count in (("read", None, 1), *rows)})
+
+
+TOO_LARGE_HEADERS = fates(
+    ("failed", "the connection failed: the response headers are larger than 262,144 bytes", 1)
+)  # fmt: skip
+TIMEOUT = "no answer within the time allowed"
+NOT_FOUND = "HTTP 404: the server has no such document"
+OVER_LIMIT = "MAX_DOCUMENTS is 100, and so many were asked for"
+OFFSITE = (
+    "an index may only name sitemaps of its own registrable domain "
+    "(SITEMAP_HARVEST_OFFSITE=domain; any would allow this one)"
+)
+FEW = {"SITEMAP_HARVEST_MAX_DOCUMENTS": 100}
+SITEMAPS_XML = b"<sitemapindex xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>\n"
+
+HOSTILE = {
+    "headers without end": Hostile(
+        sitemap(lambda: endless(_OK, b"".join(b"X-%d: %0100d\r\n" % (n, n) for n in range(500)))), 1, TOO_LARGE_HEADERS
+    ),
+    "a header of lines without end": Hostile(
+        sitemap(lambda: endless(_OK + b"X: y\r\n", b" z\r\n" * 10_000)), 1, TOO_LARGE_HEADERS
+    ),
+    "interim answers without end": Hostile(
+        sitemap(lambda: endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1_000)), 1, TOO_LARGE_HEADERS
+    ),
+    "a header line without end": Hostile(
+        sitemap(lambda: endless(_OK + b"X: ", b"y" * 65_536)),
+        1,
+        fates(("failed", "the connection failed: Connection was closed cleanly", 1)),
+    ),
+    "a body without end": Hostile(
+        sitemap(lambda: endless(_OK + b"\r\n<urlset>", b" " * 65_536)),
+        60,
+        fates(("too-large", "larger than DOWNLOAD_MAXSIZE allows", 1)),
+        {"DOWNLOAD_TIMEOUT": 60},
+    ),
+    "a body byte by byte": Hostile(
+        sitemap(lambda: endless(_OK + b"\r\n<urlset>", b" ", pause=0.5)), 1, fates(("failed", TIMEOUT, 1))
+    ),
+    "chunks of one byte": Hostile(
+        sitemap(lambda: endless(_OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n" * 1_000)),
+        6,
+        fates(("too-large", "larger than DOWNLOAD_MAXSIZE allows", 1)),
+        {"DOWNLOAD_MAXSIZE": MIB, "DOWNLOAD_TIMEOUT": 60},
+    ),
+    "slow gzip without end": Hostile(
+        sitemap(lambda: endless(_OK + b"\r\n" + packed_blanks(), b"\0" * 1_000, pause=0.1)),
+        1,
+        fates(("failed", TIMEOUT, 1)),
+    ),
+    "a redirect to itself": Hostile(
+        sitemap(lambda: redirects("/sitemap.xml")), 1, fates(("failed", "it redirects too often", 1))
+    ),
+    "redirects without end": Hostile(
+        lambda: {
+            "/robots.txt": plain(b"Sitemap: /0.xml"),
+            **{f"/{number}.xml": redirects(f"/{number + 1}.xml") for number in range(100)},
+        },
+        1,
+        fates(("failed", "it redirects too often", 1)),
+    ),
+    "a robots.txt of rules": Hostile(
+        lambda: {
+            "/robots.txt": plain(listing(b"User-agent: *\n", b"Disallow: /a/rather/long/path/of/rules/%d\n")),
+        },
+        45,
+        fates(),
+    ),
+    "a robots.txt of sitemaps": Hostile(
+        lambda: {"/robots.txt": plain(listing(b"", b"Sitemap: /a/rather/long/path/%d.xml\n"))},
+        40,
+        Counter({
+            ("too-large", "more than 100000 sitemaps; what came before was read"): 1,
+            ("absent", NOT_FOUND): 99,
+            ("over-limit", OVER_LIMIT): 1_000,
+        }),
+        FEW,
+    ),
+    "an index of sitemaps": Hostile(
+        sitemap(lambda: plain(listing(SITEMAPS_XML, b"<sitemap><loc>/%d.xml</loc></sitemap>\n", b"</sitemapindex>"))),
+        50,
+        fates(
+            ("too-large", "more than 100000 sitemaps; what came before was read", 1),
+            ("absent", NOT_FOUND, 98),
+            ("over-limit", OVER_LIMIT, 1_000),
+        ),
+        FEW,
+    ),
+    "gzip of an index of sitemaps": Hostile(
+        sitemap(
+            lambda: plain(
+                gzip.compress(
+                    listing(SITEMAPS_XML, b"<sitemap><loc>http://h%d.test/s.xml</loc></sitemap>\n", b"</sitemapindex>"),
+                    1,
+                )
+            )
+        ),
+        60,
+        fates(
+            ("too-large", "more than 100000 sitemaps; what came before was read", 1),
+            ("out-of-scope", OFFSITE, 1_000),
+        ),
+    ),
+    "an index whose sitemaps all hang": Hostile(
+        lambda: {
+            "/robots.txt": plain(b"Sitemap: /sitemap.xml"),
+            "/sitemap.xml": plain(index(*numbered(1_000, prefix="/hangs/")).replace("{site}", "").encode()),
+            **{path: endless(b"", b"", pause=1.0) for path in numbered(1_000, prefix="/hangs/")},
+        },
+        1,
+        Counter({
+            ("read", None): 2,
+            ("failed", TIMEOUT): 6,
+            ("failed", f"its host gave no answer 6 times in a row: {TIMEOUT}"): 1_000 - 6,
+        }),
+        {"DOWNLOAD_TIMEOUT": 1, "SITEMAP_HARVEST_MAX_UNANSWERED": 6, "CONCURRENT_REQUESTS_PER_DOMAIN": 1},
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Cost:
+    cpu: float
+    memory: int
+
+
+@pytest.fixture
+def healthy(serve):
+    """Return a site that stands beside the hostile one, and is read whole."""
+    return serve(
+        {
+            "/robots.txt": robots("/index.xml"),
+            "/index.xml": index("/1.xml", "/2.xml"),
+            "/1.xml": urlset(*numbered(100)),
+            "/2.xml": urlset(*numbered(100, start=101)),
+        },
+        host="127.0.0.2",
+    )
+
+
+@pytest.fixture
+def beside(crawl, healthy):
+    """Return what crawls hostile sites beside the healthy one, and returns their rows and what the run has cost."""
+
+    def run(sites: Iterable[Flood], settings: dict[str, Any]) -> tuple[list[dict[str, Any]], Cost]:
+        roots = " ".join([*(site.url for site in sites), healthy.url])
+        found = crawl(site=roots, settings=settings, patience=PATIENCE_SECONDS)
+        mine = [loc for loc in found.locs if loc.startswith(healthy.url)]
+        assert sorted(mine) == sorted(f"{healthy.url}{path}" for path in numbered(200))
+        guesses = {"well-known", "home"}
+        rows = [
+            row for row in found.ledger if not row["url"].startswith(healthy.url) and row["found_by"] not in guesses
+        ]
+        return rows, Cost(found.stats["test/cpu_seconds"], found.stats["test/peak_memory_bytes"])
+
+    return run
+
+
+@pytest.fixture
+def harmless(beside):
+    """Return what a run costs without anything hostile."""
+    with Flood(sitemap(lambda: plain(urlset("http://x.test/").encode()))()) as site:
+        return beside([site], {})[1]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_document_costs_what_its_size_allows_and_other_sites_are_read_whole(beside, harmless, name):
+    hostile = HOSTILE[name]
+    with Flood(hostile.answers()) as site:
+        for _ in range(2):  # a busy machine takes more time for the same
+            rows, cost = beside([site], hostile.settings)
+            assert Counter((row["outcome"], row["reason"]) for row in rows) == hostile.fates
+            assert cost.memory - harmless.memory <= MOST_MEMORY
+            cpu = cost.cpu - harmless.cpu
+            if cpu <= CPU_SECONDS_A_MB * hostile.megabytes:
+                break
+        else:
+            pytest.fail(f"{cpu:.1f} seconds of CPU for {hostile.megabytes} MB")
+
+
+def test_what_has_no_row_is_counted_in_the_row_of_the_document_that_names_it(beside):
+    with Flood({
+        "/robots.txt": plain(b"Sitemap: /index.xml"),
+        "/index.xml": plain(index(*numbered(5_000)).replace("{site}", "").encode()),
+    }) as site:  # fmt: skip
+        rows, _ = beside([site], FEW)
+    (row,) = [row for row in rows if row["url"].endswith("/index.xml")]
+    assert row["outcome"] == "read"
+    told = {problem["code"]: (problem["count"], problem["detail"]) for problem in row["problems"]}
+    words = "3,902 more of the documents that it names are not asked for, and have no row"
+    assert told["document/without-row"] == (5_000 - 98 - 1_000, words)
+    assert len(rows) == 2 + 98 + 1_000
