@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.crawl import defaults
 from tests import forked
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parents[2]
 """The folder with ``scrapy.cfg``."""
-_TIMEOUT_SECONDS = 60  # for a whole crawl: one that takes longer has gone astray
 _SETTINGS: dict[str, Any] = {"DOWNLOAD_TIMEOUT": 2, "RETRY_TIMES": 0, "LOG_LEVEL": "INFO", "DNS_TIMEOUT": 2}
 _STATS = "tests.crawl.parts.StatsDump"
 _SPIDER = "sitemap"
@@ -129,7 +129,7 @@ class Runner:
         options: tuple[str, ...] = (),
         settings: dict[str, Any] | None = None,
         calm: bool = True,
-        patience: float = _TIMEOUT_SECONDS,
+        patience: float = PATIENCE_SECONDS,
         spider: str = _SPIDER,
         environment: dict[str, str] | None = None,
         **arguments: Any,

@@ -15,19 +15,24 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow.compute as pc
 from itemadapter import ItemAdapter
 from scrapy import Request, signals
+from scrapy.core.engine import ExecutionEngine
 from scrapy.exceptions import DropItem
 from scrapy.exporters import BaseItemExporter
 from scrapy.resolver import CachingThreadedResolver
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import fail, succeed
 from twisted.internet.error import DNSLookupError
 from twisted.internet.interfaces import IHostnameResolver
 from zope.interface import implementer
 
+from sitemap_harvest.crawl.pages import Pages
 from sitemap_harvest.model import SiteRecord
-from sitemap_harvest.plan import networks, reach
+from sitemap_harvest.plan import Frontier, host_of, networks, reach
 
 if TYPE_CHECKING:
+    from collections import Counter
     from typing import IO
 
     from scrapy import Spider
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from sitemap_harvest import UrlBatch
+    from sitemap_harvest.plan import Lead
 
 
 def peak_memory() -> int:
@@ -113,6 +119,72 @@ class Slow:
         if position == 8:
             raise ValueError("eight")
         return item
+
+
+class NoHeartbeat:
+    """Keeps Scrapy from looking every few seconds whether all is done."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        ExecutionEngine._SLOT_HEARTBEAT_INTERVAL = 3600.0
+        return cls()
+
+
+class EndsByTimer:
+    """Ends the run a while after its first answer, as ``CLOSESPIDER_TIMEOUT`` does after its begin."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        part = cls()
+        part._crawler = crawler
+        crawler.signals.connect(part.begin, signal=signals.response_received)
+        return part
+
+    def begin(self) -> None:
+        self._crawler.signals.disconnect(self.begin, signal=signals.response_received)
+        call_later(0.3, self.end)
+
+    def end(self) -> None:
+        deferred_from_coro(self._crawler.engine.close_spider_async(reason="closespider_timer"))
+
+
+class EndsAfterFirstSite:
+    """Ends the run as soon as it is done with a site."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        part = cls()
+        part._crawler = crawler
+        crawler.signals.connect(part.end, signal=signals.item_scraped)
+        return part
+
+    def end(self, item: Any) -> None:
+        if isinstance(item, SiteRecord):
+            deferred_from_coro(self._crawler.engine.close_spider_async(reason="first_site"))
+
+
+class Turns:
+    """Writes into the stats when each document and page had its turn, by the clock of the run, and its host's delay."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        turns: list[tuple[str, float, float]] = []
+        crawler.stats.set_value("test/turns", turns)
+        take, may_go = Frontier.take, Pages._may_go
+
+        def taken(frontier: Frontier, now: float) -> Lead | None:
+            if (lead := take(frontier, now)) is not None:
+                turns.append((lead.url, now, frontier.delay_of(lead.url)))
+            return lead
+
+        def goes(pages: Pages, request: Request, busy: Counter[str]) -> bool:
+            if may := may_go(pages, request, busy):
+                delay = pages._delays.get(host := host_of(request.url), 0.0)
+                turns.append((request.url, pages._not_before.get(host, 0.0) - delay, delay))
+            return may
+
+        Frontier.take, Pages._may_go = taken, goes
+        return cls()
 
 
 class SlowAtTheEnd:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import signal
-import time
 from datetime import datetime
 
 import pytest
 
 from tests.crawl.crawling import lines
 from tests.site import Page, index, robots, urlset
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 ONE, TWO = urlset("/a", "/b"), urlset("/c", "/d")
 SITE = {"/robots.txt": robots("/index.xml"), "/index.xml": index("/1.xml", "/2.xml"), "/1.xml": ONE, "/2.xml": TWO}
@@ -119,7 +119,7 @@ def test_a_run_needs_nothing_of_another_one(serve, crawl, tmp_path):
     feeds = {str(path): {"format": "jsonl", "item_classes": ["sitemap_harvest.UrlEntry"]}}
     other = crawl.start(site=site.url, feeds=feeds)
     run = crawl(site=site.url)
-    other.communicate(timeout=60)
+    other.communicate(timeout=PATIENCE_SECONDS)
     assert other.returncode == run.code == 0
     assert sorted(run.locs) == [f"{site.url}/{name}" for name in "abcd"]
     assert sorted(row["loc"] for row in lines(path)) == sorted(run.locs)
@@ -129,10 +129,8 @@ def test_a_run_needs_nothing_of_another_one(serve, crawl, tmp_path):
 def test_after_a_run_that_was_killed_the_next_one_reads_all(serve, crawl):
     site = serve(SITE | {"/2.xml": Page(TWO, delay=5)})
     process = crawl.start(site=site.url)
-    deadline = time.monotonic() + 20
-    while "/2.xml" not in site.requests and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until(lambda: "/2.xml" in site.requests)
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=20)
+    process.communicate(timeout=PATIENCE_SECONDS)
     site.pages["/2.xml"] = TWO
     assert sorted(crawl(site=site.url).locs) == [f"{site.url}/{name}" for name in "abcd"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 import uuid
 from contextlib import suppress
 from itertools import pairwise
@@ -21,6 +20,7 @@ from tests.certificates import self_signed
 from tests.server import Manner
 from tests.services import programs
 from tests.site import Page, Site, gzipped, index, numbered, robots, unless, urlset
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -459,11 +459,9 @@ def test_the_first_signal_ends_the_wait(
         environment={_MARK: mark},
     )
     try:
-        deadline = time.monotonic() + 30
-        while len(site.requests) < asked and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_until(lambda: len(site.requests) >= asked)
         process.send_signal(signal.SIGINT)
-        log, _ = process.communicate(timeout=30)
+        log, _ = process.communicate(timeout=PATIENCE_SECONDS)
     finally:
         process.kill()
         process.wait()

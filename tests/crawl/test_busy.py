@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import pytest
 
 from tests import forked
-from tests.crawl.test_resuming import wait_for
 from tests.site import Page, robots, urlset
+from tests.waiting import wait_until
 
 SITE = {"/robots.txt": robots("/1.xml"), "/1.xml": urlset("/a")}
 
@@ -22,7 +22,7 @@ def at_work(keep, site, *, delay=20.0):
     site.pages["/1.xml"] = Page(page, delay=delay)
     settings = {"DOWNLOAD_TIMEOUT": 30, "FEEDS": {}}
     with keep.crawl.running(spider="careful", site=site.url, store=keep.folder, settings=settings) as process:
-        wait_for(lambda: "/1.xml" in site.requests)
+        wait_until(lambda: "/1.xml" in site.requests)
         site.pages["/1.xml"] = page
         yield process
 

@@ -18,6 +18,7 @@ from sitemap_harvest.model.closing import ClosingRecord
 from tests import forked
 from tests.crawl.crawling import HERE
 from tests.site import Manner, Page, index, robots, urlset
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 SCHEMA = ItemAdapter.get_json_schema(ClosingRecord)
 _ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
@@ -226,13 +227,11 @@ def test_a_run_that_is_told_to_stop_or_broken_off_has_one(serve, crawl, tmp_path
     settings = {"SITEMAP_HARVEST_CLOSING": f"{tmp_path}/c.json", "DOWNLOAD_TIMEOUT": 60}
     process = crawl.start(sitemap=f"{site.url}/i.xml", settings=settings)
     try:
-        deadline = time.monotonic() + 20
-        while len(site.requests) < 10 and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_until(lambda: len(site.requests) >= 10)
         for _ in range(times):
             process.send_signal(signal.SIGTERM)
             time.sleep(0.2)
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE_SECONDS)
     finally:
         process.kill()
     record = normal((tmp_path / "c.json").read_text(), site=site.url)
@@ -245,9 +244,7 @@ def test_one_that_is_killed_has_none(serve, crawl, tmp_path):
     site = serve({"/s.xml": Page(manner=Manner.HANG)})
     settings = {"SITEMAP_HARVEST_CLOSING": f"{tmp_path}/c.json"}
     with crawl.running(sitemap=f"{site.url}/s.xml", settings=settings):
-        deadline = time.monotonic() + 20
-        while not site.requests and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_until(lambda: site.requests)
     assert list(tmp_path.glob("*c.json*")) == []
 
 

@@ -13,6 +13,7 @@ import pytest
 from tests.crawl.crawling import Runner, lines
 from tests.crawl.matrix.listed import Change, Listed, changes
 from tests.site import Page, Site, index, robots
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +23,6 @@ pytestmark = pytest.mark.thorough
 SITEMAPS, URLS = 24, 300
 KILLS = 20
 MANY = 800  # more documents than a run reads before it writes down for the first time what it has
-_PATIENCE_SECONDS = 20
 _WRITTEN = ("rows-*", "extents-*", "references-*", "sitemaps.parquet", "changes.parquet", "manifest*", "checkpoint-*")
 """What a run writes, which some of the moments wait for."""
 
@@ -85,7 +85,7 @@ def committed(store: Path) -> set[Path]:
 
 def kill(crawl: Runner, site: Site, store: Path, moment: Moment) -> None:
     """Begin a crawl and kill it at its moment, or see it end before."""
-    before, deadline = set(store.glob("sites/*/runs/*")), time.monotonic() + _PATIENCE_SECONDS
+    before, deadline = set(store.glob("sites/*/runs/*")), time.monotonic() + PATIENCE_SECONDS
     site.requests.clear()
     with crawl.running(spider="changes", site=site.url, store=store, settings={"LOG_LEVEL": "WARNING"}) as process:
         while process.is_alive() and time.monotonic() < deadline:

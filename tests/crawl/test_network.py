@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter, defaultdict
 
 import pytest
@@ -14,6 +13,7 @@ from tests.certificates import self_signed
 from tests.crawl.crawling import lines
 from tests.network import Network, Sort
 from tests.site import Manner, Page, in_turn, index, moved, numbered, robots, urlset
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 LISTED = numbered(40, prefix="/a-path-that-is-long-enough-to-be-cut-somewhere/")
 BAD = {  # how it is served, its outcome, the cause of that, and words of the reason
@@ -50,7 +50,7 @@ def test_each_way_of_serving_badly_has_its_outcome_and_invents_nothing(serve, cr
         row = run.row(f"{site.url}{path}")
         assert (path, row["outcome"], row["cause"], row["complete"]) == (path, outcome, cause, False)
         assert words in row["reason"]
-        assert row["seconds"] < 10
+        assert row["seconds"] < 25  # a server that hangs does so for 30
     listed = defaultdict(list)
     for row in run.urls:
         listed[row["sitemap"].removeprefix(site.url)].append(row["loc"].removeprefix(site.url))
@@ -171,15 +171,13 @@ def test_hosts_that_hang_do_not_hold_up_the_others(serve, crawl):
     hanging = [serve({"/robots.txt": Page(manner=Manner.HANG)}, host=f"127.0.1.{number}") for number in range(1, 21)]
     good = [serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")}, host=f"127.0.2.{n}") for n in range(1, 11)]
     sites = " ".join(site.url for site in hanging + good)
-    process = crawl.start(site=sites, settings={"DOWNLOAD_TIMEOUT": 60})
+    process = crawl.start(site=sites, settings={"DOWNLOAD_TIMEOUT": 2 * PATIENCE_SECONDS})
     try:
-        deadline = time.monotonic() + 25
-        while time.monotonic() < deadline and not all(site.count("/s.xml") for site in good):
-            time.sleep(0.05)
+        wait_until(lambda: all(site.count("/s.xml") for site in good))
         assert [site.count("/s.xml") for site in good] == [1] * len(good)
         for site in hanging:
             site.stop()
-        log, _ = process.communicate(timeout=20)
+        log, _ = process.communicate(timeout=PATIENCE_SECONDS)
     finally:
         process.kill()
         process.communicate()

@@ -6,7 +6,6 @@ import gzip
 import random
 import socket
 import sys
-import time
 import zlib
 from typing import TYPE_CHECKING
 from urllib.error import HTTPError
@@ -60,13 +59,11 @@ def test_each_bad_document_has_its_own_outcome_and_the_good_ones_are_read(serve,
         "/bomb.xml.gz": _bomb(),
     }  # fmt: skip
 
-    started = time.monotonic()
     run = crawl(
         site=site.url,
         settings={"SITEMAP_HARVEST_MAX_RATIO": 100, "SITEMAP_HARVEST_PRIVATE": True},
         calm=False,
     )
-    assert time.monotonic() - started < 30
 
     assert "Traceback" not in run.log, run.log
     rows = {row["url"].removeprefix(site.url): row for row in run.ledger}

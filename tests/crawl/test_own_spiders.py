@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import time
+import threading
 from collections import Counter
 from itertools import pairwise
 
@@ -13,6 +13,7 @@ from scrapy.utils.test import get_crawler
 from sitemap_harvest.crawl import HarvestSpider
 from tests.crawl.test_reach import with_names
 from tests.site import Page, gzipped, index, numbered, robots, urlset
+from tests.waiting import PATIENCE_SECONDS
 
 PAGES = dict.fromkeys(
     (
@@ -260,25 +261,37 @@ def test_a_page_that_cannot_be_reached_goes_to_its_errback_or_gives_one_line(ser
 
 def test_pages_come_as_slowly_as_robots_txt_asks_for(serve, crawl):
     site = serve({"/s.xml": urlset(*numbered(3)), "/robots.txt": "User-agent: *\nCrawl-delay: 1"})
-    times = []
-    site.generate = lambda path: times.append(time.monotonic()) or "A page"
-    crawl(spider="many", sitemap=f"{site.url}/s.xml")
-    assert min(later - sooner for sooner, later in pairwise(times)) > 0.9
+    site.generate = lambda path: "A page"
+    run = crawl(spider="many", sitemap=f"{site.url}/s.xml", settings={"EXTENSIONS": {"tests.crawl.parts.Turns": 0}})
+    pages = [(at, delay) for url, at, delay in run.stats["test/turns"] if "/p" in url]
+    assert [delay for _, delay in pages] == [1.0] * 3
+    assert all(later - sooner > 0.999 for (sooner, _), (later, _) in pairwise(pages))
 
 
 def test_a_slow_site_does_not_hold_up_the_others(serve, crawl, tmp_path):
+    """The slow one answers nothing before all pages of the other have been asked for."""
     paths = numbered(24)
-    slow = serve(dict.fromkeys(paths, Page("A page", delay=0.3)))
     quick = serve(dict.fromkeys(paths, "A page"), host="127.0.0.2")
+    is_done = threading.Event()
+    waited = []
+
+    def answer_last(headers):
+        waited.append(is_done.wait(PATIENCE_SECONDS))
+        return "A page"
+
+    def answer(headers):
+        if {*paths} <= {*quick.requests}:
+            is_done.set()
+        return "A page"
+
+    quick.pages = dict.fromkeys(paths, answer)
+    slow = serve(dict.fromkeys(paths, answer_last))
     listed = tmp_path / "list.txt"
     listed.write_text("".join(f"{site.url}{path}\n" for site in (slow, quick) for path in paths))
-    run = crawl(spider="slow", sitemap=listed, settings=_LOCAL)
-    took = {
-        site.url: max(item["seconds"] for item in run.items if item["url"].startswith(site.url))
-        for site in (slow, quick)
-    }
-    assert len(run.items) == 48
-    assert took[quick.url] < took[slow.url] / 2
+    settings = _LOCAL | {"DOWNLOAD_TIMEOUT": PATIENCE_SECONDS}
+    run = crawl(spider="many", sitemap=listed, settings=settings, patience=2 * PATIENCE_SECONDS)
+    assert waited == [True] * 24
+    assert run.stats["sitemap_harvest/pages"] == 48
 
 
 @pytest.mark.parametrize("is_apart", [True, False], ids=["a-sitemap-each", "one-list"])
@@ -383,7 +396,7 @@ def test_memory_does_not_grow_with_the_entries_that_wait(serve, crawl):
     site.generate = lambda path: "A page"
     settings = {"CLOSESPIDER_PAGECOUNT": 500, "ROBOTSTXT_OBEY": False}
     process = crawl.start(spider="many", sitemap=f"{site.url}/index.xml", settings=settings)
-    log, _ = process.communicate(timeout=60)
+    log, _ = process.communicate(timeout=PATIENCE_SECONDS)
     run = crawl.finished(process.returncode, log)
     assert run.stats["sitemap_harvest/urls"] == 200_000
     assert run.stats["sitemap_harvest/pages_left"] > 199_000

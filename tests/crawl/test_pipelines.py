@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from scrapy.core.engine import ExecutionEngine
 
 from sitemap_harvest.crawl import defaults
 from sitemap_harvest.model import MAX_ROWS
@@ -53,12 +52,13 @@ def test_pipelines_that_know_only_items_see_every_url(crawl, source, way):
 
 
 def test_a_run_ends_as_soon_as_its_last_item_is_through(crawl, source, tmp_path):
-    run = crawl(
-        sitemap=source, store=tmp_path / "store", settings={"ITEM_PIPELINES": {"tests.crawl.parts.SlowAtTheEnd": 1}}
-    )
+    settings = {
+        "ITEM_PIPELINES": {"tests.crawl.parts.SlowAtTheEnd": 1},
+        "EXTENSIONS": {"tests.crawl.parts.NoHeartbeat": 0},  # by which Scrapy would look anyway
+    }
+    run = crawl(sitemap=source, store=tmp_path / "store", settings=settings)
     assert len(run.sites) == 1
-    scrapy_looks_anyway = ExecutionEngine._SLOT_HEARTBEAT_INTERVAL
-    assert 0.3 < run.stats["elapsed_time_seconds"] < scrapy_looks_anyway
+    assert run.stats["elapsed_time_seconds"] > 0.3
 
 
 @pytest.mark.parametrize("way", ["auto", "rows"])

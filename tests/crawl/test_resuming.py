@@ -10,6 +10,7 @@ import pytest
 
 from tests.crawl.keeping import wait_for_another_second
 from tests.site import Page, index, robots, urlset
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 FILES = 12
 NAMES = [f"/{number}.xml" for number in range(FILES)]
@@ -35,7 +36,7 @@ def killed(serve, keep):
     site = serve(pages(hanging=9))
     given = {"site": site.url, "store": keep.folder, "settings": SETTINGS | {"DOWNLOAD_TIMEOUT": 30}}
     with keep.crawl.running(spider="careful", **given) as process:
-        wait_for(lambda: NAMES[9] in site.requests)
+        wait_until(lambda: NAMES[9] in site.requests)
         time.sleep(0.2)
         assert process.is_alive()
     site.pages = pages()
@@ -43,13 +44,6 @@ def killed(serve, keep):
     assert [path.name for path in folder.glob("checkpoint-*")]
     assert keep.store.sites() == []
     return site
-
-
-def wait_for(condition, *, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it has not come to this"
-        time.sleep(0.02)
 
 
 def test_what_was_read_whole_is_not_asked_for_again(killed, keep):
@@ -115,9 +109,9 @@ def test_a_run_that_is_told_to_stop_keeps_what_it_has_read_and_what_was_known(se
     wait_for_another_second()
     process = keep.crawl.start(**given)
     try:
-        wait_for(lambda: NAMES[9] in site.requests)
+        wait_until(lambda: NAMES[9] in site.requests)
         process.send_signal(signal.SIGINT)
-        log, _ = process.communicate(timeout=30)
+        log, _ = process.communicate(timeout=PATIENCE_SECONDS)
     finally:
         process.kill()
     told = keep.told(keep.crawl.finished(process.returncode, log), site)

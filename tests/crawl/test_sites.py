@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -187,7 +188,7 @@ def test_each_budget_of_a_site_is_a_problem_and_makes_it_incomplete(serve, harve
 def test_a_run_that_ends_early_tells_of_its_sites_what_it_knows(serve, harvest):
     site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": Page(urlset("/1"), manner=Manner.HANG)})
     done = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")}, host="127.0.0.2")
-    settings = {"CLOSESPIDER_TIMEOUT": 1, "DOWNLOAD_TIMEOUT": 4}
+    settings = {"EXTENSIONS": {"tests.crawl.parts.EndsAfterFirstSite": 0}}
     _, records = harvest(site=f"{site.url} {done.url}", settings=settings)
     assert (records[site.url]["result"], records[site.url]["complete"]) == ("unfinished", False)
     assert (records[done.url]["result"], records[done.url]["complete"]) == ("found", True)
@@ -225,14 +226,15 @@ def test_a_server_that_asks_for_more_patience_than_there_is_is_left_alone(serve,
 def test_a_crawl_delay_is_kept_between_the_documents_of_its_host_and_no_other(serve, harvest):
     slow = serve({"/robots.txt": "User-agent: *\nCrawl-delay: 0.6\n" + robots("/1.xml", "/2.xml", "/3.xml")})
     quick = serve({"/robots.txt": robots("/1.xml", "/2.xml", "/3.xml")}, host="127.0.0.2")
-    times = {"127.0.0.1": [], "127.0.0.2": []}
-    for site, host in ((slow, "127.0.0.1"), (quick, "127.0.0.2")):
-        site.generate = lambda path, host=host: times[host].append(time.monotonic()) or urlset(path)
-    run, _ = harvest(site=f"{slow.url} {quick.url}")
+    for site in (slow, quick):
+        site.generate = urlset
+    run, _ = harvest(site=f"{slow.url} {quick.url}", settings={"EXTENSIONS": {"tests.crawl.parts.Turns": 0}})
     assert len(run.urls) == 6
-    gaps = [after - before for before, after in zip(times["127.0.0.1"], times["127.0.0.1"][1:], strict=False)]
-    assert min(gaps) > 0.55
-    assert times["127.0.0.2"][-1] - times["127.0.0.2"][0] < 1.0
+    turns = run.stats["test/turns"]
+    assert [delay for url, _, delay in turns if url.startswith(quick.url)] == [0.0] * 4
+    at, delays = zip(*((at, delay) for url, at, delay in turns if url.startswith(slow.url)), strict=True)
+    assert delays == (0.0, 0.0, 0.6, 0.6)  # Scrapy looks at the rules before the first document behind robots.txt
+    assert all(later - sooner > 0.599 for sooner, later in pairwise(at[1:]))
 
 
 @pytest.mark.parametrize("read_declared", [True, False])

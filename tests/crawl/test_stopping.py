@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import time
 from collections import Counter
 
 import pyarrow.parquet as pq
@@ -12,6 +11,7 @@ import pytest
 
 from sitemap_harvest.crawl import defaults
 from tests.site import Manner, Page, index, robots, urlset
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM])
@@ -29,11 +29,9 @@ def test_a_signal_ends_a_crawl_in_good_order(serve, crawl, tmp_path, way):
         settings={"SITEMAP_HARVEST_CONCURRENCY": 2},
     )
     try:
-        deadline = time.monotonic() + 20
-        while len(site.requests) < 20 and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_until(lambda: len(site.requests) >= 20)
         process.send_signal(way)
-        log, _ = process.communicate(timeout=20)
+        log, _ = process.communicate(timeout=PATIENCE_SECONDS)
     finally:
         process.kill()
     run = crawl.finished(process.returncode, log)
@@ -52,7 +50,7 @@ def test_a_signal_ends_a_crawl_in_good_order(serve, crawl, tmp_path, way):
     [
         pytest.param({"CLOSESPIDER_PAGECOUNT": 6}, id="pages"),
         pytest.param({"CLOSESPIDER_ITEMCOUNT": 12}, id="items"),
-        pytest.param({"CLOSESPIDER_TIMEOUT": 1}, id="time"),
+        pytest.param({"EXTENSIONS": {"tests.crawl.parts.EndsByTimer": 0}}, id="time"),
     ],
 )
 @pytest.mark.parametrize("concurrency", [1, 8])
@@ -83,11 +81,9 @@ def test_a_signal_ends_a_crawl_that_waits_for_a_robots_txt(serve, crawl, part):
         settings={"DOWNLOADER_MIDDLEWARES": {**defaults.DOWNLOADER_MIDDLEWARES, **parts}},
     )
     try:
-        deadline = time.monotonic() + 20
-        while not site.requests and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_until(lambda: site.requests)
         process.send_signal(signal.SIGTERM)
-        log, _ = process.communicate(timeout=20)
+        log, _ = process.communicate(timeout=PATIENCE_SECONDS)
     finally:
         process.kill()
     run = crawl.finished(process.returncode, log, calm=False)

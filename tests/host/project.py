@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -159,14 +158,6 @@ class Project:
             ) as process,
         ):
             yield process
-
-
-def wait_until(condition: Any, *, seconds: float = 30) -> None:
-    """Wait until *condition* holds."""
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, "it did not come to pass"
-        time.sleep(0.01)
 
 
 def installed(module: str, package: str) -> ModuleType:

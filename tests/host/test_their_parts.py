@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 from sitemap_harvest.crawl import defaults
-from tests.host.project import installed, wait_until
+from tests.host.project import installed
 from tests.site import Page, Site, index, robots, urlset
+from tests.waiting import wait_until
 
 ALL_BUT_TWO = ["/p1", "/p3", "/p4", "/p5", "/p6"]
 BATCHES = """

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.project import wait_until
 from tests.site import Page, Site, numbered
+from tests.waiting import wait_until
 
 REFERENCE = Path(__file__).parents[2] / "docs/reference/settings.md"
 FORMATS = {

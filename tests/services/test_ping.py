@@ -7,7 +7,6 @@ import os
 import re
 import socket
 import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor
 from configparser import ConfigParser
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 from tests.services import programs
 from tests.services.scrapyd import PROJECT, running
 from tests.site import Page, Site, urlset
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.service
 
@@ -203,10 +203,7 @@ def test_who_does_not_wait_for_the_answer_has_pinged(opened, port):
     with socket.create_connection((address[0], int(address[1]))) as connection:
         head = f"POST /ping.json HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}\r\nContent-Length: {len(body)}\r\n\r\n"
         connection.sendall((head + body).encode())
-    until = time.monotonic() + 20
-    while not [line for line in logged(opened) if line["sitemap"] == url]:
-        assert time.monotonic() < until
-        time.sleep(0.1)
+    wait_until(lambda: [line for line in logged(opened) if line["sitemap"] == url])
     [line] = [line for line in logged(opened) if line["sitemap"] == url]
     assert (line["status"], line["result"]) == (200, "scheduled")
     opened.finished(line["job"])
@@ -224,10 +221,8 @@ def test_a_request_that_is_cut_half_way_is_no_ping(opened):
 
 def test_a_job_knows_no_token_and_is_one_as_long_as_it_runs(opened, site):
     job = scheduled(ping(opened, f"{site.url}/slow.xml"))
-    until = time.monotonic() + 30
-    while not (found := [each for each in opened.jobs()["running"] if each["id"] == job]):
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_until(lambda: [each for each in opened.jobs()["running"] if each["id"] == job])
+    found = [each for each in opened.jobs()["running"] if each["id"] == job]
     if (environment := Path(f"/proc/{found[0]['pid']}/environ")).exists():
         assert FROM_ENVIRONMENT not in environment.read_bytes().decode()
     assert ping(opened, f"{site.url}/slow.xml").json == {
