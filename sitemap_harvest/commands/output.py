@@ -96,11 +96,16 @@ def write(batches: Iterable[Batch[Any]], output: str) -> int:
     """
     path, name = file_and_format(output)
     if path == STANDARD_OUTPUT:
-        return _export(batches, _standard_output(name), name)
+        file = _standard_output(name)
+        rows = _export(batches, file, name)
+        file.flush()
+        return rows
     part = f"{path}.part"
     try:
         with open(part, "wb") as file:  # noqa: PTH123 - text, as the user wrote it
             rows = _export(batches, file, name)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(part, path)  # noqa: PTH105 - the same
     except OSError as error:
         raise StoreError(f"-O {output}: {error}") from error

@@ -13,10 +13,12 @@ import pyarrow as pa
 from rich.console import Console
 
 from sitemap_harvest.commands import closing, output
+from sitemap_harvest.crawl.snapshot_wishes import check_consumer_name
 from sitemap_harvest.crawl.wishes import age_of
 from sitemap_harvest.errors import ArgumentError, StoreError
 from sitemap_harvest.escape import ascii_json
 from sitemap_harvest.store import Claims
+from sitemap_harvest.store.cursors import cursors, drop, runs_held
 from sitemap_harvest.store.packing import pack_all, prune
 
 if TYPE_CHECKING:
@@ -43,8 +45,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prune",
         metavar="N|AGE",
-        help="keep the last N runs of each site, or those younger than AGE; the last run always stays",
+        help="keep the last N runs of each site, or those younger than AGE; the last run always stays, "
+        "and so does what a consumer has not received",
     )
+    parser.add_argument("--drop-consumer", metavar="NAME", help="remove the cursor of the consumer NAME first")
     parser.add_argument(
         "--pack", action="store_true", help="put the runs of each site into one folder, which takes less room"
     )
@@ -58,6 +62,8 @@ def run(opts: argparse.Namespace, settings: Settings) -> int:
     damaged = [words for history in histories for words in _damaged(history)] if opts.verify else []
     for words in damaged:
         output.tell(f"damaged: {words}")
+    if opts.drop_consumer is not None:
+        _drop_consumer(histories, opts.drop_consumer)
     busy = False
     if (rule or opts.pack) and not damaged:
         done = [_change(store, history, rule, pack=opts.pack) for history in histories]
@@ -97,11 +103,32 @@ def _change(store: Store, history: History, rule: _Rule | None, *, pack: bool) -
             output.tell(f"{history.site}: the run {holder} is at work on it; nothing was done")
             return False
         history.forget()
-        if rule is not None and (dropped := prune(history, rule.kept(history.runs))):
+        if rule is not None and (dropped := prune(history, _kept(history, rule))):
             output.tell(f"{history.site}: {dropped} run{' was' if dropped == 1 else 's were'} dropped")
         if pack:
             pack_all(history)
     return True
+
+
+def _kept(history: History, rule: _Rule) -> set[str]:
+    """Return the ids of the runs that stay by the *rule*, and of those that a consumer needs, which is said."""
+    kept = {*rule.kept(history.runs), *(run.id for run in history.runs[-1:])}
+    needed: set[str] = set()
+    for consumer, runs in runs_held(history).items():
+        if more := set(runs) - kept:
+            count = f"{len(more)} older run{' stays' if len(more) == 1 else 's stay'}"
+            since = f"{consumer} has not received the changes after {runs[0]} (or: --drop-consumer {consumer})"
+            output.tell(f"{history.site}: {count}, as the consumer {since}")
+            needed |= more
+    return kept | needed
+
+
+def _drop_consumer(histories: Sequence[History], name: str) -> None:
+    """Remove the cursor of a consumer. Raises :exc:`HarvestError` if there is none."""
+    check_consumer_name(name, option="--drop-consumer")
+    dropped = [drop(history, name) for history in histories]
+    if not any(dropped):
+        raise StoreError(f"--drop-consumer {name}: there is no such consumer")
 
 
 @contextmanager
@@ -139,7 +166,7 @@ def _damaged(history: History) -> Iterator[str]:
 
 
 def _show(histories: Sequence[History], *, as_json: bool) -> None:
-    rows = [_facts(history.site, run) for history in histories for run in history.runs]
+    rows = [facts for history in histories for facts in _facts(history)]
     if as_json:
         sys.stdout.writelines(ascii_json(row, default=str) + "\n" for row in rows)
         return
@@ -148,11 +175,19 @@ def _show(histories: Sequence[History], *, as_json: bool) -> None:
         output.say(console, "The store keeps no run.")
         return
     output.show(pa.Table.from_pylist([_told(row) for row in rows]), console)
+    for history in histories:
+        for cursor in cursors(history):
+            words = f"{history.site}: {cursor.consumer} has received the changes up to {cursor.run or 'no run'}"
+            output.say(console, words)
 
 
-def _facts(site: str, run: Run) -> dict[str, Any]:
-    values = run.to_json()
-    return {"site": site, "run": values.pop("id"), **values}
+def _facts(history: History) -> Iterator[dict[str, Any]]:
+    """Yield what is told of each run of a site, with the consumers whose cursors are there."""
+    found = cursors(history)
+    for run in history.runs:
+        values = run.to_json()
+        consumers = [cursor.consumer for cursor in found if cursor.run == run.id]
+        yield {"site": history.site, "run": values.pop("id"), **values, "consumers": consumers}
 
 
 def _told(row: dict[str, Any]) -> dict[str, Any]:

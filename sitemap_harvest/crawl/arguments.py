@@ -102,6 +102,12 @@ class Arguments:
     baseline: str | None = None
     """The snapshot that changes are against: ``latest``, ``first``, the id of a run, or a date or an instant, which is
     the last run that began before its end. Without it, the last snapshot before this run."""
+    consumer: str | None = None
+    """Who receives the changes: a name, such as ``billing``. The store has a cursor for each consumer and site: the run
+    up to which the consumer has received the changes. They are delivered from there on, run by run, and the cursor
+    moves when all outputs of the run are stored, so that each change is delivered :ref:`at least once <consumers>`. A
+    new consumer begins at the last snapshot. Needs ``emit=changes`` and an output, and cannot be given with
+    ``baseline``."""
     full: str = "no"
     """``yes``: everything is downloaded and read, whatever the store knows of it."""
     max_age: str | int | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
@@ -126,6 +127,10 @@ def _encoded(texts: pa.StringArray, encoding: str | None, errors: str = "strict"
 class JsonLinesExporter(BatchExporter, exporters.JsonLinesItemExporter):
     """One JSON object a line. Every field is in every line, ``null`` where it is absent."""
 
+    def __init__(self, file: IO[bytes], **options: Any) -> None:
+        super().__init__(file, **options)
+        _end_cut_line(file, self.encoding)
+
     def _write(self, batch: Batch[Any]) -> None:
         ascii_only = bool(self._kwargs["ensure_ascii"])
         lines = json_objects(self._columns(batch), len(batch), ascii_only=ascii_only, end="\n")
@@ -155,6 +160,7 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
 
     def __init__(self, file: IO[bytes], **options: Any) -> None:
         super().__init__(file, **options)
+        _end_cut_line(file, self.encoding)
         if _has_content(file):  # and a line of names, which would not be one in the middle
             self.include_headers_line = False
 
@@ -186,6 +192,18 @@ def _has_content(file: IO[bytes]) -> bool:
         return os.fstat(opened.fileno()).st_size > 0
     except (OSError, AttributeError):  # it is in memory
         return False
+
+
+def _end_cut_line(file: IO[bytes], encoding: str | None) -> None:
+    """End the last line of *file*, if a run that was killed has left it without an end: a row must not follow on it."""
+    is_plain_file = isinstance(getattr(file, "name", None), str) and _has_content(file) and Path(file.name).is_file()
+    if not is_plain_file or "\n".encode(encoding or "utf-8") != b"\n":
+        return
+    with Path(file.name).open("rb") as written:
+        written.seek(-1, os.SEEK_END)
+        is_cut = written.read() != b"\n"
+    if is_cut:
+        file.write(b"\n")
 
 
 class XmlExporter(BatchExporter, exporters.XmlItemExporter):

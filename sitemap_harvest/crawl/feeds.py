@@ -45,6 +45,8 @@ class FeedExporter(feedexport.FeedExporter):
 
     accepts_batches = True
     _has_failed = False  # the disk may be full: what comes after is not written, and the run ends
+    is_whole: bool = True
+    """Whether the outputs have taken every item, and were closed without an error."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
@@ -82,8 +84,12 @@ class FeedExporter(feedexport.FeedExporter):
                 raise
             self._fail(error)
             deferred_from_coro(self.crawler.engine.close_spider_async(reason="output_failed"))
+        except Exception:
+            self.is_whole = False
+            raise
 
     def _fail(self, error: Exception) -> None:
+        self.is_whole = False
         if not self._has_failed:
             self._has_failed = True
             self.crawler.stats.inc_value("sitemap_harvest/output_failed")
@@ -106,6 +112,7 @@ class FeedExporter(feedexport.FeedExporter):
         except _WRITE_ERRORS:
             raise
         except Exception:
+            self.is_whole = False
             logger.exception("Error caught on signal handler: %s", self.item_scraped)
             return False
         return True
@@ -162,6 +169,14 @@ class FeedExporter(feedexport.FeedExporter):
         else:
             for row in batch.rows():
                 slot.itemcount += self._is_done(slot.exporter.export_item, row)
+
+    async def _close_slot(self, slot: feedexport.FeedSlot, spider: Spider) -> None:
+        """Close an output. Nobody waits for the outcome, so what is wrong is noted here."""
+        try:
+            await super()._close_slot(slot, spider)
+        except Exception:
+            self.is_whole = False
+            raise
 
     def _start_new_batch(self, *args: Any, **kwargs: Any) -> feedexport.FeedSlot:
         """Open a file, and see what comes of it."""

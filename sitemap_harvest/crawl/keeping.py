@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from sitemap_harvest.crawl.arguments import Plan
+    from sitemap_harvest.crawl.delivery import Delivery
     from sitemap_harvest.crawl.options import Options
     from sitemap_harvest.crawl.site_keeping import Known
     from sitemap_harvest.diff import Changes
@@ -74,16 +75,19 @@ class Keeper:
         run_id: str,
         started_at: datetime,
         fail: Callable[[], None],
+        delivery: Delivery | None = None,
     ) -> None:
         """Open the store at *store*, or make it. Raises :exc:`StoreError`.
 
         *run_id* is that of the run, which began at *started_at*; a site whose last run has a later one gets one behind
-        that. *fail* ends the run when the store cannot be written any more.
+        that. *fail* ends the run when the store cannot be written any more. *delivery* is to the consumer of the
+        changes, if it has a name.
         """
         self._plan = plan
         self._options = options
         self._stats = stats
         self._fail = fail
+        self._delivery = delivery
         self.store: Store = open_store(store, create=True)
         self._started_at = started_at
         self.run_id = run_id
@@ -120,6 +124,8 @@ class Keeper:
         self.store.begin(history)
         if (before := history.latest()) is not None:
             before.check()
+        if self._delivery is not None:
+            self._delivery.begin(history)
         writer = self._writer(history, before)
         site = SiteKeeper(
             writer,
@@ -288,13 +294,14 @@ class Keeper:
             self._lenders[root] = None if snapshot is None else of_snapshot(snapshot)
         return self._lenders[root]
 
-    def commit(self, root: str, *, is_over: bool) -> Changes | None:
+    def commit(self, root: str, *, is_over: bool) -> list[Changes]:
         """Put the snapshot of the site *root* in place; return what has changed, as the user wants it compared.
 
-        *is_over* is ``False`` where the run ended before the site was done.
+        *is_over* is ``False`` where the run ended before the site was done. A consumer gets the changes of several
+        runs, the last of which is this one; without one there is one comparison. There is none if nothing was kept.
         """
         if (site := self._sites.pop(root, None)) is None:
-            return None
+            return []
         try:
             return self._commit(site, is_over=is_over)
         except (*WRITE_ERRORS, StoreError) as error:
@@ -307,9 +314,14 @@ class Keeper:
             site.writer.close()
         finally:
             self._release(root)
-        return None
+        return []
 
-    def _commit(self, site: SiteKeeper, *, is_over: bool) -> Changes | None:
+    def handed_over(self, root: str) -> None:
+        """Note that all changes of the site *root* have left the spider."""
+        if self._delivery is not None:
+            self._delivery.handed_over(root)
+
+    def _commit(self, site: SiteKeeper, *, is_over: bool) -> list[Changes]:
         now = datetime.now(UTC)
         writer = site.writer
         ledger = site.ledger(now=now)
@@ -335,8 +347,9 @@ class Keeper:
         if wanted != found.summary.baseline:
             found.close()
             found = _compared(site.baseline, snapshot)
+        missed = [] if self._delivery is None else self._delivery.missed(writer.history, run.id)
         self._pack(writer.history)
-        return found
+        return [*missed, found]
 
     def _pending(self, site: SiteKeeper, snapshot: Snapshot, ledger: Sequence[SitemapRecord]) -> pa.Table | None:
         """Return the rows that *snapshot* has to keep because a document that was not read may list their URLs."""

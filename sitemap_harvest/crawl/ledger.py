@@ -141,14 +141,17 @@ class Ledger:
         yield from self._enter_site(self._sites.conclude(site, is_over=is_over, epoch=self._epoch))
         if self._keeper is not None and loans:
             self._keeper.lend(site.root, loans, self._sites.frontier.owner)
-        if self._keeper is None or (changes := self._keeper.commit(site.root, is_over=is_over)) is None:
+        if self._keeper is None or not (found := self._keeper.commit(site.root, is_over=is_over)):
             return
-        with changes:
-            self._summary.add_changes(changes.summary, self._stats)
-            if "changes" in self._plan.emit:
-                yield from changes.batches()
-            if "summaries" in self._plan.emit:
-                yield changes.summary
+        self._summary.add_snapshot(found[-1].summary)
+        for changes in found:
+            with changes:
+                self._summary.add_changes(changes.summary, self._stats)
+                if "changes" in self._plan.emit:
+                    yield from changes.batches()
+                if "summaries" in self._plan.emit:
+                    yield changes.summary
+        self._keeper.handed_over(site.root)
 
     def no_sites(self) -> Iterator[SiteRecord]:
         """Enter a record for each line of the file of sites that is no site."""

@@ -55,6 +55,10 @@ class BatchItemProcessor(ItemPipelineManager):
 
     _pipelines: tuple[Any, ...] = ()
     _knows_batches_only: bool = False
+    is_closed: bool = False
+    """Whether the pipelines are closed, or being closed: what comes now may be stored nowhere."""
+    has_close_failed: bool = False
+    """Whether a pipeline failed as it was closed: what it had gathered may be lost."""
 
     def _add_middleware(self, mw: Any) -> None:
         if is_unconcerned(mw):
@@ -74,6 +78,12 @@ class BatchItemProcessor(ItemPipelineManager):
                 raise DropItem("a pipeline left it out of its batch")
             return rows[0]
         return await super().process_item_async(item)
+
+    async def close_spider_async(self) -> None:
+        """Close the pipelines."""
+        self.is_closed = self.has_close_failed = True
+        await super().close_spider_async()
+        self.has_close_failed = False
 
     async def _process_batch(self, batch: Batch[Any]) -> Batch[Any] | Rows:
         parts: list[Batch[Any] | Rows] = [batch]

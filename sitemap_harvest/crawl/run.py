@@ -167,6 +167,8 @@ class Harvest:
         selection = Selection(self._spider)
         if plan.snapshots.baseline is not None:
             self.summary.since = f"baseline={plan.snapshots.baseline}"
+        elif plan.snapshots.consumer is not None:
+            self.summary.since = f"the cursor of {plan.snapshots.consumer}"
         self.options = Options.from_settings(settings)
         name_addresses(self._crawler, (lead.url for lead in plan.leads))
         send_site_headers(self._crawler, site_headers(self.options, plan.logins))
@@ -184,8 +186,10 @@ class Harvest:
         check_store(plan.snapshots, plan.emit, store)
         if store is None:
             return None
+        from sitemap_harvest.crawl.delivery import Delivery
         from sitemap_harvest.crawl.keeping import Keeper  # takes 0.1 seconds, and only who has a store needs it
 
+        consumer = plan.snapshots.consumer
         keeper = Keeper(
             store,
             plan,
@@ -194,6 +198,7 @@ class Harvest:
             run_id=self.run_id,
             started_at=self.started_at,
             fail=self._end_for_store,
+            delivery=None if consumer is None else Delivery(consumer, self._crawler),
         )
         if len(plan.leads) == 1:  # where there are several, those that have no such snapshot are told of
             keeper.check_baseline(plan.leads[0].root)

@@ -140,10 +140,13 @@ class Summary:
             self.has_failed = self.has_failed or record.outcome is not Outcome.OUT_OF_SCOPE
             self.notes.add(f"{record.url}: {record.reason}", url=record.url, outcome=record.outcome, cause=record.cause)
 
-    def add_changes(self, changes: ChangeSummary, stats: StatsCollector) -> None:
-        """Count what has changed of one site, here and in *stats*."""
+    def add_snapshot(self, changes: ChangeSummary) -> None:
+        """Note the snapshot that has these *changes*: it was put into the store."""
         if len(self.snapshots) < _MOST_TOLD:
             self.snapshots.append(KeptSnapshot(site=changes.site, run=changes.run, baseline=changes.baseline))
+
+    def add_changes(self, changes: ChangeSummary, stats: StatsCollector) -> None:
+        """Count what has changed of one site, here and in *stats*."""
         if changes.baseline is None:
             self.first_snapshots += 1
             return

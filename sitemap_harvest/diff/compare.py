@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ from sitemap_harvest.diff.written import FOUND, written
 from sitemap_harvest.model import ChangeSummary, MassChange, Rename
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from sitemap_harvest.diff.snapshot import Snapshot
 
 
@@ -47,6 +50,12 @@ def compare(
         raise
     finally:
         work.close()
+
+
+def compare_each(snapshots: Iterable[Snapshot]) -> Iterator[Changes]:
+    """Yield what changed in each of *snapshots*, oldest first, against the one before it."""
+    for before, after in pairwise(snapshots):
+        yield compare(before, after, urls_before=before.run.urls)
 
 
 class _Comparison:

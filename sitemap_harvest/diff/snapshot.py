@@ -28,6 +28,10 @@ class Run(Protocol):
     def arguments(self) -> Mapping[str, Any]:
         """The arguments and limits that it had."""
 
+    @property
+    def urls(self) -> int | None:
+        """How many different URLs the snapshot lists; ``None`` if they were not counted."""
+
 
 class Snapshot(Protocol):
     """The best knowledge of one site at the end of a run. Two of one site share row ids: same id, same row."""

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import csv
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from sitemap_harvest.store import open_store
+from sitemap_harvest.store.cursors import Cursor, cursor_of, move
 from tests.commands.storing import command, made
 from tests.store.making import SITE, locs
 
@@ -77,6 +79,58 @@ def test_a_summary_is_one_record(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        pytest.param("first", [(SECOND, FIRST), (LAST, SECOND)], id="two-runs"),
+        pytest.param("previous", [(LAST, SECOND)], id="the-last"),
+        pytest.param("latest", [], id="none"),
+    ],
+)
+def test_the_changes_of_each_run_after_one_come_in_turn(folder: Path, after: str, expected: list[Any]) -> None:
+    run = command("diff", SITE, "--after", after, "-O", "-:jsonl", cwd=folder)
+    rows = [json.loads(line) for line in run.stdout.splitlines()]
+    assert [(row["run"], row["baseline"], row["kind"]) for row in rows] == [
+        (*step, kind) for step in expected for kind in ("removed", "added")
+    ]
+    words = [f"{SITE} since {before}: 1 added, 1 removed" for _, before in expected]
+    assert run.stderr.splitlines() == (words or [f"{SITE}: there is no run after {LAST}"])
+
+
+def test_summaries_and_the_screen_have_each_run_after_one(folder: Path) -> None:
+    run = command("diff", SITE, "--after", "first", "--summary", "-O", "-:jsonl", cwd=folder)
+    assert [json.loads(line)["run"] for line in run.stdout.splitlines()] == [SECOND, LAST]
+    shown = command("diff", SITE, "--after", "first", cwd=folder).stdout
+    assert [line for line in shown.splitlines() if " since " in line] == [
+        f"{SITE} since {before}: 1 added, 1 removed" for before in (FIRST, SECOND)
+    ]
+
+
+def test_a_consumer_receives_what_it_has_not_received(folder: Path) -> None:
+    def delivered(*arguments: str, output: str = "-:jsonl") -> list[str]:
+        run = command("diff", SITE, "--consumer", "app", *arguments, "-O", output, cwd=folder)
+        assert (run.returncode == 0) == (output == "-:jsonl"), run.stderr
+        return [json.loads(line)["run"] for line in run.stdout.splitlines()]
+
+    def cursor() -> Cursor | None:
+        return cursor_of(open_store(folder / "s").history(SITE), "app")
+
+    assert delivered("--after", "first", output="no/where.jsonl") == []
+    assert cursor() is None
+    assert delivered("--after", "previous") == [LAST] * 2
+    assert cursor() == Cursor("app", LAST)
+    assert delivered() == []
+    assert delivered("--after", "first") == [SECOND] * 2 + [LAST] * 2
+    assert cursor() == Cursor("app", LAST)
+
+
+def test_a_look_moves_no_cursor(folder: Path) -> None:
+    move(open_store(folder / "s").history(SITE), Cursor("looks", SECOND))
+    for arguments in ([], ["--summary"], ["--summary", "-O", "-:json"]):
+        assert command("diff", SITE, "--consumer", "looks", *arguments, cwd=folder).returncode == 0
+    assert cursor_of(open_store(folder / "s").history(SITE), "looks") == Cursor("looks", SECOND)
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         pytest.param(["c.example"], "c.example: the store has no snapshot of it", id="no-site"),
@@ -85,6 +139,10 @@ def test_a_summary_is_one_record(folder: Path) -> None:
         pytest.param([SITE, "first"], f"{SITE}: there is no run before {FIRST}", id="the-first"),
         pytest.param(["b.example"], "https://b.example: there is no run before", id="only-one"),
         pytest.param([SITE, "1", "2", "3"], "1 2 3: two runs are compared", id="three"),
+        pytest.param([SITE, LAST, "--after", FIRST], f"{LAST}: --after and --consumer compare each run", id="both"),
+        pytest.param([SITE, "--after", "x"], "'x' names no run", id="after-no-run"),
+        pytest.param([SITE, "--consumer", "new"], f"{SITE}: there is no consumer new; to begin one", id="no-consumer"),
+        pytest.param([SITE, "--consumer", "a b"], "--consumer a b: it must be 1 to 64 letters", id="bad-name"),
         pytest.param([SITE, "-O", "c.nope"], "-O c.nope: its ending must be one of", id="no-format"),
         pytest.param([SITE, "-O", "no/where.csv"], "-O no/where.csv: ", id="no-folder"),
     ],

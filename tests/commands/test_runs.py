@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sitemap_harvest.store import Claims, open_store
+from sitemap_harvest.store.cursors import Cursor, cursors, move
 from tests import forked
 from tests.commands.storing import B, command, made
 from tests.store.making import SITE, listed
@@ -88,6 +89,20 @@ def test_runs_are_dropped(folder: Path, rule: str, left: list[str], monkeypatch:
     assert ("dropped" in run.stderr) == (len(left) < 3)
 
 
+def test_what_a_consumer_has_not_received_stays_until_the_consumer_is_dropped(folder: Path) -> None:
+    move(open_store(folder / "s").history(SITE), Cursor("slow", IDS[1]))
+    run = command("runs", "--prune", "1", cwd=folder)
+    words = f"the consumer slow has not received the changes after {IDS[1]} (or: --drop-consumer slow)"
+    assert run.stderr == f"{SITE}: 1 older run stays, as {words}\n{SITE}: 1 run was dropped\n"
+    assert kept(folder) == IDS[1:]
+    assert f"{SITE}: slow has received the changes up to {IDS[1]}\n" in run.stdout
+    rows = [json.loads(line) for line in command("runs", SITE, "--json", cwd=folder).stdout.splitlines()]
+    assert [row["consumers"] for row in rows] == [["slow"], []]
+    run = command("runs", "--drop-consumer", "slow", "--prune", "1", cwd=folder)
+    assert (run.returncode, run.stderr) == (0, f"{SITE}: 1 run was dropped\n")
+    assert (kept(folder), cursors(open_store(folder / "s").history(SITE))) == (IDS[2:], [])
+
+
 def test_runs_are_packed(folder: Path) -> None:
     run = command("runs", "--pack", cwd=folder)
     assert run.returncode == 0, run.stderr
@@ -114,6 +129,10 @@ def test_a_site_that_a_run_is_at_work_on_is_left_alone(folder: Path) -> None:
         pytest.param(["--store", "s", "c.example"], "c.example: the store has no snapshot of it", id="no-site"),
         pytest.param(["--store", "s", "--prune", "0"], "--prune 0: it must be a number of runs to keep", id="none"),
         pytest.param(["--store", "s", "--prune", "old"], "--prune old: it must be", id="no-rule"),
+        pytest.param(["--store", "s", "--drop-consumer", "x"], "--drop-consumer x: there is no such", id="no-consumer"),
+        pytest.param(
+            ["--store", "s", "--drop-consumer", "/x"], "--drop-consumer /x: it must be 1 to 64", id="bad-name"
+        ),
         pytest.param([], "no store is named: add --store FOLDER", id="no-name"),
     ],
 )

@@ -163,10 +163,15 @@ class Runner:
 
     @contextmanager
     def running(
-        self, *, settings: dict[str, Any] | None = None, spider: str = _SPIDER, **arguments: Any
+        self,
+        *,
+        options: tuple[str, ...] = (),
+        settings: dict[str, Any] | None = None,
+        spider: str = _SPIDER,
+        **arguments: Any,
     ) -> Iterator[BaseProcess]:
         """Run a crawl as long as the block lasts: it is killed at its end, if it has not ended before."""
-        command = self._command(feeds=None, options=(), settings=settings, spider=spider, **arguments)
+        command = self._command(feeds=None, options=options, settings=settings, spider=spider, **arguments)
         with forked.running(*command, cwd=HERE, environment=self._environment(), folder=str(self.folder)) as process:
             yield process
 

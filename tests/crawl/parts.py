@@ -7,6 +7,7 @@ import atexit
 import json
 import os
 import re
+import signal
 import time
 from io import BytesIO
 from pathlib import Path
@@ -469,6 +470,46 @@ class DropsWithoutAWord:
 
 def _forget(response: Any, **_: Any) -> None:
     """Do nothing."""
+
+
+class KilledAt:
+    """An extension that kills the process at the signal that the setting ``KILLED_AT`` names."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        extension = cls()
+        crawler.signals.connect(extension.now, signal=getattr(signals, crawler.settings["KILLED_AT"]))
+        return extension
+
+    def now(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class KilledByAnItem:
+    """A pipeline that kills the process at its first item."""
+
+    def process_item(self, item: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return item
+
+
+class FailAtNow:
+    """A pipeline with a bug."""
+
+    def process_item(self, item: Any) -> Any:
+        if "/now-and-then" in str(item):
+            raise ValueError("not now")
+        return item
+
+
+class FailAtTheEnd:
+    """A pipeline that cannot store what it has gathered."""
+
+    def process_item(self, item: Any) -> Any:
+        return item
+
+    def close_spider(self) -> None:
+        raise ValueError("no such table")
 
 
 class NoStorage:

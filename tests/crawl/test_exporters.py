@@ -126,6 +126,22 @@ def test_a_file_is_added_to_where_its_format_allows_it(crawl, tmp_path, source):
     assert len(lines(kept)) == 6
 
 
+@pytest.mark.parametrize(
+    ("suffix", "encoding", "cut", "rest"),
+    [
+        pytest.param("jsonl", "utf-8", b'{"loc": "https://a.ex', b"\n{", id="jsonl"),
+        pytest.param("csv", "utf-8", b"loc\r\nhttps://a.ex", b"\nhttps://", id="csv"),
+        pytest.param("jsonl", "utf-8", b"{}\n", b"{", id="whole"),
+        pytest.param("jsonl", "utf-16-le", "{}\n".encode("utf-16-le"), "{".encode("utf-16-le"), id="utf-16"),
+    ],
+)
+def test_no_row_follows_on_a_line_that_a_killed_run_has_cut(crawl, tmp_path, source, suffix, encoding, cut, rest):
+    path = tmp_path / f"kept.{suffix}"
+    path.write_bytes(cut)
+    crawl(sitemap=source, emit="urls", options=("-o", str(path)), settings={"FEED_EXPORT_ENCODING": encoding})
+    assert path.read_bytes().startswith(cut + rest)
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "json", "xml"])
 def test_a_file_that_must_be_written_whole_is_not_added_to(crawl, tmp_path, source, suffix):
     table = tmp_path / f"kept.{suffix}"

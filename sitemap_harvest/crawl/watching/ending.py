@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.crawl.summary import Summary
 
-_ERRORS = ("feedexport/failed_count/", "sitemap_harvest/output_failed")  # stats, if they are there
+OUTPUT_ERRORS = ("feedexport/failed_count/", "sitemap_harvest/output_failed")
+"""Stats that are there if an output could not be stored: how they begin."""
 
 
 class Verdict(StrEnum):
@@ -62,6 +63,6 @@ def verdict(summary: Summary, stats: Mapping[str, Any], *, errors: int = 0) -> V
     if not summary.urls:
         (result, *others) = summary.sites or (None,)
         return Verdict.NOTHING_FOUND if others or result is None else _OF_RESULT.get(result, Verdict.NOTHING_FOUND)
-    has_errors = errors or any(name.startswith(_ERRORS) for name in stats)
+    has_errors = errors or any(name.startswith(OUTPUT_ERRORS) for name in stats)
     is_whole = stats.get("finish_reason") == "finished" and not has_errors
     return Verdict.WHOLE if is_whole and not summary.has_failed else Verdict.PARTLY_FAILED
