@@ -171,10 +171,13 @@ class Plan:
     emit: frozenset[str] = frozenset({"urls"})
 
     @classmethod
-    def of(cls, arguments: Arguments, *, now: datetime | None = None) -> Self:
-        """Read *arguments*; ages count from *now*. Raises :exc:`ArgumentError` at the first that is wrong."""
+    def of(cls, arguments: Arguments, *, now: datetime | None = None, needs_target: bool = True) -> Self:
+        """Read *arguments*; ages count from *now*. Raises :exc:`ArgumentError` at the first that is wrong.
+
+        *needs_target* is whether it is wrong that they name nothing to harvest.
+        """
         _check_not_blank(arguments)
-        leads, no_sites, logins = leads_of(arguments)
+        leads, no_sites, logins = leads_of(arguments, needs_target=needs_target)
         filters = filters_of(arguments, now=now or datetime.now(UTC))
         return cls(
             leads=tuple(leads),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
+from sitemap_harvest.crawl.referring import parent_of
 from sitemap_harvest.model import FoundBy
 from sitemap_harvest.plan import Lead, is_declared
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from sitemap_harvest.crawl.keeping import Keeper
+    from sitemap_harvest.crawl.referring import Referring
 
 _STATUSES_WITHOUT_DOCUMENT = [304, *range(400, 600)]
 _FIRST_ANSWER_SECONDS = 30  # for the robots.txt of a site: it is small, and tells whether the site answers at all
@@ -32,22 +34,27 @@ class DocumentRequests:
         callback: Callable[..., Any],
         errback: Callable[..., Any],
         keeper: Keeper | None,
+        referring: Referring,
+        like: Callable[[Request], Request],
         read_declared: bool,
     ) -> None:
         """Let *callback* and *errback* receive the answers.
 
-        *keeper* knows the validators, if there is a store. *read_declared* is
+        *keeper* knows the validators, if there is a store. *like* adds what
+        ``start()`` of the spider wants of a request. *read_declared* is
         whether documents that robots.txt names are read though it forbids them.
         """
         # Scrapy looks into the source of each callback object that it has not met, and a method is a new one each time.
         self._callback, self._errback = callback, errback
         self._keeper = keeper
+        self._referring = referring
+        self._like = like
         self._read_declared = read_declared
         self._timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
 
     def build(self, lead: Lead, **meta: Any) -> Request:
         """Return the request for *lead*, with *meta* besides. Raises :exc:`ValueError` for an unusable address."""
-        return Request(
+        request = Request(
             lead.url,
             callback=self._callback,
             errback=self._errback,
@@ -62,6 +69,9 @@ class DocumentRequests:
                 **meta,
             },
         )
+        document = parent_of(lead)
+        referred = self._referring.from_document(request, document) if document is not None else None
+        return self._like(referred or request)
 
     def _limits(self, lead: Lead) -> dict[str, Any]:
         limits: dict[str, Any] = {"retry_times": lead.attempt} if lead.attempt else {}

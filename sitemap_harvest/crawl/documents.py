@@ -16,6 +16,7 @@ from scrapy.http import Response  # noqa: TC002 - the same
 from sitemap_harvest.crawl.document_requests import DocumentRequests, lead_of
 from sitemap_harvest.crawl.pages import has_requests
 from sitemap_harvest.crawl.record import record_of
+from sitemap_harvest.crawl.referring import Referring
 from sitemap_harvest.crawl.watching.run_mark import fields
 from sitemap_harvest.model import Outcome
 from sitemap_harvest.plan import Lead, Refusal, room
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.crawl.options import Options
     from sitemap_harvest.crawl.pages import Pages
     from sitemap_harvest.crawl.reading import Reading
+    from sitemap_harvest.crawl.start_requests import Seeds
     from sitemap_harvest.crawl.summary import Summary
     from sitemap_harvest.model import SitemapRecord, SiteRecord
     from sitemap_harvest.plan import Site, Sites
@@ -57,6 +59,7 @@ class Parts:
     summary: Summary
     sites: Sites
     flights: Flights
+    seeds: Seeds
     pages: Pages
     handout: Handout
     ledger: Ledger
@@ -94,6 +97,8 @@ class Documents:
             callback=self.answered,
             errback=self.failed,
             keeper=parts.keeper,
+            referring=Referring(crawler),
+            like=parts.seeds.like,
             read_declared=parts.options.read_declared,
         )
         crawler.signals.connect(self.note_error, signal=signals.spider_error)
@@ -123,6 +128,7 @@ class Documents:
         if lead not in self._flights:
             return iter(())  # the run is done with it: something asked for it twice
         self._largest_body = max(self._largest_body, len(response.body))
+        self._pages.note_answer(lead, response)
         return self._watched(self._reading.answer(response, lead, asked), lead)
 
     def failed(self, failure: Failure) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +36,8 @@ class Given:
 
     @classmethod
     def of(cls, arguments: dict[str, Any], spider: type[SitemapAttributes]) -> Given:
-        """Sort *arguments* for a *spider* class."""
-        ours = {name: value for name, value in arguments.items() if name in Arguments.names()}
+        """Sort *arguments* for a *spider* class. Those that the class itself declares are none of ours."""
+        ours = {name: arguments[name] for name in arguments.keys() & (set(Arguments.names()) - _declared(spider))}
         others = {name: value for name, value in arguments.items() if name not in ours}
         taken = others.keys() if spider.refuses_unknown_arguments else others.keys() & {OWN_NAME}
         taken -= {*_SCRAPYD}
@@ -44,21 +45,33 @@ class Given:
         return cls(ours, others, unusable)
 
     def plan_for(self, spider: SitemapAttributes) -> Plan:
-        """Return what *spider* is to do. Raises :exc:`ArgumentError` where an argument or an attribute is wrong."""
+        """Return what *spider* is to do. Raises :exc:`ArgumentError` where an argument or an attribute is wrong.
+
+        Where the arguments name nothing to harvest, the spider may yet do so as the run begins (:meth:`leads_for`).
+        """
         if self.unusable and not spider.refuses_unknown_arguments:
             name, value = next(iter(self.unusable.items()))
             message = f"argument {name}: the spider itself uses this name; give it another one"
             raise ArgumentError(name, value, "another name", message=message)
         arguments: dict[str, Any] = {"emit": "none"} if visits_pages(spider) else {}
-        arguments |= {**_defaults(spider, self.ours), **self.ours, **self.unusable}
+        arguments |= {**_defaults(spider, self._given_to(spider)), **self._given_to(spider), **self.unusable}
         Arguments.check_names(arguments)
-        if not spider.refuses_unknown_arguments and not arguments.keys() & set(_TARGETS):
+        return Plan.of(Arguments(**arguments), needs_target=spider.refuses_unknown_arguments)
+
+    def check_targets(self, plan: Plan, spider: SitemapAttributes) -> None:
+        """Raise :exc:`ArgumentError` if neither the arguments nor *spider* name anything to harvest."""
+        if not plan.leads:
             message = (
                 f"nothing to harvest: {type(spider).__name__} has no sitemap_urls, "
                 "and none of the arguments site, sites and sitemap is given"
             )
             raise ArgumentError("site", None, "a site", message=message)
-        return Plan.of(Arguments(**arguments))
+
+    def _given_to(self, spider: SitemapAttributes) -> dict[str, Any]:
+        """Return the arguments of the package; without targets, if *spider* has chosen its ``sitemap_urls`` itself."""
+        if "sitemap_urls" not in vars(spider):
+            return self.ours
+        return {name: value for name, value in self.ours.items() if name not in _TARGETS}
 
     def complaints(self, spider: type[SitemapAttributes]) -> list[str]:
         """Return a line for each attribute that is probably an argument of ours, misspelt."""
@@ -77,6 +90,17 @@ def check_class(spider: type, *, base: type) -> None:
         raise TypeError(
             f"{spider.__name__} defines {OWN_NAME}, which {base.__name__} uses itself: give it another name"
         )
+
+
+def _declared(spider: type) -> set[str]:
+    """Return the names that the class *spider* declares: its attributes, and the parameters of its ``__init__``."""
+    names: set[str] = set()
+    for cls in spider.__mro__:
+        if not cls.__module__.startswith(("sitemap_harvest.", "scrapy.", "builtins")):
+            names |= vars(cls).keys()
+            if "__init__" in vars(cls):
+                names |= inspect.signature(vars(cls)["__init__"]).parameters.keys()
+    return names
 
 
 def _defaults(spider: SitemapAttributes, ours: dict[str, Any]) -> dict[str, Any]:

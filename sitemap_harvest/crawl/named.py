@@ -28,12 +28,14 @@ _ONE_SITE = "a site, such as https://www.example.com"
 _ESCAPES = "in a password, / is written %2F, ? %3F, # %23, @ %40 and a blank %20"
 
 
-def leads_of(arguments: Arguments) -> tuple[list[Lead], list[tuple[str, str]], Mapping[str, str]]:
+def leads_of(
+    arguments: Arguments, *, needs_target: bool = True
+) -> tuple[list[Lead], list[tuple[str, str]], Mapping[str, str]]:
     """Return what a run begins with, the lines of the file of sites that are no site, and the logins by site.
 
     With each of those lines comes why it is none. No address has a user name in
-    it any more. Raises :exc:`ArgumentError` at the first name that is wrong, and
-    if there is none.
+    it any more. Raises :exc:`ArgumentError` at the first name that is wrong, and,
+    if *needs_target*, where there is none.
     """
     logins = Logins()
     sites: list[str] = []
@@ -46,7 +48,7 @@ def leads_of(arguments: Arguments) -> tuple[list[Lead], list[tuple[str, str]], M
     leads = [robots_of(site) for site in dict.fromkeys(sites)]
     if arguments.sitemap is not None:
         leads += [Lead(url=url, root=url) for url in dict.fromkeys(_sitemaps(arguments.sitemap, logins))]
-    if not leads:
+    if not leads and needs_target:
         message = "nothing to harvest: give at least one of the arguments site, sites and sitemap"
         raise ArgumentError("site", None, _ONE_SITE, message=message)
     return leads, no_sites, logins.headers

@@ -15,6 +15,7 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
+from sitemap_harvest.crawl.referring import Referring, document_of
 from sitemap_harvest.crawl.spool import Piece, Spool
 from sitemap_harvest.plan import host_of, host_share
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from scrapy.core.scheduler import BaseScheduler
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
     from sitemap_harvest.crawl.selection import Selection, Visit
     from sitemap_harvest.crawl.spiders.base import SitemapAttributes
@@ -38,8 +40,8 @@ _SLICE_ROWS = 32  # made into entries at a time
 class _Listed:
     """The entries of one document that wait."""
 
-    document: str
-    depth: int
+    document: Response
+    """The document, without its body."""
     pieces: deque[Piece] = field(default_factory=deque)
     rows: int = 0
     """Entries that nobody has looked at."""
@@ -66,6 +68,8 @@ class Pages:
         self._waiting: dict[str, deque[_Listed]] = {}  # by site
         self._round: deque[str] = deque()
         self._later: deque[str] = deque()
+        self._answers: dict[str, Response] = {}  # by document: of those that are being read, without their bodies
+        self._referring = Referring(spider.crawler)
         self._met: set[str] = set()  # hosts whose robots.txt is known
         self._being_met: dict[str, str] = {}  # the page that each other host is asked for
         self._delays: dict[str, float] = {}  # seconds between two pages, of hosts that ask for it
@@ -115,19 +119,25 @@ class Pages:
         """Ask the host of *url* for one page at a time, *delay* seconds after the one before."""
         self._delays[host_of(url)] = delay
 
+    def note_answer(self, lead: Lead, response: Response) -> None:
+        """Note that *response* is the document of *lead*, which will be read now."""
+        if self.are_wanted:
+            self._answers[lead.url] = document_of(lead, response)
+
     def add(self, batch: UrlBatch, lead: Lead) -> None:
         """Let the entries of *batch*, which the document of *lead* lists, wait until :meth:`release`."""
         if not self.are_wanted:
             return
-        batch = self._selection.rows_to_keep(self._spider.visits(batch))
+        batch = self._selection.rows_to_keep(batch)
         if not len(batch):
             return
         if 0 < self._max_depth <= lead.depth:
             self._leave_out("too_deep", f"DEPTH_LIMIT is {self._max_depth}: those of {lead.url} are deeper", len(batch))
             return
+        document = self._answers.get(lead.url) or document_of(lead)
         coming = self._coming.setdefault(lead.url, {})
         for site, rows in _by_site(batch, is_whole=self._selection.needs_whole_documents):
-            self._keep(rows, coming.setdefault(site, _Listed(lead.url, lead.depth + 1)))
+            self._keep(rows, coming.setdefault(site, _Listed(document)))
 
     def _keep(self, batch: UrlBatch, listed: _Listed) -> None:
         kept = 0
@@ -143,6 +153,7 @@ class Pages:
 
     def release(self, lead: Lead) -> None:
         """Let the pages of the document of *lead* have their turn: no more of them will come."""
+        self._answers.pop(lead.url, None)
         for site, listed in self._coming.pop(lead.url, {}).items():
             if site not in self._waiting:
                 self._waiting[site] = deque()
@@ -234,12 +245,12 @@ class Pages:
         return listed.ahead
 
     def _requests(self, listed: _Listed) -> Iterator[Request]:
-        for visit in self._selection.visits(self._rows(listed), sitemap=listed.document):
+        for visit in self._selection.visits(self._rows(listed), sitemap=listed.document.url):
             if not visit.url.lower().startswith(("http://", "https://")):
                 self._leave_out("unusable", f"{visit.url!r} is no address on the web")
             elif self._only_host not in {None, host_of(visit.url)}:
                 self._leave_out("elsewhere", f"{visit.url} is not on the site that the folder stands in for")
-            elif (request := self._request(visit, listed.depth)) is not None:
+            elif (request := self._request(visit, listed.document)) is not None:
                 yield request
 
     def _rows(self, listed: _Listed) -> Iterator[UrlEntry]:
@@ -251,15 +262,9 @@ class Pages:
                     listed.rows -= 1
                     yield row
 
-    def _request(self, visit: Visit, depth: int) -> Request | None:
+    def _request(self, visit: Visit, document: Response) -> Request | None:
         try:
-            return Request(
-                visit.url,
-                callback=visit.rule.callback,
-                cb_kwargs={"entry": visit.entry} if visit.rule.takes_entry else {},
-                priority=priority_of(visit.entry),
-                meta={"depth": depth},
-            )
+            return self._referring.from_document(page_request(visit), document)
         except ValueError as error:
             self._leave_out("unusable", f"{visit.url!r}: {error}")
             return None
@@ -275,7 +280,7 @@ class Pages:
         """Tell of *error*, which the project's code has raised, as Scrapy does. No more of *listed* is visited."""
         self._spider.logger.error(
             "%s: its entries could not be chosen from, and %s are not visited",
-            listed.document,
+            listed.document.url,
             f"{listed.rows:,} of them",
             exc_info=error,
         )
@@ -305,6 +310,16 @@ def _by_site(batch: UrlBatch, *, is_whole: bool) -> Iterator[tuple[str, UrlBatch
     for site in sites:
         mask = batch["site"].is_null() if site is None else pc.equal(batch["site"], site)
         yield site or "", batch.filter(mask)
+
+
+def page_request(visit: Visit) -> Request:
+    """Return the request for the page of *visit*. Raises :exc:`ValueError` for an unusable address."""
+    return Request(
+        visit.url,
+        callback=visit.rule.callback,
+        cb_kwargs={"entry": visit.entry} if visit.rule.takes_entry else {},
+        priority=priority_of(visit.entry),
+    )
 
 
 def priority_of(entry: UrlEntry) -> int:

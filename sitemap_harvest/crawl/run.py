@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from logging import INFO, WARNING
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -14,6 +15,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from sitemap_harvest.crawl.browser.switch import check_browser, put_in_place
 from sitemap_harvest.crawl.checks import check_exporter, check_feeds, check_root
+from sitemap_harvest.crawl.direct import requests_of
 from sitemap_harvest.crawl.documents import Documents, Parts, positive
 from sitemap_harvest.crawl.flights import Flights
 from sitemap_harvest.crawl.handout import Handout
@@ -27,6 +29,7 @@ from sitemap_harvest.crawl.reading import Reading
 from sitemap_harvest.crawl.selection import Selection
 from sitemap_harvest.crawl.site_headers import send_site_headers, site_headers
 from sitemap_harvest.crawl.snapshot_wishes import check_store
+from sitemap_harvest.crawl.start_requests import CLOSEST_TO_THE_SPIDER, Seeds, StartRequests, has_own, state_of
 from sitemap_harvest.crawl.summary import Summary
 from sitemap_harvest.crawl.watching import run_mark
 from sitemap_harvest.crawl.watching.run_mark import fields
@@ -36,16 +39,19 @@ from sitemap_harvest.model.run_ids import new_run_id
 from sitemap_harvest.plan import Bounds, Offsite, Sites
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
+    from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
     from scrapy.utils.log import SpiderLoggerAdapter
 
     from sitemap_harvest.crawl.arguments import Plan
     from sitemap_harvest.crawl.given import Given
     from sitemap_harvest.crawl.keeping import Keeper
     from sitemap_harvest.crawl.spiders.base import SitemapAttributes
+    from sitemap_harvest.plan import Lead
 
 
 class Harvest:
@@ -61,6 +67,8 @@ class Harvest:
     """The settings, from :meth:`wire` or :meth:`open` on."""
     sites: Sites
     """What decides on the order of documents, from :meth:`open` on."""
+    seeds: Seeds
+    """What the run begins with, from :meth:`open` on."""
     refused: str | None = None
     """Why the run ends before it begins: a wrong argument or setting."""
     logs_summary: bool = True
@@ -76,7 +84,6 @@ class Harvest:
         self._flights = Flights()
         self._keeper: Keeper | None = None
         self._parts: Parts | None = None
-        self._documents: Documents | None = None
 
     @property
     def logger(self) -> SpiderLoggerAdapter:
@@ -95,6 +102,9 @@ class Harvest:
             return
         begin_watching(self._spider, crawler.settings)
         guard(crawler.settings)
+        crawler.settings.setdefault_in_component_priority_dict(
+            "SPIDER_MIDDLEWARES", StartRequests, CLOSEST_TO_THE_SPIDER
+        )
         put_in_place(crawler.settings, self.given.ours, self._spider.harvest_arguments)
         crawler.signals.connect(self.open, signal=signals.spider_opened)
         self._flights.listen(crawler)
@@ -104,7 +114,7 @@ class Harvest:
         """Read arguments and settings. If one is wrong, the run ends with one line and no traceback."""
         self._crawler.stats.set_value(run_mark.RUN, self.run_id)
         try:
-            plan, selection = self._read_settings()
+            plan = self._read_settings()
         except HarvestError as error:
             self.refuse(str(error))
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
@@ -113,7 +123,7 @@ class Harvest:
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps some 25 MB that it has let go of
         for reason in (*(reason for _, reason in plan.no_sites), *self.given.complaints(type(self._spider))):
             self.logger.warning("%s", reason)
-        self._parts = self._make_parts(plan, selection)
+        self._parts = self._make_parts(plan)
         self._documents = Documents(self._crawler, self._parts)
 
     def refuse(self, reason: str) -> NoReturn:
@@ -124,11 +134,29 @@ class Harvest:
         self.logger.error("%s", reason, extra=fields("refused"))
         raise CloseSpider("wrong_argument")
 
-    def steps(self) -> AsyncIterator[Any]:
+    def start_requests(self) -> Iterator[Request]:
+        """Yield what ``start()`` of the base class yields: a request for each document that the run begins with."""
+        if self._parts is None:
+            return
+        try:
+            leads = self._leads()
+        except HarvestError as error:
+            with suppress(CloseSpider):
+                self.refuse(str(error))
+            deferred_from_coro(self._crawler.engine.close_spider_async(reason="wrong_argument"))
+            return
+        yield from self.seeds.requests(leads)
+
+    async def steps(self) -> AsyncIterator[Any]:
         """Yield the requests and records of the run, each when it is due."""
-        if self._documents is None:
-            raise RuntimeError("the run has not been opened")
-        return self._documents.steps()
+        if self._parts is not None:
+            async for request_or_item in self._documents.steps():
+                yield request_or_item
+
+    def read(self, response: Response) -> Iterator[Request]:
+        """Yield what the sitemap in *response*, which the spider has requested itself, leads to."""
+        parse = self._spider._parse_sitemap  # noqa: SLF001 - Scrapy's name, which spiders use as a callback
+        return requests_of(response, self._selection, self.options, callback=parse)
 
     def close(self) -> None:
         """Complete the ledger, and log how the run went."""
@@ -159,12 +187,13 @@ class Harvest:
     def _crawler(self) -> Crawler:
         return self._spider.crawler
 
-    def _read_settings(self) -> tuple[Plan, Selection]:
+    def _read_settings(self) -> Plan:
         """Read arguments and settings, and open the store; raise an error for what cannot be or does not fit."""
         settings = self._crawler.settings
         watched = check_watching(self._spider)
+        self._urls = state_of(self._spider.sitemap_urls)
         plan = self.plan = self.given.plan_for(self._spider)
-        selection = Selection(self._spider)
+        self._selection = Selection(self._spider)
         if plan.snapshots.baseline is not None:
             self.summary.since = f"baseline={plan.snapshots.baseline}"
         elif plan.snapshots.consumer is not None:
@@ -178,7 +207,18 @@ class Harvest:
         check_own_files(settings, plan.leads, sites=self.given.ours.get("sites"), watched=watched)
         check_browser(settings, plan.browser or self.options.browser)
         self._keeper = self._open_store(plan)
-        return plan, selection
+        return plan
+
+    def _leads(self) -> tuple[Lead, ...]:
+        """Return what the run begins with; ``sitemap_urls`` may have been set when the spider was opened."""
+        plan = self.plan
+        if plan is None or state_of(self._spider.sitemap_urls) != self._urls:
+            plan = self.given.plan_for(self._spider)
+            name_addresses(self._crawler, (lead.url for lead in plan.leads))
+            send_site_headers(self._crawler, site_headers(self.options, plan.logins))
+        if not has_own(self._spider, "start"):
+            self.given.check_targets(plan, self._spider)
+        return plan.leads
 
     def _open_store(self, plan: Plan) -> Keeper | None:
         """Open the store that an argument or a setting names; ``None`` if none does."""
@@ -207,19 +247,20 @@ class Harvest:
     def _end_for_store(self) -> None:
         deferred_from_coro(self._crawler.engine.close_spider_async(reason="store_failed"))
 
-    def _make_parts(self, plan: Plan, selection: Selection) -> Parts:
+    def _make_parts(self, plan: Plan) -> Parts:
         """Make what decides on the order of documents, reads them, and keeps the books."""
         crawler, options, summary, keeper = self._crawler, self.options, self.summary, self._keeper
         settings, flights = crawler.settings, self._flights
         per_host = positive(settings, "CONCURRENT_REQUESTS_PER_DOMAIN") or options.concurrency
         self.sites = sites = Sites(
-            plan.leads,
+            (),
             bounds=self._bounds(plan),
             budget=options.budget,
             per_host=per_host,
             most_unanswered=options.max_unanswered,
         )
-        pages = Pages(self._spider, selection, only_site=plan.only_site)
+        self.seeds = Seeds(self._spider, sites)
+        pages = Pages(self._spider, self._selection, only_site=plan.only_site)
         pages.listen(flights.wake)
         handout = Handout(crawler, plan, summary, pages, as_rows=options.items == "rows")
         ledger = Ledger(plan, summary, crawler.stats, sites=sites, flights=flights, keeper=keeper)
@@ -229,7 +270,7 @@ class Harvest:
             sites=sites,
             ledger=ledger,
             handout=handout,
-            selection=selection,
+            selection=self._selection,
             keeper=keeper,
             most_attempts=settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0,
         )
@@ -239,6 +280,7 @@ class Harvest:
             summary=summary,
             sites=sites,
             flights=flights,
+            seeds=self.seeds,
             pages=pages,
             handout=handout,
             ledger=ledger,

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One of ``sitemap_rules``."""
@@ -34,7 +37,7 @@ class Rule:
     callback: Callable[..., Any]
     """What gets the page."""
     takes_entry: bool
-    """Whether the callback can be given the entry, as ``entry``."""
+    """Whether the callback needs the entry, as ``entry``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,20 @@ class Visit:
     entry: UrlEntry
     """The entry that the page stands in: its own, or that of which it is an alternate."""
     rule: Rule
+
+
+class Entries:
+    """What ``sitemap_filter`` is given: the entries of one document, once, and in :attr:`type` of what kind it is."""
+
+    def __init__(self, entries: Iterable[dict[str, Any]], *, is_index: bool) -> None:
+        self._entries = iter(entries)
+        self.type = "sitemapindex" if is_index else "urlset"
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return self._entries
+
+    def __next__(self) -> dict[str, Any]:
+        return next(self._entries)
 
 
 class Selection:
@@ -70,7 +87,9 @@ class Selection:
         yield from ((ref, None) for ref in refs if ref.found_by is not None)
 
     def rows_to_keep(self, batch: UrlBatch) -> UrlBatch:
-        """Return the rows of *batch* that may be visited: all of them, if ``sitemap_filter`` has to be asked."""
+        """Return the rows of *batch* that may be visited: all that ``visits`` returns, if there is a filter."""
+        if callable(visits := self._spider.visits):  # else it is an attribute of a subclass for something else
+            batch = visits(batch)
         if self.needs_whole_documents or any(not rule.pattern.pattern for rule in self.rules):
             return batch
         locs = batch["loc"].to_pylist()
@@ -97,7 +116,7 @@ class Selection:
             for row in rows:
                 yield from self._of_entry(row.loc, alternates_of(row), row)
             return
-        for found in self._spider.sitemap_filter(map(dict_of_entry, rows)):
+        for found in self._spider.sitemap_filter(Entries(map(dict_of_entry, rows), is_index=False)):
             if loc := found.get("loc"):
                 entry = entry_of_dict(found, sitemap=sitemap)
                 yield from self._of_entry(loc, found.get("alternate") or (), entry)
@@ -109,7 +128,7 @@ class Selection:
 
     def _filtered(self, refs: list[SitemapRef]) -> Iterator[SitemapRef]:
         known = {ref.loc: ref for ref in refs}
-        for found in self._spider.sitemap_filter(map(dict_of_ref, refs)):
+        for found in self._spider.sitemap_filter(Entries(map(dict_of_ref, refs), is_index=True)):
             if loc := found.get("loc"):
                 yield known.get(loc) or SitemapRef(loc=loc, position=0, lastmod_text=found.get("lastmod"))
 
@@ -129,6 +148,15 @@ def _absolute(href: str, loc: str) -> str:
         return href
 
 
+def has_wrong_rules(spider: SitemapAttributes) -> bool:
+    """Whether ``sitemap_rules`` or ``sitemap_follow`` of *spider* make no sense."""
+    try:
+        Selection(spider)
+    except (ArgumentError, TypeError, ValueError):
+        return True
+    return False
+
+
 def visits_pages(spider: SitemapAttributes) -> bool:
     """Whether *spider* has a callback for pages: ``parse``, or rules of its own."""
     has_rules = spider.sitemap_rules is not SitemapAttributes.sitemap_rules
@@ -143,7 +171,8 @@ def _is_set(spider: SitemapAttributes, method: str, base: type) -> bool:
 def _rules(spider: SitemapAttributes) -> tuple[Rule, ...]:
     rules = []
     for pattern, given in spider.sitemap_rules:
-        callback = getattr(spider, given, None) if isinstance(given, str) else given
+        name = "parse" if given is None else given  # without a callback, Scrapy calls this one
+        callback = getattr(spider, name, None) if isinstance(name, str) else name
         if not callable(callback):
             message = f"sitemap_rules: {given!r} is neither a method of {type(spider).__name__} nor can it be called"
             raise ArgumentError("sitemap_rules", given, "a callback", message=message)
@@ -156,8 +185,9 @@ def _takes_entry(callback: Callable[..., Any]) -> bool:
         parameters = inspect.signature(callback).parameters
     except (TypeError, ValueError):  # written in C
         return False
-    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    return takes_any or ("entry" in parameters and parameters["entry"].kind is not inspect.Parameter.POSITIONAL_ONLY)
+    entry = parameters.get("entry")
+    # One that has a default, or takes any parameter, does without: that is what SitemapSpider calls it with.
+    return entry is not None and entry.default is entry.empty and entry.kind in _BY_NAME
 
 
 def _pattern(name: str, pattern: str | re.Pattern[str]) -> re.Pattern[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.model import Cause, FoundBy, Outcome
@@ -41,7 +42,7 @@ class Sites:
         self._bounds = bounds
         self._budget = budget
         self._most_unanswered = most_unanswered
-        self._fresh = iter({lead.root: lead for lead in leads}.values())
+        self._fresh: Iterator[Lead] = iter({lead.root: lead for lead in leads}.values())
         self._sites: dict[str, Site] = {}
         self._open = 0
         self._settled: deque[Site] = deque()
@@ -52,6 +53,10 @@ class Sites:
         self._unanswered: dict[str, int] = {}  # documents of a host in a row that got no answer
         self._later: list[tuple[float, int, Lead]] = []  # by when, and in which order they were put back
         self._put_back = 0
+
+    def begin(self, leads: Iterable[Lead]) -> None:
+        """Begin with *leads* too, after those that are named already."""
+        self._fresh = chain(self._fresh, ({lead.root: lead for lead in leads if lead.root not in self._sites}).values())
 
     def __len__(self) -> int:
         """Return how many documents wait."""

@@ -111,7 +111,7 @@ def test_callbacks_get_the_entry_if_they_take_it_and_requests_have_priority_and_
     })  # fmt: skip
     run = crawl(spider="entries", site=site.url, environment={"SITE_URL": site.url})
     assert sorted(run.items, key=lambda item: item["url"]) == [
-        {"callback": "parse_any", "url": "/any/1", "given": ["entry"]},
+        {"callback": "parse_any", "url": "/any/1", "given": []},
         {"callback": "parse_more", "url": "/more", "depth": 4},
         {"callback": "parse_entry", "url": "/one", "entry": ["/one", 3, "2025-01", "/s.xml"], "priority": -10},
         {"callback": "parse_plain", "url": "/plain/1", "priority": -1, "depth": 3},

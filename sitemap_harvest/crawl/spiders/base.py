@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from scrapy import Spider
+from scrapy.spiders import SitemapSpider
 
 if TYPE_CHECKING:
     import re
@@ -19,7 +19,7 @@ OWN_NAME = "_harvest"
 """The one attribute of a spider that subclasses and arguments must not replace: it holds the run."""
 
 
-class SitemapAttributes(Spider):
+class SitemapAttributes(SitemapSpider):
     """The attributes and methods of a spider that a subclass is free to set."""
 
     sitemap_urls: Sequence[str] = ()

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable  # noqa: TC003 - others look at the signatures of callbacks, as scrapy-poet does
 from functools import cached_property
 from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, Self
+
+from scrapy import Request  # noqa: TC002 - the same
+from scrapy.http import Response  # noqa: TC002 - the same
 
 from sitemap_harvest.crawl import defaults
 from sitemap_harvest.crawl.given import Given, check_class
 from sitemap_harvest.crawl.quiet import conceal_passwords
 from sitemap_harvest.crawl.run import Harvest, RunInfo
+from sitemap_harvest.crawl.selection import has_wrong_rules
 from sitemap_harvest.crawl.spiders.base import SitemapAttributes
+from sitemap_harvest.crawl.start_requests import takes_scrapys_steps
 from sitemap_harvest.crawl.watching.switch import watch
 from sitemap_harvest.escape import escape_log
 
@@ -31,7 +38,11 @@ class HarvestSpider(SitemapAttributes):
     def __init__(self, name: str | None = None, **arguments: Any) -> None:
         """Make the spider. A wrong one of *arguments* ends the run as it opens."""
         given = Given.of(arguments, type(self))
-        super().__init__(name, **given.attributes)
+        try:
+            super().__init__(name, **given.ours, **given.attributes)
+        except (AttributeError, TypeError, re.error):
+            if not has_wrong_rules(self):  # which end the run as it opens, with one line
+                raise
         self._harvest = Harvest(self, given)
 
     @cached_property  # which, unlike a property, subclasses and instances may replace
@@ -60,6 +71,13 @@ class HarvestSpider(SitemapAttributes):
         return spider
 
     async def start(self) -> AsyncIterator[Any]:
-        """Yield the requests for documents and pages, and the records of the run, each when it is due."""
-        async for request_or_item in self._harvest.steps():
-            yield request_or_item
+        """Yield a request for each document that the run begins with, as Scrapy's ``SitemapSpider`` does.
+
+        Their documents, and the pages, are requested later, and not by this method.
+        """
+        for request in self._harvest.start_requests():
+            yield request
+
+    def _parse_sitemap(self, response: Response) -> Iterable[Request]:
+        """Yield what the sitemap in *response* leads to: a callback for requests of your own."""
+        return super()._parse_sitemap(response) if takes_scrapys_steps(self) else self._harvest.read(response)
