@@ -12,24 +12,22 @@ import time
 from configparser import ConfigParser
 from contextlib import ExitStack
 from datetime import datetime
-from functools import partial
 
 import pyarrow.parquet as pq
 import pytest
 
 from sitemap_harvest.crawl.arguments import Arguments
 from sitemap_harvest.store import open_store
-from tests.crawl import test_resuming
 from tests.crawl.crawling import lines
 from tests.services.programs import ROOT, systemd_analyze
 from tests.services.scrapyd import PASSWORD, PROJECT, USER, running
 from tests.site import Page, Site, dated, index, numbered, robots, urlset
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.service
 
 HOW_TO = ROOT / "docs" / "howto" / "run-on-scrapyd.md"
 KINDS = {"urls": "UrlEntry", "sitemaps": "SitemapRecord", "sites": "SiteRecord", "changes": "Change"}
-wait_for = partial(test_resuming.wait_for, seconds=120)
 FEEDS = {
     f"out/%(_job)s-{kind}.jsonl": {"format": "jsonl", "item_classes": [f"sitemap_harvest.{name}"]}
     for kind, name in KINDS.items()
@@ -148,7 +146,7 @@ JOBS = {
 }
 LATER = {  # over what the jobs above have left in the store
     "changes": {"baseline": "first", "resume": "yes"},
-    "poll": {"poll": "yes"},
+    "poll": {"poll": "yes", "consumer": "app"},
 }
 
 
@@ -335,10 +333,10 @@ def ended(node):
             site.requests.clear()
             node.schedule("sitemap", settings=settings, jobid=fate, emit="urls,sitemaps,changes", site=site.url)
         for fate in FATES[1:]:
-            wait_for(lambda asked=sites[fate].requests: SITEMAPS[3] in asked)
+            wait_until(lambda asked=sites[fate].requests: SITEMAPS[3] in asked)
             node.post("cancel", project=PROJECT, job=fate, **({"signal": "KILL"} if fate == "killed" else {}))
             if fate == "twice":
-                wait_for(lambda: "Received SIGINT" in node.log("twice"))
+                wait_until(lambda: "Received SIGINT" in node.log("twice"))
                 node.post("cancel", project=PROJECT, job=fate)
         node.finished(*FATES)
         for site in sites.values():
@@ -504,12 +502,12 @@ def test_a_site_that_another_job_is_at_work_on_is_refused_or_waited_for_and_othe
     with busy, free:
         busy.pages = {**SMALL, "/1.xml": Page(SMALL["/1.xml"], delay=100)}
         node.schedule("sitemap", settings=settings, jobid="holder", site=busy.url)
-        wait_for(lambda: "/1.xml" in busy.requests)
+        wait_until(lambda: "/1.xml" in busy.requests)
         node.schedule("sitemap", settings=settings, jobid="refused", site=f"{busy.url} {free.url}")
         waits = {**settings, "SITEMAP_HARVEST_BUSY": "wait"}
         node.schedule("sitemap", settings=waits, jobid="waits", site=busy.url)
         node.finished("refused")
-        wait_for(lambda: f"{busy.url} waits: the run " in node.log("waits"))
+        wait_until(lambda: f"{busy.url} waits: the run " in node.log("waits"))
         assert node.state("holder") == "running"
         busy.pages = SMALL
         node.post("cancel", project=PROJECT, job="holder", signal="KILL")
@@ -548,7 +546,7 @@ def again(other):
         other.finished(other.schedule("sitemap", settings=settings, site=site.url))
         site.pages = {**version(2), SITEMAPS[3]: Page("", delay=100)}
         other.schedule("sitemap", settings=settings, jobid="ran", site=site.url)
-        wait_for(lambda: site.count(SITEMAPS[3]) == 2)
+        wait_until(lambda: site.count(SITEMAPS[3]) == 2)
         other.schedule("changes", settings=settings, jobid="waited", site=site.url)
         os.killpg(other.process.pid, signal.SIGKILL)
         other.process.wait(timeout=30)
@@ -567,7 +565,7 @@ def test_after_a_kill_of_scrapyd_itself_a_schedule_that_repeats_tells_what_has_c
 def test_an_argument_that_no_process_can_be_given_costs_scrapyd_a_place_for_jobs(again):
     scrapyd, _ = again
     job = scrapyd.schedule("sitemap", site="x" * 200_000)
-    wait_for(lambda: scrapyd.state(job) is None)
+    wait_until(lambda: scrapyd.state(job) is None)
     after = scrapyd.schedule("sitemap", site="https://www.example.com")
     time.sleep(1)  # five times as long as it takes to look into the queue
     assert (scrapyd.state(after), scrapyd.jobs()["running"]) == ("pending", [])
@@ -596,7 +594,7 @@ def test_what_the_unit_does_to_stop_lets_jobs_end_in_good_order(node):
     with Site(version(1), host="127.0.0.13") as site:
         site.pages[SITEMAPS[3]] = Page(SMALL["/1.xml"], delay=1)
         job = node.schedule("sitemap", settings=settings, site=site.url)
-        wait_for(lambda: SITEMAPS[3] in site.requests)
+        wait_until(lambda: SITEMAPS[3] in site.requests)
         try:
             environment = {**os.environ, "MAINPID": str(node.process.pid)}
             subprocess.run(["/bin/sh", "-c", stop], env=environment, timeout=60, check=True)
