@@ -288,8 +288,8 @@ class Documents:
     def _next_leads(self, site: Site) -> list[Lead]:
         """Return what to ask for next of *site*: what the last snapshot knows comes before what is tried by guess."""
         kept = self._keeper.site(site.root) if self._keeper is not None else None
-        if kept is not None and (self._plan.snapshots.polls or self._sites.is_met(site.first.url)):
-            known = list(kept.recall(self._sites.is_met))
+        if kept is not None and (self._plan.snapshots.polls or self._sites.is_met(site.first.url, site.root)):
+            known = kept.recall(lambda url: self._sites.is_met(url, site.root))
             if known or self._plan.snapshots.polls:
                 return known
         lead = site.next_lead()

@@ -280,8 +280,8 @@ class Keeper:
         is_much = site.writer.unwritten >= _CHECKPOINT_DOCUMENTS
         return is_much or now - self._written_at[root] > _CHECKPOINT_SECONDS
 
-    def lend(self, root: str, leads: Sequence[Lead], owner_of: Callable[[str], str | None]) -> None:
-        """Keep for the site *root* what *leads* lead to, and what was read for other sites of the run."""
+    def lend(self, root: str, leads: Sequence[tuple[Lead, str]], owner_of: Callable[[str], str | None]) -> None:
+        """Keep for the site *root* what *leads* lead to, each with an address, and what was read for other sites."""
         if (borrower := self._sites.get(root)) is not None:
             self.guard(lambda: lend(borrower, leads, owner_of=owner_of, lender_of=self._lender))
 

@@ -79,7 +79,7 @@ class SiteKeeper:
         self._records: list[SitemapRecord] = []
         self._heard: dict[str, SitemapRecord] = {}  # the last of each document
         self._taken_over = {document_key(url): kept for url, kept in writer.kept.items()}
-        self._has_recalled = False
+        self._recalled: set[str] = set()
 
     def load(self) -> None:
         """Read what the last snapshot knows of the documents, so that damage shows at once.
@@ -149,31 +149,27 @@ class SiteKeeper:
             return None
         return Known(kept.record, kept.references or (), lambda: self.writer.urls_of(kept))
 
-    def recall(self, is_met: Callable[[str], bool]) -> Iterator[Lead]:
-        """Yield, once, a lead to each document of the last snapshot that the run has not met, and that is not gone.
+    def recall(self, is_met: Callable[[str], bool]) -> list[Lead]:
+        """Return leads to documents of the last snapshot that the run has not met and that may be part of the site.
 
-        One is gone if what listed it was read whole and does not list it any more, or is gone itself.
-        Only feeds, where these are polled.
+        Documents that others list come after those: by then it is known whether
+        they are still listed. So call this again whenever all leads are done with,
+        until there are none. Only feeds are returned where these are polled.
         """
-        if self._has_recalled:
-            return
-        self._has_recalled = True
         gone = self._gone(is_met)
-        for key, row in self.known.items():
+        waiting = {
+            key: row
+            for key, row in self.known.items()
+            if row.left is None
             # What was never there, or may not be followed, is no lead.
-            is_vain = row.rows_from is None and (row.found_by.is_guess or row.outcome is Outcome.OUT_OF_SCOPE)
-            if row.left is not None or is_vain or key in gone or is_met(row.url):
-                continue
-            if not self._polls or row.kind is Kind.FEED:
-                yield Lead(
-                    url=row.url,
-                    root=row.root,
-                    found_by=FoundBy.SNAPSHOT,
-                    parent=row.parent,
-                    depth=row.depth,
-                    lastmod=row.lastmod,
-                    lastmod_text=row.lastmod_text,
-                )
+            and not (row.rows_from is None and (row.found_by.is_guess or row.outcome is Outcome.OUT_OF_SCOPE))
+            and not (self._polls and row.kind is not Kind.FEED)
+            and not (key in gone or key in self._recalled or is_met(row.url))
+        }
+        listed = {document_key(ref.loc) for key in waiting for ref in self._references.get(key, ())}
+        found = {key: row for key, row in waiting.items() if key not in listed} or waiting  # or they list each other
+        self._recalled |= found.keys()
+        return [_recalled(row) for row in found.values()]
 
     def _gone(self, is_met: Callable[[str], bool]) -> set[str]:
         """Return the keys of the documents that were listed and are not any more, but by such as are gone too."""
@@ -336,6 +332,19 @@ class SiteKeeper:
             pending=self._pending,
         )
         return [replace(one.row, url=self._address(one.row.url)) for one in documents.values()]
+
+
+def _recalled(row: SitemapRecord) -> Lead:
+    """Return a lead to a document that the last snapshot knows by its *row*."""
+    return Lead(
+        url=row.url,
+        root=row.root,
+        found_by=FoundBy.SNAPSHOT,
+        parent=row.parent,
+        depth=row.depth,
+        lastmod=row.lastmod,
+        lastmod_text=row.lastmod_text,
+    )
 
 
 class DocumentKeeper:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from sitemap_harvest.model import Kind, Outcome, SitemapRecord
+from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRecord
 from sitemap_harvest.plan.frontier import document_key
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _doubt(  # noqa: PLR0911 - one line a rule, in order
     if is_moved and final in before and before[final].left is None:
         return _Doubt(f"it redirects to {record.final_url}, which is a document of its own", may_be_true=True)
     if known is None:
-        return None
+        return _doubt_of_new(record) if before else None
     if known.kind is Kind.ROBOTS and key.endswith("/robots.txt") and record.kind is not Kind.ROBOTS:
         return _Doubt("what is there is no robots.txt", may_be_true=False)
     if known.kind is Kind.ROBOTS and known.entries and not record.entries:
@@ -119,6 +119,13 @@ def _doubt(  # noqa: PLR0911 - one line a rule, in order
     if (guessed := _guesses(record)) and (guessed - _guesses(known) or known.encoding != record.encoding):
         words = f"its encoding is in doubt ({', '.join(sorted(guessed))}), and was {known.encoding} before"
         return _Doubt(words, may_be_true=True)
+    return None
+
+
+def _doubt_of_new(record: SitemapRecord) -> _Doubt | None:
+    """Return why the first reading of a document is not believed; ``None`` if it is."""
+    if record.kind is Kind.LINKS and record.found_by in {FoundBy.INDEX, FoundBy.ROBOTS}:
+        return _Doubt("it is listed as a sitemap, and is a web page", may_be_true=True)
     return None
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from sitemap_harvest.model import Cause, Evidence, FoundBy, Kind, Outcome, SiteRecord, SiteResult
 from sitemap_harvest.plan.belief import is_confirmation
 from sitemap_harvest.plan.discovery import search
-from sitemap_harvest.plan.frontier import host_of
+from sitemap_harvest.plan.frontier import document_key, host_of
 from sitemap_harvest.plan.traces import Trace
 from sitemap_harvest.plan.verdict import judge
 from sitemap_harvest.urls import site_of
@@ -56,8 +56,10 @@ class Site:
     """Whether a document that it names was passed over because the user asked for that (``skip``, ``prune_index``)."""
     shared: dict[str, str] = field(default_factory=dict)
     """Documents that it names and that were taken up for another root before: their keys, and that root."""
-    loans: list[Lead] = field(default_factory=list)
-    """The leads by which it names them."""
+    shared_keys: set[str] = field(default_factory=set)
+    """The keys of all such documents; ``shared`` has those whose outcome is not known yet."""
+    loans: list[tuple[Lead, str]] = field(default_factory=list)
+    """The leads by which it names them, each with the address that the document was read at."""
     lender: str | None = None
     """The root for which a document of this site was read that lists URLs, or has led to some."""
     evidence: list[Evidence] = field(default_factory=list)
@@ -96,11 +98,13 @@ class Site:
             return None
         return next(self._search, None)
 
-    def share(self, lead: Lead, key: str, owner: str | None) -> None:
-        """Note that the document of *lead*, at *key*, was taken up for *owner* before."""
+    def share(self, lead: Lead, url: str, owner: str | None) -> None:
+        """Note that the document of *lead*, found at *url*, was taken up for *owner* before."""
         if owner is not None and owner != self.root:
+            key = document_key(url)
             self.shared[key] = owner
-            self.loans.append(lead)
+            self.shared_keys.add(key)
+            self.loans.append((lead, url))
 
     def borrow(self, traces: Traces, key: str, owner: str) -> None:
         """Take in what came of the document at *key*, which was read for *owner*."""
@@ -164,6 +168,7 @@ class Site:
         """Let go of what is not needed once it has been told what came of it."""
         self.evidence = []
         self.loans = []
+        self.shared_keys = set()
         self._search = iter(())
 
     def record(self, *, is_over: bool, epoch: float) -> SiteRecord:

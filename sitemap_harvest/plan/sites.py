@@ -62,9 +62,11 @@ class Sites:
         """Return how many documents wait."""
         return len(self.frontier) + len(self._later)
 
-    def is_met(self, url: str) -> bool:
-        """Whether the document at *url* was named in this run, and taken up or refused."""
-        return self.frontier.is_known(url)
+    def is_met(self, url: str, root: str) -> bool:
+        """Whether the document at *url* was considered for the site *root*, or was refused in this run."""
+        key, owner = document_key(url), self.frontier.owner(url)
+        is_refused = owner is None and self.frontier.is_known(url)
+        return owner == root or is_refused or key in self._sites[root].shared_keys
 
     def next_turn(self) -> float | None:
         """Return when what has to wait may be asked for first; ``None`` if nothing has to."""
@@ -86,7 +88,7 @@ class Sites:
         owner = self.frontier.owner(lead.url)
         if owner is not None:
             self._link(lead)
-            site.share(lead, document_key(lead.url), owner)
+            site.share(lead, lead.url, owner)
             self.proofs.note(lead)
             return None
         refusal = unwanted or refuse(lead, self._bounds) or self._budget.refuse(site, now)
@@ -127,9 +129,8 @@ class Sites:
         if self.frontier.claim(url, lead.root):
             return True
         self._traces.link(document_key(url), document_key(lead.url))
-        target = replace(lead, url=url)
-        self.proofs.note(target)
-        self._sites[lead.root].share(target, document_key(url), self.frontier.owner(url))
+        self.proofs.note(replace(lead, url=url))
+        self._sites[lead.root].share(lead, url, self.frontier.owner(url))
         return False
 
     def _wait_for(self, site: Site) -> None:

@@ -149,7 +149,11 @@ def test_a_site_that_shares_an_index_keeps_what_moved_while_its_own_robots_txt_f
     def run():
         folder = keep.crawl.folder
         (folder / "sites.txt").write_text(f"{one.url}\n{two.url}\n")
-        told = keep(two, sites=folder / "sites.txt", settings={"SITEMAP_HARVEST_OFFSITE": "any"})
+        told = keep(
+            two,
+            sites=folder / "sites.txt",
+            settings={"SITEMAP_HARVEST_OFFSITE": "any", "SITEMAP_HARVEST_PRIVATE": True},
+        )
         return {
             change["loc"].removeprefix(one.url): change["kind"] for change in told.changes if change["site"] == two.url
         }
@@ -171,12 +175,49 @@ def test_a_site_that_shares_an_index_keeps_what_moved_while_its_own_robots_txt_f
 )
 def test_a_site_that_moves_to_another_address_for_good_keeps_its_urls(keep, serve, robots_txt):
     old, new = serve(), serve()
-    pages = {"/sitemap.xml": urlset(*(f"https://www.example.com/{number}" for number in range(5)))}
+    urls = {name: urlset(*(f"https://www.example.com/{name}/{number}" for number in range(3))) for name in "ab"}
+    pages = {"/sitemap_index.xml": index("/a.xml", "/b.xml"), "/a.xml": urls["a"], "/b.xml": urls["b"]}
     pages |= {"/robots.txt": robots_txt} if robots_txt else {}
     old.pages |= pages
     keep(old)
     new.pages |= pages
-    old.pages = {path: moved(f"{new.url}{path}") for path in ("/robots.txt", "/sitemap.xml", "/")}
-    settings = {"SITEMAP_HARVEST_OFFSITE": "any"}
-    assert [keep(old, settings=settings).kinds for _ in range(3)] == [{}, {}, {}]
-    assert len(keep.locs(old)) == 5
+    old.pages = {path: moved(f"{new.url}{path}") for path in ("/robots.txt", "/", *pages)}
+    settings = {"SITEMAP_HARVEST_OFFSITE": "any", "SITEMAP_HARVEST_PRIVATE": True}
+    expected = dict.fromkeys(
+        (f"https://www.example.com/{name}/{number}" for name in "ab" for number in range(3)), "moved"
+    )
+    assert [keep(old, settings=settings).kinds for _ in range(3)] == [expected, {}, {}]
+    assert keep.locs(old) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    "listed_by", [pytest.param("/robots.txt", id="robots"), pytest.param("/index.xml", id="index")]
+)
+def test_a_web_page_in_place_of_a_new_sitemap_adds_nothing(keep, serve, listed_by):
+    page = "".join(f"<li><a href='/section/{number}'>Section</a></li>" for number in range(40))
+    site = site_of(serve, "/1.xml", **{"/1.xml": urlset("/a")})
+    keep(site)
+    site.pages |= {
+        "/index.xml": index("/1.xml", "/2.xml"),
+        "/robots.txt": robots("/index.xml", *(["/2.xml"] if listed_by == "/robots.txt" else [])),
+        "/2.xml": Page(
+            f"<!doctype html><title>Site map</title><body><ul>{page}</ul>", headers={"Content-Type": "text/html"}
+        ),
+    }
+    outage = keep(site)
+    site.pages["/2.xml"] = urlset("/b")
+    assert (outage.kinds, keep(site).kinds) == ({}, {"/b": "added"})
+
+
+def test_a_site_that_shares_an_index_keeps_it_when_the_index_moves(keep, serve):
+    one, two, new = serve(), serve(), serve()
+    pages = {"/index.xml": index("/a.xml"), "/a.xml": urlset("https://www.example.com/1")}
+    one.pages |= {"/robots.txt": robots("/index.xml"), **pages}
+    two.pages |= {"/robots.txt": robots("/own.xml", f"{one.url}/index.xml"), "/own.xml": urlset("/own")}
+    (sites := keep.crawl.folder / "sites.txt").write_text(f"{one.url}\n{two.url}\n")
+    given = {"sites": sites, "settings": {"SITEMAP_HARVEST_OFFSITE": "any", "SITEMAP_HARVEST_PRIVATE": True}}
+    keep(two, **given)
+    new.pages |= {**pages, "/robots.txt": robots("/index.xml"), "/a.xml": urlset("https://www.example.com/2")}
+    one.pages = {path: moved(f"{new.url}{path}") for path in pages} | {"/robots.txt": robots(f"{new.url}/index.xml")}
+    keep(two, **given)
+    assert keep.locs(two) == ["/own", "https://www.example.com/2"]
