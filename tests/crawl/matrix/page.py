@@ -19,8 +19,9 @@ What the changes say when robots.txt, an index or a sitemap cannot be read, and 
 same time. Each cell is a site that the tests crawl four times: before the fault, during it, after it, and once more. In
 each, URLs are added, removed, changed and moved while the fault lasts, in every document.
 
-No cell has a false removal or a false addition. What changed elsewhere is told in the run of the fault. What changed in
-the document that failed is told as soon as it is read again, and the last run tells nothing. A cell says what the run
+No cell has a false removal or a false addition. What was added or changed elsewhere is told in the run of the fault;
+removals [wait](snapshots.md#pending-removals), for the document that fails may list those URLs now. They are told, with
+what changed in that document, as soon as it is read again, and the last run tells nothing. A cell says what the run
 of the fault tells of the document that fails:
 
 * **nothing**: the URLs that were known of it stay.
@@ -37,9 +38,8 @@ _TAIL = """
 
 ## What cannot be told
 
-A URL that moves from a healthy document to one that fails is removed, and added when that one is read again: nobody can
-know that it is there. One that moves from a document that fails to a healthy one is no change: as far as is known, it
-is in both, and then it leaves one of them.
+A URL that moves from a document that fails to a healthy one is no change: as far as is known, it is in both, and then
+it leaves one of them.
 
 A sitemap that is not named any more stays until all documents that may name it were read whole: one of those that fail
 may name it now. After as many runs as `SITEMAP_HARVEST_ABSENT_RUNS` says, it leaves all the same.
@@ -74,9 +74,10 @@ fail, too: what it reports is then compared with the truth from the first two cr
 ## The same for you
 
 A document that is absent (404, 410) three times in a row, or as often as `SITEMAP_HARVEST_ABSENT_RUNS` says, leaves:
-then its URLs are removed, and the reason says why. No other fault ever removes a URL, however long it lasts. The ledger
-tells since when the rows of each document are unconfirmed (`fresh_at`), and the summary of a run how large their share
-is.
+then its URLs are removed, and the reason says why. No other fault removes a URL that its document lists, however long it lasts. A removal that
+is pending because of a fault is told when it reaches `SITEMAP_HARVEST_PENDING_RUNS` and
+`SITEMAP_HARVEST_PENDING_DAYS`. The ledger tells since when the rows of each document are unconfirmed (`fresh_at`), and
+the summary of a run how large their share is.
 """
 _WORDS = {
     Belief.KEPT: "nothing",
