@@ -74,6 +74,7 @@ class HarvestCommand(BaseRunSpiderCommand):
 
         assert self.settings is not None  # noqa: S101 - scrapy.cmdline sets it; this tells mypy
         escape_log()
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # it is a text file here
         try:
             self.exitcode = _actions()[opts.action].run(opts, self.settings)
         except HarvestError as error:

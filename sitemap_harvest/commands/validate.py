@@ -82,7 +82,6 @@ def run(opts: argparse.Namespace, settings: Settings) -> int:
     is_asked_for = settings.getpriority("LOG_LEVEL") == get_settings_priority("cmdline")
     if not (opts.loglevel or opts.logfile or opts.nolog or is_asked_for):
         settings.set("LOG_LEVEL", "CRITICAL", priority="cmdline")  # what cannot be had is told for each document
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # it is a text file here
     console = Console(file=sys.stdout)
     found: list[Validation] = []
     try:

@@ -105,6 +105,7 @@ class Doors:
         csv = ["query", *store, "select loc, title from urls", "-O", "-:csv"]
         self.shown["csv on a terminal"] = on_terminal(*csv, cwd=folder)
         self.run("csv in a pipe", *csv)
+        self.shown["parquet"] = on_terminal(*csv[:-1], "-:parquet", cwd=folder)
 
     def run(self, door: str, *arguments: str) -> None:
         self.shown[door] = self.scrapy("harvest", *arguments)
@@ -180,6 +181,11 @@ def test_data_is_as_published(doors: Doors, name: str) -> None:
     rows = (doors.folder / "urls.jsonl").read_bytes().splitlines()
     assert address in [json.loads(row)["loc"] for row in rows]
     assert address in doors.shown["csv in a pipe"]
+
+
+def test_what_is_no_text_goes_to_no_terminal(doors: Doors) -> None:
+    assert "-O -:parquet: it is no text, and standard output is a terminal" in doors.shown["parquet"]
+    assert raw(OWN_CODES.sub("", doors.shown["parquet"])) == set()
 
 
 def console(file: io.StringIO) -> Console:
