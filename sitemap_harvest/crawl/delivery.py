@@ -93,7 +93,7 @@ class Delivery:
         """
         cursor = self._cursors[history.site]
         if (words := gap(history, cursor)) is not None:
-            logger.warning(words)
+            logger.warning("%s", words)
         try:
             found = list(compare_each(map(history.snapshot, runs_since(history, cursor.run))))
         except _ERRORS as error:
@@ -138,9 +138,14 @@ class Delivery:
                 left[history.site] = reason
         for site, reason in islice(left.items(), 1):
             more = f" and {len(left) - 1:,} more sites" if len(left) > 1 else ""
-            words = "The next run delivers the changes of %s%s to the consumer %s again: %s"
-            told = fields("cursor-stays", site=site, consumer=self._consumer)
-            logger.warning(words, site, more, self._consumer, reason, extra=told)
+            logger.warning(
+                "The next run delivers the changes of %s%s to the consumer %s again: %s",
+                site,
+                more,
+                self._consumer,
+                reason,
+                extra=fields("cursor-stays", site=site, consumer=self._consumer),
+            )
 
     def _move(self, history: History, run: str) -> str | None:
         """Move the cursor of a site to *run*; return why not, if it has to stay."""
