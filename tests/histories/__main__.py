@@ -24,6 +24,7 @@ def main() -> int:
     parser.add_argument(
         "--only", type=int, nargs="*", help="only these sites of the world, each with who shares with it"
     )
+    parser.add_argument("--without", nargs="*", default=(), metavar="FAULT", help="faults that do not occur, by name")
     parser.add_argument("--folder", type=Path, help="where the store and the outputs are left; must not exist")
     parser.add_argument("--log", type=Path, help="a file for all that happens")
     options = parser.parse_args()
@@ -36,7 +37,9 @@ def main() -> int:
             folder = folder / f"seed-{seed}"
             folder.mkdir(parents=True)
             only = None if options.only is None else set(options.only)
-            history = History(folder, sites=options.sites, seed=seed, kill_share=options.kills, only=only)
+            history = History(
+                folder, sites=options.sites, seed=seed, kill_share=options.kills, only=only, without=options.without
+            )
             begun = time.monotonic()
             found = history.run(min(left, options.rounds), lambda text: print(text, file=log, flush=True))
         crawled += history.crawled if only is None else options.sites * min(left, options.rounds)

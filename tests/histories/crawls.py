@@ -35,14 +35,20 @@ _PATIENCE_SECONDS = 240
 _KINDS = {"changes": "Change", "summaries": "ChangeSummary", "ledger": "SitemapRecord"}
 
 
+_VIEW = """
+    select s.root, s.latest, u.loc, u.sitemap, u.lastmod, u.priority, u.alternates
+    from sites s left join urls u on u.root = s.root
+"""
+
+
 @dataclass
 class Told:
     """What is known after a run, by site."""
 
     changes: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
-    """Those of the snapshots that were put in place in this run, as the store has them."""
+    """Those of the snapshots that were put in place in this run: as the store has them if it was killed."""
     delivered: dict[str, list[dict[str, Any]]] | None = None
-    """Those in the feed; ``None`` if the run was killed."""
+    """Those in the feed, also of earlier runs whose feed was lost; ``None`` if the run was killed."""
     urls: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     """The view ``urls`` of the last snapshot."""
     committed: dict[str, str] = field(default_factory=dict)
@@ -58,7 +64,7 @@ class Crawls:
         self.requests = 0
         """How many the last run that was not killed has made."""
         self._server = server
-        self._runs: set[tuple[str, str]] = set()
+        self._runs: dict[str, str] = {}  # the last of each site
         (folder / "sites.txt").write_text("".join(f"{site.root}\n" for site in server.world.sites))
 
     def run(self, number: int, *, resume: bool, kill_after: int | None = None, pause: float = 0.0) -> Told:
@@ -84,27 +90,31 @@ class Crawls:
             self.requests = self._server.requests
         if self._server.errors:
             raise ExceptionGroup("the server has failed", self._server.errors)
-        told = self._told(out)
+        told = Told()
+        if (self.store / "sites").exists():
+            self._read_view(told, out)
+        changes = self._stored(told, out) if was_killed else lines(out / "changes.jsonl")
+        for row in changes:
+            if told.committed.get(row["site"]) == row["run"]:
+                told.changes[row["site"]].append(row)
         if not was_killed:
             told.delivered = defaultdict(list)
-            for row in lines(out / "changes.jsonl"):
+            for row in changes:
                 told.delivered[row["site"]].append(row)
         return told
 
-    def _told(self, out: Path) -> Told:
-        told = Told()
-        if not (self.store / "sites").exists():
-            return told
-        runs = {(row["root"], row["run"]) for row in self._query(out, "select root, run from runs")}
-        told.committed = dict(sorted(runs - self._runs))
-        new = ", ".join(f"'{run}'" for _, run in sorted(runs - self._runs)) or "''"
-        self._runs |= runs
-        for row in self._query(out, f"select * from changes where run in ({new})"):
-            if told.committed.get(row["site"]) == row["run"]:
-                told.changes[row["site"]].append(row)
-        for row in self._query(out, "select root, loc, sitemap, lastmod, priority, alternates from urls"):
-            told.urls[row["root"]].append(row)
-        return told
+    def _read_view(self, told: Told, out: Path) -> None:
+        for row in self._query(out, _VIEW):
+            if self._runs.get(row["root"]) != row["latest"]:
+                told.committed[row["root"]] = row["latest"]
+            if row["loc"] is not None:
+                told.urls[row["root"]].append(row)
+        self._runs |= told.committed
+
+    def _stored(self, told: Told, out: Path) -> list[dict[str, Any]]:
+        """Return the changes that the store has of the runs that were put in place."""
+        runs = ", ".join(f"'{run}'" for run in {*told.committed.values(), ""})
+        return self._query(out, f"select * from changes where run in ({runs})")
 
     def _query(self, out: Path, sql: str) -> list[dict[str, Any]]:
         file = out / "query.jsonl"

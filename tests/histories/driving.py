@@ -13,9 +13,10 @@ from tests.histories.serving import Server
 from tests.histories.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
+    from tests.histories.failing import Fault
     from tests.histories.oracle import Find
     from tests.histories.world import Frame, Site
 
@@ -26,9 +27,9 @@ REST = 3
 class Schedule:
     """When the sites of one group, which may share documents, fail and rest."""
 
-    def __init__(self, random: Random, *, has_faults: bool) -> None:
+    def __init__(self, random: Random, *, faults: tuple[Fault, ...]) -> None:
         self.random = random
-        self._has_faults = has_faults
+        self._faults = faults
         self._rest_from = random.randint(3, 9)
         self._is_sound_at_first = random.random() < 0.7
 
@@ -48,7 +49,7 @@ class Schedule:
     def fail(self, sites: list[Site], frames: list[Frame], failing: dict[str, Failing]) -> None:
         """Let documents of *sites* fail, in addition to those that fail already."""
         crawl = len(frames) - 1
-        if not self._has_faults or self.rests(crawl) or (crawl == 0 and self._is_sound_at_first):
+        if self.rests(crawl) or (crawl == 0 and self._is_sound_at_first):
             return
         if self.random.random() < 0.3:
             return
@@ -60,7 +61,7 @@ class Schedule:
             url = self.random.choice(pool)
             form = documents[url].form
             is_known = url in known and known[url].form is form and self._is_sound_at_first
-            fault = self.random.choice([one for one in FAULTS if form in one.forms])
+            fault = self.random.choice([one for one in self._faults if form in one.forms])
             if (fault.is_garbled or fault.versions) and not is_known:
                 continue
             last = min(crawl + self.random.choice((0, 0, 1, 2, 3)), self._rest_from - 1)
@@ -70,8 +71,18 @@ class Schedule:
 class History:
     """A number of crawls of a number of sites."""
 
-    def __init__(self, folder: Path, *, sites: int, seed: int, kill_share: float, only: set[int] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        sites: int,
+        seed: int,
+        kill_share: float,
+        only: set[int] | None = None,
+        without: Collection[str] = (),
+    ) -> None:
         random = Random(seed)
+        faults = tuple(fault for fault in FAULTS if fault.name not in without)
         self.world = World(sites, random)
         self.random = Random(seed + 1)
         self.oracle = Oracle(self.world)
@@ -81,7 +92,7 @@ class History:
         self._groups: dict[int, list[Site]] = defaultdict(list)
         for site in self.world.sites:
             self._groups[site.number - (site.number % 4 == 1)].append(site)
-        self._schedules = {number: Schedule(Random(random.random()), has_faults=True) for number in self._groups}
+        self._schedules = {number: Schedule(Random(random.random()), faults=faults) for number in self._groups}
         if only is not None:
             self._groups = {number: sites for number, sites in self._groups.items() if number in only}
             self.world.sites = [site for sites in self._groups.values() for site in sites]

@@ -58,6 +58,8 @@ class Consumer:
     """Whether all of the site was read whole at some time: what is told first before that may be new or not."""
     healthy: int = 0
     """Crawls in a row in which nothing failed."""
+    owed: set[tuple[str, str, str]] = field(default_factory=set)
+    """Changes that runs have found whose feed was lost, each by run, kind and URL."""
     interrupted: list[int] = field(default_factory=list)
     """The crawls since the last snapshot, that were killed."""
 
@@ -93,14 +95,18 @@ class Oracle:
             consumer.healthy = consumer.healthy + 1 if must == may and not self._fails(site) else 0
             check = _Check(self, site, consumer, must, may, is_quiet=consumer.healthy > 2 and site.number in frozen)
             check.run(told.changes[site.root], told.urls[site.root])
-            if told.delivered is not None:
-                check.deliveries(told.changes[site.root], told.delivered[site.root])
+            check.deliver(told.changes[site.root], told.delivered and told.delivered[site.root])
             consumer.interrupted.clear()
 
     @property
     def crawl(self) -> int:
         """The number of the last crawl."""
         return len(self.world.frames) - 1
+
+    def was_always_listed(self, site: Site, url: str) -> bool:
+        """Whether a document has listed *url* from the first crawl on, and the same ones have led to that document."""
+        homes = self._homes(site, list(range(self.crawl + 1)), any_version=False).get(url, ())
+        return any(all(home in frame.documents for frame in self.world.frames) for home in homes)
 
     def _fails(self, site: Site) -> bool:
         return any(url in self.failing[self.crawl] for url in self._reached(site, [self.crawl], any_version=True))
@@ -233,6 +239,8 @@ class _Check:
             self.find("FALSE", "added, and was there", url)
         elif consumer.listed_in.get(url, -1) < consumer.removed_in.get(url, 0):
             self.find("FALSE", "added, and is not listed", url)
+        elif not consumer.is_settled and self._oracle.was_always_listed(self._site, url):
+            self.find("FALSE", "added, and was listed in all crawls", url)
         consumer.urls[url] = _one(view.get(url, ()))
 
     def _removed(self, row: dict[str, Any], view: dict[str, set[Entry]]) -> None:
@@ -294,13 +302,22 @@ class _Check:
         consumer.is_settled = True
         consumer.urls = {url: _one(entries) for url, entries in true.items()}  # so that each find counts once
 
-    def deliveries(self, changes: list[dict[str, Any]], delivered: list[dict[str, Any]]) -> None:
-        """Hold the feed against the store."""
-        kept, given = ({(row["kind"], row["loc"]) for row in rows} for rows in (changes, delivered))
-        for kind, url in kept - given:
-            self.find("LOST", f"{kind} in the store, and not in the feed", url)
-        for kind, url in given - kept:
-            self.find("NOISE", f"{kind} in the feed, and not in the store", url)
+    def deliver(self, changes: list[dict[str, Any]], delivered: list[dict[str, Any]] | None) -> None:
+        """Compare the feed with what the runs have found since the last feed. ``None``: this one is lost too."""
+        owed = self._consumer.owed
+        owed |= _names(changes)
+        if delivered is None:
+            return
+        given = _names(delivered)
+        for _, kind, url in owed - given:
+            self.find("LOST", f"{kind} by a run that was killed, and not delivered since", url)
+        for _, kind, url in given - owed:
+            self.find("NOISE", f"{kind} and delivered before", url)
+        owed.clear()
+
+
+def _names(changes: Iterable[dict[str, Any]]) -> set[tuple[str, str, str]]:
+    return {(row["run"], row["kind"], row["loc"]) for row in changes}
 
 
 def _one(entries: Iterable[Entry]) -> Entry | None:

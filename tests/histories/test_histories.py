@@ -44,13 +44,17 @@ class Follower:
     def pages(self) -> dict[str, Entry]:
         return self.site.documents[self.home].entries
 
-    def crawl(self, *changes, without=(), failing=None, frozen=False) -> str:
+    def crawl(self, *changes, without=(), failing=None, frozen=False, delivered=...) -> str:
         """Return what is found after a crawl that tells *changes*, and whose store is *without* some URLs."""
         self.world.record()
         self.oracle.failing.append(failing or {})
         told = Told(committed={self.site.root: str(self.oracle.crawl)})
         told.changes[self.site.root] = [self._change(*change) for change in changes]
         told.delivered = defaultdict(list, told.changes)
+        if delivered is not ...:
+            told.delivered = delivered and defaultdict(
+                list, {self.site.root: [self._change(*one) for one in delivered]}
+            )
         for url in self.site.lists():
             for page, entry in self.site.documents[url].published.items():
                 alternates = [{"href": href} for href in entry.alternates]
@@ -63,7 +67,7 @@ class Follower:
     def _change(self, kind, loc, before=None, after=None) -> dict:
         fields = list(after or {})
         told = {"kind": kind, "loc": loc, "fields": fields, "before": before, "after": after, "reason": "why"}
-        return told | {"sitemap": self.home, "sitemap_before": None}
+        return told | {"run": str(self.oracle.crawl), "sitemap": self.home, "sitemap_before": None}
 
 
 @pytest.fixture
@@ -122,6 +126,13 @@ def test_what_is_told_twice_is_noise(follower):
     told = ("changed", page, {"lastmod": "2026-01-01"}, {"lastmod": "2026-12-01"})
     assert follower.crawl(told) == NONE
     assert follower.crawl(told, frozen=True) == "FALSE=0 LOST=0 VIEW=0 NOISE=2"  # once more, and with no cause
+
+
+def test_what_no_feed_has_delivered_is_lost(follower):
+    new = "http://s0.test/new"
+    follower.site.put(follower.home, entries={**follower.pages, new: Entry()})
+    assert follower.crawl(("added", new), delivered=None) == NONE
+    assert follower.crawl() == "FALSE=0 LOST=1 VIEW=0 NOISE=0"
 
 
 @pytest.mark.parametrize(
