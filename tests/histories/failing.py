@@ -28,6 +28,7 @@ _PLACES = {
     Form.ATOM: "/feed.xml",
 }
 _SLOW = ("HTTP 429", "no answer in time", "an answer byte by byte, too slow", "larger than", "more URLs than")
+_SOUND = ("declared as", "an empty urlset", "an index without children")
 _MARKUP = ("truncated XML", "a stray <", "a comment", "a missing end", "half an end", "an entry without", "declared as")
 
 
@@ -52,7 +53,7 @@ class Fault:
     is_empty: bool = False
     """Whether what is served is a sound document without entries, which has to be believed."""
     is_garbled: bool = False
-    """Whether nobody can tell that it fails who has not read the document before."""
+    """Whether nobody can tell that it fails who has not read the document whole before."""
     versions: int = 0
     """How many crawls old what is served is, where it is a sound document of an earlier crawl."""
 
@@ -74,7 +75,7 @@ def _of_the_matrix(known: Known) -> Fault:
     if known.name.startswith(_MARKUP):
         forms -= {Form.TEXT}
     emptied = {form for form in forms if known.believed(_PLACES[form]) is Belief.EMPTIED}
-    return Fault(known.name, reply, frozenset(forms - emptied), is_garbled=known.name.startswith("declared as"))
+    return Fault(known.name, reply, frozenset(forms - emptied), is_garbled=known.name.startswith(_SOUND))
 
 
 def _cut_anywhere(body: bytes, random: Random) -> Reply:

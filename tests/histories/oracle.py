@@ -104,9 +104,14 @@ class Oracle:
         return len(self.world.frames) - 1
 
     def was_always_listed(self, site: Site, url: str) -> bool:
-        """Whether a document has listed *url* from the first crawl on, and the same ones have led to that document."""
-        homes = self._homes(site, list(range(self.crawl + 1)), any_version=False).get(url, ())
-        return any(all(home in frame.documents for frame in self.world.frames) for home in homes)
+        """Whether the same documents have listed *url* from the first crawl on, and the same ones have led to them."""
+        homes, elsewhere = (
+            self._homes(site, list(range(self.crawl + 1)), any_version=any_version).get(url, {})
+            for any_version in (False, True)
+        )
+        return homes.keys() == elsewhere.keys() and any(
+            all(home in frame.documents for frame in self.world.frames) for home in homes
+        )
 
     def _fails(self, site: Site) -> bool:
         return any(url in self.failing[self.crawl] for url in self._reached(site, [self.crawl], any_version=True))
@@ -272,14 +277,14 @@ class _Check:
     def _moved(self, row: dict[str, Any], view: dict[str, set[Entry]]) -> None:
         url, consumer = key_of(row["loc"]), self._consumer
         resolve = self._oracle.world.frames[self._oracle.crawl].resolve
-        start, end = (resolve(row[name]) for name in ("sitemap_before", "sitemap"))
+        start, end = row["sitemap_before"], resolve(row["sitemap"])
         if url not in consumer.urls:
             self.find("NOISE", "moved, and was never there", url)
         elif not self._oracle.failing[self._oracle.crawl].keys().isdisjoint({start, end}):
             pass  # it may be told late
         elif end not in self._may.get(url, {}):
             self.find("FALSE", f"moved to {row['sitemap']}, which does not list it", url)
-        elif start != end and start in self._must.get(url, {}):
+        elif start in self._must.get(url, {}):
             self.find("FALSE", f"moved from {row['sitemap_before']}, which lists it", url)
 
     def _settle(self, view: dict[str, set[Entry]]) -> None:
