@@ -133,6 +133,7 @@ class Crawls:
             "store": self.store,
             "emit": "changes,summaries,sitemaps",
             "resume": "yes" if resume else "no",
+            "consumer": "model",
         }
         settings = {**_SETTINGS, "FEEDS": json.dumps(feeds)}
         command = ["crawl", "changes"]

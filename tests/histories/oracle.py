@@ -41,6 +41,18 @@ class Find(NamedTuple):
     detail: str = ""
 
 
+class Reading(NamedTuple):
+    """What a document that could be read has listed."""
+
+    urls: set[str]
+    is_led_to: bool
+    """Whether all documents above it could be read: otherwise it is read only if it was known."""
+
+    def lists(self, url: str) -> bool:
+        """Whether *url* was certainly read."""
+        return self.is_led_to and url in self.urls
+
+
 @dataclass
 class Consumer:
     """What who follows the changes of one site believes."""
@@ -52,8 +64,8 @@ class Consumer:
     """The last crawl in which each URL may have been listed."""
     documents: set[str] = field(default_factory=set)
     """The documents that were ever listed."""
-    absent: set[str] = field(default_factory=set)
-    """URLs that were listed nowhere in some crawl, and that no document has listed since that could be read."""
+    readings: dict[int, dict[str, Reading]] = field(default_factory=dict)
+    """What each document that could be read has listed, by the crawl of each snapshot."""
     is_settled: bool = False
     """Whether all of the site was read whole at some time: what is told first before that may be new or not."""
     healthy: int = 0
@@ -81,17 +93,15 @@ class Oracle:
             must, may = self._listed(site, consumer, resumed=resumed)
             consumer.listed_in.update(dict.fromkeys(may, self.crawl))
             consumer.documents |= self._reached(site, [self.crawl], any_version=True).keys()
-            if self._fails(
-                site
-            ):  # it may be that what is not listed any more is listed where this crawl could not look
+            if self._fails(site):  # what is not listed any more may be listed where this crawl could not look
                 left = (self.world.frames[self.crawl].documents.get(url) for url in consumer.documents)
                 consumer.listed_in |= {key_of(page): self.crawl for one in left if one for page in one.entries}
-            consumer.absent |= {url for url in consumer.urls or () if url not in must}
             if site.root not in told.committed:
                 consumer.interrupted.append(self.crawl)
                 consumer.healthy = 0
                 continue
-            consumer.absent -= self._homes(site, [self.crawl], any_version=False, only_sound=True).keys()
+            for crawl in [self.crawl, *(consumer.interrupted if resumed else ())]:
+                consumer.readings[crawl] = self._reading(site, crawl)
             consumer.healthy = consumer.healthy + 1 if must == may and not self._fails(site) else 0
             check = _Check(self, site, consumer, must, may, is_quiet=consumer.healthy > 2 and site.number in frozen)
             check.run(told.changes[site.root], told.urls[site.root])
@@ -120,9 +130,27 @@ class Oracle:
         crawls = [self.crawl, *(consumer.interrupted if resumed else ())]
         return self._homes(site, crawls, any_version=False), self._homes(site, crawls, any_version=True)
 
-    def _homes(self, site: Site, crawls: list[int], *, any_version: bool, only_sound: bool = False) -> Homes:
+    def _reading(self, site: Site, crawl: int) -> dict[str, Reading]:
+        """Return what the documents of *site* list that can be read in a crawl."""
+        all_found = self._reached(site, [crawl], any_version=False)
+        sound = self._reached(site, [crawl], any_version=False, only_sound=True)
+        return {
+            url: Reading(_joined([set(map(key_of, one.entries)) for one in versions], False), url in sound)
+            for url, versions in all_found.items()
+            if not self._can_be_seen_to_fail(url, crawl)
+        }
+
+    def may_have_left(self, url: str, homes: Iterable[str], readings: dict[int, dict[str, Reading]]) -> bool:
+        """Whether each of *homes*, which list *url* now, was read without it since any document was read with it."""
+        resolve = self.world.frames[self.crawl].resolve
+        with_it = [crawl for crawl, found in readings.items() if any(one.lists(url) for one in found.values())]
+        since = [found for crawl, found in readings.items() if crawl > max(with_it, default=-1)]
+        without = {resolve(home) for found in since for home, one in found.items() if url not in one.urls}
+        return without.issuperset(homes)
+
+    def _homes(self, site: Site, crawls: list[int], *, any_version: bool) -> Homes:
         found: Homes = defaultdict(dict)
-        for url, versions in self._reached(site, crawls, any_version=any_version, only_sound=only_sound).items():
+        for url, versions in self._reached(site, crawls, any_version=any_version).items():
             listed = [{key_of(page): entry for page, entry in one.published.items()} for one in versions]
             for key in _joined([set(one) for one in listed], any_version):
                 found[key][url] = {one[key] for one in listed if key in one}
@@ -133,7 +161,7 @@ class Oracle:
     ) -> dict[str, list[Document]]:
         """Return the documents that all versions of those above them lead to, or any, each with its versions.
 
-        *only_sound* leaves out those that fail, and what is below them.
+        *only_sound* leaves out those that can be seen to fail, and what is below them.
         """
         found: dict[str, list[Document]] = {}
         name = "robots.txt" if site.is_declared else "sitemap.xml"
@@ -142,12 +170,16 @@ class Oracle:
             found[self.world.frames[self.crawl].resolve(f"{site.root}/robots.txt")] = []
         while todo:
             url = todo.pop()
-            if url in found or (only_sound and url in self.failing[self.crawl]):
+            if url in found or (only_sound and any(self._can_be_seen_to_fail(url, crawl) for crawl in crawls)):
                 continue
             found[url] = self._versions(url, crawls)
             children = _joined([set(one.children) for one in found[url]], any_version)
             todo += [self.world.frames[self.crawl].resolve(child) for child in children]
         return found
+
+    def _can_be_seen_to_fail(self, url: str, crawl: int) -> bool:
+        failing = self.failing[crawl].get(url)
+        return failing is not None and not failing.fault.versions and not failing.fault.is_empty
 
     def _versions(self, url: str, crawls: list[int]) -> list[Document]:
         """Return the versions of the document at *url* that a careful reader may have seen."""
@@ -250,7 +282,8 @@ class _Check:
 
     def _removed(self, row: dict[str, Any], view: dict[str, set[Entry]]) -> None:
         url, consumer = key_of(row["loc"]), self._consumer
-        if url in self._must and url not in consumer.absent:
+        homes = self._must.get(url, ())
+        if homes and not self._oracle.may_have_left(url, homes, consumer.readings):
             self.find("FALSE", f"{row['kind']}, and is listed: {row['reason']}", url)
         elif url not in consumer.urls:
             self.find("NOISE", f"{row['kind']}, and was never there", url)
