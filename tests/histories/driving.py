@@ -111,7 +111,7 @@ class History:
                 server.failing = dict(failing)
                 self.oracle.failing.append(server.failing)
                 note(self._told(crawl, server.failing))
-                is_last = crawl >= rounds - REST
+                is_last = crawl == rounds - 1
                 killed = crawl > 0 and not is_last and self.random.random() < self._kill_share
                 kill_after = self.random.randrange(max(crawls.requests, 1)) if killed else None
                 told = crawls.run(crawl, resume=resume, kill_after=kill_after, pause=self.random.random() * 0.3)
