@@ -6,8 +6,10 @@ import dataclasses
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from sitemap_harvest.crawl.pending import pending_rows
 from sitemap_harvest.diff import compare
 from sitemap_harvest.model import ChangeKind, FoundBy, Kind, Outcome, SitemapRecord, SitemapRef, UrlBatch, UrlEntry
+from sitemap_harvest.plan import PendingLimits
 from sitemap_harvest.store import Kept, Run, SiteWriter, Snapshot, Store, open_store
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ class Making:
         self.now = BEGAN
         self.every = every
         self._compares = compares
+        self.holds = False
+        """Whether every removal is pending."""
 
     def run(self, documents: Mapping[str, Any], *, site: str = SITE, **facts: Any) -> Snapshot:
         """Keep a run over *site*, and return the snapshot.
@@ -76,7 +80,13 @@ class Making:
         before = writer.before.run.id if writer.before else None
         values = {"baseline": before, "rows": writer.rows, "complete": True} | facts
         run = Run(id=writer.run_id, started_at=self.now, ended_at=self.now + timedelta(minutes=1), **values)
-        changes, run = self._compared(writer.before, writer.seal(records, run), run)
+        sealed = writer.seal(records, run)
+        if self.holds and writer.before is not None:
+            pending = pending_rows(
+                writer.before, sealed, limits=PendingLimits(runs=99, days=0), is_settled=lambda _: False
+            )
+            sealed = sealed if pending is None else writer.hold(pending, run)
+        changes, run = self._compared(writer.before, sealed, run)
         snapshot = writer.publish(run, changes)
         self.now += self.every
         return snapshot

@@ -303,3 +303,43 @@ def _goods(chance, count):
     letters = "aeioubcdfglmnprst"
     names = ["".join(chance.choices(letters, k=16)) for _ in range(count)]
     return [entry(f"{SITE}/shop/{name[:8]}-{name[8:]}-{chance.randint(1, 99_999)}") for name in names]
+
+
+@pytest.fixture
+def pending(making):
+    """Four runs: two URLs are missing from the second on, two more from the third on, and one is back in the last."""
+    making.run({S: locs(6), T: locs(2, start=50)})
+    making.holds = True
+    for left in ([0, 1, 2, 3], [0, 1], [0, 1, 2]):
+        making.run({S: [locs(6)[number] for number in left], T: None})
+    return making.store.history(SITE)
+
+
+def held(snapshot):
+    """Return the pending URLs of a snapshot: since which run, and in how many."""
+    batches = snapshot.rows(snapshot.pending_rows(), ["loc"])
+    locs_of = {
+        row: loc for batch in batches for row, loc in zip(*(column.to_pylist() for column in batch), strict=True)
+    }
+    extents, since, runs = snapshot.pending
+    facts = [
+        fact for fact, count in zip(zip(since, runs, strict=True), extents.count, strict=True) for _ in range(count)
+    ]
+    return {locs_of[row]: fact for row, fact in zip(extents.rows().tolist(), facts, strict=True)}
+
+
+def test_pending_rows_are_part_of_a_snapshot_until_their_url_is_listed_again(pending):
+    second, third = pending.runs[1].id, pending.runs[2].id
+    latest = pending.latest()
+    assert held(latest) == {locs(6)[3]: (third, 2), locs(6)[4]: (second, 3), locs(6)[5]: (second, 3)}
+    assert sorted(table_of(latest, ["loc"])["loc"].to_pylist()) == sorted([*locs(6), *locs(2, start=50)])
+    assert [batch["loc"].to_pylist() for batch in latest.reading().urls_of(S)] == [locs(3)]
+
+
+@pytest.mark.parametrize("kept", [pytest.param(4, id="pack"), pytest.param(1, id="prune-all-but-the-last")])
+def test_pending_rows_survive_packing_and_pruning(pending, kept):
+    before = held(pending.latest()), listed(pending.latest())
+    pack_all(pending)
+    prune(pending, {run.id for run in pending.runs[-kept:]})
+    latest = History(pending.site, pending.folder).latest()
+    assert (held(latest), listed(latest)) == before

@@ -74,8 +74,8 @@ fail, too: what it reports is then compared with the truth from the first two cr
 ## The same for you
 
 A document that is absent (404, 410) three times in a row, or as often as `SITEMAP_HARVEST_ABSENT_RUNS` says, leaves:
-then its URLs are removed, and the reason says why. No other fault removes a URL that its document lists, however long it lasts. A removal that
-is pending because of a fault is told when it reaches `SITEMAP_HARVEST_PENDING_RUNS` and
+then its URLs are removed, and the reason says why. No other fault removes a URL that its document lists, however long
+it lasts. A removal that is pending because of a fault is told when it reaches `SITEMAP_HARVEST_PENDING_RUNS` and
 `SITEMAP_HARVEST_PENDING_DAYS`. The ledger tells since when the rows of each document are unconfirmed (`fresh_at`), and
 the summary of a run how large their share is.
 """
