@@ -240,6 +240,7 @@ def test_where_an_output_is_not_stored_its_changes_are_delivered_again(consuming
     assert consuming.cursors == cursor
 
 
+@pytest.mark.thorough
 def test_a_run_that_ends_early_has_delivered_what_is_in_its_outputs_where_there_are_no_pipelines(
     consuming: Consuming,
 ) -> None:
@@ -249,6 +250,7 @@ def test_a_run_that_ends_early_has_delivered_what_is_in_its_outputs_where_there_
     assert consuming.cursors == {NAME: consuming.latest}
 
 
+@pytest.mark.thorough
 def test_a_limit_cuts_no_changes_and_the_cursor_moves(consuming: Consuming) -> None:
     consuming(0)
     delivered = [row for _ in range(3) for row in consuming(1, limit=1)] + consuming(1)

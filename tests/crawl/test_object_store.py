@@ -9,6 +9,7 @@ import pytest
 
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.store import Claims, open_store
+from sitemap_harvest.store.cursors import Cursor, cursor_of, cursors, drop, move
 from tests.services.object_store import BUCKET, object_store
 from tests.site import index, numbered, robots, urlset
 
@@ -74,6 +75,15 @@ def test_a_site_that_another_run_is_at_work_on_is_claimed(access) -> None:
     second.release(site)
     first.close()
     second.close()
+
+
+def test_cursors_of_consumers_are_kept_there(access) -> None:
+    history = open_store(STORE, create=True).history("https://consumed.example")
+    assert (cursors(history), cursor_of(history, "a")) == ([], None)
+    for run in ("", "20261101T030000Z-000001", "20261101T030000Z-000000"):
+        move(history, Cursor("a", run))
+    assert cursors(history) == [Cursor("a", "20261101T030000Z-000001")]
+    assert [drop(history, "a"), drop(history, "a")] == [True, False]
 
 
 def test_a_bucket_that_is_not_there_is_told_in_one_line(access) -> None:
