@@ -69,8 +69,8 @@ class DocumentRequests:
                 **meta,
             },
         )
-        document = parent_of(lead)
-        referred = self._referring.from_document(request, document) if document is not None else None
+        parent = parent_of(lead)
+        referred = self._referring.from_document(request, parent.response()) if parent is not None else None
         return self._like(referred or request)
 
     def _limits(self, lead: Lead) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
-from sitemap_harvest.crawl.referring import Referring, document_of
+from sitemap_harvest.crawl.referring import Referrer, Referring
 from sitemap_harvest.crawl.spool import Piece, Spool
 from sitemap_harvest.plan import host_of, host_share
 
@@ -40,8 +40,7 @@ _SLICE_ROWS = 32  # made into entries at a time
 class _Listed:
     """The entries of one document that wait."""
 
-    document: Response
-    """The document, without its body."""
+    document: Referrer
     pieces: deque[Piece] = field(default_factory=deque)
     rows: int = 0
     """Entries that nobody has looked at."""
@@ -68,7 +67,7 @@ class Pages:
         self._waiting: dict[str, deque[_Listed]] = {}  # by site
         self._round: deque[str] = deque()
         self._later: deque[str] = deque()
-        self._answers: dict[str, Response] = {}  # by document: of those that are being read, without their bodies
+        self._read: dict[str, Referrer] = {}  # by document: those that are being read
         self._referring = Referring(spider.crawler)
         self._met: set[str] = set()  # hosts whose robots.txt is known
         self._being_met: dict[str, str] = {}  # the page that each other host is asked for
@@ -122,7 +121,7 @@ class Pages:
     def note_answer(self, lead: Lead, response: Response) -> None:
         """Note that *response* is the document of *lead*, which will be read now."""
         if self.are_wanted:
-            self._answers[lead.url] = document_of(lead, response)
+            self._read[lead.url] = Referrer.of(lead, response)
 
     def add(self, batch: UrlBatch, lead: Lead) -> None:
         """Let the entries of *batch*, which the document of *lead* lists, wait until :meth:`release`."""
@@ -134,7 +133,7 @@ class Pages:
         if 0 < self._max_depth <= lead.depth:
             self._leave_out("too_deep", f"DEPTH_LIMIT is {self._max_depth}: those of {lead.url} are deeper", len(batch))
             return
-        document = self._answers.get(lead.url) or document_of(lead)
+        document = self._read.get(lead.url) or Referrer.of(lead)
         coming = self._coming.setdefault(lead.url, {})
         for site, rows in _by_site(batch, is_whole=self._selection.needs_whole_documents):
             self._keep(rows, coming.setdefault(site, _Listed(document)))
@@ -153,7 +152,7 @@ class Pages:
 
     def release(self, lead: Lead) -> None:
         """Let the pages of the document of *lead* have their turn: no more of them will come."""
-        self._answers.pop(lead.url, None)
+        self._read.pop(lead.url, None)
         for site, listed in self._coming.pop(lead.url, {}).items():
             if site not in self._waiting:
                 self._waiting[site] = deque()
@@ -245,12 +244,13 @@ class Pages:
         return listed.ahead
 
     def _requests(self, listed: _Listed) -> Iterator[Request]:
+        document = listed.document.response()
         for visit in self._selection.visits(self._rows(listed), sitemap=listed.document.url):
             if not visit.url.lower().startswith(("http://", "https://")):
                 self._leave_out("unusable", f"{visit.url!r} is no address on the web")
             elif self._only_host not in {None, host_of(visit.url)}:
                 self._leave_out("elsewhere", f"{visit.url} is not on the site that the folder stands in for")
-            elif (request := self._request(visit, listed.document)) is not None:
+            elif (request := self._request(visit, document)) is not None:
                 yield request
 
     def _rows(self, listed: _Listed) -> Iterator[UrlEntry]:

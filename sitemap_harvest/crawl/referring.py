@@ -5,8 +5,9 @@ The requests of a run do not leave a callback, so that these middlewares do not 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from scrapy import Request
 from scrapy.http import Response
@@ -20,6 +21,29 @@ if TYPE_CHECKING:
     from sitemap_harvest.plan import Lead
 
 _POLICY = "Referrer-Policy"
+
+
+@dataclass(frozen=True, slots=True)
+class Referrer:
+    """A document that leads to others. Many may be in memory at a time."""
+
+    url: str
+    """Its address, after redirects."""
+    depth: int
+    policies: tuple[bytes, ...] = ()
+    """What its headers ``Referrer-Policy`` say."""
+
+    @classmethod
+    def of(cls, lead: Lead, response: Response | None = None) -> Self:
+        """Return the document of *lead*; *response* is the answer, if there was one."""
+        if response is None:
+            return cls(lead.url, lead.depth)
+        return cls(response.url, lead.depth, tuple(response.headers.getlist(_POLICY)))
+
+    def response(self) -> Response:
+        """Return the document as Scrapy knows it, without its body."""
+        request = Request(self.url, meta={"depth": self.depth})
+        return Response(self.url, headers={_POLICY: list(self.policies)} if self.policies else {}, request=request)
 
 
 class Referring:
@@ -42,17 +66,6 @@ class Referring:
         return [middleware for middleware in found if middleware is not None]
 
 
-def document_of(lead: Lead, response: Response | None = None) -> Response:
-    """Return the document of *lead* without its body; *response* is the answer, if there was one."""
-    policy = response.headers.getlist(_POLICY) if response is not None else []
-    url = response.url if response is not None else lead.url
-    return _document(url, lead.depth, {_POLICY: policy} if policy else {})
-
-
-def parent_of(lead: Lead) -> Response | None:
+def parent_of(lead: Lead) -> Referrer | None:
     """Return the document that names *lead*; ``None`` if the run began with it, or it is tried by guess."""
-    return None if lead.parent is None else _document(lead.parent, lead.depth - 1, {})
-
-
-def _document(url: str, depth: int, headers: dict[str, list[bytes]]) -> Response:
-    return Response(url, headers=headers, request=Request(url, meta={"depth": depth}))
+    return None if lead.parent is None else Referrer(lead.parent, lead.depth - 1)

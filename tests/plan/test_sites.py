@@ -355,3 +355,10 @@ def test_where_a_redirect_found_nothing_another_lead_may_look() -> None:
     assert state.redirect(other, f"{A}/page") is None
     state.release(lead, lead.url)  # no redirect: it is known as ever
     assert state.redirect(other, lead.url) is not None
+
+
+def test_leads_may_be_named_after_the_run_has_begun_and_each_counts_once() -> None:
+    state = sites(A)
+    assert begun(state) == [f"{A}/robots.txt"]
+    state.begin([robots_of(A), robots_of(B), robots_of(B)])
+    assert begun(state) == [f"{B}/robots.txt"]
