@@ -186,6 +186,14 @@ def test_what_is_wrong_with_a_spider_of_ones_own_ends_its_run_with_one_line(craw
     assert run.reason == "wrong_argument"
 
 
+def test_a_spider_that_names_nothing_to_harvest_leaves_the_output_of_the_last_run(crawl, tmp_path):
+    kept = tmp_path / "kept.jsonl"
+    kept.write_text("the last run\n")
+    run = crawl(spider="many", options=("-O", str(kept)), calm=False)
+    assert (run.reason, len(run.errors), kept.read_text()) == ("wrong_argument", 1, "the last run\n")
+    assert "downloader/request_count" not in run.stats
+
+
 def test_an_argument_that_is_probably_misspelt_is_told(serve, crawl):
     site = serve(SITE)
     given = {"sitmap": "x", "domains": "y"}
