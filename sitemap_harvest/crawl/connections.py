@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from scrapy.core.downloader.handlers.http11 import _LenientHTTP11ClientFactory, _LenientHTTP11ClientProtocol
+from scrapy.core.downloader.handlers.http11 import (
+    _LenientHTTP11ClientFactory,
+    _LenientHTTP11ClientProtocol,
+    _LenientHTTPClientParser,
+)
 from twisted.python.failure import Failure
 from twisted.web._newclient import HEADER, STATUS
 from twisted.web.client import HTTPConnectionPool
+from twisted.web.http import _ChunkedTransferDecoder
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
     from twisted.internet.interfaces import IAddress
     from twisted.web._newclient import Request as TxRequest
@@ -23,6 +28,36 @@ class HeadersTooLargeError(Exception):
     """The headers of a response are larger than allowed."""
 
 
+class _ChunksOfOneRead(_ChunkedTransferDecoder):
+    """Delivers chunks that arrive together in one piece: a chunk may have one byte, and each piece costs a signal."""
+
+    def __init__(self, deliver: Callable[[bytes], None], finish: Callable[[bytes], None]) -> None:
+        self._chunks: list[bytes] = []
+        self._deliver = deliver
+        self._finish = finish
+        super().__init__(self._chunks.append, self._finished)
+
+    def dataReceived(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
+        try:
+            super().dataReceived(data)
+        finally:
+            self._flush()
+
+    def _finished(self, rest: bytes) -> None:
+        self._flush()
+        self._finish(rest)
+
+    def _flush(self) -> None:
+        if self._chunks:
+            piece = b"".join(self._chunks)
+            self._chunks.clear()
+            self._deliver(piece)
+
+
+class _BoundedParser(_LenientHTTPClientParser):
+    _transferDecoders = {b"chunked": _ChunksOfOneRead}  # type: ignore[dict-item]  # noqa: N815, RUF012 - Twisted's name
+
+
 class _BoundedProtocol(_LenientHTTP11ClientProtocol):
     """Scrapy's protocol, which aborts a connection whose response headers do not end."""
 
@@ -30,7 +65,9 @@ class _BoundedProtocol(_LenientHTTP11ClientProtocol):
 
     def request(self, request: TxRequest) -> Any:
         self._header_bytes = 0
-        return super().request(request)
+        response = super().request(request)
+        self._parser.__class__ = _BoundedParser  # as Scrapy does, and for the same reason
+        return response
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
         super().dataReceived(data)  # type: ignore[no-untyped-call]  # Twisted has no types for it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 import weakref
 from collections.abc import Iterator  # noqa: TC003 - others look at the signatures of callbacks, as scrapy-poet does
@@ -10,16 +11,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
-from scrapy.exceptions import ResponseDataLossError
+from scrapy.exceptions import ResponseDataLossError, StopDownload
 from scrapy.http import Response  # noqa: TC002 - the same
 
+from sitemap_harvest.crawl.bodies import Bodies
 from sitemap_harvest.crawl.document_requests import DocumentRequests, lead_of
 from sitemap_harvest.crawl.pages import has_requests
 from sitemap_harvest.crawl.record import record_of
 from sitemap_harvest.crawl.referring import Referring
 from sitemap_harvest.crawl.watching.run_mark import fields
 from sitemap_harvest.model import Outcome
-from sitemap_harvest.plan import Lead, Refusal, room
+from sitemap_harvest.plan import Lead, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -89,7 +91,11 @@ class Documents:
         self._pages = parts.pages
         self._keeper = parts.keeper
         self._most_in_flight = positive(crawler.settings, "CONCURRENT_REQUESTS") or parts.options.concurrency
-        self._largest_body = 0
+        self._bodies = Bodies(
+            most=parts.options.bodies,
+            small=parts.options.bodies // max(self._most_in_flight, parts.options.concurrency),
+        )
+        self._bodies.listen(crawler)
         self._busy: list[Site] = []  # sites that wait for another run
         self._waits: set[str] = set()  # of which that was told
         self._requests = DocumentRequests(
@@ -127,7 +133,6 @@ class Documents:
         """Yield the URLs of a document and its ledger row. Its children go to the frontier."""
         if lead not in self._flights:
             return iter(())  # the run is done with it: something asked for it twice
-        self._largest_body = max(self._largest_body, len(response.body))
         self._pages.note_answer(lead, response)
         return self._watched(self._reading.answer(response, lead, asked), lead)
 
@@ -135,6 +140,10 @@ class Documents:
         """Yield the ledger row of a document that could not be downloaded."""
         request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy puts it there
         lead, asked = request.cb_kwargs["lead"], request.cb_kwargs["asked"]
+        if isinstance(failure.value, StopDownload) and self._bodies.was_stopped(lead):
+            failure.value.response = None  # it holds what has come of the body
+            self._wait_for_room(lead)
+            return iter(())
         if isinstance(failure.value, ResponseDataLossError) and "download_fail_on_dataloss" not in request.meta:
             # What comes before the cut is better than nothing, now that asking again has not helped.
             return iter([self._requests.build(lead, download_fail_on_dataloss=False, dont_retry=True)])
@@ -167,20 +176,27 @@ class Documents:
 
     def _next_requests(self) -> Iterator[Any] | None:
         """Return what to ask for now: a document, or else a page; ``None`` if it is the turn of neither."""
+        if (waiting := self._bodies.next()) is not None:
+            return self._ask(waiting, None)
         if self._has_room() and (taken := self._sites.take(time.monotonic())):
-            return self._ask(*taken)
+            lead, refusal = taken
+            if refusal is not None or self._bodies.fits(lead):
+                return self._ask(lead, refusal)
+            self._wait_for_room(lead)
+            return iter(())
         page = self._pages.next()
         return None if page is None else iter([page])
 
     def _has_room(self) -> bool:
         if self._handout.has_enough or len(self._flights) >= self._most_in_flight:
             return False
-        return self._flights.bodies(time.monotonic()) < room(
-            most=self._options.concurrency,
-            bytes_in_memory=self._options.bodies,
-            done=self._summary.documents,
-            largest=self._largest_body,
-        )
+        return self._flights.bodies(time.monotonic()) < self._options.concurrency
+
+    def _wait_for_room(self, lead: Lead) -> None:
+        """Let *lead* be on its way, but wait for room for its body."""
+        self._flights.begin(lead, -math.inf)
+        self._bodies.wait(lead)
+        self._flights.wake()
 
     def _ask(self, lead: Lead, refusal: Refusal | None) -> Iterator[Any]:
         """Yield the request for *lead*, whose turn it is; or its ledger row, if it may not be asked for after all."""
@@ -193,6 +209,7 @@ class Documents:
             self._sites.done(lead, time.monotonic())
             return
         self._flights.begin(lead, time.monotonic())
+        self._bodies.begin(lead)
         if (known := self._known(lead)) is not None:
             yield from self._until_done(known, lead)
             return
@@ -235,6 +252,7 @@ class Documents:
         if self._flights.give_row(lead.url):
             self._ledger.owe(lead, Refusal(Outcome.FAILED, why))
         self._pages.release(lead)
+        self._bodies.end(lead)
         self._flights.end(lead)
         self._sites.done(lead, time.monotonic())
         self._ledger.count_queued()

@@ -67,8 +67,8 @@ class Options:
     not answer. Scrapy's own settings for concurrency and delay hold besides: of one host, no more than
     ``CONCURRENT_REQUESTS_PER_DOMAIN``."""
     bodies: int = 32 * 1024 * 1024
-    """Bytes of documents that may be held in memory (``SITEMAP_HARVEST_BODIES``): where sitemaps are large, fewer are
-    downloaded at a time."""
+    """Bytes of large documents that may be held in memory (``SITEMAP_HARVEST_BODIES``), or one document: others wait
+    for room. Those are not counted that are no larger than the setting divided by ``CONCURRENT_REQUESTS``."""
     offsite: str = Offsite.DOMAIN.value
     """Where documents may lie that an index, a page or a feed names (``SITEMAP_HARVEST_OFFSITE``): ``none``, on its own
     host or that of the site; ``proven``, also on one whose robots.txt vouches for them; ``domain``, also below the same

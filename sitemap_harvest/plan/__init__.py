@@ -22,7 +22,6 @@ from sitemap_harvest.plan.patience import asked_wait
 from sitemap_harvest.plan.pending import PendingLimits, is_overdue, is_settled
 from sitemap_harvest.plan.proofs import Proofs, is_declared, sites_of_robots
 from sitemap_harvest.plan.reach import Private, Reach
-from sitemap_harvest.plan.room import room
 from sitemap_harvest.plan.scoping import Scoping
 from sitemap_harvest.plan.site import Site
 from sitemap_harvest.plan.sites import Sites, secure_twin
@@ -78,7 +77,6 @@ __all__ = [
     "observe",
     "refuse",
     "robots_of",
-    "room",
     "secure_twin",
     "sites_of_robots",
     "succeed",

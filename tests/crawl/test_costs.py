@@ -6,6 +6,7 @@ import gzip
 import time
 import zlib
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -259,6 +260,24 @@ def test_a_hostile_document_costs_what_its_size_allows_and_other_sites_are_read_
                 break
         else:
             pytest.fail(f"{cpu:.1f} seconds of CPU for {hostile.megabytes} MB")
+
+
+def test_large_bodies_take_turns(beside, harmless):
+    body = urlset("http://x.test/").encode() + b" " * 40 * MIB
+    answer = plain(body)
+    with ExitStack() as stack:
+        sites = [
+            stack.enter_context(
+                Flood(
+                    {"/robots.txt": plain(b"Sitemap: /a.xml\nSitemap: /b.xml"), "/a.xml": answer, "/b.xml": answer},
+                    host=f"127.0.1.{number}",
+                )
+            )
+            for number in range(8)
+        ]
+        rows, cost = beside(sites, {"DOWNLOAD_TIMEOUT": 60})
+    assert [(row["outcome"], row["complete"]) for row in rows] == [("read", True)] * 24
+    assert cost.memory - harmless.memory <= MOST_MEMORY
 
 
 def test_what_has_no_row_is_counted_in_the_row_of_the_document_that_names_it(beside):

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import pytest
-
-from sitemap_harvest.plan import Frontier, Lead, room
+from sitemap_harvest.plan import Frontier, Lead
 
 ROOT = "https://example.com"
 
@@ -109,17 +107,3 @@ def test_a_hundred_thousand_hosts_that_have_to_wait_are_not_looked_through_for_e
     frontier.add(lead("http://ready.example/"))
     assert len(frontier._turns) == 1
     assert taken(frontier) == ["http://ready.example/"]
-
-
-@pytest.mark.parametrize(
-    ("most", "done", "largest", "in_flight"),
-    [
-        pytest.param(8, 0, 0, 1, id="nothing-is-known-yet"),
-        pytest.param(8, 3, 10, 4, id="one-more-than-are-done"),
-        pytest.param(8, 100, 10, 8, id="small-ones"),
-        pytest.param(8, 100, 300, 3, id="as-many-as-fit"),
-        pytest.param(8, 100, 5000, 1, id="too-large-is-still-one"),
-    ],
-)
-def test_room(most: int, done: int, largest: int, in_flight: int) -> None:
-    assert room(most=most, bytes_in_memory=1000, done=done, largest=largest) == in_flight
