@@ -11,17 +11,20 @@ import pyarrow.compute as pc
 from sitemap_harvest.dates import read_date
 from sitemap_harvest.formats import columns
 from sitemap_harvest.formats.problems import ProblemLog
+from sitemap_harvest.formats.references import References
 from sitemap_harvest.model import MAX_ROWS, SitemapRef, UrlBatch
 from sitemap_harvest.model.problem import MAX_SAMPLES
-from sitemap_harvest.urls import BLANKS, address_columns, resolve, without_user
+from sitemap_harvest.urls import BLANKS, MAX_BASE_CHARS, address_columns, resolve, without_user
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from sitemap_harvest.formats.limits import Limits
     from sitemap_harvest.model import FoundBy
 
 _MAX_RECORDS = 20_000  # images, alternates and the like of one batch: as Python objects they take some 10 MB
+_MAX_BATCH_BYTES = 4 * 1024 * 1024  # of the document that one batch is made from, and of its addresses
+_MAX_SITEMAP_BYTES = 32 * 1024 * 1024  # of the addresses of sitemaps, packed: 100,000 usual ones take a megabyte
 _CHANGEFREQS = pa.array(["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"])
 
 
@@ -37,16 +40,24 @@ class Collector:
     """
 
     def __init__(
-        self, *, document: str, base: str | None, limits: Limits, w3c_dates: bool = True, was_cut: bool = False
+        self,
+        *,
+        document: str,
+        base: str | None,
+        limits: Limits,
+        w3c_dates: bool = True,
+        was_cut: bool = False,
+        bytes_read: Callable[[], int] = lambda: 0,
     ) -> None:
         """Gather what *document* lists; *base* is what relative URLs are relative to (``None``: nothing).
 
         *w3c_dates* is whether its format asks for dates as the W3C writes them: that of a feed does not.
-        *was_cut* is whether it came without its end.
+        *was_cut* is whether it came without its end. *bytes_read* tells how much of it was read.
         """
         self.problems = ProblemLog(document, reached=self._reached, was_cut=was_cut)
-        self.refs: list[SitemapRef] = []
+        self.refs = References()
         self.hints: dict[str, SitemapRef] = {}
+        self._hint_chars = 0
         self.added = 0
         """Entries and references, also those that turned out to be no URL."""
         self._given = 0  # rows of the batches that were yielded
@@ -56,6 +67,9 @@ class Collector:
         self._limit = limits.urls
         self._most_sitemaps = limits.sitemaps
         self._w3c_dates = w3c_dates
+        self._bytes_read = bytes_read
+        # As long as the base is, so long each relative address becomes.
+        self._max_rows = min(MAX_ROWS, _MAX_BATCH_BYTES // min(max(1, len(base or "")), MAX_BASE_CHARS))
         self._clear()
 
     def _clear(self) -> None:
@@ -66,6 +80,8 @@ class Collector:
         self._priority: list[str | None] = []
         self._sparse: dict[str, dict[int, Any]] = {}
         self._records = 0  # in self._sparse
+        self._chars = 0  # in self._loc
+        self._batch_start = self._bytes_read()
 
     def add(
         self,
@@ -83,6 +99,7 @@ class Collector:
         self._count(1)
         self._position.append(position)
         self._loc.append(loc)
+        self._chars += len(loc)
         self._lastmod.append(lastmod)
         self._changefreq.append(changefreq)
         self._priority.append(priority)
@@ -90,7 +107,7 @@ class Collector:
             row = len(self._loc) - 1
             for name, value in more.items():
                 self._sparse.setdefault(name, {})[row] = value
-                self._records += len(value) if isinstance(value, list) else 1
+                self._records += _records_in(value)
 
     @property
     def entries(self) -> int:
@@ -100,7 +117,7 @@ class Collector:
     def _reached(self) -> int:
         """Return the position of the last entry or reference that was added."""
         last = self._position[-1] if self._position else self._last
-        return max(last, self.refs[-1].position) if self.refs else last
+        return max(last, self.refs.last_position)
 
     def _count(self, entries: int) -> None:
         if self.added + entries > self._limit:
@@ -112,6 +129,10 @@ class Collector:
         if len(self.refs) + len(self.hints) >= self._most_sitemaps:
             self.problems.add("document/too-many-sitemaps", f"more than {self._most_sitemaps} sitemaps")
             raise LimitReached
+        if self.refs.packed_bytes + self._hint_chars > _MAX_SITEMAP_BYTES:
+            detail = f"sitemaps with addresses of more than {_MAX_SITEMAP_BYTES} bytes"
+            self.problems.add("document/too-many-sitemaps", detail)
+            raise LimitReached
         self._count(1)
 
     def add_columns(self, texts: Mapping[str, Any]) -> Iterator[UrlBatch]:
@@ -122,8 +143,8 @@ class Collector:
         """
         rows = len(texts["loc"])
         allowed = min(rows, self._limit - self.added)
-        for start in range(0, allowed, MAX_ROWS):
-            size = min(MAX_ROWS, allowed - start)
+        for start in range(0, allowed, self._max_rows):
+            size = min(self._max_rows, allowed - start)
             part = {name: None if column is None else column.slice(start, size) for name, column in texts.items()}
             for name in ("lastmod", "changefreq", "priority"):
                 part[name] = None if part[name] is None else columns.trimmed(part[name])
@@ -154,7 +175,7 @@ class Collector:
             self.problems.add("lastmod/no-zone", entry=position, excerpt=text)
         elif read and not read.is_w3c:
             self.problems.add("lastmod/not-w3c", entry=position, excerpt=text)
-        self.refs.append(
+        self.refs.add(
             SitemapRef(loc=address.loc, position=position, lastmod=read.value if read else None, lastmod_text=text)
         )
 
@@ -162,12 +183,15 @@ class Collector:
         """Add another document that this one hints at, which is none of its entries. Each counts once."""
         if loc not in self.hints:
             self._count_sitemap()
+            self._hint_chars += len(loc)
             self.hints[loc] = SitemapRef(loc=loc, position=len(self.hints) + 1, found_by=found_by)
 
     @property
     def is_full(self) -> bool:
         """Whether enough has been added for a batch."""
-        return len(self._loc) >= MAX_ROWS or self._records >= _MAX_RECORDS
+        if len(self._loc) >= self._max_rows or self._records >= _MAX_RECORDS or self._chars >= _MAX_BATCH_BYTES:
+            return True
+        return abs(self._bytes_read() - self._batch_start) >= _MAX_BATCH_BYTES  # reading may have begun anew
 
     def full_batches(self) -> Iterator[UrlBatch]:
         """Yield what has been added, if there is enough of it for a batch."""
@@ -189,8 +213,8 @@ class Collector:
         self._clear()
         for name, values in sparse.items():
             texts[name] = pa.array([values.get(row) for row in range(rows)], UrlBatch.schema().field(name).type)
-        for start in range(0, rows, MAX_ROWS):
-            yield from self._batch({n: None if c is None else c.slice(start, MAX_ROWS) for n, c in texts.items()})
+        for start in range(0, rows, self._max_rows):
+            yield from self._batch({n: None if c is None else c.slice(start, self._max_rows) for n, c in texts.items()})
 
     def _batch(self, texts: Mapping[str, Any]) -> Iterator[UrlBatch]:
         """Yield the entries with the columns *texts* (``None`` for one that is absent) as a batch, if there are any."""
@@ -205,8 +229,9 @@ class Collector:
             "site": urls.site,
             "sitemap": pa.repeat(self._document, rows),
         }
+        positions = texts["position"].to_numpy() if urls.flaws else ()
         for flaw in urls.flaws:
-            self.problems.add(flaw.code, entry=texts["position"][flaw.row].as_py(), excerpt=flaw.text)
+            self.problems.add(flaw.code, entry=int(positions[flaw.row]), excerpt=flaw.text)
         if (lastmod := texts.get("lastmod")) is not None:
             read = columns.dates(lastmod)
             found |= {"lastmod": read.instant, "lastmod_text": lastmod}
@@ -240,3 +265,10 @@ class Collector:
             count, without_sample = 1 + without_sample, 0
             place, excerpt = texts["position"][row].as_py(), texts[column][row].as_py()
             self.problems.add(code, entry=place, excerpt=excerpt, count=count)
+
+
+def _records_in(value: Any) -> int:
+    """Return how many records *value*, the value of a column, holds; attributes are records too."""
+    if not isinstance(value, list):
+        return 1
+    return len(value) + sum(len(record.get("attributes") or ()) for record in value if isinstance(record, dict))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.dates import Instant, read_date
+from sitemap_harvest.formats.caches import cached
 from sitemap_harvest.model import MAX_ROWS
 from sitemap_harvest.urls import BLANKS
 
@@ -93,7 +94,7 @@ def _one_by_one(texts: pa.StringArray, mask: pa.BooleanArray, read: DateColumns)
     return DateColumns(*(pc.replace_with_mask(old, mask, new) for old, new in zip(read, columns, strict=True)))
 
 
-@lru_cache(maxsize=4096)
+@cached
 def _read_date(text: str) -> Instant | None:
     return read_date(text)
 

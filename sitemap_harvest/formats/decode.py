@@ -38,7 +38,7 @@ _META_CHARSET = re.compile(  # as far as HTML wants it to be looked for
     rb"""\s*<(?:!doctype\s+html|html|head|meta|title)\b(?s:.{0,1024}?)<meta\b[^>]{0,200}?\bcharset\s*=\s*["']?\s*([A-Za-z0-9._:\-]+)""",
     re.IGNORECASE,
 )
-_CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([A-Za-z0-9._:\-]+)""", re.IGNORECASE)
+_CHARSET = re.compile(r"""charset\s*+=\s*+(?:["']\s*+)?([A-Za-z0-9._:\-]+)""", re.IGNORECASE)
 _WEB_NAMES = {  # what browsers read under these names: supersets, so that nothing is lost
     "iso8859-1": "cp1252",
     "ascii": "utf-8",
@@ -66,10 +66,14 @@ _NO_DOCUMENTS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined"
 _OF_THREE_BYTES = re.compile("[\u0800-\uffff]")  # in UTF-8; in twos and threes of other encodings, hardly ever
 _WIDE = ("utf-16", "utf-32")
 _ESCAPE_BASE = 0xDC00  # added to a byte that is not valid: no text decodes to that
+_ERRORS = {"utf-8": "surrogateescape"}  # the same as _ESCAPE, as none of its bytes below 0x80 is bad, and much faster
 _ESCAPED_BYTE = re.compile("[\udc00-\udcff]")
-_REPLACEMENT = "\ufffd"
-_REPLACED = re.compile(_REPLACEMENT)
-_TO_ASCII = b"\x1b(B"
+_ESCAPED = [chr(_ESCAPE_BASE + byte) for byte in range(0x100)]
+_AS_WINDOWS_1252 = {_ESCAPE_BASE + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0x100)}
+_REPLACED = re.compile("\ufffd")
+_MAX_ESCAPE_BYTES = 32  # Python looks for the end of an escape sequence in 16
+_PADDING = b"\n" * _MAX_ESCAPE_BYTES
+_UNFINISHED_ESCAPE = re.compile(rb"\x1b(?:&@|[^A-Z@]){0,15}\Z")
 _ASCII = b"<?xml version='1.0'?>"
 
 
@@ -166,25 +170,25 @@ def _holds_ascii(codec: str) -> bool:
 
 def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) -> Iterator[str]:
     """Yield *blocks* as text. Bytes that are not valid become windows-1252 characters, and a problem."""
-    errors = "replace" if encoding.is_wide else _ESCAPE
+    errors = "replace" if encoding.is_wide else _ERRORS.get(encoding.name, _ESCAPE)
     bad = _REPLACED if encoding.is_wide else _ESCAPED_BYTE
-    if is_escaped := encoding.name.startswith("iso2022"):
-        blocks = _between_escapes(blocks)
-    decoder = codecs.getincrementaldecoder(encoding.name)(errors)
+    decoder = _decoder(encoding.name, errors)
     skip = encoding.mark_bytes
     # As long as there is nothing but ASCII; which in hz may be Chinese.
     is_undecided = not encoding.is_wide and encoding.name not in {"utf-8", "hz"}
     blocks = iter(blocks)
     for block in blocks:
+        if is_undecided and isinstance(decoder, _Iso2022):
+            is_undecided = b"\x1b" not in block[: _first_other(block)]
         if is_undecided and not block.isascii():
             is_undecided = False
-            first = len(block) - len(block.lstrip(_ASCII_BYTES))
+            first = _first_other(block)
             while len(block) - first < _TELLING_BYTES and (more := next(blocks, b"")):
                 block += more  # noqa: PLW2901 - it is one block then
             if _is_rather_utf_8(block[first : first + _TELLING_BYTES], encoding.name):
                 problems.add("encoding/lies", f"{encoding.name} is declared, but the bytes are UTF-8")
-                decoder = codecs.getincrementaldecoder("utf-8")(errors)
-        text = decoder.decode(block[skip:], final=is_escaped)
+                decoder = _decoder("utf-8", _ERRORS["utf-8"])
+        text = decoder.decode(block[skip:])
         skip = max(0, skip - len(block))
         yield from _mended(text, bad, problems)
     while last := decoder.decode(b"", final=True):  # of bytes that are left over, one is taken at a time
@@ -193,28 +197,40 @@ def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) ->
             yield from _mended(last, bad, problems)
 
 
-def _between_escapes(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield *blocks* anew, none of which ends where Python's decoder of ISO 2022 could not stop: in an escape sequence.
+def _first_other(block: bytes) -> int:
+    """Return where in *block* the first byte stands that is not ASCII; its length if none is."""
+    return len(block) if block.isascii() else len(block) - len(block.lstrip(_ASCII_BYTES))
 
-    Each ends with a line, or where an escape sequence has gone back to ASCII.
-    """
-    held, has_escape = b"", False
-    for block in blocks:
-        held += block
-        has_escape = has_escape or b"\x1b" in block
-        ends = [held.rfind(sign) + len(sign) for sign in (b"\n", _TO_ASCII) if sign in held]
-        end = max(ends, default=0) if has_escape else len(held)
-        if held[:end]:
-            yield held[:end]
-        held = held[end:]
-    yield held
+
+def _decoder(name: str, errors: str) -> codecs.IncrementalDecoder | _Iso2022:
+    return _Iso2022(name, errors) if name.startswith("iso2022") else codecs.getincrementaldecoder(name)(errors)
+
+
+class _Iso2022:
+    """Python's decoder of an encoding with escape sequences, which gives up where a block ends in one."""
+
+    def __init__(self, name: str, errors: str) -> None:
+        self._decoder = codecs.getincrementaldecoder(name)(errors)
+        self._held = b""
+
+    def decode(self, data: bytes, final: bool = False) -> str:  # noqa: FBT001, FBT002 - as the decoders of Python
+        """Return *data* as text, but for an escape sequence that it ends in."""
+        if final and self._held:  # with so much behind it, it is known to be no escape sequence
+            data, self._held = self._held + _PADDING, b""
+            return self._decoder.decode(data).removesuffix(_PADDING.decode())
+        data = self._held + data
+        unfinished = _UNFINISHED_ESCAPE.search(data, max(0, len(data) - _MAX_ESCAPE_BYTES))
+        end = unfinished.start() if unfinished else len(data)
+        self._held = data[end:]
+        return self._decoder.decode(data[:end], final)
 
 
 def _escape(error: UnicodeError) -> tuple[str, int]:
     """Take one byte that is not valid, of whatever value: ``surrogateescape`` gives up below 0x80."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
-    return chr(_ESCAPE_BASE + error.object[error.start]), error.start + 1
+    start = error.start
+    return _ESCAPED[error.object[start]], start + 1
 
 
 _ESCAPE = "sitemap_harvest.escape"
@@ -227,13 +243,6 @@ def _mended(text: str, bad: re.Pattern[str], problems: ProblemLog) -> Iterator[s
         return
     yield text[: first.start()]  # by itself, so that all before the problem is read before it is told
     around = text[max(0, first.start() - 40) : first.start() + 20]
-    mended, count = bad.subn(_as_windows_1252, text)
-    problems.add("encoding/bad-bytes", count=count, excerpt=bad.sub(_as_windows_1252, around))
-    yield mended[first.start() :]
-
-
-def _as_windows_1252(match: re.Match[str]) -> str:
-    if match[0] == _REPLACEMENT:
-        return match[0]
-    byte = bytes([ord(match[0]) - _ESCAPE_BASE])
-    return byte.decode("cp1252", "ignore") or byte.decode("latin-1")
+    count = len(text) - len(bad.sub("", text))
+    problems.add("encoding/bad-bytes", count=count, excerpt=around.translate(_AS_WINDOWS_1252))
+    yield text[first.start() :].translate(_AS_WINDOWS_1252)

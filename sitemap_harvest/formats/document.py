@@ -91,6 +91,7 @@ class Document:
             limits=self._limits,
             w3c_dates=self.kind is not Kind.FEED,
             was_cut=self._was_cut,
+            bytes_read=lambda: self._source.bytes_unpacked,
         )
         try:
             yield from self._entries(into)

@@ -2,7 +2,8 @@
 
 Specs: https://www.rfc-editor.org/rfc/rfc1952 (gzip), rfc1950 (zlib), rfc8878
 (zstd) and rfc7932 (brotli); bzip2 and zip as Python's own modules have them.
-Never more in memory than a block, but for zip, whose directory is at its end.
+Never more in memory than a block, but for zip, whose directory is at its end: a
+large archive lies in a temporary file meanwhile.
 What was unpacked before a fault is kept, and the fault is a problem.
 """
 
@@ -17,7 +18,9 @@ import zipfile
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from functools import partial
+from tempfile import SpooledTemporaryFile
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import brotli  # type: ignore[import-untyped]  # it has no hints
 
@@ -35,6 +38,9 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 512 * 1024  # large enough for column work, small beside the 104 MB that the imports take
 _STEP_BYTES = 16 * 1024  # fed at a time: what a step gives is bounded, and little is lost with one that fails
+_MAX_ARCHIVE_BYTES = 16 * 1024 * 1024  # of a zip archive in memory; a larger one lies in a temporary file
+_MAX_DIRECTORY_BYTES = 4 * 1024 * 1024  # of a zip archive: some 50,000 files, for which zipfile takes 60 MB
+_ZIP_END_BYTES = 65_535 + 22 + 20 + 56  # the longest comment, and the records of the end of a directory
 _TRIED_BYTES = 32  # text fails within these; a document with a fault behind them is packed, and damaged
 _ERRORS = (zlib.error, OSError, EOFError, zstd.ZstdError, brotli.error)
 _ZIP_ERRORS = (
@@ -78,7 +84,7 @@ class Packing:
                 yield from members.unpack(block[start : start + _STEP_BYTES])
                 if members.are_over:
                     return
-        members.finish()
+        yield from members.finish()
 
 
 class _Zlib:
@@ -139,7 +145,10 @@ class _Members:
         self._packing = packing
         self._problems = problems
         self._decompressor: Any = None
+        self._is_fresh = False  # whether the decompressor has been given nothing yet
         self._data = b""
+        self._unpacked: list[bytes] = []  # up to a block: members may be a few bytes each
+        self._unpacked_bytes = 0
         self._offset = 0  # of self._data in the packed document
         self._members = 0
         self.are_over = False  #: Whether no member can follow what was given last.
@@ -148,34 +157,36 @@ class _Members:
         """Yield what can be unpacked with the next *piece* of the document."""
         self._data += piece
         while self._data and not self.are_over:
-            if self._decompressor is None and not self._start():
-                return
+            if self._decompressor is None:
+                if len(self._data) < max(map(len, self._packing.magic), default=0):
+                    return  # the next piece tells
+                if not self._start():
+                    yield from self._end()
+                    return
             yield from self._step()
 
     def _start(self) -> bool:
         """Start a member, if one begins here."""
-        if len(self._data) < max(map(len, self._packing.magic), default=0):
-            return False  # the next piece tells
         if self._members and not (self._packing.magic and self._packing.begins(self._data)):
-            self._end()
             return False
-        self._decompressor = self._packing.decompressor()
+        self._decompressor, self._is_fresh = self._packing.decompressor(), True
         self._members += 1
         return True
 
     def _step(self) -> Iterator[bytes]:
         data, self._data = self._data, b""
         while True:
-            before = self._decompressor.copy() if hasattr(self._decompressor, "copy") else None
+            before = self._state()
             try:
                 unpacked = self._decompressor.decompress(data, BLOCK_BYTES)
             except _ERRORS as error:
+                yield from self._flush()  # what came before the fault is read before the fault is noted
                 self._fail(error)
                 if before is not None:
                     yield _salvage(before, data)
                 return
             if unpacked:
-                yield unpacked
+                yield from self._gather(unpacked)
             self._offset += len(data)
             data = b""
             if self._decompressor.eof:
@@ -186,21 +197,44 @@ class _Members:
             if self._decompressor.needs_input:
                 return
 
+    def _state(self) -> Any:
+        """Return a decompressor in the state of this one; ``None`` if the format has none that can be copied."""
+        if not hasattr(self._decompressor, "copy"):
+            return None
+        if self._is_fresh:  # a new one takes less time than a copy, and there may be a million members
+            self._is_fresh = False
+            return self._packing.decompressor()
+        return self._decompressor.copy()
+
+    def _gather(self, unpacked: bytes) -> Iterator[bytes]:
+        if self._unpacked_bytes + len(unpacked) > BLOCK_BYTES:
+            yield from self._flush()
+        self._unpacked.append(unpacked)
+        self._unpacked_bytes += len(unpacked)
+
+    def _flush(self) -> Iterator[bytes]:
+        """Yield what was unpacked and not yielded yet."""
+        if self._unpacked:
+            yield b"".join(self._unpacked)
+        self._unpacked, self._unpacked_bytes = [], 0
+
     def _fail(self, error: Exception) -> None:
         self.are_over = True
         code = "unpack/bad-checksum" if "check" in str(error) else "unpack/unreadable"
         detail = f"after byte {self._offset} of the packed document: {error}"
         self._problems.add(code, detail, byte=self._offset)
 
-    def finish(self) -> None:
-        """Say what is wrong with the end of the document."""
+    def finish(self) -> Iterator[bytes]:
+        """Yield what is left, and note what is wrong with the end of the document."""
         if self._decompressor or (self._data and any(magic.startswith(self._data) for magic in self._packing.magic)):
+            yield from self._flush()
             self._problems.add("unpack/truncated", byte=self._offset)
         else:
-            self._end()
+            yield from self._end()
 
-    def _end(self) -> None:
+    def _end(self) -> Iterator[bytes]:
         """Look at what follows the last member."""
+        yield from self._flush()
         self.are_over = True
         if self._data.strip(b"\0"):  # padding with zeros is usual and harmless (gzip(1) passes over it too)
             self._problems.add("unpack/trailing-bytes", byte=self._offset, excerpt=repr(self._data[:60]))
@@ -228,25 +262,31 @@ class Zip(Packing):
 
     def unpack(self, packed: Iterator[bytes], problems: ProblemLog) -> Iterator[bytes]:
         """Yield the first file of an archive."""
-        archive, has_begun = b"".join(packed), False
-        try:
-            for block in _first_file(archive, problems):
-                has_begun = True
-                yield block
-        except zipfile.BadZipFile as error:
-            if has_begun:
-                problems.add("unpack/bad-checksum", str(error))
-                return
-            # The directory, which is at the end, is not there.
-            yield from _RAW_DEFLATE.unpack(iter([archive[_zip_header_bytes(archive) :]]), problems)
-            if "unpack/truncated" not in problems:
-                problems.add("unpack/truncated", "the archive ends before its directory", byte=len(archive))
-        except _ZIP_ERRORS as error:
-            problems.add("unpack/unreadable", f"the zip archive cannot be read: {error}")
+        has_begun = False
+        with SpooledTemporaryFile(_MAX_ARCHIVE_BYTES) as archive:
+            try:
+                archive.writelines(packed)
+                for block in _first_file(archive, problems):
+                    has_begun = True
+                    yield block
+            except zipfile.BadZipFile as error:
+                if has_begun:
+                    problems.add("unpack/bad-checksum", str(error))
+                    return
+                # The directory, which is at the end, is not there.
+                size = archive.seek(0, io.SEEK_END)
+                archive.seek(_zip_header_bytes(archive))
+                yield from _RAW_DEFLATE.unpack(iter(partial(archive.read, BLOCK_BYTES), b""), problems)
+                if "unpack/truncated" not in problems:
+                    problems.add("unpack/truncated", "the archive ends before its directory", byte=size)
+            except _ZIP_ERRORS as error:
+                problems.add("unpack/unreadable", f"the zip archive cannot be read: {error}")
 
 
-def _first_file(archive: bytes, problems: ProblemLog) -> Iterator[bytes]:
-    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+def _first_file(archive: IO[bytes], problems: ProblemLog) -> Iterator[bytes]:
+    if _directory_bytes(archive) > _MAX_DIRECTORY_BYTES:
+        raise ValueError(f"its directory has more than {_MAX_DIRECTORY_BYTES} bytes")
+    with zipfile.ZipFile(archive) as opened:
         files = [entry for entry in opened.infolist() if not entry.filename.endswith("/")]
         if len(files) > 1:
             names = ", ".join(entry.filename for entry in files[:5])
@@ -257,9 +297,21 @@ def _first_file(archive: bytes, problems: ProblemLog) -> Iterator[bytes]:
                     yield block
 
 
-def _zip_header_bytes(archive: bytes) -> int:
+def _directory_bytes(archive: IO[bytes]) -> int:
+    """Return the size that *archive* gives its directory; the greater one, where it gives two (Zip64)."""
+    archive.seek(max(0, archive.seek(0, io.SEEK_END) - _ZIP_END_BYTES))
+    end = archive.read()
+    at = end.rfind(b"PK\5\6", 0, -18)
+    size, size_64 = end[at + 12 : at + 16], b""
+    if (at_64 := end.rfind(b"PK\6\6", 0, max(0, at))) >= 0:
+        size_64 = end[at_64 + 40 : at_64 + 48]
+    return max(int.from_bytes(size, "little"), int.from_bytes(size_64, "little")) if at >= 0 else 0
+
+
+def _zip_header_bytes(archive: IO[bytes]) -> int:
     """Return how many bytes stand before the data of the first file."""
-    return 30 + int.from_bytes(archive[26:28], "little") + int.from_bytes(archive[28:30], "little")
+    archive.seek(26)
+    return 30 + int.from_bytes(archive.read(2), "little") + int.from_bytes(archive.read(2), "little")
 
 
 _GZIP = Packing("gzip", (b"\x1f\x8b",), lambda: _Zlib(zlib.MAX_WBITS | 16))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.model import CATALOGUE, Doubt, Problem, Sample
@@ -13,6 +14,15 @@ if TYPE_CHECKING:
 LOSSY = frozenset(code for code, problem_type in CATALOGUE.items() if problem_type.loses)
 """Codes of the problems after which an entry may be missing."""
 _DOUBTFUL = {code: problem.doubt for code, problem in CATALOGUE.items() if problem.doubt is not Doubt.NONE}
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is known of the problem of one code."""
+
+    detail: str
+    count: int = 0
+    samples: list[Sample] = field(default_factory=list)
 
 
 class ProblemLog:
@@ -31,7 +41,7 @@ class ProblemLog:
         """Whether what is being read is known to be well-formed XML, so that no entry can be mixed up with another."""
         self.last_sound: int | None = None
         """Position of the last entry that is beyond doubt; ``None`` where all are."""
-        self._found: dict[str, tuple[str, int, list[Sample]]] = {}
+        self._found: dict[str, _Found] = {}
 
     def add(
         self,
@@ -50,13 +60,18 @@ class ProblemLog:
         """
         if code in _DOUBTFUL:
             self.doubt(entry, _DOUBTFUL[code])
-        first_detail, seen, samples = self._found.get(code, (detail or CATALOGUE[code].meaning, 0, []))
-        if len(samples) < MAX_SAMPLES:
-            samples.append(Sample(entry=entry, line=line, byte=byte, excerpt=excerpt and excerpt[:MAX_EXCERPT_CHARS]))
-        self._found[code] = (first_detail, seen + count, samples)
+        found = self._found.get(code)
+        if found is None:
+            found = self._found[code] = _Found(detail or CATALOGUE[code].meaning)
+        found.count += count
+        if len(found.samples) < MAX_SAMPLES:
+            excerpt = excerpt and excerpt[:MAX_EXCERPT_CHARS]
+            found.samples.append(Sample(entry=entry, line=line, byte=byte, excerpt=excerpt))
 
     def doubt(self, entry: int | None = None, doubt: Doubt = Doubt.MENDED) -> None:
         """Note that from *entry* on (``None``: from here on) entries may not be as published."""
+        if self.last_sound == 0:
+            return
         if doubt is Doubt.MENDED and (self.is_well_formed or "xml/truncated" in self):
             return  # nothing comes behind the end of what was cut: a problem told there is the cut once more
         before = self._reached() if entry is None else entry - 1
@@ -72,7 +87,7 @@ class ProblemLog:
 
     def has_enough(self, code: str) -> bool:
         """Whether as many samples of the problem *code* are there as are kept."""
-        return code in self._found and len(self._found[code][2]) >= MAX_SAMPLES
+        return code in self._found and len(self._found[code].samples) >= MAX_SAMPLES
 
     def __contains__(self, code: str) -> bool:
         return code in self._found
@@ -95,6 +110,12 @@ class ProblemLog:
     def all(self) -> tuple[Problem, ...]:
         """Return the problems, in the order in which each was first met."""
         return tuple(
-            Problem(code=code, document=self._document, detail=detail, count=count, samples=tuple(samples))
-            for code, (detail, count, samples) in self._found.items()
+            Problem(
+                code=code,
+                document=self._document,
+                detail=found.detail,
+                count=found.count,
+                samples=tuple(found.samples),
+            )
+            for code, found in self._found.items()
         )

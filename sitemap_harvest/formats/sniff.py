@@ -25,7 +25,7 @@ _BLANK = "\ufeff\x00 \t\r\n\u00a0\u200b"
 _PASSED_OVER = re.compile("<!(?:--|ENTITY|ELEMENT|ATTLIST)", re.IGNORECASE)
 _NO_MARKUP = re.compile(  # comments, instructions, and elements in which a tag is text
     r"<!--.*?(?:-->|\Z)|<\?xml\s[^>]*>|<\?.*?(?:\?>|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)"
-    r"|(<(script|style|textarea|xmp)\b[^>]*>).*?(?:</\2|\Z)",
+    r"|(<(script|style|textarea|xmp)\b[^>]*+(?:>|\Z)).*?(?:</\2|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
 _FIRST_TAG = re.compile(r"(?:<\?[^<>]*>\s*)*<(?:[\w.\-]+:)?([a-zA-Z]+)(?=[\s/>])")  # as nearly all documents begin
@@ -56,17 +56,17 @@ _HTML_END = re.compile(r"</html\s*>", re.IGNORECASE)
 _JSON = re.compile(r"\{\s*[\"}]|\[\s*[\"\[{\]]")
 _AFTER_JSON = re.compile(r"(?:\n|[}\]]\s*)(?=<[?a-zA-Z])")  # in a string of JSON no line ends
 _ROBOTS = re.compile(
-    r"^[ \t]*(?:user-?\s?agent|(?:dis)?allow|crawl-delay|site-?maps?)[ \t]*:", re.IGNORECASE | re.MULTILINE
+    r"^[ \t]*+(?:user-?\s?agent|(?:dis)?allow|crawl-delay|site-?maps?)[ \t]*+:", re.IGNORECASE | re.MULTILINE
 )
 _URL_LINE = re.compile(  # a URL, with a bullet or quotes or another URL or columns beside it
-    r"""^[ \t]*(?:[-*"'<(\[]|\d{1,9}[.)])?[ \t]*https?://[^\s<>"]++
+    r"""^[ \t]*+(?:(?:[-*"'<(\[]|\d{1,9}[.)])[ \t]*+)?https?://[^\s<>"]++
     (?:["'>)\],;\ \t\r]*|[,;\ \t]+https?://.*|\t.*|["'][,;\t].*)$""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 _URL_AND_BREAK = re.compile(r"https?://[^\s<>\"]++\s*<br\s*/?>\s*(?:\Z|https?://)", re.IGNORECASE)
 _LINK_LINE = re.compile(  # one that begins with a URL, has one in its last column, or is a link of Markdown
-    r"""^[ \t]*(?:["'<(\[\u201c\u00ab`]?[a-z][a-z0-9+.\-]*://[^\n]+
-    |[^\n]*[\t,;|][ ]*https?://[^\s"'<>]+[ \t]*$
+    r"""^[ \t]*+(?:["'<(\[\u201c\u00ab`]?[a-z][a-z0-9+.\-]*://[^\n]+
+    |[^\n]*[\t,;|][ ]*+https?://[^\s"'<>]{1,2048}+[ \t]*+$
     |[^\n\[]{0,9}\[[^\n\]]*\]\(https?://)""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )

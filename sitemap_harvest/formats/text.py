@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 _MAX_LINE_CHARS = 1024 * 1024  # what a value in XML may have; a URL has 2,048
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://\S+", re.ASCII)
+_PLAIN_PATH = re.compile(r"/[^\s#<:\]]++")
 _NEARLY_URL = re.compile(r"(?:www\.|/|[A-Za-z]{4,5}:/?|https?/)\S+")
-_ADDRESS = re.compile(r"[\w\-]+(?:\.[\w\-]+)+(?:[/:?]\S*)?")
+_ADDRESS = re.compile(r"[\w\-]++(?:\.[\w\-]++)++(?:[/:?]\S*)?")
 _QUOTED = re.compile(r"\"([^\"\s]+)\"")
 _AROUND = {'"': '"', "'": "'", "<": ">", "(": ")", "[": "]", "\u201c": "\u201d", "\u00ab": "\u00bb", "`": "`"}
 OPENING, CLOSING = "".join(_AROUND), "".join(_AROUND.values())
 """What stands around addresses where it should not: quotes and brackets."""
 _URL_IN_LINE = re.compile(
-    rf"(?:^|(?<=[\s,;|=>{re.escape(OPENING)}]))[A-Za-z][A-Za-z0-9+.\-]*://"
-    r"(?:[^\s\"<>\u201d\u00bb`,;|:]|[,;|:](?!\s|\Z|https?://|[\"'<(\[]))+",
+    rf"(?:^|(?<=[\s,;|=>{re.escape(OPENING)}]))[A-Za-z][A-Za-z0-9+.\-]*+://"
+    r"(?:[^\s\"<>\u201d\u00bb`,;|:]++|[,;|:](?!\s|\Z|https?://|[\"'<(\[]))++",
     re.ASCII | re.IGNORECASE,
 )
 _MARKDOWN = re.compile(r"\[([^\[\]]*)\]\(\s*(https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\s*\)", re.IGNORECASE)
@@ -60,6 +61,8 @@ def read_text(chunks: Iterable[str], into: Collector) -> Iterator[UrlBatch]:
             text = _first_column(number, text, delimiter, into)
         if _URL.fullmatch(text) and (text.count("://") == 1 or PARAMETER.search(text)) and not text.endswith(">"):
             into.add(number, line if not delimiter else text)
+        elif _PLAIN_PATH.fullmatch(text):
+            into.add(number, text)
         elif text:
             _read_odd(number, text, into)
         yield from into.full_batches()
@@ -112,7 +115,7 @@ def _read_odd(number: int, text: str, into: Collector) -> None:
     if found and (found[0].start() > 0 or len(found) > 1 or "\t" in text or before_comment != text):
         into.problems.add("text/beside-url", line=number, excerpt=text)
         for url in found:
-            into.add(number, _unwrapped(url[0], text[: url.start()]))
+            into.add(number, _unwrapped(url))
     elif found or _NEARLY_URL.fullmatch(text):
         into.add(number, text)  # with white space inside, relative, or with a slip in its scheme: told of when resolved
     elif _ADDRESS.fullmatch(text):
@@ -121,10 +124,10 @@ def _read_odd(number: int, text: str, into: Collector) -> None:
         into.problems.add("text/not-a-url", line=number, excerpt=text)
 
 
-def _unwrapped(url: str, before: str) -> str:
-    """Return *url* without what closes the bracket, quotes or column that what stands *before* it has opened."""
-    opening = before[-1:]
-    if opening in _COLUMN_ENDS and not _URL_IN_LINE.match(before):
+def _unwrapped(found: re.Match[str]) -> str:
+    """Return the URL that was *found* in a line, without what closes the bracket, quotes or column around it."""
+    url, opening = found[0], found.string[max(0, found.start() - 1) : found.start()]
+    if opening in _COLUMN_ENDS and not _URL_IN_LINE.match(found.string, 0, found.start()):
         return url.partition(opening)[0]
     if opening == "'":
         return _QUOTE_END.split(url, maxsplit=1)[0]

@@ -339,6 +339,14 @@ _LOC = {
         mend="Give each entry a <loc> with an absolute URL, or leave the entry out.",
         severity=_ERROR,
     ),
+    "loc/long-base": ProblemType(
+        meaning="The address is relative, and what it is relative to has more than 2,048 characters: it is left out.",
+        cause="A base element or xml:base that a template has filled with something else, or an attack.",
+        consequence="The entry is missing here. Others make a URL of it that is longer than the protocol allows.",
+        mend="Write absolute URLs.",
+        severity=_ERROR,
+        loses=True,
+    ),
     "loc/malformed": ProblemType(
         meaning="The URL cannot be taken apart; it is kept as published and was not made absolute.",
         cause="A slip such as http:/host or https//host, or a missing scheme.",

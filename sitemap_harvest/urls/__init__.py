@@ -1,6 +1,6 @@
 """URLs as text: what is one, what makes a relative one absolute, what identifies it, and which document may list it."""
 
-from sitemap_harvest.urls.address import BLANKS, Address, join, resolve, several, web_line
+from sitemap_harvest.urls.address import BLANKS, MAX_BASE_CHARS, Address, join, resolve, several, web_line
 from sitemap_harvest.urls.columns import AddressColumns, address_columns
 from sitemap_harvest.urls.key import url_key
 from sitemap_harvest.urls.scope import Scope
@@ -9,6 +9,7 @@ from sitemap_harvest.urls.user import user_of, without_user
 
 __all__ = [
     "BLANKS",
+    "MAX_BASE_CHARS",
     "Address",
     "AddressColumns",
     "Scope",

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
+
+MAX_BASE_CHARS = 2048
+"""Most characters of a base, as of a URL in the protocol: each reference can add as many to what a document lists."""
 
 BLANKS = (
     " \t\n\r\f\v\x00\x85\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
@@ -23,6 +27,9 @@ _NEARLY_ABSOLUTE = re.compile(
     |www\.|(?:localhost|[A-Za-z0-9\-]+\.[A-Za-z0-9.\-]+):[0-9]+(?:/|\Z)  # a host without a scheme
     |/+\Z(?<=//)""",
     re.IGNORECASE | re.VERBOSE,
+)
+_PLAIN_REFERENCE = re.compile(  # without a colon, and nothing else that could stand for an absolute URL
+    r"(?:/(?!/)|(?!https?|www\.)[a-z0-9_])[a-z0-9\-._~!$&'()*+,;=@%/?#]*+", re.IGNORECASE
 )
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*:)?(//[^/?#]*)?([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
 _BLANK = re.compile(f"[{BLANKS}\x01-\x1f\x7f]")
@@ -49,6 +56,8 @@ def resolve(text: str, base: str | None) -> Address:
     loc = text.strip(BLANKS)
     if not loc:
         return Address(None, "loc/empty")
+    if _PLAIN_REFERENCE.fullmatch(loc):
+        return _join(loc, base)
     if _WEB.match(loc):
         return Address(loc, _flaw(loc))
     if _OTHER_SCHEME.match(loc):
@@ -77,12 +86,16 @@ def _flaw(loc: str) -> str | None:
 
 
 def _join(loc: str, base: str | None) -> Address:
-    if base is None or not _WEB.match(base):
+    if base is not None and len(base) > MAX_BASE_CHARS:
+        return Address(None, "loc/long-base")
+    if base is None or not _split(base).is_web:
         return Address(loc, "loc/no-base")
-    if _first_segment(loc) == _first_segment(base.partition("://")[2]):  # the scheme is missing
+    if loc[0] != "/" and _first_segment(loc) == _split(base).first_segment:  # the scheme is missing
         return Address(loc, "loc/malformed")
     joined = join(base, loc)
-    return Address(joined, "loc/relative") if _AUTHORITY.match(joined) else Address(loc, "loc/malformed")
+    has_own = ":" in loc or loc.startswith("//")  # a scheme or an authority
+    is_sound = _AUTHORITY.match(joined) if has_own else _split(base).is_sound
+    return Address(joined, "loc/relative") if is_sound else Address(loc, "loc/malformed")
 
 
 def join(base: str, reference: str) -> str:
@@ -91,19 +104,50 @@ def join(base: str, reference: str) -> str:
     Spec: https://www.rfc-editor.org/rfc/rfc3986#section-5.2
     Not ``urljoin()``: that leaves out an empty query and empty segments of the path, which name other pages.
     """
-    scheme, authority, path, query, _ = _PARTS.match(base).groups()  # type: ignore[union-attr]  # it always matches
+    scheme, authority, path, query, folder = _split(base)[:5]
     own_scheme, own_authority, own_path, own_query, own_fragment = _PARTS.match(reference).groups()  # type: ignore[union-attr]  # the same
     if own_scheme is not None:
         return reference
     if own_authority is not None:
         authority, path, query = own_authority, own_path, own_query
     elif own_path:
-        folder = path[: path.rfind("/") + 1] or "/"
         path = without_dot_segments(own_path if own_path.startswith("/") else folder + own_path)
         query = own_query
     elif own_query is not None:
         query = own_query
-    return f"{scheme or ''}{authority or ''}{path}{query or ''}{own_fragment or ''}"
+    return f"{scheme}{authority}{path}{query or ''}{own_fragment or ''}"
+
+
+class _Base(NamedTuple):
+    """The parts of an address that others are relative to; empty where it has none."""
+
+    scheme: str
+    authority: str
+    path: str
+    query: str
+    folder: str
+    first_segment: str
+    """What stands before the first slash behind the scheme, in lower case."""
+    is_web: bool
+    """Whether it is an address on the web."""
+    is_sound: bool
+    """Whether its host and port are well-formed."""
+
+
+@lru_cache(maxsize=64)
+def _split(base: str) -> _Base:
+    scheme, authority, path, query, _ = _PARTS.match(base).groups(default="")  # type: ignore[union-attr]  # it always matches
+    folder = path[: path.rfind("/") + 1] or "/"
+    return _Base(
+        scheme,
+        authority,
+        path,
+        query,
+        folder,
+        first_segment=_first_segment(base.partition("://")[2]),
+        is_web=_WEB.match(base) is not None,
+        is_sound=_AUTHORITY.match(f"{scheme}{authority}{path or '/'}") is not None,
+    )
 
 
 def without_dot_segments(path: str) -> str:

@@ -14,6 +14,7 @@ from sitemap_harvest.urls.site import SITE
 
 _CANONICAL = re.compile(CANONICAL_PATTERN)
 _FEW = 64
+_MAX_CHARS = 8 * 1024  # of a URL in re, which takes 130 bytes a character for it
 
 
 class Flaw(NamedTuple):
@@ -53,17 +54,29 @@ def address_columns(texts: pa.StringArray, base: str | None) -> AddressColumns:
         published = texts.filter(odd).to_pylist()
         found = [resolve(text, base) for text in published]
         flaws = [Flaw(row, a.flaw, text) for row, a, text in zip(rows, found, published, strict=True) if a.flaw]
-        loc = _put(texts, odd, [a.loc for a in found])
+        locs = pa.array([a.loc for a in found], pa.string())
+        loc = pc.replace_with_mask(texts, odd, locs)
         raw = _put(raw, odd, [text if a.loc != text else None for a, text in zip(found, published, strict=True)])
-        key = _put(texts, odd, [a.loc and url_key(a.loc) for a in found])
+        key = pc.replace_with_mask(texts, odd, _keys(locs))
     return AddressColumns(loc, raw, key, _sites(key), flaws)
+
+
+def _keys(locs: pa.StringArray) -> pa.StringArray:
+    """Return the keys of *locs*: relative ones, for one, are canonical once they are absolute."""
+    odd = pc.invert(pc.fill_null(_canonical(locs), fill_value=False))
+    return _put(locs, odd, [loc and url_key(loc) for loc in locs.filter(odd).to_pylist()])
 
 
 def _canonical(texts: pa.StringArray) -> pa.BooleanArray:
     """Return which of *texts* are canonical URLs."""
     if len(texts) < _FEW:  # RE2 is made anew each time, which takes longer than to look at so few
-        return pa.array([_CANONICAL.fullmatch(text) is not None for text in texts.to_pylist()], pa.bool_())
+        return pa.array([text is not None and _is_canonical(text) for text in texts.to_pylist()], pa.bool_())
     return pc.match_substring_regex(texts, CANONICAL_PATTERN)
+
+
+def _is_canonical(text: str) -> bool:
+    """Whether *text* is plainly a canonical URL; of a very long one it is not said."""
+    return len(text) <= _MAX_CHARS and _CANONICAL.fullmatch(text) is not None
 
 
 def _put(column: pa.StringArray, mask: pa.BooleanArray, values: list[str | None]) -> pa.StringArray:

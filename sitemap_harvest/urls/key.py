@@ -9,16 +9,19 @@ path, ``www``, the fragment).
 from __future__ import annotations
 
 import re
+from string import ascii_lowercase, ascii_uppercase
 
 import idna
 
 from sitemap_harvest.urls.address import without_dot_segments
 
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
-_AUTHORITY = re.compile(r"(?:(.*)@)?(\[[^\]]*\]|[^:]*)(?::([0-9]*))?", re.DOTALL)
+_AUTHORITY = re.compile(r"(?>(.*)@)?+(\[[^\]]*\]|[^:]*)(?::([0-9]*))?", re.DOTALL)
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-_ESCAPE_OR_ILLEGAL = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?#]")
+_ESCAPE_OR_ILLEGAL = re.compile(r"%[0-9A-Fa-f]{2}|%|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?#%]++")
+_ESCAPES = [f"%{byte:02X}" for byte in range(0x100)]
+_TO_LOWER_CASE = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 _ATOM = r"[A-Za-z0-9\-_~!$&'()*+,;=:@]|%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])"
 CANONICAL_PATTERN = (
@@ -70,6 +73,8 @@ def _host(host: str) -> str:
             return idna.encode(host, uts46=True).decode("ascii")
         except idna.IDNAError:
             pass  # no name that can be looked up: escaped below, so that it still has a key
+    if "%" not in host:
+        return _escaped(host.translate(_TO_LOWER_CASE))
     return _escaped(_escaped(host).lower())  # again, for the escapes in upper case
 
 
@@ -79,7 +84,7 @@ def _escaped(text: str) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     found = match[0]
-    if len(found) > 1:  # an escape
+    if len(found) > 1 and found[0] == "%":  # an escape
         byte = int(found[1:], 16)
-        return chr(byte) if byte in _UNRESERVED else found.upper()
-    return "".join(f"%{byte:02X}" for byte in found.encode("utf-8", "surrogatepass"))
+        return chr(byte) if byte in _UNRESERVED else _ESCAPES[byte]
+    return "".join([_ESCAPES[byte] for byte in found.encode("utf-8", "surrogatepass")])

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pyarrow as pa
 import pytest
 
 from sitemap_harvest import Limits, Problem, Sample, SitemapRef
+from sitemap_harvest.formats import collector as module
 from sitemap_harvest.formats.collector import Collector, LimitReached
 from sitemap_harvest.model import CATALOGUE, MAX_ROWS, FoundBy
 from tests.documents import HERE, collected, collector, log, noted
@@ -69,7 +72,7 @@ def test_entries_past_the_limit_are_not_taken() -> None:
     with pytest.raises(LimitReached):
         into.add(3, "https://example.com/c")
     assert [row.position for row in collected(into, iter(()))] == [1]
-    assert into.refs == [SitemapRef(loc="https://example.com/b", position=2)]
+    assert list(into.refs) == [SitemapRef(loc="https://example.com/b", position=2)]
     assert noted(into.problems) == {"document/too-many-urls": 1}
     assert into.problems.lost_something
 
@@ -112,3 +115,67 @@ def test_blanks_around_values_do_not_count() -> None:
         " https://example.com/ ",
     )
     assert noted(into.problems) == {}
+
+
+@pytest.mark.parametrize("count", [3, 2_500])
+def test_references_come_back_as_they_were_added(count: int) -> None:
+    dates = {0: ("2005-01-01", datetime(2005, 1, 1, tzinfo=UTC)), 1: ("soon", None), 2: (None, None)}
+    into = collector()
+    for number in range(count):
+        into.refer(number + 1, f"https://example.com/{number}", dates[number % 3][0])
+    assert list(into.refs) == [
+        SitemapRef(
+            loc=f"https://example.com/{n}", position=n + 1, lastmod=dates[n % 3][1], lastmod_text=dates[n % 3][0]
+        )
+        for n in range(count)
+    ]
+    assert (into.entries, len(into.refs), into.refs.last_position) == (count, count, count)
+
+
+@pytest.mark.parametrize(("kept", "is_hint"), [(1_000, False), (5, True)], ids=["references", "hints"])
+def test_sitemaps_past_what_memory_allows_are_not_taken(
+    kept: int, is_hint: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_MAX_SITEMAP_BYTES", 100)
+    into = collector()
+    addresses = [f"https://example.com/{number % 10}" for number in range(kept)]
+    for number, address in enumerate(addresses):
+        if is_hint:
+            into.hint(address, FoundBy.HTML_LINK)
+        else:
+            into.refer(number + 1, address)
+    with pytest.raises(LimitReached):
+        into.hint("https://example.com/a", FoundBy.HTML_LINK)
+    assert (into.entries, len(into.hints)) == ((0, kept) if is_hint else (kept, 0))
+    assert into.problems.lost_something
+
+
+def test_a_batch_is_full_once_its_addresses_are_long() -> None:
+    into = collector()
+    into.add(1, "https://example.com/" + "a" * module._MAX_BATCH_BYTES)
+    assert into.is_full
+
+
+def test_a_batch_is_full_once_much_of_the_document_was_read() -> None:
+    read = iter([0, 10, module._MAX_BATCH_BYTES, module._MAX_BATCH_BYTES])
+    into = Collector(document=HERE, base=HERE, limits=Limits(), bytes_read=lambda: next(read))
+    into.add(1, "https://example.com/")
+    assert [into.is_full, into.is_full] == [False, True]
+
+
+def test_attributes_count_as_records_of_a_batch() -> None:
+    into = collector()
+    attributes = [{"name": "a", "value": "b"}] * module._MAX_RECORDS
+    extra = [{"name": "x", "depth": 0, "text": None, "attributes": attributes}]
+    into.add(1, "https://example.com/", more={"extra": extra})
+    assert into.is_full
+
+
+def test_of_relative_addresses_a_batch_has_the_fewer_the_longer_their_base_is() -> None:
+    base = f"https://example.com/{'b' * 1_900}/"
+    into = collector(base=base)
+    for number in range(3_000):
+        into.add(number + 1, "a")
+    sizes = [len(batch) for batch in into.last_batches()]
+    assert sum(sizes) == 3_000
+    assert max(sizes) * len(base) <= module._MAX_BATCH_BYTES

@@ -173,3 +173,13 @@ def test_no_name_of_an_encoding_raises(prefix: str, label: str, rest: bytes) -> 
 
 
 _ODD_CODECS = ("idna", "punycode", "utf-7", "unicode_escape", "raw_unicode_escape", "undefined", "rot13", "hz", "mbcs")
+
+
+ESCAPES = [b"\x1b$B", b"\x1b(B", b"\x1b$(D", b"\x1b&@", b"\x1b", b"\x1b$", b"\x0e", b'$"', b"&@", b"a", b"\n"]
+
+
+@given(st.lists(st.sampled_from(ESCAPES), max_size=16).map(b"".join), st.sampled_from(["iso2022_jp_3", "iso2022_kr"]))
+def test_an_escape_sequence_may_be_cut_anywhere_and_have_no_end(body: bytes, name: str) -> None:
+    whole = "".join(decode([body], Encoding(name, 0), log()))
+    for cut in range(len(body)):
+        assert "".join(decode([body[:cut], body[cut:]], Encoding(name, 0), log())) == whole

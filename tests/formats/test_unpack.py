@@ -209,3 +209,24 @@ def test_a_damaged_member_behind_a_whole_document_is_told() -> None:
     assert len(locs(document)) == 20
     assert codes(document) == {"unpack/unreadable": 1}
     assert not document.complete
+
+
+def test_small_members_come_in_large_blocks() -> None:
+    body = b"".join(gzip.compress(NOISE[at : at + 20]) for at in range(0, len(NOISE), 20))
+    assert [len(block) for block in unpack(body, DEFAULT, log(), [])] == [len(NOISE)]
+
+
+@pytest.mark.parametrize("spooled", [0, 1_000_000], ids=["on-disk", "in-memory"])
+def test_a_zip_archive_is_read_wherever_it_lies(spooled: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MAX_ARCHIVE_BYTES", spooled or 1)
+    whole = zipped({"a.xml": TEXT})
+    assert unpacked(whole) == (TEXT, ["zip"], {})
+    data, layers, problems = unpacked(whole[:-150])
+    assert TEXT.startswith(data)
+    assert (bool(data), layers, problems) == (True, ["zip"], {"unpack/truncated": 1})
+
+
+def test_a_zip_archive_of_too_many_files_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MAX_DIRECTORY_BYTES", 100)
+    body = zipped({"a.xml": TEXT, "b.xml": TEXT})
+    assert unpacked(body) == (b"", ["zip"], {"unpack/unreadable": 1})

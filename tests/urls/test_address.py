@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_harvest.urls import BLANKS, Address, resolve
+from sitemap_harvest.urls import BLANKS, MAX_BASE_CHARS, Address, resolve
 
 BASE = "https://example.com/maps/sitemap.xml"
 
@@ -40,3 +40,11 @@ def test_address(text: str, address: Address) -> None:
 @pytest.mark.parametrize("base", [None, "sitemap.xml", "file:///tmp/sitemap.xml"])
 def test_without_a_web_address_to_join_to_a_relative_url_stays(base: str | None) -> None:
     assert resolve("/a", base) == Address("/a", "loc/no-base")
+
+
+@pytest.mark.parametrize("text", ["a", "/a", "?a", "//h/a", "ä"])
+def test_to_a_base_that_is_too_long_nothing_is_joined(text: str) -> None:
+    base = "https://example.com/".ljust(MAX_BASE_CHARS, "b")
+    assert resolve(text, base).flaw == "loc/relative"
+    assert resolve(text, base + "b") == Address(None, "loc/long-base")
+    assert resolve("https://example.com/a", base + "b") == Address("https://example.com/a", None)

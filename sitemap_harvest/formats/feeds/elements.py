@@ -7,6 +7,7 @@ https://www.rssboard.org/media-rss
 
 from __future__ import annotations
 
+from sitemap_harvest.formats.caches import Names
 from sitemap_harvest.formats.xml.elements import Element
 from sitemap_harvest.formats.xml.entries import split
 from sitemap_harvest.formats.xml.extensions import WELL_KNOWN_PREFIXES
@@ -66,7 +67,15 @@ class FeedElement(Element):
         return next((value for given, value in self.items() if split(given)[1].lower() == name), None)
 
 
-class Meanings(dict[str, str]):
+class MeaningsByItem(Names["Meanings"]):
+    """What tags are to an item, by its own tag."""
+
+    def find(self, item_tag: str) -> Meanings:
+        """Return what tags are to an item *item_tag*."""
+        return Meanings(item_tag)
+
+
+class Meanings(Names[str]):
     """What tags are to an item of one namespace, filled as they are met.
 
     One of the names in ``DATES``, ``link``, ``guid``, ``id``, ``title``,
@@ -78,12 +87,9 @@ class Meanings(dict[str, str]):
         super().__init__()
         self._own = split(item_tag)[0]
 
-    def __missing__(self, tag: str) -> str:
+    def find(self, tag: str) -> str:
         """Work out what *tag* (``{namespace}local``) means."""
-        meaning = self[tag] = self._meaning(*split(tag))
-        return meaning
-
-    def _meaning(self, namespace: str, local: str) -> str:
+        namespace, local = split(tag)
         name, lower = local.lower(), namespace.lower()
         if _XHTML in lower and name != "link":
             return "markup"

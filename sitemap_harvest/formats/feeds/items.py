@@ -9,7 +9,7 @@ import html
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sitemap_harvest.formats.feeds.elements import DATES, PAGE_TEXT, XML_BASE, FeedElement, Meanings
+from sitemap_harvest.formats.feeds.elements import DATES, PAGE_TEXT, XML_BASE, FeedElement, Meanings, MeaningsByItem
 from sitemap_harvest.formats.feeds.links import Link, is_absolute, joined, page_link
 from sitemap_harvest.formats.xml.extensions import Extensions
 
@@ -34,8 +34,8 @@ class _Found(NamedTuple):
 class _Page(NamedTuple):
     """The address of an item's page."""
 
-    loc: str
-    """Relative to the feed, if at all."""
+    loc: str | None
+    """Relative to the feed, if at all. ``None`` if it is relative to a base that is too long."""
     text: str
     """As published."""
 
@@ -45,17 +45,14 @@ class ItemReader:
 
     def __init__(self, into: Collector) -> None:
         self._into = into
-        self._meanings: dict[str, Meanings] = {}
+        self._meanings = MeaningsByItem()
         self._extensions = Extensions()
         self.position = 0
         """Items that have been read."""
 
     def meanings(self, item: FeedElement) -> Meanings:
         """Return what tags are to *item*."""
-        meanings = self._meanings.get(item.tag)
-        if meanings is None:
-            meanings = self._meanings[item.tag] = Meanings(item.tag)
-        return meanings
+        return self._meanings[item.tag]
 
     def read(self, item: FeedElement) -> None:
         """Read *item*, the children of which are there but for the text of the page."""
@@ -67,6 +64,9 @@ class ItemReader:
         title = None if element is None else _plain(element)
         if page is None:
             self._into.problems.add("feed/no-link", entry=self.position, excerpt=title)
+            return
+        if page.loc is None:
+            self._into.problems.add("loc/long-base", entry=self.position, excerpt=page.text)
             return
         element = _first((date for name in DATES for date in found.values.get(name, ())), used)
         lastmod = item.attribute("lastmod") if element is None else element.whole_text()

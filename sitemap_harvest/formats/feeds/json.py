@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.formats.collector import Collector
     from sitemap_harvest.model import UrlBatch
 
+_MAX_ITEMS = 100_000  # without an entry among them: more than the protocol allows a document to list
 _MAX_DEPTH = 64  # values inside one another; past it they are left out
 _DATES = ("date_modified", "date_published")  # the last change first
 _BODIES = frozenset({"content_html", "content_text", "summary"})
@@ -37,7 +38,10 @@ class _Object(NamedTuple):
 
     def last(self, name: str) -> Any:
         """Return the value of *name*; of several the last, as ECMAScript's ``JSON.parse`` has it."""
-        return next((value for given, value in reversed(self.pairs) if given == name), None)
+        for given, value in reversed(self.pairs):
+            if given == name:
+                return value
+        return None
 
 
 def _decoder(*, strict: bool) -> json.JSONDecoder:
@@ -52,9 +56,16 @@ _STRICT, _TOLERANT = _decoder(strict=True), _decoder(strict=False)
 def read_json_feed(chunks: Iterator[str], into: Collector) -> Iterator[UrlBatch]:
     """Read the text of a JSON Feed, yielding batches."""
     reader = _Reader(into)
+    entries = since = 0
     for item in Cutter(chunks, into.problems):
         reader.read(item)
         yield from into.full_batches()
+        if into.added != entries:
+            entries, since = into.added, 0
+        since += 1
+        if since > _MAX_ITEMS:
+            into.problems.add("document/bloated", line=item.line)
+            return
 
 
 class _Reader:

@@ -133,6 +133,10 @@ class Cutter:
 
     def _check_between(self, wanted: str) -> None:
         if self._between != wanted:
+            if self._problems.has_enough("json/malformed"):
+                self._problems.add("json/malformed")
+                self._between = ""
+                return
             detail = f"{self._between[:20]!r} stands between items"
             self._problems.add("json/malformed", detail, line=self._line, excerpt=self._between)
         self._between = ""

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from sitemap_harvest.formats.feeds.elements import XML_BASE
-from sitemap_harvest.urls import BLANKS, join, resolve
+from sitemap_harvest.urls import BLANKS, MAX_BASE_CHARS, join, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -84,8 +84,11 @@ def is_absolute(text: str) -> bool:
     return bool(_ABSOLUTE.match(text.strip(BLANKS)))
 
 
-def joined(base: str, address: str) -> str:
-    """Return *address*, made absolute by the ``xml:base`` in force if it is relative; otherwise as it is."""
+def joined(base: str, address: str) -> str | None:
+    """Return *address*, made absolute by the ``xml:base`` in force if it is relative; otherwise as it is.
+
+    ``None`` if the base is too long.
+    """
     if not base or resolve(address, _ANYWHERE).flaw != "loc/relative":
         return address
-    return join(base, address.strip(BLANKS))
+    return join(base, address.strip(BLANKS)) if len(base) <= MAX_BASE_CHARS else None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sitemap_harvest.formats.feeds.elements import FEED_PREFIXES, PAGE_TEXT, FeedElement
 from sitemap_harvest.formats.feeds.items import ItemReader
 from sitemap_harvest.formats.feeds.links import joined
-from sitemap_harvest.formats.xml.elements import Namespaces
+from sitemap_harvest.formats.xml.elements import MAX_PREFIXES, Namespaces
 from sitemap_harvest.formats.xml.entries import Role
 from sitemap_harvest.formats.xml.tokens import Sort, Token, Tokenizer, attributes
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 _ITEMS = frozenset({"item", "entry"})
 _MAX_DEPTH = 64  # elements inside one another, around an item or in one
-_MAX_NODES = 10_000  # elements of one item, the text of the page aside
+_MAX_NODES = 10_000  # elements of one item and their attributes, the text of the page aside
 _MAX_TOKENS = 300_000  # tags and texts without an item among them: more than the largest item has
 _MAX_VALUE_CHARS = 64 * 1024  # text of one element; a URL has 2,048
-_MAX_ITEM_CHARS = 1024 * 1024  # text of all elements of one item, the text of the page aside
+_MAX_ITEM_CHARS = 1024 * 1024  # texts and attributes of all elements of one item, the text of the page aside
 _BROKEN_ADDRESS = re.compile(  # its end cannot be told: a quote inside, or none at the end
     r"(?:^|[\s\"'])href\s*=\s*(?:\"[^\"]*(?:\Z|\"(?![\s/]|\Z|[^\s=\"'<>/]+\s*=\s*[\"']))"
     r"|'[^']*(?:\Z|'(?![\s/]|\Z|[^\s=\"'<>/]+\s*=\s*[\"'])))",
@@ -77,7 +77,7 @@ class _Feed:
         self._nodes = self._chars = 0  # of the item
         self._has_ended = False
         self._is_stray = False  # whether stray text was told of, and no tag has come since
-        self._undeclared: set[str] = set()  # prefixes that were told of
+        self._undeclared: set[int] = set()  # hashes of the prefixes that were told of
 
     @property
     def items(self) -> int:
@@ -163,7 +163,7 @@ class _Feed:
             found = attributes(token, self._problems)
             scope = scope.declaring(found)
             inner = found.get("xml:base") or (found.get("BASE") if local == "channel" else None)  # the latter in CDF
-            base = joined(base, inner) if inner else base
+            base = joined(base, inner) or base if inner else base  # one that is too long stays in force
             self._drop_broken_address(token, found)
         tag = scope[token.value]
         if not tag.is_sure or (found and not scope.are_sure(found)):
@@ -184,8 +184,9 @@ class _Feed:
 
     def _check_prefix(self, token: Token, scope: Namespaces) -> None:
         prefix = token.value.partition(":")[0]
-        if prefix not in self._undeclared and not scope.declares(prefix):
-            self._undeclared.add(prefix)
+        if hash(prefix) not in self._undeclared and not scope.declares(prefix):
+            if len(self._undeclared) < MAX_PREFIXES:
+                self._undeclared.add(hash(prefix))
             self._problems.add("xml/undeclared-prefix", line=token.line, excerpt=token.as_text)
 
     def _here(self) -> tuple[Namespaces, str]:
@@ -237,8 +238,10 @@ class _Feed:
             if not token.is_empty:
                 self._body = [_local(token.value)]
             return
-        self._nodes += 1
-        if self._passed_over or len(self._open) >= _MAX_DEPTH or self._nodes > _MAX_NODES:
+        self._nodes += 1 + len(element.items())
+        self._chars += len(token.attributes)
+        is_large = self._nodes > _MAX_NODES or self._chars > _MAX_ITEM_CHARS
+        if self._passed_over or len(self._open) >= _MAX_DEPTH or is_large:
             if not self._passed_over:
                 self._malformed("too many elements inside one entry", token)
             self._passed_over += not token.is_empty

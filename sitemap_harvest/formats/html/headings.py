@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-_PARTS = re.compile(r"\s+[\-/<>]+\s+|\s*[|｜»«›‹·•–—]+\s*|\s*(?:::|--)\s*")
+_PARTS = re.compile(r"\s[\-/<>]++\s|[|｜»«›‹·•–—]++|::|--")
 _NO_WORDS = re.compile(r"[\W_]+")
 _MAX_CHARS = 300  # of a heading; what is longer is none
 

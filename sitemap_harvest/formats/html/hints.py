@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _FEED_TYPES = frozenset({"application/rss+xml", "application/atom+xml", "application/feed+json"})
-_TARGET = re.compile(r"[\s,]*+<([^>]*+)>")
+_SEPARATORS = re.compile(r"[\s,]*+")
+_TARGET = re.compile(r"<([^>]*+)>")
 _PARAMETER = re.compile(
     r"""\s*+;\s*+(?:([^\s=;,"<>]++)\s*+(?:=\s*+(?:"((?:[^"\\]|\\.)*+)(?:"|\Z)|([^\s;,"]*+)))?)?""", re.DOTALL
 )
@@ -55,7 +56,7 @@ def header_hints(values: Iterable[str], *, url: str) -> Iterator[SitemapRef]:
 def _links(value: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the targets of the links in *value* with their parameters; of a repeated one the first counts."""
     at = 0
-    while at < len(value):
+    while (at := _SEPARATORS.match(value, at).end()) < len(value):  # type: ignore[union-attr]  # it matches nothing, too
         if link := _TARGET.match(value, at):
             at = link.end()
             parameters: dict[str, str] = {}

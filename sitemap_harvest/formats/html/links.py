@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from functools import lru_cache
 from html.entities import html5
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from lxml import etree
 
+from sitemap_harvest.formats.caches import cached
 from sitemap_harvest.formats.collector import Collector
 from sitemap_harvest.formats.html.headings import says_site_map
 from sitemap_harvest.formats.html.hints import hinted
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _FEED_CHARS = 64 * 1024
 _MAX_TITLE_CHARS = 64 * 1024
 _MAX_DEPTH = 1000  # twice what browsers take; libxml2 looks through all that is open for each end tag
-_MAX_REMEMBERED = 100_000  # links told apart, in some 20 MB: twice what a sitemap may list
+_MAX_REMEMBERED = 100_000  # links told apart, in some 8 MB: twice what a sitemap may list
 _END = re.compile(r"</(?:html|body)(?=[\s/>])", re.IGNORECASE)
 _END_CHARS = len("</html>")
 _ORIGIN = re.compile(r"https?://[^/?#]*+", re.IGNORECASE)
@@ -131,7 +131,7 @@ class LinkTarget:
         self._site = _host(url)
         self._found: list[tuple[int, str, str | None]] = []
         self._count = 0
-        self._seen: set[str] = set()
+        self._seen: set[int] = set()  # hashes of addresses, which may be long
         self._href: str | None = None
         self._texts: list[str] = []
         self._alternative: str | None = None
@@ -194,9 +194,13 @@ class LinkTarget:
             self._link(decoded(href), text)
 
     def _link(self, href: str, text: str) -> None:
-        address = resolve(href, self._base)
-        if address.loc is None or href.lstrip().startswith("#") or _OTHER_SCHEME.match(href.lstrip()):
+        if href.lstrip().startswith("#") or _OTHER_SCHEME.match(href.lstrip()):
             return  # a place on this page, a script, an address to write to
+        address = resolve(href, self._base)
+        if address.flaw == "loc/long-base" and not self._hints_only:
+            self._into.problems.add(address.flaw, excerpt=href)
+        if address.loc is None:
+            return
         if self._hints_only:
             if says_site_map(text) and _host(address.loc) == self._site:
                 self._into.hint(address.loc, FoundBy.HTML_LINK)
@@ -209,10 +213,10 @@ class LinkTarget:
             self._found.append((self._count, address.loc, text or None))
 
     def _is_new(self, loc: str) -> bool:
-        if loc in self._seen:
+        if (found := hash(loc)) in self._seen:
             return False
         if len(self._seen) < _MAX_REMEMBERED:
-            self._seen.add(loc)
+            self._seen.add(found)
         return True
 
     def _rebase(self, href: str) -> None:
@@ -226,7 +230,9 @@ class LinkTarget:
         found_by = hinted(decoded(attributes.get("rel", "")), decoded(attributes.get("type", "")))
         if found_by and (href := attributes.get("href")):
             address = resolve(decoded(href), self._base)
-            if address.loc and address.flaw in {None, "loc/relative"}:
+            if address.flaw == "loc/long-base":
+                self._into.problems.add(address.flaw, excerpt=href)
+            elif address.loc and address.flaw in {None, "loc/relative"}:
                 self._into.hint(address.loc, found_by)
 
 
@@ -261,6 +267,6 @@ def _host(url: str) -> str:
     return _host_of(origin[0]) if (origin := _ORIGIN.match(url)) else ""
 
 
-@lru_cache(maxsize=1024)
+@cached
 def _host_of(origin: str) -> str:
     return (site_of(origin) or "").partition("://")[2].removeprefix("www.")

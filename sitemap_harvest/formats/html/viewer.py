@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.formats.problems import ProblemLog
 
-_CHROMIUM = re.compile(r"<div\b[^<>]*\bid\s*=\s*[\"']?webkit-xml-viewer-source-xml[\"']?[^>]*>", re.IGNORECASE)
-_HEAD = r"\s*(?:<head[^>]*>(?:\s|<(?:meta|link)\b[^>]*>|<style\b[^>]*>[^<]*</style>|<title>\s*</title>)*+</head>)?"
+_CHROMIUM = re.compile(r"<div\b[^<>]*\bid\s*=\s*[\"']?webkit-xml-viewer-source-xml[\"']?[^<>]*>", re.IGNORECASE)
+_HEAD = (
+    r"\s*+(?:<head[^>]*>(?:\s|<(?:meta|link)\b[^>]*>|<style\b[^>]*>[^<]*</style>|<title>\s*</title>)*+</head>\s*+)?+"
+)
 _PAGE_OF_PRE = re.compile(
-    rf"(?:<!doctype html>\s*)?<html[^>]*>{_HEAD}\s*<body[^>]*>\s*(<pre\b[^>]*>)([^<]*+)(?:\Z|</pre\s*>"
+    rf"(?:<!doctype html>\s*)?<html[^>]*>{_HEAD}<body[^>]*>\s*+(<pre\b[^>]*>)([^<]*+)(?:\Z|</pre\s*>"
     r"(?:\s|<div\b[^>]*>\s*</div>)*+(?:</body>\s*)?(?:</html>\s*)?\Z)",
     re.IGNORECASE,
 )
@@ -29,7 +31,7 @@ _IS_PAGE = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!doctype html[^>]*>\s*)?<html
 _PRE = re.compile(r"<pre\b[^>]*>", re.IGNORECASE)
 _PRE_END = re.compile(r"</pre\s*>", re.IGNORECASE)
 _ROOT = re.compile(  # and what may stand before it
-    r"(?:[^<]|<!--.*?-->|<\?.*?\?>)*+<([A-Za-z_][\w:.\-]*)(?:[^<>\"']|\"[^\"]*+\"|'[^']*+')*+>", re.DOTALL
+    r"(?:[^<]|<!--.*?-->|<\?.*?\?>)*+<([A-Za-z_][\w:.\-]*+)(?:[^<>\"']|\"[^\"]*+\"|'[^']*+')*+>", re.DOTALL
 )
 _REFERENCE = re.compile(r"&(?:[A-Za-z]{2,8}|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});")
 _MAX_START_CHARS = 256 * 1024  # of what stands before the document: the viewer's style sheet has some 5,000

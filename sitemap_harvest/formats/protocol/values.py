@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from decimal import Decimal
-from functools import lru_cache
 
 from sitemap_harvest.dates import read_date
+from sitemap_harvest.formats.caches import cached
 from sitemap_harvest.formats.columns import read_priority
 from sitemap_harvest.urls import BLANKS, resolve
 
@@ -65,7 +65,7 @@ def _is_uri(value: str) -> bool:
     return len(port) <= 10 and int(port or 0) <= _MOST_PORT
 
 
-@lru_cache(maxsize=4096)
+@cached
 def lastmod(text: str) -> str | None:
     """Return what is wrong with the text of a ``<lastmod>``."""
     value = text.strip(_XML_BLANKS)
@@ -100,7 +100,7 @@ def changefreq(text: str) -> str | None:
     return "protocol/blanks-around" if text.strip(BLANKS) in _CHANGEFREQS else "changefreq/unknown"
 
 
-@lru_cache(maxsize=1024)
+@cached
 def priority(text: str) -> str | None:
     """Return what is wrong with the text of a ``<priority>``."""
     value = text.strip(_XML_BLANKS)

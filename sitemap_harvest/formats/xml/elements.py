@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from sitemap_harvest.formats.caches import Names
 from sitemap_harvest.formats.xml.extensions import WELL_KNOWN_PREFIXES
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"(?:[\w.\-]+:)?[\w.\-]+")
 _URI = re.compile(r"[\w.~:/?#@!$'()*+,;=%\-]*", re.ASCII)
-_MAX_PREFIXES = 256  # declared around one element; extensions need ten
+MAX_PREFIXES = 256
+"""Most prefixes that are declared around one element; extensions need ten."""
 
 
 class Element(list["Element"]):
@@ -84,7 +86,7 @@ class Tag(NamedTuple):
     """Whether it is a name that XML allows, with a prefix that is declared or usual, if any: no damaged one."""
 
 
-class Namespaces(dict[str, Tag]):
+class Namespaces(Names[Tag]):
     """What names mean in one scope: name as written to :class:`Tag`, filled as names are met."""
 
     def __init__(
@@ -98,7 +100,7 @@ class Namespaces(dict[str, Tag]):
     def declaring(self, found: dict[str, str]) -> Namespaces:
         """Return the scope inside an element that has the attributes *found*."""
         declared = {name[6:]: value for name, value in found.items() if name == "xmlns" or name.startswith("xmlns:")}
-        if not declared or len(self._declared) > _MAX_PREFIXES:
+        if not declared or len(self._declared) > MAX_PREFIXES:
             return self
         return Namespaces({**self._declared, **declared}, self._usual)
 
@@ -113,14 +115,13 @@ class Namespaces(dict[str, Tag]):
             for name, value in attributes.items()
         )
 
-    def __missing__(self, name: str) -> Tag:
+    def find(self, name: str) -> Tag:
         """Work out what *name* means. A usual prefix that is not declared means what it usually does."""
         prefix, _, local = name.rpartition(":")
         namespace = self._declared.get(prefix, self._usual.get(prefix.lower(), prefix))
         is_known = prefix in {"", "xml", "xmlns"} or prefix in self._declared or prefix.lower() in self._usual
         is_sure = is_known and _NAME.fullmatch(name) is not None
-        tag = self[name] = Tag(f"{{{namespace}}}{local}" if namespace else local, local.lower(), is_sure)
-        return tag
+        return Tag(f"{{{namespace}}}{local}" if namespace else local, local.lower(), is_sure)
 
     def attribute(self, name: str) -> str:
         """Return ``{namespace}local`` for the attribute *name*: without a prefix it has no namespace."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from sitemap_harvest.formats.caches import Names
 from sitemap_harvest.formats.xml.extensions import Extensions
 from sitemap_harvest.urls import BLANKS, several, web_line
 
@@ -45,29 +46,33 @@ _LASTMOD, _CHANGEFREQ, _PRIORITY = Role.LASTMOD, Role.CHANGEFREQ, Role.PRIORITY
 _Fields = tuple[str | None, str | None, str | None, str | None]  # loc, lastmod, changefreq, priority
 
 
-class Roles(dict[object, Role]):
+class Roles(Names[Role]):
     """What each tag is below an element of one namespace; filled as tags are met."""
 
     def __init__(self, parent_namespace: str) -> None:
         super().__init__()
         self._parent_namespace = parent_namespace
 
-    def __missing__(self, tag: object) -> Role:
+    def find(self, tag: object) -> Role:
         """Return the role of *tag* (``{namespace}local``).
 
         A name counts if it has no namespace, its parent's, or one of the
         protocol's, in any spelling; ``image:loc`` is no ``loc``.
         """
-        role = self[tag] = self._role(tag)
-        return role
-
-    def _role(self, tag: object) -> Role:
         if not isinstance(tag, str):
             return Role.OTHER  # a comment or an entity
         namespace, local = split(tag)
         if namespace in {"", self._parent_namespace} or any(part in namespace for part in _SITEMAP_NAMESPACES):
             return _ROLES.get(local.lower(), Role.OTHER)
         return Role.OTHER
+
+
+class _RolesByParent(Names[Roles]):
+    """What tags are inside an element, by its own tag."""
+
+    def find(self, parent_tag: object) -> Roles:
+        """Return what tags are inside an element *parent_tag*."""
+        return Roles(split(parent_tag)[0] if isinstance(parent_tag, str) else "")
 
 
 class OddShape(Exception):  # noqa: N818 - no error: it sends the document down the mending lane
@@ -101,16 +106,12 @@ class EntryReader:
         self._before = self.position  # the child of the root that is being read
         self._line_before = line
         self._own_role = Role.SITEMAP if kind == "index" else Role.URL
-        self._roles: dict[object, Roles] = {}
+        self._roles = _RolesByParent()
         self._extensions = Extensions()
 
-    def roles(self, parent_tag: object) -> Roles:
+    def roles(self, parent_tag: Any) -> Roles:
         """Return what tags are inside an element *parent_tag*."""
-        roles = self._roles.get(parent_tag)
-        if roles is None:
-            namespace = split(parent_tag)[0] if isinstance(parent_tag, str) else ""
-            roles = self._roles[parent_tag] = Roles(namespace)
-        return roles
+        return self._roles[parent_tag]
 
     def knows(self, tag: object) -> bool:
         """Whether *tag* is that of an extension."""

@@ -7,9 +7,9 @@ stands twice where one is due, goes to ``extra`` below the name of its parent.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from sitemap_harvest.formats.caches import Names, cached
 from sitemap_harvest.urls import BLANKS
 
 if TYPE_CHECKING:
@@ -48,20 +48,23 @@ _VIDEO = frozenset(
 _KNOWN_ATTRIBUTES = {"uploader": ("info", "uploader_info"), "gallery_loc": ("title", "gallery_title")}
 
 
+class _Readers(Names["Callable[[Any, Plain], None] | None"]):
+    """What reads an element, by its tag; ``None`` for that of no extension."""
+
+    def find(self, tag: object) -> Callable[[Any, Plain], None] | None:
+        """Return what reads an element *tag*."""
+        return _reader(tag) if isinstance(tag, str) else None
+
+
 class Extensions:
     """Reads the children of an entry that are not the protocol's own."""
 
     def __init__(self) -> None:
-        self._readers: dict[object, Callable[[Any, Plain], None] | None] = {}
+        self._readers = _Readers()
 
-    def know(self, tag: object) -> bool:
+    def know(self, tag: Any) -> bool:
         """Whether *tag* is that of an extension."""
-        return self._reader(tag) is not None
-
-    def _reader(self, tag: object) -> Callable[[Any, Plain], None] | None:
-        if tag not in self._readers:
-            self._readers[tag] = _reader(tag) if isinstance(tag, str) else None
-        return self._readers[tag]
+        return self._readers[tag] is not None
 
     def read(self, elements: Iterable[Any]) -> Plain:
         """Return columns of ``UrlEntry`` by name, with plain values, for what *elements* hold."""
@@ -69,7 +72,7 @@ class Extensions:
         for element in elements:
             if not isinstance(element.tag, str):
                 continue  # a comment
-            if reader := self._reader(element.tag):
+            if reader := self._readers[element.tag]:
                 reader(element, found)
             else:
                 _keep(element, 0, found)
@@ -96,12 +99,12 @@ def is_link(tag: str) -> bool:
 
 def _local(element: Any) -> str:
     """Return the local name of *element* in lower case; empty for a comment."""
-    return _local_name(element.tag)
+    return _local_name(element.tag) if isinstance(element.tag, str) else ""
 
 
-@lru_cache(maxsize=1024)
-def _local_name(tag: object) -> str:
-    return tag.rpartition("}")[2].lower() if isinstance(tag, str) else ""
+@cached
+def _local_name(tag: str) -> str:
+    return tag.rpartition("}")[2].lower()
 
 
 def _text(element: Any) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _LESS, _GREATER, _QUOTE, _FIRST_ALLOWED = b"<"[0], b">"[0], b'"'[0], 0x20
 _ALLOWED_CONTROLS = b"\t\n\r"
 _NONCHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")  # U+FFFE and U+FFFF, which XML forbids
+_MAX_QUOTES = 64  # in one tag: each takes a pass over all tags that have as many
 _MAX_FORMS = 64  # tags of so many sorts are no generator's work
 
 
@@ -94,7 +95,7 @@ class Markup:
 
     def _find_quoted(self, tags: Numbers, quotes: npt.NDArray[np.intp]) -> None:
         """Add the forms of *tags*, in each of which stand the *quotes* of one row."""
-        if quotes.shape[1] % 2:
+        if quotes.shape[1] % 2 or quotes.shape[1] > _MAX_QUOTES:
             raise NotExplained
         starts = np.column_stack([self.starts[tags], quotes[:, 1::2] + 1])
         stops = np.column_stack([quotes[:, ::2], self.stops[tags]])

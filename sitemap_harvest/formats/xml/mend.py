@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.formats.xml.elements import Element, Namespaces, Tag
+from sitemap_harvest.formats.xml.elements import MAX_PREFIXES, Element, Namespaces, Tag
 from sitemap_harvest.formats.xml.entries import EntryReader, Role
 from sitemap_harvest.formats.xml.tokens import Sort, Token, Tokenizer, attributes
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 _ROOTS = frozenset({"urlset", "sitemapindex"})
 _MAX_DEPTH = 64  # elements inside an entry; deeper ones are passed over, as no extension goes there
 _MAX_VALUE_CHARS = 128 * 1024  # text of one element; a URL has 2,048
-_MAX_NODES = 50_000  # elements inside one entry: 1,000 images of 5 elements each, ten times over
+_MAX_NODES = 50_000  # elements and attributes inside one entry: 1,000 images of 5 elements each, ten times over
+_MAX_ENTRY_CHARS = 4 * 1024 * 1024  # of all texts and attributes inside one entry
 _MAX_TOKENS = 300_000  # tags and texts without an entry among them: more than the largest entry has
 _MAX_CHARS = 64 * 1024 * 1024  # of text without an entry
 
@@ -67,9 +68,9 @@ class _Lane:
         self._passed_over = 0
         self._read_before = reader.read_children
         self._around: list[tuple[Tag, Namespaces]] = []
-        self._nodes = 0
+        self._nodes = self._chars = 0  # of the entry
         self._is_stray = False  # whether stray text was told of, and no tag has come since
-        self._undeclared: set[str] = set()  # prefixes that were told of
+        self._undeclared: set[int] = set()  # hashes of the prefixes that were told of
 
     def pass_over(self, tokens: Iterator[Token]) -> None:
         """Take what comes before the root, and the children of the root that have been read before."""
@@ -123,7 +124,9 @@ class _Lane:
             self._stray_text(token)
             return
         element = self._open[-1]
-        if len(element[-1].tail if element else element.text) < _MAX_VALUE_CHARS:
+        self._chars += len(token.value)
+        has_room = self._chars < _MAX_ENTRY_CHARS
+        if has_room and len(element[-1].tail if element else element.text) < _MAX_VALUE_CHARS:
             element.add_text(token.value)
         elif element.is_whole:  # text comes in pieces: it is told of once
             self._problems.add("xml/malformed", "an element has too much text to be a value", line=token.line)
@@ -167,6 +170,7 @@ class _Lane:
         elif role.is_entry:
             self._start_entry(element, token)
         elif is_loc_outside and not token.is_empty:
+            self._nodes = self._chars = 0
             self._open.append(element)
         elif tag.local in _ROOTS:
             self._start_root(tag, token)
@@ -183,8 +187,9 @@ class _Lane:
 
     def _check_prefix(self, token: Token, scope: Namespaces) -> None:
         prefix = token.value.partition(":")[0]
-        if prefix not in self._undeclared and not scope.declares(prefix):
-            self._undeclared.add(prefix)
+        if hash(prefix) not in self._undeclared and not scope.declares(prefix):
+            if len(self._undeclared) < MAX_PREFIXES:
+                self._undeclared.add(hash(prefix))
             self._problems.add("xml/undeclared-prefix", line=token.line, excerpt=token.as_text)
 
     def _parent_tag(self) -> str:
@@ -206,7 +211,7 @@ class _Lane:
             self._problems.add("xml/entry-outside", line=token.line)
         entry.role = Role.OTHER
         self._open.append(entry)
-        self._nodes = self._passed_over = 0
+        self._nodes = self._chars = self._passed_over = 0
         if token.is_empty:
             self._close(1)
 
@@ -233,8 +238,9 @@ class _Lane:
         if len(self._open) > 1 and not role.is_entry:
             element.role = Role.OTHER  # below an extension nothing has a role
         element.name_attributes()
-        self._nodes += 1
-        if len(self._open) >= _MAX_DEPTH or self._nodes > _MAX_NODES:
+        self._nodes += 1 + len(element.items())
+        self._chars += len(token.attributes)
+        if len(self._open) >= _MAX_DEPTH or self._nodes > _MAX_NODES or self._chars > _MAX_ENTRY_CHARS:
             self._problems.add("xml/malformed", "too many elements inside one entry", line=token.line)
             self._passed_over += not token.is_empty
             return

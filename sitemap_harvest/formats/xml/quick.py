@@ -30,8 +30,8 @@ _ENOUGH_BYTES = 1024 * 1024  # per turn: some 5,000 entries, so that the cost of
 
 _PROLOG = re.compile(
     rb"""(?:<\?xml[ ]version=["']1\.0["'](?:[ ]encoding=["'][A-Za-z0-9._-]+["'])?(?:[ ]standalone=["']\w+["'])?[ ]?\?>)?
-    (?:[ \t\r\n]|<\?(?![xX][mM][lL]\s)[^<>?]*\?>|<!--(?:[^-]|-[^-])*-->)*
-    <urlset(?:\s[^<>&]*)?(?<!/)>[ \t\r\n]*(?=<url>)""",
+    (?:[ \t\r\n]++|<\?(?![xX][mM][lL]\s)[^<>?]*+\?>|<!--[^-]*+(?:-[^-]++)*+-->)*+
+    <urlset(?:\s[^<>&]*+)?(?<!/)>[ \t\r\n]*+(?=<url>)""",
     re.VERBOSE,
 )
 _NAMESPACE = re.compile(r"(?:https?:)?//www\.(?:sitemaps\.org|google\.com)/schemas/sitemap/")

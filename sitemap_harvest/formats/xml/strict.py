@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lxml import etree
 
 from sitemap_harvest.formats.xml.entries import OddShape
+from sitemap_harvest.formats.xml.tokens import MAX_NAMESPACE_CHARS
 from sitemap_harvest.urls import BLANKS
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ _FEED_BYTES = 64 * 1024  # measured: the tree of a block of this size stays in t
 _MAX_UNDRAINED_BYTES = 512 * 1024  # below one child of the root; past it the mending lane, whose memory is flat
 _DOCTYPE = re.compile(rb"(?:\s|<\?.*?\?>|<!--.*?-->)*+<!doctype\b", re.IGNORECASE | re.DOTALL)
 _HAS_DOCTYPE = "it has a DOCTYPE, and with it perhaps entities, which are never expanded"
+_LONG_NAMESPACE = re.compile(
+    rb"xmlns[^<>\"'=]{0,99}=\s{0,9}(?:\"[^\"<]{%d}|'[^'<]{%d})" % (MAX_NAMESPACE_CHARS, MAX_NAMESPACE_CHARS)
+)
+_OVERLAP_BYTES = MAX_NAMESPACE_CHARS + 200  # as many as it matches
 _ROOTS = tuple(
     "{*}" + name
     for word in ("urlset", "urlSet", "sitemapindex", "sitemapIndex")
@@ -88,11 +93,14 @@ def grow(blocks: Iterable[bytes]) -> Iterator[tuple[Any, int]]:
 
 
 def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    first = True
+    first, last = True, b""
     for block in blocks:
         if first and _DOCTYPE.match(block):
             raise NotWellFormed(_HAS_DOCTYPE)
         first = False
+        if _LONG_NAMESPACE.search(last + block[:_OVERLAP_BYTES]) or _LONG_NAMESPACE.search(block):
+            raise NotWellFormed(f"a namespace has more than {MAX_NAMESPACE_CHARS} characters")
+        last = block[-_OVERLAP_BYTES:]
         for start in range(0, len(block), _FEED_BYTES):
             yield block[start : start + _FEED_BYTES]
 

@@ -38,6 +38,8 @@ _ATTRIBUTE = re.compile(r"(?<![^\s\"'/])([^\s=\"'<>/]++)\s*+=\s*(?:\"([^\"]*)\"|
 _ATTRIBUTES = re.compile(r"(?:\s++[^\s=\"'<>/]++\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'))*+\s*+")  # well-formed ones
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,8})|#[xX]([0-9a-fA-F]{1,7})|([A-Za-z_][\w.\-]{0,63}));|&")
 _OPENING_CHARS = len("<!--") - 1
+MAX_NAMESPACE_CHARS = 1024
+"""A longer namespace is none: it becomes part of the name of each element."""
 _PREDEFINED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _SURROGATES = range(0xD800, 0xE000)
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
@@ -78,6 +80,8 @@ def attributes(token: Token, problems: ProblemLog) -> dict[str, str]:
     pairs = _ATTRIBUTE.findall(token.attributes)
     for name, double, single, bare in pairs:
         value = (double or single or bare).replace("\n", " ").replace("\t", " ")  # as XML has it
+        if len(value) > MAX_NAMESPACE_CHARS and name.startswith("xmlns"):
+            continue
         found.setdefault(name, _decoded(value, frozenset(), note)[0])
     if len(found) < len(pairs) or not _ATTRIBUTES.fullmatch(token.attributes):
         problems.add("xml/bad-attributes", line=token.line, excerpt=token.as_text)
