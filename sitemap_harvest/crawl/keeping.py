@@ -356,7 +356,7 @@ class Keeper:
         if (before := site.writer.before) is None:
             return None
         limits = PendingLimits(self._options.pending_runs, self._options.pending_days)
-        return pending_rows(before, snapshot, limits=limits, is_settled=lambda since: site.is_settled(since, ledger))
+        return pending_rows(before, snapshot, limits=limits, waits_since=lambda since: site.waits_since(since, ledger))
 
     @staticmethod
     def _pack(history: History) -> None:

@@ -12,53 +12,54 @@ from sitemap_harvest.plan import is_overdue
 from sitemap_harvest.store import PENDING, Extents
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from sitemap_harvest.plan import PendingLimits
     from sitemap_harvest.store import Snapshot
+    from sitemap_harvest.store.snapshot import Pending
 
 
 def pending_rows(
-    before: Snapshot, after: Snapshot, *, limits: PendingLimits, is_settled: Callable[[str], bool]
+    before: Snapshot, after: Snapshot, *, limits: PendingLimits, waits_since: Callable[[str], str | None]
 ) -> pa.Table | None:
     """Return the rows of *before* whose removal is pending in *after*; ``None`` if there are none.
 
-    *is_settled* tells whether every document that may list a URL was read since
-    a run. The result has the columns of :data:`~sitemap_harvest.store.PENDING` without ``run``.
+    *waits_since* returns, for the run that did not find a URL, since which run every
+    document must be read for the URL to be gone for sure; ``None`` if they all
+    were. The result has the columns of :data:`~sitemap_harvest.store.PENDING` without ``run``.
     """
     known = before.pending
-    runs = dict(zip(known.since, known.runs, strict=True)) | {after.run.id: 0}
+    groups = [(after.run.id, 0), *dict.fromkeys(zip(known.since, known.runs, strict=True))]  # missed since, runs so far
     waiting = {
-        since: count + 1
-        for since, count in runs.items()
-        if not is_overdue(since, after.run.id, runs=count, limits=limits) and not is_settled(since)
+        number: waits
+        for number, (since, runs) in enumerate(groups)
+        if not is_overdue(since, after.run.id, runs=runs, limits=limits) and (waits := waits_since(since)) is not None
     }
     if not waiting:
         return None
     found = missing(before, after)
-    since = _since(found.row, known.extents, known.since, default=after.run.id)
+    group = _groups(found.row, known, groups)
     tables = []
-    for run, count in waiting.items():
-        chosen = np.flatnonzero(since == run)
+    for number, since in waiting.items():
+        chosen = np.flatnonzero(group == number)
         chosen = chosen[np.lexsort((found.position[chosen], found.document[chosen]))]
         for part in np.split(chosen, np.flatnonzero(np.diff(found.document[chosen])) + 1):
             if len(part):
                 extents = Extents.of(0, found.position[part], found.row[part])
-                tables.append(_table(found.documents[found.document[part[0]]], extents, since=run, runs=count))
+                document = found.documents[found.document[part[0]]]
+                tables.append(_table(document, extents, since=since, runs=groups[number][1] + 1))
     return pa.concat_tables(tables) if tables else None
 
 
-def _since(rows: np.ndarray, known: Extents, since: list[str], *, default: str) -> np.ndarray:
-    """Return for each of *rows* the first run that did not find its URL."""
-    ids, runs = known.rows(), np.repeat(np.array(since, dtype=object), known.count)
+def _groups(rows: np.ndarray, known: Pending, groups: Sequence[tuple[str, int]]) -> np.ndarray:
+    """Return the number of the group of each of *rows*: 0 unless its removal was pending before."""
+    numbers = {group: number for number, group in enumerate(groups)}
+    of_extents = [numbers[group] for group in zip(known.since, known.runs, strict=True)]
+    ids, group = known.extents.rows(), np.repeat(np.array(of_extents, dtype=np.int64), known.extents.count)
     order = np.argsort(ids, kind="stable")
-    ids, runs = ids[order], runs[order]
-    at = np.minimum(np.searchsorted(ids, rows), max(0, len(ids) - 1))
-    found = np.full(len(rows), default, dtype=object)
-    if len(ids):
-        is_known = ids[at] == rows
-        found[is_known] = runs[at[is_known]]
-    return found
+    ids, group = np.append(ids[order], -1), np.append(group[order], 0)  # -1 is no id
+    at = np.searchsorted(ids[:-1], rows)
+    return np.where(ids[at] == rows, group[at], 0)
 
 
 def _table(document: str, extents: Extents, *, since: str, runs: int) -> pa.Table:

@@ -21,6 +21,7 @@ from sitemap_harvest.plan import (
     is_exact,
     is_settled,
     is_trusted,
+    must_be_read_since,
     observe,
     succeed,
 )
@@ -313,9 +314,14 @@ class SiteKeeper:
             seen[key] = seen.get(key, Observed()).plus(observed)
         return {key: list(observed) for key, observed in seen.items() if key in after}
 
-    def is_settled(self, since: str, ledger: Iterable[SitemapRecord]) -> bool:
-        """Whether no document can list a URL that the run *since* did not find; *ledger* is that of the snapshot."""
-        return is_settled(since, {document_key(row.url): row for row in ledger}, self._lists_now())
+    def waits_since(self, since: str, ledger: Iterable[SitemapRecord]) -> str | None:
+        """Return since which run all documents must be read, so that a URL which *since* did not find is gone for sure.
+
+        ``None`` if they all were. *ledger* is that of the new snapshot.
+        """
+        after = {document_key(row.url): row for row in ledger}
+        since = must_be_read_since(since, self.writer.run_id, self.known, after)
+        return None if is_settled(since, after, self._lists_now()) else since
 
     def ledger(self, *, now: datetime) -> list[SitemapRecord]:
         """Return the ledger of the new snapshot: its documents by the addresses that their rows have."""

@@ -19,7 +19,7 @@ from sitemap_harvest.plan.frontier import Frontier, document_key, host_of
 from sitemap_harvest.plan.lead import Lead, Refusal
 from sitemap_harvest.plan.offsite import Offsite
 from sitemap_harvest.plan.patience import asked_wait
-from sitemap_harvest.plan.pending import PendingLimits, is_overdue, is_settled
+from sitemap_harvest.plan.pending import PendingLimits, is_overdue, is_settled, must_be_read_since
 from sitemap_harvest.plan.proofs import Proofs, is_declared, sites_of_robots
 from sitemap_harvest.plan.reach import Private, Reach
 from sitemap_harvest.plan.scoping import Scoping
@@ -73,6 +73,7 @@ __all__ = [
     "is_trusted",
     "judge_answer",
     "may_open",
+    "must_be_read_since",
     "need_of",
     "observe",
     "refuse",

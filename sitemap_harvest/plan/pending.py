@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.model import SitemapRecord
 
+    Ledger = Mapping[str, SitemapRecord]
+
 
 class PendingLimits(NamedTuple):
     """How long a removal may be pending. It is reported once both limits are reached."""
@@ -21,7 +23,19 @@ class PendingLimits(NamedTuple):
     days: int
 
 
-def is_settled(since: str, ledger: Mapping[str, SitemapRecord], references: Mapping[str, Collection[str]]) -> bool:
+def must_be_read_since(since: str, run: str, before: Mapping[str, SitemapRecord], ledger: Ledger) -> str:
+    """Return the run since which every document must be read before a removal is certain.
+
+    That is *since*, the first run that did not find the URL. But if a document that
+    was not read since then leaves in this *run*, its URLs may have moved to any
+    other document: then it is this run. *before* is the ledger of the last
+    snapshot, *ledger* that of the new one, both by :func:`document_key`.
+    """
+    left = (row for key, row in ledger.items() if row.left is not None and key in before and before[key].left is None)
+    return run if any(_is_unread(row, since) for row in left) else since
+
+
+def is_settled(since: str, ledger: Ledger, references: Mapping[str, Collection[str]]) -> bool:
     """Return whether no document of a site can list a URL that the run *since* did not find in any.
 
     *ledger* has the documents of the new snapshot, and *references* what each of them
@@ -29,10 +43,14 @@ def is_settled(since: str, ledger: Mapping[str, SitemapRecord], references: Mapp
     from *since* on has read it whole or found it unchanged.
     """
     standing = {key: row for key, row in ledger.items() if row.left is None}
-    if any((row.fresh_run is None or row.fresh_run < since) and may_list(row) for row in standing.values()):
+    if any(_is_unread(row, since) and may_list(row) for row in standing.values()):
         return False
     met = ledger.keys() | {final_key(row, key) for key, row in ledger.items()}
     return all(met.issuperset(references.get(key, ())) for key in standing)
+
+
+def _is_unread(row: SitemapRecord, since: str) -> bool:
+    return row.fresh_run is None or row.fresh_run < since
 
 
 def is_overdue(since: str, run: str, *, runs: int, limits: PendingLimits) -> bool:

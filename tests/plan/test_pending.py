@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sitemap_harvest import FoundBy, Kind, Outcome, SitemapRecord
-from sitemap_harvest.plan import PendingLimits, is_overdue, is_settled
+from sitemap_harvest.plan import PendingLimits, is_overdue, is_settled, must_be_read_since
 
 SITE = "https://example.com"
 ROBOTS, INDEX, SITEMAP, OTHER = (f"{SITE}/{name}" for name in ("robots.txt", "index.xml", "a.xml", "b.xml"))
@@ -46,6 +46,25 @@ def unread(url: str, **values) -> SitemapRecord:
 def test_a_removal_is_settled_once_each_document_that_may_list_the_url_was_read(changed, references, expected) -> None:
     ledger = {url: row(url) for url in (ROBOTS, INDEX, SITEMAP)} | {one.url: one for one in changed}
     assert is_settled(SINCE, ledger, references) is expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param(row(OTHER, SINCE), row(OTHER, SINCE, left="unlisted"), SINCE, id="read-since-and-left"),
+        pytest.param(row(OTHER, EARLIER), row(OTHER, EARLIER, left="unlisted"), LATER, id="unread-and-left"),
+        pytest.param(unread(OTHER), unread(OTHER, left="unlisted"), LATER, id="never-read-and-left"),
+        pytest.param(row(OTHER, EARLIER), row(OTHER, EARLIER), SINCE, id="unread-and-stays"),
+        pytest.param(
+            row(OTHER, EARLIER, left="unlisted"),
+            row(OTHER, EARLIER, left="unlisted"),
+            SINCE,
+            id="left-in-an-earlier-run",
+        ),
+    ],
+)
+def test_urls_of_an_unread_document_that_leaves_may_be_in_any_other(before, after, expected) -> None:
+    assert must_be_read_since(SINCE, LATER, {OTHER: before}, {OTHER: after}) == expected
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ class Making:
         sealed = writer.seal(records, run)
         if self.holds and writer.before is not None:
             pending = pending_rows(
-                writer.before, sealed, limits=PendingLimits(runs=99, days=0), is_settled=lambda _: False
+                writer.before, sealed, limits=PendingLimits(runs=99, days=0), waits_since=lambda run: run
             )
             sealed = sealed if pending is None else writer.hold(pending, run)
         changes, run = self._compared(writer.before, sealed, run)
