@@ -243,15 +243,15 @@ def test_an_index_whose_children_have_a_new_name_each_time_ends(serve, crawl):
 
 
 @pytest.mark.thorough
-def test_of_more_children_than_a_site_may_have_each_has_a_row_and_memory_stays_flat(serve, crawl):
+def test_of_more_children_than_a_site_may_have_a_thousand_have_a_row_and_memory_stays_flat(serve, crawl):
     children = [f"/child-{number}.xml" for number in range(50_000)]
     site = serve({"/index.xml": index(*children)})
     site.generate = lambda path: urlset(f"{path}/1") if "child" in path else None
     settings = {"SITEMAP_HARVEST_MAX_DOCUMENTS": 300, "MEMUSAGE_CHECK_INTERVAL_SECONDS": 0.5}
     run = crawl(sitemap=f"{site.url}/index.xml", settings=settings, patience=240)
     fates = run.fates(site.url)
-    assert fates.keys() == {"/index.xml", *children}
-    assert Counter(fates.values()) == {"read": 300, "over-limit": 50_000 - 299}
+    assert fates.keys() == {"/index.xml", *children[: 299 + 1_000]}
+    assert Counter(fates.values()) == {"read": 300, "over-limit": 1_000}
     assert len(run.locs) == 299
     assert run.stats["memusage/max"] - run.stats["memusage/startup"] < 100 * 1024 * 1024
 
