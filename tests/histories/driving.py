@@ -113,8 +113,8 @@ class History:
                 note(self._told(crawl, server.failing))
                 is_last = crawl == rounds - 1
                 killed = crawl > 0 and not is_last and self.random.random() < self._kill_share
-                kill_after = self.random.randrange(max(crawls.requests, 1)) if killed else None
-                told = crawls.run(crawl, resume=resume, kill_after=kill_after, pause=self.random.random() * 0.3)
+                kill_after, pause = self._moment(crawls.requests)
+                told = crawls.run(crawl, resume=resume, kill_after=kill_after if killed else None, pause=pause)
                 before = len(self.oracle.finds)
                 self.oracle.check(self.world.sites, told, resumed=resume, frozen=frozen)
                 self.crawled += len(self.world.sites)
@@ -125,6 +125,12 @@ class History:
                 for find in self.oracle.finds[before:]:
                     note(f"  {find}")
         return self.oracle.finds
+
+    def _moment(self, requests: int) -> tuple[int, float]:
+        """Return when to kill a run that makes so many *requests*: after how many, and the seconds after that."""
+        if self.random.random() < 0.5:
+            return self.random.randrange(max(requests, 1)), self.random.random() * 0.3
+        return int(requests * 0.95), self.random.random() * 2  # when sites are stored, and what they told is written
 
     def _change(self, crawl: int) -> set[int]:
         """Let the sites change; return the numbers of those that may not."""

@@ -91,22 +91,30 @@ class Oracle:
         for site in sites:
             consumer = self._consumers[site.number]
             must, may = self._listed(site, consumer, resumed=resumed)
-            consumer.listed_in.update(dict.fromkeys(may, self.crawl))
+            fails = self._fails(site)
+            is_healthy = must == may and not fails
             consumer.documents |= self._reached(site, [self.crawl], any_version=True).keys()
-            if self._fails(site):  # what is not listed any more may be listed where this crawl could not look
-                left = (self.world.frames[self.crawl].documents.get(url) for url in consumer.documents)
-                consumer.listed_in |= {key_of(page): self.crawl for one in left if one for page in one.entries}
+            if fails:  # what is not listed any more may be listed where this crawl could not look
+                self._join_what_left(may, consumer.documents)
+            consumer.listed_in.update(dict.fromkeys(may, self.crawl))
             if site.root not in told.committed:
                 consumer.interrupted.append(self.crawl)
                 consumer.healthy = 0
                 continue
             for crawl in [self.crawl, *(consumer.interrupted if resumed else ())]:
                 consumer.readings[crawl] = self._reading(site, crawl)
-            consumer.healthy = consumer.healthy + 1 if must == may and not self._fails(site) else 0
+            consumer.healthy = consumer.healthy + 1 if is_healthy else 0
             check = _Check(self, site, consumer, must, may, is_quiet=consumer.healthy > 2 and site.number in frozen)
             check.run(told.changes[site.root], told.urls[site.root])
             check.deliver(told.changes[site.root], told.delivered and told.delivered[site.root])
             consumer.interrupted.clear()
+
+    def _join_what_left(self, may: Homes, documents: Iterable[str]) -> None:
+        """Add to *may* what those of *documents* list that are served, whether they are listed or not."""
+        for url in documents:
+            if document := self.world.frames[self.crawl].documents.get(url):
+                for page, entry in document.published.items():
+                    may.setdefault(key_of(page), {}).setdefault(url, set()).add(entry)
 
     @property
     def crawl(self) -> int:
