@@ -29,7 +29,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-from sitemap_harvest.formats.binary import is_office_document
+from sitemap_harvest.formats.binary import START_BYTES, is_office_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -151,6 +151,8 @@ class _Members:
         self._unpacked_bytes = 0
         self._offset = 0  # of self._data in the packed document
         self._members = 0
+        self._telling_bytes = len(packing.magic[0]) if packing.is_sure else _TRIED_BYTES  # whether a member begins
+        self._has_all = False  # whether the document has no more than what was given
         self.are_over = False  #: Whether no member can follow what was given last.
 
     def unpack(self, piece: bytes) -> Iterator[bytes]:
@@ -158,12 +160,20 @@ class _Members:
         self._data += piece
         while self._data and not self.are_over:
             if self._decompressor is None:
-                if len(self._data) < max(map(len, self._packing.magic), default=0):
+                self._skip_padding()
+                if not self._data or (len(self._data) < self._telling_bytes and not self._has_all):
                     return  # the next piece tells
                 if not self._start():
                     yield from self._end()
                     return
             yield from self._step()
+
+    def _skip_padding(self) -> None:
+        """Skip the zeros behind a member: they are usual and harmless, and gzip(1) skips them too."""
+        if self._members and self._data.startswith(b"\0"):
+            size = len(self._data)
+            self._data = self._data.lstrip(b"\0")
+            self._offset += size - len(self._data)
 
     def _start(self) -> bool:
         """Start a member, if one begins here."""
@@ -226,7 +236,13 @@ class _Members:
 
     def finish(self) -> Iterator[bytes]:
         """Yield what is left, and note what is wrong with the end of the document."""
-        if self._decompressor or (self._data and any(magic.startswith(self._data) for magic in self._packing.magic)):
+        self._has_all = True
+        is_start = bool(self._data) and any(magic.startswith(self._data) for magic in self._packing.magic)
+        if not is_start:
+            yield from self.unpack(b"")
+        if self.are_over:
+            return
+        if self._decompressor or is_start:
             yield from self._flush()
             self._problems.add("unpack/truncated", byte=self._offset)
         else:
@@ -236,7 +252,7 @@ class _Members:
         """Look at what follows the last member."""
         yield from self._flush()
         self.are_over = True
-        if self._data.strip(b"\0"):  # padding with zeros is usual and harmless (gzip(1) passes over it too)
+        if self._data:
             self._problems.add("unpack/trailing-bytes", byte=self._offset, excerpt=repr(self._data[:60]))
 
 
@@ -338,5 +354,5 @@ CONTENT_ENCODINGS = {
     "zstd": (_ZSTD,),
 }
 """What each name in the header ``Content-Encoding`` can mean (RFC 9110, section 8.4.1)."""
-MAGIC_BYTES = 4
+TELLING_BYTES = max(_TRIED_BYTES, START_BYTES)
 """As many as are needed to tell a format."""

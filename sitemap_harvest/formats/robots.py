@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.formats.text import CLOSING, OPENING, PARAMETER, lines
-from sitemap_harvest.urls import BLANKS
+from sitemap_harvest.urls import BLANKS, disqualifier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -43,6 +43,8 @@ def read_robots(chunks: Iterable[str], into: Collector) -> None:
     is_open = False  # whether an address is missing, which the next line may be
     for number, line in lines(chunks, into.problems):
         text = line.strip(BLANKS)
+        if "\0" in line:
+            into.problems.add("document/nul-bytes", line=number)
         if values := list(_values(text)):
             is_open = not any(values)
             _refer(number, text, values, into)
@@ -79,6 +81,8 @@ def _refer(number: int, line: str, values: list[str], into: Collector) -> None:
 
 def _addresses(value: str) -> list[str]:
     """Return the addresses in *value*: one, which may have blanks inside, unless it is plain that there are several."""
+    if disqualifier(value):
+        return [value]
     if link := _LINK.match(value) or _MARKDOWN.match(value):
         return [link[1]]
     if value[:1] in OPENING:

@@ -61,9 +61,11 @@ class Source:
         if encoding.name != "utf-8" or self.viewer:
             yield from (text.encode() for text in self._shown(decode(blocks, encoding, problems), problems) if text)
             return
-        if first := next(blocks, b"")[encoding.mark_bytes :]:
-            yield first
-        yield from blocks
+        skip = encoding.mark_bytes
+        for block in blocks:
+            if part := block[skip:]:
+                yield part
+            skip = max(0, skip - len(block))
 
     def text(self, problems: ProblemLog) -> Iterator[str]:
         """Yield the document as text, in pieces."""

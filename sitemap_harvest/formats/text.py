@@ -10,7 +10,7 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.urls import BLANKS
+from sitemap_harvest.urls import BLANKS, disqualifier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -53,10 +53,15 @@ _NUMBERS = re.compile(r"[^,;\t]+(?:[,;](?!0?\.\d|1\.0\b)\d+(?:\.\d+)?)+")  # no 
 def read_text(chunks: Iterable[str], into: Collector) -> Iterator[UrlBatch]:
     """Read the list in *chunks*, yielding batches: each line that is a URL is an entry, others are problems."""
     chunks = iter(chunks)
-    start = _start(chunks)
+    start, is_all = _start(chunks)
     delimiter = _delimiter(start)
+    if is_all and into.problems.ends_early and _may_be_table(start):
+        into.problems.add("text/truncated", "the list ends before it shows whether its lines have columns", line=1)
+        return
     for number, line in lines(chain([start], chunks), into.problems):
         text = line.strip(BLANKS)
+        if "\0" in line:
+            into.problems.add("document/nul-bytes", line=number)
         if delimiter:
             text = _first_column(number, text, delimiter, into)
         if _URL.fullmatch(text) and (text.count("://") == 1 or PARAMETER.search(text)) and not text.endswith(">"):
@@ -68,14 +73,14 @@ def read_text(chunks: Iterable[str], into: Collector) -> Iterator[UrlBatch]:
         yield from into.full_batches()
 
 
-def _start(chunks: Iterator[str]) -> str:
-    """Return as much of *chunks* as tells whether it is a table."""
+def _start(chunks: Iterator[str]) -> tuple[str, bool]:
+    """Return as much of *chunks* as tells whether it is a table, and whether that is all of them."""
     start = ""
     for chunk in chunks:
         start += chunk
         if start.count("\n") > _TABLE_LINES or len(start) > _MAX_START_CHARS:
-            break
-    return start
+            return start, False
+    return start, True
 
 
 def _delimiter(start: str) -> str | None:
@@ -84,13 +89,23 @@ def _delimiter(start: str) -> str | None:
     A comma may stand in a URL, so a header has to name the column, or all
     lines have to show that what follows is no part of it.
     """
-    few = [line.strip(" \r\ufeff") for line in start.split("\n", _TABLE_LINES)[:_TABLE_LINES] if line.strip()]
+    few = _first_lines(start)
     if few and (header := _HEADER.match(few[0])):
         return header[1]
     rows = [_ROW.fullmatch(line) for line in few]
     found = {row[1] for row in rows if row}
     is_table = len(few) > 1 and all(rows) and len(found) == 1 and not all(map(_NUMBERS.fullmatch, few))
     return found.pop() if is_table else None
+
+
+def _may_be_table(start: str) -> bool:
+    """Whether the list that begins with *start*, which was cut, may be a table without a header: lines may follow."""
+    few = _first_lines(start.replace("\r", "\n").rpartition("\n")[0])
+    return bool(few) and not _HEADER.match(few[0]) and all(map(_ROW.fullmatch, few))
+
+
+def _first_lines(start: str) -> list[str]:
+    return [line.strip(" \r\ufeff") for line in start.split("\n", _TABLE_LINES)[:_TABLE_LINES] if line.strip()]
 
 
 def _first_column(number: int, text: str, delimiter: str, into: Collector) -> str:
@@ -105,6 +120,9 @@ def _first_column(number: int, text: str, delimiter: str, into: Collector) -> st
 
 def _read_odd(number: int, text: str, into: Collector) -> None:
     """Read a line that is not just a URL: with something beside it, several, or none."""
+    if not text.startswith("#") and (code := disqualifier(text)):
+        into.problems.add(code, line=number, excerpt=text)
+        return
     if links := _MARKDOWN.findall(text):
         into.problems.add("text/beside-url", line=number, excerpt=text)
         for title, url in links:

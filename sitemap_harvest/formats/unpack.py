@@ -12,13 +12,13 @@ from sitemap_harvest.formats.inflate import (
     BLOCK_BYTES,
     BROTLI,
     CONTENT_ENCODINGS,
-    MAGIC_BYTES,
     PACKINGS,
+    TELLING_BYTES,
     Packing,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from sitemap_harvest.formats.limits import Limits
     from sitemap_harvest.formats.problems import ProblemLog
@@ -56,7 +56,28 @@ def unpack(
         first = _start(blocks)
         packing = _packing(first)
     blocks = _prepend(first, blocks)
-    yield from blocks if layers or is_bounded else _bounded(blocks, len(body), limits, problems)
+    blocks = blocks if layers or is_bounded else _bounded(blocks, len(body), limits, problems)
+    yield from even(blocks, BLOCK_BYTES)
+
+
+def even(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """Yield *blocks* joined and cut anew, each of *size* bytes but the last: how a body was packed makes no difference.
+
+    None is empty.
+    """
+    parts: list[bytes] = []
+    held = 0
+    for block in blocks:
+        parts.append(block)
+        held += len(block)
+        if held >= size:
+            joined = b"".join(parts)
+            cut = held - held % size
+            for start in range(0, cut, size):
+                yield joined[start : start + size]
+            parts, held = [joined[cut:]], held - cut
+    if held:
+        yield b"".join(parts)
 
 
 def _packing(first: bytes) -> Packing | None:
@@ -71,7 +92,7 @@ def _slices(body: bytes) -> Iterator[bytes]:
 def _start(blocks: Iterator[bytes]) -> bytes:
     """Return the first blocks, as many as are needed to tell a layer."""
     start = next(blocks, b"")
-    while len(start) < MAGIC_BYTES and (more := next(blocks, b"")):
+    while len(start) < TELLING_BYTES and (more := next(blocks, b"")):
         start += more
     return start
 

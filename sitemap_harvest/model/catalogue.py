@@ -119,6 +119,15 @@ _DOCUMENT = {
         mend="Serve the sitemap at this address, or answer with the status 404 where there is none.",
         severity=_ERROR,
     ),
+    "document/nul-bytes": ProblemType(
+        meaning="NUL bytes stand in the document; part of it is missing there.",
+        cause="A file that was not written to its end, a full disk, or a crash of the server.",
+        consequence="The URLs that were there are missing. A strict XML parser refuses the whole document.",
+        mend="Write the file anew, and put it in place only once it is whole.",
+        severity=_ERROR,
+        loses=True,
+        doubt=Doubt.REST,
+    ),
     "document/soft-404": ProblemType(
         meaning="The server answers with a page that says that there is no such page.",
         cause="The page for what is missing is sent with the status 200.",
@@ -332,6 +341,14 @@ _LIMIT = {
     ),
 }
 _LOC = {
+    "loc/control-character": ProblemType(
+        meaning="The URL has a control character in it, which no URL has; there is no entry for it.",
+        cause="A file that was not written to its end, so that it is filled with NUL bytes, or text that was pasted.",
+        consequence="The URL that was meant is missing. A strict XML parser refuses the whole document.",
+        mend="Publish the whole file, and take such characters out where the address is entered.",
+        severity=_ERROR,
+        loses=True,
+    ),
     "loc/empty": ProblemType(
         meaning="An entry has no URL.",
         cause="A page without an address, such as a draft, or a field with another name.",
@@ -413,6 +430,14 @@ _LOC = {
         consequence="Search engines pass over it.",
         mend="List the https address of the page.",
         severity=_WARNING,
+    ),
+    "loc/template": ProblemType(
+        meaning="The URL is a template, or part of one, that was never rendered; there is no entry for it.",
+        cause="The generator copied its template, a variable has another name, or a page has no address yet.",
+        consequence="The URL that was meant is missing. Search engines report an invalid URL.",
+        mend="Let the generator render {{ page.url }} and the like, and leave out pages without an address.",
+        severity=_ERROR,
+        loses=True,
     ),
     "loc/user-name": ProblemType(
         meaning="The address of a sitemap has a user name or a password in it; it is asked for without.",

@@ -1,6 +1,6 @@
 """URLs as text: what is one, what makes a relative one absolute, what identifies it, and which document may list it."""
 
-from sitemap_harvest.urls.address import BLANKS, MAX_BASE_CHARS, Address, join, resolve, several, web_line
+from sitemap_harvest.urls.address import BLANKS, MAX_BASE_CHARS, Address, disqualifier, join, resolve, several, web_line
 from sitemap_harvest.urls.columns import AddressColumns, address_columns
 from sitemap_harvest.urls.key import url_key
 from sitemap_harvest.urls.scope import Scope
@@ -14,6 +14,7 @@ __all__ = [
     "AddressColumns",
     "Scope",
     "address_columns",
+    "disqualifier",
     "join",
     "resolve",
     "several",

@@ -10,10 +10,13 @@ MAX_BASE_CHARS = 2048
 """Most characters of a base, as of a URL in the protocol: each reference can add as many to what a document lists."""
 
 BLANKS = (
-    " \t\n\r\f\v\x00\x85\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    " \t\n\r\f\v\x85\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000\u200b\ufeff"
 )
-"""What is trimmed around a URL: everything that shows as nothing, also a no-break space or a byte order mark."""
+"""What is trimmed around a URL: everything that shows as nothing, also a no-break space or a byte order mark.
+
+Not NUL: it fills a file that was not written to its end, so part of the URL may be missing there.
+"""
 
 _WEB = re.compile(r"https?://[^/?#\s\\]", re.IGNORECASE)
 _AUTHORITY = re.compile(
@@ -32,7 +35,10 @@ _PLAIN_REFERENCE = re.compile(  # without a colon, and nothing else that could s
     r"(?:/(?!/)|(?!https?|www\.)[a-z0-9_])[a-z0-9\-._~!$&'()*+,;=@%/?#]*+", re.IGNORECASE
 )
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*:)?(//[^/?#]*)?([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
-_BLANK = re.compile(f"[{BLANKS}\x01-\x1f\x7f]")
+_BLANK = re.compile(f"[{BLANKS}]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_TEMPLATE_MARKS = (("{{", "}}"), ("{%", "%}"), ("<%", "%>"), ("${", "}"))
+_PLACEHOLDER = re.compile(r"%%[A-Za-z_][\w.\-]++%%", re.ASCII)
 _BETWEEN = re.compile(r"[ \t\n]+")
 _SEGMENT_END = re.compile(r"[/?#]")
 
@@ -54,8 +60,8 @@ def resolve(text: str, base: str | None) -> Address:
     to the letter: joined to *base* it would become a URL that nobody published.
     """
     loc = text.strip(BLANKS)
-    if not loc:
-        return Address(None, "loc/empty")
+    if flaw := disqualifier(loc) if loc else "loc/empty":
+        return Address(None, flaw)
     if _PLAIN_REFERENCE.fullmatch(loc):
         return _join(loc, base)
     if _WEB.match(loc):
@@ -65,6 +71,22 @@ def resolve(text: str, base: str | None) -> Address:
     if _NEARLY_ABSOLUTE.match(_BLANK.sub("", loc)):
         return Address(loc, "loc/malformed")
     return Address(None, "loc/not-a-url") if _ANY_SCHEME.match(loc) else _join(loc, base)
+
+
+def disqualifier(text: str) -> str | None:
+    """Return the code of the problem that keeps *text* from being a URL or holding one, ``None`` if there is none.
+
+    That is a control character other than white space, or the mark of a template that was never rendered. A mark needs
+    both of its ends: ``{id}`` of a URI template, JSON in a query and an escape such as ``{%22`` are none.
+    """
+    if _CONTROL.search(text):
+        return "loc/control-character"
+    if "{" not in text and "%" not in text:
+        return None
+    for opening, closing in _TEMPLATE_MARKS:
+        if (start := text.find(opening)) >= 0 and text.find(closing, start + len(opening) + 1) >= 0:
+            return "loc/template"
+    return "loc/template" if _PLACEHOLDER.search(text) else None
 
 
 def several(text: str) -> list[str]:

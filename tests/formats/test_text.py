@@ -10,7 +10,7 @@ from sitemap_harvest import read
 from sitemap_harvest.formats.text import lines
 from tests.documents import HERE, codes, locs, log, noted
 
-BESIDE, NONE = "text/beside-url", "text/not-a-url"
+BESIDE, NONE, NUL, EMPTY = "text/beside-url", "text/not-a-url", "document/nul-bytes", "document/no-entries"
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,13 @@ def test_a_line_that_is_too_long_is_left_out_with_a_problem() -> None:
         pytest.param("2025,{}a,x\n", ["a"], {BESIDE: 1}, True, id="second-column"),
         pytest.param("{}a {}b\n", ["a", "b"], {BESIDE: 1}, True, id="two-on-a-line"),
         pytest.param("{}a b\n", ["a b"], {"loc/whitespace": 1}, True, id="blank-inside"),
-        pytest.param("{}a\x00b\n", ["a\x00b"], {"loc/whitespace": 1}, True, id="control-character-inside"),
+        pytest.param("{}a\x00b\n", [], {"loc/control-character": 1, NUL: 1, EMPTY: 1}, False, id="nul-inside"),
+        pytest.param("{}a\n{}b\x00\x00", ["a"], {"loc/control-character": 1, NUL: 1}, False, id="nul-at-the-end"),
+        pytest.param("{}a\n\x00\x00\n", ["a"], {"loc/control-character": 1, NUL: 1}, False, id="nul-on-a-line"),
+        pytest.param("{}a\n{}b\x7f\n", ["a"], {"loc/control-character": 1}, False, id="delete"),
+        pytest.param("{}a\n{}{{ b }}\n", ["a"], {"loc/template": 1}, False, id="template"),
+        pytest.param("{}a\n<%= url %>\n# {% if x %}\n", ["a"], {"loc/template": 1, NONE: 1}, False, id="template-tag"),
+        pytest.param("{}a\n{}%%B_1%%\n", ["a"], {"loc/template": 1}, False, id="placeholder"),
         pytest.param("{}a\n/b\n", ["a", "b"], {"loc/relative": 1}, True, id="relative"),
         pytest.param("{}a\nexample.com/b\n", ["a"], {"text/no-scheme": 1}, False, id="no-scheme"),
         pytest.param("# all\n{}a\nTralala\n", ["a"], {NONE: 2}, True, id="words"),

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import random
+import re
+import zlib
+from contextlib import contextmanager
+from html import unescape
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+from unittest.mock import patch
 
-from sitemap_harvest import Document, Limits, read
-from sitemap_harvest.formats import unpack
+from sitemap_harvest import Document, Kind, Limits, SitemapRef, UrlEntry, read
+from sitemap_harvest.urls import join
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 URLS = (
     "https://example.com/sitemap.xml",
@@ -14,31 +25,149 @@ URLS = (
     "https://example.com/",
 )
 LIMITS = Limits(unpacked_bytes=1024 * 1024)
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_MARKUP = tuple(map(re.compile, (r"(?!)", r"</[^<>]*>?", r"<[^<>]*>|</[^<>]*", r"<[^<>]*>?")))
+_MENDED = {"xml/malformed", "xml/doctype", "xml/unclosed-entry"}  # what of it is markup, only the reader tells
+_JSON_ESCAPE = re.compile(r"\\(?:/|u([0-9A-Fa-f]{4}))")
+_CDATA = re.compile(r"<!\[CDATA\[|\]\]>")
+_REFERENCE = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9A-Fa-f]{1,7}|[A-Za-z][A-Za-z0-9]*);")
+_UNTOLD = re.compile(r"\s+|!\[CDATA\[|\]\]|[<>]")  # what may be text or markup, depending on what is around it
+_ESCAPED = re.compile("[\udc80-\udcff]")  # bytes that are not valid UTF-8
+
+
+class Found(NamedTuple):
+    """What was found in a document."""
+
+    kind: Kind
+    rows: list[UrlEntry]
+    refs: list[SitemapRef]
+    complete: bool
+    problems: dict[str, int]
+    last_sound: int | None
 
 
 def check(body: bytes) -> None:
-    """Read *body* in several ways. Raises :exc:`AssertionError` if what was found differs."""
+    """Read *body* in several ways. Raises :exc:`AssertionError` if what was found breaks one of the rules."""
     url = URLS[len(body) % len(URLS)]
-    whole = found(body, url)
-    assert found(body, url, block=61)[:-1] == whole[:-1], "how the bytes are cut matters"
-    packed = found(gzip.compress(body, 1), url)
-    assert packed == whole or read(body, url=url).layers, "whether the document is packed matters"
+    document = read(body, url=url, limits=LIMITS)
+    whole = found(document)
+    chance = random.Random(zlib.crc32(body))  # the same bytes are always checked in the same way
+    check_blocks(body, url, whole, size=chance.choice((1, 2, 7, 61, chance.randrange(1, 300))))
+    if not document.layers:
+        check_members(body, url, whole, [chance.randrange(len(body) + 1) for _ in range(chance.randrange(5))])
+    for _ in range(2):
+        check_cut(body, url, document, whole, chance.randrange(len(body) + 1))
+    check_locs(document, whole)
 
 
-def found(body: bytes, url: str, *, block: int | None = None) -> tuple[object, ...]:
-    """Return what is found in *body*, read in blocks of so many bytes (``None``: as usual)."""
-    usual = unpack.BLOCK_BYTES
-    unpack.BLOCK_BYTES = block or usual
-    try:
-        return _found(read(body, url=url, limits=LIMITS))
-    finally:
-        unpack.BLOCK_BYTES = usual
+def check_blocks(body: bytes, url: str, whole: Found, *, size: int) -> None:
+    """In blocks of *size* bytes the same is found as in the *whole*.
+
+    But for the place of bytes that are not of the encoding: they are noted while a block is decoded, so in larger
+    blocks more entries before them are in doubt.
+    """
+    with blocks_of(size):
+        parts = found(read(body, url=url, limits=LIMITS))
+    if "encoding/bad-bytes" in whole.problems:
+        parts = parts._replace(last_sound=whole.last_sound)
+    assert parts == whole, f"blocks of {size} bytes"
 
 
-def _found(document: Document) -> tuple[object, ...]:
+def check_members(body: bytes, url: str, whole: Found, cuts: list[int]) -> None:
+    """In gzip members that end at *cuts* the same is found as in the *whole*."""
+    places = [0, *sorted(cuts), len(body)]
+    packed = b"".join(gzip.compress(body[start:end], 1) for start, end in pairwise(places))
+    assert found(read(packed, url=url, limits=LIMITS)) == whole, f"gzip members that end at {places}"
+
+
+def check_cut(body: bytes, url: str, document: Document, whole: Found, at: int) -> None:
+    """Cut at *at*, *document* has the first of its rows and references, to the letter.
+
+    Unless what is left seems to be a document of another kind or in another encoding, or the whole one has an entry
+    inside another one: where that ends early, the outer one seems not to be closed.
+    """
+    cut = Document(body[:at], url=url, content_type=None, limits=LIMITS, was_cut=True)
+    if (cut.kind, cut.encoding) != (document.kind, document.encoding) or "xml/nested-entry" in whole.problems:
+        return
+    rows, refs = list(cut.rows()), list(cut.sitemaps())
+    assert rows == whole.rows[: len(rows)], f"rows of the document cut at {at}"
+    assert refs == whole.refs[: len(refs)], f"references of the document cut at {at}"
+    assert not cut.complete
+
+
+def check_locs(document: Document, whole: Found) -> None:
+    """No URL and no reference has a control character, or is one that *document* does not hold."""
+    texts = [row.loc_raw or row.loc for row in whole.rows] + [ref.loc for ref in whole.refs]
+    if not texts:
+        return
+    locs = [one.loc for one in (*whole.rows, *whole.refs)]
+    assert not any(map(_CONTROL.search, locs)), "a control character in a URL"
+    text = b"".join(document.blocks()).decode(errors="surrogateescape")
+    held = _variants(_ESCAPED.sub(_as_windows_1252, text))
+    is_held = _comes_in_order if _MENDED & whole.problems.keys() else str.__contains__
+    for text in texts:
+        assert any(is_held(variant, _flat(part)) for part in _published(text, document.url) for variant in held), text
+
+
+def _published(text: str, base: str) -> Iterator[str]:
+    """Yield what may have been published for *text* to be read from it: itself, or relative to *base*."""
+    yield text
+    for start in (base, join(base, "."), join(base, "/"), join(base, "/")[:-1], "https://", "https:"):
+        if text.startswith(start):
+            yield text.removeprefix(start)
+    if text.startswith(join(base, "/")):  # dot segments of a relative one were resolved
+        yield text.rpartition("/")[2]
+
+
+def _comes_in_order(text: str, part: str) -> bool:
+    """Whether *text* has the characters of *part* one after the other, perhaps with others between."""
+    characters = iter(text)
+    return all(character in characters for character in part)
+
+
+def _variants(text: str) -> list[str]:
+    """Return *text* as a URL in it may be read: with and without markup, with references resolved or not."""
+    found = []
+    for markup in _MARKUP:
+        for variant in (markup.sub("", text), markup.sub("", _CDATA.sub("", text))):
+            resolved, unescaped = _REFERENCE.sub(_resolved, variant), _JSON_ESCAPE.sub(_json, variant)
+            found += map(_flat, (variant, resolved, unescaped))
+    return found
+
+
+def _resolved(reference: re.Match[str]) -> str:
+    return unescape(reference[0])
+
+
+def _json(escape: re.Match[str]) -> str:
+    code = int(escape[1] or "2f", 16)
+    return escape[0] if 0xD800 <= code < 0xE000 else chr(code)
+
+
+def _as_windows_1252(byte: re.Match[str]) -> str:
+    raw = byte[0].encode(errors="surrogateescape")
+    return raw.decode("cp1252", "ignore") or raw.decode("latin-1")
+
+
+def _flat(text: str) -> str:
+    return _UNTOLD.sub("", text)
+
+
+@contextmanager
+def blocks_of(size: int) -> Iterator[None]:
+    """Let documents be read in blocks of *size* bytes."""
+    with (
+        patch("sitemap_harvest.formats.unpack.BLOCK_BYTES", size),
+        patch("sitemap_harvest.formats.xml.quick._ENOUGH_BYTES", size),
+    ):
+        yield
+
+
+def found(document: Document) -> Found:
+    """Return what is found in *document*."""
     rows, refs = list(document.rows()), list(document.sitemaps())
     problems = {problem.code: problem.count for problem in document.problems}
     assert [row.position for row in rows] == sorted(row.position for row in rows)
     assert all(row.loc for row in rows)
     assert document.kind.is_readable or not (rows or document.complete)
-    return document.kind, rows, refs, document.complete, problems
+    return Found(document.kind, rows, refs, document.complete, problems, document.last_sound_position)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
+from sitemap_harvest import read
 from tests.documents import FIXTURES
-from tests.fuzz.reading import URLS, check, found
+from tests.fuzz.reading import LIMITS, URLS, check, check_blocks, check_cut, check_locs, check_members, found
 
+SITEMAP, ROBOTS, LIST, PAGE = URLS
 FINDS = sorted((FIXTURES / "finds").glob("*"))
+DOCUMENTS = sorted(path for path in FIXTURES.rglob("*") if path.is_file() and path.suffix != ".jsonl")
 
 
 @pytest.mark.parametrize("find", FINDS, ids=lambda path: path.name)
@@ -15,10 +20,72 @@ def test_what_fuzzing_found_is_mended(find) -> None:
     check(find.read_bytes())
 
 
-DOCUMENTS = sorted(path for path in FIXTURES.rglob("*") if path.is_file() and path.suffix != ".jsonl")
+@pytest.mark.parametrize(
+    ("url", "body"),
+    [
+        pytest.param(SITEMAP, b"<!DOCTYPE<sitemapindex>", id="doctype-that-is-not-whole-in-a-block"),
+        pytest.param(SITEMAP, b"x\x9c\x85\x8e\x9c\xc2rA", id="text-that-begins-as-zlib-does"),
+        pytest.param(SITEMAP, b'<urlset s=""><url><loc>a</loc></url>><t>', id="stray-text-where-strict-reading-ends"),
+        pytest.param(SITEMAP, b'<urlset s=""><url><loc>a</loc></url>y</urlset>', id="stray-text-behind-the-last-entry"),
+        pytest.param(SITEMAP, b"\xef\xbb\xbf<urlset><url><loc>/\xc3\xa9</loc></url></urlset>", id="byte-order-mark"),
+        pytest.param(SITEMAP, b"<urlset>y<url><loc>a</loc></url></urlset>", id="stray-text-before-the-first-entry"),
+        pytest.param(LIST, gzip.compress(b"https://a.example/\n", mtime=0) + b"\0\0<!DO", id="bytes-behind-padding"),
+        pytest.param(
+            PAGE,
+            b'<html<div id=webkit-xml-viewer-source-xml><urlset ""></urlset>\xd0',
+            id="bad-byte-behind-the-document-that-a-viewer-wraps",
+        ),
+        pytest.param(
+            SITEMAP, b"<urlset><url><loc>b</loc></url>\xf8", id="bad-byte-less-than-an-opening-behind-an-end-tag"
+        ),
+        pytest.param(SITEMAP, b"</><?xml ><urlset m=''><url><loc>0</loc></url>", id="end-tag-before-all-others"),
+        pytest.param(
+            SITEMAP,
+            b"<urlset><url><loc>a</loc><image:image><image:loc>b</image:loc></image:image><lastmod>2025</lastmod></url>",
+            id="entry-that-the-cut-runs-through",
+        ),
+        pytest.param(
+            SITEMAP,
+            b"<!DOCTYPE urlset [<!ENTITY <url><loc>a</loc></url> ]><urlset><url><loc>b</loc></url></urlset>",
+            id="entry-inside-a-doctype",
+        ),
+        pytest.param(LIST, b"s://es,4711\ns://ts,4s:", id="list-that-is-a-table-when-cut"),
+        pytest.param(LIST, b"https://a.example/1,2025-01-01\nhttps://a.example/2,2025-01-01\n", id="table"),
+        pytest.param(PAGE, b"<a href='/x'></body><title>Sitemap</title>", id="text-of-a-link-that-is-not-closed"),
+        pytest.param(SITEMAP, b"<sitemapindex><sitemap><loc> hs://</loc></sitemap>", id="no-host"),
+        pytest.param(SITEMAP, b"<urlset><url><loc>:/.?</xml >></", id="end-tag-in-a-loc-that-is-cut"),
+        pytest.param(LIST, b"https://exam\x0bple.com/a\nhttps://e", id="control-character-in-a-host"),
+    ],
+)
+def test_a_find_is_read_alike_however_it_is_cut_and_packed(url: str, body: bytes) -> None:
+    document = read(body, url=url, limits=LIMITS)
+    whole = found(document)
+    for size in (1, 2, 3, 7, 61):
+        check_blocks(body, url, whole, size=size)
+    for at in range(len(body) + 1):
+        check_cut(body, url, document, whole, at)
+        if not document.layers:
+            check_members(body, url, whole, [at])
+    check_locs(document, whole)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(FIXTURES)))
 def test_how_the_bytes_are_cut_does_not_matter(path) -> None:
-    body, url = path.read_bytes()[:20_000], URLS[0]
-    assert found(body, url, block=61) == found(body, url, block=7) == found(body, url)
+    body, url = path.read_bytes()[:20_000], SITEMAP
+    document = read(body, url=url, limits=LIMITS)
+    whole = found(document)
+    for size in (7, 61):
+        check_blocks(body, url, whole, size=size)
+    if not document.layers:
+        check_members(body, url, whole, [len(body) // 3, len(body) // 2])
+    check_locs(document, whole)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(FIXTURES)))
+def test_of_a_document_that_is_cut_the_first_rows_are_read_to_the_letter(path) -> None:
+    body = path.read_bytes()[:6_000]
+    document = read(body, url=SITEMAP, limits=LIMITS)
+    whole = found(document)
+    for at in range(0, len(body), 5):
+        check_cut(body, SITEMAP, document, whole, at)

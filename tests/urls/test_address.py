@@ -31,6 +31,37 @@ BASE = "https://example.com/maps/sitemap.xml"
         pytest.param("file:///etc/passwd", Address("file:///etc/passwd", "loc/scheme"), id="file"),
         pytest.param("mailto:me@e.x", Address(None, "loc/not-a-url"), id="mail"),
         pytest.param("javascript:void(0)", Address(None, "loc/not-a-url"), id="script"),
+        *(
+            pytest.param(text, Address(None, "loc/control-character"), id=repr(text))
+            for text in ("https://e.x/a\0", "\0https://e.x/a", "https://e.x/\x0bb", "/a\x1f", "/a\x7f", "\0")
+        ),
+        *(
+            pytest.param(text, Address(None, "loc/template"), id=text)
+            for text in (
+                *("{{ site.url }}{{ page.url }}", "https://e.x{{page.url}}", "{{{url}}}", "/{% url 'page' %}"),
+                *("<%= url %>/a", "https://e.x/<% id %>", "${base}/a", "https://e.x/?id=${id}"),
+                *("%%URL%%", "/%%p.id_1%%"),
+            )
+        ),
+        *(
+            pytest.param(text, Address(text, None), id=text)
+            for text in (
+                *("https://e.x/?u={id}", "https://e.x/{+path}{?q,page}", 'https://e.x/?q={"a":{"b":{"c":1}}}'),
+                *(
+                    "https://e.x/%7B%7B%20url%20%7D%7D",
+                    "https://e.x/?q={%22a%22:1}",
+                    "https://e.x/100%%",
+                    "https://e.x/a%%b",
+                ),
+                *(
+                    "https://e.x/?$filter={a}",
+                    "https://e.x/{{",
+                    "https://e.x/}}{{",
+                    "https://e.x/{{}}",
+                    "https://e.x/<b>%",
+                ),
+            )
+        ),
     ],
 )
 def test_address(text: str, address: Address) -> None:

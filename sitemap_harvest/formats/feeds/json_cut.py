@@ -118,6 +118,8 @@ class Cutter:
 
     def _put(self, text: str) -> None:
         """Add *text* to what it is part of."""
+        if "\0" in text and self._is_in_items and "document/nul-bytes" not in self._problems:
+            self._problems.add("document/nul-bytes", line=self._line)
         self._line += text.count("\n")
         if self._item is not None:
             self._item_chars += len(text)

@@ -86,6 +86,8 @@ class _Feed:
 
     def take(self, token: Token) -> None:
         """Take the next token."""
+        if self.tokens.has_nul and token.has_nul and (self._open or self._around):
+            self._note_once("document/nul-bytes", token.line)
         if token.sort is Sort.TEXT:
             self._text(token)
             return

@@ -23,7 +23,7 @@ from sitemap_harvest.model import FoundBy
 from sitemap_harvest.urls import resolve, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from sitemap_harvest.model import UrlBatch
 
@@ -38,6 +38,11 @@ _INERT = frozenset({"script", "style", "template"})
 _OTHER_SCHEME = re.compile(r"(?!https?:)[A-Za-z][A-Za-z0-9+\-]*:", re.IGNORECASE)
 _REFERENCE = re.compile(r"&(?:#([0-9]++);?|#[xX]([0-9a-fA-F]++);?|([A-Za-z][A-Za-z0-9]*+)(;|(?!=)))")
 _MAX_REFERENCE_DIGITS = 16
+_NOTED = {  # of what names no URL, but should
+    "loc/long-base": "loc/long-base",
+    "loc/control-character": "loc/control-character",
+    "loc/template": "loc/not-a-url",  # a script renders it in the browser: no failure, and the page is complete
+}
 _NUL = "\ufdd0"  # stands for NUL, at which libxml2 stops without a word; it is no character, and in no text
 _REPLACEMENT = "\ufffd"
 
@@ -64,7 +69,7 @@ class Target(Protocol):
 def read_links(chunks: Iterator[str], into: Collector, *, url: str) -> Iterator[UrlBatch]:
     """Read the page at *url*, which is in *chunks*, as a list of links, yielding batches."""
     page = LinkTarget(into, url)
-    for _ in feed(chunks, page):
+    for _ in feed(chunks, page, ends_early=lambda: into.problems.ends_early):
         for position, loc, title in page.take():
             into.add(position, loc, more={"title": title} if title else None)
         yield from into.full_batches()
@@ -80,7 +85,7 @@ def read_links(chunks: Iterator[str], into: Collector, *, url: str) -> Iterator[
 def read_hints(chunks: Iterator[str], into: Collector, *, url: str) -> None:
     """Tell *into* what the head of the page at *url* announces, and where its links say that its site map is."""
     page = LinkTarget(into, url, hints_only=True)
-    for _ in feed(chunks, page):
+    for _ in feed(chunks, page, ends_early=lambda: into.problems.ends_early):
         if page.depth > _MAX_DEPTH:
             break
     for _ in chunks:
@@ -93,10 +98,11 @@ def has_links(head: str, url: str) -> bool:
     return any(page.take() for _ in feed([head], page))
 
 
-def feed(chunks: Iterable[str], target: Target) -> Iterator[None]:
+def feed(chunks: Iterable[str], target: Target, *, ends_early: Callable[[], bool] = lambda: False) -> Iterator[None]:
     """Tell *target* of the page in *chunks*, a piece at a time.
 
-    If no end of a page was met, *target* is said to be cut before it hears of what is left over.
+    If no end of a page was met, or *ends_early* says at the end that more was to come, *target* is said to be cut
+    before it hears of what is left over.
     """
     # The encoding is named, so that no <meta> in the page changes it under way.
     parser: Any = etree.HTMLParser(target=cast("Any", target), encoding="utf-8", huge_tree=True)
@@ -109,7 +115,7 @@ def feed(chunks: Iterable[str], target: Target) -> Iterator[None]:
             piece = chunk[start : start + _FEED_CHARS].replace("&", "&amp;").replace("\0", _NUL)
             parser.feed(piece.encode("utf-8", "replace"))
             yield
-    target.is_cut = not has_ended
+    target.is_cut = not has_ended or ends_early()
     if not is_empty:
         with suppress(etree.XMLSyntaxError):  # nothing but blanks
             parser.close()
@@ -197,8 +203,8 @@ class LinkTarget:
         if href.lstrip().startswith("#") or _OTHER_SCHEME.match(href.lstrip()):
             return  # a place on this page, a script, an address to write to
         address = resolve(href, self._base)
-        if address.flaw == "loc/long-base" and not self._hints_only:
-            self._into.problems.add(address.flaw, excerpt=href)
+        if address.flaw in _NOTED and not self._hints_only:
+            self._into.problems.add(_NOTED[address.flaw], excerpt=href)
         if address.loc is None:
             return
         if self._hints_only:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -77,15 +78,10 @@ def unwrapped(chunks: Iterable[str], viewer: Viewer, problems: ProblemLog) -> It
     if start is None:
         problems.add("unpack/truncated", _CUT)
         return
-    rest = _prepended(text[start.end() :], chunks)
+    rest = chain([text[start.end() :]], chunks)  # no generator: it would close *chunks* when it is given up
     yield from _text_in(rest, problems) if viewer.is_escaped else _element_in(rest, problems)
     for _ in chunks:
         pass  # for its size and digest
-
-
-def _prepended(text: str, chunks: Iterator[str]) -> Iterator[str]:
-    yield text
-    yield from chunks
 
 
 def _text_in(chunks: Iterator[str], problems: ProblemLog) -> Iterator[str]:
@@ -110,7 +106,7 @@ def _element_in(chunks: Iterator[str], problems: ProblemLog) -> Iterator[str]:
         yield text[: root.end()]
         return
     end = re.compile(rf"</{re.escape(root[1])}\s*>")
-    for piece in _until(end, _prepended(text, chunks), problems):
+    for piece in _until(end, chain([text], chunks), problems):
         yield piece.replace("&nbsp;", "\u00a0")
     yield f"</{root[1]}>" if not problems.lost_bytes else ""
 

@@ -21,6 +21,7 @@ from sitemap_harvest.urls import BLANKS, resolve
 _CHANGEFREQS = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
 _LEAST_LOC_CHARS, _MOST_LOC_CHARS = 12, 2_048
 _XML_BLANKS = " \t\r\n"
+_NOTED_ON_READING = {"loc/control-character", "loc/template", "loc/whitespace"}
 _XML_BLANK_RUN = re.compile("[ \t\r\n]+")
 
 _PLAIN_LOC = re.compile(r"https?://[a-z0-9.\-]++/[A-Za-z0-9\-._~!$&'()*+,;=:@/]*+")
@@ -53,7 +54,8 @@ def loc(text: str) -> str | None:
         return "protocol/loc-too-long"
     if _PLAIN_LOC.fullmatch(value) or _is_uri(value):
         return None
-    return "loc/whitespace" if resolve(text, None).flaw == "loc/whitespace" else "protocol/loc-not-a-uri"
+    flaw = resolve(text, None).flaw
+    return flaw if flaw in _NOTED_ON_READING else "protocol/loc-not-a-uri"
 
 
 def _is_uri(value: str) -> bool:

@@ -27,15 +27,18 @@ _MAX_TOKENS = 300_000  # tags and texts without an entry among them: more than t
 _MAX_CHARS = 64 * 1024 * 1024  # of text without an entry
 
 
-def mend(chunks: Iterator[str], reader: EntryReader, into: Collector) -> Iterator[UrlBatch]:
+def mend(
+    chunks: Iterator[str], reader: EntryReader, into: Collector, *, is_text_read: bool = False
+) -> Iterator[UrlBatch]:
     """Read the text of a document that is not well-formed, yielding batches.
 
     As many children of the root as *reader* has read before are passed over:
     up to there the document is well-formed, so counting tags is enough.
+    *is_text_read* is whether the text behind the last of them was looked at, too.
     """
     lane = _Lane(Tokenizer(chunks, into.problems), reader, into)
     tokens = iter(lane.tokens)
-    lane.pass_over(tokens)
+    lane.pass_over(tokens, is_text_read=is_text_read)
     entries = count = chars = 0
     for token in tokens:
         lane.take(token)
@@ -72,7 +75,7 @@ class _Lane:
         self._is_stray = False  # whether stray text was told of, and no tag has come since
         self._undeclared: set[int] = set()  # hashes of the prefixes that were told of
 
-    def pass_over(self, tokens: Iterator[Token]) -> None:
+    def pass_over(self, tokens: Iterator[Token], *, is_text_read: bool) -> None:
         """Take what comes before the root, and the children of the root that have been read before."""
         depth = 0  # below the root
         while self._read_before and (token := next(tokens, None)):
@@ -82,9 +85,12 @@ class _Lane:
                 if not token.is_empty:
                     depth += 1 if token.sort is Sort.START else -1
                 self._read_before -= depth == 0
+        self._is_stray = is_text_read
 
     def take(self, token: Token) -> None:
         """Take the next token."""
+        if self.tokens.has_nul and token.has_nul and self._root_is_open:
+            self._note_once("document/nul-bytes", token.line)
         if token.sort is Sort.TEXT:
             self._text(token)
             return
@@ -95,12 +101,11 @@ class _Lane:
             self._end(token)
 
     def finish(self) -> None:
-        """Take the end of the document."""
+        """Take the end of the document. An entry that is still open was cut, and is left out."""
         if self._read_before:
             self._problems.add("xml/malformed", "the end of what was well-formed was not found again")
         if self._open:
             self._note_once("xml/truncated", self.tokens.line, self._open[-1].text.strip() or None)
-            self._cut()
         if self._root is None:
             self._problems.add("xml/malformed", "there is no root element")
         elif self._root_is_open:
@@ -109,15 +114,6 @@ class _Lane:
     def stop(self) -> None:
         """Read no further: no entry has come for so long that none is to be expected."""
         self._problems.add("document/bloated", line=self.tokens.line)
-        if self._open:
-            self._cut()
-
-    def _cut(self) -> None:
-        """Take an entry that reading ends in: what of it is whole counts, a value that was cut does not."""
-        self._break_value()
-        self._open[-1].is_whole = False
-        if any(child.role is Role.LOC and child.is_whole for child in self._open[0]):
-            self._close(len(self._open))
 
     def _text(self, token: Token) -> None:
         if not self._open:

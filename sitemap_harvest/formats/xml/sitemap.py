@@ -42,4 +42,5 @@ def read_sitemap(source: Source, kind: Kind, into: Collector) -> Iterator[UrlBat
             line = reason.line and reason.line + rest.lines
             into.problems.add("xml/not-well-formed", str(reason), line=line)
         mending = EntryReader(into, kind, read=reader.read_children, position=reader.position)
-        yield from mend(source.text(into.problems), mending, into)
+        has_read = reader.read_children > rest.entries
+        yield from mend(source.text(into.problems), mending, into, is_text_read=has_read)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
+from sitemap_harvest.formats.unpack import even
 from sitemap_harvest.formats.xml.entries import OddShape
 from sitemap_harvest.formats.xml.tokens import MAX_NAMESPACE_CHARS
 from sitemap_harvest.urls import BLANKS
@@ -94,15 +95,14 @@ def grow(blocks: Iterable[bytes]) -> Iterator[tuple[Any, int]]:
 
 def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
     first, last = True, b""
-    for block in blocks:
-        if first and _DOCTYPE.match(block):
+    for piece in even(blocks, _FEED_BYTES):
+        if first and _DOCTYPE.match(piece):
             raise NotWellFormed(_HAS_DOCTYPE)
         first = False
-        if _LONG_NAMESPACE.search(last + block[:_OVERLAP_BYTES]) or _LONG_NAMESPACE.search(block):
+        if _LONG_NAMESPACE.search(last + piece[:_OVERLAP_BYTES]) or _LONG_NAMESPACE.search(piece):
             raise NotWellFormed(f"a namespace has more than {MAX_NAMESPACE_CHARS} characters")
-        last = block[-_OVERLAP_BYTES:]
-        for start in range(0, len(block), _FEED_BYTES):
-            yield block[start : start + _FEED_BYTES]
+        last = piece[-_OVERLAP_BYTES:]
+        yield piece
 
 
 def _check(parser: etree.XMLPullParser[Any]) -> None:
@@ -120,6 +120,8 @@ def _root(parser: etree.XMLPullParser[Any]) -> Any:
 def _drain(root: Any, reader: EntryReader, into: Collector, *, keep: int) -> None:
     """Read all children of *root* but the last *keep*, and let go of them."""
     count = len(root) - keep
+    if not keep and not count:
+        _note_stray(root.text, root, into)
     if count <= 0:
         return
     for element in root[:count]:
@@ -127,7 +129,14 @@ def _drain(root: Any, reader: EntryReader, into: Collector, *, keep: int) -> Non
             reader.read(element, root.tag)
         except OddShape as error:
             raise NotWellFormed("a value holds another one") from error
-        if (tail := element.tail) and (text := tail.strip(BLANKS)):
-            into.problems.add("xml/stray-text", line=element.sourceline, excerpt=text)
+        _note_stray(root.text, root, into)
+        root.text = None
+        _note_stray(element.tail, element, into)
     del element  # what is still in use is moved to a document of its own, which takes lxml n² for n children
     del root[:count]
+
+
+def _note_stray(text: str | None, element: Any, into: Collector) -> None:
+    """Note *text*, which stands beside the children of the root, behind *element* or at the start of it."""
+    if text and (stray := text.strip(BLANKS)):
+        into.problems.add("xml/stray-text", line=element.sourceline, excerpt=stray)

@@ -38,6 +38,8 @@ _ATTRIBUTE = re.compile(r"(?<![^\s\"'/])([^\s=\"'<>/]++)\s*+=\s*(?:\"([^\"]*)\"|
 _ATTRIBUTES = re.compile(r"(?:\s++[^\s=\"'<>/]++\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'))*+\s*+")  # well-formed ones
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,8})|#[xX]([0-9a-fA-F]{1,7})|([A-Za-z_][\w.\-]{0,63}));|&")
 _OPENING_CHARS = len("<!--") - 1
+_OPENINGS = ("<!--", "<![CDATA[", "<!DOCTYPE", "<?XML ")  # in capitals
+_LONGEST_OPENING = max(map(len, _OPENINGS))
 MAX_NAMESPACE_CHARS = 1024
 """A longer namespace is none: it becomes part of the name of each element."""
 _PREDEFINED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
@@ -66,6 +68,11 @@ class Token(NamedTuple):
     """Whether the start tag is its own end tag."""
     is_unknowable: bool = False
     """Whether the text uses an entity that the document declares, so that what it means is not told."""
+
+    @property
+    def has_nul(self) -> bool:
+        """Whether there is a NUL byte in it."""
+        return "\0" in self.value or "\0" in self.attributes
 
     @property
     def as_text(self) -> str:
@@ -147,6 +154,7 @@ class Tokenizer:
     """Cuts text that arrives in pieces into tokens."""
 
     def __init__(self, chunks: Iterator[str], problems: ProblemLog) -> None:
+        self.has_nul = False  #: Whether a NUL byte has come, in whichever token.
         self._chunks = _with_plain_line_ends(chunks)
         self._problems = problems
         self._buffer = ""
@@ -201,6 +209,7 @@ class Tokenizer:
         if chunk is None:
             self._at_end = True
             return False
+        self.has_nul = self.has_nul or "\0" in chunk
         self._is_at_start = self._is_at_start and self._at == 0
         self._buffer = self._buffer[self._at :] + chunk
         self._at = 0
@@ -230,7 +239,7 @@ class Tokenizer:
 
     def _markup(self) -> Iterator[Token]:
         """Yield the token that begins at the ``<`` reached, if it is none to be skipped."""
-        self._require(len("<![CDATA["))
+        self._require_opening()
         rest = self._buffer[self._at : self._at + 9]
         if rest.startswith("<!--"):
             self._skip("-->", 4)
@@ -245,9 +254,14 @@ class Tokenizer:
         elif token := self._tag():
             yield token
 
-    def _require(self, length: int) -> None:
-        while len(self._buffer) - self._at < length and not self._at_end:
-            self._more()
+    def _require_opening(self) -> None:
+        """Read on as long as what follows may become one of the openings, and no further."""
+        while self._may_open(self._buffer[self._at : self._at + _LONGEST_OPENING].upper()) and self._more():
+            pass
+
+    @staticmethod
+    def _may_open(start: str) -> bool:
+        return any(len(start) < len(opening) and opening.startswith(start) for opening in _OPENINGS)
 
     def _skip(self, end: str, opening: int) -> None:
         """Pass over everything up to *end*, keeping nothing of it.
@@ -306,6 +320,9 @@ class Tokenizer:
         if match:
             self._declared = frozenset(_ENTITY.findall(match[0]))
             self._advance(match.end())
+        elif self._at_end and self._problems.ends_early:
+            self._problems.add("xml/truncated", "the document ends inside its DOCTYPE", line=self._line)
+            self._advance(len(self._buffer))
         else:
             self._problems.add("xml/malformed", "the DOCTYPE does not end", line=self._line)
             self._advance(self._at + len("<!DOCTYPE"))
@@ -321,6 +338,7 @@ class Tokenizer:
                 break
         line = self._line
         if match := _END.match(self._buffer, self._at):
+            self._has_begun = True
             self._advance(match.end())
             return Token(Sort.END, match[1], line)
         if match := _END_WITHOUT_BRACKET.match(self._buffer, self._at):
@@ -356,8 +374,7 @@ class Tokenizer:
         if not has_end and self._at_end:
             cut = self._advance(len(self._buffer))
             self._problems.add("xml/truncated", "the document ends inside a tag", line=line, excerpt=cut)
-            # An end tag, if cut, still ends the text before it; of a start tag nothing can be used.
-            return Token(Sort.END, cut[2:].strip(), line) if cut.startswith("</") else None
+            return None
         excerpt = self._buffer[self._at : self._at + 60]
         end = _SIGNS.match(self._buffer, self._at).end()  # type: ignore[union-attr]  # there is one
         count = end - self._at

@@ -1,0 +1,97 @@
+"""What keeps a text from being a URL: no entry, a problem, and a document that is not complete, in every format."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sitemap_harvest import read
+from tests.documents import HERE, codes, index, locs, urlset
+
+SITE = "https://example.com/"
+A = f"{SITE}a"
+CONTROL, TEMPLATE, NUL = "loc/control-character", "loc/template", "document/nul-bytes"
+
+
+def _atom(text: str) -> bytes:
+    entries = "".join(f'<entry><link href="{url}"/></entry>' for url in (A, text))
+    return f'<feed xmlns="http://www.w3.org/2005/Atom">{entries}</feed>'.encode()
+
+
+def _json(items: str) -> bytes:
+    return f'{{"version": "https://jsonfeed.org/version/1.1", "items": [{items}]}}'.encode()
+
+
+FORMATS = {
+    "sitemap": (HERE, lambda text: urlset(f"<url><loc>{A}</loc></url><url><loc>{text}</loc></url>")),
+    "index": (HERE, lambda text: index(f"<sitemap><loc>{A}</loc></sitemap><sitemap><loc>{text}</loc></sitemap>")),
+    "list": (f"{SITE}list.txt", lambda text: f"{A}\n{text}\n".encode()),
+    "robots": (f"{SITE}robots.txt", lambda text: f"Sitemap: {A}\nSitemap: {text}\n".encode()),
+    "rss": (HERE, lambda text: f"<rss><channel><item><link>{A}</link></item><item><link>{text}</link></item>".encode()),
+    "atom": (HERE, _atom),
+    "json": (HERE, lambda text: _json(json.dumps({"url": A}) + "," + json.dumps({"url": text}))),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        pytest.param(f"{SITE}b\0\0\0", CONTROL, id="nul-behind"),
+        pytest.param(f"{SITE}b\0\0\0c", CONTROL, id="nul-inside"),
+        pytest.param(f"{SITE}b\x01c", CONTROL, id="control-character"),
+        pytest.param(f"{SITE}b\x7f", CONTROL, id="delete"),
+        pytest.param("{{ site.url }}{{ page.url }}", TEMPLATE, id="braces"),
+        pytest.param(f"{SITE}{{{{ page.url }}}}", TEMPLATE, id="braces-behind-a-host"),
+        pytest.param("{% url page %}", TEMPLATE, id="tag"),
+        pytest.param("${base}/b", TEMPLATE, id="dollar"),
+        pytest.param("%%URL%%", TEMPLATE, id="placeholder"),
+    ],
+)
+def test_what_names_no_url_has_no_entry_and_the_document_is_not_complete(name: str, text: str, code: str) -> None:
+    url, body = FORMATS[name]
+    document = read(body(text), url=url)
+    assert [*locs(document), *(ref.loc for ref in document.sitemaps())] == [A]
+    assert codes(document)[code] == 1
+    assert not document.complete
+
+
+@pytest.mark.parametrize("name", ["sitemap", "index", "list", "robots"])
+def test_tags_of_a_template_are_no_url(name: str) -> None:
+    url, body = FORMATS[name]
+    document = read(body("<%= root %>/b"), url=url)
+    assert [*locs(document), *(ref.loc for ref in document.sitemaps())] == [A]
+    assert codes(document)[TEMPLATE] == 1
+    assert not document.complete
+
+
+@pytest.mark.parametrize(
+    ("body", "url", "last"),
+    [
+        pytest.param(urlset(f"<url><loc>{A}</loc></url>\0\0<url><loc>{SITE}b</loc></url>"), HERE, 1, id="sitemap"),
+        pytest.param(urlset(f"<url><loc>{A}</loc><las\0\0></url>"), HERE, 0, id="tag"),
+        pytest.param(f"{A}\n\0\0\0\n".encode(), f"{SITE}list.txt", 1, id="list"),
+        pytest.param(f"Sitemap: {A}\n\0\0\0".encode(), f"{SITE}robots.txt", 1, id="robots"),
+        pytest.param(f"<rss><channel><item><link>{A}</link></item>\0</channel></rss>".encode(), HERE, 1, id="rss"),
+        pytest.param(_json(f'{{"url": "{A}"}}\0'), HERE, 1, id="json"),
+    ],
+)
+def test_where_nul_bytes_stand_entries_are_missing(body: bytes, url: str, last: int) -> None:
+    document = read(body, url=url)
+    assert codes(document)[NUL] == 1
+    assert (document.complete, document.last_sound_position) == (False, last)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(urlset(f"<url><loc>{A}</loc></url>") + b"\0" * 100, id="sitemap"),
+        pytest.param(f"<rss><channel><item><link>{A}</link></item></channel></rss>\0\0".encode(), id="rss"),
+        pytest.param(_json(f'{{"url": "{A}"}}') + b"\0\0", id="json"),
+    ],
+)
+def test_nul_bytes_behind_the_end_are_padding(body: bytes) -> None:
+    document = read(body, url=HERE)
+    assert locs(document) == [A]
+    assert document.complete
