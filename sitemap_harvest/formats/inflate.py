@@ -281,7 +281,8 @@ class Zip(Packing):
         has_begun = False
         with SpooledTemporaryFile(_MAX_ARCHIVE_BYTES) as archive:
             try:
-                archive.writelines(packed)
+                for block in packed:  # not writelines(), which before Python 3.13 takes all of it into memory first
+                    archive.write(block)
                 for block in _first_file(archive, problems):
                     has_begun = True
                     yield block

@@ -224,6 +224,15 @@ _HTML = {
         loses=True,
         doubt=Doubt.REST,
     ),
+    "html/too-large": ProblemType(
+        meaning="The page is larger than any site map for people; what comes after was not read.",
+        cause="A file that is made to exhaust who reads it, or a page with images written into it.",
+        consequence="Links that follow are missing.",
+        mend="Split the page, or publish a sitemap in XML.",
+        severity=_ERROR,
+        loses=True,
+        doubt=Doubt.REST,
+    ),
     "html/truncated": ProblemType(
         meaning="The page ends without its end tag, so it may have been cut; a link that was cut is left out.",
         cause="A transfer that broke off, or a template that does not write the end.",

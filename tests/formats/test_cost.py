@@ -24,5 +24,14 @@ def test_reading_costs_no_more_than_its_size_allows(name: str) -> None:
     assert any(_is_within_bounds(cost(DOCUMENTS[name], MB)) for _ in range(3))
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("name", "size"), [("page-comment", 100 * MB), ("page-attribute", 50 * MB), ("zip-in-gzip", 190 * MB)]
+)
+def test_memory_stays_flat_in_a_large_document(name: str, size: int) -> None:
+    found = cost(DOCUMENTS[name], size, cpu_seconds=60)
+    assert found is not None and found.mb <= MOST_MB
+
+
 def _is_within_bounds(found: Cost | None) -> bool:
     return found is not None and found.seconds_per_mb <= MOST_SECONDS and found.mb <= MOST_MB

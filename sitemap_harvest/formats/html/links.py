@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _FEED_CHARS = 64 * 1024
 _MAX_TITLE_CHARS = 64 * 1024
+_MAX_PAGE_BYTES = 32 * 1024 * 1024  # some 300,000 links; libxml2 holds a comment or a tag three times over
 _MAX_DEPTH = 1000  # twice what browsers take; libxml2 looks through all that is open for each end tag
 _MAX_REMEMBERED = 100_000  # links told apart, in some 8 MB: twice what a sitemap may list
 _END = re.compile(r"</(?:html|body)(?=[\s/>])", re.IGNORECASE)
@@ -69,12 +70,15 @@ class Target(Protocol):
 def read_links(chunks: Iterator[str], into: Collector, *, url: str) -> Iterator[UrlBatch]:
     """Read the page at *url*, which is in *chunks*, as a list of links, yielding batches."""
     page = LinkTarget(into, url)
-    for _ in feed(chunks, page, ends_early=lambda: into.problems.ends_early):
+    for fed in feed(chunks, page, ends_early=lambda: into.problems.ends_early):
         for position, loc, title in page.take():
             into.add(position, loc, more={"title": title} if title else None)
         yield from into.full_batches()
         if page.depth > _MAX_DEPTH:
             into.problems.add("html/too-deep", f"elements are nested more than {_MAX_DEPTH} deep")
+            break
+        if fed >= _MAX_PAGE_BYTES:
+            into.problems.add("html/too-large", f"more than {_MAX_PAGE_BYTES} bytes")
             break
     if page.is_cut:
         into.problems.add("html/truncated")
@@ -85,8 +89,8 @@ def read_links(chunks: Iterator[str], into: Collector, *, url: str) -> Iterator[
 def read_hints(chunks: Iterator[str], into: Collector, *, url: str) -> None:
     """Tell *into* what the head of the page at *url* announces, and where its links say that its site map is."""
     page = LinkTarget(into, url, hints_only=True)
-    for _ in feed(chunks, page, ends_early=lambda: into.problems.ends_early):
-        if page.depth > _MAX_DEPTH:
+    for fed in feed(chunks, page, ends_early=lambda: into.problems.ends_early):
+        if page.depth > _MAX_DEPTH or fed >= _MAX_PAGE_BYTES:
             break
     for _ in chunks:
         pass
@@ -98,28 +102,29 @@ def has_links(head: str, url: str) -> bool:
     return any(page.take() for _ in feed([head], page))
 
 
-def feed(chunks: Iterable[str], target: Target, *, ends_early: Callable[[], bool] = lambda: False) -> Iterator[None]:
-    """Tell *target* of the page in *chunks*, a piece at a time.
+def feed(chunks: Iterable[str], target: Target, *, ends_early: Callable[[], bool] = lambda: False) -> Iterator[int]:
+    """Tell *target* of the page in *chunks*, a piece at a time; yield how many bytes the parser was given so far.
 
     If no end of a page was met, or *ends_early* says at the end that more was to come, *target* is said to be cut
     before it hears of what is left over.
     """
     # The encoding is named, so that no <meta> in the page changes it under way.
     parser: Any = etree.HTMLParser(target=cast("Any", target), encoding="utf-8", huge_tree=True)
-    has_ended, tail, is_empty = False, "", True
+    has_ended, tail, fed = False, "", 0
     for chunk in chunks:
         has_ended = has_ended or _END.search(tail + chunk) is not None
         tail = (tail + chunk)[-_END_CHARS:]
         for start in range(0, len(chunk), _FEED_CHARS):
-            is_empty = False
             piece = chunk[start : start + _FEED_CHARS].replace("&", "&amp;").replace("\0", _NUL)
-            parser.feed(piece.encode("utf-8", "replace"))
-            yield
+            data = piece.encode("utf-8", "replace")
+            parser.feed(data)
+            fed += len(data)
+            yield fed
     target.is_cut = not has_ended or ends_early()
-    if not is_empty:
+    if fed:
         with suppress(etree.XMLSyntaxError):  # nothing but blanks
             parser.close()
-        yield
+        yield fed
 
 
 class LinkTarget:

@@ -158,6 +158,12 @@ def test_a_page_nested_too_deep_is_not_complete() -> None:
     assert not document.complete
 
 
+def test_a_page_is_read_up_to_its_limit() -> None:
+    document = read(page("<a href=/a>A</a>" + "<!--" + "a" * 2**25 + "-->" + "<a href=/b>B</a>"), url=HERE)
+    assert (locs(document), codes(document)) == ([f"{SITE}/a"], {"html/too-large": 1})
+    assert not document.complete
+
+
 def test_the_encoding_that_a_page_declares_counts() -> None:
     head = (
         '<html><head><meta http-equiv="Content-Type" content="text/html; charset=Shift_JIS"><title>サイトマップ</title>'
