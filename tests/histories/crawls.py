@@ -49,6 +49,8 @@ class Told:
     """Those of the snapshots that were put in place in this run: as the store has them if it was killed."""
     delivered: dict[str, list[dict[str, Any]]] | None = None
     """Those in the feed, also of earlier runs whose feed was lost; ``None`` if the run was killed."""
+    written: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
+    """Those in the feed of a run that was killed: it may have come to its end all the same."""
     urls: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     """The view ``urls`` of the last snapshot."""
     committed: dict[str, str] = field(default_factory=dict)
@@ -99,8 +101,9 @@ class Crawls:
                 told.changes[row["site"]].append(row)
         if not was_killed:
             told.delivered = defaultdict(list)
-            for row in changes:
-                told.delivered[row["site"]].append(row)
+        feed = told.written if told.delivered is None else told.delivered
+        for row in _whole_lines(out / "changes.jsonl") if was_killed else changes:
+            feed[row["site"]].append(row)
         return told
 
     def _read_view(self, told: Told, out: Path) -> None:
@@ -146,3 +149,9 @@ class Crawls:
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY")}
         return {**kept, "http_proxy": self._server.url, "https_proxy": self._server.url, "no_proxy": "", "NO_PROXY": ""}
+
+
+def _whole_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the objects of a JSON Lines file, which may end within a line."""
+    text = path.read_bytes() if path.exists() else b""
+    return [json.loads(line) for line in text.split(b"\n")[:-1] if line]

@@ -72,6 +72,8 @@ class Consumer:
     """Crawls in a row in which nothing failed."""
     owed: set[tuple[str, str, str]] = field(default_factory=set)
     """Changes that runs have found whose feed was lost, each by run, kind and URL."""
+    written: set[tuple[str, str, str]] = field(default_factory=set)
+    """Those of them that the feeds have all the same."""
     interrupted: list[int] = field(default_factory=list)
     """The crawls since the last snapshot, that were killed."""
 
@@ -106,7 +108,8 @@ class Oracle:
             consumer.healthy = consumer.healthy + 1 if is_healthy else 0
             check = _Check(self, site, consumer, must, may, is_quiet=consumer.healthy > 2 and site.number in frozen)
             check.run(told.changes[site.root], told.urls[site.root])
-            check.deliver(told.changes[site.root], told.delivered and told.delivered[site.root])
+            delivered = None if told.delivered is None else told.delivered[site.root]
+            check.deliver(told.changes[site.root], delivered, told.written[site.root])
             consumer.interrupted.clear()
 
     def _join_what_left(self, may: Homes, documents: Iterable[str]) -> None:
@@ -348,18 +351,22 @@ class _Check:
         consumer.is_settled = True
         consumer.urls = {url: _one(entries) for url, entries in true.items()}  # so that each find counts once
 
-    def deliver(self, changes: list[dict[str, Any]], delivered: list[dict[str, Any]] | None) -> None:
+    def deliver(
+        self, changes: list[dict[str, Any]], delivered: list[dict[str, Any]] | None, written: list[dict[str, Any]]
+    ) -> None:
         """Compare the feed with what the runs have found since the last feed. ``None``: this one is lost too."""
         owed = self._consumer.owed
         owed |= _names(changes)
         if delivered is None:
+            self._consumer.written |= _names(written)
             return
         given = _names(delivered)
-        for _, kind, url in owed - given:
+        for _, kind, url in owed - given - self._consumer.written:
             self.find("LOST", f"{kind} by a run that was killed, and not delivered since", url)
         for _, kind, url in given - owed:
             self.find("NOISE", f"{kind} and delivered before", url)
         owed.clear()
+        self._consumer.written.clear()
 
 
 def _names(changes: Iterable[dict[str, Any]]) -> set[tuple[str, str, str]]:
