@@ -72,6 +72,7 @@ GUESSED = (Problem(code="encoding/bad-bytes", document=SITEMAP, detail="bad"),)
 NOTHING_READ = {"complete": False, "kind": None, "entries": 0, "sha256": None, "etag": None, "final_url": None}
 PAGE = {**NOTHING_READ, "outcome": Outcome.NOT_A_SITEMAP, "kind": Kind.HTML, "final_url": SITEMAP}
 MOVED = {"final_url": OTHER}
+NEVER_READ = {"rows_from": None, "fresh_at": None, "fresh_run": None}
 
 
 @pytest.mark.parametrize(
@@ -121,6 +122,16 @@ MOVED = {"final_url": OTHER}
         ),
         pytest.param(kept(SITEMAP), row(SITEMAP, **MOVED), "keep", id="redirects-to-another-sitemap"),
         pytest.param(None, row(SITEMAP, **MOVED), "keep", id="new-and-redirects-to-another-sitemap"),
+        pytest.param(None, row(SITEMAP, kind=Kind.LINKS), "keep", id="new-and-a-web-page-with-links"),
+        pytest.param(
+            kept(SITEMAP, **NEVER_READ), row(SITEMAP, kind=Kind.LINKS, found_by=FoundBy.SNAPSHOT), "keep",
+            id="unread-before-and-a-web-page-with-links",
+        ),
+        pytest.param(
+            kept(SITEMAP, **NEVER_READ, absent_runs=2), row(SITEMAP, kind=Kind.LINKS), "replace",
+            id="new-and-a-web-page-for-3-runs",
+        ),
+        pytest.param(None, row(SITEMAP, problems=GUESSED), "keep", id="new-and-bytes-guessed"),
         pytest.param(kept(SITEMAP, **MOVED), row(SITEMAP, **MOVED), "replace", id="redirects-there-as-ever"),
         pytest.param(kept(SITEMAP), row(SITEMAP, final_url=f"{SITE}/new"), "replace", id="redirects-to-a-new-place"),
     ],
