@@ -107,7 +107,7 @@ def _doubt(  # noqa: PLR0911 - one line a rule, in order
     if is_moved and final in before and before[final].left is None:
         return _Doubt(f"it redirects to {record.final_url}, which is a document of its own", may_be_true=True)
     if known is None:
-        return _doubt_of_new(record, before.get(key)) if before else None
+        return _doubt_of_new(record, before.get(key), is_first_run=not before)
     if known.kind is Kind.ROBOTS and key.endswith("/robots.txt") and record.kind is not Kind.ROBOTS:
         return _Doubt("what is there is no robots.txt", may_be_true=False)
     if known.kind is Kind.ROBOTS and known.entries and not record.entries:
@@ -122,15 +122,16 @@ def _doubt(  # noqa: PLR0911 - one line a rule, in order
     return None
 
 
-def _doubt_of_new(record: SitemapRecord, unread: SitemapRecord | None) -> _Doubt | None:
+def _doubt_of_new(record: SitemapRecord, unread: SitemapRecord | None, *, is_first_run: bool) -> _Doubt | None:
     """Return why the first reading of a document is not believed; ``None`` if it is.
 
-    *unread* is its row of the last snapshot, if it was met before and could not be read.
+    *unread* is its row of the last snapshot, if it was met before and could not be
+    read. In the first run of a site, an encoding that is guessed is better than nothing.
     """
     found_by = unread.found_by if unread is not None and record.found_by is FoundBy.SNAPSHOT else record.found_by
     if record.kind is Kind.LINKS and found_by in {FoundBy.INDEX, FoundBy.ROBOTS}:
         return _Doubt("it is listed as a sitemap, and is a web page", may_be_true=True)
-    if guessed := _guesses(record):
+    if (guessed := _guesses(record)) and not is_first_run:
         return _Doubt(f"its encoding is in doubt ({', '.join(sorted(guessed))})", may_be_true=True)
     return None
 
