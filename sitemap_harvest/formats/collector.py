@@ -227,11 +227,9 @@ class Collector:
             "loc_raw": pc.coalesce(texts["loc_raw"], urls.loc_raw) if "loc_raw" in texts else urls.loc_raw,
             "key": urls.key,
             "site": urls.site,
-            "sitemap": pa.repeat(self._document, rows),
         }
-        positions = texts["position"].to_numpy() if urls.flaws else ()
-        for flaw in urls.flaws:
-            self.problems.add(flaw.code, entry=int(positions[flaw.row]), excerpt=flaw.text)
+        for code, flawed in urls.flaws.items():
+            self._note_rows(code, flawed, texts, "loc")
         if (lastmod := texts.get("lastmod")) is not None:
             read = columns.dates(lastmod)
             found |= {"lastmod": read.instant, "lastmod_text": lastmod}
@@ -247,19 +245,24 @@ class Collector:
         if (changefreq := texts.get("changefreq")) is not None:
             unknown = pc.and_(changefreq.is_valid(), pc.invert(pc.is_in(changefreq, value_set=_CHANGEFREQS)))
             self._note("changefreq/unknown", unknown, texts, "changefreq")
+        if urls.loc.null_count == rows:
+            return
         schema = UrlBatch.schema()
+        found["sitemap"] = pa.repeat(self._document, rows)
         given = {name: column for name, column in texts.items() if column is not None} | found
         arrays = [given[f.name] if f.name in given else columns.nulls(rows, f.type) for f in schema]
         table = pa.RecordBatch.from_arrays(arrays, schema=schema)
         if urls.loc.null_count:
             table = table.filter(urls.loc.is_valid())
         self._given += table.num_rows
-        if table.num_rows:
-            yield UrlBatch(table)
+        yield UrlBatch(table)
 
     def _note(self, code: str, mask: pa.BooleanArray, texts: Mapping[str, Any], column: str) -> None:
         """Note a problem for each row of which *mask* is true, with the first few as samples."""
-        flawed = list(columns.rows_where(mask))
+        self._note_rows(code, list(columns.rows_where(mask)), texts, column)
+
+    def _note_rows(self, code: str, flawed: list[int], texts: Mapping[str, Any], column: str) -> None:
+        """Note a problem for each of the *flawed* rows."""
         without_sample = len(flawed[MAX_SAMPLES:])
         for row in flawed[:MAX_SAMPLES]:
             count, without_sample = 1 + without_sample, 0

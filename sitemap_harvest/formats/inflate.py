@@ -41,6 +41,8 @@ _STEP_BYTES = 16 * 1024  # fed at a time: what a step gives is bounded, and litt
 _MAX_ARCHIVE_BYTES = 16 * 1024 * 1024  # of a zip archive in memory; a larger one lies in a temporary file
 _MAX_DIRECTORY_BYTES = 4 * 1024 * 1024  # of a zip archive: some 50,000 files, for which zipfile takes 60 MB
 _ZIP_END_BYTES = 65_535 + 22 + 20 + 56  # the longest comment, and the records of the end of a directory
+_MANY_MEMBERS = 30_000  # of any size: each takes as long as reading 100 bytes and more
+_LEAST_MEMBER_BYTES = 16  # of the members of a document of more, on average
 _TRIED_BYTES = 32  # text fails within these; a document with a fault behind them is packed, and damaged
 _ERRORS = (zlib.error, OSError, EOFError, zstd.ZstdError, brotli.error)
 _ZIP_ERRORS = (
@@ -149,6 +151,7 @@ class _Members:
         self._data = b""
         self._unpacked: list[bytes] = []  # up to a block: members may be a few bytes each
         self._unpacked_bytes = 0
+        self._all_bytes = 0  # that were unpacked
         self._offset = 0  # of self._data in the packed document
         self._members = 0
         self._telling_bytes = len(packing.magic[0]) if packing.is_sure else _TRIED_BYTES  # whether a member begins
@@ -163,6 +166,11 @@ class _Members:
                 self._skip_padding()
                 if not self._data or (len(self._data) < self._telling_bytes and not self._has_all):
                     return  # the next piece tells
+                if self._members > _MANY_MEMBERS and self._all_bytes < self._members * _LEAST_MEMBER_BYTES:
+                    yield from self._flush()
+                    self.are_over = True
+                    self._problems.add("unpack/tiny-members", byte=self._offset)
+                    return
                 if not self._start():
                     yield from self._end()
                     return
@@ -220,6 +228,7 @@ class _Members:
         if self._unpacked_bytes + len(unpacked) > BLOCK_BYTES:
             yield from self._flush()
         self._unpacked.append(unpacked)
+        self._all_bytes += len(unpacked)
         self._unpacked_bytes += len(unpacked)
 
     def _flush(self) -> Iterator[bytes]:

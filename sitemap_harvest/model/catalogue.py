@@ -725,6 +725,14 @@ _UNPACK = {
         severity=_ERROR,
         loses=True,
     ),
+    "unpack/tiny-members": ProblemType(
+        meaning="The document is packed in thousands of members that hold next to nothing; it was cut off.",
+        cause="A file that is made to exhaust who unpacks it, or one that is packed a few bytes at a time.",
+        consequence="The rest is missing.",
+        mend="Pack the document as a whole.",
+        severity=_ERROR,
+        loses=True,
+    ),
     "unpack/too-deep": ProblemType(
         meaning="The document is packed in more layers than the limit.",
         cause="It was packed again at each step on its way.",

@@ -17,17 +17,6 @@ _FEW = 64
 _MAX_CHARS = 8 * 1024  # of a URL in re, which takes 130 bytes a character for it
 
 
-class Flaw(NamedTuple):
-    """What is wrong with one row's URL."""
-
-    row: int
-    """Row of the batch as given, from 0."""
-    code: str
-    """Code of the problem."""
-    text: str
-    """The text as published."""
-
-
 class AddressColumns(NamedTuple):
     """The columns of a batch that follow from the text of each ``<loc>``."""
 
@@ -37,7 +26,8 @@ class AddressColumns(NamedTuple):
     """The text, where it differs from the URL, else null."""
     key: pa.StringArray
     site: pa.StringArray
-    flaws: list[Flaw]
+    flaws: dict[str, list[int]]
+    """What is wrong with the texts: the rows by the code of the problem, in the order in which each was first met."""
 
 
 def address_columns(texts: pa.StringArray, base: str | None) -> AddressColumns:
@@ -47,13 +37,16 @@ def address_columns(texts: pa.StringArray, base: str | None) -> AddressColumns:
     one regular expression over the column finds those.
     """
     canonical = _canonical(texts)
-    loc, key, raw, flaws = texts, texts, pa.nulls(len(texts), pa.string()), []
+    flaws: dict[str, list[int]] = {}
+    loc, key, raw = texts, texts, pa.nulls(len(texts), pa.string())
     if canonical.false_count:
         odd = pc.invert(canonical)
         rows = pc.indices_nonzero(odd).to_pylist()
         published = texts.filter(odd).to_pylist()
         found = [resolve(text, base) for text in published]
-        flaws = [Flaw(row, a.flaw, text) for row, a, text in zip(rows, found, published, strict=True) if a.flaw]
+        for row, address in zip(rows, found, strict=True):
+            if address.flaw:
+                flaws.setdefault(address.flaw, []).append(row)
         locs = pa.array([a.loc for a in found], pa.string())
         loc = pc.replace_with_mask(texts, odd, locs)
         raw = _put(raw, odd, [text if a.loc != text else None for a, text in zip(found, published, strict=True)])

@@ -445,6 +445,12 @@ DOCUMENTS: dict[str, Hostile] = {
     "sitemap-stray": repeated(ROOT, b"a" + ENTRY),
     "sitemap-stray-mended": repeated(ROOT + b"&", b"a" + ENTRY),
     "sitemap-text-pieces": repeated(ROOT + b"&", b"<url>" + LOC + b"<a>" + b"a<1" * 40_000 + b"</a></url>"),
+    "sitemap-text-tags": repeated(ROOT + b"&", b"<url>" + LOC + b"<a>" + b"<b" * 60_000 + b"</a></url>"),
+    "sitemap-text-signs": repeated(ROOT + b"&", b"<url>" + LOC + b"<a>" + b"a&<b" * 30_000 + b"</a></url>"),
+    "sitemap-text-ends": repeated(ROOT + b"&", b"<url>" + LOC + b"<a>" + b"</b" * 40_000 + b"</a></url>"),
+    "sitemap-namespace-250-many": repeated(
+        b'<urlset xmlns="' + b"u" * 250 + b'">', b"<url><loc>http://a/</loc>" + b"<x/>" * 5_000 + b"</url>"
+    ),
     "sitemap-values-one-entry-mended": repeated(ROOT + b"&<url>" + LOC, b"<a>" + b"a" * 100_000 + b"</a>"),
     "sitemap-attributes-values": repeated(ROOT + b"&<url>" + LOC, b"<a b='" + b"a" * 200_000 + b"'/>"),
     "sitemap-namespace-nested": repeated(

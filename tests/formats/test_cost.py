@@ -16,7 +16,8 @@ MOST_MB = 150
     [
         *("page-blanks-after-html", "page-base", "page-base-2k", "atom-base", "list-relative", "list-one-line"),
         *("gzip-20-line", "gzip-1000-line", "zstd-20-line", "zstd-1000-line", "iso-2022-jp-in-members-line"),
-        *("list-sniff-blanks", "robots-long-base", "robots-short"),
+        *("list-sniff-blanks", "robots-long-base", "robots-short", "list-long-base", "gzip-1-list", "zstd-empty"),
+        *("sitemap-text-pieces", "sitemap-text-tags", "sitemap-namespace-250-many"),
     ],
 )
 def test_reading_costs_no_more_than_its_size_allows(name: str) -> None:

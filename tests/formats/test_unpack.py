@@ -216,6 +216,12 @@ def test_small_members_come_in_large_blocks() -> None:
     assert [len(block) for block in unpack(body, DEFAULT, log(), [])] == [len(NOISE)]
 
 
+def test_thousands_of_members_that_hold_next_to_nothing_are_not_all_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MANY_MEMBERS", 100)
+    assert unpacked(gzip.compress(b"a") * 200) == (b"a" * 101, ["gzip"], {"unpack/tiny-members": 1})
+    assert unpacked(gzip.compress(b"a" * 16) * 200) == (b"a" * 3200, ["gzip"], {})
+
+
 @pytest.mark.parametrize("spooled", [0, 1_000_000], ids=["on-disk", "in-memory"])
 def test_a_zip_archive_is_read_wherever_it_lies(spooled: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MAX_ARCHIVE_BYTES", spooled or 1)

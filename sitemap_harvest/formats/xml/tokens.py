@@ -28,6 +28,9 @@ _START = re.compile(r"<([A-Za-z_:\u0080-\U0010ffff][^\s<>/=\"']*+)((?:[^<>\"'/]|
 _LOOSE_START = re.compile(r"<([A-Za-z_:\u0080-\U0010ffff][^\s<>/=\"']*+)([^<>]*?)(/?)>")
 _LOOKS_LIKE_TAG = re.compile(r"<[/!A-Za-z_]")
 _SIGNS = re.compile(r"<(?:<*(?=<))?")  # all but the last of several: that may begin a tag
+_MORE_SIGNS = re.compile(  # text up to the last < of several that begin no tag: no name follows, or < before any >
+    r"(?:[^<]*+<(?![/!?])(?=[^A-Za-z_:\u0080-\U0010ffff]|[^<>]*+<))++"
+)
 _END = re.compile(r"</\s*+([^\s<>/]*+)[^<>]*+>")
 _END_WITHOUT_BRACKET = re.compile(r"</([A-Za-z_][\w:.\-]*+)\s*+(?=<)")
 _DOCTYPE = re.compile(r"<!DOCTYPE[^\[>]*+(?:\[(?:[^\]\"']|\"[^\"]*+\"|'[^']*+')*+\]\s*+)?>", re.IGNORECASE)
@@ -40,7 +43,7 @@ _REFERENCE = re.compile(r"&(?:#([0-9]{1,8})|#[xX]([0-9a-fA-F]{1,7})|([A-Za-z_][\
 _OPENING_CHARS = len("<!--") - 1
 _OPENINGS = ("<!--", "<![CDATA[", "<!DOCTYPE", "<?XML ")  # in capitals
 _LONGEST_OPENING = max(map(len, _OPENINGS))
-MAX_NAMESPACE_CHARS = 1024
+MAX_NAMESPACE_CHARS = 256
 """A longer namespace is none: it becomes part of the name of each element."""
 _PREDEFINED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _SURROGATES = range(0xD800, 0xE000)
@@ -161,6 +164,7 @@ class Tokenizer:
         self._at = 0
         self._line = 1
         self._tag_end = -1  # where the next > is, if this is not before self._at
+        self._last_bracket = -1  # where the last > of the buffer is
         self._at_end = False
         self._is_at_start = True  # of the document, where the buffer begins
         self._has_begun = False  # whether a tag has come
@@ -214,6 +218,7 @@ class Tokenizer:
         self._buffer = self._buffer[self._at :] + chunk
         self._at = 0
         self._tag_end = -1
+        self._last_bracket = self._buffer.rfind(">")
         return True
 
     def _advance(self, end: int) -> str:
@@ -227,21 +232,26 @@ class Tokenizer:
         if end == len(self._buffer) and not self._at_end:
             entity = self._buffer.rfind("&", max(self._at, end - _MAX_REFERENCE_CHARS), end)
             end = end if entity < 0 else entity
-        if end == self._at:
-            return
+        if end > self._at:
+            yield self._text_token(end)
+
+    def _text_token(self, end: int) -> Token:
         line = self._line
         raw = self._advance(end)
         if forbidden := _FORBIDDEN.findall(raw):
             excerpt = repr(raw.strip()[:100])
             self._problems.add("xml/control-character", line=line, excerpt=excerpt, count=len(forbidden))
         text, unknowable = _decoded(raw, self._declared, _Notes(self._problems, line))
-        yield Token(Sort.TEXT, text, line, is_unknowable=unknowable)
+        return Token(Sort.TEXT, text, line, is_unknowable=unknowable)
 
     def _markup(self) -> Iterator[Token]:
         """Yield the token that begins at the ``<`` reached, if it is none to be skipped."""
         self._require_opening()
         rest = self._buffer[self._at : self._at + 9]
-        if rest.startswith("<!--"):
+        if rest[1:2] not in {"!", "?"}:
+            if token := self._tag():
+                yield token
+        elif rest.startswith("<!--"):
             self._skip("-->", 4)
         elif rest == "<![CDATA[":
             yield from self._cdata()
@@ -256,8 +266,9 @@ class Tokenizer:
 
     def _require_opening(self) -> None:
         """Read on as long as what follows may become one of the openings, and no further."""
-        while self._may_open(self._buffer[self._at : self._at + _LONGEST_OPENING].upper()) and self._more():
-            pass
+        while (left := len(self._buffer) - self._at) < _LONGEST_OPENING:
+            if not (self._may_open(self._buffer[-left:].upper()) and self._more()):
+                return
 
     @staticmethod
     def _may_open(start: str) -> bool:
@@ -377,10 +388,12 @@ class Tokenizer:
             return None
         excerpt = self._buffer[self._at : self._at + 60]
         end = _SIGNS.match(self._buffer, self._at).end()  # type: ignore[union-attr]  # there is one
-        count = end - self._at
-        if _LOOKS_LIKE_TAG.match(self._buffer, end - 1):
-            self._problems.add("xml/malformed", "a tag without its >", line=line, excerpt=excerpt)
-            count -= 1
-        if count:
-            self._problems.add("xml/bare-less-than", line=line, excerpt=excerpt, count=count)
-        return Token(Sort.TEXT, self._advance(end), line)
+        if self._problems.has_enough("xml/malformed") or self._problems.has_enough("xml/bare-less-than"):
+            more = _MORE_SIGNS.match(self._buffer, end, max(end, self._last_bracket))
+            end = more.end() if more else end  # at once: there may be one for every other character
+        tags = len(_LOOKS_LIKE_TAG.findall(self._buffer, self._at, end + 1))
+        if tags:
+            self._problems.add("xml/malformed", "a tag without its >", line=line, excerpt=excerpt, count=tags)
+        if signs := self._buffer.count("<", self._at, end) - tags:
+            self._problems.add("xml/bare-less-than", line=line, excerpt=excerpt, count=signs)
+        return self._text_token(end)

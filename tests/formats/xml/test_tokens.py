@@ -130,13 +130,27 @@ def test_a_token_knows_its_line() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "text", ["<" * 99_999, "< " * 99_999 + ">", "<a b='" * 99_999, "&" * 99_999, "<![CDATA[" * 99_999]
-)
+@pytest.mark.parametrize("text", ["<", "< ", "<b", "<a b='", "&", "<![CDATA[", "a<1", "a<1>", "a&<b"])
 def test_no_text_takes_long(text: str) -> None:
+    taken = [(_seconds(text * 50_000), _seconds(text * 100_000)) for _ in range(3)]
+    assert min(twice for _, twice in taken) < 2.5 * min(once for once, _ in taken) + 0.01
+
+
+def _seconds(text: str) -> float:
     start = time.process_time()
-    tokens(*(text[at : at + 65_536] for at in range(0, len(text), 65_536)))
-    assert time.process_time() - start < 5
+    for _ in Tokenizer(iter([text + ">"]), log()):
+        pass
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("size", [1, 7, 65_536])
+def test_signs_that_begin_no_tag_are_all_told(size: int) -> None:
+    text, problems = "1<2<<3 & 4 < <b " * 50, log()
+    pieces = (f"<a>{text}</a>"[at : at + size] for at in range(0, len(text) + 7, size))
+    found = list(Tokenizer(pieces, problems))
+    assert "".join(one.value for one in found if one.sort is Sort.TEXT) == text
+    assert [one.value for one in found if one.sort is not Sort.TEXT] == ["a", "a"]
+    assert noted(problems) == {"xml/bare-ampersand": 50, "xml/bare-less-than": 200, "xml/malformed": 50}
 
 
 def test_attributes() -> None:
