@@ -30,6 +30,9 @@ _MARKUP = tuple(map(re.compile, (r"(?!)", r"</[^<>]*>?", r"<[^<>]*>|</[^<>]*", r
 _MENDED = {"xml/malformed", "xml/doctype", "xml/unclosed-entry"}  # what of it is markup, only the reader tells
 _JSON_ESCAPE = re.compile(r"\\(?:/|u([0-9A-Fa-f]{4}))")
 _CDATA = re.compile(r"<!\[CDATA\[|\]\]>")
+_XML_REFERENCE = re.compile(
+    r"&(?:#[0-9]{1,8}|#[xX][0-9A-Fa-f]{1,7}|amp|lt|gt|quot|apos);"
+)  # HTML has others, such as &mp;
 _REFERENCE = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9A-Fa-f]{1,7}|[A-Za-z][A-Za-z0-9]*);")
 _UNTOLD = re.compile(r"\s+|!\[CDATA\[|\]\]|[<>]")  # what may be text or markup, depending on what is around it
 _ESCAPED = re.compile("[\udc80-\udcff]")  # bytes that are not valid UTF-8
@@ -130,8 +133,8 @@ def _variants(text: str) -> list[str]:
     found = []
     for markup in _MARKUP:
         for variant in (markup.sub("", text), markup.sub("", _CDATA.sub("", text))):
-            resolved, unescaped = _REFERENCE.sub(_resolved, variant), _JSON_ESCAPE.sub(_json, variant)
-            found += map(_flat, (variant, resolved, unescaped))
+            of_html, of_xml = _REFERENCE.sub(_resolved, variant), _XML_REFERENCE.sub(_resolved, variant)
+            found += map(_flat, (variant, of_html, of_xml, _JSON_ESCAPE.sub(_json, variant)))
     return found
 
 

@@ -24,6 +24,11 @@ def test_what_fuzzing_found_is_mended(find) -> None:
     ("url", "body"),
     [
         pytest.param(SITEMAP, b"<!DOCTYPE<sitemapindex>", id="doctype-that-is-not-whole-in-a-block"),
+        pytest.param(
+            SITEMAP,
+            b"<urlset><url><loc>&#104;ttps://a.example/?x=\xb7&amp;y=2&mp;z=3</loc></url></urlset>",
+            id="reference-that-only-html-knows",
+        ),
         pytest.param(SITEMAP, b"x\x9c\x85\x8e\x9c\xc2rA", id="text-that-begins-as-zlib-does"),
         pytest.param(SITEMAP, b'<urlset s=""><url><loc>a</loc></url>><t>', id="stray-text-where-strict-reading-ends"),
         pytest.param(SITEMAP, b'<urlset s=""><url><loc>a</loc></url>y</urlset>', id="stray-text-behind-the-last-entry"),
