@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+from sitemap_harvest import read
 from tests.formats.hostile import DOCUMENTS, MB, Cost, cost
 
 MOST_SECONDS = 2  # of processor time a megabyte
 MOST_MB = 150
+SIZE = 100_000
+FAST = 0.01  # seconds: what takes less is linear, or too little to be measured
+GROWTH = 2.5  # times as long for a document of twice the size, at the most
+FEW = frozenset(
+    {
+        *("page-blanks-before-body", "page-many-names", "viewer-less", "robots-glued", "json-brackets"),
+        *("list-one-line-glued", "list-idna-one", "gzip-20-line", "gzip-20-tag", "iso-2022-jp-in-members-line"),
+        *("sitemap-text-tags", "atom-base-deep"),
+    }
+)
 
 
 @pytest.mark.thorough
@@ -33,6 +46,28 @@ def test_memory_stays_flat_in_a_large_document(name: str, size: int) -> None:
     found = cost(DOCUMENTS[name], size, cpu_seconds=60)
     assert found is not None
     assert found.mb <= MOST_MB
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[] if one in FEW else pytest.mark.thorough) for one in DOCUMENTS]
+)
+def test_time_grows_no_faster_than_the_size(name: str) -> None:
+    # What else this machine does may slow down one measurement; and past a limit of a reader another one may take over.
+    assert any(_grows_with_size(name, SIZE << doublings) for doublings in (0, 0, 1, 2, 3, 4))
+
+
+def _grows_with_size(name: str, size: int) -> bool:
+    twice = _seconds(name, 2 * size)
+    return twice < FAST or twice < GROWTH * _seconds(name, size)
+
+
+def _seconds(name: str, size: int) -> float:
+    body = DOCUMENTS[name].make(size)
+    start = time.process_time()
+    document = read(body, url=DOCUMENTS[name].url)
+    for _ in document.urls():
+        pass
+    return time.process_time() - start
 
 
 def _is_within_bounds(found: Cost | None) -> bool:

@@ -22,7 +22,7 @@ _MAX_REFERENCE_CHARS = 70  # as _REFERENCE has it
 _MAX_DOCTYPE_CHARS = 1024 * 1024
 
 _PIECE = re.compile(  # what most of a document is: text that says what it means, and a tag without attributes behind it
-    r"([^<&\x00-\x08\x0b\x0c\x0e-\x1f]*+)<(?:/([^\s<>/]*+)|([A-Za-z_:\u0080-\U0010ffff][^\s<>/=\"']*+))>"
+    r"([^<&\x00-\x08\x0b\x0c\x0e-\x1f]*+)<(?:/([^\s<>/]*+)|([A-Za-z_:\u0080-\U0010ffff][^\s<>/=\"']*+)(/?))>"
 )
 _START = re.compile(r"<([A-Za-z_:\u0080-\U0010ffff][^\s<>/=\"']*+)((?:[^<>\"'/]|\"[^\"<]*+\"|'[^'<]*+'|/(?!>))*+)(/?)>")
 _LOOSE_START = re.compile(r"<([A-Za-z_:\u0080-\U0010ffff][^\s<>/=\"']*+)([^<>]*?)(/?)>")
@@ -198,13 +198,13 @@ class Tokenizer:
         is_text, is_start, is_end = Sort.TEXT, Sort.START, Sort.END  # looking up a member takes longer than a match
         while match := _PIECE.match(buffer, at):
             at = match.end()
-            text, end, start = match.groups()
+            text, end, start, empty = match.groups()
             self._at = at
             if text:
                 yield Token(is_text, text, line)
                 line += text.count("\n")
                 self._line = line
-            yield Token(is_end, end, line) if start is None else Token(is_start, start, line)
+            yield Token(is_end, end, line) if start is None else Token(is_start, start, line, is_empty=bool(empty))
         self._has_begun = self._has_begun or at > first
 
     def _more(self) -> bool:
