@@ -22,6 +22,7 @@ from sitemap_harvest.plan import (
     is_settled,
     is_trusted,
     must_be_read_since,
+    needs_lister,
     observe,
     succeed,
 )
@@ -154,8 +155,9 @@ class SiteKeeper:
         """Return leads to documents of the last snapshot that the run has not met and that may be part of the site.
 
         Documents that others list come after those: by then it is known whether
-        they are still listed. So call this again whenever all leads are done with,
-        until there are none. Only feeds are returned where these are polled.
+        they are still listed. Those that none lists any more come last: they may
+        redirect to one that is listed. So call this again whenever all leads are
+        done with, until there are none. Only feeds are returned where these are polled.
         """
         gone = self._gone(is_met)
         waiting = {
@@ -167,10 +169,13 @@ class SiteKeeper:
             and not (self._polls and row.kind is not Kind.FEED)
             and not (key in gone or key in self._recalled or is_met(row.url))
         }
-        listed = {document_key(ref.loc) for key in waiting for ref in self._references.get(key, ())}
-        found = {key: row for key, row in waiting.items() if key not in listed} or waiting  # or they list each other
-        self._recalled |= found.keys()
-        return [_recalled(row) for row in found.values()]
+        lists = self._lists_now()
+        later = frozenset().union(*(lists.get(key, ()) for key in waiting))
+        listed = frozenset().union(*lists.values())
+        first = [key for key in waiting if key not in later]
+        found = [key for key in first if key in listed or not needs_lister(waiting[key])] or first or list(waiting)
+        self._recalled.update(found)
+        return [_recalled(waiting[key]) for key in found]
 
     def _gone(self, is_met: Callable[[str], bool]) -> set[str]:
         """Return the keys of the documents that were listed and are not any more, but by such as are gone too."""

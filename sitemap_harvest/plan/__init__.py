@@ -2,6 +2,7 @@
 
 from sitemap_harvest.plan.belief import Belief, believe, final_key, is_exact
 from sitemap_harvest.plan.budget import Budget
+from sitemap_harvest.plan.departure import needs_lister
 from sitemap_harvest.plan.discovery import PAGES, WELL_KNOWN, robots_of, variants
 from sitemap_harvest.plan.expansion import Bounds, refuse
 from sitemap_harvest.plan.fallback import Need, Plain, may_open, need_of, wants_links
@@ -75,6 +76,7 @@ __all__ = [
     "may_open",
     "must_be_read_since",
     "need_of",
+    "needs_lister",
     "observe",
     "refuse",
     "robots_of",

@@ -93,7 +93,7 @@ def _leaving(
     references_before: Mapping[str, Collection[str]],
 ) -> dict[str, Departure]:
     """Return the documents that are left as their listers no longer list them, and what only those list."""
-    waiting = [key for key, one in standing.items() if not counts[key] and _needs_lister(one.row)]
+    waiting = [key for key, one in standing.items() if not counts[key] and needs_lister(one.row)]
     leaving: dict[str, Departure] = {}
     if not waiting:
         return leaving
@@ -101,7 +101,7 @@ def _leaving(
     listed_by = _reversed(listers)
     while waiting:
         key = waiting.pop()
-        if key in leaving or counts[key] or not _needs_lister(standing[key].row):
+        if key in leaving or counts[key] or not needs_lister(standing[key].row):
             continue
         departure = _evidence(standing, listers.get(key, ()), leaving)
         if departure is None:
@@ -144,7 +144,8 @@ def may_list(row: SitemapRecord) -> bool:
     return not (is_silent or is_missing or row.found_by.is_guess)
 
 
-def _needs_lister(row: SitemapRecord) -> bool:
+def needs_lister(row: SitemapRecord) -> bool:
+    """Return whether the document of *row* is part of the site only as long as another one lists it."""
     return row.parent is not None and row.depth > 0 and not row.found_by.is_guess
 
 
@@ -153,7 +154,7 @@ def _listers(standing: Mapping[str, Standing], references: Mapping[str, Collecti
     listers = _reversed(references)
     keys: dict[str, str] = {}  # of the parents, which are few
     for key, one in standing.items():
-        if (parent := one.row.parent) is not None and _needs_lister(one.row):
+        if (parent := one.row.parent) is not None and needs_lister(one.row):
             if parent not in keys:
                 keys[parent] = document_key(parent)
             listers.setdefault(key, []).append(keys[parent])

@@ -221,3 +221,20 @@ def test_a_site_that_shares_an_index_keeps_it_when_the_index_moves(keep, serve):
     one.pages = {path: moved(f"{new.url}{path}") for path in pages} | {"/robots.txt": robots(f"{new.url}/index.xml")}
     keep(two, **given)
     assert keep.locs(two) == ["/own", "https://www.example.com/2"]
+
+
+def test_the_old_addresses_of_a_site_that_moved_do_not_hide_the_new_ones(keep, serve):
+    old, new = serve(), serve()
+    urls = {name: [f"https://www.example.com/{name}/{number}" for number in range(3)] for name in "ab"}
+    pages = {"/sitemap.xml": index("/a.xml", "/b.xml"), "/a.xml": urlset(*urls["a"]), "/b.xml": urlset(*urls["b"])}
+    old.pages |= pages
+    keep(old)
+    # While one sitemap cannot be read at its new address, the old addresses stay known.
+    new.pages |= {**pages, "/a.xml": cut(pages["/a.xml"]), "/b.xml": DOWN}
+    old.pages = {path: moved(f"{new.url}{path}") for path in ("/robots.txt", "/", *pages)}
+    settings = {"SITEMAP_HARVEST_OFFSITE": "any", "SITEMAP_HARVEST_PRIVATE": True}
+    outage = keep(old, settings=settings)
+    new.pages |= pages
+    told = net_effect([outage, *(keep(old, settings=settings) for _ in range(3))])
+    assert told == dict.fromkeys([*urls["a"], *urls["b"]], "moved")
+    assert keep.locs(old) == sorted(told)
