@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _MAX_ITEMS = 100_000  # without an entry among them: more than the protocol allows a document to list
 _MAX_DEPTH = 64  # values inside one another; past it they are left out
+_MAX_VALUES = 300_000  # of one item, by the signs that part them: as Python objects they take some 110 MB
 _DATES = ("date_modified", "date_published")  # the last change first
 _BODIES = frozenset({"content_html", "content_text", "summary"})
 
@@ -102,7 +103,10 @@ class _Reader:
             seen.add(name)
 
     def _decoded(self, text: str) -> _Object | None:
-        """Return what *text* says; ``None``, with a problem, if it is no JSON."""
+        """Return what *text* says; ``None``, with a problem, if it is no JSON, or too much of it."""
+        if sum(map(text.count, ",[{")) > _MAX_VALUES:
+            self._note("json/malformed", f"an item has more than {_MAX_VALUES} values")
+            return None
         try:
             return self._decoded_by(_STRICT, text)
         except RecursionError:

@@ -166,3 +166,9 @@ def test_nothing_raises(text: str) -> None:
     document = read(f'{{{VERSION}, "items": [{text}'.encode(), url=HERE)
     assert isinstance(document.problems, tuple)
     assert not document.complete or text.count("]")
+
+
+def test_an_item_of_too_many_values_is_left_out() -> None:
+    items = '{"url":"https://example.com/a","x":[' + "1," * 300_000 + '1]},{"url":"https://example.com/b"}'
+    document = read(f'{{"version":"https://jsonfeed.org/version/1","items":[{items}]}}'.encode(), url=HERE)
+    assert (locs(document), codes(document)) == (["https://example.com/b"], {"json/malformed": 1})
