@@ -114,8 +114,9 @@ class Oracle:
 
     def _join_what_left(self, may: Homes, documents: Iterable[str]) -> None:
         """Add to *may* what those of *documents* list that are served, whether they are listed or not."""
-        for url in documents:
-            if document := self.world.frames[self.crawl].documents.get(url):
+        frame = self.world.frames[self.crawl]
+        for url in map(frame.resolve, documents):
+            if document := frame.documents.get(url):
                 for page, entry in document.published.items():
                     may.setdefault(key_of(page), {}).setdefault(url, set()).add(entry)
 
