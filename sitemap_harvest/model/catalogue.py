@@ -151,13 +151,6 @@ _DOCUMENT = {
         severity=_ERROR,
         loses=True,
     ),
-    "document/without-row": ProblemType(
-        meaning="The document names so many documents that are not asked for that most of them have no row.",
-        cause="An index that names more documents than a site may have, or ones that may not be followed.",
-        consequence="The first 1,000 have a row in the ledger, which says why. Of the others only the number is known.",
-        mend="Raise the setting that the rows name, or name the sitemaps that you want.",
-        severity=_WARNING,
-    ),
     "document/viewer": ProblemType(
         meaning="A browser has wrapped the document in a page of its own; what is inside was read.",
         cause="The page that a browser shows of an XML file was saved instead of the file.",
@@ -167,6 +160,13 @@ _DOCUMENT = {
     ),
 }
 _ENCODING = {
+    "document/without-row": ProblemType(
+        meaning="The document names so many documents that are not asked for that most of them have no row.",
+        cause="An index that names more documents than a site may have, or ones that may not be followed.",
+        consequence="The first 1,000 have a row in the ledger, which says why. Of the others only the number is known.",
+        mend="Raise the setting that the rows name, or name the sitemaps that you want.",
+        severity=_WARNING,
+    ),
     "encoding/bad-bytes": ProblemType(
         meaning="Some bytes are not valid in the document's encoding; they were read as windows-1252.",
         cause="Text of several sources was put together without converting it.",

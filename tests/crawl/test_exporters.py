@@ -168,14 +168,14 @@ def test_a_name_with_a_part_that_nothing_stands_for_ends_the_run_before_a_snapsh
 
 
 def test_the_log_tells_of_a_character_that_xml_cannot_hold(crawl, tmp_path):
-    source = tmp_path / "s.xml"
-    source.write_text(urlset("https://a.example/a\x01b", "https://a.example/c\x02d"))
+    source = tmp_path / "s.txt"
+    source.write_text("https://a.example/a\ufffeb\nhttps://a.example/c\uffffd\n")
     feeds = {f"{tmp_path}/urls.{suffix}": {"format": suffix} for suffix in ("xml", "jsonl")}
     run = crawl(sitemap=source, emit="urls", feeds=feeds)
-    assert [row["loc"] for row in run.urls] == ["https://a.example/a\x01b", "https://a.example/c\x02d"]
+    assert [row["loc"] for row in run.urls] == ["https://a.example/a\ufffeb", "https://a.example/c\uffffd"]
     locs = etree.parse(tmp_path / "urls.xml").xpath("//loc/text()")
     assert locs == ["https://a.example/a\ufffdb", "https://a.example/c\ufffdd"]
-    assert run.log.count("XML cannot hold all characters of 'https://a.example/a\\x01b'") == 1
+    assert run.log.count("XML cannot hold all characters of 'https://a.example/a\\ufffeb'") == 1
     assert run.log.count("XML cannot hold") == 1
 
 

@@ -58,15 +58,16 @@ def raw(shown: str) -> set[str]:
 
 def pages(*, has_more: bool) -> dict[str, Page | str | bytes]:
     listed = "".join(f"{{site}}/list-{name}-{text}.\nno address {text}.\n" for name, text in ONE_LINE.items())
-    more = "".join(f"{{site}}/new-{name}-{text}.\n" for name, text in ONE_LINE.items()) if has_more else ""
+    new = "".join(f"{{site}}/new-{name}-{text}.\n" for name, text in ALWAYS_SHOWN.items()) if has_more else ""
     children = [f"/child-{name}-{text}.xml" for name, text in ALWAYS_SHOWN.items()]
     children += [f"http://evil.test/{name}-{text}.xml" for name, text in PAYLOADS.items()]
-    children += ["/list.txt", "/feed.xml", "/page.html", "/moved.xml", "/header.xml"]
+    children += ["/list.txt", "/new.txt", "/feed.xml", "/page.html", "/moved.xml", "/header.xml"]
     header = {"Content-Type": "text/\x1b[2J\x9b2J", "Server": "\x1b]0;pwned\x07", "Content-Encoding": "\x1b[8m"}
     return {
         "/robots.txt": robots("/index.xml", *(f"/robots-{name}-{text}.xml" for name, text in ONE_LINE.items())),
         "/index.xml": index(*children),
-        "/list.txt": Page(listed + more, headers={"Content-Type": "text/plain; charset=utf-8"}),
+        "/list.txt": Page(listed, headers={"Content-Type": "text/plain; charset=utf-8"}),
+        "/new.txt": Page("{site}/\n" + new, headers={"Content-Type": "text/plain; charset=utf-8"}),
         "/feed.xml": A_FEED.format("".join(AN_ITEM.format(*pair) for pair in PAYLOADS.items())),
         "/page.html": f"<html><title>{''.join(PAYLOADS.values())}</title><p>No.</p></html>",
         "/moved.xml": moved("{site}/to-\x1b[2J\x9b8m"),
