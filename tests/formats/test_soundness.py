@@ -175,12 +175,15 @@ def test_whatever_is_put_into_a_sitemap_nothing_sound_is_altered(path: Path, put
     odd = body[:at] + put + body[at + data.draw(st.integers(0, 3)) :]
     if is_well_formed(odd):
         return  # then it says what it says
-    whole, document = by_position(read(body, url=HERE)), read(odd, url=HERE)
+    sitemap, document = read(body, url=HERE), read(odd, url=HERE)
+    if document.kind is not sitemap.kind:
+        return  # damage in front of the root makes it a list: its lines are what they are
+    whole = by_position(sitemap)
     different = altered(document, whole)
     if different:  # it was put into a value, which is read to the letter, as one that was published so would be
         (position,) = different
         now, before = texts(by_position(document)[position]), texts(whole.get(position, []))
-        text = without_cdata_marks(odd.decode(errors="replace"))
+        text = re.sub("<!--.*?-->", "", without_cdata_marks(odd.decode(errors="replace")), flags=re.DOTALL)
         text = re.sub(r"&(?:#\d{1,4}|amp|lt|gt|quot|apos);", lambda reference: unescape(reference[0]), text)
         assert all(without_cdata_marks(one).strip() in text for one in now - before)
 
