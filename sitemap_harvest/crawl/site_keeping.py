@@ -248,7 +248,11 @@ class SiteKeeper:
         return Known(record, kept.references or (), lambda: self.writer.urls_of(kept))
 
     def borrow(self, lent: Known, lead: Lead) -> None:
-        """Keep the document of *lead* as it was read for another site."""
+        """Keep the document of *lead* as it was read for another site.
+
+        Of one that was read in part, nothing: its rows are joined with those of the
+        other site's last snapshot, which may be older than this site's.
+        """
         record = replace(
             lent.record,
             url=lead.url,
@@ -269,14 +273,16 @@ class SiteKeeper:
         if record.complete and known is not None and is_same:
             record.outcome = Outcome.UNCHANGED
             self.confirm(record, known, now=lent.record.fresh_at or datetime.now(UTC), was_downloaded=True)
-        elif record.complete or record.outcome.has_rows:
-            record.outcome = Outcome.READ if record.complete else record.outcome
+        elif record.complete:
+            record.outcome = Outcome.READ
             document = DocumentKeeper(
                 self.writer.document(self._address(lead.url)), self._address(lead.url), self._give_up
             )
             for batch in lent.urls():
                 document.add(batch)
             self.read(document, record, lent.references, sound=None)
+        else:
+            record.entries = 0
         self.note(record)
 
     def confirm(self, record: SitemapRecord, known: Known, *, now: datetime, was_downloaded: bool) -> None:

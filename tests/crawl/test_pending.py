@@ -238,3 +238,24 @@ def test_the_old_addresses_of_a_site_that_moved_do_not_hide_the_new_ones(keep, s
     told = net_effect([outage, *(keep(old, settings=settings) for _ in range(3))])
     assert told == dict.fromkeys([*urls["a"], *urls["b"]], "moved")
     assert keep.locs(old) == sorted(told)
+
+
+def test_a_shared_sitemap_that_is_cut_adds_nothing_that_the_other_site_knew(keep, serve):
+    one, two = serve(), serve()
+    both = urlset("/1", "/2", "/gone")
+    one.pages |= {"/robots.txt": robots("/a.xml"), "/a.xml": both}
+    two.pages |= {"/robots.txt": f"Sitemap: {one.url}/a.xml\n"}
+    (sites := keep.crawl.folder / "sites.txt").write_text(f"{one.url}\n{two.url}\n")
+    settings = {"SITEMAP_HARVEST_OFFSITE": "any", "SITEMAP_HARVEST_PRIVATE": True}
+
+    def changes(**given):
+        told = keep(two, settings=settings, **given)
+        return [(row["loc"], row["kind"]) for row in told.changes if row["site"] == two.url]
+
+    assert changes(sites=sites) == []
+    one.pages["/a.xml"] = urlset("/1", "/2")
+    assert changes() == [(f"{one.url}/gone", "removed")]  # the other site is not harvested
+    one.pages["/a.xml"] = Page(urlset("/1", "/2"), manner=Manner.CUT)
+    assert changes(sites=sites) == []
+    one.pages["/a.xml"] = urlset("/1", "/2", "/new")
+    assert changes(sites=sites) == [(f"{one.url}/new", "added")]
