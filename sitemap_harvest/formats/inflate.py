@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 512 * 1024  # large enough for column work, small beside the 104 MB that the imports take
 _STEP_BYTES = 16 * 1024  # fed at a time: what a step gives is bounded, and little is lost with one that fails
+_LEAST_BLOCK_BYTES = 64 * 1024  # of a block, but for the last one
 _MAX_ARCHIVE_BYTES = 16 * 1024 * 1024  # of a zip archive in memory; a larger one lies in a temporary file
 _MAX_DIRECTORY_BYTES = 4 * 1024 * 1024  # of a zip archive: some 50,000 files, for which zipfile takes 60 MB
 _ZIP_END_BYTES = 65_535 + 22 + 20 + 56  # the longest comment, and the records of the end of a directory
@@ -149,7 +150,7 @@ class _Members:
         self._decompressor: Any = None
         self._is_fresh = False  # whether the decompressor has been given nothing yet
         self._data = b""
-        self._unpacked: list[bytes] = []  # up to a block: members may be a few bytes each
+        self._unpacked: list[bytes] = []  # that were not yielded yet: members may be a few bytes each
         self._unpacked_bytes = 0
         self._all_bytes = 0  # that were unpacked
         self._offset = 0  # of self._data in the packed document
@@ -225,11 +226,11 @@ class _Members:
         return self._decompressor.copy()
 
     def _gather(self, unpacked: bytes) -> Iterator[bytes]:
-        if self._unpacked_bytes + len(unpacked) > BLOCK_BYTES:
-            yield from self._flush()
         self._unpacked.append(unpacked)
         self._all_bytes += len(unpacked)
         self._unpacked_bytes += len(unpacked)
+        if self._unpacked_bytes >= _LEAST_BLOCK_BYTES:
+            yield from self._flush()
 
     def _flush(self) -> Iterator[bytes]:
         """Yield what was unpacked and not yielded yet."""

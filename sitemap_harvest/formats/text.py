@@ -70,7 +70,8 @@ def read_text(chunks: Iterable[str], into: Collector) -> Iterator[UrlBatch]:
             into.add(number, text)
         elif text:
             _read_odd(number, text, into)
-        yield from into.full_batches()
+        if into.is_full:
+            yield from into.last_batches()
 
 
 def _start(chunks: Iterator[str]) -> tuple[str, bool]:

@@ -66,17 +66,18 @@ def even(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
     None is empty.
     """
     parts: list[bytes] = []
-    held = 0
+    missing = size
     for block in blocks:
-        parts.append(block)
-        held += len(block)
-        if held >= size:
-            joined = b"".join(parts)
-            cut = held - held % size
-            for start in range(0, cut, size):
-                yield joined[start : start + size]
-            parts, held = [joined[cut:]], held - cut
-    if held:
+        start = 0
+        while len(block) - start >= missing:
+            parts.append(block[start : start + missing])
+            start += missing
+            yield b"".join(parts)
+            parts, missing = [], size
+        if start < len(block):
+            parts.append(block[start:])
+            missing -= len(block) - start
+    if parts:
         yield b"".join(parts)
 
 

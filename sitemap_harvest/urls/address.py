@@ -62,10 +62,10 @@ def resolve(text: str, base: str | None) -> Address:
     loc = text.strip(BLANKS)
     if flaw := disqualifier(loc) if loc else "loc/empty":
         return Address(None, flaw)
-    if _PLAIN_REFERENCE.fullmatch(loc):
-        return _join(loc, base)
     if _WEB.match(loc):
         return Address(loc, _flaw(loc))
+    if _PLAIN_REFERENCE.fullmatch(loc):
+        return _join(loc, base)
     if _OTHER_SCHEME.match(loc):
         return Address(loc, "loc/scheme")
     if _NEARLY_ABSOLUTE.match(_BLANK.sub("", loc)):
