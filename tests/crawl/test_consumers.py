@@ -344,5 +344,5 @@ def test_nothing_is_lost_and_nothing_is_false_over_many_kills(tmp_path: Path) ->
         for change in changes(lists(versions[before]), lists(versions[after]))
     }
     assert {(row["run"], told(row)) for row in rows_of(output)} == expected
-    assert len(runs) > KILLS + 1 + KILLS / 4  # of the killed runs, many were committed
-    assert undelivered > KILLS / 8
+    assert len(runs) > KILLS + 1  # some of the killed runs were committed
+    assert undelivered

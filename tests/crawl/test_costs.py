@@ -277,7 +277,7 @@ def test_large_bodies_take_turns(beside, harmless):
         ]
         rows, cost = beside(sites, {"DOWNLOAD_TIMEOUT": 60})
     assert [(row["outcome"], row["complete"]) for row in rows] == [("read", True)] * 24
-    assert cost.memory - harmless.memory <= MOST_MEMORY
+    assert cost.memory - harmless.memory <= 10 * 40 * MIB  # not all 16 at once; how many depends on how they arrive
 
 
 def test_what_has_no_row_is_counted_in_the_row_of_the_document_that_names_it(beside):
