@@ -25,9 +25,9 @@ from sitemap_harvest.formats.html import headings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-SIZE, LARGE = 4_000, 30_000
-FAST = 0.002  # seconds: what takes less is linear, or too little to be measured; on long texts nothing is
-GROWTH = 2.5  # times as long for twice the text, at the most
+SIZE, LARGE = 4_000, 16_000
+FAST = 0.001  # seconds: a text of these sizes that takes less time is not measured again
+GROWTH = 7  # the most that the time may grow by for four times the text: 4 is linear, 16 is quadratic
 MODULES = [
     importlib.import_module(found.name)
     for package in (sitemap_harvest.formats, sitemap_harvest.urls)
@@ -86,15 +86,23 @@ def test_a_pattern_is_linear_on_long_texts(used: Used) -> None:
         _check(used, start, token, end, LARGE)
 
 
+@pytest.mark.thorough
+def test_a_quadratic_pattern_is_found() -> None:
+    with pytest.raises(pytest.fail.Exception, match="times as long"):
+        _check(Used(re.compile("<a[^>]*x"), "search"), "", "<a", "", LARGE)
+
+
 def _check(used: Used, start: str, token: str, end: str, size: int) -> None:
     run = _runner(used)
-    small, large = (_text(used, start, token, end, chars) for chars in (size, 2 * size))
-    if _seconds(run, small) < FAST:
+    if _seconds(run, _text(used, start, token, end, size)) < FAST:
         return
-    # What else this machine does may slow down one measurement, and hardly all of them.
-    taken = [(_seconds(run, small), _seconds(run, large)) for _ in range(5)]
-    least, most = min(one for one, _ in taken), min(two for _, two in taken)
-    assert most < GROWTH * least, f"{start!r}, {token!r} repeated, {end!r}: {least:.4f} s, twice as long {most:.4f} s"
+    growths = []
+    for chars in (size, size, size, 2 * size):  # other processes may disturb one measurement, but hardly all
+        seconds = _seconds(run, _text(used, start, token, end, chars))
+        growths.append(_seconds(run, _text(used, start, token, end, 4 * chars)) / seconds)
+        if growths[-1] < GROWTH:
+            return
+    pytest.fail(f"{start!r}, {token!r} repeated, {end!r}: four times the text takes {growths} times as long")
 
 
 def _text(used: Used, start: str, token: str, end: str, size: int) -> Any:
