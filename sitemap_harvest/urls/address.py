@@ -37,7 +37,7 @@ _PLAIN_REFERENCE = re.compile(  # without a colon, and nothing else that could s
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*:)?(//[^/?#]*)?([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
 _BLANK = re.compile(f"[{BLANKS}]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_TEMPLATE_MARKS = (("{{", "}}"), ("{%", "%}"), ("<%", "%>"), ("${", "}"))
+_TEMPLATE_MARKS = (("{{", "}}"), ("{%", "%}"), ("<%", "%>"), ("<?", "?>"), ("${", "}"))
 _PLACEHOLDER = re.compile(r"%%[A-Za-z_][\w.\-]++%%", re.ASCII)
 _BETWEEN = re.compile(r"[ \t\n]+")
 _SEGMENT_END = re.compile(r"[/?#]")
@@ -81,7 +81,7 @@ def disqualifier(text: str) -> str | None:
     """
     if _CONTROL.search(text):
         return "loc/control-character"
-    if "{" not in text and "%" not in text:
+    if "{" not in text and "%" not in text and "<?" not in text:
         return None
     for opening, closing in _TEMPLATE_MARKS:
         if (start := text.find(opening)) >= 0 and text.find(closing, start + len(opening) + 1) >= 0:

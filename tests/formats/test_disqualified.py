@@ -57,6 +57,16 @@ def test_what_names_no_url_has_no_entry_and_the_document_is_not_complete(name: s
     assert not document.complete
 
 
+@pytest.mark.parametrize("name", ["sitemap", "index", "rss", "list", "robots"])
+@pytest.mark.parametrize("text", [f"{SITE}<?= $path ?>", f"{SITE}<?php echo $path; ?>/b", "<?PHP echo $url; ?>"])
+def test_code_that_was_never_run_is_no_part_of_a_url(name: str, text: str) -> None:
+    url, body = FORMATS[name]
+    document = read(body(text), url=url)
+    assert [*locs(document), *(ref.loc for ref in document.sitemaps())] == [A]
+    assert codes(document)[TEMPLATE] == 1
+    assert not document.complete
+
+
 @pytest.mark.parametrize("name", ["sitemap", "index", "list", "robots"])
 def test_tags_of_a_template_are_no_url(name: str) -> None:
     url, body = FORMATS[name]

@@ -22,12 +22,17 @@ if TYPE_CHECKING:
 AN_ID = "takes an id for a link that is no absolute URL"
 ABOUT = "knows no rdf:about"
 SEVERAL = "takes the last of several links, we the first"
+TEMPLATE = "takes a template that was never rendered for a link"
 OTHERWISE = {  # where we read a well-formed feed otherwise, on purpose
     "feeds/ARhackintosh__main-website__en__tag__acpibatterymanager-kext__feed__index.xml": "takes href='' for the link",
     "feeds/ARhackintosh__main-website__en__tag__e2400__feed__index.xml": "takes href='' for the link",
     "feeds/ARhackintosh__main-website__en__tag__enablelidwake-kext__feed__index.xml": "takes href='' for the link",
     "feeds/ARhackintosh__main-website__en__tag__opencore-boot-loader__feed__index.xml": "takes href='' for the link",
     "feeds/ARhackintosh__main-website__en__tag__sdcard__feed__index.xml": "takes href='' for the link",
+    "feeds/AT-Publishing__website__rss-press.xml": TEMPLATE,
+    "feeds/ajitsing__ajitsing.github.io__feed-postgres.xml": TEMPLATE,
+    "feeds/ajitsing__ajitsing.github.io__feed.xml": TEMPLATE,
+    "feeds/ajitsing__ajitsing.github.io__feed@1f318dd.xml": TEMPLATE,
     "peers/crawler-commons/sitemaps__atom.xml": SEVERAL,
     "peers/feedparser/illformed__rdf_channel_empty_textinput.xml": ABOUT,
     "peers/feedparser/wellformed__atom10__entry_id_with_attributes.xml": AN_ID,

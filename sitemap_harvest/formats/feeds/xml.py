@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import UrlBatch
 
 _ITEMS = frozenset({"item", "entry"})
+_ADDRESSES = frozenset({"link", "guid", "id", "origlink"})
 _MAX_DEPTH = 64  # elements inside one another, around an item or in one
 _MAX_NODES = 10_000  # elements of one item and their attributes, the text of the page aside
 _MAX_TOKENS = 300_000  # tags and texts without an item among them: more than the largest item has
@@ -104,6 +105,8 @@ class _Feed:
 
     def _text(self, token: Token) -> None:
         if self._body or self._passed_over:
+            return
+        if token.is_code and not (self._open and self._open[-1].local in _ADDRESSES):
             return
         if len(self._open) < 2:
             self._stray_text(token)

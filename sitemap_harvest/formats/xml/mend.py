@@ -116,6 +116,8 @@ class _Lane:
         self._problems.add("document/bloated", line=self.tokens.line)
 
     def _text(self, token: Token) -> None:
+        if token.is_code and not (self._open and self._open[-1].role.is_field):
+            return
         if not self._open:
             self._stray_text(token)
             return

@@ -30,6 +30,7 @@ _HAS_DOCTYPE = "it has a DOCTYPE, and with it perhaps entities, which are never 
 _LONG_NAMESPACE = re.compile(
     rb"xmlns[^<>\"'=]{0,99}=\s{0,9}(?:\"[^\"<]{%d}|'[^'<]{%d})" % (MAX_NAMESPACE_CHARS, MAX_NAMESPACE_CHARS)
 )
+_PHP = re.compile(rb"<\?php", re.IGNORECASE)
 _OVERLAP_BYTES = MAX_NAMESPACE_CHARS + 200  # as many as it matches
 _ROOTS = tuple(
     "{*}" + name
@@ -98,6 +99,8 @@ def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
     for piece in even(blocks, _FEED_BYTES):
         if first and _DOCTYPE.match(piece):
             raise NotWellFormed(_HAS_DOCTYPE)
+        if _PHP.search(last[-4:] + piece[:4]) or _PHP.search(piece):
+            raise NotWellFormed("it has PHP code, perhaps inside of a URL")
         first = False
         if _LONG_NAMESPACE.search(last + piece[:_OVERLAP_BYTES]) or _LONG_NAMESPACE.search(piece):
             raise NotWellFormed(f"a namespace has more than {MAX_NAMESPACE_CHARS} characters")

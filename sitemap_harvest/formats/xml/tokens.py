@@ -41,7 +41,8 @@ _ATTRIBUTE = re.compile(r"(?<![^\s\"'/])([^\s=\"'<>/]++)\s*+=\s*(?:\"([^\"]*)\"|
 _ATTRIBUTES = re.compile(r"(?:\s++[^\s=\"'<>/]++\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'))*+\s*+")  # well-formed ones
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,8})|#[xX]([0-9a-fA-F]{1,7})|([A-Za-z_][\w.\-]{0,63}));|&")
 _OPENING_CHARS = len("<!--") - 1
-_OPENINGS = ("<!--", "<![CDATA[", "<!DOCTYPE", "<?XML ")  # in capitals
+_OPENINGS = ("<!--", "<![CDATA[", "<!DOCTYPE", "<?XML ", "<?PHP")  # in capitals
+_PHP = ("<?php", "<?=")
 _LONGEST_OPENING = max(map(len, _OPENINGS))
 MAX_NAMESPACE_CHARS = 256
 """A longer namespace is none: it becomes part of the name of each element."""
@@ -71,6 +72,8 @@ class Token(NamedTuple):
     """Whether the start tag is its own end tag."""
     is_unknowable: bool = False
     """Whether the text uses an entity that the document declares, so that what it means is not told."""
+    is_code: bool = False
+    """Whether the text stands for PHP code that was never run."""
 
     @property
     def has_nul(self) -> bool:
@@ -258,7 +261,10 @@ class Tokenizer:
         elif _DECLARATION.match(rest):
             self._declaration()
         elif rest.startswith("<?"):
+            line = self._line
             self._skip("?>", 2)
+            if rest.lower().startswith(_PHP):
+                yield Token(Sort.TEXT, "<?...?>", line, is_code=True)
         elif rest.upper() == "<!DOCTYPE":
             self._doctype()
         elif token := self._tag():

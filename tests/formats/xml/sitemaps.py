@@ -119,7 +119,7 @@ EXTENSIONS = st.sampled_from(
         '<x:any xmlns:x="urn:x" x:a="1" b="2">text<x:loc>https://example.com/none</x:loc></x:any>',
         '<any xmlns="urn:y"><url><loc>https://example.com/none</loc></url></any>',
         "<!-- <loc>https://example.com/none</loc> -->",
-        "<?php echo '<loc>' ?>",
+        "<?echo '<loc>' ?>",
         "stray text",
         "<lastmod></lastmod>",
         "<lastmod/>",

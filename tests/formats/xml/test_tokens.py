@@ -42,7 +42,8 @@ def tokens(*chunks: str) -> tuple[Seen, dict[str, int]]:
         pytest.param("<![CDATA[a]b", [(">", "a]b")], {}, id="cdata-that-does-not-end"),
         pytest.param("a<!-- <b> -- -->c", [(">", "ac")], {}, id="comment"),
         pytest.param("a<!-- <b>", [(">", "a")], {}, id="comment-that-does-not-end"),
-        pytest.param("a<?php <b> ?>c", [(">", "ac")], {}, id="instruction"),
+        pytest.param("a<?b <b> ?>c", [(">", "ac")], {}, id="instruction"),
+        pytest.param("a<?PHP <b> ?>c<?= $d ?>", [(">", "a<?...?>c<?...?>")], {}, id="php"),
         pytest.param("<!DOCTYPE a [<!ENTITY b '>'>]>c", [(">", "c")], {"xml/doctype": 1}, id="doctype"),
         pytest.param(
             "<!DOCTYPE a [", [(">", " a [")], {"xml/doctype": 1, "xml/malformed": 1}, id="doctype-that-does-not-end"
