@@ -78,7 +78,8 @@ class EscapedRecord(logging.LogRecord):
     """A log record that shows no control character, and whose arguments cannot forge a line of the log.
 
     An argument is one line, but for what the message puts on a line of its own, as Scrapy does with settings and items:
-    that keeps its lines, indented. The message itself is the code's own, and keeps its lines too.
+    that keeps its lines, indented. The message itself is the code's own, and keeps its lines too; one without arguments
+    may have been put together with foreign text, so its lines are indented.
     """
 
     def getMessage(self) -> str:  # noqa: N802 - the name in logging
@@ -89,7 +90,7 @@ class EscapedRecord(logging.LogRecord):
                 return visible_lines(message % _shown(self.args, blocks=_ON_ITS_OWN_LINE.findall(message)))
             except Exception:  # noqa: BLE001, S110 - an argument that is no text after all, or wrong: as ever
                 pass
-        return visible_lines(super().getMessage())
+        return _indented(visible_lines(super().getMessage()))
 
     @property
     def exc_text(self) -> str | None:

@@ -111,8 +111,8 @@ def log() -> Iterator[io.StringIO]:
         pytest.param(("%s", Item("\x1b\u202e")), r"Item(loc='\x1b\u202e')", id="item"),
         pytest.param(("Scraped\n%(item)s", {"item": Lines()}), "Scraped\n{'a': 1,\n 'b': '\\x1b'}", id="lines-of-item"),
         pytest.param(("Found\n%(list)s", {"list": "[a,\n b,\nc\x1b]"}), "Found\n[a,\n b,\n    c\\x1b]", id="block"),
-        pytest.param(("own\x1b\nline",), "own\\x1b\nline", id="message"),
-        pytest.param((Text(),), "a\nb\\x1b", id="message-is-no-text"),
+        pytest.param(("own\x1b\nline",), "own\\x1b\n    line", id="message"),
+        pytest.param((Text(),), "a\n    b\\x1b", id="message-is-no-text"),
     ],
 )
 def test_no_argument_of_a_log_line_forges_another(log: io.StringIO, given: tuple[object, ...], expected: str) -> None:
