@@ -24,6 +24,12 @@ _DIRECTIVE = re.compile(
     (?:[:\uff1a=][\s:]*|[\w.\-]+[ \t]*:\s*(?=https?://)|[\-\u2013]\s+(?=https?://)|(?<=\s)(?=https?://))""",
     re.IGNORECASE | re.VERBOSE,
 )
+_RULE = re.compile(  # of RFC 9309 or in wide use, with the misspellings that Google reads
+    r"""(?:user[ \t_\-]?agent|allow|dis?s?all?ow|diasllow|disallaw
+    |(?:crawl|cache)[ \t_\-]?delay|clean-param|request-rate|visit-time|content-(?:signal|usage)|noindex)
+    (?:[ \t]*[:\uff1a]|[ \t]+[/*])""",
+    re.IGNORECASE | re.VERBOSE,
+)
 _GLUED = re.compile(r"(?<![?&=])site-?maps?\s*:\s*(?=https?://)|(?<=\s)site-?maps?\s*:\s*(?=/)", re.IGNORECASE)
 _LINE_END = re.compile(  # of HTML, or written out
     r"<br\s*/?>|(?:\\r)?\\n(?=\s*(?:site|user|dis|allow|crawl|host|\#|\Z))", re.IGNORECASE
@@ -36,6 +42,19 @@ _BARE = re.compile(r"https?://\S*sitemap", re.IGNORECASE)
 _LINK = re.compile(r"<a\s[^>]*?href\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 _MARKDOWN = re.compile(r"\[[^\[\]]*\]\(\s*([^\s()]+)\s*\)")
 _BETWEEN = re.compile(rf"[ \t]+|[,;|](?={_WEB.pattern})", re.IGNORECASE)
+
+
+def may_be_robots(head: str) -> bool:
+    """Whether a robots.txt may begin with *head*: one of its lines is a directive, or all are blank or comments.
+
+    Prose and JSON have lines like ``Note: text``, so a name that is not known tells nothing.
+    """
+    texts = [_COMMENT.sub("", line).strip(BLANKS) for line in head.split("\n")]
+    return any(map(_is_directive, texts)) or not any(texts)
+
+
+def _is_directive(line: str) -> bool:
+    return bool(_RULE.match(line) or _BARE.match(line) or any(True for _ in _values(line)))
 
 
 def read_robots(chunks: Iterable[str], into: Collector) -> None:

@@ -13,6 +13,7 @@ from sitemap_harvest.formats.html.challenges import challenger
 from sitemap_harvest.formats.html.headings import says_failure, says_not_found, says_site_map
 from sitemap_harvest.formats.html.links import has_links
 from sitemap_harvest.formats.html.page import look
+from sitemap_harvest.formats.robots import may_be_robots
 from sitemap_harvest.model import Kind
 
 if TYPE_CHECKING:
@@ -126,7 +127,9 @@ def sniff(head: str, *, url: str, content_type: str | None = None, base: str | N
 
 def _of_text(text: str, url: str, content_type: str | None) -> Kind:
     """Return the kind of a document that is no markup."""
-    if _is_named_robots(url) or _ROBOTS.search(text):
+    if _is_named_robots(url):
+        return _of_robots(text)
+    if _ROBOTS.search(text):
         return Kind.ROBOTS
     if _URL_LINE.search(text):
         return Kind.LIST
@@ -134,6 +137,15 @@ def _of_text(text: str, url: str, content_type: str | None) -> Kind:
         return Kind.BINARY
     is_meant_as_list = _path(url).endswith(".txt") or (content_type or "").lower().startswith("text/plain")
     return Kind.LIST if is_meant_as_list and _LINK_LINE.search(text) else Kind.UNKNOWN
+
+
+def _of_robots(text: str) -> Kind:
+    """Return the kind of a text at the address of a robots.txt. It is never a list: an error text may hold a URL."""
+    is_cut = len(text) >= _HEAD_CHARS
+    lines = text.rpartition("\n")[0] or text if is_cut else text
+    if may_be_robots(lines):
+        return Kind.ROBOTS
+    return Kind.BINARY if _BINARY.search(text) else Kind.UNKNOWN
 
 
 def _is_named_robots(url: str) -> bool:

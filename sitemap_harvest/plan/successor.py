@@ -68,6 +68,8 @@ def successor(found: Heard, known: SitemapRecord | None, run: Run, *, is_gone: b
         values |= fresh | {"rows_from": run.name, "read_at": moment, "absent_runs": 0}
     elif belief is Belief.ADD:
         values |= _added(kept, run)
+        if known is not None and known.left is None:
+            values |= _of(known, _FRESHNESS)  # also of a document that is new and could not be read so far
     elif belief is Belief.CONFIRM and kept is not None:
         values |= _confirmed(record, kept, moment) | fresh
     else:
@@ -86,7 +88,7 @@ def _provenance(record: SitemapRecord, known: SitemapRecord | None) -> dict[str,
 
 def _added(kept: SitemapRecord | None, run: Run) -> dict[str, Any]:
     """Return what changes in the row of a document of which a part was read: no digest speaks of its rows."""
-    values = _of(kept, ("kind", "encoding", *_FRESHNESS, "read_at")) if kept is not None else {}
+    values = _of(kept, ("kind", "encoding", "read_at")) if kept is not None else {}
     unspoken = {"etag": None, "last_modified": None, "sha256": None}
     return {**values, **unspoken, "rows_from": run.name, "absent_runs": 0, "complete": False}
 

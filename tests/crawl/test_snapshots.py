@@ -107,6 +107,30 @@ def test_what_was_met_and_not_read_before_is_newly_known(serve, keep):
     assert (told.changes, told.summary["newly_known"], told.summary["urls_after"]) == ([], 2, 4)
 
 
+@pytest.mark.parametrize(
+    "body", [pytest.param('{"error": "temporarily unavailable"}', id="json"), pytest.param("Try again.", id="prose")]
+)
+def test_a_first_run_that_reads_no_directive_in_robots_txt_adds_nothing_later(serve, keep, body):
+    site = serve({**SITE, "/robots.txt": body})
+    first = keep(site)
+    assert (first.fates["/robots.txt"], first.summary["urls_after"]) == ("not-a-sitemap", 0)
+    site.pages |= SITE
+    told = keep(site)
+    assert (told.changes, told.summary["newly_known"]) == ([], 4)
+
+
+def test_a_new_sitemap_that_is_cut_twice_is_added_whole(serve, keep):
+    site = serve(SITE)
+    keep(site)
+    whole = urlset("/new-1", "/new-2", "/new-3")
+    site.pages |= {"/index.xml": index("/1.xml", "/2.xml", "/3.xml"), "/3.xml": whole[:60]}
+    assert keep(site).kinds == {}
+    site.pages["/3.xml"] = whole[:-40]
+    assert keep(site).kinds == {"/new-1": "added", "/new-2": "added"}
+    site.pages["/3.xml"] = whole
+    assert keep(site).kinds == {"/new-3": "added"}
+
+
 def test_feeds_that_are_polled_are_added_to_until_all_is_read_again(serve, keep):
     site = serve({**SITE, "/robots.txt": robots("/index.xml", "/feed.xml"), "/feed.xml": feed("/n1", "/n2")})
     keep(site)

@@ -257,6 +257,13 @@ SAME = {"references": LISTS, "references_before": LISTS}
             id="never-there-and-believed",
         ),
         pytest.param(
+            row(SITEMAP, **NOTHING_READ, outcome=Outcome.PARTIAL, fresh_at=BEFORE, fresh_run="run-1"),
+            row(SITEMAP, outcome=Outcome.PARTIAL, complete=False),
+            row(SITEMAP, outcome=Outcome.PARTIAL, complete=False, rows_from="run-2", sha256=None, etag=None,
+                fresh_at=BEFORE, fresh_run="run-1"),
+            id="new-and-unread-before-and-partial-now",
+        ),
+        pytest.param(
             kept(SITEMAP, left="gone", rows_from=None, absent_runs=3), row(SITEMAP),
             row(SITEMAP, rows_from="run-2", **FRESH, read_at=NOW),
             id="back-again",
