@@ -26,7 +26,8 @@ URLS = (
 )
 LIMITS = Limits(unpacked_bytes=1024 * 1024)
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_MARKUP = tuple(map(re.compile, (r"(?!)", r"</[^<>]*>?", r"<[^<>]*>|</[^<>]*", r"<[^<>]*>?")))
+_TAGS = (r"(?!)", r"</[^<>]*>?", r"<[^<>]*>|</[^<>]*", r"<[^<>]*>?", r"(?s:<\?.*?\?>|<!--.*?-->)|<[^<>]*>?")
+_MARKUP = tuple(map(re.compile, _TAGS))
 _MENDED = {"xml/malformed", "xml/doctype", "xml/unclosed-entry"}  # what of it is markup, only the reader tells
 _JSON_ESCAPE = re.compile(r"\\(?:/|u([0-9A-Fa-f]{4}))")
 _CDATA = re.compile(r"<!\[CDATA\[|\]\]>")
