@@ -332,7 +332,7 @@ class SiteKeeper:
         """
         after = {document_key(row.url): row for row in ledger}
         since = must_be_read_since(since, self.writer.run_id, self.known, after)
-        return None if is_settled(since, after, self._lists_now()) else since
+        return None if is_settled(since, self.writer.run_id, after, self._lists_now()) else since
 
     def ledger(self, *, now: datetime) -> list[SitemapRecord]:
         """Return the ledger of the new snapshot: its documents by the addresses that their rows have."""

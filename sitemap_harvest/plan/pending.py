@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from sitemap_harvest.model import Kind
 from sitemap_harvest.model.run_ids import moment_of
 from sitemap_harvest.plan.belief import final_key
 from sitemap_harvest.plan.departure import may_list
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import SitemapRecord
 
     Ledger = Mapping[str, SitemapRecord]
+
+
+_LISTERS = frozenset({Kind.ROBOTS, Kind.INDEX})
 
 
 class PendingLimits(NamedTuple):
@@ -35,15 +39,16 @@ def must_be_read_since(since: str, run: str, before: Mapping[str, SitemapRecord]
     return run if any(_is_unread(row, since) for row in left) else since
 
 
-def is_settled(since: str, ledger: Ledger, references: Mapping[str, Collection[str]]) -> bool:
+def is_settled(since: str, run: str, ledger: Ledger, references: Mapping[str, Collection[str]]) -> bool:
     """Return whether no document of a site can list a URL that the run *since* did not find in any.
 
     *ledger* has the documents of the new snapshot, and *references* what each of them
     lists, both by :func:`document_key`. A document can list the URL if no run
-    from *since* on has read it whole or found it unchanged.
+    from *since* on has read it whole or found it unchanged. robots.txt and an
+    index may list a new document, so they must be known as of this *run*.
     """
     standing = {key: row for key, row in ledger.items() if row.left is None}
-    if any(_is_unread(row, since) and may_list(row) for row in standing.values()):
+    if any(_is_unread(row, run if row.kind in _LISTERS else since) and may_list(row) for row in standing.values()):
         return False
     met = ledger.keys() | {final_key(row, key) for key, row in ledger.items()}
     return all(met.issuperset(references.get(key, ())) for key in standing)

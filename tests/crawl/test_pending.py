@@ -51,6 +51,18 @@ def test_urls_of_a_new_sitemap_are_added_even_if_its_first_reading_fails(keep, s
     assert net_effect([first, keep(site), keep(site)]) == dict.fromkeys(numbered(20), "added")
 
 
+def test_a_new_sitemap_that_is_cut_twice_is_added_whole(keep, serve):
+    site = site_of(serve, "/1.xml", **{"/1.xml": urlset("/a")})
+    keep(site)
+    whole = urlset("/new-1", "/new-2", "/new-3")
+    site.pages |= {"/index.xml": index("/1.xml", "/2.xml"), "/2.xml": whole[:60]}
+    assert keep(site).kinds == {}
+    site.pages["/2.xml"] = whole[:-40]
+    assert keep(site).kinds == {"/new-1": "added", "/new-2": "added"}
+    site.pages["/2.xml"] = whole
+    assert keep(site).kinds == {"/new-3": "added"}
+
+
 @pytest.mark.parametrize("damaged", UNREADABLE)
 def test_a_sitemap_that_is_renamed_and_unreadable_at_first_removes_nothing(keep, serve, damaged):
     urls = urlset(*numbered(30))
@@ -119,6 +131,17 @@ def test_a_removal_waits_only_for_the_sitemaps_that_were_not_read_since(keep, se
     assert keep(site).kinds == {}
     site.pages |= {"/b.xml": DOWN, "/c.xml": pages["/c.xml"]}
     assert keep(site).kinds == {"/gone": "removed"}
+
+
+def test_a_removal_waits_for_an_index_that_fails_as_it_may_list_a_new_sitemap(keep, serve):
+    site = site_of(serve, "/1.xml", **{"/1.xml": urlset("/a", "/b")})
+    keep(site)
+    site.pages |= {"/index.xml": index("/1.xml", "/2.xml"), "/1.xml": urlset("/a"), "/2.xml": DOWN}
+    assert keep(site).kinds == {}  # /b has moved to /2.xml
+    site.pages |= {"/index.xml": DOWN, "/2.xml": urlset("/c"), "/3.xml": urlset("/b")}
+    assert keep(site).kinds == {"/c": "added"}
+    site.pages["/index.xml"] = index("/1.xml", "/2.xml", "/3.xml")
+    assert keep(site).kinds == {"/b": "moved"}
 
 
 def test_a_removal_does_not_wait_longer_than_the_limits(keep, serve):

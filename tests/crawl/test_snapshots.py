@@ -119,18 +119,6 @@ def test_a_first_run_that_reads_no_directive_in_robots_txt_adds_nothing_later(se
     assert (told.changes, told.summary["newly_known"]) == ([], 4)
 
 
-def test_a_new_sitemap_that_is_cut_twice_is_added_whole(serve, keep):
-    site = serve(SITE)
-    keep(site)
-    whole = urlset("/new-1", "/new-2", "/new-3")
-    site.pages |= {"/index.xml": index("/1.xml", "/2.xml", "/3.xml"), "/3.xml": whole[:60]}
-    assert keep(site).kinds == {}
-    site.pages["/3.xml"] = whole[:-40]
-    assert keep(site).kinds == {"/new-1": "added", "/new-2": "added"}
-    site.pages["/3.xml"] = whole
-    assert keep(site).kinds == {"/new-3": "added"}
-
-
 def test_feeds_that_are_polled_are_added_to_until_all_is_read_again(serve, keep):
     site = serve({**SITE, "/robots.txt": robots("/index.xml", "/feed.xml"), "/feed.xml": feed("/n1", "/n2")})
     keep(site)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
 from tests.histories.crawls import Crawls
-from tests.histories.failing import FAULTS, Failing
+from tests.histories.failing import FAULTS, UNAVAILABLE, Failing
 from tests.histories.oracle import Oracle
 from tests.histories.serving import Server
 from tests.histories.world import World
@@ -110,6 +111,7 @@ class History:
                     self._schedules[number].fail(sites, self.world.frames, failing)
                 server.failing = dict(failing)
                 self.oracle.failing.append(server.failing)
+                self._make_tellable(server.failing)
                 note(self._told(crawl, server.failing))
                 is_last = crawl == rounds - 1
                 killed = crawl > 0 and not is_last and self.random.random() < self._kill_share
@@ -125,6 +127,12 @@ class History:
                 for find in self.oracle.finds[before:]:
                     note(f"  {find}")
         return self.oracle.finds
+
+    def _make_tellable(self, failing: dict[str, Failing]) -> None:
+        """Let documents that were never read fail with HTTP 503 where *failing* has what looks sound at first."""
+        for url, one in failing.items():
+            if one.fault.is_garbled and not self.oracle.has_read(url):
+                failing[url] = replace(one, fault=UNAVAILABLE)
 
     def _moment(self, requests: int) -> tuple[int, float]:
         """Return when to kill a run that makes so many *requests*: after how many, and the seconds after that."""

@@ -118,6 +118,7 @@ _TEXT_HAS_NO_END = {Form.ROBOTS, Form.TEXT}
 _STATUSES = tuple(
     Fault(f"HTTP {code}", lambda _, __, code=code: Reply(code, body=b"an error"), _ALL) for code in (403, 404, 410, 503)
 )
+UNAVAILABLE = _STATUSES[-1]
 FAULTS = (
     *_STATUSES,
     *_STATUSES,

@@ -64,6 +64,8 @@ class Consumer:
     """The last crawl in which each URL may have been listed."""
     documents: set[str] = field(default_factory=set)
     """The documents that were ever listed."""
+    read: set[str] = field(default_factory=set)
+    """The documents that have been read whole since they were listed, without a run in which they were not."""
     readings: dict[int, dict[str, Reading]] = field(default_factory=dict)
     """What each document that could be read has listed, by the crawl of each snapshot."""
     is_settled: bool = False
@@ -103,8 +105,11 @@ class Oracle:
                 consumer.interrupted.append(self.crawl)
                 consumer.healthy = 0
                 continue
-            for crawl in [self.crawl, *(consumer.interrupted if resumed else ())]:
-                consumer.readings[crawl] = self._reading(site, crawl)
+            crawls = [self.crawl, *(consumer.interrupted if resumed else ())]
+            consumer.readings |= {crawl: self._reading(site, crawl) for crawl in crawls}
+            read = ({url for url, one in consumer.readings[crawl].items() if one.is_led_to} for crawl in crawls)
+            consumer.read &= self._reached(site, [self.crawl], any_version=True).keys()
+            consumer.read |= set.intersection(*read)
             consumer.healthy = consumer.healthy + 1 if is_healthy else 0
             check = _Check(self, site, consumer, must, may, is_quiet=consumer.healthy > 2 and site.number in frozen)
             check.run(told.changes[site.root], told.urls[site.root])
@@ -133,6 +138,14 @@ class Oracle:
         )
         return homes.keys() == elsewhere.keys() and any(
             all(home in frame.documents for frame in self.world.frames) for home in homes
+        )
+
+    def has_read(self, url: str) -> bool:
+        """Whether each site that may list the document at *url* in the last crawl has read it whole before."""
+        return all(
+            url in self._consumers[site.number].read
+            for site in self.world.sites
+            if url in self._reached(site, [self.crawl], any_version=True)
         )
 
     def _fails(self, site: Site) -> bool:

@@ -25,7 +25,9 @@ def unread(url: str, **values) -> SitemapRecord:
     ("changed", "references", "expected"),
     [
         pytest.param([], LISTS, True, id="all-read-later"),
-        pytest.param([row(INDEX, SINCE)], LISTS, True, id="read-in-the-run-that-missed-the-url"),
+        pytest.param([row(SITEMAP, SINCE)], LISTS, True, id="read-in-the-run-that-missed-the-url"),
+        pytest.param([row(INDEX, SINCE, kind=Kind.INDEX)], LISTS, False, id="index-may-list-a-new-sitemap-since"),
+        pytest.param([row(ROBOTS, SINCE, kind=Kind.ROBOTS)], LISTS, False, id="robots-may-name-a-new-sitemap-since"),
         pytest.param([row(SITEMAP, EARLIER)], LISTS, False, id="sitemap-read-earlier"),
         pytest.param([row(ROBOTS, EARLIER)], LISTS, False, id="robots-read-earlier"),
         pytest.param([unread(OTHER)], LISTS, False, id="new-and-failed"),
@@ -45,7 +47,7 @@ def unread(url: str, **values) -> SitemapRecord:
 )
 def test_a_removal_is_settled_once_each_document_that_may_list_the_url_was_read(changed, references, expected) -> None:
     ledger = {url: row(url) for url in (ROBOTS, INDEX, SITEMAP)} | {one.url: one for one in changed}
-    assert is_settled(SINCE, ledger, references) is expected
+    assert is_settled(SINCE, LATER, ledger, references) is expected
 
 
 @pytest.mark.parametrize(
