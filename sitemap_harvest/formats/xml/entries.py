@@ -76,7 +76,7 @@ class _RolesByParent(Names[Roles]):
 
 
 class OddShape(Exception):  # noqa: N818 - no error: it sends the document down the mending lane
-    """A value holds another one, so that its end tag is at the wrong place."""
+    """A value holds another one, or an entry, so that its end tag is at the wrong place."""
 
 
 def split(tag: str) -> tuple[str, str]:
@@ -206,13 +206,13 @@ class EntryReader:
             self._look_for_entries(others, roles)
 
     def _text_of(self, value: Any, role: Role, roles: Roles, puts: int) -> str:
-        """Return the text of a *value* with elements in it. Raises :exc:`OddShape` if one is the entry's own.
+        """Return the text of a *value* with elements in it. Raises :exc:`OddShape` if one is a value or an entry.
 
         Not once something of this child of the root has been put into the collector, the entry itself (*puts* times)
         or another one: it would be there twice; and not where no other lane is left. Only what stands before the inner
         value is read then.
         """
-        if not role.is_field or not any(roles[child.tag].is_field for child in value):
+        if not role.is_field or not any(roles[child.tag] is not _OTHER for child in value):
             return "".join(value.itertext())
         if puts or self.position > self._before + 1 or not self.may_give_up:
             detail = "a value holds another one, which was not read"

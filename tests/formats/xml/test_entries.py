@@ -31,6 +31,13 @@ def problems(document: Any) -> dict[str, int]:
         pytest.param(f"<url><loc></loc><loc>{B}</loc></url>", [B], {}, id="an-empty-loc-first"),
         pytest.param("<url><loc/></url>", [], {"loc/empty": 1, "document/no-entries": 1}, id="empty-loc"),
         pytest.param("<url></url>", [], {"loc/empty": 1, "document/no-entries": 1}, id="no-loc"),
+        pytest.param(
+            f"<url><loc>{A}<url><loc>{B}</loc></url></loc></url>",
+            [B],
+            {"xml/unclosed-entry": 1, "xml/malformed": 3, "loc/empty": 1},
+            id="entry-behind-text-in-loc",
+        ),
+        pytest.param(f"<url><loc><url>{A}</url></loc></url>", [A], {"loc/markup": 1}, id="url-in-loc"),
         pytest.param(f"<url>{A}</url>", [A], {"loc/no-element": 1}, id="text-in-url"),
         pytest.param(f"<url><loc>{A}</loc></url>x<url><loc>{B}</loc></url>", [A, B], {"xml/stray-text": 1}, id="text"),
         pytest.param(
