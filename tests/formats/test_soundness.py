@@ -88,6 +88,11 @@ def without_cdata_marks(text: str) -> str:
     return text.replace("<![CDATA[", "").replace("]]>", "")
 
 
+def resolved(text: str) -> str:
+    """Return *text* with what its references stand for; a mark of a CDATA section may stand in one."""
+    return re.sub(r"&(?:#\d{1,4}|amp|lt|gt|quot|apos);", lambda reference: unescape(reference[0]), text)
+
+
 @pytest.mark.parametrize(
     ("body", "last"),
     [
@@ -183,9 +188,12 @@ def test_whatever_is_put_into_a_sitemap_nothing_sound_is_altered(path: Path, put
     if different:  # it was put into a value, which is read to the letter, as one that was published so would be
         (position,) = different
         now, before = texts(by_position(document)[position]), texts(whole.get(position, []))
-        text = re.sub("<!--.*?-->", "", without_cdata_marks(odd.decode(errors="replace")), flags=re.DOTALL)
-        text = re.sub(r"&(?:#\d{1,4}|amp|lt|gt|quot|apos);", lambda reference: unescape(reference[0]), text)
-        assert all(without_cdata_marks(one).strip() in text for one in now - before)
+        text = odd.decode(errors="replace")
+        held = [
+            re.sub("<!--.*?-->", "", one, flags=re.DOTALL)
+            for one in (resolved(without_cdata_marks(text)), without_cdata_marks(resolved(text)))
+        ]
+        assert all(any(without_cdata_marks(one).strip() in each for each in held) for one in now - before)
 
 
 @pytest.mark.parametrize(
