@@ -141,7 +141,7 @@ class Documents:
         request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy puts it there
         lead, asked = request.cb_kwargs["lead"], request.cb_kwargs["asked"]
         if isinstance(failure.value, StopDownload) and self._bodies.was_stopped(lead):
-            failure.value.response = None  # it holds what has come of the body
+            failure.value.response = failure.value.__traceback__ = None  # both hold what has come of the body
             self._wait_for_room(lead)
             return iter(())
         if isinstance(failure.value, ResponseDataLossError) and "download_fail_on_dataloss" not in request.meta:

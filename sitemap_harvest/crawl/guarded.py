@@ -9,6 +9,7 @@ taken for the same scheme, host and port.
 from __future__ import annotations
 
 import logging
+from io import BytesIO
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, cast
 
@@ -94,6 +95,13 @@ class _GuardedAgent(_ScrapyAgent):
             bindAddress=normalize_bind_address(request.meta.get("bindaddress") or self._bindAddress),
             pool=self._pool,
         )
+
+    def _cb_bodydone(self, result: Any, url: str) -> Response:
+        stop = result.get("stop_download")
+        if stop is not None and stop.fail and (reader := result["txresponse"]._bodyProtocol) is not None:  # noqa: SLF001 - Twisted's
+            # Nobody reads this part of a body, but the traceback of StopDownload keeps it until garbage is collected.
+            result["body"], reader._bodybuf = b"", BytesIO()  # noqa: SLF001 - Scrapy's
+        return super()._cb_bodydone(result, url)
 
 
 @implementer(IReactorPluggableNameResolver)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,7 +55,9 @@ class Collector:
         *w3c_dates* is whether its format asks for dates as the W3C writes them: that of a feed does not.
         *was_cut* is whether it came without its end. *bytes_read* tells how much of it was read.
         """
-        self.problems = ProblemLog(document, reached=self._reached, was_cut=was_cut)
+        # Without a reference cycle, so that what was gathered is freed at once, not when Python collects garbage.
+        collector = weakref.proxy(self)
+        self.problems = ProblemLog(document, reached=lambda: collector.last_position, was_cut=was_cut)
         self.refs = References()
         self.hints: dict[str, SitemapRef] = {}
         self._hint_chars = 0
@@ -114,8 +117,9 @@ class Collector:
         """URLs yielded, and references."""
         return self._given + len(self.refs)
 
-    def _reached(self) -> int:
-        """Return the position of the last entry or reference that was added."""
+    @property
+    def last_position(self) -> int:
+        """Position of the last entry or reference that was added."""
         last = self._position[-1] if self._position else self._last
         return max(last, self.refs.last_position)
 

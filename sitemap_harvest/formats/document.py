@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -85,13 +86,14 @@ class Document:
 
     def urls(self) -> Iterator[UrlBatch]:
         """Yield the URLs that the document lists, in batches of up to 10,000 rows; each call reads it anew."""
+        source = weakref.proxy(self._source)  # lxml's parsers are reference cycles, and would keep the body
         into = Collector(
             document=self.url,
             base=self._base,
             limits=self._limits,
             w3c_dates=self.kind is not Kind.FEED,
             was_cut=self._was_cut,
-            bytes_read=lambda: self._source.bytes_unpacked,
+            bytes_read=lambda: source.bytes_unpacked,
         )
         try:
             yield from self._entries(into)

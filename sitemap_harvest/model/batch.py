@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 10_000  # some 4 MB of typical rows: large enough for vectors, small enough for flat memory
 
+_ROWS_AT_ONCE = 500  # as Python objects they take a megabyte: many documents may be read in turns
+
 Row = TypeVar("Row")
 
 
@@ -95,8 +97,9 @@ class Batch(Generic[Row]):
     def rows(self) -> Iterator[Row]:
         """Yield each row as a :attr:`row_type`."""
         make = _maker(self.row_type)
-        for values in self.arrow.to_pylist():
-            yield make(values)
+        for start in range(0, len(self), _ROWS_AT_ONCE):
+            for values in self.arrow.slice(start, _ROWS_AT_ONCE).to_pylist():
+                yield make(values)
 
 
 class UrlBatch(Batch[UrlEntry]):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import time
+from itertools import islice
 
 import pytest
 
@@ -55,6 +58,30 @@ def test_time_grows_no_faster_than_the_size(name: str) -> None:
     size = next((size for size in SIZES if _seconds(name, 4 * size) >= FAST), SIZES[-1])
     # Other processes may disturb one measurement; and past a limit of one reader, another reader may take over.
     assert any(_grows_with_size(name, size << doublings) for doublings in (0, 0, 1, 2, 3, 4))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("sitemap", "sitemap-text-tags", "index", "feed", "json", "list", "robots-sitemaps"),
+        *("page-links", "page-hints", "gzip-1000-line", "iso-2022-jp-in-members-line"),
+    ],
+)
+@pytest.mark.parametrize("batches", [0, 1, None])
+def test_a_body_is_freed_with_its_document_without_garbage_collection(name: str, batches: int | None) -> None:
+    body = DOCUMENTS[name].make(50_000)
+    references = sys.getrefcount(body)
+    gc.collect()
+    gc.disable()
+    try:
+        document = read(body, url=DOCUMENTS[name].url)
+        _ = document.kind
+        for _ in islice(document.urls(), batches):
+            pass
+        del document, _
+        assert sys.getrefcount(body) == references
+    finally:
+        gc.enable()
 
 
 def _grows_with_size(name: str, size: int) -> bool:
