@@ -121,7 +121,8 @@ def sniff(head: str, *, url: str, content_type: str | None = None, base: str | N
         return Kind.LIST
     kind = _by_first_tag(text) or (_by_tags(_without_json(text)) if may_be_markup else None)
     if kind is Kind.HTML:
-        return _of_page(text, base or url)
+        page = _of_page(text, base or url)
+        return Kind.HTML if page is Kind.LINKS and _is_named_robots(url) else page
     return kind or _of_text(text.replace("\r", "\n"), url, content_type)
 
 

@@ -104,7 +104,7 @@ def _doubt(  # noqa: PLR0911 - one line a rule, in order
     known = known if known is not None and has_rows(known) else None
     final = final_key(record, key)
     is_moved = final not in {key, final_key(known, key) if known else key}
-    if is_moved and final in before and before[final].left is None:
+    if is_moved and final in before and _is_document(before[final]):
         return _Doubt(f"it redirects to {record.final_url}, which is a document of its own", may_be_true=True)
     if known is None:
         return _doubt_of_new(record, before.get(key), is_first_run=not before)
@@ -120,6 +120,11 @@ def _doubt(  # noqa: PLR0911 - one line a rule, in order
         words = f"its encoding is in doubt ({', '.join(sorted(guessed))}), and was {known.encoding} before"
         return _Doubt(words, may_be_true=True)
     return None
+
+
+def _is_document(row: SitemapRecord) -> bool:
+    """Whether *row* of the last snapshot is of a document: one that was read, or that something leads to."""
+    return row.left is None and (row.rows_from is not None or not row.found_by.is_guess)
 
 
 def _doubt_of_new(record: SitemapRecord, unread: SitemapRecord | None, *, is_first_run: bool) -> _Doubt | None:

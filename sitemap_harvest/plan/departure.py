@@ -72,7 +72,7 @@ def unlisted(
     lists |= {key: lists.get(key, frozenset()) | {redirects[key]} for key in redirects.keys() & standing.keys()}
     for listed in lists.values():
         counts.update(listed)
-    leaving = _leaving(standing, lists, counts, references_before)
+    leaving = _leaving(standing, lists, counts, references_before, redirects)
     staying = ((key, one) for key, one in standing.items() if key not in leaving)
     unmet = counts.keys() - standing.keys() - set(left) - set(redirects.values())  # read under another name
     is_certain = not any(counts[key] for key in unmet) and not any(
@@ -91,6 +91,7 @@ def _leaving(
     lists: Mapping[str, frozenset[str]],
     counts: Counter[str],
     references_before: Mapping[str, Collection[str]],
+    redirects: Mapping[str, str],
 ) -> dict[str, Departure]:
     """Return the documents that are left as their listers no longer list them, and what only those list."""
     waiting = [key for key, one in standing.items() if not counts[key] and needs_lister(one.row)]
@@ -103,7 +104,8 @@ def _leaving(
         key = waiting.pop()
         if key in leaving or counts[key] or not needs_lister(standing[key].row):
             continue
-        departure = _evidence(standing, listers.get(key, ()), leaving)
+        current = (one if one in standing else redirects.get(one, one) for one in listers.get(key, ()))
+        departure = _evidence(standing, current, leaving)
         if departure is None:
             continue
         leaving[key] = departure

@@ -95,6 +95,7 @@ def test_kind_by_content(text: str, kind: Kind) -> None:
         pytest.param("a\x01b", ROBOTS, None, Kind.BINARY, id="binary-at-robots"),
         pytest.param("# see <b>docs</b>\nDisallow: /", ROBOTS, None, Kind.ROBOTS, id="tags-in-robots"),
         pytest.param("<!doctype html><p>", ROBOTS, None, Kind.HTML, id="soft-404-of-robots"),
+        pytest.param("<title>Sitemap</title><a href='/a'>a</a>", ROBOTS, None, Kind.HTML, id="site-map-at-robots"),
         pytest.param("<urlset>", ROBOTS, "text/plain", Kind.SITEMAP, id="sitemap-at-robots"),
         pytest.param("ftp://e.x/a", "https://e.x/urls.txt", None, Kind.LIST, id="list-by-name"),
         pytest.param("ftp://e.x/a", XML, "text/plain; charset=utf-8", Kind.LIST, id="list-by-type"),

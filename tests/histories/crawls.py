@@ -8,9 +8,14 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from sitemap_harvest.crawl import defaults
 from tests import forked
 from tests.crawl.crawling import HERE, lines
+from tests.crawl.matrix.faults import MOST_BYTES, MOST_UNPACKED
+from tests.histories.failing import MOST_URLS
+from tests.histories.outages import SETTING
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,14 +29,19 @@ _SETTINGS: dict[str, Any] = {
     "CONCURRENT_REQUESTS": 64,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
     "DOWNLOAD_DELAY": 0,
+    "DOWNLOAD_MAXSIZE": MOST_BYTES,
     "DOWNLOAD_TIMEOUT": 20,
+    "DOWNLOADER_MIDDLEWARES": json.dumps({**defaults.DOWNLOADER_MIDDLEWARES, "tests.histories.outages.Outages": 999}),
     "LOG_LEVEL": "WARNING",
-    "RETRY_TIMES": 0,
     "SITEMAP_HARVEST_ABSENT_RUNS": LIMIT_RUNS,
+    "SITEMAP_HARVEST_MAX_UNPACKED": MOST_UNPACKED,
+    "SITEMAP_HARVEST_MAX_URLS": MOST_URLS,
+    "SITEMAP_HARVEST_MAX_WAIT": 1,
     "SITEMAP_HARVEST_PENDING_RUNS": LIMIT_RUNS,
     "SITEMAP_HARVEST_PRIVATE": "True",
 }
 _PATIENCE_SECONDS = 240
+_BRIEF_SECONDS = 0.5
 _KINDS = {"changes": "Change", "summaries": "ChangeSummary", "ledger": "SitemapRecord"}
 
 
@@ -74,7 +84,7 @@ class Crawls:
         out = self.folder / f"run-{number:03}"
         out.mkdir()
         self._server.requests = 0
-        command = self._command(out, resume=resume)
+        command = self._command(out, retries=number % 2, resume=resume)
         with forked.running(*command, cwd=HERE, environment=self._environment(), folder=str(out)) as process:
             deadline = time.monotonic() + _PATIENCE_SECONDS
             if kill_after is not None:
@@ -126,7 +136,12 @@ class Crawls:
         assert done.returncode == 0, done.stderr
         return lines(file)
 
-    def _command(self, out: Path, *, resume: bool) -> list[str]:
+    def _outages(self) -> dict[str, str | float]:
+        failing = self._server.failing.items()
+        hosts = {urlsplit(url).hostname: one.fault.outage for url, one in failing if one.fault.outage}
+        return {**hosts, **{url: _BRIEF_SECONDS for url, one in failing if one.fault.is_slow}}
+
+    def _command(self, out: Path, *, retries: int, resume: bool) -> list[str]:
         feeds = {
             f"{out}/{name}.jsonl": {"format": "jsonl", "item_classes": [f"sitemap_harvest.{kind}"], "overwrite": True}
             for name, kind in _KINDS.items()
@@ -138,7 +153,8 @@ class Crawls:
             "resume": "yes" if resume else "no",
             "consumer": "model",
         }
-        settings = {**_SETTINGS, "FEEDS": json.dumps(feeds)}
+        outages = json.dumps(self._outages())
+        settings = {**_SETTINGS, "FEEDS": json.dumps(feeds), "RETRY_TIMES": retries, SETTING: outages}
         command = ["crawl", "changes"]
         for name, value in arguments.items():
             command += ["-a", f"{name}={value}"]

@@ -54,6 +54,9 @@ class Schedule:
             return
         if self.random.random() < 0.3:
             return
+        if self.random.random() < 0.15:
+            self._fail_host(self.random.choice(sites), crawl, failing)
+            return
         documents = {url: document for site in sites for url, document in site.documents.items()}
         known = frames[crawl - 1].documents if crawl else {}
         fresh = [url for url in documents if url not in known]
@@ -67,6 +70,11 @@ class Schedule:
                 continue
             last = min(crawl + self.random.choice((0, 0, 1, 2, 3)), self._rest_from - 1)
             failing.setdefault(url, Failing(fault, last, self.random.random()))
+
+    def _fail_host(self, site: Site, crawl: int, failing: dict[str, Failing]) -> None:
+        """Let all documents of *site* fail alike in this crawl."""
+        fault = self.random.choice([one for one in self._faults if one.is_of_host])
+        failing.update({url: Failing(fault, crawl, self.random.random()) for url in site.documents})
 
 
 class History:

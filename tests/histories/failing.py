@@ -12,6 +12,7 @@ from tests.crawl.matrix.faults import ALL_FAULTS, Belief
 from tests.crawl.matrix.faults import Fault as Known
 from tests.crawl.matrix.listed import INDEX, ROBOTS
 from tests.histories.documents import Form
+from tests.histories.outages import DNS, REFUSED
 from tests.server import Manner
 
 if TYPE_CHECKING:
@@ -27,9 +28,17 @@ _PLACES = {
     Form.RSS: "/feed.xml",
     Form.ATOM: "/feed.xml",
 }
-_SLOW = ("HTTP 429", "no answer in time", "an answer byte by byte, too slow", "larger than", "more URLs than")
+MOST_URLS = 1000
+"""The limit of the crawls, which healthy documents are far from."""
+_OTHERWISE = {"HTTP 429", "more URLs than are read", "a redirect to another sitemap", "connection refused", "DNS gone"}
+_SLOW = {"no answer in time", "an answer byte by byte, too slow"}
+_OF_HOSTS = {*_SLOW, "HTTP 503", "the connection reset", "a challenge page", "a web page", "an empty body"}
+_ENDINGS = {Manner.RESET: "reset", Manner.TORN: "reset", Manner.HANG: "hang", Manner.DRIP: "hang"}
 _SOUND = ("declared as", "an empty urlset", "an index without children")
-_MARKUP = ("truncated XML", "a stray <", "a comment", "a missing end", "half an end", "an entry without", "declared as")
+_MARKUP = (
+    *("truncated XML", "larger than may be unpacked", "a stray <", "a comment", "a missing end", "half an end"),
+    *("an entry without", "declared as"),
+)
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,10 @@ class Reply:
     body: bytes = b""
     sent: int | None = None
     """How many bytes of the body are sent before the connection ends; ``None``: all of them, and it stays."""
+    framing: str = "length"
+    """What tells how long the body is: ``length`` (a header), ``chunks``, or ``close`` (the end of the connection)."""
+    ending: str = "close"
+    """What comes after a part of the body: ``close``, ``reset``, or ``hang``, which is nothing."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +67,12 @@ class Fault:
     """Whether what is served is a sound document without entries, which has to be believed."""
     is_garbled: bool = False
     """Whether nobody can tell that it fails who has not read the document whole before."""
+    is_slow: bool = False
+    """Whether the crawler gives up waiting for it."""
+    is_of_host: bool = False
+    """Whether it can befall all documents of a site at once; where it has no forms, nothing less."""
+    outage: str | None = None
+    """Why the host cannot be reached, if it cannot."""
     versions: int = 0
     """How many crawls old what is served is, where it is a sound document of an earlier crawl."""
 
@@ -64,46 +83,71 @@ def _of_the_matrix(known: Known) -> Fault:
             page = known.page(body)
         except (ValueError, IndexError):  # too short to be damaged so
             return Reply(503)
-        sent = {Manner.CUT: len(page.body) // 2, Manner.TORN: len(page.body) // 2, Manner.LIES_LONGER: len(page.body)}
-        if page.manner in {Manner.CLOSE, Manner.RESET, Manner.GARBAGE}:
-            return Reply(sent=0)
+        half = len(page.body) // 2
+        sent = {Manner.CUT: half, Manner.TORN: half, Manner.DRIP: half, Manner.LIES_LONGER: len(page.body)}
+        ending = _ENDINGS.get(page.manner, "close")
+        if page.manner in {Manner.CLOSE, Manner.RESET, Manner.GARBAGE, Manner.HANG}:
+            return Reply(sent=0, ending=ending)
         if page.manner is Manner.LIES_SHORTER:
-            return Reply(body=page.body[: len(page.body) // 2])
-        return Reply(page.status, tuple(page.headers.items()), page.body, sent.get(page.manner))
+            return Reply(body=page.body[:half])
+        return Reply(page.status, tuple(page.headers.items()), page.body, sent.get(page.manner), ending=ending)
 
     forms = {form for form, place in _PLACES.items() if place in known.places}
     if known.name.startswith(_MARKUP):
         forms -= {Form.TEXT}
     emptied = {form for form in forms if known.believed(_PLACES[form]) is Belief.EMPTIED}
-    return Fault(known.name, reply, frozenset(forms - emptied), is_garbled=known.name.startswith(_SOUND))
+    return Fault(
+        known.name,
+        reply,
+        frozenset(forms - emptied),
+        is_garbled=known.name.startswith(_SOUND),
+        is_slow=known.name in _SLOW,
+        is_of_host=known.name in _OF_HOSTS,
+    )
 
 
 def _cut_anywhere(body: bytes, random: Random) -> Reply:
-    return Reply(body=body, sent=random.randrange(len(body)))
+    return Reply(body=body, sent=random.randrange(len(body)), ending=random.choice(("close", "reset")))
+
+
+def _cut_within_chunks(body: bytes, random: Random) -> Reply:
+    return Reply(body=body, sent=random.randrange(1, len(body)), framing="chunks")
 
 
 def _cut_and_closed(body: bytes, random: Random) -> Reply:
-    """Return a body that ends anywhere, under its own length."""
-    return Reply(body=body[: random.randrange(len(body))])
+    """Return a body that ends anywhere, under its own length or without one."""
+    return Reply(body=body[: random.randrange(len(body))], framing=random.choice(("length", "close")))
 
 
-def _unwritten(body: bytes, random: Random) -> Reply:
+def _altered(alter: Callable[[bytes, Random], bytes]) -> Callable[[bytes, Random], Reply]:
+    """Return what serves a document with *alter* done to its text; what was packed is packed again."""
+
+    def reply(body: bytes, random: Random) -> Reply:
+        if body.startswith(b"\x1f\x8b"):
+            return Reply(body=gzip.compress(alter(gzip.decompress(body), random), mtime=0))
+        return Reply(body=alter(body, random))
+
+    return reply
+
+
+def _unwritten(text: bytes, random: Random) -> bytes:
     """Return a file that was not written to its end: zeros stand there."""
-    packed = body.startswith(b"\x1f\x8b")
-    text = gzip.decompress(body) if packed else body
     start = random.randrange(len(text))
-    text = text[:start] + bytes(len(text) - start)
-    return Reply(body=gzip.compress(text, mtime=0) if packed else text)
+    return text[:start] + bytes(len(text) - start)
 
 
-def _holed(body: bytes, random: Random) -> Reply:
+def _holed(text: bytes, random: Random) -> bytes:
     """Return a file in the middle of which zeros stand."""
-    packed = body.startswith(b"\x1f\x8b")
-    text = gzip.decompress(body) if packed else body
     start = random.randrange(len(text))
     count = min(random.choice((1, 3, 40)), len(text) - start)
-    text = text[:start] + bytes(count) + text[start + count :]
-    return Reply(body=gzip.compress(text, mtime=0) if packed else text)
+    return text[:start] + bytes(count) + text[start + count :]
+
+
+def _repeated(text: bytes, random: Random) -> bytes:
+    """Return a document that repeats one of its lines too often."""
+    lines = text.splitlines(keepends=True)
+    at = random.randrange(len(lines))
+    return b"".join([*lines[:at], *lines[at : at + 1] * MOST_URLS, *lines[at:]])
 
 
 def _emptied(body: bytes, random: Random) -> Reply:
@@ -112,25 +156,36 @@ def _emptied(body: bytes, random: Random) -> Reply:
     return Reply(body=EMPTY_URLSET)
 
 
+def _refused(status: int, **headers: str) -> Callable[[bytes, Random], Reply]:
+    """Return what answers with *status* and *headers*, whose names are written with underscores."""
+    sent = tuple((name.replace("_", "-"), value) for name, value in headers.items())
+    return lambda _, __: Reply(status, sent, b"an error")
+
+
 _ALL = frozenset(Form)
 _LISTED = _ALL - {Form.ROBOTS, Form.INDEX}
 _TEXT_HAS_NO_END = {Form.ROBOTS, Form.TEXT}
-_STATUSES = tuple(
-    Fault(f"HTTP {code}", lambda _, __, code=code: Reply(code, body=b"an error"), _ALL) for code in (403, 404, 410, 503)
+_NOTHING_LESS: frozenset[Form] = frozenset()
+_STATUSES = tuple(Fault(f"HTTP {code}", _refused(code), _ALL) for code in (403, 404, 410, 503))
+_OF_WHOLE_HOSTS = (
+    Fault("DNS gone", _refused(502), _NOTHING_LESS, is_of_host=True, outage=DNS),
+    Fault("connection refused", _refused(502), _NOTHING_LESS, is_of_host=True, outage=REFUSED),
+    Fault("HTTP 429", _refused(429), _NOTHING_LESS, is_of_host=True),
+    Fault("HTTP 503 for an hour", _refused(503, Retry_After="3600"), _NOTHING_LESS, is_of_host=True),
 )
 UNAVAILABLE = _STATUSES[-1]
 FAULTS = (
     *_STATUSES,
     *_STATUSES,
-    *(
-        _of_the_matrix(known)
-        for known in ALL_FAULTS
-        if not known.hosts and not known.name.startswith(_SLOW) and known.name != "a redirect to another sitemap"
-    ),
+    *(_of_the_matrix(known) for known in ALL_FAULTS if known.name not in _OTHERWISE),
     *(3 * (Fault("cut anywhere", _cut_anywhere, _ALL),)),
     *(3 * (Fault("cut and closed", _cut_and_closed, _ALL - _TEXT_HAS_NO_END),)),
-    *(2 * (Fault("unwritten", _unwritten, _ALL),)),
-    *(2 * (Fault("holed", _holed, _ALL),)),
+    *_OF_WHOLE_HOSTS,
+    Fault("HTTP 429 for a second", _refused(429, Retry_After="1"), _ALL),
+    Fault("cut within chunks", _cut_within_chunks, _ALL),
+    *(2 * (Fault("unwritten", _altered(_unwritten), _ALL),)),
+    *(2 * (Fault("holed", _altered(_holed), _ALL),)),
+    Fault("more URLs than are read", _altered(_repeated), frozenset({Form.XML, Form.GZIP})),
     Fault("emptied", _emptied, frozenset({Form.XML, Form.GZIP}), is_empty=True),
     *(Fault(f"of {count} crawls ago", lambda *_: Reply(), _ALL, versions=count) for count in (1, 2, 4)),
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 import threading
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
@@ -134,6 +136,7 @@ class Server:
             url = base + target
             reply = self.reply(url, headers) if self._is_host(base_of(url)) else Reply(sent=0)
             if not await _send(writer, reply):
+                await _end(reader, writer, reply.ending)
                 return
 
     def _is_host(self, base: str) -> bool:
@@ -155,14 +158,28 @@ async def _send(writer: asyncio.StreamWriter, reply: Reply) -> bool:
     """Send *reply*; return whether the connection stays."""
     if reply.sent == 0:
         return False
+    body = reply.body
     head = [f"HTTP/1.1 {reply.status} X", *(f"{name}: {value}" for name, value in reply.headers)]
-    if reply.status not in {204, 304}:
-        more = 1_000 if reply.sent == len(reply.body) else 0
-        head.append(f"Content-Length: {len(reply.body) + more}")
+    if reply.framing == "chunks":
+        head.append("Transfer-Encoding: chunked")
+        body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    elif reply.framing == "length" and reply.status not in {204, 304}:
+        more = 1_000 if reply.sent == len(body) else 0
+        head.append(f"Content-Length: {len(body) + more}")
     writer.write("\r\n".join([*head, "", ""]).encode("latin-1"))
-    writer.write(reply.body if reply.sent is None else reply.body[: reply.sent])
+    writer.write(body[: reply.sent])
     await writer.drain()
-    return reply.sent is None
+    return reply.sent is None and reply.framing != "close"
+
+
+async def _end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ending: str) -> None:
+    """Do what comes before the connection is closed."""
+    if ending == "hang":
+        await reader.read()  # until the crawler hangs up
+    elif ending == "reset":
+        linger = struct.pack("ii", 1, 0)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        writer.transport.abort()
 
 
 def _is_known(validators: dict[str, str], headers: dict[str, str]) -> bool:

@@ -333,7 +333,9 @@ class Site:
             for parent in self.parents(url):
                 children = self.documents[parent].children
                 self.put(parent, children=tuple(new if child == url else child for child in children))
-            self.documents[new] = self.documents[url]
+            replaced = self.documents.get(new, self.documents[url])
+            version = max(self.documents[url].version, replaced.version) + (new in self.documents)
+            self.documents[new] = replace(self.documents[url], version=version)  # dates never go back
             if self.random.random() < 0.7:
                 del self.documents[url]
         return " ".join(urls)

@@ -142,6 +142,22 @@ def test_what_a_run_says_of_rows(known: SitemapRecord | None, record: SitemapRec
     assert believe(before, record, absent_runs=3) == belief
 
 
+@pytest.mark.parametrize(
+    ("other", "belief"),
+    [
+        pytest.param(kept(OTHER), "keep", id="read"),
+        pytest.param(row(OTHER, **NOTHING_READ, outcome=Outcome.FAILED), "keep", id="listed-and-never-read"),
+        pytest.param(
+            row(OTHER, **NOTHING_READ, outcome=Outcome.FAILED, found_by=FoundBy.VARIANT), "replace", id="only-tried"
+        ),
+        pytest.param(kept(OTHER, left="gone"), "replace", id="left"),
+    ],
+)
+def test_a_redirect_to_what_was_a_document_of_its_own_is_in_doubt(other: SitemapRecord, belief: str) -> None:
+    before = {OTHER: other, SITEMAP: kept(SITEMAP)}
+    assert believe(before, row(SITEMAP, **MOVED), absent_runs=3) == belief
+
+
 def after(
     before: list[SitemapRecord], records: list[SitemapRecord], **references: Any
 ) -> dict[str, tuple[SitemapRecord, str]]:
@@ -332,6 +348,13 @@ PASSED_ON = f"it redirects to {OTHER}, which was read by itself"
         pytest.param([*TREE[:2], kept(OTHER)],
                      [row(ROBOTS), row(INDEX), REDIRECTS, row(OTHER)],
                      LISTS, {}, id="only-a-redirect-leads-there"),
+        pytest.param([TREE[0], kept(INDEX, final_url=INDEXES[1]), TREE[2]],
+                     [row(ROBOTS), row(INDEXES[1], parent=ROBOTS, depth=1), row(OTHER, parent=INDEXES[1]),
+                      row(INDEX, outcome=Outcome.SKIPPED, complete=False, final_url=INDEXES[1]),
+                      row(SITEMAP, found_by=FoundBy.SNAPSHOT, **BROKEN)],
+                     {ROBOTS: [INDEXES[1]], INDEXES[1]: [OTHER]},
+                     {INDEX: f"it redirects to {INDEXES[1]}, which was read by itself",
+                      SITEMAP: f"{INDEXES[1]} was read whole and no longer lists it"}, id="index-has-a-new-address"),
         pytest.param([*TREE[:2], kept(SITEMAP, **MOVED), kept(OTHER)],
                      [row(ROBOTS), row(INDEX), row(SITEMAP, **MOVED)], {ROBOTS: [INDEX], INDEX: [SITEMAP, OTHER]},
                      {OTHER: f"it was read as {SITEMAP}, which redirects to it"}, id="read-under-another-name"),

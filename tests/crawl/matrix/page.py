@@ -52,8 +52,9 @@ tells of changes that are none of the pages.
 The matrix has one fault at a time, and four crawls. `python -m tests.histories --crawls 2000 --sites 40` crawls sites
 that change and fail at random, dozens of times: URLs are added, removed, edited and moved, sitemaps split, merged,
 emptied, renamed and renumbered; sites move to `https` or `www`, and some share an index. Validators and the dates in
-indexes are right, wrong or absent. Several documents fail at once, for up to four crawls, and some runs are killed. An
-oracle that uses no code of the package compares what the runs report with the truth, for each URL:
+indexes are right, wrong or absent. Several documents fail at once, for up to four crawls, or all documents of a site;
+some runs are killed. An oracle that uses no code of the package compares what the runs report with the truth, for each
+URL:
 
 | count | URLs |
 | --- | --- |
