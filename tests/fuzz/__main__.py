@@ -12,25 +12,8 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["sitemap_harvest"]):
+    from tests.fuzz.mutations import FIXTURES, WORDS
     from tests.fuzz.reading import check
-
-FIXTURES = Path(__file__).parents[2] / "fixtures"
-WORDS = (
-    *("<urlset", "</urlset>", "<url>", "</url>", "<loc>", "</loc>", "<lastmod>", "<sitemapindex>", "<sitemap>"),
-    *("<![CDATA[", "]]>", "<!--", "-->", "<?xml version='1.0' encoding='", "?>", "<!DOCTYPE", "<!ENTITY", "&amp;", "&"),
-    *("<image:image>", "<image:loc>", "<xhtml:link href='", "<video:video>", "<news:news>", "xmlns:", "xmlns='"),
-    *("<rss><channel>", "<item>", "<link>", "<guid", "<feed", "<entry>", "<rdf:RDF", 'href=\\"', "xml:base='"),
-    *("https://", "http://", "://", "Sitemap:", "User-agent:", "2025-03-09T10:00:00Z", "\\x1f\\x8b\\x08", "BZh9"),
-    *(
-        "<html>",
-        "<a href='",
-        "<title>Sitemap</title>",
-        "jsonfeed.org/version/1",
-        '\\"items\\":',
-        '\\"url\\":',
-        "\\xef\\xbb\\xbf",
-    ),
-)
 
 
 def main() -> None:
@@ -41,9 +24,13 @@ def main() -> None:
         for number, path in enumerate(path for path in FIXTURES.rglob("*") if path.is_file()):
             if path.suffix != ".jsonl" and path.stat().st_size < 20_000:
                 (seeds / str(number)).write_bytes(path.read_bytes())
-        words.write_text("".join(f'"{word}"\n' for word in WORDS), "utf-8")
+        words.write_text("".join(f'"{_escaped(word)}"\n' for word in WORDS), "utf-8")
         atheris.Setup([*sys.argv, str(seeds), f"-dict={words}", "-max_len=4096"], check)
         atheris.Fuzz()
+
+
+def _escaped(word: bytes) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in word)
 
 
 if __name__ == "__main__":

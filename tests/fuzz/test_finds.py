@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+from itertools import islice
 
 import pytest
 
 from sitemap_harvest import read
 from tests.documents import FIXTURES
+from tests.fuzz.mutations import mutations, samples
 from tests.fuzz.reading import LIMITS, URLS, check, check_blocks, check_cut, check_locs, check_members, found
 
 SITEMAP, ROBOTS, LIST, PAGE = URLS
@@ -57,6 +59,11 @@ def test_what_fuzzing_found_is_mended(find) -> None:
         pytest.param(LIST, b"s://es,4711\ns://ts,4s:", id="list-that-is-a-table-when-cut"),
         pytest.param(LIST, b"https://a.example/1,2025-01-01\nhttps://a.example/2,2025-01-01\n", id="table"),
         pytest.param(PAGE, b"<a href='/x'></body><title>Sitemap</title>", id="text-of-a-link-that-is-not-closed"),
+        pytest.param(
+            SITEMAP,
+            b"<urlset><url><loc>https://a.example/<url><loc>b</loc></url></loc></url><url><loc>c</loc></url><",
+            id="entry-inside-a-loc",
+        ),
         pytest.param(SITEMAP, b"<sitemapindex><sitemap><loc> hs://</loc></sitemap>", id="no-host"),
         pytest.param(SITEMAP, b"<urlset><url><loc>:/.?</xml >></", id="end-tag-in-a-loc-that-is-cut"),
         pytest.param(LIST, b"https://exam\x0bple.com/a\nhttps://e", id="control-character-in-a-host"),
@@ -72,6 +79,12 @@ def test_a_find_is_read_alike_however_it_is_cut_and_packed(url: str, body: bytes
         if not document.layers:
             check_members(body, url, whole, [at])
     check_locs(document, whole)
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(2, 9))])
+def test_damaged_documents_are_read_alike_however_they_are_cut_and_packed(seed) -> None:
+    for body in islice(mutations(samples(FIXTURES), seed=seed), 500):
+        check(body)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(FIXTURES)))

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
     from sitemap_harvest.formats.problems import ProblemLog
 
@@ -86,8 +86,7 @@ def unwrapped(chunks: Iterable[str], viewer: Viewer, problems: ProblemLog) -> It
 
 def _text_in(chunks: Iterator[str], problems: ProblemLog) -> Iterator[str]:
     """Yield the text that stands escaped in *chunks*, up to the end of its ``<pre>``."""
-    for text in _until(_PRE_END, chunks, problems):
-        yield _REFERENCE.sub(lambda reference: unescape(reference[0]), text)
+    yield from _until(_PRE_END, chunks, problems, _unescaped)
 
 
 def _element_in(chunks: Iterator[str], problems: ProblemLog) -> Iterator[str]:
@@ -106,22 +105,36 @@ def _element_in(chunks: Iterator[str], problems: ProblemLog) -> Iterator[str]:
         yield text[: root.end()]
         return
     end = re.compile(rf"</{re.escape(root[1])}\s*>")
-    for piece in _until(end, chain([text], chunks), problems):
-        yield piece.replace("&nbsp;", "\u00a0")
-    yield f"</{root[1]}>" if not problems.lost_bytes else ""
+    is_whole = yield from _until(end, chain([text], chunks), problems, _without_nbsp)
+    if is_whole:
+        yield f"</{root[1]}>"
 
 
-def _until(end: re.Pattern[str], chunks: Iterator[str], problems: ProblemLog) -> Iterator[str]:
-    """Yield what stands before *end* in *chunks*, in pieces that end neither within a tag nor within a reference."""
+def _unescaped(text: str) -> str:
+    return _REFERENCE.sub(lambda reference: unescape(reference[0]), text)
+
+
+def _without_nbsp(text: str) -> str:
+    return text.replace("&nbsp;", "\u00a0")
+
+
+def _until(
+    end: re.Pattern[str], chunks: Iterator[str], problems: ProblemLog, restored: Callable[[str], str]
+) -> Generator[str, None, bool]:
+    """Yield what stands before *end* in *chunks*, as *restored* returns it; return whether there is an *end*.
+
+    It is restored in pieces that end neither within a tag nor within a reference.
+    """
     held = ""
     for chunk in chunks:
         text = held + chunk
         if found := end.search(text):
-            yield text[: found.start()]
-            return
+            yield restored(text[: found.start()])
+            return True
         start = len(text) - _HELD_CHARS
         cut = min((at for sign in "<&" if (at := text.rfind(sign, max(0, start))) >= 0), default=len(text))
-        yield text[:cut]
+        yield restored(text[:cut])
         held = text[cut:]
     problems.add("unpack/truncated", _CUT)
-    yield held
+    yield restored(held)
+    return False
