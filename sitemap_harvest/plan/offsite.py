@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from sitemap_harvest.model import FoundBy, Outcome
@@ -48,6 +49,7 @@ def refuse_offsite(lead: Lead, policy: Offsite) -> Refusal | None:
     return Refusal(Outcome.OUT_OF_SCOPE, f"{rule} (SITEMAP_HARVEST_OFFSITE={policy}; {needed} would allow this one)")
 
 
+@lru_cache(maxsize=64)  # an index may name 100,000 documents, and each is compared with the site and the index
 def bare_host(url: str) -> str:
     """Return the host of *url* in lower case, without ``www.``; empty if it has none."""
     try:

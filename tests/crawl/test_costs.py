@@ -6,21 +6,23 @@ import gzip
 import time
 import zlib
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
+from tests.crawl.crawling import Runner
 from tests.crawl.flood import Flood
+from tests.formats.hostile import DOCUMENTS, MB
 from tests.site import index, numbered, robots, urlset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     from tests.crawl.flood import Answer
-
-pytestmark = pytest.mark.thorough
 
 MIB = 1024 * 1024
 CPU_SECONDS_A_MB = 2.0
@@ -93,7 +95,35 @@ def sitemap(answer: Callable[[], Answer]) -> Callable[[], dict[str, Answer]]:
 
 
 def fates(*rows: tuple[str, str | None, int]) -> Counter[tuple[str, str | None]]:
-    return Counter({(outcome, reason): count for outcome, reason, count in (("read", None, 1), *rows)})
+    counts: Counter[tuple[str, str | None]] = Counter({("read", None): 1})  # robots.txt
+    for outcome, reason, count in rows:
+        counts[outcome, reason] += count
+    return counts
+
+
+def document(
+    name: str,
+    outcome: str = "read",
+    reason: str | None = None,
+    *,
+    megabytes: int = 1,
+    settings: dict[str, Any] | None = None,
+) -> Hostile:
+    """Return a site that has the document *name* of those that are costly to read."""
+    path = urlsplit(DOCUMENTS[name].url).path
+    return Hostile(
+        lambda: {
+            "/robots.txt": plain(f"Sitemap: {path}".encode()),
+            path: plain(DOCUMENTS[name].make(megabytes * MB)),
+        },
+        megabytes,
+        fates((outcome, reason, 1)),
+        settings or {},
+    )
+
+
+def damaged(name: str, problems: str) -> Hostile:
+    return document(name, "partial", f"it is damaged ({problems})")
 
 
 TOO_LARGE_HEADERS = fates(
@@ -197,6 +227,25 @@ HOSTILE = {
             ("out-of-scope", OFFSITE, 1_000),
         ),
     ),
+    "a web page with blanks before its body": document("page-blanks-before-body", "not-a-sitemap", "it is a web page"),
+    "a link page with a long base": damaged("page-base", "loc/long-base, html/truncated"),
+    "a feed with a long base": damaged("atom-base", "loc/long-base, xml/truncated"),
+    "a feed with bases in bases": damaged("atom-base-chain", "xml/truncated"),
+    "a feed with many bases": damaged("atom-base-deep", "xml/malformed, xml/truncated"),
+    "small gzip members of a sitemap": damaged("gzip-20-sitemap", "xml/truncated"),
+    "small gzip members of a line": document("gzip-20-line"),
+    "small zstd frames of a line": document("zstd-20-line"),
+    "small gzip members of ISO-2022-JP": damaged("iso-2022-jp-in-members-line", "xml/malformed, xml/truncated"),
+    "a zip in gzip": document(
+        "zip-stored-in-gzip",
+        "too-large",
+        "more than 1000000 entries; what came before was read",
+        megabytes=190,
+        settings={"SITEMAP_HARVEST_MAX_RATIO": 1_000},
+    ),
+    "JSON without commas": damaged("json-without-commas", "json/malformed, json/truncated"),
+    "a list in one line": document("list-one-line"),
+    "relative addresses": document("sitemap-relative"),
     "an index whose sitemaps all hang": Hostile(
         lambda: {
             "/robots.txt": plain(b"Sitemap: /sitemap.xml"),
@@ -214,57 +263,59 @@ HOSTILE = {
 }  # fmt: skip
 
 
+THOROUGH = pytest.mark.thorough
+QUICK = {"headers without end", "JSON without commas", "a link page with a long base"}
+
+
 @dataclass(frozen=True)
 class Cost:
     cpu: float
     memory: int
 
 
-@pytest.fixture
-def healthy(serve):
-    """Return a site that stands beside the hostile one, and is read whole."""
-    return serve(
-        {
-            "/robots.txt": robots("/index.xml"),
-            "/index.xml": index("/1.xml", "/2.xml"),
-            "/1.xml": urlset(*numbered(100)),
-            "/2.xml": urlset(*numbered(100, start=101)),
-        },
-        host="127.0.0.2",
-    )
+@contextmanager
+def healthy_site() -> Iterator[Flood]:
+    """Yield a site that is read whole."""
+    documents = {
+        "/robots.txt": robots("/index.xml"),
+        "/index.xml": index("/1.xml", "/2.xml"),
+        "/1.xml": urlset(*numbered(100)),
+        "/2.xml": urlset(*numbered(100, start=101)),
+    }
+    with Flood({}, host="127.0.0.2") as site:
+        site.answers.update(
+            {path: plain(text.replace("{site}", site.url).encode()) for path, text in documents.items()}
+        )
+        yield site
 
 
-@pytest.fixture
-def beside(crawl, healthy):
-    """Return what crawls hostile sites beside the healthy one, and returns their rows and what the run has cost."""
-
-    def run(sites: Iterable[Flood], settings: dict[str, Any]) -> tuple[list[dict[str, Any]], Cost]:
+def crawl_beside(
+    folder: Path, sites: Iterable[Flood], settings: dict[str, Any] | None = None
+) -> tuple[list[dict[str, Any]], Cost]:
+    """Crawl *sites* and a healthy one, which must be read whole; return the rows of *sites*, and what the run cost."""
+    with healthy_site() as healthy:
         roots = " ".join([*(site.url for site in sites), healthy.url])
-        found = crawl(site=roots, settings=settings, patience=PATIENCE_SECONDS)
-        mine = [loc for loc in found.locs if loc.startswith(healthy.url)]
-        assert sorted(mine) == sorted(f"{healthy.url}{path}" for path in numbered(200))
-        guesses = {"well-known", "home"}
-        rows = [
-            row for row in found.ledger if not row["url"].startswith(healthy.url) and row["found_by"] not in guesses
-        ]
-        return rows, Cost(found.stats["test/cpu_seconds"], found.stats["test/peak_memory_bytes"])
-
-    return run
+        found = Runner(folder)(site=roots, settings=settings, patience=PATIENCE_SECONDS)
+    mine = [loc for loc in found.locs if loc.startswith(healthy.url)]
+    assert sorted(mine) == sorted(f"{healthy.url}{path}" for path in numbered(200))
+    guesses = {"well-known", "home"}
+    rows = [row for row in found.ledger if not row["url"].startswith(healthy.url) and row["found_by"] not in guesses]
+    return rows, Cost(found.stats["test/cpu_seconds"], found.stats["test/peak_memory_bytes"])
 
 
-@pytest.fixture
-def harmless(beside):
+@pytest.fixture(scope="module")
+def harmless(tmp_path_factory):
     """Return what a run costs without anything hostile."""
     with Flood(sitemap(lambda: plain(urlset("http://x.test/").encode()))()) as site:
-        return beside([site], {})[1]
+        return crawl_beside(tmp_path_factory.mktemp("harmless"), [site])[1]
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_document_costs_what_its_size_allows_and_other_sites_are_read_whole(beside, harmless, name):
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else THOROUGH) for name in HOSTILE])
+def test_a_hostile_document_costs_what_its_size_allows_and_other_sites_are_read_whole(tmp_path, harmless, name):
     hostile = HOSTILE[name]
     with Flood(hostile.answers()) as site:
         for _ in range(2):  # a busy machine takes more time for the same
-            rows, cost = beside([site], hostile.settings)
+            rows, cost = crawl_beside(tmp_path, [site], hostile.settings)
             assert Counter((row["outcome"], row["reason"]) for row in rows) == hostile.fates
             assert cost.memory - harmless.memory <= MOST_MEMORY
             cpu = cost.cpu - harmless.cpu
@@ -274,23 +325,25 @@ def test_a_hostile_document_costs_what_its_size_allows_and_other_sites_are_read_
             pytest.fail(f"{cpu:.1f} seconds of CPU for {hostile.megabytes} MB")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sent", [plain, without_length, in_chunks])
-def test_large_bodies_take_turns(beside, harmless, sent):
+def test_large_bodies_take_turns(tmp_path, harmless, sent):
     answer = sent(urlset("http://x.test/").encode() + b" " * 40 * MIB)
     answers = {"/robots.txt": plain(b"Sitemap: /a.xml\nSitemap: /b.xml"), "/a.xml": answer, "/b.xml": answer}
     with ExitStack() as stack:
         sites = [stack.enter_context(Flood(answers, host=f"127.0.1.{number}")) for number in range(8)]
-        rows, cost = beside(sites, {"DOWNLOAD_TIMEOUT": 60})
+        rows, cost = crawl_beside(tmp_path, sites, {"DOWNLOAD_TIMEOUT": 60})
     assert [(row["outcome"], row["complete"]) for row in rows] == [("read", True)] * 24
     assert cost.memory - harmless.memory <= MOST_MEMORY
 
 
-def test_what_has_no_row_is_counted_in_the_row_of_the_document_that_names_it(beside):
+@pytest.mark.thorough
+def test_what_has_no_row_is_counted_in_the_row_of_the_document_that_names_it(tmp_path):
     with Flood({
         "/robots.txt": plain(b"Sitemap: /index.xml"),
         "/index.xml": plain(index(*numbered(5_000)).replace("{site}", "").encode()),
     }) as site:  # fmt: skip
-        rows, _ = beside([site], FEW)
+        rows, _ = crawl_beside(tmp_path, [site], FEW)
     (row,) = [row for row in rows if row["url"].endswith("/index.xml")]
     assert row["outcome"] == "read"
     told = {problem["code"]: (problem["count"], problem["detail"]) for problem in row["problems"]}
