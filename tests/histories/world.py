@@ -57,6 +57,8 @@ class Site:
     """What has changed since the last crawl, in words."""
     _names: int = 0
     _gone: list[str] = field(default_factory=list)
+    _used: set[str] = field(default_factory=set)
+    """The paths that documents had before or after they were renamed."""
 
     def __post_init__(self) -> None:
         self.base = self.root
@@ -330,12 +332,13 @@ class Site:
                 new = f"{url.split('?')[0]}?v={self._name()}"
             else:
                 new = url.replace(f"{self.base}/", f"{self.base}/r{self._name()}-", 1)
+            if new.removeprefix(self.base) in self._used:  # its validators would be those of another document
+                new = f"{url.split('?')[0]}?v={self._name()}"
+            self._used |= {url.removeprefix(self.base), new.removeprefix(self.base)}
             for parent in self.parents(url):
                 children = self.documents[parent].children
                 self.put(parent, children=tuple(new if child == url else child for child in children))
-            replaced = self.documents.get(new, self.documents[url])
-            version = max(self.documents[url].version, replaced.version) + (new in self.documents)
-            self.documents[new] = replace(self.documents[url], version=version)  # dates never go back
+            self.documents[new] = self.documents[url]
             if self.random.random() < 0.7:
                 del self.documents[url]
         return " ".join(urls)
