@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,6 @@ import pyarrow.compute as pc
 from sitemap_harvest.dates import read_date
 from sitemap_harvest.formats import columns
 from sitemap_harvest.formats.problems import ProblemLog
-from sitemap_harvest.formats.references import References
 from sitemap_harvest.model import MAX_ROWS, SitemapRef, UrlBatch
 from sitemap_harvest.model.problem import MAX_SAMPLES
 from sitemap_harvest.urls import BLANKS, MAX_BASE_CHARS, address_columns, resolve, without_user
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 _MAX_RECORDS = 20_000  # images, alternates and the like of one batch: as Python objects they take some 10 MB
 _MAX_BATCH_BYTES = 4 * 1024 * 1024  # of the document that one batch is made from, and of its addresses
-_MAX_SITEMAP_BYTES = 32 * 1024 * 1024  # of the addresses of sitemaps, packed: 100,000 usual ones take a megabyte
+_MAX_SITEMAP_BYTES = 32 * 1024 * 1024  # of the texts of references, as Python keeps them
+_SITEMAP_BYTES = 320  # of each, on average, where more than 100,000 are allowed
+_WITH_ATTRIBUTES = frozenset({"extra", "pagemap"})
 _CHANGEFREQS = pa.array(["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"])
 
 
@@ -58,9 +60,9 @@ class Collector:
         # Without a reference cycle, so that what was gathered is freed at once, not when Python collects garbage.
         collector = weakref.proxy(self)
         self.problems = ProblemLog(document, reached=lambda: collector.last_position, was_cut=was_cut)
-        self.refs = References()
+        self.refs: list[SitemapRef] = []
         self.hints: dict[str, SitemapRef] = {}
-        self._hint_chars = 0
+        self._sitemap_bytes = 0  # of the texts in these
         self.added = 0
         """Entries and references, also those that turned out to be no URL."""
         self._given = 0  # rows of the batches that were yielded
@@ -69,6 +71,7 @@ class Collector:
         self._base = base
         self._limit = limits.urls
         self._most_sitemaps = limits.sitemaps
+        self._most_sitemap_bytes = max(_MAX_SITEMAP_BYTES, limits.sitemaps * _SITEMAP_BYTES)
         self._w3c_dates = w3c_dates
         self._bytes_read = bytes_read
         # As long as the base is, so long each relative address becomes.
@@ -110,7 +113,9 @@ class Collector:
             row = len(self._loc) - 1
             for name, value in more.items():
                 self._sparse.setdefault(name, {})[row] = value
-                self._records += _records_in(value)
+                self._records += len(value) if isinstance(value, list) else 1
+                if name in _WITH_ATTRIBUTES:  # which are records too
+                    self._records += sum(len(record["attributes"] or ()) for record in value)
 
     @property
     def entries(self) -> int:
@@ -121,7 +126,7 @@ class Collector:
     def last_position(self) -> int:
         """Position of the last entry or reference that was added."""
         last = self._position[-1] if self._position else self._last
-        return max(last, self.refs.last_position)
+        return max(last, self.refs[-1].position) if self.refs else last
 
     def _count(self, entries: int) -> None:
         if self.added + entries > self._limit:
@@ -133,8 +138,8 @@ class Collector:
         if len(self.refs) + len(self.hints) >= self._most_sitemaps:
             self.problems.add("document/too-many-sitemaps", f"more than {self._most_sitemaps} sitemaps")
             raise LimitReached
-        if self.refs.packed_bytes + self._hint_chars > _MAX_SITEMAP_BYTES:
-            detail = f"sitemaps with addresses of more than {_MAX_SITEMAP_BYTES} bytes"
+        if self._sitemap_bytes > self._most_sitemap_bytes:
+            detail = f"sitemaps with addresses of more than {self._most_sitemap_bytes} bytes"
             self.problems.add("document/too-many-sitemaps", detail)
             raise LimitReached
         self._count(1)
@@ -179,7 +184,8 @@ class Collector:
             self.problems.add("lastmod/no-zone", entry=position, excerpt=text)
         elif read and not read.is_w3c:
             self.problems.add("lastmod/not-w3c", entry=position, excerpt=text)
-        self.refs.add(
+        self._sitemap_bytes += getsizeof(address.loc) + getsizeof(text)
+        self.refs.append(
             SitemapRef(loc=address.loc, position=position, lastmod=read.value if read else None, lastmod_text=text)
         )
 
@@ -187,7 +193,7 @@ class Collector:
         """Add another document that this one hints at, which is none of its entries. Each counts once."""
         if loc not in self.hints:
             self._count_sitemap()
-            self._hint_chars += len(loc)
+            self._sitemap_bytes += getsizeof(loc)
             self.hints[loc] = SitemapRef(loc=loc, position=len(self.hints) + 1, found_by=found_by)
 
     @property
@@ -272,10 +278,3 @@ class Collector:
             count, without_sample = 1 + without_sample, 0
             place, excerpt = texts["position"][row].as_py(), texts[column][row].as_py()
             self.problems.add(code, entry=place, excerpt=excerpt, count=count)
-
-
-def _records_in(value: Any) -> int:
-    """Return how many records *value*, the value of a column, holds; attributes are records too."""
-    if not isinstance(value, list):
-        return 1
-    return len(value) + sum(len(record.get("attributes") or ()) for record in value if isinstance(record, dict))

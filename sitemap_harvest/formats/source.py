@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sitemap_harvest.formats.binary import START_BYTES, binary_format
 from sitemap_harvest.formats.decode import Encoding, decode, detect
 from sitemap_harvest.formats.html.viewer import Viewer, unwrapped, viewer_of
+from sitemap_harvest.formats.inflate import BLOCK_BYTES
 from sitemap_harvest.formats.problems import ProblemLog
 from sitemap_harvest.formats.sniff import sniff, telling_start
 from sitemap_harvest.formats.unpack import unpack
@@ -101,7 +102,7 @@ class Source:
     @cached_property
     def _page_head(self) -> str:
         unheard = ProblemLog("")
-        return telling_start(decode(self._blocks(unheard), self.encoding, unheard))
+        return telling_start(decode(self._blocks(unheard, size=_HEAD_BYTES), self.encoding, unheard))
 
     @cached_property
     def _in_viewer(self) -> str:
@@ -115,14 +116,11 @@ class Source:
 
     @cached_property
     def _head(self) -> bytes:
-        head = b""
-        for block in self._blocks(ProblemLog("")):
-            head += block
-            if len(head) >= _HEAD_BYTES:
-                break
-        return head[:_HEAD_BYTES]
+        return next(self._blocks(ProblemLog(""), size=_HEAD_BYTES), b"")
 
-    def _blocks(self, problems: ProblemLog, layers: list[str] | None = None) -> Iterator[bytes]:
+    def _blocks(
+        self, problems: ProblemLog, *, layers: list[str] | None = None, size: int = BLOCK_BYTES
+    ) -> Iterator[bytes]:
         return unpack(
             self._body,
             self._limits,
@@ -130,6 +128,7 @@ class Source:
             self.layers if layers is None else layers,
             name=self._name,
             content_encodings=self._content_encodings,
+            block_bytes=size,
         )
 
     def _unpacked(self, problems: ProblemLog) -> Iterator[bytes]:

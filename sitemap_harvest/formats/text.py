@@ -58,20 +58,24 @@ def read_text(chunks: Iterable[str], into: Collector) -> Iterator[UrlBatch]:
     if is_all and into.problems.ends_early and _may_be_table(start):
         into.problems.add("text/truncated", "the list ends before it shows whether its lines have columns", line=1)
         return
-    for number, line in lines(chain([start], chunks), into.problems):
-        text = line.strip(BLANKS)
-        if "\0" in line:
-            into.problems.add("document/nul-bytes", line=number)
-        if delimiter:
-            text = _first_column(number, text, delimiter, into)
-        if _URL.fullmatch(text) and (text.count("://") == 1 or PARAMETER.search(text)) and not text.endswith(">"):
-            into.add(number, line if not delimiter else text)
-        elif _PLAIN_PATH.fullmatch(text):
-            into.add(number, text)
-        elif text:
-            _read_odd(number, text, into)
-        if into.is_full:
-            yield from into.last_batches()
+    for first, whole in _whole_lines(chain([start], chunks), into.problems):
+        for number, line in enumerate(whole, first):
+            _read_line(number, line, delimiter, into)
+        yield from into.full_batches()
+
+
+def _read_line(number: int, line: str, delimiter: str | None, into: Collector) -> None:
+    text = line.strip(BLANKS)
+    if "\0" in line:
+        into.problems.add("document/nul-bytes", line=number)
+    if delimiter:
+        text = _first_column(number, text, delimiter, into)
+    if _URL.fullmatch(text) and (text.count("://") == 1 or PARAMETER.search(text)) and not text.endswith(">"):
+        into.add(number, line if not delimiter else text)
+    elif _PLAIN_PATH.fullmatch(text):
+        into.add(number, text)
+    elif text:
+        _read_odd(number, text, into)
 
 
 def _start(chunks: Iterator[str]) -> tuple[str, bool]:
@@ -169,16 +173,21 @@ def lines(chunks: Iterable[str], problems: ProblemLog) -> Iterator[tuple[int, st
     million characters is left out, with a problem; so is the last line, if
     *problems* tell that the document was cut.
     """
+    for first, whole in _whole_lines(chunks, problems):
+        yield from enumerate(whole, first)
+
+
+def _whole_lines(chunks: Iterable[str], problems: ProblemLog) -> Iterator[tuple[int, list[str]]]:
+    """Yield the same, those that end in a chunk at a time, with the number of the first."""
     number, rest, is_too_long = 1, "", False
     for chunk in chunks:
         rest += chunk
         is_between = rest.endswith("\r")  # an LF may follow
         *whole, rest = rest[: -1 if is_between else None].replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        for line in whole:
-            if not is_too_long:
-                yield number, line
-            is_too_long = False
-            number += 1
+        if whole and is_too_long:
+            number, whole, is_too_long = number + 1, whole[1:], False
+        yield number, whole
+        number += len(whole)
         if len(rest) > _MAX_LINE_CHARS:
             if not is_too_long:
                 problems.add("text/line-too-long", line=number, excerpt=rest)
@@ -187,8 +196,8 @@ def lines(chunks: Iterable[str], problems: ProblemLog) -> Iterator[tuple[int, st
     if is_too_long:
         return
     if rest.endswith("\r"):
-        yield number, rest[:-1]
+        yield number, [rest[:-1]]
     elif rest and problems.ends_early:
         problems.add("text/truncated", line=number, excerpt=rest)
     elif rest:
-        yield number, rest
+        yield number, [rest]

@@ -32,14 +32,15 @@ def unpack(
     *,
     name: str = "",
     content_encodings: tuple[str, ...] = (),
+    block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[bytes]:
-    """Yield *body* unpacked, in blocks; put the name of each layer into *layers*. *name* is the document's own.
+    """Yield *body* unpacked, in blocks of *block_bytes*, and put the name of each layer into *layers*.
 
-    *content_encodings* is what the header of that name says, first the one that
+    *name* is the document's own. *content_encodings* is what the header of that name says, first the one that
     was applied first. It counts where it is true, and makes no layers.
     """
     layers.clear()
-    blocks: Iterator[bytes] = _slices(body)
+    blocks: Iterator[bytes] = _slices(body, block_bytes)
     first = _start(blocks)
     is_bounded = False
     for encoding in reversed(content_encodings):
@@ -56,8 +57,8 @@ def unpack(
         first = _start(blocks)
         packing = _packing(first)
     blocks = _prepend(first, blocks)
-    blocks = blocks if layers or is_bounded else _bounded(blocks, len(body), limits, problems)
-    yield from even(blocks, BLOCK_BYTES)
+    is_even = not (layers or is_bounded)
+    yield from _bounded(blocks, len(body), limits, problems) if is_even else even(blocks, block_bytes)
 
 
 def even(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
@@ -65,18 +66,16 @@ def even(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
 
     None is empty.
     """
-    parts: list[bytes] = []
+    parts: list[memoryview] = []
     missing = size
     for block in blocks:
-        start = 0
-        while len(block) - start >= missing:
-            parts.append(block[start : start + missing])
-            start += missing
-            yield b"".join(parts)
-            parts, missing = [], size
-        if start < len(block):
-            parts.append(block[start:])
-            missing -= len(block) - start
+        left = memoryview(block)
+        while len(left) >= missing:
+            yield b"".join([*parts, left[:missing]])
+            parts, left, missing = [], left[missing:], size
+        if left:
+            parts.append(left)
+            missing -= len(left)
     if parts:
         yield b"".join(parts)
 
@@ -85,9 +84,9 @@ def _packing(first: bytes) -> Packing | None:
     return next((packing for packing in PACKINGS if packing.begins(first)), None)
 
 
-def _slices(body: bytes) -> Iterator[bytes]:
-    for start in range(0, len(body), BLOCK_BYTES):
-        yield body[start : start + BLOCK_BYTES]
+def _slices(body: bytes, size: int) -> Iterator[bytes]:
+    for start in range(0, len(body), size):
+        yield body[start : start + size]
 
 
 def _start(blocks: Iterator[bytes]) -> bytes:

@@ -18,6 +18,9 @@ BLANKS = (
 Not NUL: it fills a file that was not written to its end, so part of the URL may be missing there.
 """
 
+_PLAIN = re.compile(  # an absolute URL with nothing to look at: most are
+    r"https?://[a-z0-9.\-]++(?::[0-9]*+)?/[A-Za-z0-9\-._~!$&'()*+,;=:@/?#]*+"
+)
 _WEB = re.compile(r"https?://[^/?#\s\\]", re.IGNORECASE)
 _AUTHORITY = re.compile(
     r"https?://(?:[^/?#@]*@)?(?:\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]]+)(?::[0-9]*)?(?=[/?#\\]|\Z)", re.IGNORECASE
@@ -60,6 +63,10 @@ def resolve(text: str, base: str | None) -> Address:
     to the letter: joined to *base* it would become a URL that nobody published.
     """
     loc = text.strip(BLANKS)
+    return Address(loc, None) if _PLAIN.fullmatch(loc) else _resolve_odd(loc, base)
+
+
+def _resolve_odd(loc: str, base: str | None) -> Address:
     if flaw := disqualifier(loc) if loc else "loc/empty":
         return Address(None, flaw)
     if _WEB.match(loc):

@@ -59,9 +59,17 @@ def test_urls_that_are_taken_in_turns_with_questions_stay_the_same() -> None:
     assert len(second) == document.entries == 25_000
 
 
+def test_references_are_made_once() -> None:
+    document = read(index("".join(f"<sitemap><loc>/{number}.xml</loc></sitemap>" for number in range(2_000))), url=HERE)
+    first, second = list(document.sitemaps()), list(document.sitemaps())
+    assert len(first) == 2_000
+    assert all(one is other for one, other in zip(first, second, strict=True))
+
+
 def test_batches_hold_no_more_rows_than_they_may() -> None:
     body = b"".join(b"https://example.com/%d\n" % number for number in range(25_000))
-    assert [len(batch) for batch in read(body, url=HERE).urls()] == [MAX_ROWS, MAX_ROWS, 5000]
+    rows = [len(batch) for batch in read(body, url=HERE).urls()]
+    assert (max(rows), sum(rows)) == (MAX_ROWS, 25_000)
 
 
 @pytest.mark.parametrize(

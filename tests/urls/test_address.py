@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sitemap_harvest.urls import BLANKS, MAX_BASE_CHARS, Address, resolve
+from sitemap_harvest.urls import address as module
 
 BASE = "https://example.com/maps/sitemap.xml"
 
@@ -79,3 +82,8 @@ def test_to_a_base_that_is_too_long_nothing_is_joined(text: str) -> None:
     assert resolve(text, base).flaw == "loc/relative"
     assert resolve(text, base + "b") == Address(None, "loc/long-base")
     assert resolve("https://example.com/a", base + "b") == Address("https://example.com/a", None)
+
+
+@given(st.from_regex(module._PLAIN, fullmatch=True))
+def test_a_plain_url_is_what_a_longer_look_finds(text: str) -> None:
+    assert resolve(text, BASE) == module._resolve_odd(text, BASE)

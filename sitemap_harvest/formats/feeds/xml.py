@@ -40,14 +40,14 @@ _BROKEN_ADDRESS = re.compile(  # its end cannot be told: a quote inside, or none
 
 def read_xml_feed(chunks: Iterator[str], into: Collector) -> Iterator[UrlBatch]:
     """Read the text of a feed in XML, yielding batches."""
-    feed = _Feed(Tokenizer(chunks, into.problems), into)
+    reader = ItemReader(into)
+    feed = _Feed(Tokenizer(chunks, into.problems), reader, into)
     items = count = 0
     for token in feed.tokens:
         feed.take(token)
-        if token.sort is Sort.END and into.is_full:
+        if reader.position != items:
+            items, count = reader.position, 0
             yield from into.full_batches()
-        if feed.items != items:
-            items, count = feed.items, 0
         count += 1
         if count > _MAX_TOKENS:
             into.problems.add("document/bloated", line=token.line)
@@ -66,10 +66,10 @@ class _Around(NamedTuple):
 class _Feed:
     """The state between two tokens."""
 
-    def __init__(self, tokens: Tokenizer, into: Collector) -> None:
+    def __init__(self, tokens: Tokenizer, reader: ItemReader, into: Collector) -> None:
         self.tokens = tokens
         self._problems = into.problems
-        self._reader = ItemReader(into)
+        self._reader = reader
         self._outermost = Namespaces(usual=FEED_PREFIXES)
         self._around: list[_Around] = []
         self._open: list[FeedElement] = []  # the item, and what is open in it
@@ -79,11 +79,6 @@ class _Feed:
         self._has_ended = False
         self._is_stray = False  # whether stray text was told of, and no tag has come since
         self._undeclared: set[int] = set()  # hashes of the prefixes that were told of
-
-    @property
-    def items(self) -> int:
-        """Items that have been read."""
-        return self._reader.position
 
     def take(self, token: Token) -> None:
         """Take the next token."""
@@ -243,8 +238,10 @@ class _Feed:
             if not token.is_empty:
                 self._body = [_local(token.value)]
             return
-        self._nodes += 1 + len(element.items())
-        self._chars += len(token.attributes)
+        self._nodes += 1
+        if token.attributes:
+            self._nodes += len(element.items())
+            self._chars += len(token.attributes)
         is_large = self._nodes > _MAX_NODES or self._chars > _MAX_ITEM_CHARS
         if self._passed_over or len(self._open) >= _MAX_DEPTH or is_large:
             if not self._passed_over:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sitemap_harvest.formats.caches import Names, cached
+from sitemap_harvest.formats.caches import Names
 from sitemap_harvest.urls import BLANKS
 
 if TYPE_CHECKING:
@@ -99,12 +99,18 @@ def is_link(tag: str) -> bool:
 
 def _local(element: Any) -> str:
     """Return the local name of *element* in lower case; empty for a comment."""
-    return _local_name(element.tag) if isinstance(element.tag, str) else ""
+    return _LOCAL_NAMES[element.tag]
 
 
-@cached
-def _local_name(tag: str) -> str:
-    return tag.rpartition("}")[2].lower()
+class _LocalNames(Names[str]):
+    """Local names in lower case, by tag; empty for the tag of a comment."""
+
+    def find(self, tag: object) -> str:
+        """Return the local name of *tag*."""
+        return tag.rpartition("}")[2].lower() if isinstance(tag, str) else ""
+
+
+_LOCAL_NAMES = _LocalNames()
 
 
 def _text(element: Any) -> str:

@@ -42,10 +42,9 @@ def mend(
     entries = count = chars = 0
     for token in tokens:
         lane.take(token)
-        if token.sort is Sort.END and into.is_full:
-            yield from into.full_batches()
         if into.added != entries:
             entries, count, chars = into.added, 0, 0
+            yield from into.full_batches()
         count += 1
         chars += len(token.value)
         if count > _MAX_TOKENS or chars > _MAX_CHARS:
@@ -236,8 +235,10 @@ class _Lane:
         if len(self._open) > 1 and not role.is_entry:
             element.role = Role.OTHER  # below an extension nothing has a role
         element.name_attributes()
-        self._nodes += 1 + len(element.items())
-        self._chars += len(token.attributes)
+        self._nodes += 1
+        if token.attributes:
+            self._nodes += len(element.items())
+            self._chars += len(token.attributes)
         if len(self._open) >= _MAX_DEPTH or self._nodes > _MAX_NODES or self._chars > _MAX_ENTRY_CHARS:
             self._problems.add("xml/malformed", "too many elements inside one entry", line=token.line)
             self._passed_over += not token.is_empty

@@ -102,7 +102,8 @@ def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
         if _PHP.search(last[-4:] + piece[:4]) or _PHP.search(piece):
             raise NotWellFormed("it has PHP code, perhaps inside of a URL")
         first = False
-        if _LONG_NAMESPACE.search(last + piece[:_OVERLAP_BYTES]) or _LONG_NAMESPACE.search(piece):
+        window = last + piece
+        if b"xmlns" in window and _LONG_NAMESPACE.search(window):
             raise NotWellFormed(f"a namespace has more than {MAX_NAMESPACE_CHARS} characters")
         last = piece[-_OVERLAP_BYTES:]
         yield piece
@@ -127,14 +128,17 @@ def _drain(root: Any, reader: EntryReader, into: Collector, *, keep: int) -> Non
         _note_stray(root.text, root, into)
     if count <= 0:
         return
+    tag, text, root.text = root.tag, root.text, None
     for element in root[:count]:
         try:
-            reader.read(element, root.tag)
+            reader.read(element, tag)
         except OddShape as error:
             raise NotWellFormed("a value holds another one") from error
-        _note_stray(root.text, root, into)
-        root.text = None
-        _note_stray(element.tail, element, into)
+        if text:
+            _note_stray(text, root, into)
+            text = None
+        if (tail := element.tail) and not tail.isspace():
+            _note_stray(tail, element, into)
     del element  # what is still in use is moved to a document of its own, which takes lxml n² for n children
     del root[:count]
 

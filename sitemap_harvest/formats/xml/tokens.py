@@ -207,7 +207,12 @@ class Tokenizer:
                 yield Token(is_text, text, line)
                 line += text.count("\n")
                 self._line = line
-            yield Token(is_end, end, line) if start is None else Token(is_start, start, line, is_empty=bool(empty))
+            if start is None:
+                yield Token(is_end, end, line)
+            elif empty:
+                yield Token(is_start, start, line, is_empty=True)
+            else:
+                yield Token(is_start, start, line)
         self._has_begun = self._has_begun or at > first
 
     def _more(self) -> bool:
