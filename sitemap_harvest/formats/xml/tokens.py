@@ -189,8 +189,14 @@ class Tokenizer:
                     yield from self._text(len(self._buffer))
                     return
                 continue
-            yield from self._text(mark)
-            yield from self._markup()
+            if mark > self._at:
+                yield from self._text(mark)
+            if mark + _LONGEST_OPENING > len(self._buffer):
+                self._require_opening()
+            if self._buffer[self._at + 1 : self._at + 2] in {"!", "?"}:
+                yield from self._markup()
+            elif token := self._tag():
+                yield token
             if self._at_end and self._at >= len(self._buffer):
                 return
 
@@ -253,13 +259,9 @@ class Tokenizer:
         return Token(Sort.TEXT, text, line, is_unknowable=unknowable)
 
     def _markup(self) -> Iterator[Token]:
-        """Yield the token that begins at the ``<`` reached, if it is none to be skipped."""
-        self._require_opening()
+        """Yield the token that begins at the ``<!`` or ``<?`` reached, if it is none to be skipped."""
         rest = self._buffer[self._at : self._at + 9]
-        if rest[1:2] not in {"!", "?"}:
-            if token := self._tag():
-                yield token
-        elif rest.startswith("<!--"):
+        if rest.startswith("<!--"):
             self._skip("-->", 4)
         elif rest == "<![CDATA[":
             yield from self._cdata()
