@@ -120,7 +120,10 @@ def _text(element: Any) -> str:
 
 def _own_text(element: Any) -> str:
     """Return the text of *element* without that of its children."""
-    return "".join([element.text or "", *(child.tail or "" for child in element)]).strip(BLANKS)
+    text = element.text or ""
+    if len(element):
+        text = "".join([text, *(child.tail or "" for child in element)])
+    return text.strip(BLANKS)
 
 
 def _keep(element: Any, depth: int, found: Plain) -> None:

@@ -158,13 +158,14 @@ class _Lane:
         if ":" in token.value:
             self._check_prefix(token, scope)
         role = self._reader.roles(self._parent_tag())[tag.full]
-        is_loc_outside = role is Role.LOC and not (self._open or self._reader.knows(self._parent_tag()))
-        if not (self._open or role.is_entry or is_loc_outside or token.is_empty):
+        if self._open:
+            self._start_inside(Element(tag, role, found, token, scope), token)
+            return
+        is_loc_outside = role is Role.LOC and not self._reader.knows(self._parent_tag())
+        if not (role.is_entry or is_loc_outside or token.is_empty):
             self._start_around(tag, token, scope)
         element = Element(tag, role, found, token, scope)
-        if self._open:
-            self._start_inside(element, token)
-        elif role.is_entry:
+        if role.is_entry:
             self._start_entry(element, token)
         elif is_loc_outside and not token.is_empty:
             self._nodes = self._chars = 0
@@ -234,9 +235,9 @@ class _Lane:
                 return
         if len(self._open) > 1 and not role.is_entry:
             element.role = Role.OTHER  # below an extension nothing has a role
-        element.name_attributes()
         self._nodes += 1
         if token.attributes:
+            element.name_attributes()
             self._nodes += len(element.items())
             self._chars += len(token.attributes)
         if len(self._open) >= _MAX_DEPTH or self._nodes > _MAX_NODES or self._chars > _MAX_ENTRY_CHARS:

@@ -133,8 +133,8 @@ def test_a_token_knows_its_line() -> None:
 
 @pytest.mark.parametrize("text", ["<", "< ", "<b", "<a b='", "&", "<![CDATA[", "a<1", "a<1>", "a&<b"])
 def test_no_text_takes_long(text: str) -> None:
-    taken = [(_seconds(text * 50_000), _seconds(text * 100_000)) for _ in range(3)]
-    assert min(twice for _, twice in taken) < 2.5 * min(once for once, _ in taken) + 0.01
+    # Other processes may disturb one measurement, and hardly five in a row.
+    assert any(_seconds(text * 100_000) < 2.5 * _seconds(text * 50_000) + 0.01 for _ in range(5))
 
 
 def _seconds(text: str) -> float:
