@@ -49,8 +49,13 @@ def may_be_robots(head: str) -> bool:
 
     Prose and JSON have lines like ``Note: text``, so a name that is not known tells nothing.
     """
-    texts = [_COMMENT.sub("", line).strip(BLANKS) for line in head.split("\n")]
-    return any(map(_is_directive, texts)) or not any(texts)
+    is_blank = True
+    for line in head.split("\n"):
+        if text := _COMMENT.sub("", line).strip(BLANKS):
+            if _is_directive(text):
+                return True
+            is_blank = False
+    return is_blank
 
 
 def _is_directive(line: str) -> bool:
