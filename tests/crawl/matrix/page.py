@@ -69,8 +69,9 @@ it, and `--log` names a file for what changed and what failed in each crawl.
 The oracle excuses only what no reader can know: a server that sends an earlier version of a document or an empty one,
 both sound; a validator that stays the same although the content changes; what a document that has gone lists while a
 document that may list it fails. Damage that leaves no trace does not occur: a robots.txt or a text that is cut under
-its own length, an empty text, and a wrong encoding in the first reading of a document. The first crawl of a site may
-fail, too: what it reports is then compared with the truth from the first two crawls on in which nothing fails.
+its own length, an empty text, and in the first reading of a document a wrong encoding or an empty index. The first
+crawl of a site may fail, too: what it reports is then compared with the truth from the first two crawls on in which
+nothing fails.
 
 ## The same for you
 
