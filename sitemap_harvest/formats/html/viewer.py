@@ -99,7 +99,7 @@ def _element_in(chunks: Iterator[str], problems: ProblemLog) -> Iterator[str]:
             break
     if root is None:
         problems.add("unpack/truncated", _CUT)
-        yield text
+        yield _without_nbsp(text)
         return
     if root[0].endswith("/>"):
         yield text[: root.end()]
