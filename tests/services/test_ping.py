@@ -115,7 +115,7 @@ def test_a_line_is_logged_for_each_request(opened, site, port):
         usual | taken | {"token": "1", "result": "scheduled"},
         usual | taken | {"result": "repeated"},
         usual | {"token": None, "status": 401, "result": "wrong-token"},
-        usual | {"sitemap": "...@127.0.0.1/\n{}", "status": 400, "result": "bad-sitemap"},
+        usual | {"sitemap": r"...@127.0.0.1/\n{}", "status": 400, "result": "bad-sitemap"},
         usual | {"sitemap": "...@127.0.0.1/", "status": 400, "result": "bad-sitemap"},
         usual | {"method": "OPTIONS", "token": None, "status": 204, "result": "options"},
     ]
