@@ -212,6 +212,9 @@ class Stored:
     def extents(self) -> Extents:
         return self.listed
 
+    def pending_rows(self) -> Intervals:
+        return Intervals(np.array([], dtype=np.int64), np.array([], dtype=np.int64))
+
     def rows(self, wanted: Intervals, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield rows by id. What a row group has not, or has no value of, is not read."""
         for path in self.pool:
