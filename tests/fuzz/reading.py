@@ -137,7 +137,8 @@ def _variants(text: str) -> list[str]:
     for markup in _MARKUP:
         for variant in (markup.sub("", text), markup.sub("", _CDATA.sub("", text))):
             of_html, of_xml = _REFERENCE.sub(_resolved, variant), _XML_REFERENCE.sub(_resolved, variant)
-            found += map(_flat, (variant, of_html, of_xml, _JSON_ESCAPE.sub(_json, variant)))
+            without_end = unescape(variant)  # HTML has some that need no semicolon, such as &reg
+            found += map(_flat, (variant, of_html, without_end, of_xml, _JSON_ESCAPE.sub(_json, variant)))
     return found
 
 
