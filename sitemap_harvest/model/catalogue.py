@@ -158,8 +158,6 @@ _DOCUMENT = {
         mend="Publish the file itself.",
         severity=_ERROR,
     ),
-}
-_ENCODING = {
     "document/without-row": ProblemType(
         meaning="The document names so many documents that are not asked for that most of them have no row.",
         cause="An index that names more documents than a site may have, or ones that may not be followed.",
@@ -167,6 +165,8 @@ _ENCODING = {
         mend="Raise the setting that the rows name, or name the sitemaps that you want.",
         severity=_WARNING,
     ),
+}
+_ENCODING = {
     "encoding/bad-bytes": ProblemType(
         meaning="Some bytes are not valid in the document's encoding; they were read as windows-1252.",
         cause="Text of several sources was put together without converting it.",
