@@ -99,10 +99,10 @@ def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
     for piece in even(blocks, _FEED_BYTES):
         if first and _DOCTYPE.match(piece):
             raise NotWellFormed(_HAS_DOCTYPE)
-        if _PHP.search(last[-4:] + piece[:4]) or _PHP.search(piece):
-            raise NotWellFormed("it has PHP code, perhaps inside of a URL")
         first = False
         window = last + piece
+        if _PHP.search(window):
+            raise NotWellFormed("it has PHP code, perhaps inside a URL")
         if b"xmlns" in window and _LONG_NAMESPACE.search(window):
             raise NotWellFormed(f"a namespace has more than {MAX_NAMESPACE_CHARS} characters")
         last = piece[-_OVERLAP_BYTES:]
