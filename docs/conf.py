@@ -12,11 +12,9 @@ from itemadapter import ItemAdapter
 from sphinx.util.docutils import SphinxDirective
 
 import sitemap_harvest
-from sitemap_harvest.crawl import defaults
-from sitemap_harvest.crawl.options import Options
 from sitemap_harvest.formats.limits import Limits
-from sitemap_harvest.model import CATALOGUE, Doubt
-from sitemap_harvest.services.ping import PingConfig
+from sitemap_harvest.integration import default_settings as defaults
+from sitemap_harvest.model import CATALOGUE, Reliability
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,7 +35,7 @@ html_theme = "furo"
 html_title = f"sitemap_harvest {release}"
 
 autodoc_member_order = "bysource"
-autodoc_class_signature = "separated"  # the fields of a record are told below it, not in one long line
+autodoc_class_signature = "separated"  # the fields of a record are documented below it, not in one long line
 autodoc_typehints_format = "short"
 autodoc_default_options = {"members": True, "undoc-members": True, "exclude-members": "__init__, __new__"}
 
@@ -68,40 +66,6 @@ class CodeTable(SphinxDirective):
         return row
 
 
-class OurSettings(CodeTable):
-    """The settings of the package, with the fields of ``Options`` that they are."""
-
-    head = ("setting", "default", "told below as")
-
-    def lines(self) -> Iterable[tuple[Cell, ...]]:
-        for field in dataclasses.fields(Options):
-            yield _code(f"SITEMAP_HARVEST_{field.name.upper()}"), _code(repr(_default(field))), _code(field.name)
-
-
-def _default(field: dataclasses.Field[Any]) -> Any:
-    """Return the default of a setting as a user writes it."""
-    return field.metadata.get("setting", field.default)
-
-
-class PingOptions(CodeTable):
-    """The options of pings, with their defaults as they are written in scrapyd.conf."""
-
-    head = ("option", "default")
-
-    def lines(self) -> Iterable[tuple[Cell, ...]]:
-        default = PingConfig()
-        for field in dataclasses.fields(PingConfig):
-            yield _code(field.name), _as_written(getattr(default, field.name))
-
-
-def _as_written(value: object) -> Cell:
-    if isinstance(value, bool):
-        return _code("yes" if value else "no")
-    if not isinstance(value, int) and not value:
-        return "none"
-    return _code(" ".join(map(str, value)) if isinstance(value, tuple) else str(value))
-
-
 class PlainSettings(CodeTable):
     """The Scrapy settings that the package offers a value of its own for."""
 
@@ -117,15 +81,15 @@ class Problems(CodeTable):
     head = ("code", "severity", "entries may be missing", "meaning")
 
     def lines(self) -> Iterable[tuple[Cell, ...]]:
-        for code, told in CATALOGUE.items():
+        for code, known in CATALOGUE.items():
             name = nodes.reference("", "", _code(code), refid=nodes.make_id(code), internal=True)
-            yield name, str(told.severity), "yes" if told.loses else "", told.meaning
+            yield name, str(known.severity), "yes" if known.loses else "", known.meaning
 
 
-_DOUBTS = {
-    Doubt.REST: "The entry in which it is met, and all that follow.",
-    Doubt.MENDED: "The entry in which it is met, the one before, and all that follow; none if the XML is well-formed.",
-    Doubt.ALL: "All entries.",
+_UNRELIABLE = {
+    Reliability.REST: "The entry in which it occurs, and all that follow.",
+    Reliability.RECOVERED: "Its entry, the one before, and all that follow; none if the XML is well-formed.",
+    Reliability.ALL: "All entries.",
 }
 
 
@@ -133,16 +97,16 @@ class ProblemSections(SphinxDirective):
     """A section for each problem of the catalogue."""
 
     def run(self) -> list[nodes.Node]:
-        return [self._section(code, told) for code, told in CATALOGUE.items()]
+        return [self._section(code, known) for code, known in CATALOGUE.items()]
 
     @staticmethod
-    def _section(code: str, told: ProblemType) -> nodes.section:
+    def _section(code: str, known: ProblemType) -> nodes.section:
         section = nodes.section("", nodes.title("", "", _code(code)), ids=[nodes.make_id(code)], names=[code])
-        section += nodes.paragraph("", told.meaning)
-        fields = {"severity": str(told.severity), "cause": told.cause, "consequence": told.consequence}
-        fields |= {"entries": "Some may be missing, so the document is not complete."} if told.loses else {}
-        fields |= {"in doubt": _DOUBTS[told.doubt]} if told.doubt in _DOUBTS else {}
-        section += nodes.field_list("", *(_field(name, text) for name, text in (fields | {"mend": told.mend}).items()))
+        section += nodes.paragraph("", known.meaning)
+        fields = {"severity": str(known.severity), "cause": known.cause, "consequence": known.consequence}
+        fields |= {"entries": "Some may be missing, so the document is not complete."} if known.loses else {}
+        fields |= {"unreliable": _UNRELIABLE[known.reliability]} if known.reliability in _UNRELIABLE else {}
+        section += nodes.field_list("", *(_field(name, text) for name, text in (fields | {"fix": known.fix}).items()))
         return section
 
 
@@ -168,21 +132,16 @@ def _code(text: str) -> nodes.literal:
     return nodes.literal(text, text)
 
 
-def tell_default(_app: Sphinx, _what: str, name: str, _found: Any, _options: Any, lines: list[str]) -> None:
-    """Add the default to each field of a record whose class cannot show it, because it has slots."""
-    for record in (Options, Limits):
-        prefix = f"{record.__module__}.{record.__qualname__}."
-        public = prefix.replace(Limits.__module__, "sitemap_harvest")
-        for field in dataclasses.fields(record):
-            if name in {prefix + field.name, public + field.name}:
-                lines += ["", f"Default: ``{_default(field)!r}``."]
+def add_default(_app: Sphinx, _what: str, name: str, _found: Any, _options: Any, lines: list[str]) -> None:
+    """Add the default to each field of ``Limits``, whose class cannot show it, because it has slots."""
+    for field in dataclasses.fields(Limits):
+        if name in {f"{Limits.__module__}.Limits.{field.name}", f"sitemap_harvest.Limits.{field.name}"}:
+            lines += ["", f"Default: ``{field.default!r}``."]
 
 
 def setup(app: Sphinx) -> None:
-    app.add_directive("our-settings", OurSettings)
-    app.add_directive("ping-options", PingOptions)
     app.add_directive("plain-settings", PlainSettings)
     app.add_directive("problem-table", Problems)
     app.add_directive("problem-sections", ProblemSections)
     app.add_directive("json-schema", JsonSchema)
-    app.connect("autodoc-process-docstring", tell_default)
+    app.connect("autodoc-process-docstring", add_default)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         UrlBatch,
         UrlEntry,
     )
-    from sitemap_harvest.store import History, Run, Snapshot, Store, open_store
+    from sitemap_harvest.snapshots.store import History, Run, Snapshot, Store, open_store
 
 __version__ = "0.1.0"
 
@@ -72,14 +72,19 @@ __all__ = [
     "read",
 ]
 
-_HOMES = ("sitemap_harvest.errors", "sitemap_harvest.model", "sitemap_harvest.formats", "sitemap_harvest.store")
+_HOMES = (
+    "sitemap_harvest.errors",
+    "sitemap_harvest.model",
+    "sitemap_harvest.formats",
+    "sitemap_harvest.snapshots.store",
+)
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for.
+    """Import a public name on first use.
 
-    Scrapy imports this package for each of its commands, to see ours; that must
-    not cost the third of a second that Arrow and lxml take to load.
+    Scrapy imports this package for each of its commands, to find the package's own;
+    that must not take the 0.3 seconds in which Arrow and lxml load.
     """
     if name in __all__:
         for home in _HOMES:

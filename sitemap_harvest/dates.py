@@ -1,11 +1,11 @@
-"""Dates as sitemaps, feeds and HTTP write them: read to an instant in UTC, or not at all.
+"""Parses the date formats of sitemaps, feeds and HTTP into instants in UTC.
 
 Specs: https://www.w3.org/TR/NOTE-datetime, https://www.rfc-editor.org/rfc/rfc3339,
 https://www.rfc-editor.org/rfc/rfc822#section-5, https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7
 
 Nothing is ever guessed: a form that can be read in two ways (``01/02/2005``)
-is unreadable, and no part is filled in from today's date. What is a
-judgement is told in ``docs/explain/dates.md``.
+is unreadable, and no part is filled in from today's date.
+``docs/explain/edge-cases.md`` lists the forms.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 
-_MAX_CHARS = 128  # the longest form with the name of its zone has some 70
+_MAX_CHARS = 128  # the longest format with the name of its zone has some 70
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
 _RFC822_ZONES = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7}  # in hours
-_PRECISIONS = ("year", "month", "day", "minute", "second", "fraction")  # by the last part that is there
+_PRECISIONS = ("year", "month", "day", "minute", "second", "fraction")  # by the last part present
 
 _DAY_OF_WEEK = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\.?,?\s*)?"
 _MONTH = "(?P<month>" + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _MONTHS) + r"|sept)\.?"
 _TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
 _OFFSET = r"(?:UTC|GMT|UT)?[+-]\d\d(?::?\d\d)?"
-_COMMENT = r"(?:\s*\([^()]*\)|\s?\[[^\[\]]+\]|\s(?!AM|PM)[A-Z]{1,5})?"  # repeats in words what the offset says
+_COMMENT = r"(?:\s*\([^()]*\)|\s?\[[^\[\]]+\]|\s(?!AM|PM)[A-Z]{1,5})?"  # repeats the offset as text
 _ZONE = rf"\s*(?:(?P<zone>{_OFFSET}){_COMMENT}|(?P<name>Z|UTC?|GMT))"
 _ZONE_822 = rf"\s*(?:(?P<zone>{_OFFSET}){_COMMENT}|(?P<name>Z|UTC?|GMT|{'|'.join(_RFC822_ZONES)}))"
 
@@ -36,7 +36,7 @@ _W3C = re.compile(
     r"(?:(?P<zone>[+-]\d\d:\d\d)|(?P<name>Z))?)?)?)?",
     re.ASCII,
 )
-# The year first, as in ISO 8601: 2005/3/9 14:30, 20050309T143015Z
+# Year first, as in ISO 8601: 2005/3/9 14:30, 20050309T143015Z
 _YEAR_FIRST = (
     rf"(?P<year>\d{{4}})(?P<mark>[-/.])(?P<month>\d\d?)(?P=mark)(?P<day>\d\d?)(?:(?:T|\s+){_TIME}(?:{_ZONE})?)?"
 )
@@ -51,7 +51,7 @@ _RFC822 = (
 )
 # As in the USA and in JavaScript: March 9, 2005, Wed Mar 09 2005 14:30:15 GMT+0100 (CET)
 _MONTH_FIRST = rf"{_DAY_OF_WEEK}{_MONTH}\s+(?P<day>\d\d?)(?:,\s*|\s+)(?P<year>\d{{4}})(?:,?\s+{_TIME}(?:{_ZONE})?)?"
-# asctime, and date of Unix: Wed Mar  9 14:30:15 UTC 2005
+# asctime, and Unix date: Wed Mar 9 14:30:15 UTC 2005
 _ASCTIME = rf"{_DAY_OF_WEEK}{_MONTH}\s+(?P<day>\d\d?)\s+{_TIME}(?:{_ZONE})?\s+(?P<year>\d{{4}})"
 _OTHERS = tuple(
     re.compile(form, re.ASCII | re.IGNORECASE) for form in (_YEAR_FIRST, _BASIC, _RFC822, _MONTH_FIRST, _ASCTIME)
@@ -61,20 +61,20 @@ _EPOCH = re.compile(r"([1-9]\d{9})(\d{3})?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """A date as it was read."""
+    """A parsed date."""
 
     value: datetime
-    """In UTC. What was not given is the first it can be: ``2005-03`` is the first instant of March 2005."""
+    """In UTC. Missing parts have their first value: ``2005-03`` is the first instant of March 2005."""
     precision: str
     """``year``, ``month``, ``day``, ``minute``, ``second`` or ``fraction``."""
     zoned: bool | None
-    """Whether a zone was given; ``False`` was read as UTC; ``None`` if there is no time."""
+    """Whether a zone was given; ``False``: none, so UTC was assumed; ``None``: there is no time."""
     is_w3c: bool = True
-    """Whether the text has a form of the W3C's note, but for a missing zone, which ``zoned`` tells."""
+    """Whether the text has a form of the W3C's note, ignoring a missing zone, which ``zoned`` shows."""
 
 
 def read_date(text: str) -> Instant | None:
-    """Return the instant that *text* names, or ``None`` where it cannot be told for certain."""
+    """Return the instant of *text*, or ``None`` if it is not certain."""
     text = text.strip()
     if len(text) > _MAX_CHARS:
         return None
@@ -110,7 +110,7 @@ def _instant(parts: dict[str, str | None], *, is_w3c: bool) -> Instant | None:
 
 
 def _year(text: str) -> int:
-    """Return the year; one of two digits is of 1950 to 2049, as RFC 5322 has it."""
+    """Return the year; two digits mean 1950 to 2049, as in RFC 5322."""
     year = int(text)
     if len(text) == 4:
         return year
@@ -124,7 +124,7 @@ def _month(text: str) -> int:
 
 
 def _zone(parts: dict[str, str | None]) -> timezone:
-    """Return the zone; UTC where none is given. Raises :exc:`ValueError` if there is no such offset."""
+    """Return the zone; UTC if none is given. Raises :exc:`ValueError` for an invalid offset."""
     if not (text := parts["zone"]):
         return timezone(timedelta(hours=_RFC822_ZONES.get((parts["name"] or "").upper(), 0)))
     text = text.lstrip("UTCGMutcgm")
@@ -137,7 +137,7 @@ def _zone(parts: dict[str, str | None]) -> timezone:
 
 
 def _read_epoch(text: str) -> Instant | None:
-    """Read seconds or milliseconds since 1970; not what could be a date with an hour, such as ``2030010112``."""
+    """Read seconds or milliseconds since 1970, except numbers that may be a date and hour, such as ``2030010112``."""
     if not (match := _EPOCH.fullmatch(text)):
         return None
     seconds, milliseconds = match.groups()

@@ -1,8 +1,8 @@
-"""Foreign text as a person may see it: escaped for terminals and logs. Data is never escaped.
+"""Escapes foreign text for terminals and logs. Data is never escaped.
 
-A document, a header, a file name or an error message that quotes one may hold
-characters that steer a terminal, change the direction of text, show as nothing,
-or end a line and forge the next one. Imports nothing from the package.
+A document, a header, a file name or an error message that quotes one may contain
+characters that control a terminal, change the direction of text, are invisible, or end
+a line and forge the next one. Imports nothing from the package.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from numbers import Number
 from typing import Any, Self
 
-# Printable to Python, though they show as nothing: what Unicode calls default-ignorable, and the empty Braille pattern.
+# Printable in Python but invisible: Unicode's default-ignorable characters, and the empty Braille pattern.
 _BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
 _PRINTABLE_BLANK = re.compile(f"[{_BLANK}]")
 _NOT_INDENTED = re.compile(r"\n(?! )")
@@ -22,14 +22,14 @@ _ON_ITS_OWN_LINE = re.compile(r"\n%\((\w+)\)s")
 
 
 def visible(text: str) -> str:
-    r"""Return *text* as one line, with ``\x1b``, ``\n`` or ``\u202e`` for what steers a terminal or does not show."""
+    r"""Return *text* as one line, with ``\x1b``, ``\n`` or ``\u202e`` for control and invisible characters."""
     if text.isprintable() and (text.isascii() or not _PRINTABLE_BLANK.search(text)):
         return text
     return "".join(map(_visible, text))
 
 
 def visible_lines(text: str) -> str:
-    """Return *text* with its lines and tabs, and all else as :func:`visible` has it."""
+    """Return *text* with its lines and tabs, and otherwise escaped as by :func:`visible`."""
     return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
 
 
@@ -47,14 +47,14 @@ def visible_traceback(text: str, error: BaseException | None) -> str:
 
 
 def ascii_json(value: Any, **arguments: Any) -> str:
-    """Return *value* as JSON whose text no terminal acts on; what it stands for is not changed."""
+    """Return *value* as JSON text that is harmless on a terminal and decodes to the same value."""
     return json.dumps(value, **arguments).replace("\x7f", r"\u007f")
 
 
 def escape_log() -> None:
-    """Escape foreign text in all log records of this process from now on, whichever logger and handler they go through.
+    """Escape foreign text in all later log records of this process, for every logger and handler.
 
-    Only how a record is shown changes: ``msg`` and ``args`` stay as they were logged.
+    Only the formatted text changes: ``msg`` and ``args`` stay as logged.
     """
     factory = logging.getLogRecordFactory()
     if not isinstance(factory, _Factory):
@@ -62,7 +62,7 @@ def escape_log() -> None:
 
 
 class _Factory:
-    """Makes log records as *before*, which escape what they show."""
+    """A log record factory: creates records with *before*, which escape their text."""
 
     def __init__(self, before: Any) -> None:
         self._before = before
@@ -75,11 +75,12 @@ class _Factory:
 
 
 class EscapedRecord(logging.LogRecord):
-    """A log record that shows no control character, and whose arguments cannot forge a line of the log.
+    """A log record without control characters, whose arguments cannot forge a line of the log.
 
-    An argument is one line, but for what the message puts on a line of its own, as Scrapy does with settings and items:
-    that keeps its lines, indented. The message itself is the code's own, and keeps its lines too; one without arguments
-    may have been put together with foreign text, so its lines are indented.
+    An argument becomes one line, unless the message puts it on its own line, as Scrapy
+    does with settings and items: then it keeps its lines, indented. The message itself
+    comes from code and keeps its lines; without arguments it may contain foreign text,
+    so its lines are indented.
     """
 
     def getMessage(self) -> str:  # noqa: N802 - the name in logging
@@ -88,7 +89,7 @@ class EscapedRecord(logging.LogRecord):
             message = str(self.msg)
             try:
                 return visible_lines(message % _shown(self.args, blocks=_ON_ITS_OWN_LINE.findall(message)))
-            except Exception:  # noqa: BLE001, S110 - an argument that is no text after all, or wrong: as ever
+            except Exception:  # noqa: BLE001, S110 - an argument that is not text, or does not fit: logging handles it
                 pass
         return _indented(visible_lines(super().getMessage()))
 
@@ -118,7 +119,7 @@ def _shown(
 
 
 def _argument(value: object) -> object:
-    """Return what stands for *value* in a message: a ``repr()`` needs nothing, as strings are quoted in it."""
+    """Return a replacement for *value* in a message: ``repr()`` needs none, because it quotes strings."""
     if isinstance(value, Number) or (not isinstance(value, str) and type(value).__str__ is object.__str__):
         return value
     return _OneLine(value)
@@ -139,12 +140,12 @@ class _OneLine(str):
 
 
 def _indented(text: str) -> str:
-    """Return *text* with all lines but the first indented, so that none looks like the first line of a record."""
+    """Return *text* with all lines except the first indented, so that none looks like the start of a record."""
     return _NOT_INDENTED.sub("\n    ", text)
 
 
 def _message(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:  # noqa: BLE001 - whatever __str__ raises
+    except Exception:  # noqa: BLE001 - __str__ may raise anything
         return ""

@@ -26,7 +26,7 @@ def second(instant: datetime, *, zoned: bool = True) -> Instant:
         pytest.param("2005", Instant(at(2005, 1, 1), "year", None), id="year"),
         pytest.param("2005-03", Instant(at(2005, 3, 1), "month", None), id="month"),
         pytest.param("2005-03-09", Instant(at(2005, 3, 9), "day", None), id="day"),
-        pytest.param(" \n2005-03-09\t", Instant(at(2005, 3, 9), "day", None), id="blanks-around"),
+        pytest.param(" \n2005-03-09\t", Instant(at(2005, 3, 9), "day", None), id="whitespace-around"),
         pytest.param("2005-03-09T14:30Z", Instant(at(2005, 3, 9, 14, 30), "minute", True), id="minute"),
         pytest.param("2005-03-09T14:30:15Z", Instant(at(2005, 3, 9, 14, 30, 15), "second", True), id="second"),
         pytest.param(

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_harvest.errors import ArgumentError, there_is_no, without_login
+from sitemap_harvest.errors import ArgumentError, there_is_no
+from sitemap_harvest.redact import without_login
 
 
 @pytest.mark.parametrize(

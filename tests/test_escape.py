@@ -174,4 +174,4 @@ def test_log_messages_are_constants() -> None:
         for message in messages(module)
         if not isinstance(message, ast.Constant)
     }
-    assert others == {("processor.py", "*logformatter_adapter(words)")}
+    assert others == {("item_processor.py", "*logformatter_adapter(words)")}

@@ -1,4 +1,4 @@
-"""Data goes up, imports go down: a floor knows those below it, and only the top knows Scrapy."""
+"""The folders of the package import in one strict order, only the last know Scrapy, and a class name is used once."""
 
 from __future__ import annotations
 
@@ -10,14 +10,36 @@ import pytest
 import sitemap_harvest
 
 PACKAGE = Path(sitemap_harvest.__file__).parent
-FLOORS = {
-    **dict.fromkeys(("errors", "escape", "dates", "urls", "model"), 1),
-    **dict.fromkeys(("formats", "plan", "store", "export"), 2),
-    **dict.fromkeys(("diff", "audit"), 3),
-    **dict.fromkeys(("report",), 4),
-    **dict.fromkeys(("crawl", "commands", "services", "jobs"), 5),
-}
-KNOW_SCRAPY = frozenset(name for name, floor in FLOORS.items() if floor == 5)
+ORDER = (
+    "redact",
+    "errors",
+    "dates",
+    "escape",
+    "files",
+    "urls",
+    "model",
+    "formats",
+    "export",
+    "filters",
+    "discovery",
+    "frontier",
+    "network",
+    "snapshots",
+    "diff",
+    "config",
+    "engine",
+    "integration",
+    "page_visits",
+    "browser",
+    "reporting",
+    "spiders",
+    "addon",
+    "settings",
+    "cli",
+    "scrapyd_ping",
+)
+"""Each imports from itself and from those before it."""
+KNOW_SCRAPY = frozenset(ORDER[ORDER.index("integration") :])
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -33,25 +55,34 @@ def imports(module: Path) -> set[str]:
     return names
 
 
-def room(module: Path) -> str:
-    """Return the first folder (or the name) of *module* in the package; the face of the package has none."""
+def folder(module: Path) -> str:
+    """Return the first folder (or the name) of *module* in the package; the package itself has none."""
     first = module.relative_to(PACKAGE).parts[0]
     return "" if first == "__init__.py" else first.removesuffix(".py")
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(PACKAGE)))
-def test_imports_go_down(module: Path) -> None:
-    own = room(module)
-    used = {name.split(".")[1] for name in imports(module) if name.startswith("sitemap_harvest.")}
-    used &= FLOORS.keys()
+def test_imports_follow_the_order_of_folders(module: Path) -> None:
+    own = folder(module)
+    used = {name.split(".")[1] for name in imports(module) if name.startswith("sitemap_harvest.")} & set(ORDER)
     if own:
-        assert own in FLOORS, f"{own} is on no floor"
-        assert {name for name in used if FLOORS[name] > FLOORS[own]} == set()
+        assert own in ORDER, f"{own} has no place in the order"
+        assert {name for name in used if ORDER.index(name) > ORDER.index(own)} == set()
     else:
-        assert not used & KNOW_SCRAPY, "the library face never needs Scrapy"
+        assert not used & KNOW_SCRAPY, "reading a document from Python never needs Scrapy"
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(PACKAGE)))
-def test_only_the_top_floor_knows_scrapy(module: Path) -> None:
-    if room(module) not in KNOW_SCRAPY:
+def test_only_the_last_folders_know_scrapy(module: Path) -> None:
+    if folder(module) not in KNOW_SCRAPY:
         assert not {name.split(".")[0] for name in imports(module)} & {"scrapy", "twisted"}
+
+
+def test_no_class_name_means_two_things() -> None:
+    classes = [
+        node.name
+        for module in MODULES
+        for node in ast.walk(ast.parse(module.read_bytes()))
+        if isinstance(node, ast.ClassDef)
+    ]
+    assert {name for name in classes if classes.count(name) > 1} == set()

@@ -1,8 +1,8 @@
-"""Two snapshots of a site in, what changed between them out."""
+"""Comparison of two snapshots of a site: which URLs were added, removed, expired, moved or changed."""
 
 from sitemap_harvest.diff.changes import Changes
 from sitemap_harvest.diff.compare import compare, compare_each
+from sitemap_harvest.diff.compared_snapshot import ComparedRun, ComparedSnapshot
 from sitemap_harvest.diff.missing import Missing, missing
-from sitemap_harvest.diff.snapshot import Run, Snapshot
 
-__all__ = ["Changes", "Missing", "Run", "Snapshot", "compare", "compare_each", "missing"]
+__all__ = ["Changes", "ComparedRun", "ComparedSnapshot", "Missing", "compare", "compare_each", "missing"]

@@ -1,4 +1,4 @@
-"""The changes that were found, handed out in batches."""
+"""``Changes``: the result of a comparison, read in batches."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class Changes:
-    """The changes between two snapshots. A context manager: at its end, its temporary files are removed."""
+    """The changes between two snapshots. A context manager: closing it removes its temporary files."""
 
     def __init__(self, summary: ChangeSummary, urls: list[str], changes: Spill, pairs: Spill, folder: Path) -> None:
-        """Take what was found. *folder* is removed with this."""
+        """Take the results. *folder* is removed by :meth:`close`."""
         self.summary = summary
-        """What became of the site as a whole."""
+        """Summary for the site as a whole."""
         self._urls = pa.array(urls, pa.string())
         self._changes = changes
         self._pairs = pairs
@@ -45,14 +45,14 @@ class Changes:
         return self._changes.rows
 
     def close(self) -> None:
-        """Remove the temporary files. The summary stays."""
+        """Remove the temporary files. The summary stays available."""
         self._remove()
 
     def batches(self) -> Iterator[ChangeBatch]:
-        """Yield the changes: by ``key`` (``loc`` where there is none; by bytes), and those of one URL by kind.
+        """Yield the changes sorted by ``key`` (``loc`` if there is none; by bytes), those of one URL by kind.
 
-        The order depends on nothing else: not on that in which documents were read.
-        It can be asked for any number of times, until :meth:`close`.
+        The order depends on nothing else, not even on the order in which documents were
+        read. Can be called repeatedly until :meth:`close`.
         """
         pairs = _Cut(self._pairs.batches())
         start = 0
@@ -63,7 +63,7 @@ class Changes:
                 start += part.num_rows
 
     def _batch(self, part: pa.RecordBatch, pairs: pa.Table | None, start: int) -> ChangeBatch:
-        """Return *part* of what was found, whose first change has the number *start*, as it is handed out."""
+        """Return *part* of the stored changes, the first of which has the number *start*, as a public batch."""
         columns = {
             **{name: part[name] for name in ("loc", "key", "fields", "before", "after", "reason")},
             "kind": pa.array(KINDS, pa.string()).take(part["kind"]),
@@ -86,7 +86,7 @@ class Changes:
 
 
 def _paired(pairs: pa.Table | None, start: int, rows: int) -> dict[str, pa.Array]:
-    """Return ``pattern``, ``counterpart`` and ``score`` of each of *rows* changes from number *start* on."""
+    """Return ``pattern``, ``counterpart`` and ``score`` of *rows* changes from number *start* on."""
     names = {"pattern": pa.string(), "counterpart": pa.string(), "score": pa.float64()}
     if pairs is None or not pairs.num_rows:
         return {name: pa.nulls(rows, kind) for name, kind in names.items()}
@@ -97,7 +97,7 @@ def _paired(pairs: pa.Table | None, start: int, rows: int) -> dict[str, pa.Array
 
 
 class _Cut:
-    """Batches that are sorted by ``change``, cut anew."""
+    """Batches sorted by ``change``, cut at given numbers."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches
@@ -107,7 +107,7 @@ class _Cut:
         """Return the next rows, those with numbers below *change*; ``None`` if there are none."""
         found = []
         while self._fill():
-            assert self._rest is not None  # noqa: S101 - _fill() says so; this tells mypy
+            assert self._rest is not None  # noqa: S101 - for mypy: _fill() guarantees it
             rows = int(np.searchsorted(self._rest["change"].to_numpy(), change))
             found.append(self._rest.slice(0, rows))
             if rows < self._rest.num_rows:

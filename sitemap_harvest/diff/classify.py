@@ -1,6 +1,6 @@
-"""What became of each URL of a block of rows: decisions on columns, no I/O.
+"""Classification of each URL in a block of rows: added, removed, expired, moved or changed. Columns only, no I/O.
 
-A block has all rows of its URLs, so each is decided from what is in it.
+A block has all rows of its URLs, so it is enough to classify them.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from sitemap_harvest.model import ChangeKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from sitemap_harvest.diff.documents import Documents
+    from sitemap_harvest.diff.document_pairs import DocumentPairs
 
     Positions = Callable[[np.ndarray], np.ndarray]
 
 KEPT, GONE, NEW = 0, 1, 2
-"""Sides of a row: in both snapshots, in the earlier one, in the later one."""
+"""Side of a row: in both snapshots, only in the earlier one, only in the later one."""
 KINDS = tuple(ChangeKind)
 ADDED, REMOVED, CHANGED, MOVED, EXPIRED = range(len(KINDS))
 LASTMOD = 1 << FIELDS.index("lastmod")
@@ -31,10 +31,10 @@ LASTMOD = 1 << FIELDS.index("lastmod")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Rows of whole URLs, URL by URL. Arrays have one value for each row."""
+    """All rows of some URLs, URL by URL. Arrays have one value for each row."""
 
     columns: Mapping[str, pa.Array]
-    """The fields, flat (see :mod:`~sitemap_harvest.diff.fields`)."""
+    """The fields in flat form (see :mod:`~sitemap_harvest.diff.fields`)."""
     side: np.ndarray
     document: np.ndarray
     """Number of the document that lists it."""
@@ -42,8 +42,8 @@ class Block:
     """Its id."""
 
 
-class Counts(NamedTuple):
-    """How many URLs there are of each sort."""
+class ChangeCounts(NamedTuple):
+    """Numbers of URLs by result."""
 
     before: int = 0
     after: int = 0
@@ -53,37 +53,37 @@ class Counts(NamedTuple):
     stay: int = 0
     """In both snapshots."""
 
-    def plus(self, other: Counts) -> Counts:
-        """Return the sums."""
-        return Counts(*(one + two for one, two in zip(self, other, strict=True)))
+    def plus(self, other: ChangeCounts) -> ChangeCounts:
+        """Return the sums of both."""
+        return ChangeCounts(*(one + two for one, two in zip(self, other, strict=True)))
 
 
 class Found(NamedTuple):
-    """Changes of a block. Arrays have one value for each change, and indices are of rows of the block."""
+    """Changes in a block. Arrays have one value for each change; indices refer to rows of the block."""
 
     kind: np.ndarray
     """Index into :data:`KINDS`."""
     url: np.ndarray
     """Number of the URL in the block."""
     row: np.ndarray
-    """The row that it is told from."""
+    """The row that shows the change."""
     row_before: np.ndarray
-    """The row that it is compared with; the same where there is none."""
+    """The row that it is compared with; the same row if there is none."""
     fields: np.ndarray
-    """Which fields differ, as :func:`~sitemap_harvest.diff.fields.differing` has it."""
+    """Which fields differ, as a bit set of :func:`~sitemap_harvest.diff.fields.differing`."""
 
 
 def classified(
-    block: Block, documents: Documents, positions_before: Positions, positions_after: Positions
-) -> tuple[Found, Counts]:
-    """Return what became of each URL of *block*: by URL, and then in the order of :data:`KINDS`.
+    block: Block, documents: DocumentPairs, positions_before: Positions, positions_after: Positions
+) -> tuple[Found, ChangeCounts]:
+    """Return the changes of the URLs in *block*, by URL, then in the order of :data:`KINDS`.
 
-    The functions give the first position of each of some row ids in its
-    document, for a document that lists a URL in several rows.
+    The functions return the first position of each of some row ids in its document, for
+    documents that list a URL in several rows.
     """
     url = url_numbers(block.columns["key"])
-    before = _Entries(block, url, block.side != NEW, positions_before)
-    after = _Entries(block, url, block.side != GONE, positions_after)
+    before = _EntrySide(block, url, block.side != NEW, positions_before)
+    after = _EntrySide(block, url, block.side != GONE, positions_after)
     was, stays_or_came = before.has(), after.has()
     believed = after.has(documents.believable[after.document])
     came = stays_or_came & ~was
@@ -109,7 +109,7 @@ def classified(
     stay = was & stays_or_came
     stay_as_they_are = stay & ~moved
     stay_as_they_are[changed.url] = False
-    counts = Counts(
+    counts = ChangeCounts(
         before=int(was.sum()),
         after=int(stays_or_came.sum()),
         unchanged=int(stay_as_they_are.sum()),
@@ -121,12 +121,12 @@ def classified(
 
 
 def url_numbers(key: pa.StringArray) -> np.ndarray:
-    """Return the number of the URL of each row: from 0, one more where the key is another than before."""
+    """Return the number of the URL of each row: from 0, incremented where the key differs from the previous one."""
     is_other = pc.not_equal(key.slice(1), key.slice(0, len(key) - 1))
     return np.concatenate([[0], np.cumsum(is_other.to_numpy(zero_copy_only=False))])
 
 
-class _Entries:
+class _EntrySide:
     """The entries of one snapshot: each URL once for each document that lists it, by URL and document."""
 
     def __init__(self, block: Block, url: np.ndarray, mask: np.ndarray, positions: Positions) -> None:
@@ -137,25 +137,25 @@ class _Entries:
         rows, code = _in_documents(rows, code, block.row, positions)
         starts = np.flatnonzero(np.diff(code, prepend=-1))
         self.rows, self.codes = rows, code  # all rows, and the code of each
-        self.code = code[starts]  # the number of the URL times a number, and the document
+        self.code = code[starts]  # URL number times a scale, plus the document
         self.row = rows[starts]  # the first row
         self.is_many = np.diff(starts, append=len(rows)) > 1  # in several rows
         self.url, self.document = np.divmod(self.code, self._scale)
 
     def has(self, mask: np.ndarray | None = None) -> np.ndarray:
-        """Return for each URL whether there is an entry of it (one for which *mask* is true)."""
+        """Return for each URL whether it has an entry (one for which *mask* is true)."""
         found = np.zeros(self._urls, dtype=bool)
         found[self.url if mask is None else self.url[mask]] = True
         return found
 
     def has_codes(self, codes: np.ndarray) -> np.ndarray:
-        """Return for each URL whether one of *codes* is of it."""
+        """Return for each URL whether one of *codes* belongs to it."""
         found = np.zeros(self._urls, dtype=bool)
         found[codes // self._scale] = True
         return found
 
     def first_row(self, mask: np.ndarray | None = None) -> np.ndarray:
-        """Return for each URL the row of its first entry (for which *mask* is true); any number if it has none."""
+        """Return for each URL the row of its first entry (for which *mask* is true); undefined if it has none."""
         chosen = slice(None) if mask is None else mask
         first = np.zeros(self._urls, dtype=np.int64)
         first[self.url[chosen][::-1]] = self.row[chosen][::-1]
@@ -165,7 +165,7 @@ class _Entries:
 def _in_documents(
     rows: np.ndarray, code: np.ndarray, ids: np.ndarray, positions: Positions
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return *rows* and *code* by code, and by position where several have the same."""
+    """Return *rows* and *code* sorted by code, then by position."""
     order = np.argsort(code, kind="stable")
     rows, code = rows[order], code[order]
     is_same = code[1:] == code[:-1]
@@ -178,8 +178,8 @@ def _in_documents(
     return rows[order], code[order]
 
 
-def _gone(block: Block, documents: Documents, before: _Entries, gone: np.ndarray) -> tuple[Found, Found]:
-    """Return the URLs that were removed, and those that expired: all that listed them are feeds or news."""
+def _gone(block: Block, documents: DocumentPairs, before: _EntrySide, gone: np.ndarray) -> tuple[Found, Found]:
+    """Return the URLs that were removed, and those that expired: only feeds or news entries listed them."""
     expires = documents.is_feed[before.document]
     if "news" in block.columns:
         expires |= block.columns["news"].is_valid().to_numpy(zero_copy_only=False)[before.row]
@@ -191,23 +191,23 @@ def _gone(block: Block, documents: Documents, before: _Entries, gone: np.ndarray
 
 
 def _alike(kind: int, urls: np.ndarray, rows: np.ndarray) -> Found:
-    """Return a change of *kind* for each of *urls*, for which *rows* has the row of each URL."""
+    """Return a change of *kind* for each of *urls*; *rows* holds the row of each URL."""
     row = rows[urls]
     return Found(np.full(len(urls), kind), urls, row, row, np.zeros(len(urls), dtype=np.int32))
 
 
-def _moved(moved: np.ndarray, before: _Entries, after: _Entries) -> Found:
+def _moved(moved: np.ndarray, before: _EntrySide, after: _EntrySide) -> Found:
     found = _alike(MOVED, np.flatnonzero(moved), after.first_row())
     return found._replace(row_before=before.first_row()[found.url])
 
 
 def _unlike(
-    block: Block, before: _Entries, after: _Entries, at_before: np.ndarray, at_after: np.ndarray
+    block: Block, before: _EntrySide, after: _EntrySide, at_before: np.ndarray, at_after: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return URL, row before and row after of entries on both sides that may differ.
+    """Return URL, row before and row after of entries in both snapshots that may differ.
 
-    An entry whose first row is the same does not. One that has several rows does
-    not either, if these say the same things on both sides, in whatever order.
+    An entry with the same first row does not differ. An entry with several rows does
+    not differ either if both snapshots have the same set of values, in any order.
     """
     differ = before.row[at_before] != after.row[at_after]
     at_before, at_after = at_before[differ], at_after[differ]
@@ -220,8 +220,8 @@ def _unlike(
     return before.url[at_before], before.row[at_before], after.row[at_after]
 
 
-def _codes_that_differ(block: Block, before: _Entries, after: _Entries, wanted: np.ndarray) -> np.ndarray:
-    """Return those of the codes *wanted* whose rows do not say the same set of things on both sides."""
+def _codes_that_differ(block: Block, before: _EntrySide, after: _EntrySide, wanted: np.ndarray) -> np.ndarray:
+    """Return those of the codes *wanted* whose sets of values differ between the snapshots."""
     sides = []
     for entries in (before, after):
         is_wanted = np.isin(entries.codes, wanted)
@@ -234,7 +234,7 @@ def _codes_that_differ(block: Block, before: _Entries, after: _Entries, wanted: 
 
 
 def _changed(block: Block, url: np.ndarray, before: np.ndarray, after: np.ndarray) -> Found:
-    """Return the URLs of which another thing is said, each once: of its first document that says another."""
+    """Return the URLs whose values changed, each once: for its first document with a difference."""
     fields = differing(block.columns, before, after)
     unlike = np.flatnonzero(fields)
     url, first = np.unique(url[unlike], return_index=True)

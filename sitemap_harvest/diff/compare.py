@@ -1,4 +1,4 @@
-"""Two snapshots of a site in, changes that can be believed out."""
+"""``compare``: the reliable changes between two snapshots of a site."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sitemap_harvest.diff.changes import Changes
-from sitemap_harvest.diff.classify import ADDED, EXPIRED, KINDS, REMOVED, Counts, classified
-from sitemap_harvest.diff.documents import Documents, Ledger, Places
+from sitemap_harvest.diff.classify import ADDED, EXPIRED, KINDS, REMOVED, ChangeCounts, classified
+from sitemap_harvest.diff.document_pairs import DocumentPairs, Places, SnapshotDocuments
 from sitemap_harvest.diff.gather import Work, count_urls, touched
 from sitemap_harvest.diff.pairs import PAIRED, Pairing
 from sitemap_harvest.diff.patterns import BUMPED, is_mass
@@ -24,20 +24,24 @@ from sitemap_harvest.model import ChangeSummary, MassChange, Rename
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sitemap_harvest.diff.snapshot import Snapshot
+    from sitemap_harvest.diff.compared_snapshot import ComparedSnapshot
 
 
 def compare(
-    before: Snapshot | None, after: Snapshot, *, urls_before: int | None = None, folder: Path | None = None
+    before: ComparedSnapshot | None,
+    after: ComparedSnapshot,
+    *,
+    urls_before: int | None = None,
+    folder: Path | None = None,
 ) -> Changes:
-    """Return what became of the URLs of *before*, an earlier snapshot of the same site, in *after*.
+    """Return the changes of URLs from *before*, an earlier snapshot of the same site, to *after*.
 
-    ``None`` for *before*: there is none, so there are no changes, and the summary
-    says so. *urls_before* is how many different URLs *before* has: ``urls_after``
-    of its own summary. If it is not given they are counted, for which the keys of
-    all its rows are read, even if no row has changed. What does not fit into
-    memory is written below *folder* (by default the system's folder for temporary
-    files), and removed with the result.
+    Without *before* (``None``) there are no changes, and the summary says so.
+    *urls_before*: the number of distinct URLs of *before*, which is ``urls_after`` of
+    its own summary. If it is not given, the URLs are counted, which reads the keys of
+    all rows even if no row has changed. Data that does not fit in memory is written
+    below *folder* (default: the system's folder for temporary files), and removed with
+    the result.
     """
     place = Path(tempfile.mkdtemp(prefix="sitemap-harvest-", dir=folder))
     work = Work(place)
@@ -52,38 +56,38 @@ def compare(
         work.close()
 
 
-def compare_each(snapshots: Iterable[Snapshot]) -> Iterator[Changes]:
-    """Yield what changed in each of *snapshots*, oldest first, against the one before it."""
+def compare_each(snapshots: Iterable[ComparedSnapshot]) -> Iterator[Changes]:
+    """Yield the changes of each of *snapshots*, oldest first, since the one before it."""
     for before, after in pairwise(snapshots):
         yield compare(before, after, urls_before=before.run.urls)
 
 
 class _Comparison:
-    """One comparison, and the files that it fills."""
+    """One comparison, and the temporary files that it fills."""
 
-    def __init__(self, after: Snapshot, work: Work) -> None:
+    def __init__(self, after: ComparedSnapshot, work: Work) -> None:
         self.changes = Spill(work.folder / "changes.arrow", FOUND)
         self.pairs = Spill(work.folder / "pairs.arrow", PAIRED)
         self.urls: list[str] = []  # of the documents, by number
         self._after = after
         self._work = work
         self._kinds = np.zeros(len(KINDS), dtype=np.int64)  # changes of each kind
-        self._later = 0  # those that say a later lastmod
+        self._later = 0  # changes to a later lastmod
 
     def alone(self) -> ChangeSummary:
         """Return the summary of a first snapshot."""
         urls = count_urls(self._after)
         self.changes.close()
         self.pairs.close()
-        fresh = staleness(Ledger.of(self._after), self._after.run.started_at)
+        fresh = staleness(SnapshotDocuments.of(self._after), self._after.run.started_at)
         run = self._after.run.id
         return ChangeSummary(site=self._after.site, run=run, newly_known=urls, urls_after=urls, **fresh)
 
-    def since(self, before: Snapshot, urls_before: int | None) -> ChangeSummary:
+    def since(self, before: ComparedSnapshot, urls_before: int | None) -> ChangeSummary:
         """Find all changes since *before*, and return their summary."""
         after = self._after
-        ledgers = Ledger.of(before), Ledger.of(after)
-        counts = self._find(before, Documents.of(*ledgers))
+        ledgers = SnapshotDocuments.of(before), SnapshotDocuments.of(after)
+        counts = self._find(before, DocumentPairs.of(*ledgers))
         patterns, renames = self._pair()
         if urls_before is None:
             urls_before = count_urls(before)
@@ -112,11 +116,11 @@ class _Comparison:
             differences=differences(before.run.arguments, after.run.arguments),
         )
 
-    def _find(self, before: Snapshot, known: Documents) -> Counts:
-        """Fill the file of changes, and return how many of the URLs that were looked at are of each sort."""
+    def _find(self, before: ComparedSnapshot, known: DocumentPairs) -> ChangeCounts:
+        """Write all changes to the file, and return the counts of the URLs examined."""
         self.urls = known.urls
-        was, is_ = (Places(one.extents(), known.numbers(one.sitemaps())) for one in (before, self._after))
-        counts = Counts()
+        was, is_ = (Places(one.row_ranges(), known.numbers(one.sitemaps())) for one in (before, self._after))
+        counts = ChangeCounts()
         for block in touched(before, self._after, (was, is_), self._work):
             found, of_block = classified(block, known, was.positions, is_.positions)
             counts = counts.plus(of_block)
@@ -128,7 +132,7 @@ class _Comparison:
         return counts
 
     def _pair(self) -> tuple[tuple[MassChange, ...], tuple[Rename, ...]]:
-        """Fill the file of pairs, and return what they are a part of."""
+        """Write the pairs to the file, and return the mass changes and renames."""
         patterns: tuple[MassChange, ...] = ()
         renames: tuple[Rename, ...] = ()
         if self._kinds[ADDED] and self._kinds[REMOVED] + self._kinds[EXPIRED]:

@@ -1,4 +1,4 @@
-"""Rows as they are compared: each field as one flat column, in a form in which equal means the same."""
+"""Compared fields in flat form: one column for each field, in which equal values mean the same."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 _NESTED = ("alternates", "images", "videos", "news", "pagemap", "extra")
 FIELDS = ("loc", "lastmod", "changefreq", "priority", "title", "alternates", "images", "videos", "news", "mobile",
           "pagemap", "extra")  # fmt: skip
-"""What is compared, by the names that a change gives them, in that order."""
+"""The compared fields, by the names used in changes, in their order."""
 READ = ("loc", "key", "lastmod", "lastmod_text", "priority_text", *FIELDS[2:])
-"""The columns of a row that this needs."""
+"""The columns of a row that the flat form needs."""
 _TEXTS = {"lastmod": "lastmod_text", "priority": "priority_text"}
-"""Fields with a second column: the text, where there is no value that can be read."""
+"""Fields with a second column for the text, used if the value cannot be read."""
 
 FLAT = pa.schema(
     {
@@ -38,13 +38,13 @@ FLAT = pa.schema(
         "mobile": pa.bool_(),
     }
 )
-"""The flat form. ``key`` is ``loc`` where there is no key (``keyless`` is true, else null); ``loc`` is null where it is
-the same as that. ``lastmod`` is in microseconds since 1970; ``lastmod_text`` is null where that is not. What is
-nested is JSON."""
+"""The flat form. ``key`` is ``loc`` if there is no key (``keyless`` is true, else null); ``loc`` is null if it equals
+the key. ``lastmod`` is in microseconds since 1970; ``lastmod_text`` is null if ``lastmod`` is not. Nested values are
+JSON."""
 
 
 def flat(rows: pa.RecordBatch) -> dict[str, pa.Array]:
-    """Return *rows*, which have the columns :data:`READ`, in the flat form."""
+    """Return *rows*, which have the columns :data:`READ`, in flat form."""
     key, loc, lastmod = rows["key"], rows["loc"], rows["lastmod"]
     identity = pc.coalesce(key, loc) if key.null_count else key
     columns = {
@@ -81,10 +81,10 @@ Columns = "Mapping[str, pa.Array]"
 
 
 def differing(columns: Mapping[str, pa.Array], before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Return for each pair of rows which of :data:`FIELDS` differ: bit *n* for the *n*-th of them.
+    """Return for each pair of rows which of :data:`FIELDS` differ: bit *n* for field number *n*.
 
-    *before* and *after* are indices into *columns*, of which those that are null
-    in all rows may be missing.
+    *before* and *after* are indices into *columns*. Columns that are null in all rows
+    may be missing.
     """
     bits = np.zeros(len(before), dtype=np.int32)
     for number, name in enumerate(FIELDS):
@@ -94,7 +94,7 @@ def differing(columns: Mapping[str, pa.Array], before: np.ndarray, after: np.nda
 
 
 def _unequal(column: pa.Array, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Return which pairs differ; two nulls do not."""
+    """Return which pairs differ; two nulls are equal."""
     one, other = column.take(pa.array(before)), column.take(pa.array(after))
     unequal = pc.fill_null(pc.not_equal(one, other), fill_value=False)
     if column.null_count:
@@ -116,7 +116,7 @@ def as_text(columns: Mapping[str, pa.Array], name: str, rows: np.ndarray) -> pa.
 
 
 def values(columns: Mapping[str, pa.Array], rows: np.ndarray) -> np.ndarray:
-    """Return a number for each of *rows*: the same for two only if all that is compared is the same."""
+    """Return a number for each of *rows*, equal for two rows only if all compared values are equal."""
     numbers = np.zeros(len(rows), dtype=np.int64)
     for name in FLAT.names:
         if name in columns and name != "key":

@@ -1,7 +1,7 @@
-"""The rows that a comparison is about, sorted by URL, in blocks: out of core, within a limit of memory.
+"""The rows that differ between two snapshots, sorted by URL in blocks, with bounded memory.
 
-Only rows that one snapshot has and the other has not are read in full. Of
-those in both, one column is scanned, for URLs that are among them.
+Only rows that one snapshot lacks are read in full. Of the rows in both, only the key
+column is scanned, for URLs that also have a differing row.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import pyarrow.compute as pc
 from sitemap_harvest.diff.classify import GONE, KEPT, NEW, Block
 from sitemap_harvest.diff.fields import FLAT, READ, flat
 from sitemap_harvest.diff.sorting import Sorted
-from sitemap_harvest.store.extents import Intervals
+from sitemap_harvest.snapshots.store.row_ranges import Intervals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from sitemap_harvest.diff.documents import Places
-    from sitemap_harvest.diff.snapshot import Snapshot
+    from sitemap_harvest.diff.compared_snapshot import ComparedSnapshot
+    from sitemap_harvest.diff.document_pairs import Places
 
-MEMORY_MB = 256  # what DuckDB keeps in memory; beyond it, it writes to the temporary folder
+MEMORY_MB = 256  # memory limit of DuckDB; beyond it, DuckDB writes to the temporary folder
 _BATCH_ROWS = 50_000
-_BITS_A_ROW = 16  # so that one look-up in sixteen, at most, has to go on
+_BITS_A_ROW = 16  # so that at most one lookup in sixteen needs the second step
 _MAX_BITS = 1 << 28  # 32 MB
 _MAX_HASHES = 5_000_000  # 40 MB
 _PLACE = {"side": pa.int8(), "document": pa.int32(), "row": pa.int64()}
@@ -35,31 +35,33 @@ _TOUCHED = pa.schema([*_PLACE.items(), *FLAT])
 
 
 class Work:
-    """A folder for temporary files, and a DuckDB connection that keeps to it, made when it is first asked for."""
+    """A folder for temporary files, and a DuckDB connection that uses it, created on first use."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @cached_property
     def duckdb(self) -> Any:
-        """The connection. Its tables are in memory, up to a limit, and beyond it in the folder."""
-        import duckdb  # here: it takes a tenth of a second to load, and where nothing has changed it is not needed
+        """The connection. Its tables are in memory up to a limit, then in the folder."""
+        import duckdb  # here: loading takes 0.1 seconds, and is not needed if nothing has changed
 
         limits = {"memory_limit": f"{MEMORY_MB}MB", "temp_directory": str(self.folder)}
         return duckdb.connect(config={**limits, "preserve_insertion_order": False, "threads": 2})
 
     def close(self) -> None:
-        """Forget all tables."""
+        """Close the connection and its tables."""
         if "duckdb" in vars(self):
             self.duckdb.close()
 
 
-def touched(before: Snapshot, after: Snapshot, places: tuple[Places, Places], work: Work) -> Iterator[Block]:
-    """Yield the rows that only one of both has, and those of the same URLs in both: by URL, each URL in one block.
+def touched(
+    before: ComparedSnapshot, after: ComparedSnapshot, places: tuple[Places, Places], work: Work
+) -> Iterator[Block]:
+    """Yield the rows in only one snapshot, and all rows of their URLs, by URL; each URL is in one block.
 
-    *places* tell where the rows stand in either snapshot.
+    *places* find the documents of the rows in either snapshot.
     """
-    earlier, later = before.extents().intervals(), after.extents().intervals()
+    earlier, later = before.row_ranges().intervals(), after.row_ranges().intervals()
     gone, new = earlier.minus(later), later.minus(earlier)
     count = len(gone) + len(new)
     if not count:
@@ -80,8 +82,10 @@ def touched(before: Snapshot, after: Snapshot, places: tuple[Places, Places], wo
         yield Block(columns, side, document.astype(np.int64), row)
 
 
-def _add(rows: Sorted, snapshot: Snapshot, wanted: Intervals, side: int, places: Places, filled: set[str]) -> None:
-    """Add the rows *wanted*, and to *filled* the names of their columns that have values."""
+def _add(
+    rows: Sorted, snapshot: ComparedSnapshot, wanted: Intervals, side: int, places: Places, filled: set[str]
+) -> None:
+    """Add the *wanted* rows, and add to *filled* the names of their columns that have values."""
     for batch in snapshot.rows(wanted, READ) if len(wanted) else ():
         columns = flat(batch)
         filled |= {name for name, column in columns.items() if column.null_count < len(column)}
@@ -91,9 +95,9 @@ def _add(rows: Sorted, snapshot: Snapshot, wanted: Intervals, side: int, places:
 
 
 class _HashSet:
-    """Hashes of 64 bits, in order and as a set of bits: that is so small that most look-ups end in it, and quickly.
+    """A set of 64-bit hashes with a small bit filter that answers most lookups.
 
-    Of very many only the bits are kept, which let some through in error.
+    A very large set has only the filter, which allows false positives.
     """
 
     def __init__(self, parts: Iterator[np.ndarray], count: int) -> None:
@@ -120,19 +124,18 @@ class _HashSet:
         return np.asarray(found)
 
     def _place(self, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return which byte each has, and which bit of it."""
+        """Return the byte and the bit of each hash in the filter."""
         place = hashes & self._mask
         return place >> np.uint64(3), np.left_shift(np.uint8(1), (place & np.uint64(7)).astype(np.uint8))
 
 
-def count_urls(snapshot: Snapshot, wanted: Intervals | None = None) -> int:
-    """Return how many different URLs the rows *wanted* of *snapshot* have (``None``: all rows).
+def count_urls(snapshot: ComparedSnapshot, wanted: Intervals | None = None) -> int:
+    """Return the number of distinct URLs in the rows *wanted* of *snapshot* (``None``: all rows).
 
-    Counts different hashes of 64 bits, which are as good.
-
-    Without DuckDB, which a first run has no other need of, and which takes 50 MB.
+    Counts distinct 64-bit hashes. Does not use DuckDB, which a first run needs for
+    nothing else, and which takes 50 MB.
     """
-    wanted = snapshot.extents().intervals() if wanted is None else wanted
+    wanted = snapshot.row_ranges().intervals() if wanted is None else wanted
     hashes = np.zeros(len(wanted), dtype=np.int64)
     filled = 0
     for batch in snapshot.rows(wanted, ["key", "loc"]):
@@ -143,8 +146,8 @@ def count_urls(snapshot: Snapshot, wanted: Intervals | None = None) -> int:
     return int(np.count_nonzero(hashes[1:] != hashes[:-1])) + bool(len(hashes))
 
 
-def _hashes(work: Work, snapshot: Snapshot, wanted: Intervals) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the ids of rows *wanted*, and the hash of the key of each; of ``loc``, where there is none."""
+def _hashes(work: Work, snapshot: ComparedSnapshot, wanted: Intervals) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the ids of the rows *wanted*, and the hash of the key of each, or of ``loc`` if it has no key."""
     keyless = []
     for batch in _hashed(work, snapshot.rows(wanted, ["key"]), "key"):
         ids, hashes = batch["row"].to_numpy(), batch["h"].to_numpy()
@@ -172,11 +175,11 @@ def _hashed(work: Work, batches: Iterator[pa.RecordBatch], column: str) -> Itera
     schema = pa.schema([("row", pa.int64()), (column, pa.string())])
     failed: list[BaseException] = []
     work.duckdb.register("arriving", pa.RecordBatchReader.from_batches(schema, _watched(batches, failed)))
-    query = f"select row, hash({column}) as h, {column} is null as absent from arriving"  # noqa: S608 - names of ours
+    query = f"select row, hash({column}) as h, {column} is null as absent from arriving"  # noqa: S608 - our own names
     try:
         yield from work.duckdb.sql(query).to_arrow_reader(_BATCH_ROWS)
     except Exception as error:
-        if failed:  # DuckDB tells of what went wrong in reading with an error of its own
+        if failed:  # DuckDB replaces reading errors with its own
             raise failed[0] from error
         raise
 

@@ -1,4 +1,4 @@
-"""The URLs of a snapshot that no document lists any more, before it is decided whether they were removed."""
+"""The URLs of a snapshot that the next one does not list, before it is decided whether they were removed."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sitemap_harvest.diff.classify import GONE, url_numbers
-from sitemap_harvest.diff.documents import Places
+from sitemap_harvest.diff.document_pairs import Places
 from sitemap_harvest.diff.gather import Work, touched
 
 if TYPE_CHECKING:
-    from sitemap_harvest.diff.snapshot import Snapshot
+    from sitemap_harvest.diff.compared_snapshot import ComparedSnapshot
 
 
 class Missing(NamedTuple):
     """Rows of the earlier snapshot whose URL is not in the later one."""
 
     documents: list[str]
-    """Addresses, which ``document`` is an index into."""
+    """URLs of the documents; ``document`` is an index into this list."""
     document: np.ndarray
     row: np.ndarray
     """Ids of the rows, ascending."""
@@ -29,17 +29,17 @@ class Missing(NamedTuple):
     """The first position of each in its document."""
 
 
-def missing(before: Snapshot, after: Snapshot, *, folder: Path | None = None) -> Missing:
+def missing(before: ComparedSnapshot, after: ComparedSnapshot, *, folder: Path | None = None) -> Missing:
     """Return the rows of *before* whose URL *after*, a later snapshot of the same site, does not list.
 
-    What does not fit into memory is written below *folder* (by default the
-    system's folder for temporary files).
+    Data that does not fit in memory is written below *folder* (default: the system's
+    folder for temporary files).
     """
     ledgers = [one.sitemaps()["url"].to_pylist() for one in (before, after)]
     documents = sorted({*ledgers[0], *ledgers[1]})
     numbers = {url: number for number, url in enumerate(documents)}
     was, is_ = (
-        Places(one.extents(), np.array([numbers[url] for url in ledger], dtype=np.int32))
+        Places(one.row_ranges(), np.array([numbers[url] for url in ledger], dtype=np.int32))
         for one, ledger in zip((before, after), ledgers, strict=True)
     )
     place = Path(tempfile.mkdtemp(prefix="sitemap-harvest-", dir=folder))

@@ -1,4 +1,4 @@
-"""Which URL that is gone has become which that was added: by rule, and by likeness. The joins are done by DuckDB."""
+"""Pairing of removed with added URLs: mass changes by rule, and likely renames by similarity. Joins run in DuckDB."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.diff.gather import Work
 
-MAX_RENAMES_LOOKED_FOR = 100_000  # on either side: beyond it, a site was rebuilt, and names say little
+MAX_RENAMES_LOOKED_FOR = 100_000  # on either side: beyond it, a site was rebuilt, and names mean little
 _MAX_TOLD = 50
 _BATCH_ROWS = 50_000
 _HOST_SCORE = 0.95
@@ -30,14 +30,14 @@ _NARROW = pa.schema(
 )
 _PAIRS = pa.schema({"gone": pa.int64(), "came": pa.int64(), "name": pa.string(), "score": pa.float64()})
 PAIRED = pa.schema({"change": pa.int64(), "pattern": pa.string(), "counterpart": pa.string(), "score": pa.float64()})
-"""What is known of one half of a pair, by the number of the change."""
+"""One half of a pair, by the number of the change."""
 
 
 class Pairing:
     """The pairs among the changes of one comparison."""
 
     def __init__(self, work: Work, changes: Spill) -> None:
-        """Look for them in *changes*."""
+        """Find pairs in *changes*."""
         self._connection = work.duckdb
         self._folder = work.folder
         for side, kinds in _SIDES.items():
@@ -54,7 +54,7 @@ class Pairing:
         """Yield both halves of each pair, by the number of the change (see :data:`PAIRED`)."""
         pattern = f"case when name in ({self._names()}) then name end as pattern"
         query = " union all ".join(
-            f"select {side} as change, {pattern}, other.loc as counterpart, score"  # noqa: S608 - names of ours
+            f"select {side} as change, {pattern}, other.loc as counterpart, score"  # noqa: S608 - our own names
             f" from pairs join {other} as other on other.change = pairs.{other}"
             for side, other in (("gone", "came"), ("came", "gone"))
         )
@@ -62,14 +62,14 @@ class Pairing:
             yield batch.cast(PAIRED)
 
     def _pair_by_rule(self) -> None:
-        """Pair what has the same normal form, if there is one such on either side."""
+        """Pair URLs with the same normal form, if it is unique on both sides."""
         only = """select any_value(change) as change, any_value(key) as key, normal from {}
             group by normal having count(*) = 1"""
         reader = self._connection.sql(
             f"""select gone.change as gone, came.change as came, gone.key as before, came.key as after
             from ({only.format("gone")}) gone join ({only.format("came")}) came using (normal)"""  # noqa: S608
         ).to_arrow_reader(_BATCH_ROWS)
-        found = Spill(self._folder / "rules.arrow", _PAIRS)  # a connection cannot read and write at a time
+        found = Spill(self._folder / "rules.arrow", _PAIRS)  # a connection cannot read and write at the same time
         for batch in reader:
             names = rules(batch["before"], batch["after"])
             columns = [batch["gone"], batch["came"], names, pa.repeat(1.0, len(names))]
@@ -78,12 +78,12 @@ class Pairing:
         self._fill("pairs", pa.RecordBatchReader.from_batches(_PAIRS, found.batches()))
 
     def _pair_by_host(self) -> None:
-        """Pair what has the same path on another host, where that is so for most of the host."""
+        """Pair URLs with the same path on another host, if that holds for most URLs of the host."""
         parts = f"regexp_extract(normal, '{HOST}') as host, regexp_replace(normal, '{HOST}', '') as path"
         for side in _SIDES:
             self._connection.execute(
                 f"""create table {side}_parts as select change, {parts} from {side}
-                where not exists (from pairs where pairs.{side} = {side}.change)"""  # noqa: S608 - names of ours
+                where not exists (from pairs where pairs.{side} = {side}.change)"""  # noqa: S608 - our own names
             )
         only = """select any_value(change) as change, any_value(host) as host, path from {}_parts
             where path <> '' group by path having count(*) = 1"""
@@ -91,25 +91,25 @@ class Pairing:
             f"""create table moves as
             select gone.change as gone, came.change as came, gone.host as before, came.host as after
             from ({only.format("gone")}) gone join ({only.format("came")}) came using (path)
-            where gone.host <> came.host"""  # noqa: S608 - names of ours
+            where gone.host <> came.host"""  # noqa: S608 - our own names
         )
         self._connection.execute(
             f"""create table hosts as select before, after, count(*) as pairs from moves
             join (select host as before, count(*) as urls from gone_parts group by host) using (before)
             group by before, after, urls
-            having count(*) >= {MIN_URLS} and count(*) >= {MIN_HOST_SHARE} * urls"""  # noqa: S608 - numbers of ours
+            having count(*) >= {MIN_URLS} and count(*) >= {MIN_HOST_SHARE} * urls"""  # noqa: S608 - our own numbers
         )
         self._connection.execute(
             f"""insert into pairs select gone, came, '{HOST_MOVE}', {_HOST_SCORE}
-            from moves join hosts using (before, after)"""  # noqa: S608 - the same
+            from moves join hosts using (before, after)"""  # noqa: S608 - our own numbers
         )
 
     def _mass_changes(self) -> tuple[MassChange, ...]:
-        """Return the rules that hold for many; the largest comes first. The rest is left to be likely renames."""
+        """Return the rules that hold for many URLs, largest first. Pairs of other rules can become likely renames."""
         ((gone,),) = self._rows("select count(*) from gone")
         found = self._rows(
             f"""select name, count(*), min(gone) from pairs group by name
-            having count(*) >= {MIN_URLS} order by count(*) desc, name"""  # noqa: S608 - a number of ours
+            having count(*) >= {MIN_URLS} order by count(*) desc, name"""  # noqa: S608 - our own number
         )
         return tuple(
             MassChange(name=name, count=count, share=round(count / gone, 4), detail=self._detail(name, count, first))
@@ -143,7 +143,7 @@ class Pairing:
         return self._connection.sql(query).to_arrow_table()
 
     def _best(self) -> tuple[Rename, ...]:
-        """Return the likeliest renames that are part of no mass change."""
+        """Return the best renames that are not part of a mass change."""
         found = self._rows(
             f"""select gone.loc, came.loc, score {_BOTH} where name is null or name not in ({self._names()})
             order by score desc, pairs.gone limit {_MAX_TOLD}"""
@@ -157,7 +157,7 @@ class Pairing:
         return list(self._connection.execute(query).fetchall())  # all: an unfinished result blocks the connection
 
     def _fill(self, table: str, rows: pa.RecordBatchReader | pa.Table) -> None:
-        """Add *rows* to *table*, which is made if it is not there."""
+        """Append *rows* to *table*, which is created if needed."""
         self._connection.register("arriving", rows.schema.empty_table())
         self._connection.execute(f"create table if not exists {table} as from arriving")
         self._connection.register("arriving", rows)
@@ -165,7 +165,7 @@ class Pairing:
 
 
 def _narrow(batch: pa.RecordBatch, kinds: tuple[int, ...]) -> pa.RecordBatch:
-    """Return those changes of *batch* that are of *kinds*, with what they are paired by."""
+    """Return the changes of *batch* that are of *kinds*, with the columns used for pairing."""
     mask = pc.is_in(batch["kind"], pa.array(kinds, pa.int8()))
     batch = batch.filter(pc.and_(mask, batch["key"].is_valid()))
     columns = [batch[name] for name in _COLUMNS]

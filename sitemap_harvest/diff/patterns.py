@@ -1,6 +1,6 @@
-"""Mass changes: many changes that are one. Pure functions of columns.
+"""Mass changes: rules such as ``http-to-https`` that explain many changes at once. Pure functions of columns.
 
-A pattern is named where a rule holds for many. It is never guessed from a few.
+A rule is reported only if it holds for many URLs, never guessed from a few.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MIN_URLS = 20  # below it, a rule that holds for each is no mass change: those are likely renames, one by one
-MIN_SHARE = 0.9  # of the URLs that stay, for lastmods; one page in ten may be new or frozen
-MIN_HOST_SHARE = 0.5  # of the URLs of a host that are gone: paths such as /about may be the same by chance
+MIN_URLS = 20  # with fewer, a rule is no mass change: the pairs are likely renames, one by one
+MIN_SHARE = 0.9  # of the remaining URLs, for lastmod; one page in ten may be new or unchanged
+MIN_HOST_SHARE = 0.5  # of the removed URLs of a host: paths such as /about may match by chance
 BUMPED = "lastmods-bumped"
 HOST_MOVE = "host-move"
 
 _SLASH = r"^([^?#]+)/([?#].*)?$"
 HOST = "^[^/?#]*"
-"""What of a normal form is the host (and port): a move to another host leaves the rest as it is."""
+"""The host (and port) of a normal form: a move to another host does not change the rest."""
 
 
 def is_mass(count: int, total: int, share: float = MIN_SHARE) -> bool:
-    """Whether *count* of *total* are so many that they are one change."""
+    """Whether *count* of *total* are enough for a mass change."""
     return count >= MIN_URLS and count >= share * total
 
 
 def normal_forms(keys: pa.StringArray) -> pa.StringArray:
-    """Return *keys* without scheme, ``www.`` and the slash at the end of the path: what a migration leaves as it is."""
+    """Return *keys* without scheme, ``www.`` and the trailing slash of the path: migrations do not change the rest."""
     for prefix in ("https://", "http://", "www."):
         keys = pc.if_else(pc.starts_with(keys, prefix), pc.utf8_slice_codeunits(keys, len(prefix)), keys)
     bare = pc.if_else(pc.ends_with(keys, "/"), pc.utf8_slice_codeunits(keys, 0, -1), keys)
@@ -38,10 +38,9 @@ def normal_forms(keys: pa.StringArray) -> pa.StringArray:
 
 
 def rules(before: pa.StringArray, after: pa.StringArray) -> pa.StringArray:
-    """Return the name of what became of each key of *before* whose normal form is that of the key in *after*.
+    """Return the name of the rule that turns each key of *before* into that of *after* with the same normal form.
 
-    Such as ``http-to-https``; where it is more than one, joined by ``+``. Null
-    where nothing of that differs.
+    For example ``http-to-https``; several are joined by ``+``. Null if no rule applies.
     """
     tests = (
         (_is_https, "http-to-https", "https-to-http"),
@@ -66,19 +65,19 @@ def _has_www(keys: pa.StringArray) -> pa.BooleanArray:
 
 
 def _has_slash(keys: pa.StringArray) -> pa.BooleanArray:
-    """Return which have a slash at the end of the path."""
+    """Return which keys have a trailing slash in the path."""
     return _instead(pc.ends_with(keys, "/"), _is_long(keys), pc.match_substring_regex, keys, pattern=_SLASH)
 
 
 def _is_long(keys: pa.StringArray) -> pa.BooleanArray:
-    """Return which go on behind the path. Most do not, and need no regular expression, which is slow."""
+    """Return which keys continue after the path. Most do not, and need no regular expression, which is slow."""
     return pc.or_(pc.match_substring(keys, "?"), pc.match_substring(keys, "#"))
 
 
 def _instead(
     values: pa.Array, mask: pa.BooleanArray, function: Callable[..., pa.Array], keys: pa.StringArray, **options: str
 ) -> pa.Array:
-    """Return *values*, but where *mask* is true what *function* makes of *keys*."""
+    """Return *values*, replaced by *function* of *keys* where *mask* is true."""
     if not mask.true_count:
         return values
     return pc.replace_with_mask(values, mask, function(keys.filter(mask), **options))

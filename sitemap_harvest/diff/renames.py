@@ -1,7 +1,6 @@
-"""Likely renames: a URL that is gone and one that was added which look like the same page. Pure functions of columns.
+"""Likely renames: pairs of a removed and an added URL that look like the same page. Pure functions of columns.
 
-Spec: none. A judgement, which is why it comes with a score and never makes of
-two changes one.
+A heuristic without a spec. So each pair has a score, and stays two changes.
 """
 
 from __future__ import annotations
@@ -13,17 +12,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-MAX_COMPARED = 1000  # on either side, word by word: a million pairs are a tenth of a second
+MAX_COMPARED = 1000  # on either side, for the comparison by words: a million pairs take a tenth of a second
 MIN_SCORE = 0.6
-_NAME_SCORE = 0.7  # the same last segment; up to 1.0 by the words of the rest
+_NAME_SCORE = 0.7  # same last segment; up to 1.0 by the words of the rest
 _TITLE_SCORE = 0.8
-_MIN_NAME_CHARS = 4  # shorter ones, such as page numbers, are the same by chance
+_MIN_NAME_CHARS = 4  # shorter ones, such as page numbers, match by chance
 
 _WORD = re.compile(r"[^\W_]+")
 
 
 class Pairs(NamedTuple):
-    """Pairs of a URL that is gone and one that was added: indices into the columns given, and scores from 0 to 1."""
+    """Pairs of a removed and an added URL: indices into the given columns, and scores from 0 to 1."""
 
     gone: np.ndarray
     came: np.ndarray
@@ -31,7 +30,7 @@ class Pairs(NamedTuple):
 
 
 def last_segments(normal: pa.StringArray) -> pa.StringArray:
-    """Return the last segment of the path of normal forms; null where it says too little."""
+    """Return the last path segment of normal forms; null if it is too short or too generic."""
     name = pc.struct_field(pc.extract_regex(normal, r"^[^/?#]*/(?:[^?#]*/)?(?P<name>[^/?#]+)(?:[?#].*)?$"), "name")
     says_much = pc.and_(
         pc.greater_equal(pc.utf8_length(name), _MIN_NAME_CHARS),
@@ -43,9 +42,9 @@ def last_segments(normal: pa.StringArray) -> pa.StringArray:
 def renames(gone: pa.Table, came: pa.Table) -> Pairs:
     """Return likely renames. Both tables have ``normal`` (normal form of the key) and ``title``.
 
-    A URL is in one pair at most. First come those with the same last segment, and
-    with the same title, if no other URL of either side has it; then those whose
-    words are alike, rare words counting more, as long as there are not too many.
+    A URL is in at most one pair. First come pairs with the same last segment, then with
+    the same title, if it is unique on both sides; then pairs with similar words, rare
+    words counting more, unless there are too many.
     """
     pairs = _Paired(gone.num_rows, came.num_rows)
     names = [last_segments(table["normal"].combine_chunks()) for table in (gone, came)]
@@ -61,7 +60,7 @@ def renames(gone: pa.Table, came: pa.Table) -> Pairs:
 
 
 class _Paired:
-    """Pairs that were found, each side in one pair at most: who comes first has it."""
+    """Pairs found so far, each URL in at most one: the first match wins."""
 
     def __init__(self, gone: int, came: int) -> None:
         self._free = (np.ones(gone, dtype=bool), np.ones(came, dtype=bool))
@@ -84,7 +83,7 @@ class _Paired:
 
 
 def same_and_only(one: pa.StringArray, other: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
-    """Return where the two have the same text, which neither has twice."""
+    """Return where the two have the same text, if it is unique in both."""
     encoded = pa.chunked_array([one, other]).dictionary_encode().unify_dictionaries()
     codes = [chunk.indices.fill_null(-1).to_numpy() for chunk in encoded.chunks]
     once = [_once(part) for part in codes]
@@ -104,15 +103,15 @@ def _words(table: pa.Table, rows: np.ndarray) -> list[set[str]]:
 
 
 def _likeness_of_rest(gone: pa.Table, came: pa.Table, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return what share of all words of each pair both have."""
+    """Return for each pair the share of all words that both have."""
     pairs = zip(_words(gone, one), _words(came, other), strict=True)
     return np.array([len(left & right) / max(1, len(left | right)) for left, right in pairs], dtype=np.float64)
 
 
 def _alike(gone: list[set[str]], came: list[set[str]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return pairs of which each is the other's best, and their scores: shared words by all words, by their weight.
+    """Return pairs that are each other's best match, and their scores: weight of shared words by weight of all words.
 
-    Where the words with digits differ, they are two pages of one template.
+    If the words with digits differ, the URLs are two pages of one template.
     """
     numbers = {word: number for number, word in enumerate(sorted(set().union(*gone, *came)))}
     left, right = _matrix(gone, numbers), _matrix(came, numbers)
@@ -128,12 +127,12 @@ def _alike(gone: list[set[str]], came: list[set[str]]) -> tuple[np.ndarray, np.n
 
 
 def _unequal(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return for each row of *left* and each of *right* whether they are two different sets."""
+    """Return for each row of *left* and each of *right* whether they are different sets."""
     return np.asarray(left.sum(axis=1)[:, None] + right.sum(axis=1)[None, :] != 2 * (left @ right.T))
 
 
 def _matrix(words: list[set[str]], numbers: dict[str, int]) -> np.ndarray:
-    """Return a row for each set and a column for each word, 1 where it has it."""
+    """Return a matrix with a row for each set and a column for each word: 1 if the set has the word."""
     matrix = np.zeros((len(words), len(numbers)), dtype=np.float32)
     for row, found in enumerate(words):
         matrix[row, [numbers[word] for word in found]] = 1

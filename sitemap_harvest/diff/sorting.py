@@ -1,4 +1,4 @@
-"""Rows sorted by their key that need not fit into memory: parted by ranges of keys into files, each sorted alone."""
+"""External sort by ``key``: rows are partitioned by ranges of keys into files, and each file is sorted alone."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 PART_ROWS = 100_000  # some 50 MB while they are sorted and compared
 MAX_PARTS = 250  # files that are open at a time
 _TOGETHER_ROWS = 200_000
-_SAMPLED = 100  # keys for each part, which tell where one ends
+_SAMPLED = 100  # keys sampled for each part, to choose its limit
 
 
 class Sorted:
-    """Rows that have a column ``key``, to be added in any order and read in that of the keys (of their bytes)."""
+    """Rows with a column ``key``, added in any order and read in the order of the keys (bytewise)."""
 
     def __init__(self, folder: Path, schema: pa.Schema, expected: int) -> None:
-        """Keep them in files in *folder*. Some *expected* rows will come."""
+        """Store the rows in files in *folder*; about *expected* rows will be added."""
         self._folder = folder
         self._all = Spill(folder / "rows.arrow", schema)
         self._parts = min(-(-expected // PART_ROWS), MAX_PARTS)
@@ -43,7 +43,7 @@ class Sorted:
             yield batch["key"]
 
     def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """Yield *columns* of all rows, by key; those with one key in one batch. Can be done once."""
+        """Yield *columns* of all rows, by key; rows with one key are in one batch. Can be called once."""
         self._all.close()
         parts = self._parted(columns) if self._parts > 1 else [self._all]
         for part in parts:
@@ -53,7 +53,7 @@ class Sorted:
             part.remove()
 
     def _parted(self, columns: list[str]) -> list[Spill]:
-        """Part the rows by ranges of keys into files."""
+        """Partition the rows by ranges of keys into files."""
         limits = self._limits()
         schema = pa.schema([field for field in self._schema if field.name in columns])
         parts = [Spill(self._folder / f"rows-{number}.arrow", schema) for number in range(len(limits) + 1)]
@@ -70,14 +70,14 @@ class Sorted:
         return parts
 
     def _limits(self) -> pa.StringArray:
-        """Return the keys at which parts begin, after the first one."""
+        """Return the first keys of the parts, except of the first part."""
         sample = pa.concat_arrays(self._sample)
         ordered = sample.take(pc.sort_indices(sample))
         return ordered.take(pa.array(np.linspace(0, len(ordered), self._parts, endpoint=False)[1:].astype(np.int64)))
 
 
 def _together(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of *batches* in larger ones, for each is cut into as many pieces as there are parts."""
+    """Yield the rows of *batches* in larger batches, because each is split into as many pieces as there are parts."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         waiting.append(batch)

@@ -1,4 +1,4 @@
-"""Files for what does not fit into memory."""
+"""``Spill``: a temporary file of record batches, for data that does not fit in memory."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Spill:
-    """A file of record batches with one schema, to be written once and read any number of times."""
+    """A file of record batches with one schema, written once and read any number of times."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        """Open the file at *path*."""
+        """Create the file at *path*."""
         self.rows = 0
         self._path = path
         self._schema = schema
@@ -30,16 +30,16 @@ class Spill:
         self.rows += batch.num_rows
 
     def close(self) -> None:
-        """End the file."""
+        """Close the file for writing."""
         self._writer.close()
         self._file.close()
 
     def remove(self) -> None:
-        """Remove the file, which was closed."""
+        """Delete the file, which must be closed."""
         self._path.unlink()
 
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield what was written, also if the file is not closed yet: all columns, or those named."""
+        """Yield the written batches, even if the file is not closed yet: all columns, or *columns*."""
         chosen = None if columns is None else [self._schema.get_field_index(name) for name in columns]
         with pa.OSFile(str(self._path)) as file:
             yield from ipc.open_stream(file, options=ipc.IpcReadOptions(included_fields=chosen))

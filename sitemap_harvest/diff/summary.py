@@ -1,39 +1,36 @@
-"""What is to be said of two snapshots apart from the changes: how fresh they are, which documents, what differs."""
+"""The summary of a comparison apart from the changes: staleness, changed documents, different arguments."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sitemap_harvest.diff.documents import GONE_SINCE
+from sitemap_harvest.diff.document_pairs import GONE_SINCE
 from sitemap_harvest.model import Difference, LeftSitemap, Outcome, StaleSitemap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from sitemap_harvest.diff.documents import Ledger, Record
+    from sitemap_harvest.diff.document_pairs import Record, SnapshotDocuments
 
 MAX_TOLD = 50
 _UNKNOWN = frozenset(
     {Outcome.PARTIAL, Outcome.BLOCKED, Outcome.FORBIDDEN, Outcome.FAILED, Outcome.TOO_LARGE, Outcome.OVER_LIMIT}
 )
-"""Outcomes of documents that may list URLs which nobody knows."""
+"""Outcomes of documents that may list unknown URLs."""
 
 
-def staleness(ledger: Ledger, started_at: datetime) -> dict[str, Any]:
-    """Return how much of the snapshot was neither read whole nor confirmed since *started_at*."""
+def staleness(ledger: SnapshotDocuments, started_at: datetime) -> dict[str, Any]:
+    """Return how much of the snapshot was neither read completely nor confirmed since *started_at*."""
     old = [record for record in ledger.records.values() if not _is_fresh(record, started_at)]
-    stale = sum(ledger.entries.get(record["url"], 0) for record in old)
-    told = sorted((record for record in old if _matters(record, ledger)), key=lambda record: str(record["url"]))
+    stale = sum(ledger.entries.get(record.url, 0) for record in old)
+    told = sorted((record for record in old if _matters(record, ledger)), key=lambda record: record.url)
     return {
         "stale": stale,
         "stale_share": round(stale / max(1, sum(ledger.entries.values())), 4),
         "stale_sitemaps": tuple(
             StaleSitemap(
-                url=record["url"],
-                outcome=Outcome(record["outcome"]),
-                reason=record["reason"],
-                fresh_at=record["fresh_at"],
+                url=record.url, outcome=Outcome(record.outcome), reason=record.reason, fresh_at=record.fresh_at
             )
             for record in told[:MAX_TOLD]
         ),
@@ -41,17 +38,17 @@ def staleness(ledger: Ledger, started_at: datetime) -> dict[str, Any]:
 
 
 def _is_fresh(record: Record, started_at: datetime) -> bool:
-    return record["fresh_at"] is not None and record["fresh_at"] >= started_at
+    return record.fresh_at is not None and record.fresh_at >= started_at
 
 
-def _matters(record: Record, ledger: Ledger) -> bool:
-    return record["left"] is None and (record["url"] in ledger.entries or record["outcome"] in _UNKNOWN)
+def _matters(record: Record, ledger: SnapshotDocuments) -> bool:
+    return record.left is None and (record.url in ledger.entries or record.outcome in _UNKNOWN)
 
 
-def documents(before: Ledger, after: Ledger) -> dict[str, Any]:
-    """Return the documents that came, left and were emptied."""
-    there = {url for url, record in before.records.items() if record["left"] is None}
-    here = {url for url, record in after.records.items() if record["left"] is None}
+def documents(before: SnapshotDocuments, after: SnapshotDocuments) -> dict[str, Any]:
+    """Return the documents that are new, removed, or empty now."""
+    there = {url for url, record in before.records.items() if record.left is None}
+    here = {url for url, record in after.records.items() if record.left is None}
     left = [LeftSitemap(url=url, reason=_why(after.records.get(url))) for url in sorted(there - here)[:MAX_TOLD]]
     return {
         "sitemaps_came": tuple(sorted(after.entries.keys() - there)[:MAX_TOLD]),
@@ -61,11 +58,11 @@ def documents(before: Ledger, after: Ledger) -> dict[str, Any]:
 
 
 def _why(record: Record | None) -> str:
-    return (record and record["left"]) or GONE_SINCE
+    return (record and record.left) or GONE_SINCE
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Difference, ...]:
-    """Return which arguments and limits are not the same, by name."""
+    """Return the arguments and limits that differ, by name."""
     names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
     return tuple(Difference(name=name, before=_text(before.get(name)), after=_text(after.get(name))) for name in names)
 

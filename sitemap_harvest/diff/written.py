@@ -1,4 +1,4 @@
-"""The changes of a block as they are kept until it is known which of them are a part of something larger."""
+"""The temporary format of changes, used until it is known which of them belong to a mass change or a rename."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.diff.classify import CHANGED, EXPIRED, LASTMOD, REMOVED
-from sitemap_harvest.diff.documents import LEFT_FEED, LEFT_NEWS
+from sitemap_harvest.diff.document_pairs import LEFT_FEED, LEFT_NEWS
 from sitemap_harvest.diff.fields import FIELDS, as_text
 from sitemap_harvest.model import Change, arrow_schema
 
 if TYPE_CHECKING:
     from sitemap_harvest.diff.classify import Block, Found
-    from sitemap_harvest.diff.documents import Documents
+    from sitemap_harvest.diff.document_pairs import DocumentPairs
 
 _MAP = arrow_schema(Change).field("before").type
 FOUND = pa.schema(
@@ -33,11 +33,11 @@ FOUND = pa.schema(
         "later": pa.bool_(),
     }
 )
-"""Columns of the file. Kinds and documents are numbers; ``later``: ``lastmod`` is later now."""
+"""Columns of the file. Kinds and documents are numbers; ``later``: ``lastmod`` is later than before."""
 
 
-def written(block: Block, found: Found, documents: Documents) -> pa.RecordBatch:
-    """Return the changes *found* in *block* as they are kept."""
+def written(block: Block, found: Found, documents: DocumentPairs) -> pa.RecordBatch:
+    """Return the changes *found* in *block* in this format."""
     rows, document = pa.array(found.row), block.document[found.row]
     key = block.columns["key"].take(rows)
     before = block.document[found.row_before]
@@ -64,7 +64,7 @@ def _keys(block: Block, rows: pa.Array, key: pa.StringArray) -> pa.StringArray:
 def _differences(block: Block, found: Found) -> dict[str, pa.Array]:
     """Return ``fields``, ``before`` and ``after``: a list and two maps for each change."""
     has = found.fields[:, None] & (1 << np.arange(len(FIELDS)))[None, :] != 0
-    change, field = np.nonzero(has)  # by change, and then in the order of the fields
+    change, field = np.nonzero(has)  # by change, then in the order of the fields
     names = pa.array(FIELDS, pa.string()).take(pa.array(field))
     ends = np.concatenate([[0], np.cumsum(has.sum(axis=1))]).astype(np.int32)
     is_changed = found.kind == CHANGED
@@ -78,7 +78,7 @@ def _differences(block: Block, found: Found) -> dict[str, pa.Array]:
 
 
 def _texts(block: Block, field: np.ndarray, rows: np.ndarray) -> pa.StringArray:
-    """Return for each of *field*, numbers of fields, its text in the row beside it."""
+    """Return the text of each of *field* (field numbers) in the corresponding row."""
     parts, places = [pa.array([], pa.string())], [np.array([], dtype=np.int64)]
     for number in np.unique(field).tolist():
         place = np.flatnonzero(field == number)
@@ -87,8 +87,8 @@ def _texts(block: Block, field: np.ndarray, rows: np.ndarray) -> pa.StringArray:
     return pa.concat_arrays(parts).take(pa.array(np.argsort(np.concatenate(places))))
 
 
-def _reasons(found: Found, document: np.ndarray, documents: Documents) -> pa.StringArray:
-    """Return why each is gone; null where it is not."""
+def _reasons(found: Found, document: np.ndarray, documents: DocumentPairs) -> pa.StringArray:
+    """Return the reason of each removal; null for other changes."""
     words = [*documents.reasons, LEFT_FEED, LEFT_NEWS]
     at = np.where(
         found.kind == EXPIRED, np.where(documents.is_feed[document], len(words) - 2, len(words) - 1), document
@@ -98,7 +98,7 @@ def _reasons(found: Found, document: np.ndarray, documents: Documents) -> pa.Str
 
 
 def _is_later(block: Block, found: Found) -> pa.BooleanArray:
-    """Return which say a later ``lastmod``."""
+    """Return which changes have a later ``lastmod``."""
     if "lastmod" not in block.columns:
         return pa.repeat(pa.scalar(value=False), len(found.kind))
     lastmod = block.columns["lastmod"]

@@ -1,4 +1,4 @@
-"""Columns to text, a column at a time: JSON, CSV and XML. Knows neither files nor Scrapy."""
+"""Converts columns to the text of JSON, CSV and XML files. Knows neither files nor Scrapy."""
 
 from sitemap_harvest.export.csv import csv_header, csv_lines
 from sitemap_harvest.export.json import json_objects

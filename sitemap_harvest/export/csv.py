@@ -20,12 +20,12 @@ _LINE_END = "\r\n"
 
 
 def csv_header(names: Iterable[str], *, delimiter: str = ",") -> str:
-    """Return the line of names."""
+    """Return the header line."""
     return delimiter.join(_quoted(name) if _is_special(name, delimiter) else name for name in names) + _LINE_END
 
 
 def csv_lines(columns: Mapping[str, pa.Array], rows: int, *, delimiter: str = ",") -> pa.StringArray:
-    """Return one line a row, with its end."""
+    """Return one line per row, with its line end."""
     parts: list[pa.Array | str] = []
     for number, column in enumerate(columns.values()):
         parts.append(delimiter if number else "")

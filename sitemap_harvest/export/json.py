@@ -20,7 +20,7 @@ _ESCAPED_IN_ASCII = r'["\\\x00-\x1f]|[^\x00-\x7e]'
 def json_objects(
     columns: Mapping[str, pa.Array], rows: int, *, ascii_only: bool = False, end: str = ""
 ) -> pa.StringArray:
-    """Return one JSON object a row, with the names and values of *columns*, and *end* behind it; nulls are ``null``."""
+    """Return one JSON object per row, with the names and values of *columns*, followed by *end*; nulls are ``null``."""
     parts: list[pa.Array | str] = ["{"]
     written: list[tuple[pa.Array, pa.Array | str]] = []
     for number, (name, column) in enumerate(columns.items()):
@@ -34,7 +34,7 @@ def json_objects(
 
 
 def _is_same(one: pa.Array, other: pa.Array) -> bool:
-    """Whether two columns are one and the same memory, as loc and key of canonical URLs are."""
+    """Whether two columns share the same memory, as loc and key of canonical URLs do."""
     if one.type != other.type or one.offset != other.offset:
         return False
     pairs = zip(one.buffers(), other.buffers(), strict=True)
@@ -42,7 +42,7 @@ def _is_same(one: pa.Array, other: pa.Array) -> bool:
 
 
 def _value(column: pa.Array, rows: int, *, ascii_only: bool) -> pa.Array | str:
-    """Return the values of *column* as JSON: one text for all rows, where all have the same."""
+    """Return the values of *column* as JSON; a single string if all rows have the same value."""
     if column.null_count == rows:
         return "null"
     is_flat = not pa.types.is_nested(column.type) and not column.null_count

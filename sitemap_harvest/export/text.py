@@ -1,4 +1,4 @@
-"""What the text formats have in common."""
+"""Helpers of the text formats: concatenation, number formatting, replacement on columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LAST_BYTE = 255
 
 
 def concat(parts: Iterable[pa.Array | str], rows: int) -> pa.StringArray:
-    """Return the texts of *parts* side by side, a string standing for itself in each of *rows*; null where one is."""
+    """Return the concatenation of *parts* for each of *rows*; strings are repeated; null if a part is null."""
     merged: list[pa.Array | str] = []
     for part in parts:
         if isinstance(part, str) and merged and isinstance(merged[-1], str):
@@ -27,14 +27,14 @@ def concat(parts: Iterable[pa.Array | str], rows: int) -> pa.StringArray:
 
 
 def joined_values(lists: pa.ListArray, values: pa.StringArray, separator: str) -> pa.StringArray:
-    """Return for each of *lists* what *values* has for its items, joined; an empty text for a null."""
+    """Return for each of *lists* the *values* of its items, joined; an empty text for a null."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32())
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
     return pc.binary_join(pa.ListArray.from_arrays(offsets, values), separator)
 
 
 def lists_of_pairs(array: pa.MapArray) -> tuple[pa.ListArray, list[pa.Array]]:
-    """Return maps as lists of structures, and the names and the values of all of them."""
+    """Return maps as lists of structures, with the names and the values of all of them."""
     kind = array.type
     pair = pa.struct([pa.field("key", kind.key_type, nullable=False), pa.field("value", kind.item_type)])
     lists = array.cast(pa.list_(pair))
@@ -42,7 +42,7 @@ def lists_of_pairs(array: pa.MapArray) -> tuple[pa.ListArray, list[pa.Array]]:
 
 
 def text_of(array: pa.Array) -> pa.StringArray:
-    """Return numbers, truth values and instants as text, in the form that Python and JSON give them."""
+    """Return numbers, booleans and instants as text, in the form of Python and JSON."""
     if pa.types.is_timestamp(array.type):
         return _iso(array)
     if pa.types.is_floating(array.type):
@@ -51,17 +51,17 @@ def text_of(array: pa.Array) -> pa.StringArray:
 
 
 def _floats(numbers: pa.FloatingPointArray) -> pa.StringArray:
-    """Return *numbers* as Python writes them: Arrow has 0.00001 for 1e-05. There are few different ones in a column."""
+    """Return *numbers* as Python writes them: Arrow writes 0.00001 for 1e-05. A column has few distinct ones."""
     encoded = numbers.dictionary_encode()
     return pa.array([repr(number) for number in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)
 
 
 def _iso(instants: pa.TimestampArray) -> pa.StringArray:
-    """Return instants in ISO 8601, with microseconds only where there are some, as Python writes them."""
+    """Return instants in ISO 8601, with microseconds only if they are not zero, as Python writes them."""
     naive = instants.cast(pa.timestamp("us"))
     try:
         text = naive.cast(pa.timestamp("s")).cast(pa.string())
-    except pa.ArrowInvalid:  # some have a fraction, which this cast would lose
+    except pa.ArrowInvalid:  # some have a fraction, which this cast would drop
         seconds = pc.floor_temporal(naive, unit="second")
         whole = seconds.cast(pa.timestamp("s")).cast(pa.string())
         text = pc.if_else(pc.equal(naive, seconds), whole, naive.cast(pa.string()))
@@ -69,7 +69,7 @@ def _iso(instants: pa.TimestampArray) -> pa.StringArray:
 
 
 def replaced(texts: pa.StringArray, pattern: str, replace: Callable[[str], str]) -> pa.StringArray:
-    """Return *texts* with *replace* done to those in which *pattern* (RE2) is found."""
+    """Return *texts*, with *replace* applied to those that match *pattern* (RE2)."""
     mask = pc.fill_null(pc.match_substring_regex(texts, pattern), fill_value=False)
     if not mask.true_count:
         return texts
@@ -80,7 +80,7 @@ def replaced(texts: pa.StringArray, pattern: str, replace: Callable[[str], str])
 def holds_byte(texts: pa.StringArray, *, below: int = 0, among: bytes = b"", above: int = _LAST_BYTE) -> bool:
     """Return whether any byte of *texts* is less than *below*, one of *among*, or greater than *above*.
 
-    One look at the whole buffer costs a tenth of a regular expression over the column.
+    One pass over the buffer costs a tenth of a regular expression on the column.
     """
     data = utf8_bytes(texts)
     values = pa.UInt8Array.from_buffers(pa.uint8(), len(data), [None, pa.py_buffer(data)])
@@ -93,7 +93,7 @@ def holds_byte(texts: pa.StringArray, *, below: int = 0, among: bytes = b"", abo
 
 
 def utf8_bytes(texts: pa.StringArray) -> memoryview:
-    """Return all of *texts* one behind the other, without copying."""
+    """Return the concatenated bytes of *texts*, without copying."""
     _, offsets, data = texts.buffers()
     if data is None:
         return memoryview(b"")

@@ -1,4 +1,4 @@
-"""Columns to XML elements: one ``<item>`` a row, one child a field. An absent value has no element."""
+"""Columns to XML: one ``<item>`` per row, one child per field. An absent value has no element."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FORBIDDEN = "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
 
 
 def without_forbidden(text: str) -> str:
-    """Return *text* with U+FFFD for each character that XML cannot hold."""
+    """Return *text* with U+FFFD for each character that XML cannot contain."""
     return re.sub(_FORBIDDEN, "\ufffd", text)
 
 
@@ -29,9 +29,9 @@ def xml_elements(
     end: str = "",
     mend: Callable[[str], str] = without_forbidden,
 ) -> pa.StringArray:
-    """Return one element *name* a row, with *end* behind it.
+    """Return one element *name* per row, followed by *end*.
 
-    *mend* makes of a text with characters that XML cannot hold one without.
+    *mend* replaces the characters in a text that XML cannot contain.
     """
     children = [_elements(column, field, mend) for field, column in columns.items() if column.null_count < rows]
     return concat([f"<{name}>", *children, f"</{name}>{end}"], rows)
@@ -53,14 +53,14 @@ def _elements(array: pa.Array, name: str, mend: Callable[[str], str]) -> pa.Stri
 
 
 def _maps(array: pa.MapArray, mend: Callable[[str], str]) -> pa.StringArray:
-    """Return each map of texts as elements. Its names are names of fields, so they can be those of elements."""
+    """Return each map of texts as elements, whose names are field names and so valid in XML."""
     lists, (names, values) = lists_of_pairs(array)
     element = concat(["<", names, ">", _escaped(values, mend), "</", names, ">"], len(values))
     return joined_values(lists, pc.fill_null(element, ""), "")
 
 
 def _escaped(texts: pa.StringArray, mend: Callable[[str], str]) -> pa.StringArray:
-    """Return *texts* as character data; a bare carriage return would be read back as a line feed."""
+    """Return *texts* as character data; carriage returns are escaped, as they would be read back as line feeds."""
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\r", "&#13;")):
         texts = pc.replace_substring(texts, character, entity)
     return replaced(texts, _FORBIDDEN, mend)

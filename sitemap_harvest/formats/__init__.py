@@ -1,4 +1,4 @@
-"""Bytes in, documents out. No network, no clock, no log, no settings."""
+"""Readers of all document formats: bytes in, documents out. No network, clock, log or settings."""
 
 from sitemap_harvest.formats.document import Document, read
 from sitemap_harvest.formats.limits import Limits

@@ -1,9 +1,9 @@
-"""Documents that are no text, told from their first bytes.
+"""Recognizes binary documents by their first bytes.
 
-Only what could pass for text, or hold text that could pass for a feed (a
-picture with RDF in it), has to be known by its own mark. For all else the
-control characters tell. A tar archive is not among them: documents stand in it
-to the letter, and are read.
+Only formats that could pass for text, or contain text that could pass for a feed (an
+image with RDF in it), need their own signature. All others are recognized by their
+control characters. Tar archives are not listed: they contain documents literally, which
+are read.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 START_BYTES = 512
-"""How much of a document :func:`binary_format` looks at."""
+"""Number of bytes that :func:`binary_format` examines."""
 
 _OFFICE_NAMES = rb"(?:\[Content_Types\]\.xml|_rels/|docProps/|word/|xl/|ppt/|mimetype|META-INF/)"
 _FORMATS = (
@@ -24,8 +24,8 @@ _FORMATS = (
     ("a JPEG picture", rb"\xff\xd8\xff"),
     ("a GIF picture", rb"GIF8[79]a"),
     ("a WebP picture", rb"RIFF.{4}WEBP"),
-    ("a sound or a video", rb"RIFF.{4}(?:WAVE|AVI )|ID3[\x00-\x0a]|OggS\0|\x1a\x45\xdf\xa3"),
-    ("a picture or a video", rb".{4}ftyp[\w ]{4}"),
+    ("audio or video", rb"RIFF.{4}(?:WAVE|AVI )|ID3[\x00-\x0a]|OggS\0|\x1a\x45\xdf\xa3"),
+    ("an image or a video", rb".{4}ftyp[\w ]{4}"),
     ("an icon", rb"\x00\x00[\x01\x02]\x00.\x00"),
     ("a TIFF picture", rb"II\*\0|MM\0\*"),
     ("a font", rb"wOF[F2]|\x00\x01\x00\x00\x00|OTTO\0"),
@@ -40,10 +40,10 @@ _PATTERNS = tuple((name, re.compile(pattern, re.DOTALL)) for name, pattern in _F
 
 
 def binary_format(start: bytes) -> str | None:
-    """Return in words what the document that begins with *start* is; ``None`` if its first bytes are no known mark."""
+    """Return a description of the document that begins with *start*; ``None`` if the signature is unknown."""
     return next((name for name, pattern in _PATTERNS if pattern.match(start)), None)
 
 
 def is_office_document(start: bytes) -> bool:
-    """Whether *start* begins an office document or a program package, which is a zip archive but nothing packed."""
+    """Whether *start* begins an office document or a program package: a zip archive, but not a compressed document."""
     return binary_format(start) == "an office document"

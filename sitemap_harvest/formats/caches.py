@@ -1,4 +1,4 @@
-"""Caches that stay small, whatever a document gives them to remember."""
+"""Caches of bounded size, whatever names a document contains."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ Value = TypeVar("Value")
 
 
 class Names(dict[str, Value], Generic[Value]):
-    """What names mean: a subclass has :meth:`find`, which is asked once for each name."""
+    """A cache from names to values: a subclass defines :meth:`find`, which is called once for each name."""
 
     def find(self, name: str) -> Value:
-        """Return what *name* means."""
+        """Return the value for *name*."""
         raise NotImplementedError
 
     def __missing__(self, name: str) -> Value:
         value = self.find(name)
         if len(self) >= _MAX_KEYS:
             self.clear()
-        if not isinstance(name, str) or len(name) <= _MAX_KEY_CHARS:  # lxml has functions for names of comments
+        if not isinstance(name, str) or len(name) <= _MAX_KEY_CHARS:  # lxml has functions as names of comments
             self[name] = value
         return value
 
 
 def cached(function: Callable[[str], Value]) -> Callable[[str], Value]:
-    """Return *function* with a cache of its last results for short texts."""
+    """Return *function* with a cache of its latest results for short texts."""
     remembering = lru_cache(maxsize=_MAX_CALLS)(function)
 
     @wraps(function)

@@ -1,4 +1,4 @@
-"""Where readers put what they find: entries become batches, references a list, flaws problems."""
+"""``Collector``: collects what readers find: entries as batches, references as a list, flaws as problems."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import FoundBy
 
 _MAX_RECORDS = 20_000  # images, alternates and the like of one batch: as Python objects they take some 10 MB
-_MAX_BATCH_BYTES = 4 * 1024 * 1024  # of the document that one batch is made from, and of its addresses
-_MAX_SITEMAP_BYTES = 32 * 1024 * 1024  # of the texts of references, as Python keeps them
-_SITEMAP_BYTES = 320  # of each, on average, where more than 100,000 are allowed
+_MAX_BATCH_BYTES = 4 * 1024 * 1024  # of the document text, and of the URLs, of one batch
+_MAX_SITEMAP_BYTES = 32 * 1024 * 1024  # of the texts of references as Python objects
+_SITEMAP_BYTES = 320  # of each, on average, if more than 100,000 are allowed
 _WITH_ATTRIBUTES = frozenset({"extra", "pagemap"})
 _CHANGEFREQS = pa.array(["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"])
 
 
-class LimitReached(Exception):  # noqa: N818 - no error: it ends the reading of one document
+class LimitReached(Exception):  # noqa: N818 - not an error: it ends the reading of one document
     """The document has more entries than the limit."""
 
 
 class Collector:
-    """What has been found in one document so far.
+    """The entries, references and problems found in one document so far.
 
-    A reader calls :meth:`add`, :meth:`refer` and :meth:`problem`, and passes on
-    what :meth:`full_batches` yields; :meth:`last_batches` gives the rest.
+    A reader calls :meth:`add`, :meth:`refer` and :meth:`problem`, and yields from
+    :meth:`full_batches`; :meth:`last_batches` yields the rest.
     """
 
     def __init__(
@@ -52,21 +52,22 @@ class Collector:
         was_cut: bool = False,
         bytes_read: Callable[[], int] = lambda: 0,
     ) -> None:
-        """Gather what *document* lists; *base* is what relative URLs are relative to (``None``: nothing).
+        """Collect the contents of *document*; *base* is the base of relative URLs (``None``: there is none).
 
-        *w3c_dates* is whether its format asks for dates as the W3C writes them: that of a feed does not.
-        *was_cut* is whether it came without its end. *bytes_read* tells how much of it was read.
+        *w3c_dates*: whether the format requires W3C dates, which feeds do not.
+        *was_cut*: whether the document was truncated. *bytes_read* returns how much of
+        it was read.
         """
-        # Without a reference cycle, so that what was gathered is freed at once, not when Python collects garbage.
+        # No reference cycle, so that the data is freed at once, not at the next garbage collection.
         collector = weakref.proxy(self)
         self.problems = ProblemLog(document, reached=lambda: collector.last_position, was_cut=was_cut)
         self.refs: list[SitemapRef] = []
         self.hints: dict[str, SitemapRef] = {}
         self._sitemap_bytes = 0  # of the texts in these
         self.added = 0
-        """Entries and references, also those that turned out to be no URL."""
-        self._given = 0  # rows of the batches that were yielded
-        self._last = 0  # position of the last of the rows that became batches
+        """Entries and references, including those that were not a URL."""
+        self._given = 0  # rows of the batches yielded
+        self._last = 0  # position of the last row in a batch
         self._document = document
         self._base = base
         self._limit = limits.urls
@@ -74,7 +75,7 @@ class Collector:
         self._most_sitemap_bytes = max(_MAX_SITEMAP_BYTES, limits.sitemaps * _SITEMAP_BYTES)
         self._w3c_dates = w3c_dates
         self._bytes_read = bytes_read
-        # As long as the base is, so long each relative address becomes.
+        # Each relative URL becomes at least as long as the base.
         self._max_rows = min(MAX_ROWS, _MAX_BATCH_BYTES // min(max(1, len(base or "")), MAX_BASE_CHARS))
         self._clear()
 
@@ -98,7 +99,7 @@ class Collector:
         priority: str | None = None,
         more: Mapping[str, Any] | None = None,
     ) -> None:
-        """Add an entry by its texts as published. *more* holds further columns of ``UrlEntry``, as plain values.
+        """Add an entry by its texts as published. *more* holds other columns of ``UrlEntry``, as plain values.
 
         Raises :exc:`LimitReached` once the document has more entries than allowed.
         """
@@ -114,7 +115,7 @@ class Collector:
             for name, value in more.items():
                 self._sparse.setdefault(name, {})[row] = value
                 self._records += len(value) if isinstance(value, list) else 1
-                if name in _WITH_ATTRIBUTES:  # which are records too
+                if name in _WITH_ATTRIBUTES:  # attributes are records too
                     self._records += sum(len(record["attributes"] or ()) for record in value)
 
     @property
@@ -145,10 +146,10 @@ class Collector:
         self._count(1)
 
     def add_columns(self, texts: Mapping[str, Any]) -> Iterator[UrlBatch]:
-        """Add entries by whole columns, numbered on from those added before, and yield them as batches.
+        """Add entries as whole columns, numbered after those added before, and yield them as batches.
 
-        *texts* has an array, or ``None`` for absent, for each of ``loc``,
-        ``lastmod``, ``changefreq`` and ``priority``.
+        *texts* has an array, or ``None`` for absent, for each of ``loc``, ``lastmod``,
+        ``changefreq`` and ``priority``.
         """
         rows = len(texts["loc"])
         allowed = min(rows, self._limit - self.added)
@@ -190,7 +191,7 @@ class Collector:
         )
 
     def hint(self, loc: str, found_by: FoundBy) -> None:
-        """Add another document that this one hints at, which is none of its entries. Each counts once."""
+        """Add a document that this one hints at, which is not one of its entries. Each counts once."""
         if loc not in self.hints:
             self._count_sitemap()
             self._sitemap_bytes += getsizeof(loc)
@@ -198,18 +199,18 @@ class Collector:
 
     @property
     def is_full(self) -> bool:
-        """Whether enough has been added for a batch."""
+        """Whether there is enough for a batch."""
         if len(self._loc) >= self._max_rows or self._records >= _MAX_RECORDS or self._chars >= _MAX_BATCH_BYTES:
             return True
-        return abs(self._bytes_read() - self._batch_start) >= _MAX_BATCH_BYTES  # reading may have begun anew
+        return abs(self._bytes_read() - self._batch_start) >= _MAX_BATCH_BYTES  # reading may have restarted
 
     def full_batches(self) -> Iterator[UrlBatch]:
-        """Yield what has been added, if there is enough of it for a batch."""
+        """Yield the collected entries if there are enough for a batch."""
         if self.is_full:
             yield from self.last_batches()
 
     def last_batches(self) -> Iterator[UrlBatch]:
-        """Yield all that has been added."""
+        """Yield all collected entries."""
         if not self._loc:
             return
         texts: dict[str, Any] = {
@@ -227,7 +228,7 @@ class Collector:
             yield from self._batch({n: None if c is None else c.slice(start, self._max_rows) for n, c in texts.items()})
 
     def _batch(self, texts: Mapping[str, Any]) -> Iterator[UrlBatch]:
-        """Yield the entries with the columns *texts* (``None`` for one that is absent) as a batch, if there are any."""
+        """Yield the entries with the columns *texts* (``None`` if absent) as a batch, if there are any."""
         loc_texts = texts["loc"]
         rows = len(loc_texts)
         urls = address_columns(loc_texts, self._base)
@@ -268,11 +269,11 @@ class Collector:
         yield UrlBatch(table)
 
     def _note(self, code: str, mask: pa.BooleanArray, texts: Mapping[str, Any], column: str) -> None:
-        """Note a problem for each row of which *mask* is true, with the first few as samples."""
+        """Record a problem for each row with a true *mask*, with the first few as samples."""
         self._note_rows(code, list(columns.rows_where(mask)), texts, column)
 
     def _note_rows(self, code: str, flawed: list[int], texts: Mapping[str, Any], column: str) -> None:
-        """Note a problem for each of the *flawed* rows."""
+        """Record a problem for each of the *flawed* rows."""
         without_sample = len(flawed[MAX_SAMPLES:])
         for row in flawed[:MAX_SAMPLES]:
             count, without_sample = 1 + without_sample, 0

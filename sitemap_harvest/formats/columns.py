@@ -1,4 +1,4 @@
-"""From the texts of a batch of entries to its typed columns, a column at a time."""
+"""Converts the texts of a batch of entries to typed columns: dates, priorities, trimmed strings."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 INSTANT = pa.timestamp("us", tz="UTC")
 
-_UNIFORM_DATES = (  # what nearly all generators write; each is read by one cast of the column
-    (r"^[12]\d{3}-\d\d-\d\d$", "day", None),  # other years could leave the range that Python has
+_UNIFORM_DATES = (  # the output of almost all generators; each is parsed by one cast of the column
+    (r"^[12]\d{3}-\d\d-\d\d$", "day", None),  # other years could exceed Python's range
     (r"^[12]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)$", "second", True),
     (r"^[12]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,6}(?:Z|[+-]\d\d:\d\d)$", "fraction", True),
 )
 
 
 class DateColumns(NamedTuple):
-    """What a column of dates says."""
+    """The columns parsed from a column of dates."""
 
     instant: pa.TimestampArray
     precision: pa.StringArray
@@ -35,7 +35,7 @@ class DateColumns(NamedTuple):
 
 
 def nulls(rows: int, kind: pa.DataType) -> pa.Array:
-    """Return *rows* nulls, up to those of a full batch. All that are of a *kind* share their memory."""
+    """Return *rows* nulls, at most a full batch. All arrays of one *kind* share memory."""
     return _full_of_nulls(kind).slice(0, rows)
 
 
@@ -45,12 +45,12 @@ def _full_of_nulls(kind: pa.DataType) -> pa.Array:
 
 
 def trimmed(texts: pa.StringArray) -> pa.StringArray:
-    """Return *texts* without the blanks around them."""
+    """Return *texts* without surrounding whitespace."""
     return pc.utf8_trim(texts, characters=BLANKS)
 
 
 def dates(texts: pa.StringArray) -> DateColumns:
-    """Return the instants that *texts* name; null where there is no text, or none that can be read."""
+    """Return the instants of *texts*; null if there is no text, or it cannot be parsed."""
     rows = len(texts)
     instant, precision, zoned = pa.nulls(rows, INSTANT), pa.nulls(rows, pa.string()), pa.nulls(rows, pa.bool_())
     is_w3c = zoned
@@ -64,7 +64,7 @@ def dates(texts: pa.StringArray) -> DateColumns:
         try:
             values = _cast(texts.filter(mask), has_time=word != "day")
         except pa.ArrowInvalid:
-            continue  # a 30th of February among them: each is looked at below
+            continue  # there is an invalid date such as February 30: parsed one by one below
         if mask.true_count == rows:
             zoned = pa.repeat(pa.scalar(zone, pa.bool_()), rows)
             return DateColumns(values, pa.repeat(word, rows), zoned, pa.repeat(pa.scalar(True), rows))  # noqa: FBT003 - a value of the column
@@ -100,7 +100,7 @@ def _read_date(text: str) -> Instant | None:
 
 
 def priorities(texts: pa.StringArray) -> tuple[pa.DoubleArray, pa.StringArray]:
-    """Return the priorities that *texts* name, and those texts that name none; null for the others."""
+    """Return the priorities in *texts*, and the texts that are not a priority; null for the others."""
     if texts.null_count == len(texts):
         return pa.nulls(len(texts), pa.float64()), texts
     encoded = texts.dictionary_encode()

@@ -1,9 +1,9 @@
-"""From bytes to text: which encoding a document has, and what to do with bytes that are not of it.
+"""Decodes bytes to text: detects the encoding of a document, and handles invalid bytes.
 
-Spec: https://www.w3.org/TR/xml/#sec-guessing (detection), https://encoding.spec.whatwg.org/#names-and-labels
-(what a name means on the web). The ladder: byte order mark, byte pattern,
-declared encoding, HTTP charset, that of an HTML page, UTF-8; bytes that are not valid are read as
-windows-1252, one by one. Each step down is a problem.
+Spec: https://www.w3.org/TR/xml/#sec-guessing (detection),
+https://encoding.spec.whatwg.org/#names-and-labels (names on the web). The order: byte
+order mark, byte pattern, declared encoding, HTTP charset, that of an HTML page, UTF-8;
+invalid bytes are read as windows-1252, one by one. Each fallback is a problem.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.formats.problems import ProblemLog
 
-_MARKS = (  # utf-32-le before utf-16-le, whose mark it begins with
+_MARKS = (  # utf-32-le before utf-16-le, whose mark is its prefix
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -34,12 +34,12 @@ _PATTERNS = (
 _DECLARED = re.compile(rb"""\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']\s*([A-Za-z0-9._:\-]+)""")
 _DECLARATION_BYTES = 1024
 _EBCDIC = "<?xml".encode("cp037")
-_META_CHARSET = re.compile(  # as far as HTML wants it to be looked for
+_META_CHARSET = re.compile(  # within the range that HTML specifies
     rb"""\s*<(?:!doctype\s+html|html|head|meta|title)\b(?s:.{0,1024}?)<meta\b[^>]{0,200}?\bcharset\s*=\s*["']?\s*([A-Za-z0-9._:\-]+)""",
     re.IGNORECASE,
 )
 _CHARSET = re.compile(r"""charset\s*+=\s*+(?:["']\s*+)?([A-Za-z0-9._:\-]+)""", re.IGNORECASE)
-_WEB_NAMES = {  # what browsers read under these names: supersets, so that nothing is lost
+_WEB_NAMES = {  # the encodings that browsers use for these names: supersets, so that nothing is lost
     "iso8859-1": "cp1252",
     "ascii": "utf-8",
     "gb2312": "gb18030",
@@ -56,22 +56,22 @@ _LABELS = {
     "windows-31j": "cp932",
     "windows-874": "cp874",
     "iso-8859-8-i": "iso8859-8",
-}  # used on the web, and unknown to Python
+}  # used on the web, but unknown to Python
 _NAME = re.compile(r"[A-Za-z0-9]+(?:[._:\-][A-Za-z0-9]+)*")  # Python reads UTF--8 too
-_NICKNAMES = frozenset({"u7", "u8", "u16", "u32", "utf"})  # Python's own: nobody else reads them so
+_NICKNAMES = frozenset({"u7", "u8", "u16", "u32", "utf"})  # aliases that only Python knows
 _ASCII_BYTES = bytes(range(0x80))
-_TELLING_BYTES = 64 * 1024  # from the first that is not ASCII
+_TELLING_BYTES = 64 * 1024  # from the first byte that is not ASCII
 _UPPER_BYTES = bytes(range(0x80, 0x100))
 _NO_DOCUMENTS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
-_OF_THREE_BYTES = re.compile("[\u0800-\uffff]")  # in UTF-8; in twos and threes of other encodings, hardly ever
+_OF_THREE_BYTES = re.compile("[\u0800-\uffff]")  # in UTF-8; rare in two-byte and three-byte encodings
 _WIDE = ("utf-16", "utf-32")
-_ESCAPE_BASE = 0xDC00  # added to a byte that is not valid: no text decodes to that
-_ERRORS = {"utf-8": "surrogateescape"}  # the same as _ESCAPE, as none of its bytes below 0x80 is bad, and much faster
+_ESCAPE_BASE = 0xDC00  # added to an invalid byte: no text decodes to the result
+_ERRORS = {"utf-8": "surrogateescape"}  # as _ESCAPE, since no byte below 0x80 is invalid; much faster
 _ESCAPED_BYTE = re.compile("[\udc00-\udcff]")
 _ESCAPED = [chr(_ESCAPE_BASE + byte) for byte in range(0x100)]
 _AS_WINDOWS_1252 = {_ESCAPE_BASE + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0x100)}
 _REPLACED = re.compile("\ufffd")
-_MAX_ESCAPE_BYTES = 32  # Python looks for the end of an escape sequence in 16
+_MAX_ESCAPE_BYTES = 32  # Python searches the end of an escape sequence within 16
 _PADDING = b"\n" * _MAX_ESCAPE_BYTES
 _UNFINISHED_ESCAPE = re.compile(rb"\x1b(?:&@|[^A-Z@]){0,15}\Z")
 _ASCII = b"<?xml version='1.0'?>"
@@ -79,7 +79,7 @@ _ASCII = b"<?xml version='1.0'?>"
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How the bytes of a document are to be read."""
+    """How to decode a document."""
 
     name: str
     """A Python codec."""
@@ -108,7 +108,7 @@ def detect(head: bytes, content_type: str | None, problems: ProblemLog) -> Encod
     for label in _labels(head, content_type):
         codec = _codec(label)
         if codec is None:
-            problems.add("encoding/unknown", f"there is no encoding {label!r}", excerpt=label)
+            problems.add("encoding/unknown", f"unknown encoding {label!r}", excerpt=label)
         elif not _holds_ascii(codec):
             problems.add("encoding/lies", f"{label} is declared, but the bytes are not", excerpt=label)
         elif codec != "utf-8" and _is_rather_utf_8(head, codec):
@@ -119,7 +119,7 @@ def detect(head: bytes, content_type: str | None, problems: ProblemLog) -> Encod
 
 
 def _compare(head: bytes, name: str, problems: ProblemLog) -> None:
-    """Note if *head*, which is in the encoding *name*, declares another one."""
+    """Record a problem if *head*, in the encoding *name*, declares another one."""
     text = head[:_DECLARATION_BYTES].decode(name, "replace").encode("ascii", "replace")
     if not (declared := _DECLARED.match(text)):
         return
@@ -130,7 +130,7 @@ def _compare(head: bytes, name: str, problems: ProblemLog) -> None:
 
 
 def _labels(head: bytes, content_type: str | None) -> Iterator[str]:
-    """Yield the names that the document and its header give the encoding."""
+    """Yield the encoding names that the document and its header declare."""
     if declared := _DECLARED.match(head):
         yield declared[1].decode()
     if content_type and (charset := _CHARSET.search(content_type)):
@@ -140,7 +140,7 @@ def _labels(head: bytes, content_type: str | None) -> Iterator[str]:
 
 
 def _is_rather_utf_8(head: bytes, codec: str) -> bool:
-    """Whether *head* has characters in UTF-8, which hardly ever happens by chance, and no sign that it is *codec*."""
+    """Whether *head* has UTF-8 characters, which are rare by chance, and no sign of *codec*."""
     if head.isascii():
         return False
     try:
@@ -156,7 +156,7 @@ def _is_rather_utf_8(head: bytes, codec: str) -> bool:
 def _codec(label: str) -> str | None:
     try:
         name = codecs.lookup(_LABELS.get(label.lower(), label.lower().removeprefix("x-"))).name
-        "".encode(name)  # refuses codecs that are no text encoding, such as base64
+        "".encode(name)  # rejects codecs that are not text encodings, such as base64
     except (LookupError, UnicodeError, ValueError):
         return None
     is_none = label.lower() in _NICKNAMES or not _NAME.fullmatch(label) or name.replace("_", "-") in _NO_DOCUMENTS
@@ -164,17 +164,17 @@ def _codec(label: str) -> str | None:
 
 
 def _holds_ascii(codec: str) -> bool:
-    """Whether ASCII bytes, as which a label was read, are ASCII in *codec*: UTF-16 and EBCDIC are not meant."""
+    """Whether ASCII bytes, which the label consisted of, are ASCII in *codec*: not so for UTF-16 and EBCDIC."""
     return _ASCII.decode(codec, "replace") == _ASCII.decode()
 
 
 def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) -> Iterator[str]:
-    """Yield *blocks* as text. Bytes that are not valid become windows-1252 characters, and a problem."""
+    """Yield *blocks* as text. Invalid bytes become windows-1252 characters, and a problem."""
     errors = "replace" if encoding.is_wide else _ERRORS.get(encoding.name, _ESCAPE)
     bad = _REPLACED if encoding.is_wide else _ESCAPED_BYTE
     decoder = _decoder(encoding.name, errors)
     skip = encoding.mark_bytes
-    # As long as there is nothing but ASCII; which in hz may be Chinese.
+    # While there is only ASCII, which in hz may be Chinese.
     is_undecided = not encoding.is_wide and encoding.name not in {"utf-8", "hz"}
     blocks = iter(blocks)
     for block in blocks:
@@ -184,21 +184,21 @@ def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) ->
             is_undecided = False
             first = _first_other(block)
             while len(block) - first < _TELLING_BYTES and (more := next(blocks, b"")):
-                block += more  # noqa: PLW2901 - it is one block then
+                block += more  # noqa: PLW2901 - merged into one block
             if _is_rather_utf_8(block[first : first + _TELLING_BYTES], encoding.name):
                 problems.add("encoding/lies", f"{encoding.name} is declared, but the bytes are UTF-8")
                 decoder = _decoder("utf-8", _ERRORS["utf-8"])
         text = decoder.decode(block[skip:])
         skip = max(0, skip - len(block))
         yield from _mended(text, bad, problems)
-    while last := decoder.decode(b"", final=True):  # of bytes that are left over, one is taken at a time
+    while last := decoder.decode(b"", final=True):  # each call consumes one of the remaining bytes
         problems.add("encoding/cut-character")
         if not encoding.is_wide:
             yield from _mended(last, bad, problems)
 
 
 def _first_other(block: bytes) -> int:
-    """Return where in *block* the first byte stands that is not ASCII; its length if none is."""
+    """Return the index of the first byte in *block* that is not ASCII; its length if there is none."""
     return len(block) if block.isascii() else len(block) - len(block.lstrip(_ASCII_BYTES))
 
 
@@ -207,15 +207,15 @@ def _decoder(name: str, errors: str) -> codecs.IncrementalDecoder | _Iso2022:
 
 
 class _Iso2022:
-    """Python's decoder of an encoding with escape sequences, which gives up where a block ends in one."""
+    """A decoder for encodings with escape sequences; Python's own fails if a block ends within one."""
 
     def __init__(self, name: str, errors: str) -> None:
         self._decoder = codecs.getincrementaldecoder(name)(errors)
         self._held = b""
 
-    def decode(self, data: bytes, final: bool = False) -> str:  # noqa: FBT001, FBT002 - as the decoders of Python
-        """Return *data* as text, but for an escape sequence that it ends in."""
-        if final and self._held:  # with so much behind it, it is known to be no escape sequence
+    def decode(self, data: bytes, final: bool = False) -> str:  # noqa: FBT001, FBT002 - Python's decoder interface
+        """Return *data* as text, except an incomplete escape sequence at its end."""
+        if final and self._held:  # with so many bytes after it, it cannot be an escape sequence
             data, self._held = self._held + _PADDING, b""
             return self._decoder.decode(data).removesuffix(_PADDING.decode())
         data = self._held + data
@@ -226,7 +226,7 @@ class _Iso2022:
 
 
 def _escape(error: UnicodeError) -> tuple[str, int]:
-    """Take one byte that is not valid, of whatever value: ``surrogateescape`` gives up below 0x80."""
+    """Replace one invalid byte of any value: ``surrogateescape`` fails below 0x80."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     start = error.start
@@ -241,7 +241,7 @@ def _mended(text: str, bad: re.Pattern[str], problems: ProblemLog) -> Iterator[s
     if text.isascii() or not (first := bad.search(text)):
         yield text
         return
-    yield text[: first.start()]  # by itself, so that all before the problem is read before it is told
+    yield text[: first.start()]  # separately, so that everything before the problem is read before it is recorded
     around = text[max(0, first.start() - 40) : first.start() + 20]
     count = len(text) - len(bad.sub("", text))
     problems.add("encoding/bad-bytes", count=count, excerpt=around.translate(_AS_WINDOWS_1252))

@@ -1,4 +1,4 @@
-"""The library face: a body goes in, a document comes out."""
+"""``read`` and ``Document``: the public interface of the readers."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ _NO_LIMITS_NAMED = Limits()
 
 
 def read(body: bytes, *, url: str, content_type: str | None = None, limits: Limits = _NO_LIMITS_NAMED) -> Document:
-    """Return what *body* is and lists: a robots.txt, index, sitemap, list or feed, packed or not.
+    """Return the contents of *body*: a robots.txt, index, sitemap, list or feed, compressed or not.
 
-    *url* is the address it was found at, which relative URLs are relative to.
-    *content_type* is the header of that name, if there was one; it counts for
-    little, as what a document is shows in its content. Raises nothing on any
-    body: what is wrong with it is in :attr:`Document.problems`.
+    *url* is the URL of the document, the base of relative URLs. *content_type* is that
+    header, if there was one; it has little influence, because the kind is determined by
+    the content. Never raises for a body: its flaws are in :attr:`Document.problems`.
     """
     if not isinstance(body, (bytes, bytearray, memoryview)):
         raise TypeError(f"read() takes the bytes of a document, not {type(body).__name__}; open files with 'rb'")
@@ -42,12 +41,12 @@ def read(body: bytes, *, url: str, content_type: str | None = None, limits: Limi
 
 
 class Document:
-    """A document and what it lists, read as far as it is asked for.
+    """A document and its contents, read on demand.
 
-    Memory stays flat, whatever the size of the document: batches are handed out
-    and forgotten. What is only known at the end (:meth:`sitemaps`,
-    :attr:`problems`, :attr:`complete` and the facts) reads to the end first, if
-    :meth:`urls` has not done so yet.
+    Memory use is flat, whatever the size of the document: batches are yielded and not
+    retained. Results that are only known at the end (:meth:`sitemaps`,
+    :attr:`problems`, :attr:`complete` and the facts) read to the end first, unless
+    :meth:`urls` has done so.
     """
 
     def __init__(
@@ -62,7 +61,7 @@ class Document:
         was_cut: bool = False,
     ) -> None:
         self.url = url
-        """The address that the document was found at."""
+        """The URL of the document."""
         self._base = base or url
         self._limits = limits
         self._was_cut = was_cut
@@ -71,7 +70,7 @@ class Document:
         )
         self._content_type = content_type
         self._read: Collector | None = None
-        self._size = 0  # with the digest, of the last reading that came to the end
+        self._size = 0  # with the digest, from the last complete reading
         self._digest: str | None = None
 
     def __repr__(self) -> str:
@@ -79,14 +78,14 @@ class Document:
 
     @cached_property
     def kind(self) -> Kind:
-        """What the document is, by its content."""
+        """The kind of the document, from its content."""
         if self._source.binary_format:
             return Kind.BINARY
         return sniff(self._source.head, url=self.url, content_type=self._content_type, base=self._base)
 
     def urls(self) -> Iterator[UrlBatch]:
-        """Yield the URLs that the document lists, in batches of up to 10,000 rows; each call reads it anew."""
-        source = weakref.proxy(self._source)  # lxml's parsers are reference cycles, and would keep the body
+        """Yield the URLs of the document, in batches of up to 10,000 rows; each call reads it again."""
+        source = weakref.proxy(self._source)  # lxml's parsers are reference cycles, which would keep the body alive
         into = Collector(
             document=self.url,
             base=self._base,
@@ -104,75 +103,75 @@ class Document:
         self._read, self._size, self._digest = into, self._source.bytes_unpacked, self._source.sha256
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield the document as it stands, unpacked and in UTF-8, in blocks; each call reads it anew."""
+        """Yield the document, decompressed and in UTF-8, in blocks; each call reads it again."""
         yield from self._source.utf8(ProblemLog(self.url))
 
     def rows(self) -> Iterator[UrlEntry]:
-        """Yield the URLs that the document lists, one by one."""
+        """Yield the URLs of the document, one by one."""
         for batch in self.urls():
             yield from batch.rows()
 
     def sitemaps(self) -> Iterator[SitemapRef]:
-        """Yield the documents that this one points at: an index's children, the sitemaps of a robots.txt.
+        """Yield the references of the document: the children of an index, the sitemaps of a robots.txt.
 
-        And those that the head of an HTML page hints at: their ``found_by`` says so.
+        Also those that the head of an HTML page hints at, marked by ``found_by``.
         """
         yield from self._at_end.refs
         yield from self._at_end.hints.values()
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What is wrong with the document."""
+        """The problems of the document."""
         return self._at_end.problems.all()
 
     @property
     def complete(self) -> bool:
-        """Whether the document lists URLs or sitemaps and was read whole, so that what is missing is not there."""
+        """Whether the document lists URLs or sitemaps and was read completely, so that nothing is missing."""
         return self.kind.is_readable and not self._at_end.problems.lost_something
 
     @property
     def last_sound_position(self) -> int | None:
-        """Position of the last entry that is surely as published; ``None`` if all are, as far as it was read.
+        """Position of the last entry that is certainly as published; ``None`` if all entries read are.
 
-        0 if none is. Those behind it come after the first damage. What others
-        of the document's flaws mean for it, :class:`Doubt` tells for each.
+        0 if none is. Entries after it come after the first damage. :class:`Reliability`
+        describes the effect of other problems.
         """
         return self._at_end.problems.last_sound
 
     @property
     def entries(self) -> int:
-        """How many URLs and references were read."""
+        """Number of URLs and references read."""
         return self._at_end.entries
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """How the document is packed, outermost first, such as ``("gzip",)``."""
+        """The compression layers of the document, outermost first, such as ``("gzip",)``."""
         self._at_end  # noqa: B018 - reads the document
         return tuple(self._source.layers)
 
     @property
     def encoding(self) -> str:
-        """Name of the encoding that the document was read with."""
+        """Name of the encoding used to decode the document."""
         return self._source.encoding.name
 
     @property
     def bytes_unpacked(self) -> int:
-        """Size in bytes, unpacked, as far as it was read."""
+        """Size in bytes after decompression, as far as it was read."""
         self._at_end  # noqa: B018 - reads the document
         return self._size
 
     @property
     def sha256(self) -> str | None:
-        """Digest of the unpacked document, hexadecimal; ``None`` if it was not read to its end."""
+        """Hex SHA-256 digest of the decompressed document; ``None`` if it was not read to its end."""
         self._at_end  # noqa: B018 - reads the document
         return self._digest
 
     def digest(self) -> str | None:
-        """Return the digest of the unpacked document without reading what it lists: unpacking is all that it takes.
+        """Return the digest of the decompressed document without parsing it: only decompression is needed.
 
-        It is :attr:`sha256`, and ``None`` where the document cannot be unpacked
-        to its end within the limits. Only where reading stops for another reason,
-        such as too many URLs, is there a digest here and none there.
+        It equals :attr:`sha256`, and is ``None`` if the document cannot be decompressed
+        completely within the limits. Only if reading stops for another reason, such as
+        too many URLs, is there a digest here but not there.
         """
         return self._source.digest(ProblemLog(self.url, was_cut=self._was_cut))
 
@@ -181,7 +180,7 @@ class Document:
         if self._read is None:
             for _ in self.urls():
                 pass
-        assert self._read is not None  # noqa: S101 - urls() sets it; this tells mypy
+        assert self._read is not None  # noqa: S101 - for mypy: urls() sets it
         return self._read
 
     def _entries(self, into: Collector) -> Iterator[UrlBatch]:
@@ -199,11 +198,11 @@ class Document:
             read_robots(self._source.text(into.problems), into)
         else:
             for _ in self._source.utf8(into.problems):
-                pass  # for its size and digest, and the problems of its packing
+                pass  # for its size and digest, and for problems of its compression
 
     def _judge(self, into: Collector) -> None:
         if into.problems.lost_bytes and not self.kind.is_readable:
-            return  # what it is cannot be told
+            return  # its kind is unknown
         if self._source.viewer:
             into.problems.add("document/viewer")
         if not self.kind.is_readable:
@@ -212,11 +211,11 @@ class Document:
             into.problems.add("document/no-entries")
 
     def _why_nothing(self) -> tuple[str, str | None]:
-        """Return code and words of the problem that the document is of a kind that lists nothing."""
+        """Return code and text of the problem that documents of this kind list nothing."""
         if self.kind is Kind.EMPTY:
             return "document/empty", None
         if self.kind is Kind.BINARY:
-            return "document/binary", f"it is {self._source.binary_format or 'no text'}"
+            return "document/binary", f"it is {self._source.binary_format or 'not text'}"
         if self.kind is Kind.CHALLENGE:
             return "document/challenge", f"it is a page of {challenger(look(self._source.head))}"
         if self.kind is Kind.SOFT_404:

@@ -1,4 +1,4 @@
-"""How much of a document is read."""
+"""``Limits``: how much of one document is read."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Ceilings for one document. Past one of them reading stops, with a problem that says so."""
+    """Limits of one document. Reading stops at the first one reached, with a problem."""
 
     unpacked_bytes: int = 200 * MIB
-    """Most bytes after unpacking, four times what the protocol allows."""
+    """Maximum bytes after decompression, four times what the protocol allows."""
     ratio: int = 200
-    """Most bytes unpacked for each packed one, once past :attr:`ratio_from`. Sitemaps pack at 10 to 60."""
+    """Maximum ratio of decompressed to compressed bytes, after :attr:`ratio_from`. Sitemaps compress by factors of 10
+    to 60."""
     ratio_from: int = 10 * MIB
-    """Bytes unpacked before the ratio is looked at."""
+    """Decompressed bytes before the ratio is checked."""
     layers: int = 3
-    """Most layers of packing."""
+    """Maximum number of compression layers."""
     urls: int = 1_000_000
-    """Most entries of one document, twenty times what the protocol allows."""
+    """Maximum number of entries of one document, twenty times what the protocol allows."""
     sitemaps: int = 100_000
-    """Most sitemaps that one document may name, twice what the protocol allows in an index."""
+    """Maximum number of sitemaps that one document may name, twice what the protocol allows in an index."""

@@ -1,7 +1,8 @@
-"""robots.txt: the sitemaps that it names.
+"""Reads the ``Sitemap:`` lines of a robots.txt.
 
-Specs: https://www.rfc-editor.org/rfc/rfc9309, https://www.sitemaps.org/protocol.html#submit_robots
-Only ``Sitemap:`` lines are read here; what robots may fetch is Scrapy's affair.
+Specs: https://www.rfc-editor.org/rfc/rfc9309,
+https://www.sitemaps.org/protocol.html#submit_robots. Rules about what robots may fetch
+are left to Scrapy.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ _DIRECTIVE = re.compile(
     (?:[:\uff1a=][\s:]*|[\w.\-]+[ \t]*:\s*(?=https?://)|[\-\u2013]\s+(?=https?://)|(?<=\s)(?=https?://))""",
     re.IGNORECASE | re.VERBOSE,
 )
-_RULE = re.compile(  # of RFC 9309 or in wide use, with the misspellings that Google reads
+_RULE = re.compile(  # of RFC 9309 or in wide use, with the misspellings that Google accepts
     r"""(?:user[ \t_\-]?agent|allow|dis?s?all?ow|diasllow|disallaw
     |(?:crawl|cache)[ \t_\-]?delay|clean-param|request-rate|visit-time|content-(?:signal|usage)|noindex)
     (?:[ \t]*[:\uff1a]|[ \t]+[/*])""",
     re.IGNORECASE | re.VERBOSE,
 )
 _GLUED = re.compile(r"(?<![?&=])site-?maps?\s*:\s*(?=https?://)|(?<=\s)site-?maps?\s*:\s*(?=/)", re.IGNORECASE)
-_LINE_END = re.compile(  # of HTML, or written out
+_LINE_END = re.compile(  # as HTML, or as an escape sequence
     r"<br\s*/?>|(?:\\r)?\\n(?=\s*(?:site|user|dis|allow|crawl|host|\#|\Z))", re.IGNORECASE
 )
 _COMMENT = re.compile(r"(?:^|\s)#.*$", re.DOTALL)
@@ -45,9 +46,9 @@ _BETWEEN = re.compile(rf"[ \t]+|[,;|](?={_WEB.pattern})", re.IGNORECASE)
 
 
 def may_be_robots(head: str) -> bool:
-    """Whether a robots.txt may begin with *head*: one of its lines is a directive, or all are blank or comments.
+    """Whether *head* may begin a robots.txt: one of its lines is a directive, or all are empty or comments.
 
-    Prose and JSON have lines like ``Note: text``, so a name that is not known tells nothing.
+    Prose and JSON have lines like ``Note: text``, so an unknown name does not count.
     """
     is_blank = True
     for line in head.split("\n"):
@@ -63,8 +64,8 @@ def _is_directive(line: str) -> bool:
 
 
 def read_robots(chunks: Iterable[str], into: Collector) -> None:
-    """Add each ``Sitemap:`` line of *chunks* to *into*; it counts wherever it stands, in any group or none."""
-    is_open = False  # whether an address is missing, which the next line may be
+    """Add each ``Sitemap:`` line of *chunks* to *into*; its position in or outside a group does not matter."""
+    is_open = False  # whether a URL is missing, which the next line may contain
     for number, line in lines(chunks, into.problems):
         text = line.strip(BLANKS)
         if "\0" in line:
@@ -82,19 +83,19 @@ def read_robots(chunks: Iterable[str], into: Collector) -> None:
 
 
 def _values(line: str) -> Iterator[str]:
-    """Yield what stands behind each directive of *line*, trimmed."""
+    """Yield the trimmed value of each directive in *line*."""
     for piece in _LINE_END.split(line):
         text = _COMMENT.sub("", piece).strip(BLANKS)
         if found := _DIRECTIVE.match(text) or _GLUED.search(text):
             is_wrapped = text[0] in OPENING
-            while again := _DIRECTIVE.match(text, found.end()):  # some write it twice
+            while again := _DIRECTIVE.match(text, found.end()):  # some repeat it
                 found = again
             yield _TAG_BEHIND.sub("", text[found.end() :]).strip(BLANKS).rstrip(CLOSING if is_wrapped else "")
 
 
 def _refer(number: int, line: str, values: list[str], into: Collector) -> None:
     if not any(values):
-        into.problems.add("robots/not-a-url", "a Sitemap line without an address", line=number)
+        into.problems.add("robots/not-a-url", "a Sitemap line without a URL", line=number)
         return
     addresses = [address for value in values for address in _addresses(value)]
     if addresses != [_COMMENT.sub("", _AS_SPECIFIED.sub("", line, count=1)).strip(BLANKS)]:
@@ -104,7 +105,7 @@ def _refer(number: int, line: str, values: list[str], into: Collector) -> None:
 
 
 def _addresses(value: str) -> list[str]:
-    """Return the addresses in *value*: one, which may have blanks inside, unless it is plain that there are several."""
+    """Return the URLs in *value*: one, which may contain whitespace, unless there are clearly several."""
     if disqualifier(value):
         return [value]
     if link := _LINK.match(value) or _MARKDOWN.match(value):
@@ -117,5 +118,5 @@ def _addresses(value: str) -> list[str]:
     if len(parts) > 1 and (all(map(_WEB.match, parts[1:])) or all(part.startswith("/") for part in parts)):
         return parts
     if len(parts) > 1 and _WHOLE.fullmatch(parts[0]):
-        return [part for part in parts if _WEB.match(part)]  # with words behind or between
+        return [part for part in parts if _WEB.match(part)]  # ignoring words between or after them
     return [value]

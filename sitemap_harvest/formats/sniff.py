@@ -1,6 +1,6 @@
-"""What a document is, told from its text. Names and headers only break ties.
+"""``sniff``: determines the kind of a document from its text. Names and headers only break ties.
 
-Pure: no byte is fetched, nothing is raised.
+Pure: fetches nothing, raises nothing.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _HEAD_CHARS = 64 * 1024
 _BLANK = "\ufeff\x00 \t\r\n\u00a0\u200b"
 
 _PASSED_OVER = re.compile("<!(?:--|ENTITY|ELEMENT|ATTLIST)", re.IGNORECASE)
-_NO_MARKUP = re.compile(  # comments, instructions, and elements in which a tag is text
+_NO_MARKUP = re.compile(  # comments, instructions, and elements whose contents are plain text
     r"<!--.*?(?:-->|\Z)|<\?xml\s[^>]*>|<\?.*?(?:\?>|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)"
     r"|(<(script|style|textarea|xmp)\b[^>]*+(?:>|\Z)).*?(?:</\2|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-_FIRST_TAG = re.compile(r"(?:<\?[^<>]*>\s*)*<(?:[\w.\-]+:)?([a-zA-Z]+)(?=[\s/>])")  # as nearly all documents begin
+_FIRST_TAG = re.compile(r"(?:<\?[^<>]*>\s*)*<(?:[\w.\-]+:)?([a-zA-Z]+)(?=[\s/>])")  # the start of almost all documents
 _TAG = re.compile(r"<!doctype\s+html|<(?:[\w.\-]+:)?([a-zA-Z_][\w.\-]*)(?=[\s/>])", re.IGNORECASE)
 _ROOTS = {
     "urlset": Kind.SITEMAP,
@@ -38,13 +38,13 @@ _ROOTS = {
     "rdf": Kind.FEED,
     "feed": Kind.FEED,
 }
-_ENTRIES = {  # as the first tag: a document whose root is missing, or CDF
+_ENTRIES = {  # as the first tag: a document without its root, or CDF
     "url": Kind.SITEMAP,
     "sitemap": Kind.INDEX,
     "channel": Kind.FEED,
     "loc": Kind.SITEMAP,
 }
-_ANYWHERE = _ROOTS.keys() - {"rdf"}  # pictures and other XML have RDF inside
+_ANYWHERE = _ROOTS.keys() - {"rdf"}  # images and other XML contain RDF
 _HTML_TAGS = frozenset(
     {
         *("head", "body", "title", "meta", "script", "style", "link", "base", "noscript", "iframe", "img"),
@@ -55,17 +55,17 @@ _HTML_TAGS = frozenset(
 )
 _HTML_END = re.compile(r"</html\s*>", re.IGNORECASE)
 _JSON = re.compile(r"\{\s*[\"}]|\[\s*[\"\[{\]]")
-_AFTER_JSON = re.compile(r"(?:\n|[}\]]\s*)(?=<[?a-zA-Z])")  # in a string of JSON no line ends
+_AFTER_JSON = re.compile(r"(?:\n|[}\]]\s*)(?=<[?a-zA-Z])")  # strings in JSON contain no line ends
 _ROBOTS = re.compile(
     r"^[ \t]*+(?:user-?\s?agent|(?:dis)?allow|crawl-delay|site-?maps?)[ \t]*+:", re.IGNORECASE | re.MULTILINE
 )
-_URL_LINE = re.compile(  # a URL, with a bullet or quotes or another URL or columns beside it
+_URL_LINE = re.compile(  # a URL, possibly with a bullet, quotes, another URL or columns
     r"""^[ \t]*+(?:(?:[-*"'<(\[]|\d{1,9}[.)])[ \t]*+)?https?://[^\s<>"]++
     (?:["'>)\],;\ \t\r]*|[,;\ \t]+https?://.*|\t.*|["'][,;\t].*)$""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 _URL_AND_BREAK = re.compile(r"https?://[^\s<>\"]++\s*<br\s*/?>\s*(?:\Z|https?://)", re.IGNORECASE)
-_LINK_LINE = re.compile(  # one that begins with a URL, has one in its last column, or is a link of Markdown
+_LINK_LINE = re.compile(  # begins with a URL, has one in its last column, or is a Markdown link
     r"""^[ \t]*+(?:["'<(\[\u201c\u00ab`]?[a-z][a-z0-9+.\-]*://[^\n]+
     |[^\n]*[\t,;|][ ]*+https?://[^\s"'<>]{1,2048}+[ \t]*+$
     |[^\n\[]{0,9}\[[^\n\]]*\]\(https?://)""",
@@ -77,14 +77,14 @@ _BINARY = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 def telling_start(chunks: Iterable[str]) -> str:
-    """Return the first 64 Ki characters that tell something: no blanks before them, no comments and declarations."""
-    start, held, end = "", "", ""  # *end* is how what is being passed over ends, if something is
+    """Return the first 64 Ki significant characters: without leading whitespace, comments and declarations."""
+    start, held, end = "", "", ""  # *end* is the end of the construct being skipped, if any
     for chunk in chunks:
         text, at = held + chunk, 0
         held = ""
         while at < len(text) and len(start) < _HEAD_CHARS:
             if end and (found := text.find(end, at)) < 0:
-                held = text[max(at, len(text) - 2) :]  # perhaps the start of a -->
+                held = text[max(at, len(text) - 2) :]  # possibly the start of a -->
                 break
             if end:
                 at, end = found + len(end), ""
@@ -101,15 +101,15 @@ def telling_start(chunks: Iterable[str]) -> str:
 
 
 def _perhaps_cut(text: str, at: int) -> int:
-    """Return where in *text*, from *at* on, something to be passed over may begin that goes on in the next chunk."""
+    """Return the index in *text*, from *at* on, of a possible construct to skip that continues in the next chunk."""
     mark = text.rfind("<", max(at, len(text) - len("<!ELEMENT")))
     return len(text) if mark < 0 else mark
 
 
 def sniff(head: str, *, url: str, content_type: str | None = None, base: str | None = None) -> Kind:
-    """Return the kind of the document whose text begins with *head*, found at *url*: see :func:`telling_start`.
+    """Return the kind of the document at *url* whose text begins with *head*, from :func:`telling_start`.
 
-    *base* is the address that answered, if that is another one.
+    *base* is the final URL, if it differs.
     """
     text = head.lstrip(_BLANK)
     if not text:
@@ -127,7 +127,7 @@ def sniff(head: str, *, url: str, content_type: str | None = None, base: str | N
 
 
 def _of_text(text: str, url: str, content_type: str | None) -> Kind:
-    """Return the kind of a document that is no markup."""
+    """Return the kind of a document without markup."""
     if _is_named_robots(url):
         return _of_robots(text)
     if _ROBOTS.search(text):
@@ -141,7 +141,7 @@ def _of_text(text: str, url: str, content_type: str | None) -> Kind:
 
 
 def _of_robots(text: str) -> Kind:
-    """Return the kind of a text at the address of a robots.txt. It is never a list: an error text may hold a URL."""
+    """Return the kind of a text at the URL of a robots.txt. Never a list: an error text may contain a URL."""
     is_cut = len(text) >= _HEAD_CHARS
     lines = text.rpartition("\n")[0] or text if is_cut else text
     if may_be_robots(lines):
@@ -155,7 +155,7 @@ def _is_named_robots(url: str) -> bool:
 
 def _is_json_feed(text: str, content_type: str | None) -> bool:
     is_said_to_be = (content_type or "").lower().startswith("application/feed+json")
-    has_items_first = '"items"' in text and _JSON_NAMES.search(text)  # the version may stand far behind
+    has_items_first = '"items"' in text and _JSON_NAMES.search(text)  # the version may come much later
     return bool(is_said_to_be or has_items_first or _JSON_VERSION.search(text))
 
 
@@ -164,7 +164,7 @@ def _path(url: str) -> str:
 
 
 def _without_json(text: str) -> str:
-    """Return *text* without the JSON that it begins with, in which a tag is part of a string."""
+    """Return *text* without the JSON at its start, in which a tag is part of a string."""
     if not _JSON.match(text):
         return text
     after = _AFTER_JSON.search(text)
@@ -172,13 +172,13 @@ def _without_json(text: str) -> str:
 
 
 def _by_first_tag(text: str) -> Kind | None:
-    """Return what *text* is if it plainly begins with a telling root, for which no more has to be looked at."""
+    """Return the kind of *text* if it clearly begins with a known root, which avoids further checks."""
     first = _FIRST_TAG.match(text)
     return _ROOTS.get(first[1].lower()) if first else None
 
 
 def _by_tags(text: str) -> Kind | None:
-    """Return what the first telling tags say; ``None`` if *text* is no markup."""
+    """Return the kind according to the first significant tags; ``None`` if *text* is not markup."""
     is_markup = text.startswith("<")
     names = (_name(match) for match in _TAG.finditer(_NO_MARKUP.sub(r"\1", text)))
     if (first := next(names, None)) is None:
@@ -201,14 +201,14 @@ def _name(tag: re.Match[str]) -> str:
 
 
 def _after_page(text: str) -> Kind | None:
-    """Return what the XML is that follows a whole page in *text*; ``None`` if none does."""
+    """Return the kind of the XML that follows a complete page in *text*; ``None`` if there is none."""
     end = _HTML_END.search(text)
     after = end and re.match(r"\s*(?:<\?xml\s[^>]*>\s*)?<(?:[\w.\-]+:)?(\w+)", text[end.end() :])
     return _ROOTS.get(after[1].lower()) if after else None
 
 
 def _of_page(head: str, url: str) -> Kind:
-    """Return what sort of page begins with *head*."""
+    """Return the kind of the page that begins with *head*."""
     page = look(head)
     if challenger(page):
         return Kind.CHALLENGE
@@ -216,5 +216,5 @@ def _of_page(head: str, url: str) -> Kind:
         return Kind.SOFT_404
     says_error = says_failure(page.title) or says_failure(page.heading)
     is_site_map = not says_error and (says_site_map(page.title) or says_site_map(page.heading))
-    is_cut = len(head) >= _HEAD_CHARS  # the links may come behind a long style sheet
+    is_cut = len(head) >= _HEAD_CHARS  # the links may come after a long style sheet
     return Kind.LINKS if is_site_map and (is_cut or has_links(head, url)) else Kind.HTML

@@ -1,4 +1,4 @@
-"""One document's bytes, as often as a reader wants them: unpacked and recoded, or as text."""
+"""``Source``: the bytes of one document, decompressed and decoded as often as a reader needs them."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING
 
 from sitemap_harvest.formats.binary import START_BYTES, binary_format
 from sitemap_harvest.formats.decode import Encoding, decode, detect
+from sitemap_harvest.formats.decompress import unpack
+from sitemap_harvest.formats.decompressors import BLOCK_BYTES
 from sitemap_harvest.formats.html.viewer import Viewer, unwrapped, viewer_of
-from sitemap_harvest.formats.inflate import BLOCK_BYTES
 from sitemap_harvest.formats.problems import ProblemLog
 from sitemap_harvest.formats.sniff import sniff, telling_start
-from sitemap_harvest.formats.unpack import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sitemap_harvest.formats.limits import Limits
 
-_HEAD_BYTES = 64 * 1024  # for the encoding, which shows at the start or nowhere
+_HEAD_BYTES = 64 * 1024  # for detecting the encoding, which is declared at the start or nowhere
 
 
 class Source:
-    """A body, and what is learned of it while it is read.
+    """A body, and the facts found while it is read.
 
-    Each call of :meth:`utf8` or :meth:`text` reads it from the start, so that a
-    reader can begin again; nothing is kept but the body as it came.
+    Each call of :meth:`utf8` or :meth:`text` reads it from the start, so that a reader
+    can restart; only the original body is retained.
     """
 
     PROBLEMS = ("unpack/", "encoding/")
-    """What the codes begin with of the problems that each reading tells anew."""
+    """Prefixes of the codes of problems that each reading reports again."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Source:
         limits: Limits,
         content_encodings: tuple[str, ...] = (),
     ) -> None:
-        """Take *body* as it came; *content_encodings* is the header ``Content-Encoding``, if it was not undone yet."""
+        """Take *body* as sent; *content_encodings* is the header ``Content-Encoding``, if it was not applied yet."""
         self._body = body
         self._content_encodings = content_encodings
         self._url = url
@@ -49,14 +49,14 @@ class Source:
         self._content_type = content_type
         self._limits = limits
         self.layers: list[str] = []
-        """How the body is packed, outermost first."""
+        """Compression layers of the body, outermost first."""
         self.bytes_unpacked = 0
-        """Bytes unpacked in the last reading."""
+        """Bytes decompressed in the last reading."""
         self.sha256: str | None = None
-        """Digest of the unpacked body, hexadecimal; ``None`` before it was read to its end."""
+        """Hex SHA-256 digest of the decompressed body; ``None`` before it was read to its end."""
 
     def utf8(self, problems: ProblemLog) -> Iterator[bytes]:
-        """Yield the document in blocks of UTF-8, none empty; what is said to be UTF-8 comes as it is, valid or not."""
+        """Yield the document in non-empty blocks of UTF-8. A document declared as UTF-8 is unchanged, valid or not."""
         encoding = detect(self._head, self._content_type, problems)
         blocks = self._unpacked(problems)
         if encoding.name != "utf-8" or self.viewer:
@@ -74,7 +74,7 @@ class Source:
         yield from self._shown(decode(self._unpacked(problems), encoding, problems), problems)
 
     def digest(self, problems: ProblemLog) -> str | None:
-        """Return what :attr:`sha256` is after a reading to the end, without one."""
+        """Return the value that :attr:`sha256` has after a complete reading, without one."""
         digest = hashlib.sha256()
         for block in self._blocks(problems, layers=[]):
             digest.update(block)
@@ -85,18 +85,18 @@ class Source:
 
     @cached_property
     def head(self) -> str:
-        """The first 64 Ki characters that count, for a look at what the document is."""
+        """The first 64 Ki significant characters, for detecting the kind of the document."""
         return self._in_viewer if self.viewer else self._page_head
 
     @cached_property
     def viewer(self) -> Viewer | None:
-        """How a browser has wrapped the document in a page of its own; ``None`` if none has."""
+        """The browser viewer that wraps the document; ``None`` if there is none."""
         is_shown = viewer_of(self._page_head) is not None and sniff(self._in_viewer, url=self._url).is_readable
         return viewer_of(self._page_head) if is_shown else None
 
     @cached_property
     def binary_format(self) -> str | None:
-        """What the document is, in words, if its first bytes say that it is no text."""
+        """A description of the document, if its first bytes show that it is not text."""
         return binary_format(self._head[:START_BYTES])
 
     @cached_property
@@ -111,7 +111,7 @@ class Source:
 
     @cached_property
     def encoding(self) -> Encoding:
-        """How the bytes are read as text."""
+        """The encoding of the bytes."""
         return detect(self._head, self._content_type, ProblemLog(""))
 
     @cached_property

@@ -1,7 +1,7 @@
-"""Plain-text sitemaps: one absolute URL a line.
+"""Reader of plain-text sitemaps: one absolute URL per line.
 
-Spec: https://www.sitemaps.org/protocol.html#otherformats
-Text in, entries out: fetches nothing, logs nothing, raises on no document.
+Spec: https://www.sitemaps.org/protocol.html#otherformats. Text in, entries out: fetches
+nothing, logs nothing, raises for no document.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.formats.problems import ProblemLog
     from sitemap_harvest.model import UrlBatch
 
-_MAX_LINE_CHARS = 1024 * 1024  # what a value in XML may have; a URL has 2,048
+_MAX_LINE_CHARS = 1024 * 1024  # the same limit as for a value in XML; a URL has 2,048
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://\S+", re.ASCII)
 _PLAIN_PATH = re.compile(r"/[^\s#<:\]]++")
 _NEARLY_URL = re.compile(r"(?:www\.|/|[A-Za-z]{4,5}:/?|https?/)\S+")
@@ -27,7 +27,7 @@ _ADDRESS = re.compile(r"[\w\-]++(?:\.[\w\-]++)++(?:[/:?]\S*)?")
 _QUOTED = re.compile(r"\"([^\"\s]+)\"")
 _AROUND = {'"': '"', "'": "'", "<": ">", "(": ")", "[": "]", "\u201c": "\u201d", "\u00ab": "\u00bb", "`": "`"}
 OPENING, CLOSING = "".join(_AROUND), "".join(_AROUND.values())
-"""What stands around addresses where it should not: quotes and brackets."""
+"""Quotes and brackets that wrongly surround URLs."""
 _URL_IN_LINE = re.compile(
     rf"(?:^|(?<=[\s,;|=>{re.escape(OPENING)}]))[A-Za-z][A-Za-z0-9+.\-]*+://"
     r"(?:[^\s\"<>\u201d\u00bb`,;|:]++|[,;|:](?!\s|\Z|https?://|[\"'<(\[]))++",
@@ -35,19 +35,19 @@ _URL_IN_LINE = re.compile(
 )
 _MARKDOWN = re.compile(r"\[([^\[\]]*)\]\(\s*(https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\s*\)", re.IGNORECASE)
 PARAMETER = re.compile(r"[?&][^\s?&=]*+=https?://", re.IGNORECASE)
-"""What tells an address in the query of another one."""
+"""Matches a URL in the query of another one."""
 _QUOTE_END = re.compile(r"'(?=[,;|)\]]|\Z)")
 _COLUMN_ENDS = (",", ";", "|")
-_BEHIND = re.compile(r"(?<=\s)#|<br\s*/?>\Z", re.IGNORECASE)  # a comment, or a line end of HTML
+_BEHIND = re.compile(r"(?<=\s)#|<br\s*/?>\Z", re.IGNORECASE)  # a comment, or a line break of HTML
 
 _MAX_START_CHARS = 64 * 1024
-_TABLE_LINES = 100  # of the start of a list: enough to tell that all have columns
+_TABLE_LINES = 100  # from the start of a list: enough to detect columns
 _HEADER = re.compile(r"[\"']?(?:urls?|loc|links?|address|page)[\"']?\s*([,;\t])", re.IGNORECASE)
-_ROW = re.compile(  # a URL, and then nothing but dates, numbers and words of the protocol
+_ROW = re.compile(  # a URL, followed only by dates, numbers and keywords of the protocol
     r"[a-z]+://[^\s,;]+(?:([,;\t])(?:\d{4}-\d\d-\d\d[^,;\t]*|\d++(?:\.\d++)?|always|hourly|daily|weekly|monthly|yearly|never|))+",
     re.IGNORECASE,
 )
-_NUMBERS = re.compile(r"[^,;\t]+(?:[,;](?!0?\.\d|1\.0\b)\d+(?:\.\d+)?)+")  # no priority: perhaps part of the URL
+_NUMBERS = re.compile(r"[^,;\t]+(?:[,;](?!0?\.\d|1\.0\b)\d+(?:\.\d+)?)+")  # not a priority: possibly part of the URL
 
 
 def read_text(chunks: Iterable[str], into: Collector) -> Iterator[UrlBatch]:
@@ -79,7 +79,7 @@ def _read_line(number: int, line: str, delimiter: str | None, into: Collector) -
 
 
 def _start(chunks: Iterator[str]) -> tuple[str, bool]:
-    """Return as much of *chunks* as tells whether it is a table, and whether that is all of them."""
+    """Return enough of *chunks* to detect a table, and whether that is all of them."""
     start = ""
     for chunk in chunks:
         start += chunk
@@ -89,10 +89,10 @@ def _start(chunks: Iterator[str]) -> tuple[str, bool]:
 
 
 def _delimiter(start: str) -> str | None:
-    """Return what parts the columns of the list that begins with *start*, or ``None`` if it is no table.
+    """Return the column delimiter of the list that begins with *start*, or ``None`` if it is not a table.
 
-    A comma may stand in a URL, so a header has to name the column, or all
-    lines have to show that what follows is no part of it.
+    A comma may be part of a URL, so a header must name the column, or all lines must
+    show that the rest is not part of it.
     """
     few = _first_lines(start)
     if few and (header := _HEADER.match(few[0])):
@@ -104,7 +104,7 @@ def _delimiter(start: str) -> str | None:
 
 
 def _may_be_table(start: str) -> bool:
-    """Whether the list that begins with *start*, which was cut, may be a table without a header: lines may follow."""
+    """Whether the truncated list *start* may be a table without a header, if more lines follow."""
     few = _first_lines(start.replace("\r", "\n").rpartition("\n")[0])
     return bool(few) and not _HEADER.match(few[0]) and all(map(_ROW.fullmatch, few))
 
@@ -124,7 +124,7 @@ def _first_column(number: int, text: str, delimiter: str, into: Collector) -> st
 
 
 def _read_odd(number: int, text: str, into: Collector) -> None:
-    """Read a line that is not just a URL: with something beside it, several, or none."""
+    """Read a line that is not just a URL: with additional text, several URLs, or none."""
     if not text.startswith("#") and (code := disqualifier(text)):
         into.problems.add(code, line=number, excerpt=text)
         return
@@ -140,7 +140,7 @@ def _read_odd(number: int, text: str, into: Collector) -> None:
         for url in found:
             into.add(number, _unwrapped(url))
     elif found or _NEARLY_URL.fullmatch(text):
-        into.add(number, text)  # with white space inside, relative, or with a slip in its scheme: told of when resolved
+        into.add(number, text)  # with white space inside, relative, or with a malformed scheme: reported by resolve()
     elif _ADDRESS.fullmatch(text):
         into.problems.add("text/no-scheme", line=number, excerpt=text)
     else:
@@ -148,7 +148,7 @@ def _read_odd(number: int, text: str, into: Collector) -> None:
 
 
 def _unwrapped(found: re.Match[str]) -> str:
-    """Return the URL that was *found* in a line, without what closes the bracket, quotes or column around it."""
+    """Return the URL *found* in a line, without the closing bracket, quotes or column around it."""
     url, opening = found[0], found.string[max(0, found.start() - 1) : found.start()]
     if opening in _COLUMN_ENDS and not _URL_IN_LINE.match(found.string, 0, found.start()):
         return url.partition(opening)[0]
@@ -166,19 +166,19 @@ def _unwrapped(found: re.Match[str]) -> str:
 
 
 def lines(chunks: Iterable[str], problems: ProblemLog) -> Iterator[tuple[int, str]]:
-    """Yield the lines in *chunks* with their numbers, from 1, without their ends.
+    """Yield the lines in *chunks* with their numbers, from 1, without their line ends.
 
-    A line ends with LF, CR LF or CR. Not ``splitlines()``: that breaks at
-    U+2028 too, which occurs inside URLs in the wild. A line of more than a
-    million characters is left out, with a problem; so is the last line, if
-    *problems* tell that the document was cut.
+    A line ends with LF, CR LF or CR. Not ``splitlines()``: that breaks at U+2028 too,
+    which occurs inside URLs in the wild. A line of more than a million characters is
+    left out, with a problem; so is the last line, if *problems* says that the document
+    was truncated.
     """
     for first, whole in _whole_lines(chunks, problems):
         yield from enumerate(whole, first)
 
 
 def _whole_lines(chunks: Iterable[str], problems: ProblemLog) -> Iterator[tuple[int, list[str]]]:
-    """Yield the same, those that end in a chunk at a time, with the number of the first."""
+    """Yield the same in lists of lines, one for each chunk, with the number of the first line."""
     number, rest, is_too_long = 1, "", False
     for chunk in chunks:
         rest += chunk

@@ -1,15 +1,7 @@
-"""The records that travel through the package, and their columns."""
+"""The records of the package: URLs, documents, sites, changes, problems, and batches of them as Arrow columns."""
 
-from sitemap_harvest.model.batch import (
-    MAX_ROWS,
-    Batch,
-    ChangeBatch,
-    LedgerBatch,
-    SiteBatch,
-    SummaryBatch,
-    UrlBatch,
-)
-from sitemap_harvest.model.catalogue import CATALOGUE, Doubt, ProblemType, Severity
+from sitemap_harvest.model.batch import MAX_ROWS, Batch, ChangeBatch, LedgerBatch, SiteBatch, SummaryBatch, UrlBatch
+from sitemap_harvest.model.catalogue import CATALOGUE, ProblemType, Reliability, Severity
 from sitemap_harvest.model.change import (
     Change,
     ChangeKind,
@@ -20,6 +12,7 @@ from sitemap_harvest.model.change import (
     Rename,
     StaleSitemap,
 )
+from sitemap_harvest.model.document_record import Cause, FoundBy, Outcome, SitemapRecord
 from sitemap_harvest.model.entry import (
     Alternate,
     Attribute,
@@ -33,11 +26,10 @@ from sitemap_harvest.model.entry import (
     Video,
 )
 from sitemap_harvest.model.kind import Kind
-from sitemap_harvest.model.ledger import Cause, FoundBy, Outcome, SitemapRecord
 from sitemap_harvest.model.problem import Problem, Sample
-from sitemap_harvest.model.ref import SitemapRef
 from sitemap_harvest.model.schema import SCHEMA_VERSION, arrow_schema
-from sitemap_harvest.model.site import Evidence, SiteRecord, SiteResult
+from sitemap_harvest.model.site_record import Evidence, SiteRecord, SiteResult
+from sitemap_harvest.model.sitemap_ref import SitemapRef
 
 __all__ = [
     "CATALOGUE",
@@ -53,7 +45,6 @@ __all__ = [
     "ChangeSummary",
     "DataObject",
     "Difference",
-    "Doubt",
     "Evidence",
     "Extra",
     "FoundBy",
@@ -67,6 +58,7 @@ __all__ = [
     "Price",
     "Problem",
     "ProblemType",
+    "Reliability",
     "Rename",
     "Restriction",
     "Sample",

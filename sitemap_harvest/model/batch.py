@@ -1,4 +1,4 @@
-"""Columns inside, rows at the edge: many records of one kind as one Arrow record batch."""
+"""``Batch``: many records of one kind as one Arrow record batch."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ import pyarrow as pa
 
 from sitemap_harvest.errors import SchemaError
 from sitemap_harvest.model.change import Change, ChangeSummary
+from sitemap_harvest.model.document_record import SitemapRecord
 from sitemap_harvest.model.entry import UrlEntry
-from sitemap_harvest.model.ledger import SitemapRecord
 from sitemap_harvest.model.schema import arrow_schema
-from sitemap_harvest.model.site import SiteRecord
+from sitemap_harvest.model.site_record import SiteRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-MAX_ROWS = 10_000  # some 4 MB of typical rows: large enough for vectors, small enough for flat memory
+MAX_ROWS = 10_000  # some 4 MB of typical rows: large enough for vectorized code, small enough for flat memory
 
-_ROWS_AT_ONCE = 500  # as Python objects they take a megabyte: many documents may be read in turns
+_ROWS_AT_ONCE = 500  # as Python objects they take a megabyte, and several documents may be read concurrently
 
 Row = TypeVar("Row")
 
 
 class Batch(Generic[Row]):
-    """An immutable batch of records of one kind: a Scrapy item that stands for ``len(batch)`` items.
+    """An immutable batch of records of one kind: a Scrapy item that represents ``len(batch)`` items.
 
     Wraps a :class:`pyarrow.RecordBatch` (:attr:`arrow`) with the schema of
-    :attr:`row_type`. Rows exist only where :meth:`rows` makes them.
+    :attr:`row_type`. Rows are created only by :meth:`rows`.
     """
 
     __slots__ = ("arrow",)
@@ -43,7 +43,7 @@ class Batch(Generic[Row]):
     """The columns."""
 
     def __init__(self, arrow: pa.RecordBatch) -> None:
-        """Wrap *arrow*. Raises :exc:`SchemaError` if its columns are not those of the row."""
+        """Wrap *arrow*. Raises :exc:`SchemaError` if its columns do not match the row type."""
         if arrow.schema != (wanted := self.schema()):
             raise SchemaError(f"{type(self).__name__} needs the columns\n{wanted}\nand was given\n{arrow.schema}")
         self.arrow = arrow
@@ -55,7 +55,7 @@ class Batch(Generic[Row]):
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Self:
-        """Make a batch of *rows*."""
+        """Create a batch of *rows*."""
         schema = cls.schema()
         records = list(rows)
         columns = [_column([getattr(row, field.name) for row in records], field.type) for field in schema]
@@ -63,7 +63,7 @@ class Batch(Generic[Row]):
 
     @classmethod
     def joined(cls, batches: Sequence[Self]) -> Self:
-        """Return the rows of *batches*, of which there is at least one, as one batch."""
+        """Return the rows of *batches*, at least one, as one batch."""
         if len(batches) == 1:
             return batches[0]
         return cls(pa.concat_batches([batch.arrow for batch in batches]))
@@ -90,7 +90,7 @@ class Batch(Generic[Row]):
         return type(self)(self.arrow.slice(start, length))
 
     def with_columns(self, **columns: pa.Array) -> Self:
-        """Return the rows with *columns* in place of those of the same names."""
+        """Return the rows with *columns* replacing those of the same names."""
         arrays = [columns.get(field.name, column) for field, column in zip(self.schema(), self.arrow, strict=True)]
         return type(self)(pa.RecordBatch.from_arrays(arrays, schema=self.schema()))
 
@@ -111,7 +111,7 @@ class UrlBatch(Batch[UrlEntry]):
 
 
 class LedgerBatch(Batch[SitemapRecord]):
-    """Ledger rows as columns."""
+    """Document records as columns."""
 
     __slots__ = ()
 
@@ -149,7 +149,7 @@ def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _plain(value: Any) -> Any:
-    """Return *value* with dataclasses as dictionaries, and dictionaries as pairs, for Arrow knows only those."""
+    """Return *value* with dataclasses as dictionaries, and dictionaries as pairs, as Arrow requires."""
     if isinstance(value, dict):
         return list(value.items())
     if isinstance(value, (list, tuple)):
@@ -161,7 +161,7 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _maker(record: type) -> Callable[[dict[str, Any]], Any]:
-    """Return a function that makes a *record* of a dictionary as Arrow gives it."""
+    """Return a function that creates a *record* from Arrow's dictionary."""
     hints = typing.get_type_hints(record)
     nested = {name: inner for name, hint in hints.items() if (inner := _nested_maker(hint))}
 

@@ -1,12 +1,12 @@
-"""The row: one URL, as one document publishes it."""
+"""``UrlEntry``: one URL as one document publishes it, with images, videos, news and alternates."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime  # noqa: TC003 - the schema is made from these annotations at run time
+from datetime import datetime  # noqa: TC003 - the schema is built from these annotations at run time
 
 INSTANT = {"json_schema_extra": {"type": ["string", "null"], "format": "date-time"}}
-"""What the JSON Schema of a record says of an instant that may be absent."""
+"""JSON Schema of an optional instant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +31,9 @@ class Alternate:
     hreflang: str | None = None
     """Language and region as published, or ``x-default``."""
     media: str | None = None
-    """A media query, where the alternate is for another device."""
+    """A media query, if the alternate is for another device."""
     type: str | None = None
-    """A media type, where one is given."""
+    """A media type, if given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,15 +44,15 @@ class Image:
     """
 
     loc: str | None = None
-    """Address of the image."""
+    """URL of the image."""
     caption: str | None = None
     """Caption."""
     title: str | None = None
     """Title."""
     geo_location: str | None = None
-    """Where it was taken, in words."""
+    """Place where it was taken, as text."""
     license: str | None = None
-    """Address of its licence."""
+    """URL of its licence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,14 +72,15 @@ class Restriction:
     relationship: str | None = None
     """``allow`` or ``deny``, as published."""
     value: str | None = None
-    """Countries or platforms, separated by blanks, as published."""
+    """Countries or platforms, separated by whitespace, as published."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Video:
-    """A ``<video:video>``; every value as published, also numbers and dates.
+    """A ``<video:video>``; every value as published, including numbers and dates.
 
-    Spec: https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
+    Spec:
+    https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
     """
 
     thumbnail_loc: str | None = None
@@ -100,15 +101,15 @@ class Video:
     requires_subscription: str | None = None
     uploader: str | None = None
     uploader_info: str | None = None
-    """Address of the uploader's page: ``<video:uploader info="...">``."""
+    """URL of the uploader's page: ``<video:uploader info="...">``."""
     live: str | None = None
     tags: tuple[str, ...] | None = None
     category: str | None = None
     gallery_loc: str | None = None
     gallery_title: str | None = None
     other: tuple[Attribute, ...] | None = None
-    """Any further child (``tvshow``, ``content_segment_loc``, ``id``, ...), by name; a nested name has its
-    parents before it, parted by ``/``, and an attribute is named ``child@attribute``."""
+    """Any other child (``tvshow``, ``content_segment_loc``, ``id``, ...), by name; a nested name is preceded by its
+    parents, separated by ``/``, and an attribute is named ``child@attribute``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,15 +144,14 @@ class DataObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extra:
-    """An element that no field of the entry holds, kept whole.
+    """An element without its own field in the entry, stored completely.
 
-    The list of these is the elements in document order: those of a greater
-    ``depth`` that follow one are its descendants, so nesting and repetition
-    are kept in flat columns.
+    The list has the elements in document order: those with a greater ``depth`` that
+    follow one are its descendants, so nesting and repetition fit in flat columns.
     """
 
     name: str
-    """``{namespace}local``, or ``local`` where there is no namespace."""
+    """``{namespace}local``, or ``local`` without a namespace."""
     depth: int = 0
     """0 for a child of the entry, 1 for a grandchild, and so on."""
     text: str | None = None
@@ -163,40 +163,40 @@ class Extra:
 class UrlEntry:
     """One URL, as one document publishes it. A row of the table ``urls``, and a Scrapy item.
 
-    ``None`` means absent, for every field. The protocol's defaults are never
-    filled in. Lists keep the order of the document.
+    For every field ``None`` means absent. The protocol's defaults are never filled in.
+    Lists keep the order of the document.
     """
 
     loc: str
-    """The URL as published: entities decoded, blanks trimmed, made absolute, otherwise untouched.
-    Source: ``<loc>``, a line of a list, RSS ``<link>``, Atom ``link/@href``, JSON Feed ``url``."""
+    """The URL as published: entities decoded, whitespace trimmed, made absolute, otherwise unchanged. Source:
+    ``<loc>``, a line of a list, RSS ``<link>``, Atom ``link/@href``, JSON Feed ``url``."""
     loc_raw: str | None = None
-    """The text that ``loc`` was made from, where it differs: it had blanks around it, or was relative."""
+    """The text of ``loc`` if it differs: it had surrounding whitespace, or was relative."""
     key: str | None = None
-    """Canonical form of ``loc``: what identifies the URL (RFC 3986 normalisation, and no more).
-    ``None`` where ``loc`` is no absolute URL that can be taken apart."""
+    """Canonical form of ``loc``, which identifies the URL (RFC 3986 normalisation, and no more). ``None`` if ``loc`` is
+    not an absolute URL that can be parsed."""
     site: str | None = None
     """Scheme, host and port of ``key``, such as ``https://www.example.com``."""
     sitemap: str
-    """The document that lists the URL, by the address that it was asked for."""
+    """The document that lists the URL, by its requested URL."""
     position: int
-    """Which entry of the document this is, from 1. In a list, the line."""
+    """Position of the entry in the document, from 1. In a list, the line."""
     lastmod: datetime | None = field(default=None, metadata=INSTANT)
-    """Last change, in UTC. ``None`` if absent or unreadable: ``lastmod_text`` tells which.
-    A date without a time stands for its first instant (see ``lastmod_precision``)."""
+    """Last change, in UTC. ``None`` if absent or unreadable; ``lastmod_text`` distinguishes these. A date without a
+    time is its first instant (see ``lastmod_precision``)."""
     lastmod_text: str | None = None
-    """``<lastmod>`` (feeds: ``updated``, else ``pubDate`` and the like) to the letter, without the blanks around it;
+    """``<lastmod>`` (feeds: ``updated``, else ``pubDate`` and the like) as published, without surrounding whitespace;
     ``None`` if the element is absent."""
     lastmod_precision: str | None = None
-    """How much of ``lastmod`` was given: ``year``, ``month``, ``day``, ``minute``, ``second`` or ``fraction``."""
+    """Precision of ``lastmod``: ``year``, ``month``, ``day``, ``minute``, ``second`` or ``fraction``."""
     lastmod_zoned: bool | None = None
-    """Whether the text gave a time zone. ``False``: a time without one, read as UTC. ``None``: no time."""
+    """Whether the text has a time zone. ``False``: a time without one, read as UTC. ``None``: no time."""
     changefreq: str | None = None
-    """``<changefreq>`` as published, trimmed, also where the protocol has no such word."""
+    """``<changefreq>`` as published, trimmed, even if the protocol does not allow the value."""
     priority: float | None = None
     """0.0 to 1.0. ``None`` if absent or unreadable: 0.5, the protocol's default, is never filled in."""
     priority_text: str | None = None
-    """``<priority>`` to the letter, without the blanks around it, only where it is no number from 0 to 1."""
+    """``<priority>`` as published, without surrounding whitespace, only if it is not a number from 0 to 1."""
     title: str | None = None
     """Title of a feed's entry."""
     alternates: tuple[Alternate, ...] | None = None
@@ -206,17 +206,17 @@ class UrlEntry:
     videos: tuple[Video, ...] | None = None
     """Videos of the page: ``<video:video>``."""
     news: tuple[News, ...] | None = None
-    """The page as an article of a publication: ``<news:news>``, of which there should be one."""
+    """The page as a news article: ``<news:news>``, at most one according to the spec."""
     mobile: bool | None = None
-    """``True`` where ``<mobile:mobile/>`` stands."""
+    """``True`` if there is a ``<mobile:mobile/>``."""
     pagemap: tuple[DataObject, ...] | None = None
-    """What ``<PageMap>`` says of the page."""
+    """The contents of ``<PageMap>``."""
     extra: tuple[Extra, ...] | None = None
-    """Elements that no other field holds, in document order; of JSON the members, by their names. The text of the
-    page, which feeds may carry, is not among them."""
+    """Elements without another field, in document order; for JSON the members, by their names. The text of the page,
+    which feeds may contain, is excluded."""
     in_scope: bool | None = None
-    """Whether the protocol lets this document list this URL: it is below the folder of the document, or the robots.txt
-    of its site vouches for the document. ``None``: not judged, as by :func:`~sitemap_harvest.read`."""
+    """Whether the protocol allows this document to list this URL: it is below the folder of the document, or the
+    robots.txt of its site authorizes the document. ``None``: not checked, as by :func:`~sitemap_harvest.read`."""
     scope_reason: str | None = None
-    """What of the URL is not the document's, where ``in_scope`` is false: ``host``, ``scheme``, ``port`` or ``path``,
-    the first of these that is not."""
+    """The first part of the URL that differs from the document, if ``in_scope`` is false: ``host``, ``scheme``,
+    ``port`` or ``path``."""

@@ -1,4 +1,4 @@
-"""What a document turned out to be."""
+"""``Kind``: the kind of a document: sitemap, index, list, feed, robots.txt, web page ..."""
 
 from __future__ import annotations
 
@@ -6,38 +6,38 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """The kinds of document that a reader tells apart, by content and not by name."""
+    """The kinds of documents, determined by content rather than name."""
 
     SITEMAP = "sitemap"
     """An XML ``<urlset>``."""
     INDEX = "index"
     """An XML ``<sitemapindex>``."""
     LIST = "list"
-    """A plain text file, one URL a line."""
+    """A plain text file with one URL per line."""
     FEED = "feed"
     """RSS, Atom, JSON Feed or CDF."""
     ROBOTS = "robots"
     """A robots.txt."""
     LINKS = "links"
-    """An HTML page that lists links: a site map for people."""
+    """An HTML page that lists links: an HTML sitemap."""
     HTML = "html"
     """Any other web page."""
     CHALLENGE = "challenge"
-    """A page of a firewall that asks visitors to prove that they are no robots, or sends them away."""
+    """A page of a firewall that asks visitors to prove that they are human, or rejects them."""
     SOFT_404 = "soft-404"
-    """A web page that says in its title or first heading that there is no such page."""
+    """A web page whose title or first heading says that the page does not exist."""
     XML = "xml"
-    """XML of some other sort, XSLT among it."""
+    """Any other XML, including XSLT."""
     BINARY = "binary"
-    """A picture, a PDF, an office document, an archive, a program: nothing that is text."""
+    """An image, a PDF, an office document, an archive, a program: not text."""
     EMPTY = "empty"
-    """No bytes, or blanks only."""
+    """No bytes, or only whitespace."""
     UNKNOWN = "unknown"
-    """Nothing that this package knows: text without a URL, or JSON that is no feed."""
+    """Anything else: text without a URL, or JSON that is not a feed."""
 
     @property
     def is_readable(self) -> bool:
-        """Whether this kind publishes URLs, so that a document of it can be read."""
+        """Whether documents of this kind publish URLs and can be read."""
         return self in _READABLE
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a document, as data."""
+"""``Problem``: a flaw of a document, with a count and samples."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sitemap_harvest.model.catalogue import CATALOGUE
 if TYPE_CHECKING:
     from sitemap_harvest.model.catalogue import Severity
 
-MAX_SAMPLES = 5  # enough to see the pattern; ten thousand would drown the record
-MAX_EXCERPT_CHARS = 200  # a URL worth looking at fits; a megabyte of garbage does not
+MAX_SAMPLES = 5  # enough to see the pattern; ten thousand would be too many for a record
+MAX_EXCERPT_CHARS = 200  # enough for a URL, but not for a megabyte of garbage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,23 +21,23 @@ class Sample:
     entry: int | None = None
     """Position of the entry in the document, from 1."""
     line: int | None = None
-    """Line of the document after unpacking and decoding, from 1."""
+    """Line of the document after decompression and decoding, from 1."""
     byte: int | None = None
-    """Offset in bytes, from 0: in the unpacked document, or in the packed one for a fault of the packing."""
+    """Offset in bytes, from 0: in the decompressed document, or in the compressed one for a decompression error."""
     excerpt: str | None = None
-    """What stands there, cut to 200 characters."""
+    """The text there, truncated to 200 characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One kind of flaw in one document: equal ones are one record with a count and up to five samples."""
+    """One kind of flaw in one document: repeated flaws are one record with a count and up to five samples."""
 
     code: str
     """Stable name, such as ``xml/truncated``; a key of :data:`CATALOGUE`."""
     document: str
-    """Address of the document."""
+    """URL of the document."""
     detail: str
-    """The first occurrence in words."""
+    """A description of the first occurrence."""
     count: int = 1
     """How often it occurs."""
     samples: tuple[Sample, ...] = ()
@@ -45,5 +45,5 @@ class Problem:
 
     @property
     def severity(self) -> Severity:
-        """How bad it is. A judgement of the catalogue, which may change: it is no column."""
+        """How bad it is. A judgement of the catalogue, which may change, so it is not a column."""
         return CATALOGUE[self.code].severity

@@ -1,6 +1,6 @@
-"""The ids of runs: such as ``20261122T014512Z-4f2a1c``, the second in which the run began, in UTC, and six digits.
+"""The ids of runs, such as ``20261122T014512Z-4f2a1c``: start of the run in UTC, and six hex digits.
 
-They sort by time, whatever the clock says.
+They sort by time, even if the clock was set back.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _MOMENT = "%Y%m%dT%H%M%SZ"
 
 
 def new_run_id(now: datetime) -> str:
-    """Return the id of a run that begins *now*, in UTC; no other has it."""
+    """Return a unique id for a run that begins *now*, in UTC."""
     return f"{now:{_MOMENT}}-{secrets.token_hex(3)}"
 
 
@@ -24,7 +24,7 @@ def is_run_id(name: str) -> bool:
 
 
 def id_after(before: str | None, run_id: str) -> str:
-    """Return *run_id*, or one that sorts behind that of the run *before*, where the clock has gone back since."""
+    """Return *run_id*, or an id that sorts after the run *before*, if the clock was set back."""
     if before is None or run_id > before:
         return run_id
     later = moment_of(before) + timedelta(seconds=1)
@@ -32,5 +32,5 @@ def id_after(before: str | None, run_id: str) -> str:
 
 
 def moment_of(run_id: str) -> datetime:
-    """Return when the run with that id began, to the second, in UTC."""
+    """Return the start of the run with that id, to the second, in UTC."""
     return datetime.strptime(f"{run_id.partition('-')[0]}+0000", f"{_MOMENT}%z")

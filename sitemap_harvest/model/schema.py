@@ -1,4 +1,4 @@
-"""The Arrow schema of each record, made from its dataclass: one definition, two forms."""
+"""``arrow_schema``: the Arrow schema of a record, derived from its dataclass."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functools import cache
 import pyarrow as pa
 
 SCHEMA_VERSION = 5
-"""Goes up by one whenever a column is added, renamed or given another type."""
+"""Incremented whenever a column is added, renamed or changes its type."""
 
 _PLAIN: dict[type, pa.DataType] = {
     str: pa.string(),

@@ -1,10 +1,10 @@
-"""URLs as text: what is one, what makes a relative one absolute, what identifies it, and which document may list it."""
+"""URLs as text: parsing, resolving, canonical keys, sites, and the scope rule of sitemaps. Pure."""
 
 from sitemap_harvest.urls.address import BLANKS, MAX_BASE_CHARS, Address, disqualifier, join, resolve, several, web_line
 from sitemap_harvest.urls.columns import AddressColumns, address_columns
-from sitemap_harvest.urls.key import url_key
+from sitemap_harvest.urls.key import document_key, url_key
 from sitemap_harvest.urls.scope import Scope
-from sitemap_harvest.urls.site import site_of
+from sitemap_harvest.urls.site import host_of, site_of
 from sitemap_harvest.urls.user import user_of, without_user
 
 __all__ = [
@@ -15,6 +15,8 @@ __all__ = [
     "Scope",
     "address_columns",
     "disqualifier",
+    "document_key",
+    "host_of",
     "join",
     "resolve",
     "several",

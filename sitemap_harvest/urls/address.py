@@ -1,4 +1,4 @@
-"""From the text of a ``<loc>`` to a URL: trimmed, made absolute, and otherwise as published."""
+"""``resolve``: turns the text of a ``<loc>`` into an absolute URL, otherwise unchanged."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from functools import lru_cache
 from typing import NamedTuple
 
 MAX_BASE_CHARS = 2048
-"""Most characters of a base, as of a URL in the protocol: each reference can add as many to what a document lists."""
+"""Maximum length of a base URL, as for URLs in the protocol: each reference adds it to the output."""
 
 BLANKS = (
     " \t\n\r\f\v\x85\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000\u200b\ufeff"
 )
-"""What is trimmed around a URL: everything that shows as nothing, also a no-break space or a byte order mark.
+"""Characters trimmed around a URL: everything invisible, such as a no-break space or a byte order mark.
 
-Not NUL: it fills a file that was not written to its end, so part of the URL may be missing there.
+Not NUL: it fills files that were not written completely, so part of the URL may be
+missing there.
 """
 
-_PLAIN = re.compile(  # an absolute URL with nothing to look at: most are
+_PLAIN = re.compile(  # an absolute URL without special cases, as most are
     r"https?://[a-z0-9.\-]++(?::[0-9]*+)?/[A-Za-z0-9\-._~!$&'()*+,;=:@/?#]*+"
 )
 _WEB = re.compile(r"https?://[^/?#\s\\]", re.IGNORECASE)
@@ -26,6 +27,7 @@ _AUTHORITY = re.compile(
     r"https?://(?:[^/?#@]*@)?(?:\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]]+)(?::[0-9]*)?(?=[/?#\\]|\Z)", re.IGNORECASE
 )
 _OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+\-]*:(?://[^/?#\s]|(?<=file:)///)", re.IGNORECASE)
+_URL_INSIDE = re.compile(r"\s[A-Za-z][A-Za-z0-9+.\-]*+://")  # after text: the whole is no relative reference
 _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+\-]*:")
 _NEARLY_ABSOLUTE = re.compile(
     r"""[^/?#]*://  # with something before it, such as a quote, or without a host behind it
@@ -34,7 +36,7 @@ _NEARLY_ABSOLUTE = re.compile(
     |/+\Z(?<=//)""",
     re.IGNORECASE | re.VERBOSE,
 )
-_PLAIN_REFERENCE = re.compile(  # without a colon, and nothing else that could stand for an absolute URL
+_PLAIN_REFERENCE = re.compile(  # without a colon, or anything else that an absolute URL could begin with
     r"(?:/(?!/)|(?!https?|www\.)[a-z0-9_])[a-z0-9\-._~!$&'()*+,;=@%/?#]*+", re.IGNORECASE
 )
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*:)?(//[^/?#]*)?([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
@@ -47,10 +49,10 @@ _SEGMENT_END = re.compile(r"[/?#]")
 
 
 class Address(NamedTuple):
-    """What a text is, taken as the address of a page."""
+    """The interpretation of a text as a page URL."""
 
     loc: str | None
-    """The URL; ``None`` if the text is none."""
+    """The URL; ``None`` if the text is not one."""
     flaw: str | None
     """Code of the problem with it, ``None`` if there is none."""
 
@@ -58,9 +60,9 @@ class Address(NamedTuple):
 def resolve(text: str, base: str | None) -> Address:
     """Return the URL that *text* means in a document at *base*.
 
-    A relative URL is made absolute. What looks like an absolute URL with a
-    slip (``http:/host``, ``https//host``, ``www.host``, one in quotes) is kept
-    to the letter: joined to *base* it would become a URL that nobody published.
+    A relative URL is resolved. A malformed absolute URL (``http:/host``,
+    ``https//host``, ``www.host``, one in quotes) is returned unchanged: joined to
+    *base* it would become a URL that nobody published.
     """
     loc = text.strip(BLANKS)
     return Address(loc, None) if _PLAIN.fullmatch(loc) else _resolve_odd(loc, base)
@@ -77,14 +79,16 @@ def _resolve_odd(loc: str, base: str | None) -> Address:
         return Address(loc, "loc/scheme")
     if _NEARLY_ABSOLUTE.match(_BLANK.sub("", loc)):
         return Address(loc, "loc/malformed")
-    return Address(None, "loc/not-a-url") if _ANY_SCHEME.match(loc) else _join(loc, base)
+    is_no_url = _ANY_SCHEME.match(loc) or _URL_INSIDE.search(loc)
+    return Address(None, "loc/not-a-url") if is_no_url else _join(loc, base)
 
 
 def disqualifier(text: str) -> str | None:
-    """Return the code of the problem that keeps *text* from being a URL or holding one, ``None`` if there is none.
+    """Return the code of the problem if *text* cannot be or contain a URL, ``None`` if there is none.
 
-    That is a control character other than white space, or the mark of a template that was never rendered. A mark needs
-    both of its ends: ``{id}`` of a URI template, JSON in a query and an escape such as ``{%22`` are none.
+    The problem is a control character other than white space, or an unrendered template
+    placeholder. A placeholder needs both of its delimiters: ``{id}`` of a URI template,
+    JSON in a query and an escape such as ``{%22`` are none.
     """
     if _CONTROL.search(text):
         return "loc/control-character"
@@ -97,13 +101,13 @@ def disqualifier(text: str) -> str | None:
 
 
 def several(text: str) -> list[str]:
-    """Return the addresses in *text*: more than one if blanks part them, and each is one of the web; else *text*."""
+    """Return the URLs in *text*: several if whitespace separates them and each is a web URL; else *text* alone."""
     parts = _BETWEEN.split(text.strip(BLANKS))
     return parts if len(parts) > 1 and all(map(_WEB.match, parts)) else [text]
 
 
 def web_line(text: str) -> str:
-    """Return the one line of *text* that is an address of the web, if there is one and no more; else *text*."""
+    """Return the only line of *text* that is a web URL, if there is exactly one; else *text*."""
     lines = [line for line in text.split("\n") if _WEB.match(line.strip(BLANKS))]
     return lines[0] if len(lines) == 1 else text
 
@@ -128,10 +132,10 @@ def _join(loc: str, base: str | None) -> Address:
 
 
 def join(base: str, reference: str) -> str:
-    """Return *reference*, a relative one, made absolute against *base*; else as it stands.
+    """Return the relative *reference* resolved against *base*; any other reference unchanged.
 
-    Spec: https://www.rfc-editor.org/rfc/rfc3986#section-5.2
-    Not ``urljoin()``: that leaves out an empty query and empty segments of the path, which name other pages.
+    Spec: https://www.rfc-editor.org/rfc/rfc3986#section-5.2. Not ``urljoin()``, which
+    drops an empty query and empty path segments, and so returns another page.
     """
     scheme, authority, path, query, folder = _split(base)[:5]
     own_scheme, own_authority, own_path, own_query, own_fragment = _PARTS.match(reference).groups()  # type: ignore[union-attr]  # the same
@@ -148,7 +152,7 @@ def join(base: str, reference: str) -> str:
 
 
 class _Base(NamedTuple):
-    """The parts of an address that others are relative to; empty where it has none."""
+    """The parts of a base URL; empty if absent."""
 
     scheme: str
     authority: str
@@ -156,11 +160,11 @@ class _Base(NamedTuple):
     query: str
     folder: str
     first_segment: str
-    """What stands before the first slash behind the scheme, in lower case."""
+    """The text between the scheme and the first slash after it, in lower case."""
     is_web: bool
-    """Whether it is an address on the web."""
+    """Whether it is a web URL."""
     is_sound: bool
-    """Whether its host and port are well-formed."""
+    """Whether its host and port are valid."""
 
 
 @lru_cache(maxsize=64)

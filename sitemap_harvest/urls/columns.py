@@ -1,4 +1,4 @@
-"""The same on columns: a whole batch of URLs at once, Python only for those that need it."""
+"""URLs as columns: resolves and keys a whole batch, with Python code only for irregular ones."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from sitemap_harvest.urls.site import SITE
 
 _CANONICAL = re.compile(CANONICAL_PATTERN)
 _FEW = 64
-_MAX_CHARS = 8 * 1024  # of a URL in re, which takes 130 bytes a character for it
+_MAX_CHARS = 8 * 1024  # of a URL in re, which needs 130 bytes per character
 
 
 class AddressColumns(NamedTuple):
-    """The columns of a batch that follow from the text of each ``<loc>``."""
+    """The columns derived from the text of each ``<loc>``."""
 
     loc: pa.StringArray
-    """The URL. Null where the text is none: such a row makes no entry."""
+    """The URL. Null if the text is not one: such a row is not an entry."""
     loc_raw: pa.StringArray
-    """The text, where it differs from the URL, else null."""
+    """The text, if it differs from the URL, else null."""
     key: pa.StringArray
     site: pa.StringArray
     flaws: dict[str, list[int]]
-    """What is wrong with the texts: the rows by the code of the problem, in the order in which each was first met."""
+    """Rows with a problem, by code, in order of first occurrence."""
 
 
 def address_columns(texts: pa.StringArray, base: str | None) -> AddressColumns:
-    """Return loc, key and site for each of *texts*, none of which is null.
+    """Return loc, key and site for each of *texts*, without nulls.
 
-    A text that is a canonical URL, as nearly all are, is its own loc and key;
-    one regular expression over the column finds those.
+    A text that is a canonical URL, as almost all are, is its own loc and key; one
+    regular expression over the column finds these.
     """
     canonical = _canonical(texts)
     flaws: dict[str, list[int]] = {}
@@ -55,20 +55,20 @@ def address_columns(texts: pa.StringArray, base: str | None) -> AddressColumns:
 
 
 def _keys(locs: pa.StringArray) -> pa.StringArray:
-    """Return the keys of *locs*: relative ones, for one, are canonical once they are absolute."""
+    """Return the keys of *locs*. Relative URLs, for instance, are canonical after resolving."""
     odd = pc.invert(pc.fill_null(_canonical(locs), fill_value=False))
     return _put(locs, odd, [loc and url_key(loc) for loc in locs.filter(odd).to_pylist()])
 
 
 def _canonical(texts: pa.StringArray) -> pa.BooleanArray:
     """Return which of *texts* are canonical URLs."""
-    if len(texts) < _FEW:  # RE2 is made anew each time, which takes longer than to look at so few
+    if len(texts) < _FEW:  # compiling RE2 takes longer than matching so few
         return pa.array([text is not None and _is_canonical(text) for text in texts.to_pylist()], pa.bool_())
     return pc.match_substring_regex(texts, CANONICAL_PATTERN)
 
 
 def _is_canonical(text: str) -> bool:
-    """Whether *text* is plainly a canonical URL; of a very long one it is not said."""
+    """Whether *text* is certainly a canonical URL; very long ones are not checked."""
     return len(text) <= _MAX_CHARS and _CANONICAL.fullmatch(text) is not None
 
 

@@ -1,8 +1,8 @@
-"""The registrable domain of a host: the part that one party has registered, such as ``example.co.uk``.
+"""The registrable domain of a host, such as ``example.co.uk``, from the Public Suffix List.
 
-Spec: https://github.com/publicsuffix/list/wiki/Format#algorithm
-From the list that comes with tldextract, also its private part, so that
-``this.github.io`` and ``that.github.io`` are two. Nothing is fetched.
+Spec: https://github.com/publicsuffix/list/wiki/Format#algorithm. Uses the list that
+comes with tldextract, including its private part, so that ``this.github.io`` and
+``that.github.io`` are different. Nothing is fetched.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ if TYPE_CHECKING:
     from tldextract import TLDExtract
 
 _NO_NAME = re.compile(r".*[^\w.\-]|(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)\Z", re.IGNORECASE | re.DOTALL)
-"""What is no name: one with a sign that none has, such as the colon of IPv6, or with a number as its last label."""
+"""Hosts that are not names: with a character that names lack, such as the colon of IPv6, or with a numeric last label.
+"""
 
 
 def registrable_domain(host: str) -> str | None:
-    """Return the registrable domain of *host* in lower case; ``None`` for one that has none.
+    """Return the registrable domain of *host* in lower case; ``None`` if it has none.
 
-    Those are IP addresses, public suffixes and single names such as
-    ``localhost``. Under an ending that the list does not have, ``internal`` for
-    one, it is the last two labels, as the list's own algorithm has it.
+    IP addresses, public suffixes and single labels such as ``localhost`` have none.
+    Under a suffix that is not in the list, such as ``internal``, it is the last two
+    labels, as in the list's algorithm.
     """
     name = host.lower().removesuffix(".")
     if not name or _NO_NAME.match(name):
@@ -37,7 +38,7 @@ def registrable_domain(host: str) -> str | None:
 
 @cache
 def _extract() -> TLDExtract:
-    """Return what knows the list: it is read when it is first asked for, as few runs need it."""
+    """Return the extractor; the list is loaded on first use, because few runs need it."""
     from tldextract import TLDExtract
 
     return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)

@@ -1,8 +1,8 @@
-"""Which URLs a document may list, by where it lies and by whose robots.txt names it.
+"""The scope rule: which URLs a document may list, by its location and the robots.txt files that name it.
 
-Spec: https://www.sitemaps.org/protocol.html#location (the location rule) and
-https://www.sitemaps.org/protocol.html#sitemaps_cross_submits (the proof).
-On columns: Python is called for each site of a batch, and for no row.
+Spec: https://www.sitemaps.org/protocol.html#location (location) and
+https://www.sitemaps.org/protocol.html#sitemaps_cross_submits (cross-submission). On
+columns: Python code runs for each site of a batch, not for each row.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ _NO_REASON = pa.scalar(None, pa.string())
 
 
 class ScopeColumns(NamedTuple):
-    """What a :class:`Scope` says of each URL of a batch."""
+    """The scope of each URL of a batch."""
 
     in_scope: pa.BooleanArray
-    """Whether the document may list it. Null where the URL has no key."""
+    """Whether the document may list it. Null if the URL has no key."""
     reason: pa.StringArray
-    """What of the URL is not the document's: ``host``, ``scheme``, ``port`` or ``path``, the first of these that is
-    not. Null where ``in_scope`` is not false."""
+    """The first part of the URL that differs from the document: ``host``, ``scheme``, ``port`` or ``path``. Null unless
+    ``in_scope`` is false."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The URLs that a document may list: those below its folders, and all of the sites that vouch for it."""
+    """The URLs that a document may list: those below its folders, and all of the sites that authorize it."""
 
     folders: tuple[str, ...]
-    """Folders that the document lies in, as keys with a slash at their end. Reasons are told against the first one."""
-    vouched: frozenset[str] = frozenset()
-    """Sites whose robots.txt names the document, or one that led to it."""
+    """Folders of the document, as keys with a trailing slash. Reasons refer to the first one."""
+    authorized: frozenset[str] = frozenset()
+    """Sites whose robots.txt names the document, or a document that led to it."""
 
     @classmethod
-    def of(cls, addresses: Iterable[str], vouched: Iterable[str] = ()) -> Self | None:
-        """Return the scope of the document that lies at each of *addresses*, and that the sites *vouched* vouch for.
+    def of(cls, addresses: Iterable[str], authorized: Iterable[str] = ()) -> Self | None:
+        """Return the scope of the document with the URLs *addresses*, authorized by the sites *authorized*.
 
-        The last address is the one that reasons are told against. ``None`` if it has no address on the web: where a
-        local file will lie, nobody can tell.
+        Reasons refer to the last URL. ``None`` without a web URL: the future location
+        of a local file is unknown.
         """
         last_first = reversed(tuple(addresses))
         folders = dict.fromkeys(folder for address in last_first if (folder := folder_of(address)))
-        return cls(tuple(folders), frozenset(vouched)) if folders else None
+        return cls(tuple(folders), frozenset(authorized)) if folders else None
 
     def columns(self, keys: pa.StringArray, sites: pa.StringArray) -> ScopeColumns:
-        """Judge each URL of a batch by its key and its site; where one is null, the other is."""
+        """Return the scope of each URL of a batch by its key and its site, which are null together."""
         encoded = sites.dictionary_encode()
         reasons = [self._reason(site) for site in encoded.dictionary.to_pylist()]
         reason = pa.array(reasons, pa.string()).take(encoded.indices)
@@ -72,8 +72,8 @@ class Scope:
         return ScopeColumns(in_scope, reason)
 
     def _reason(self, site: str) -> str | None:
-        """Return what of *site* is not the document's. ``path`` where all is: what lies below its folders may count."""
-        if site in self.vouched:
+        """Return the part of *site* that differs. ``path`` if none does: URLs below the folders may be in scope."""
+        if site in self.authorized:
             return None
         if any(folder.startswith(f"{site}/") for folder in self.folders):
             return "path"
@@ -83,17 +83,17 @@ class Scope:
         return "scheme" if other_scheme != scheme else "port"
 
     def _is_below(self, keys: pa.StringArray) -> pa.BooleanArray:
-        """Return which of *keys*, of sites that the document lies on, are below its folders."""
+        """Return which of *keys*, on sites of the document, are below its folders."""
         is_plain = _starts_with_any(keys, {_SITE_END.sub("/", folder) for folder in self.folders})
-        if is_plain.false_count:  # a user name, which is no part of the place
+        if is_plain.false_count:  # a user name is not part of the location
             keys = pc.replace_substring_regex(keys, _USER, r"\1")
         return _starts_with_any(keys, self.folders)
 
 
 def folder_of(address: str) -> str | None:
-    """Return the folder of the document at *address*, as a key with a slash at its end; ``None`` if not on the web.
+    """Return the folder of the document at *address*, as a key with a trailing slash; ``None`` if not a web URL.
 
-    A slash in the query or in the fragment is none of the path.
+    Slashes in the query or the fragment do not count.
     """
     key, site = url_key(address), site_of(address)
     if key is None or site is None or not key.startswith(("http://", "https://")):

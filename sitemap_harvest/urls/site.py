@@ -16,3 +16,8 @@ def site_of(url: str) -> str | None:
     """
     key = url_key(url)
     return match[1] + match[2] if key and (match := SITE.match(key)) else None
+
+
+def host_of(url: str) -> str:
+    """Return host and port of *url*; empty for a file."""
+    return url.partition("://")[2].partition("/")[0].lower()

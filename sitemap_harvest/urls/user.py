@@ -1,4 +1,4 @@
-"""User name and password in an address: they are for who asks, and no part of what it names.
+"""User name and password in a URL: they belong to the client, and do not identify the document.
 
 Spec: https://www.rfc-editor.org/rfc/rfc3986#section-3.2.1
 """
@@ -16,6 +16,6 @@ def without_user(url: str) -> str:
 
 
 def user_of(url: str) -> str | None:
-    """Return what stands before the ``@`` of the host of *url*, as it is written; ``None`` if there is no ``@``."""
+    """Return the raw text before the ``@`` of the host of *url*; ``None`` if there is no ``@``."""
     match = _USER.match(url)
     return match[2] if match else None

@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 from sitemap_harvest import FoundBy, Kind, Outcome, SitemapRecord, UrlEntry
 from sitemap_harvest.diff import compare
 from sitemap_harvest.model import LedgerBatch, arrow_schema
-from sitemap_harvest.store.extents import Extents, Intervals
+from sitemap_harvest.snapshots.store.row_ranges import Intervals, RowRanges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -188,9 +188,9 @@ class Stored:
 
     site: str
     run: Run
-    pool: list[Path]
+    row_store: list[Path]
     ledger: pa.Table
-    listed: Extents
+    listed: RowRanges
 
     @classmethod
     def opened(cls, options: argparse.Namespace, side: str) -> Stored:
@@ -201,15 +201,15 @@ class Stored:
         for index, one in enumerate(range(first // DOCUMENT_ROWS, (last - 1) // DOCUMENT_ROWS + 1)):
             number = np.arange(max(first, one * DOCUMENT_ROWS), min(last, (one + 1) * DOCUMENT_ROWS))
             ids = number + is_other(number, side, options) * 10 * options.rows
-            parts.append(Extents.of(index, np.arange(1, len(ids) + 1), ids))
+            parts.append(RowRanges.of(index, np.arange(1, len(ids) + 1), ids))
             urls += names(number[:1], side, options).to_pylist()
-        pool = [parquet(options, name) for name in ("before", "new")[: 1 + (side == "after")]]
-        return cls("https://www.example.com", Run(side), pool, ledger(urls), Extents.joined(parts))
+        row_store = [parquet(options, name) for name in ("before", "new")[: 1 + (side == "after")]]
+        return cls("https://www.example.com", Run(side), row_store, ledger(urls), RowRanges.joined(parts))
 
     def sitemaps(self) -> pa.Table:
         return self.ledger
 
-    def extents(self) -> Extents:
+    def row_ranges(self) -> RowRanges:
         return self.listed
 
     def pending_rows(self) -> Intervals:
@@ -217,7 +217,7 @@ class Stored:
 
     def rows(self, wanted: Intervals, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield rows by id. What a row group has not, or has no value of, is not read."""
-        for path in self.pool:
+        for path in self.row_store:
             with pq.ParquetFile(path) as file:
                 for group in range(file.num_row_groups):
                     if not meets(wanted, file, group):

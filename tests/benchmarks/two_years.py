@@ -27,13 +27,13 @@ import pyarrow.parquet as pq
 from sitemap_harvest import Kind, Outcome, SitemapRecord, read
 from sitemap_harvest.diff import compare
 from sitemap_harvest.model import FoundBy, SitemapRef
-from sitemap_harvest.store import History, Kept, Run, SiteWriter, open_store
-from sitemap_harvest.store.packing import pack
-from sitemap_harvest.store.pool import ROW_COLUMNS
+from sitemap_harvest.snapshots.store import DocumentRows, History, Run, SiteWriter, open_store
+from sitemap_harvest.snapshots.store.compaction import compact
+from sitemap_harvest.snapshots.store.row_store import ROW_COLUMNS
 
 if TYPE_CHECKING:
     from sitemap_harvest.diff import Changes
-    from sitemap_harvest.store import Snapshot
+    from sitemap_harvest.snapshots.store import Snapshot
 
 SITE = "https://www.example.com"
 _INDEX = f"{SITE}/sitemap_index.xml"
@@ -106,7 +106,7 @@ class Keeper:
                 self._ledger[url] = _unchanged(record, now)
         changes = _compared(writer.before, writer.seal(list(self._ledger.values()), run))
         writer.publish(dataclasses.replace(run, urls=changes.summary.urls_after), changes)
-        pack(self._store.history(SITE))
+        compact(self._store.history(SITE))
 
     def _keep_sitemap(self, writer: SiteWriter, url: str, now: datetime) -> None:
         document, into = read(self._site.body(url), url=url), writer.document(url)
@@ -138,7 +138,7 @@ class Keeper:
             read_at=now,
         )
         self._ledger[url] = record
-        writer.keep(url, Kept(record, into.all()))
+        writer.keep(url, DocumentRows(record, into.all()))
 
     def _keep_index(self, writer: SiteWriter, now: datetime) -> None:
         record = dataclasses.replace(
@@ -146,7 +146,7 @@ class Keeper:
         )
         references = [SitemapRef(loc=url, position=position) for position, url in enumerate(self._site.sitemaps)]
         self._ledger[_INDEX] = record
-        writer.keep(_INDEX, Kept(record, None, references))
+        writer.keep(_INDEX, DocumentRows(record, None, references))
 
     def _note(self, batch: pa.RecordBatch) -> None:
         keys = zip(*(batch.column(name).to_pylist() for name in ("sitemap", "loc", "lastmod_text")), strict=True)
@@ -177,17 +177,17 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         site = Simulated(options)
-        keeper = Keeper(Path(name, "store"), site)
+        session = Keeper(Path(name, "store"), site)
         started = time.process_time()
         for day in range(options.days):
-            keeper.keep(day, site.change(day) if day else site.sitemaps)
+            session.keep(day, site.change(day) if day else site.sitemaps)
         seconds = time.process_time() - started
-        report(Path(name), keeper, options, seconds)
+        report(Path(name), session, options, seconds)
 
 
-def report(folder: Path, keeper: Keeper, options: argparse.Namespace, seconds: float) -> None:
+def report(folder: Path, session: Keeper, options: argparse.Namespace, seconds: float) -> None:
     """Print how much room the store takes."""
-    table = pa.Table.from_batches(keeper.rows)
+    table = pa.Table.from_batches(session.rows)
     pq.write_table(table, folder / "distinct.parquet", compression="zstd")
     distinct = (folder / "distinct.parquet").stat().st_size
     files = [path for path in (folder / "store").rglob("*") if path.is_file()]
@@ -202,7 +202,7 @@ def report(folder: Path, keeper: Keeper, options: argparse.Namespace, seconds: f
         by_sort[path.name.split(".")[0].split("-")[0]] += path.stat().st_size
     for sort, bytes_ in by_sort.most_common():
         print(f"  {sort:>12}: {bytes_ / 1e6:.2f} MB")
-    last = History(SITE, keeper._store.history(SITE).folder).latest()
+    last = History(SITE, session._store.history(SITE).folder).latest()
     assert last is not None
     started = time.perf_counter()
     urls = sum(batch.num_rows for batch in last.urls(["loc"]))

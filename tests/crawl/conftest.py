@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.crawl.crawling import Runner
-from tests.crawl.keeping import Keeping
+from tests.crawl.storing import Keeping
 from tests.site import Site
 
 if TYPE_CHECKING:

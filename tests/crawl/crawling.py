@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sitemap_harvest.crawl import defaults
+from sitemap_harvest.integration import default_settings as defaults
 from tests import forked
 from tests.waiting import PATIENCE_SECONDS
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parents[2]
 """The folder with ``scrapy.cfg``."""
-_SETTINGS: dict[str, Any] = {"DOWNLOAD_TIMEOUT": 2, "RETRY_TIMES": 0, "LOG_LEVEL": "INFO", "DNS_TIMEOUT": 2}
+_SETTINGS: dict[str, Any] = {"DOWNLOAD_TIMEOUT": 10, "RETRY_TIMES": 0, "LOG_LEVEL": "INFO", "DNS_TIMEOUT": 2}
 _STATS = "tests.crawl.parts.StatsDump"
 _SPIDER = "sitemap"
 _SPIDERS = f"{defaults.SPIDER_MODULE},tests.crawl.spiders"

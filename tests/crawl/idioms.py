@@ -30,7 +30,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.reactor import install_reactor
 from scrapy.utils.sitemap import Sitemap, sitemap_urls_from_robots
 
-from sitemap_harvest.crawl import HarvestSpider
+from sitemap_harvest.spiders.harvest import HarvestSpider
 from tests.site import gzipped, index, moved, robots, urlset
 
 if TYPE_CHECKING:
@@ -143,7 +143,18 @@ for _name in (
     "parse_document", "site_headers", "note_error", "harvest", "started_at", "local_root",
 ):  # fmt: skip
     named(_name, "method")
-for _name in ("_known", "_done", "_callback", "_given", "_pages", "_flights", "_keeper", "_ledger", "_errback", "_ask"):
+for _name in (
+    "_known",
+    "_done",
+    "_callback",
+    "_given",
+    "_pages",
+    "_in_flight",
+    "_session",
+    "_ledger",
+    "_errback",
+    "_ask",
+):
     named(_name, "method")
 for _name in (
     "summary",
@@ -778,7 +789,7 @@ def a_filter_for_an_index_alone(base, site):
     return Index
 
 
-@idiom(differs="pages before the error of sitemap_filter are visited")
+@idiom(differs="pages before an error in `sitemap_filter` are visited")
 def a_filter_that_fails(base, site):
     class Failing(base):
         name = "failing"
@@ -1526,7 +1537,7 @@ def requests_with_a_priority(base, site):
     return Priority
 
 
-@idiom(differs="a spider without a callback for pages gives URLs as items")
+@idiom(differs="a spider without a callback for pages emits URLs as items")
 def no_callback(base, site):
     class NoCallback(base):
         name = "no-callback"
@@ -1587,7 +1598,7 @@ async def crawl_all(whose: str, site: str) -> dict[str, Any]:
     base = SitemapSpider
     if whose == "ours":
         base = HarvestSpider
-        settings["ADDONS"] = {"sitemap_harvest.crawl.Addon": 0}
+        settings["ADDONS"] = {"sitemap_harvest.addon.Addon": 0}
     runner = AsyncCrawlerRunner(settings)
     return {name: await crawl(runner, idiom, base, site) for name, idiom in IDIOMS.items()}
 

@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from tests.crawl.matrix.listed import Listed
 
 SITEMAPS, URLS = 24, 300
-_WRITTEN = ("rows-*", "extents-*", "references-*", "sitemaps.parquet", "changes.parquet", "manifest*", "checkpoint-*")
+_WRITTEN = (
+    "rows-*",
+    "row_ranges-*",
+    "references-*",
+    "sitemaps.parquet",
+    "changes.parquet",
+    "manifest*",
+    "checkpoint-*",
+)
 """What a run writes, which some of the moments wait for."""
 
 

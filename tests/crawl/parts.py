@@ -28,9 +28,12 @@ from twisted.internet.error import DNSLookupError
 from twisted.internet.interfaces import IHostnameResolver
 from zope.interface import implementer
 
-from sitemap_harvest.crawl.pages import Pages
+from sitemap_harvest.frontier.host_queue import Frontier
 from sitemap_harvest.model import SiteRecord
-from sitemap_harvest.plan import Frontier, host_of, networks, reach
+from sitemap_harvest.network import address_policy as policy
+from sitemap_harvest.network import ip_ranges as networks
+from sitemap_harvest.page_visits.page_requests import PageRequests
+from sitemap_harvest.urls import host_of
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from sitemap_harvest import UrlBatch
-    from sitemap_harvest.plan import Lead
+    from sitemap_harvest.discovery.candidate import Candidate
 
 
 def peak_memory() -> int:
@@ -171,20 +174,20 @@ class Turns:
     def from_crawler(cls, crawler: Crawler) -> Self:
         turns: list[tuple[str, float, float]] = []
         crawler.stats.set_value("test/turns", turns)
-        take, may_go = Frontier.take, Pages._may_go
+        take, may_go = Frontier.take, PageRequests._may_go
 
-        def taken(frontier: Frontier, now: float) -> Lead | None:
-            if (lead := take(frontier, now)) is not None:
-                turns.append((lead.url, now, frontier.delay_of(lead.url)))
-            return lead
+        def taken(frontier: Frontier, now: float) -> Candidate | None:
+            if (candidate := take(frontier, now)) is not None:
+                turns.append((candidate.url, now, frontier.delay_of(candidate.url)))
+            return candidate
 
-        def goes(pages: Pages, request: Request, busy: Counter[str]) -> bool:
-            if may := may_go(pages, request, busy):
-                delay = pages._delays.get(host := host_of(request.url), 0.0)
-                turns.append((request.url, pages._not_before.get(host, 0.0) - delay, delay))
+        def goes(pages: PageRequests, request: Request, busy: Counter[str], active: set[str]) -> bool:
+            if may := may_go(pages, request, busy, active):
+                host = pages._hosts[host_of(request.url)]
+                turns.append((request.url, host.not_before - host.delay, host.delay))
             return may
 
-        Frontier.take, Pages._may_go = taken, goes
+        Frontier.take, PageRequests._may_go = taken, goes
         return cls()
 
 
@@ -410,7 +413,7 @@ class Names:
 
     def __init__(self, hosts: dict[str, list[list[str]]], reactor: Any) -> None:
         self._hosts, self._reactor = hosts, reactor
-        reach.kind_of = lambda address: None if str(address) == "127.0.0.3" else networks.kind_of(address)
+        policy.kind_of = lambda address: None if str(address) == "127.0.0.3" else networks.kind_of(address)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, reactor: Any) -> Self:

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 from scrapy import Request
 
-from sitemap_harvest.crawl import HarvestSpider, keeping
+from sitemap_harvest.engine import snapshot_session as keeping
+from sitemap_harvest.spiders.harvest import HarvestSpider
 
 if os.environ.get("SPIDER_BASE") == "scrapy":
     from scrapy.spiders import SitemapSpider
 else:
-    from sitemap_harvest.crawl import HarvestSpider as SitemapSpider
+    from sitemap_harvest.spiders.harvest import HarvestSpider as SitemapSpider
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

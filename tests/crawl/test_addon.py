@@ -9,7 +9,7 @@ import sys
 import pytest
 from scrapy.settings import Settings
 
-from sitemap_harvest.crawl import defaults
+from sitemap_harvest.integration import default_settings as defaults
 from tests.crawl.crawling import lines
 from tests.site import robots, urlset
 
@@ -47,13 +47,13 @@ def project(tmp_path):
 
 def configure(project, *rows):
     with (project / "theirs/settings.py").open("a") as file:
-        file.write("\nADDONS = {'sitemap_harvest.crawl.Addon': 300}\nDOWNLOAD_DELAY = 0\n")
+        file.write("\nADDONS = {'sitemap_harvest.addon.Addon': 300}\nDOWNLOAD_DELAY = 0\n")
         file.write("RETRY_TIMES = 0\nDOWNLOAD_TIMEOUT = 5\nTELNETCONSOLE_ENABLED = False\n" + "\n".join(rows) + "\n")
 
 
 TWO_LINES = (
-    "from sitemap_harvest.crawl.defaults import FEED_EXPORTERS",
-    "SPIDER_MODULES = ['sitemap_harvest.crawl.spiders', 'theirs.spiders']",
+    "from sitemap_harvest.integration.default_settings import FEED_EXPORTERS",
+    "SPIDER_MODULES = ['sitemap_harvest.spiders', 'theirs.spiders']",
 )
 
 
@@ -64,6 +64,7 @@ def run(project, *arguments):
     return done
 
 
+@pytest.mark.quick
 def test_one_line_is_enough_to_crawl_and_theirs_is_as_ever(project, serve):
     site = serve({
         "/robots.txt": robots("/s.xml"),
@@ -86,8 +87,8 @@ def test_one_line_is_enough_to_crawl_and_theirs_is_as_ever(project, serve):
     first, *rows = lines(project / "own.jsonl")
     assert first == {"maxsize": 1024**3, "cookies": True, "items": 100}
     assert sorted(row["body"] for row in rows) == ["from a file", "page"]
-    assert "LocalFiles" not in done.stderr
-    assert "RobotsOnce" not in done.stderr
+    assert "LocalFilesMiddleware" not in done.stderr
+    assert "RobotsCacheMiddleware" not in done.stderr
     assert "'item_scraped_count': 3" in done.stderr
 
 
@@ -126,6 +127,7 @@ def test_what_the_project_sets_itself_stays(project, tmp_path):
     assert row["loc"] == "https://a.example/1"
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("given", "is_loaded"),
     [
@@ -136,6 +138,6 @@ def test_what_the_project_sets_itself_stays(project, tmp_path):
 )
 def test_what_is_switched_off_is_not_loaded(given, is_loaded):
     settings = Settings({"COOKIES_ENABLED": False, **given})
-    defaults.unload(settings)
+    defaults.remove_disabled_components(settings)
     parts = settings.get_component_priority_dict_with_base("DOWNLOADER_MIDDLEWARES")
     assert ("scrapy.downloadermiddlewares.cookies.CookiesMiddleware" in parts) == is_loaded

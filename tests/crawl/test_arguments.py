@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_harvest.crawl.arguments import Arguments, Plan
-from sitemap_harvest.crawl.spiders.changes import ChangesSpider
-from sitemap_harvest.crawl.spiders.harvest import HarvestSpider
-from sitemap_harvest.crawl.spiders.sitemap import SitemapSpider
+from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig
 from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.spiders.changes import ChangesSpider
+from sitemap_harvest.spiders.harvest import HarvestSpider
+from sitemap_harvest.spiders.sitemap import SitemapSpider
 from tests.site import index, robots, urlset
 
 
+@pytest.mark.quick
 def test_a_file_of_sites_may_have_comments_duplicates_and_bad_lines(serve, crawl, tmp_path):
     one = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")})
     two = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/2")}, host="127.0.0.2")
@@ -23,10 +24,11 @@ def test_a_file_of_sites_may_have_comments_duplicates_and_bad_lines(serve, crawl
     run = crawl(sites=sites)
     assert sorted(run.locs) == [f"{one.url}/1", f"{two.url}/2"]
     assert one.requests == two.requests == ["/robots.txt", "/s.xml"]
-    assert f"{sites}, line 4: 'not a site' is no site" in run.log
-    assert f"{sites}, line 7: 'ftp://a.example' is no site" in run.log
+    assert f"{sites}, line 4: 'not a site' is not a site" in run.log
+    assert f"{sites}, line 7: 'ftp://a.example' is not a site" in run.log
 
 
+@pytest.mark.quick
 def test_a_folder_stands_in_for_a_site_and_nothing_is_fetched(serve, crawl, tmp_path):
     site = serve({"/robots.txt": robots("/live.xml"), "/live.xml": urlset("/live"), "/missing.xml": urlset("/live")})
     other = serve({"/s.xml": urlset("/live")}, host="127.0.0.2")
@@ -56,7 +58,7 @@ def test_a_folder_stands_in_for_a_site_and_nothing_is_fetched(serve, crawl, tmp_
     }
     assert run.row(f"{here}/missing.xml")["reason"] == "there is no such file"
     for path in ("/%2e%2e/outside.xml", "/link.xml"):
-        assert run.row(f"{here}{path}")["reason"].startswith("it lies outside the folder")
+        assert run.row(f"{here}{path}")["reason"].startswith("it is outside the folder")
     assert site.requests == other.requests == []
 
 
@@ -66,20 +68,20 @@ def test_a_folder_stands_in_for_a_site_and_nothing_is_fetched(serve, crawl, tmp_
         pytest.param({"stie": "a.example"}, {}, ["argument stie: there is", "site, sites, sitemap"], id="name"),
         pytest.param({"site": "a.example", "follow": " "}, {}, ["argument follow: it is empty"], id="empty"),
         pytest.param({}, {}, ["nothing to harvest: give at least one of the arguments site, sites"], id="nothing"),
-        pytest.param({"site": "a.example/sitemap.xml"}, {}, ["a document is named by sitemap="], id="document"),
-        pytest.param({"sites": "https://a.example"}, {}, ["a site is named by site="], id="sites-is-a-site"),
+        pytest.param({"site": "a.example/sitemap.xml"}, {}, ["use sitemap= for a document"], id="document"),
+        pytest.param({"sites": "https://a.example"}, {}, ["use site= for a site"], id="sites-is-a-site"),
         pytest.param({"site": "a.example", "limit": "0"}, {}, ["limit='0'", "a whole number, 1 or more"], id="limit"),
         pytest.param({"site": "a.example", "limit": "9" * 20}, {}, ["a whole number"], id="limit-of-20-digits"),
         pytest.param({"site": "a.example", "skip": "a{99999999999}"}, {}, ["a regular expression"], id="large-pattern"),
-        pytest.param({"sitemap": "http://a.example:99999/s.xml"}, {}, ["an address that begins with"], id="port"),
+        pytest.param({"sitemap": "http://a.example:99999/s.xml"}, {}, ["a URL that begins with"], id="port"),
         pytest.param({"site": "http:/a.example"}, {}, ["site='http:/a.example'"], id="slash-is-missing"),
         pytest.param({"site": "a.example,b.example"}, {}, ["site='a.example,b.example'"], id="comma"),
         pytest.param({"site": "a.example", "prefix": "/blog/.."}, {}, ["prefix='/blog/..'"], id="prefix-with-dots"),
         pytest.param({"site": "a.example", "follow": "("}, {}, ["follow='('", "a regular expression"], id="pattern"),
         pytest.param({"site": "a.example", "emit": "pages"}, {}, ["emit='pages'", "urls, sitemaps"], id="emit"),
         pytest.param({"site": "a.example", "emit": "urls,sitemaps"}, {}, ["emit=", "item_classes"], id="two-kinds"),
-        pytest.param({"site": "a.example", "root": "/no/such"}, {}, ["root='/no/such'", "a folder"], id="root"),
-        pytest.param({"sites": "/no/such"}, {}, ["sites='/no/such'", "a text file of sites"], id="sites"),
+        pytest.param({"site": "a.example", "root": "/no/such"}, {}, ["root='/no/such'", "existing folder"], id="root"),
+        pytest.param({"sites": "/no/such"}, {}, ["sites='/no/such'", "a text file with one site per line"], id="sites"),
         pytest.param(
             {"site": "a.example"},
             {"SITEMAP_HARVEST_MAX_DEPTH": "deep"},
@@ -100,24 +102,27 @@ def test_what_is_wrong_is_said_in_one_line_and_costs_nothing(crawl, tmp_path, ar
     assert "downloader/request_count" not in run.stats
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("value", ["", " ", "\t\n"])
-@pytest.mark.parametrize("name", Arguments.names())
+@pytest.mark.parametrize("name", ARGUMENTS)
 def test_an_argument_without_a_value_is_wrong(name, value):
     with pytest.raises(ArgumentError, match=f"argument {name}: it is empty"):
-        Plan.of(Arguments(**{"site": "a.example", name: value}))
+        RunConfig.of({"site": "a.example", name: value})
 
 
 class Own(HarvestSpider):
     name = "own"
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("spider", [SitemapSpider, ChangesSpider, Own])
 def test_what_scrapyd_itself_gives_a_job_is_an_attribute_of_the_spider_and_no_wrong_argument(spider):
     made = spider(site="a.example", _job="", _version="1")
     assert (made._job, made._version) == ("", "1")
-    assert made._harvest.given.unusable == {}
+    assert made._harvest._given.unusable == {}
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", ["_project", "_spider", "job", "_jobs"])
 def test_no_other_name_that_is_not_known_is_taken(name):
-    assert SitemapSpider(site="a.example", **{name: "1"})._harvest.given.unusable == {name: "1"}
+    assert SitemapSpider(site="a.example", **{name: "1"})._harvest._given.unusable == {name: "1"}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy.settings import Settings
 
-from sitemap_harvest.crawl.browser.switch import check_browser
+from sitemap_harvest.browser.setup import check_browser
 from sitemap_harvest.errors import OptionError
 from tests.certificates import self_signed
 from tests.server import Manner
@@ -122,7 +122,7 @@ def test_a_site_behind_a_wall_gives_what_it_gives_without_one(serve: Callable[..
     pages = whole_site(site)
     site.pages = pages
     plain = browse(site=site.url, browser="never")
-    assert "BrowserFallback" not in plain.log
+    assert "BrowserMiddleware" not in plain.log
     site.pages = {path: walled(page) for path, page in pages.items()}
     assert browse(site=site.url, browser="never").fates(site.url)["/robots.txt"] == "blocked"
 
@@ -133,7 +133,14 @@ def test_a_site_behind_a_wall_gives_what_it_gives_without_one(serve: Callable[..
     # Plainly, twice by the browser, and then plainly with the cookie: once for the site, not for each document.
     assert site.requests[:4] == ["/robots.txt"] * 4
     assert sorted(site.requests[4:]) == sorted({*pages, "/gone.xml"} - {"/robots.txt", "/secret.xml"})
-    assert told(run) == {"pages": 1, "walls": 1, "solved": 1, "by_cookies": 7, "starts": 1, "most_pages": 1}
+    assert told(run) == {
+        "pages": 1,
+        "challenges": 1,
+        "challenges_passed": 1,
+        "by_cookies": 7,
+        "starts": 1,
+        "most_pages": 1,
+    }
     assert {via for path, via in ways(run, site).items() if path != "/secret.xml"} == {"browser cookies"}
 
     site.requests.clear()
@@ -196,22 +203,28 @@ def test_walls_that_stay_are_reported_and_others_go_on(serve: Callable[..., Site
             "RETRY_TIMES": 2,
         },
     )
-    either = "and a browser did not get past it either"
+    either = "and the browser did not pass it either"
     assert {row["url"]: (row["outcome"], row["reason"]) for row in run.ledger} == {
         named[0]: ("blocked", f"HTTP 503: the server failed, {either}"),
-        named[1]: ("blocked", f"HTTP 429: the server says too many requests, {either}"),
+        named[1]: ("blocked", f"HTTP 429: too many requests, {either}"),
         named[2]: ("blocked", f"HTTP 403: the server refuses, {either}"),
         named[3]: ("read", None),
         named[4]: ("too-large", "larger than DOWNLOAD_MAXSIZE allows"),
-        named[5]: ("blocked", f"a page that lets in browsers only stands in its place, {either}"),
+        named[5]: ("blocked", f"the response is a challenge page that admits only browsers, {either}"),
     }
     assert run.locs == [f"{good.url}/g"]
     stats = told(run)
-    assert (stats["most_pages"], stats["stayed"], stats["solved"], stats["starts"]) == (1, 3, 1, 1)
+    assert (stats["most_pages"], stats["challenges_remaining"], stats["challenges_passed"], stats["starts"]) == (
+        1,
+        3,
+        1,
+        1,
+    )
     assert soft.count("/s.xml") < 30, "a page that loads anew time and again is left in the end"
     assert static.count("/s.xml") == 2, "there is nothing to wait for, and nobody asks again"
 
 
+@pytest.mark.quick
 def test_a_page_that_asks_for_consent_is_no_wall(serve: Callable[..., Site], browse: Any) -> None:
     script = "<script>function ok() { document.cookie = 'ok=1'; location.reload() }</script>"
     asks = f"{script}<button onclick='ok()'>Yes</button>"
@@ -336,7 +349,7 @@ def test_no_wall_leads_the_browser_into_a_private_network(serve: Callable[..., S
     )
     for url in named[:2]:
         assert (
-            "its host has the loopback address 127.0.0.1, which only a host that you name may have"
+            "its host has the loopback address 127.0.0.1, which is allowed only for hosts that you name"
             in run.row(url)["reason"]
         )
 
@@ -359,8 +372,7 @@ def test_a_site_map_that_scripts_write(serve: Callable[..., Site], browse: Any) 
         pytest.param(
             9,
             "blocked",
-            "HTTP 403: the server refuses, and a browser that was to get past it failed: "
-            "it ended in the middle of its work",
+            "HTTP 403: the server refuses, and the browser failed to pass it: it crashed",
             id="again-and-again",
         ),
     ],
@@ -393,7 +405,7 @@ def test_a_wall_in_front_of_what_is_kept(serve: Callable[..., Site], browse: Any
     assert [row["outcome"] for row in run.ledger] == ["read"]
     read = run.locs
     run = browse(sitemap=f"{site.url}/s.xml", store=store)
-    assert [(row["outcome"], row["reason"]) for row in run.ledger] == [("unchanged", "HTTP 304: the server says so")]
+    assert [(row["outcome"], row["reason"]) for row in run.ledger] == [("unchanged", "HTTP 304: it has not changed")]
     assert (run.locs, told(run)["pages"]) == (read, 1)
     site.pages["/s.xml"] = Page(STATIC, status=403, headers=HTML)
     run = browse(sitemap=f"{site.url}/s.xml", store=store)
@@ -421,13 +433,13 @@ def test_a_pass_that_ends_is_renewed_once(serve: Callable[..., Site], browse: An
     settings |= {"DOWNLOAD_DELAY": 0.3, "DOWNLOAD_DELAY_JITTER": 0}
     run = browse(site=site.url, settings=settings)
     fates = run.fates(site.url)
-    assert told(run)["solved"] == 2
+    assert told(run)["challenges_passed"] == 2
     moments = [moment for moment, _ in site.times]
     gaps = [later - earlier for earlier, later in pairwise(moments)]
     assert sum(gap < 0.25 for gap in gaps) <= 2, "only the wall itself, as it loads anew, does not wait"
     assert sorted(fates.values()) == ["blocked", *["read"] * 6]
     (reason,) = [row["reason"] for row in run.ledger if row["outcome"] == "blocked"]
-    assert reason == "HTTP 403: the server refuses, and what a browser was let in with does not last"
+    assert reason == "HTTP 403: the server refuses, and the cookies of the browser do not last"
 
 
 def test_a_cache_keeps_no_wall(serve: Callable[..., Site], browse: Any, tmp_path: Path) -> None:
@@ -471,6 +483,7 @@ def test_the_first_signal_ends_the_wait(
     assert browsers(mark) == []
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", ["scrapy_playwright", "playwright"])
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setitem(sys.modules, name, None)
@@ -493,7 +506,7 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, name: s
         ),
         pytest.param(
             {"environment": {"PATH": "", "PLAYWRIGHT_BROWSERS_PATH": "/nowhere"}},
-            "needs Chromium, and none is found",
+            "needs Chromium, which was not found",
             id="no-chromium",
         ),
         pytest.param(

@@ -11,13 +11,15 @@ import pytest
 from lxml import etree
 
 from sitemap_harvest import Change, ChangeBatch, ChangeKind
-from sitemap_harvest.crawl.exporters import (
+from sitemap_harvest.integration.items.exporters import (
     CsvExporter,
     JsonExporter,
     JsonLinesExporter,
     ParquetExporter,
     XmlExporter,
 )
+
+pytestmark = pytest.mark.quick
 
 SAID = {"site": "https://a.example", "sitemap": "https://a.example/s.xml", "run": "2", "baseline": "1"}
 ADDED = Change(kind=ChangeKind.ADDED, loc="https://a.example/1", **SAID)

@@ -12,7 +12,7 @@ from lxml import etree
 
 from tests.crawl.crawling import lines
 from tests.site import dated, index, robots, urlset
-from tests.store.making import Making
+from tests.snapshots.store.making import Making
 
 NEWS = "http://www.google.com/schemas/sitemap-news/0.9"
 FEED = '<rss version="2.0"><channel><title>t</title><link>{{site}}/</link>{}</channel></rss>'
@@ -42,6 +42,7 @@ def change(site):
     }
 
 
+@pytest.mark.quick
 def test_each_change_says_what_became_of_its_url(keep, site):
     first = keep(site)
     change(site)
@@ -54,7 +55,7 @@ def test_each_change_says_what_became_of_its_url(keep, site):
             "key": "/goes",
             "sitemap": "/1.xml",
             "fields": [],
-            "reason": "its sitemap was read whole and no longer lists it",
+            "reason": "its sitemap was read completely and no longer lists it",
         },
         "/changes": {
             "kind": "changed",
@@ -71,7 +72,7 @@ def test_each_change_says_what_became_of_its_url(keep, site):
             "key": "/item-1",
             "sitemap": "/feed.xml",
             "fields": [],
-            "reason": "it has left a feed, which shows what is recent only",
+            "reason": "it is no longer in a feed, which lists only recent items",
         },
         "/item-3": {"kind": "added", "loc": "/item-3", "key": "/item-3", "sitemap": "/feed.xml", "fields": []},
     }
@@ -195,7 +196,7 @@ def test_where_several_sites_are_named_one_that_has_no_such_snapshot_is_kept_all
         f"{one.url}/1.xml": (False, 1),
         f"{two.url}/1.xml": (True, 0),
     }
-    assert f"Nothing to compare with: {two.url}/1.xml: there is no snapshot" in told.run.log
+    assert f"There is no baseline: {two.url}/1.xml: there is no snapshot" in told.run.log
 
 
 def test_filters_and_limits_shape_what_is_given_and_not_what_is_kept(keep, serve):
@@ -234,7 +235,7 @@ def test_what_was_passed_over_before_is_newly_known_and_what_is_now_is_kept(keep
 def test_a_smaller_limit_on_documents_takes_nothing_away(keep, serve):
     site = serve(SITE)
     keep(site)
-    told = keep(site, settings={"SITEMAP_HARVEST_MAX_URLS": 2}, full="yes")
+    told = keep(site, settings={"SITEMAP_HARVEST_MAX_URLS": 2}, force="yes")
     assert (told.changes, told.summary["urls_after"]) == ([], 5)
     assert [one["name"] for one in told.summary["differences"]] == ["max_urls"]
     assert keep(site).changes == []
@@ -253,5 +254,5 @@ def test_an_emptied_sitemap_says_so(keep, site):
     site.pages |= {"/2.xml": urlset()}
     told = keep(site)
     assert told.kinds == {"/other": "removed"}
-    assert told.change("/other")["reason"] == "its sitemap was read whole and lists nothing any more"
+    assert told.change("/other")["reason"] == "its sitemap was read completely and is empty now"
     assert [told.path(url) for url in told.summary["sitemaps_emptied"]] == ["/2.xml"]

@@ -11,11 +11,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sitemap_harvest.crawl.arguments import Arguments, Plan
-from sitemap_harvest.crawl.snapshot_wishes import check_store
+from sitemap_harvest.config.arguments import RunConfig, check_store
 from sitemap_harvest.errors import ArgumentError
-from sitemap_harvest.store import open_store
-from sitemap_harvest.store.cursors import Cursor, cursors
+from sitemap_harvest.snapshots.store import open_store
+from sitemap_harvest.snapshots.store.cursors import Cursor, cursors
 from tests.crawl.crawling import Runner
 from tests.crawl.killing import Moment, kill, listed, served
 from tests.crawl.matrix.listed import Change, Listed, changes
@@ -117,6 +116,7 @@ def step(before: int, after: int) -> set[Change]:
     return changes(small(before), small(after))
 
 
+@pytest.mark.quick
 def test_each_change_is_delivered_once_where_nothing_fails(consuming: Consuming) -> None:
     assert consuming(0) == []
     assert consuming.cursors == {NAME: consuming.latest}
@@ -198,18 +198,10 @@ def pipelines(*names: str) -> dict[str, int]:
     [
         pytest.param({"ITEM_PIPELINES": pipelines("FailAtNow")}, id="it-fails-on-a-change"),
         pytest.param(
-            {"ITEM_PIPELINES": pipelines("ToDict", "FailAtNow")},
-            id="it-fails-on-what-another-has-made-of-a-change",
-            marks=pytest.mark.thorough,
+            {"ITEM_PIPELINES": pipelines("ToDict", "FailAtNow")}, id="it-fails-on-what-another-has-made-of-a-change"
         ),
-        pytest.param(
-            {"ITEM_PIPELINES": pipelines("FailAtTheEnd")}, id="it-fails-as-it-is-closed", marks=pytest.mark.thorough
-        ),
-        pytest.param(
-            {"ITEM_PIPELINES": pipelines("Awaited"), "CLOSESPIDER_PAGECOUNT": 2},
-            id="the-run-ends-before",
-            marks=pytest.mark.thorough,
-        ),
+        pytest.param({"ITEM_PIPELINES": pipelines("FailAtTheEnd")}, id="it-fails-as-it-is-closed"),
+        pytest.param({"ITEM_PIPELINES": pipelines("Awaited"), "CLOSESPIDER_PAGECOUNT": 2}, id="the-run-ends-before"),
     ],
 )
 def test_where_a_pipeline_lacks_changes_they_are_delivered_again(
@@ -240,7 +232,6 @@ def test_where_an_output_is_not_stored_its_changes_are_delivered_again(consuming
     assert consuming.cursors == cursor
 
 
-@pytest.mark.thorough
 def test_a_run_that_ends_early_has_delivered_what_is_in_its_outputs_where_there_are_no_pipelines(
     consuming: Consuming,
 ) -> None:
@@ -250,7 +241,6 @@ def test_a_run_that_ends_early_has_delivered_what_is_in_its_outputs_where_there_
     assert consuming.cursors == {NAME: consuming.latest}
 
 
-@pytest.mark.thorough
 def test_a_limit_cuts_no_changes_and_the_cursor_moves(consuming: Consuming) -> None:
     consuming(0)
     delivered = [row for _ in range(3) for row in consuming(1, limit=1)] + consuming(1)
@@ -272,25 +262,26 @@ def test_what_cannot_be_compared_any_more_is_said(consuming: Consuming) -> None:
     assert path.read_text() == "{"
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("given", "store", "words"),
     [
         ({"consumer": "a b"}, "s", "argument consumer='a b': it must be 1 to 64 letters, digits, dots"),
         ({"consumer": "../x"}, "s", "argument consumer='../x': it must be 1 to 64 letters, digits, dots"),
-        ({"baseline": "first"}, "s", "argument consumer='billing': its cursor says what changes are against"),
+        ({"baseline": "first"}, "s", "argument consumer='billing': its cursor is the baseline"),
         ({"emit": "urls"}, "s", "argument consumer='billing': it receives changes; add changes to emit"),
         ({}, None, "argument consumer='billing': it needs snapshots; name a folder for them"),
     ],
 )
 def test_what_a_consumer_cannot_have_is_refused(given: dict[str, Any], store: str | None, words: str) -> None:
-    arguments = Arguments(**{"site": "a.example", "consumer": NAME, "emit": "changes", **given})
+    arguments = {"site": "a.example", "consumer": NAME, "emit": "changes", **given}
     with pytest.raises(ArgumentError, match=re.escape(words)):
         check(arguments, store)
 
 
-def check(arguments: Arguments, store: str | None) -> None:
-    plan = Plan.of(arguments)
-    check_store(plan.snapshots, plan.emit, store)
+def check(arguments: dict[str, Any], store: str | None) -> None:
+    config = RunConfig.of(arguments)
+    check_store(config.snapshots, config.emit, store)
 
 
 def test_a_run_whose_changes_are_stored_nowhere_is_refused(crawl: Runner, serve: Any) -> None:
@@ -307,7 +298,6 @@ def moment(number: int) -> Moment:
     return Moment(None, "manifest.json", random.random() * 0.4) if number % 4 else Moment.of(number)
 
 
-@pytest.mark.thorough
 def test_nothing_is_lost_and_nothing_is_false_over_many_kills(tmp_path: Path) -> None:
     def lists(version: int) -> Listed:
         found = listed(version)

@@ -55,6 +55,6 @@ def test_rules_for_our_name_hold_and_none_for_what_is_in_the_contact(serve, craw
 def test_a_contact_that_is_none_ends_the_run(serve, crawl, contact):
     site = serve({"/s.xml": urlset("/1")})
     run = crawl(sitemap=f"{site.url}/s.xml", settings={"SITEMAP_HARVEST_CONTACT": contact}, calm=False)
-    assert f"SITEMAP_HARVEST_CONTACT is {contact!r}; it must be an e-mail address, or one that begins" in run.log
+    assert f"SITEMAP_HARVEST_CONTACT is {contact!r}; it must be an e-mail address or a URL" in run.log
     assert "Traceback" not in run.log
     assert (run.reason, site.requests) == ("wrong_argument", [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_harvest.crawl import defaults
+from sitemap_harvest.integration import default_settings as defaults
 from tests.site import Page, gzipped, index, moved, robots, urlset
 
 RSS = """<?xml version="1.0"?><rss version="2.0"><channel><title>News</title>
@@ -38,6 +38,7 @@ INDEX = """<?xml version="1.0"?><sitemapindex xmlns="http://www.sitemaps.org/sch
 </sitemapindex>"""
 
 
+@pytest.mark.quick
 @pytest.mark.case(30, 32, 126)
 def test_a_site_is_read_through_robots_txt_index_and_sitemaps_of_every_kind(serve, crawl):
     site = serve({
@@ -86,6 +87,7 @@ def test_a_site_is_read_through_robots_txt_index_and_sitemaps_of_every_kind(serv
     assert run.stats["sitemap_harvest/urls"] == 5
 
 
+@pytest.mark.quick
 @pytest.mark.case(25)
 def test_without_robots_txt_the_well_known_names_are_tried(serve, crawl):
     site = serve({"/sitemap_index.xml": index("/a.xml"), "/a.xml": urlset("/1")})

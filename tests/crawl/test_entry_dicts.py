@@ -6,8 +6,10 @@ import pytest
 from scrapy.utils.sitemap import Sitemap
 
 from sitemap_harvest import UrlEntry, read
-from sitemap_harvest.crawl.entry_dicts import dict_of_entry, dict_of_ref, entry_of_dict
+from sitemap_harvest.page_visits.page_rules import dict_of_entry, dict_of_ref, entry_of_dict
 from tests.documents import HERE, index, urlset
+
+pytestmark = pytest.mark.quick
 
 XHTML = ' xmlns:xhtml="http://www.w3.org/1999/xhtml"'
 IMAGE = ' xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'

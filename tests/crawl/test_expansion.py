@@ -27,7 +27,7 @@ def test_every_document_is_read_once_whatever_leads_to_it(serve, crawl):
     assert {url: fate for url, fate in fates.items() if fate != "read"} == {
         "/to-a.xml": "skipped", "/to-shared.xml": "skipped", "/SHARED.xml#x": "absent"
     }  # fmt: skip
-    assert run.row(f"{site.url}/to-a.xml")["reason"] == f"it redirects to {site.url}/a.xml, which is read by itself"
+    assert run.row(f"{site.url}/to-a.xml")["reason"] == f"it redirects to {site.url}/a.xml, which is read separately"
     assert run.row(f"{site.url}/to-new.xml")["final_url"] == f"{site.url}/deep/new.xml"
     assert site.count("/b.xml") == site.count("/d.xml") == 1
     assert site.count("/shared.xml") <= 2  # once more, behind the redirect
@@ -45,7 +45,7 @@ def test_follow_and_skip_choose_sitemaps(serve, crawl):
     assert run.fates(site.url) == {
         "/index.xml": "read", "/shop-1.xml": "read", "/shop-2.xml": "skipped", "/blog.xml": "skipped"
     }  # fmt: skip
-    assert run.row(f"{site.url}/blog.xml")["reason"] == "its address does not match follow='shop'"
+    assert run.row(f"{site.url}/blog.xml")["reason"] == "its URL does not match follow='shop'"
     assert site.count("/blog.xml") == 0
 
 
@@ -57,7 +57,7 @@ def test_depth_is_limited_and_a_chain_without_end_ends(serve, crawl):
     assert run.fates(site.url) == {
         "/0.xml": "read", "/1.xml": "read", "/2.xml": "read", "/3.xml": "read", "/4.xml": "over-limit"
     }  # fmt: skip
-    assert run.row(f"{site.url}/4.xml")["reason"] == "it is deeper than MAX_DEPTH allows, which is 3"
+    assert run.row(f"{site.url}/4.xml")["reason"] == "it is deeper than MAX_DEPTH (3) allows"
 
     run = crawl(sitemap=f"{site.url}/0.xml")
     assert len(run.ledger) == 12
@@ -70,7 +70,7 @@ def test_scrapys_own_limit_of_depth_holds_where_it_is_smaller(serve, crawl, limi
     settings = {"SITEMAP_HARVEST_MAX_DEPTH": 2, "DEPTH_LIMIT": limit}
     run = crawl(sitemap=f"{site.url}/0.xml", settings=settings)
     row = run.row(f"{site.url}/{depth + 1}.xml")
-    assert (row["outcome"], row["reason"]) == ("over-limit", f"it is deeper than {name} allows, which is {depth}")
+    assert (row["outcome"], row["reason"]) == ("over-limit", f"it is deeper than {name} ({depth}) allows")
     assert len(run.ledger) == depth + 2
 
 
@@ -94,6 +94,7 @@ def test_limit_is_exact_and_the_rest_is_over_limit(serve, crawl):
         assert fates.count("over-limit") == 6 - read - partial
 
 
+@pytest.mark.quick
 def test_limit_is_exact_with_many_downloads_at_a_time(serve, crawl):
     pages = {f"/{number}.xml": urlset(*numbered(10, start=10 * number)) for number in range(20)}
     site = serve({"/index.xml": index(*pages), **pages})
@@ -123,7 +124,7 @@ def test_a_request_that_a_spider_middleware_takes_away_does_not_hold_up_the_run(
     run = crawl(sitemap=f"{site.url}/index.xml")
     assert run.locs == [f"{site.url}/1"]
     assert [(row["outcome"], row["reason"]) for row in run.ledger if "xxx" in row["url"]] == [
-        ("skipped", "a spider middleware passed over it")
+        ("skipped", "a spider middleware dropped its request")
     ]
 
 

@@ -85,6 +85,7 @@ def test_nothing_that_is_dropped_reaches_a_pipeline_that_knows_rows(serve, crawl
     assert run.stats["item_scraped_count"] == 3  # and the row of the ledger
 
 
+@pytest.mark.quick
 def test_where_the_filters_leave_nothing_it_is_said(serve, crawl):
     site = serve({"/index.xml": index("/1.xml", "/2.xml"), "/1.xml": urlset("/a", "/b")})
     run = crawl(sitemap=f"{site.url}/index.xml", include="/shop/")
@@ -93,7 +94,7 @@ def test_where_the_filters_leave_nothing_it_is_said(serve, crawl):
     assert filtered(run) == {"dropped": 2, "dropped/include": 2}
     assert run.fates(site.url) == {"/index.xml": "read", "/1.xml": "read", "/2.xml": "absent"}
     assert (
-        "2 URLs were found, and the filters left none (include 2). "
+        "2 URLs were found, and the filters dropped all (include 2). "
         f"{site.url}/2.xml: HTTP 404: the server has no such document." in run.log
     )
     assert "No URL was found" not in run.log
@@ -116,6 +117,7 @@ def test_limit_counts_what_is_kept_and_what_is_dropped_is_not_cut(serve, crawl, 
     assert filtered(run) == {"kept": 5, "dropped": 5, "dropped/include": 5}
 
 
+@pytest.mark.quick
 def test_limit_reads_on_where_a_whole_batch_is_dropped(serve, crawl):
     site = serve({"/s.xml": urlset(*numbered(25_000))})
     run = crawl(sitemap=f"{site.url}/s.xml", include="/p2....$", limit=3)

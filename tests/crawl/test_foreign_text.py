@@ -14,14 +14,17 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from sitemap_harvest.commands import closing, output, report
-from sitemap_harvest.commands.verdicts import Validation
-from sitemap_harvest.crawl.summary import Summary
-from sitemap_harvest.escape import visible
-from sitemap_harvest.model import Kind, Outcome, Problem, Sample
-from sitemap_harvest.services.ping.access_log import Line
+from sitemap_harvest.cli import output
+from sitemap_harvest.cli import summary_table as closing
+from sitemap_harvest.cli import validation_report as report
+from sitemap_harvest.cli.validation import Validation
+from sitemap_harvest.engine.run_summary import Summary
+from sitemap_harvest.escape import ascii_json, visible
+from sitemap_harvest.model import Kind, Problem, Sample
+from sitemap_harvest.scrapyd_ping import PingConfig
+from sitemap_harvest.scrapyd_ping.request import PingError, ping_target
 from tests import forked
-from tests.commands.test_crawl import on_terminal
+from tests.cli.test_crawl import on_terminal
 from tests.site import Page, Site, index, moved, robots
 
 if TYPE_CHECKING:
@@ -112,7 +115,7 @@ class Doors:
         self.shown[door] = self.scrapy("harvest", *arguments)
 
     def scrapy(self, *arguments: str) -> str:
-        environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "sitemap_harvest.crawl.settings"}
+        environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "sitemap_harvest.settings"}
         done = forked.scrapy(*arguments, cwd=self.folder, environment=environment, timeout=120)
         return done.stdout + done.stderr
 
@@ -185,7 +188,7 @@ def test_data_is_as_published(doors: Doors, name: str) -> None:
 
 
 def test_what_is_no_text_goes_to_no_terminal(doors: Doors) -> None:
-    assert "-O -:parquet: it is no text, and standard output is a terminal" in doors.shown["parquet"]
+    assert "-O -:parquet: it is binary, and standard output is a terminal" in doors.shown["parquet"]
     assert raw(OWN_CODES.sub("", doors.shown["parquet"])) == set()
 
 
@@ -225,10 +228,10 @@ def a_validation(text: str) -> str:
 
 
 def a_ping(text: str) -> str:
-    line = Line(time="now", peer=text, method=text, host=text, sitemap=text, result=str(Outcome.READ))
-    shown = str(line)
-    assert set.union(*(raw(str(value)) for value in json.loads(shown).values())) == set()
-    return shown.replace("\\\\", "\\")
+    options = {"project": "p", "hosts": "a.example", "tokens": "0123456789abcdef"}
+    with pytest.raises(PingError) as caught:
+        ping_target(text, PingConfig.read(options.items()))
+    return ascii_json(str(caught.value)).replace("\\\\", "\\")
 
 
 @pytest.mark.parametrize("name", PAYLOADS)

@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from sitemap_harvest.crawl.watching.json_log import JsonFormatter
-from sitemap_harvest.crawl.watching.run_mark import fields
+from sitemap_harvest.engine.run_context import fields
+from sitemap_harvest.reporting.json_log import JsonFormatter
 from tests import forked
 from tests.crawl.crawling import HERE
 from tests.site import index, robots, urlset
@@ -42,6 +42,7 @@ def told(message, *arguments, error=None, **more):
     return {name: value for name, value in json.loads(line).items() if name not in {"time", "level", "logger"}}
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
@@ -51,11 +52,11 @@ def told(message, *arguments, error=None, **more):
         pytest.param(("a\nb\r\n\u2028c\0",), {"message": "a\nb\\r\n\\u2028c\\x00"}, id="line-breaks"),
         pytest.param(("Ä 漢 😀",), {"message": "Ä 漢 😀"}, id="other-alphabets"),
         pytest.param(("half \udcff",), {"message": "half \\udcff"}, id="lone-surrogate"),
-        pytest.param(("%d", "x"), {"message": "%d (its arguments cannot be told: TypeError)"}, id="wrong-argument"),
+        pytest.param(("%d", "x"), {"message": "%d (arguments not available: TypeError)"}, id="wrong-argument"),
         pytest.param(
-            ("%s", Unspeakable()), {"message": "%s (its arguments cannot be told: RuntimeError)"}, id="argument-fails"
+            ("%s", Unspeakable()), {"message": "%s (arguments not available: RuntimeError)"}, id="argument-fails"
         ),
-        pytest.param((Unspeakable(),), {"message": "(a Unspeakable, which cannot be told)"}, id="message-fails"),
+        pytest.param((Unspeakable(),), {"message": "(a Unspeakable that cannot be shown)"}, id="message-fails"),
         pytest.param(({"a": 1},), {"message": "{'a': 1}"}, id="message-is-no-text"),
     ],
 )
@@ -63,6 +64,7 @@ def test_any_message_is_one_line_of_json(given, wanted):
     assert told(*given) == wanted
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("value", "wanted"),
     [
@@ -71,9 +73,9 @@ def test_any_message_is_one_line_of_json(given, wanted):
         pytest.param(float("nan"), "nan", id="no-number"),
         pytest.param(float("inf"), "inf", id="infinite"),
         pytest.param(10**400, str(10**400), id="huge"),
-        pytest.param(10**9999, "(a int, which cannot be told)", id="too-huge"),
+        pytest.param(10**9999, "(a int that cannot be shown)", id="too-huge"),
         pytest.param([1], "[1]", id="list"),
-        pytest.param(Unspeakable(), "(a Unspeakable, which cannot be told)", id="fails"),
+        pytest.param(Unspeakable(), "(a Unspeakable that cannot be shown)", id="fails"),
         pytest.param("a\udc80", "a\\udc80", id="surrogate"),
     ],
 )
@@ -81,6 +83,7 @@ def test_any_value_of_a_field_is_plain(value, wanted):
     assert told("m", **fields("e", value=value)) == {"message": "m", "event": "e", "value": wanted}
 
 
+@pytest.mark.quick
 def test_exceptions_are_text_in_one_field():
     assert told("m", error=ValueError("a\nb"))["exception"] == "ValueError: a\n    b"
     assert "MuteError" in told("m", error=MuteError())["exception"]
@@ -88,10 +91,12 @@ def test_exceptions_are_text_in_one_field():
     assert "exception" not in told("m")
 
 
+@pytest.mark.quick
 def test_what_others_give_as_extra_is_left_alone():
     assert told("m", item=Unspeakable(), harvest="theirs") == {"message": "m"}
 
 
+@pytest.mark.quick
 def test_time_level_and_logger():
     record = logging.LogRecord("a.b", logging.WARNING, __file__, 1, "m", None, None)
     record.created = 1795324254.5
@@ -107,6 +112,7 @@ def split(log):
     return rows[:first], [json.loads(row) for row in rows[first:]]
 
 
+@pytest.mark.quick
 def test_a_crawl_logs_json_and_each_line_has_its_run_and_job(serve, crawl):
     site = serve({"/robots.txt": robots("/i.xml"), "/i.xml": index("/a.xml", "/gone.xml"), "/a.xml": urlset("/1")})
     run = crawl(site=site.url, settings=JSON, _job="job-7")
@@ -174,7 +180,7 @@ install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
 from twisted.internet import reactor
 from twisted.internet.threads import deferToThread
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-from sitemap_harvest.crawl import HarvestSpider
+from sitemap_harvest.spiders import HarvestSpider
 
 theirs = logging.getLogger("theirs")
 

@@ -15,7 +15,6 @@ from tests.site import Site
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.thorough
 
 KILLS = 20
 MANY = 800  # more documents than a run reads before it writes down for the first time what it has

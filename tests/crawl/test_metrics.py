@@ -44,6 +44,7 @@ def watched(serve, crawl, tmp_path):
     return run
 
 
+@pytest.mark.quick
 def test_the_metrics_of_a_run(watched, tmp_path):
     run, found = watched(_job="j")
     assert {name: value for name, value in found.items() if value and isinstance(name, tuple)} == {
@@ -116,7 +117,7 @@ def test_with_a_store_changes_are_counted(watched, tmp_path):
         pytest.param("", None, id="empty"),
         pytest.param("sitemap_harvest_last_success_timestamp_seconds{", None, id="cut"),
         pytest.param("\x00\xff{{{ = 1\n", None, id="damaged"),
-        pytest.param("node_load1 0.5\n", "has metrics of others (node_load1); give a file of its own", id="of-others"),
+        pytest.param("node_load1 0.5\n", "has metrics of another program (node_load1)", id="of-others"),
     ],
 )
 def test_what_is_in_the_file_before(watched, tmp_path, content, words):
@@ -136,9 +137,9 @@ def test_what_is_in_the_file_before(watched, tmp_path, content, words):
         pytest.param("none/a.prom", "cannot be written: no such file or directory", id="no-folder"),
         pytest.param("folder.prom", "it is a folder", id="folder"),
         pytest.param("a.txt", "it must end with .prom", id="name"),
-        pytest.param("%(run)s.prom", "which may hold %(name)s, and %% for %", id="a-file-a-run"),
+        pytest.param("%(run)s.prom", "which may contain %(name)s, and %% for %", id="a-file-a-run"),
         pytest.param("/dev/full", "it must end with .prom", id="device"),
-        pytest.param("s3://bucket/a.prom", "must be the path of a file on this machine", id="object-store"),
+        pytest.param("s3://bucket/a.prom", "must be the path of a local file", id="object-store"),
     ],
 )
 def test_a_place_where_no_metrics_can_be_ends_the_run_before_it_begins(serve, place, words, tmp_path):

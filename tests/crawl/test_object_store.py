@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sitemap_harvest.errors import StoreError
-from sitemap_harvest.store import Claims, open_store
-from sitemap_harvest.store.cursors import Cursor, cursor_of, cursors, drop, move
+from sitemap_harvest.snapshots.store import SiteLocks, open_store
+from sitemap_harvest.snapshots.store.cursors import Cursor, cursor_of, cursors, drop, move
 from tests.services.object_store import BUCKET, object_store
 from tests.site import index, numbered, robots, urlset
 
@@ -64,10 +64,11 @@ def test_crawls_into_an_object_store_find_what_crawls_into_a_folder_find(serve, 
     assert [crawled(crawl, site, store, access) for store in stores] == [[], []]
 
 
+@pytest.mark.quick
 def test_a_site_that_another_run_is_at_work_on_is_claimed(access) -> None:
     store = open_store(STORE, create=True)
     site = store.history("https://claimed.example").folder
-    first, second = Claims(store.folder, "first"), Claims(store.folder, "second")
+    first, second = SiteLocks(store.folder, "first"), SiteLocks(store.folder, "second")
     assert first.take(site) is None
     assert second.take(site) == "first"
     first.release(site)
@@ -77,6 +78,7 @@ def test_a_site_that_another_run_is_at_work_on_is_claimed(access) -> None:
     second.close()
 
 
+@pytest.mark.quick
 def test_cursors_of_consumers_are_kept_there(access) -> None:
     history = open_store(STORE, create=True).history("https://consumed.example")
     assert (cursors(history), cursor_of(history, "a")) == ([], None)
@@ -86,12 +88,14 @@ def test_cursors_of_consumers_are_kept_there(access) -> None:
     assert [drop(history, "a"), drop(history, "a")] == [True, False]
 
 
+@pytest.mark.quick
 def test_a_bucket_that_is_not_there_is_told_in_one_line(access) -> None:
     with pytest.raises(StoreError, match="store 's3://no-such-bucket/x': ") as raised:
         open_store("s3://no-such-bucket/x")
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.quick
 def test_wrong_credentials_are_told_and_not_shown(access, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another-secret-key")
     with pytest.raises(StoreError) as raised:

@@ -10,8 +10,8 @@ from itertools import pairwise
 import pytest
 from scrapy.utils.test import get_crawler
 
-from sitemap_harvest.crawl import HarvestSpider
-from tests.crawl.test_reach import with_names
+from sitemap_harvest.spiders.harvest import HarvestSpider
+from tests.crawl.test_private_addresses import with_names
 from tests.site import Page, gzipped, index, numbered, robots, urlset
 from tests.waiting import PATIENCE_SECONDS
 
@@ -144,13 +144,13 @@ def test_the_ledger_tells_which_sitemaps_the_class_did_not_choose(serve, crawl):
     site = serve(SITE)
     run = crawl(spider="shops", environment={"SITE_URL": site.url}, emit="sitemaps")
     reasons = {row["url"].removeprefix(site.url): row["reason"] for row in run.ledger}
-    left = "its address does not match sitemap_follow"
+    left = "its URL does not match sitemap_follow"
     assert reasons == {
         **dict.fromkeys(("/robots.txt", "/index.xml", "/sitemap_shops.xml")),
         **dict.fromkeys(("/sitemap_other.xml", "/no-such.xml"), left),
     }
     run = crawl(spider="rewriting", environment={"SITE_URL": site.url}, emit="sitemaps")
-    assert run.row(f"{site.url}/no-such.xml")["reason"] == "sitemap_filter left it out"
+    assert run.row(f"{site.url}/no-such.xml")["reason"] == "sitemap_filter dropped it"
     assert "/no-such.xml" not in site.requests
 
 
@@ -203,6 +203,7 @@ def test_an_argument_that_is_probably_misspelt_is_told(serve, crawl):
     assert len(run.items) == 4
 
 
+@pytest.mark.quick
 def test_a_class_that_would_break_its_base_cannot_be_run_and_harms_no_other():
     parts = {"name": "mine", "_harvest": None, "harvest": None, "parse": None}
     mine = type("Mine", (type("Between", (HarvestSpider,), parts),), {})
@@ -220,9 +221,9 @@ def test_a_filter_that_fails_ends_the_pages_of_its_document_only(serve, crawl):
     run = crawl(spider="failing-filter", sitemap=sitemaps, environment={"SITE_URL": site.url}, calm=False)
     assert sorted(item["url"] for item in run.items) == ["/2004", "/home"]
     (error,) = run.errors
-    assert f"{site.url}/bad.xml: its entries could not be chosen from, and 1 of them are not visited" in error
+    assert f"{site.url}/bad.xml: sitemap_filter or visits failed; 1 pages are not visited" in error
     assert run.stats["spider_exceptions/KeyError"] == run.stats["spider_exceptions/count"] == 1
-    assert run.stats["sitemap_harvest/pages_not_chosen"] == 1
+    assert run.stats["sitemap_harvest/pages_filter_failed"] == 1
     assert run.reason == "finished"
 
 
@@ -259,11 +260,11 @@ def test_a_page_that_cannot_be_reached_goes_to_its_errback_or_gives_one_line(ser
     assert sorted(map(str, run.items)) == sorted(str({"url": url, "error": error}) for url, error in errors.items())
     assert "Traceback" not in run.log
     assert sorted(re.findall(r"scraper\] ERROR: (.*)", run.log)) == [
-        f"Error downloading <GET http://no-such-host.invalid/{page}>: no such host: its name cannot be looked up"
+        f"Error downloading <GET http://no-such-host.invalid/{page}>: no such host: DNS cannot resolve its name"
         for page in ("?plain", "page")
     ]
     private = [url for url, error in errors.items() if error == "PrivateAddressError"]
-    told = re.findall(r"Not asked for, or not read: (\S+\?plain): its host", run.log)
+    told = re.findall(r"Not requested or not read: (\S+\?plain): its host", run.log)
     assert sorted(told) == sorted(f"{url}?plain" for url in private)
 
 
@@ -327,7 +328,7 @@ def test_pages_of_a_folder_are_pages_and_what_is_not_in_it_is_not_visited(serve,
         (tmp_path / name).write_text(body.replace("{site}", "https://www.example.com"))
     run = crawl(spider="titles", site="https://www.example.com", root=tmp_path)
     assert [item["title"] for item in run.items] == ["A", "B"]
-    assert run.stats["sitemap_harvest/pages_elsewhere"] == 1
+    assert run.stats["sitemap_harvest/pages_offsite"] == 1
 
 
 def test_only_addresses_on_the_web_are_visited(serve, crawl, tmp_path):
@@ -338,7 +339,7 @@ def test_only_addresses_on_the_web_are_visited(serve, crawl, tmp_path):
     run = crawl(spider="slow", sitemap=f"{site.url}/s.xml")
     assert [item["url"] for item in run.items] == [f"{site.url}/a"]
     assert run.stats["sitemap_harvest/pages"] == 1
-    assert "is no address on the web" in run.log
+    assert "is not a web URL" in run.log
 
 
 def test_pages_deeper_than_depth_limit_are_not_visited(serve, crawl):
@@ -355,7 +356,7 @@ def test_a_run_that_ends_early_says_how_much_it_did_not_visit(serve, crawl):
     settings = {"CLOSESPIDER_PAGECOUNT": 100, "ROBOTSTXT_OBEY": False}
     run = crawl(spider="many", sitemap=f"{site.url}/s.xml", settings=settings)
     left = 3000 - run.stats["sitemap_harvest/pages"]
-    assert f"The run ended before {left:,} entries had their turn for a visit" in run.log
+    assert f"The run ended before {left:,} entries were visited" in run.log
     assert 2850 < left == run.stats["sitemap_harvest/pages_left"] < 2905
 
 
@@ -378,13 +379,14 @@ def test_a_full_disk_ends_the_run_in_good_order(serve, crawl):
     run = crawl(spider="full-disk", sitemap=f"{site.url}/s.xml", settings={"ROBOTSTXT_OBEY": False}, calm=False)
     (error,) = run.errors
     assert "the temporary file cannot be written: [Errno 27] File too large" in error
-    assert run.reason == "pages_not_kept"
+    assert run.reason == "pages_not_stored"
     stats = run.stats
-    assert stats["sitemap_harvest/pages_not_kept"] > 2000
-    left = stats["sitemap_harvest/pages_not_kept"] + stats.get("sitemap_harvest/pages_left", 0)
+    assert stats["sitemap_harvest/pages_not_stored"] > 2000
+    left = stats["sitemap_harvest/pages_not_stored"] + stats.get("sitemap_harvest/pages_left", 0)
     assert left + stats.get("sitemap_harvest/pages", 0) == 3000
 
 
+@pytest.mark.quick
 def test_all_pages_of_four_sitemaps_are_visited(serve, crawl):
     sitemaps = {f"/s{part}.xml": urlset(*numbered(250, start=250 * part)) for part in range(4)}
     site = serve({"/index.xml": index(*sitemaps), **sitemaps})
@@ -394,7 +396,6 @@ def test_all_pages_of_four_sitemaps_are_visited(serve, crawl):
     assert run.stats["sitemap_harvest/pages"] == 1000
 
 
-@pytest.mark.thorough
 def test_memory_does_not_grow_with_the_entries_that_wait(serve, crawl):
     sitemaps = [f"/s{part}.xml" for part in range(4)]
     site = serve({"/index.xml": index(*sitemaps)})

@@ -17,6 +17,7 @@ SITE_MAP = "<html><title>Site map</title><body><a href='/1'>One</a><a href='http
 FEED = "<rss><channel><item><link>{site}/2</link></item></channel></rss>"
 
 
+@pytest.mark.quick
 def test_a_challenge_is_blocked_with_any_status_and_a_soft_404_is_no_sitemap(serve, crawl):
     site = serve({
         "/robots.txt": robots("/index.xml"),
@@ -34,9 +35,9 @@ def test_a_challenge_is_blocked_with_any_status_and_a_soft_404_is_no_sitemap(ser
         for path in ("/challenge.xml", "/refused.xml", "/missing.xml", "/picture.xml")
     }
     assert {path: (row["outcome"], row["kind"], row["reason"]) for path, row in ends.items()} == {
-        "/challenge.xml": ("blocked", "challenge", "a firewall is in the way: it is a page of Cloudflare"),
+        "/challenge.xml": ("blocked", "challenge", "a firewall blocks it: it is a page of Cloudflare"),
         "/refused.xml": ("blocked", None, "HTTP 403: the server refuses"),
-        "/missing.xml": ("not-a-sitemap", "soft-404", "it is a web page, which says that there is no such page"),
+        "/missing.xml": ("not-a-sitemap", "soft-404", "it is a web page that says that the page does not exist"),
         "/picture.xml": ("not-a-sitemap", "binary", "it is a PNG picture"),
     }
     assert not any(row["complete"] for row in ends.values())
@@ -83,6 +84,7 @@ def test_what_a_page_hints_at_is_followed_only_if_the_user_named_the_page(serve,
     assert (row["entries"], [problem["code"] for problem in row["problems"]]) == (0, ["document/not-a-sitemap"])
 
 
+@pytest.mark.quick
 def test_a_site_map_for_people_is_read(serve, crawl):
     site = serve({"/robots.txt": robots("/map"), "/map": SITE_MAP})
     run = crawl(site=site.url)

@@ -17,13 +17,13 @@ from scrapy.utils.test import get_crawler
 from twisted.internet.defer import Deferred
 
 from sitemap_harvest import SitemapRecord, UrlEntry
-from sitemap_harvest.crawl import defaults
-from sitemap_harvest.crawl.exporters import JsonExporter, JsonLinesExporter, ParquetExporter
-from sitemap_harvest.crawl.local import LocalFiles, OutsideError, below
-from sitemap_harvest.crawl.robots import RobotsOnce
-from sitemap_harvest.crawl.rows import why_rows
-from sitemap_harvest.crawl.spiders.sitemap import SitemapSpider
+from sitemap_harvest.integration import default_settings as defaults
+from sitemap_harvest.integration.items.batch_support import batch_incompatibility
+from sitemap_harvest.integration.items.exporters import JsonExporter, JsonLinesExporter, ParquetExporter
+from sitemap_harvest.integration.middlewares.local_files import LocalFilesMiddleware, OutsideError, below
+from sitemap_harvest.integration.middlewares.robots_cache import RobotsCacheMiddleware
 from sitemap_harvest.model import LedgerBatch, UrlBatch
+from sitemap_harvest.spiders.sitemap import SitemapSpider
 from tests.crawl.parts import BatchListener, Listener
 
 URL = "https://a.example/robots.txt"
@@ -37,12 +37,15 @@ def crawler_of(spider: type[Spider] = SitemapSpider, **settings: Any):
 
 
 class TestWhyRows:
+    @pytest.mark.quick
     def test_nothing_stands_in_the_way_of_batches_in_our_own_settings(self):
-        assert why_rows(crawler_of()) is None
+        assert batch_incompatibility(crawler_of()) is None
 
+    @pytest.mark.quick
     def test_nor_does_what_comes_with_scrapy(self):
-        assert why_rows(crawler_of(CLOSESPIDER_ITEMCOUNT=5, PERIODIC_LOG_STATS=True)) is None
+        assert batch_incompatibility(crawler_of(CLOSESPIDER_ITEMCOUNT=5, PERIODIC_LOG_STATS=True)) is None
 
+    @pytest.mark.quick
     @pytest.mark.parametrize(
         ("settings", "words"),
         [
@@ -50,7 +53,7 @@ class TestWhyRows:
             pytest.param({"EXTENSIONS": {}}, "BatchCounts", id="counts"),
             pytest.param(
                 {
-                    "EXTENSIONS": {"sitemap_harvest.crawl.counts.BatchCounts": 0},
+                    "EXTENSIONS": {"sitemap_harvest.integration.items.counts.BatchCounts": 0},
                     "FEEDS": {"x.jsonl": {"format": "jsonl"}},
                 },
                 "FeedExporter",
@@ -59,38 +62,41 @@ class TestWhyRows:
         ],
     )
     def test_a_part_that_is_not_ours_does(self, settings, words):
-        assert words in why_rows(crawler_of(**settings))
+        assert words in batch_incompatibility(crawler_of(**settings))
 
+    @pytest.mark.quick
     def test_a_handler_that_knows_only_items_does_and_is_named(self):
         crawler = crawler_of()
         listener = Listener.from_crawler(crawler)
         assert listener
-        assert "Listener.heard is connected to item_scraped" in why_rows(crawler)
+        assert "Listener.heard is connected to item_scraped" in batch_incompatibility(crawler)
 
+    @pytest.mark.quick
     def test_a_handler_that_says_it_takes_batches_does_not(self):
         crawler = crawler_of()
         listener = BatchListener.from_crawler(crawler)
         assert listener
-        assert why_rows(crawler) is None
+        assert batch_incompatibility(crawler) is None
 
+    @pytest.mark.quick
     def test_a_function_may_say_so_too(self):
         def heard(item):
             """Listen."""
 
         crawler = crawler_of()
         crawler.signals.connect(heard, signal=signals.item_scraped)
-        assert "heard" in why_rows(crawler)
+        assert "heard" in batch_incompatibility(crawler)
         heard.accepts_batches = True
-        assert why_rows(crawler) is None
+        assert batch_incompatibility(crawler) is None
 
 
 class TestRobotsOnce:
     @pytest.fixture
     def once(self):
-        return RobotsOnce.from_crawler(crawler_of())
+        return RobotsCacheMiddleware.from_crawler(crawler_of())
 
     @staticmethod
-    def ask(once: RobotsOnce, **meta: Any) -> Response | None:
+    def ask(once: RobotsCacheMiddleware, **meta: Any) -> Response | None:
         """Ask as the downloader would let one do, and go there if there is no answer."""
         request = Request(URL, meta=meta)
         answer = Deferred.fromCoroutine(once.process_request(request)).result
@@ -101,19 +107,20 @@ class TestRobotsOnce:
         return answer
 
     @staticmethod
-    def answer(once: RobotsOnce, response: Response | None, url: str = URL) -> None:
+    def answer(once: RobotsCacheMiddleware, response: Response | None, url: str = URL) -> None:
         """Let the download end, with *response* or an error."""
         if response is not None:
             once.keep(response, Request(url))
         once.end(Request(url))
 
-    async def asked(self, once: RobotsOnce) -> Response | None:
+    async def asked(self, once: RobotsCacheMiddleware) -> Response | None:
         request = Request(URL)
         answer = await once.process_request(request)
         if answer is None:
             once.begin(request)
         return answer
 
+    @pytest.mark.quick
     def test_the_second_waits_for_the_first_and_gets_its_answer(self, once):
         async def scenario():
             first, second, third = (asyncio.create_task(self.asked(once)) for _ in range(3))
@@ -126,6 +133,7 @@ class TestRobotsOnce:
         assert first is None
         assert second.body == third.body == b"rules"
 
+    @pytest.mark.quick
     def test_an_error_lets_the_next_one_ask_and_the_others_wait_for_that(self, once):
         async def scenario():
             _, second, third = (asyncio.create_task(self.asked(once)) for _ in range(3))
@@ -139,10 +147,12 @@ class TestRobotsOnce:
 
         assert asyncio.run(scenario()).body == b"rules"
 
+    @pytest.mark.quick
     def test_who_never_comes_to_the_downloader_keeps_nobody_waiting(self, once):
         for _ in range(2):
             assert Deferred.fromCoroutine(once.process_request(Request(URL))).result is None
 
+    @pytest.mark.quick
     @pytest.mark.parametrize("status", [500, 503, 429])
     def test_a_failed_answer_is_asked_for_again_by_its_retry_and_by_nobody_else(self, once, status):
         self.ask(once)
@@ -152,12 +162,14 @@ class TestRobotsOnce:
         answer = self.ask(once)
         assert (answer.status, answer.request.meta["dont_retry"]) == (status, True)
 
+    @pytest.mark.quick
     def test_that_there_is_none_is_an_answer(self, once):
         self.ask(once)
         self.answer(once, Response(URL, status=404))
         answer = self.ask(once)
         assert (answer.status, answer.request.meta) == (404, {})
 
+    @pytest.mark.quick
     def test_other_addresses_and_methods_pass(self, once):
         for request in (Request("https://a.example/sitemap.xml"), Request(URL, method="HEAD")):
             for _ in range(2):
@@ -204,6 +216,7 @@ class TestLocalFiles:
         (root / "trap/index.html").symlink_to(tmp_path / "secret.xml")
         return root
 
+    @pytest.mark.quick
     @pytest.mark.parametrize(
         ("path", "name"),
         [
@@ -229,6 +242,7 @@ class TestLocalFiles:
         found = below(root, f"https://a.example{path}")
         assert found == (root / name if name else None)
 
+    @pytest.mark.quick
     @pytest.mark.parametrize(
         "path",
         [
@@ -246,7 +260,8 @@ class TestLocalFiles:
         with pytest.raises(OutsideError):
             below(root, f"https://a.example{path}")
 
-    @pytest.mark.parametrize("part", [LocalFiles, RobotsOnce])
+    @pytest.mark.quick
+    @pytest.mark.parametrize("part", [LocalFilesMiddleware, RobotsCacheMiddleware])
     def test_spiders_of_others_keep_what_scrapy_does(self, part):
         with pytest.raises(NotConfigured) as error:
             part.from_crawler(SimpleNamespace(spidercls=Spider))
@@ -254,6 +269,7 @@ class TestLocalFiles:
 
 
 class TestExporters:
+    @pytest.mark.quick
     def test_rows_batches_and_other_items_keep_their_order(self):
         entries = [
             UrlEntry(loc=f"https://a.example/{number}", key="k", site="s", sitemap="m", position=number)
@@ -267,6 +283,7 @@ class TestExporters:
         exporter.finish_exporting()
         assert [line[-3:-2] for line in file.getvalue().splitlines()] == [b"0", b"r", b"1", b"2", b"3", b"4"]
 
+    @pytest.mark.quick
     def test_json_is_one_array_whatever_comes(self):
         file = io.BytesIO()
         exporter = JsonExporter(file)
@@ -277,6 +294,7 @@ class TestExporters:
         exporter.finish_exporting()
         assert file.getvalue() == b'[{"loc": "a"}]'
 
+    @pytest.mark.quick
     def test_parquet_takes_items_of_others(self):
         file = io.BytesIO()
         exporter = ParquetExporter(file)
@@ -288,6 +306,7 @@ class TestExporters:
         assert table.num_rows == 2500
         assert table.schema.names == ["number", "even"]
 
+    @pytest.mark.quick
     def test_parquet_leaves_out_items_that_lack_a_column_and_the_log_says_so(self, caplog):
         file = io.BytesIO()
         exporter = ParquetExporter(file)
@@ -298,8 +317,9 @@ class TestExporters:
         exporter.finish_exporting()
         assert pq.read_table(io.BytesIO(file.getvalue()))["loc"].to_pylist() == ["l", "has"]
         (record,) = caplog.records
-        assert "such as one with the columns loc, key" in record.message
+        assert "items with the columns loc, key are left out" in record.message
 
+    @pytest.mark.quick
     def test_parquet_without_a_row_has_the_columns_that_were_asked_for(self):
         file = io.BytesIO()
         exporter = ParquetExporter(file, fields_to_export={"loc": "address", "nothing": "nothing"})
@@ -309,6 +329,7 @@ class TestExporters:
         table = pq.read_table(io.BytesIO(file.getvalue()))
         assert (table.num_rows, table.schema.names) == (0, ["address", "nothing"])
 
+    @pytest.mark.quick
     def test_parquet_of_nothing_can_be_read(self):
         file = io.BytesIO()
         exporter = ParquetExporter(file)
@@ -316,6 +337,7 @@ class TestExporters:
         exporter.finish_exporting()
         assert pq.read_table(io.BytesIO(file.getvalue())).shape == (0, 0)
 
+    @pytest.mark.quick
     def test_parquet_holds_one_kind_and_the_log_says_what_was_left_out(self, caplog):
         file = io.BytesIO()
         exporter = ParquetExporter(file)

@@ -51,6 +51,7 @@ def test_urls_of_a_new_sitemap_are_added_even_if_its_first_reading_fails(keep, s
     assert net_effect([first, keep(site), keep(site)]) == dict.fromkeys(numbered(20), "added")
 
 
+@pytest.mark.quick
 def test_a_new_sitemap_that_is_cut_twice_is_added_whole(keep, serve):
     site = site_of(serve, "/1.xml", **{"/1.xml": urlset("/a")})
     keep(site)
@@ -114,7 +115,7 @@ def test_a_pending_removal_is_reported_once_every_sitemap_is_read(keep, serve):
         "key": "/p3",
         "sitemap": "/1.xml",
         "fields": [],
-        "reason": "its sitemap was read whole and no longer lists it",
+        "reason": "its sitemap was read completely and no longer lists it",
     }
     assert last.kinds == {"/p3": "removed", "/p4": "removed"}
     assert last.summary["pending"] == 0

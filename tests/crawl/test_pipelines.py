@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_harvest.crawl import defaults
+from sitemap_harvest.integration import default_settings as defaults
 from sitemap_harvest.model import MAX_ROWS
 from tests.crawl.crawling import lines
-from tests.site import Page, numbered, urlset
+from tests.site import Page, Site, index, numbered, robots, urlset
 
-OUR_FEEDS = "sitemap_harvest.crawl.feeds.FeedExporter"
+OUR_FEEDS = "sitemap_harvest.integration.items.feeds.FeedExporter"
 
 
 @pytest.fixture
@@ -36,6 +36,7 @@ def out(crawl):
     return rows
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("way", ["auto", "rows"])
 def test_pipelines_that_know_only_items_see_every_url(crawl, source, way):
     run = harvest(crawl, source, "Plain", "Awaited", "OldStyle", "DropEven", way=way, calm=False)
@@ -109,9 +110,10 @@ def test_a_batch_that_a_pipeline_forgets_to_return_is_named(crawl, source, way):
     run = harvest(crawl, source, "ForgetfulOfBatches", way=way, calm=False)
     assert out(crawl) == []
     assert "item_scraped_count" not in run.stats
-    assert "ForgetfulOfBatches.process_batch() returned None, which is no batch" in run.log
+    assert "ForgetfulOfBatches.process_batch() returned None, which is not a batch" in run.log
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("way", ["auto", "rows"])
 def test_a_pipeline_that_knows_batches_works_on_either(crawl, source, way):
     run = harvest(crawl, source, "OnlyOdd", "Plain", way=way, calm=False)
@@ -130,7 +132,6 @@ def test_what_a_pipeline_awaits_is_awaited_for_many_at_a_time_and_order_is_kept(
     assert run.stats["item_dropped_count"] == len(run.errors) == 1
 
 
-@pytest.mark.thorough
 def test_what_another_document_hands_out_meanwhile_does_not_make_one_whole(crawl, serve):
     """The limit falls into the second batch of the long one, after the short one has come between."""
     long, short = (urlset(*(f"https://a.example{path}" for path in numbered(size))) for size in (MAX_ROWS + 500, 2_000))
@@ -154,7 +155,7 @@ def test_a_batch_that_is_dropped_counts_all_its_urls(crawl, source):
 def test_a_handler_that_knows_only_items_gets_items_and_the_log_says_so_once(crawl, source):
     run = harvest(crawl, source, EXTENSIONS={"tests.crawl.parts.Listener": 0})
     assert run.stats["heard/UrlEntry"] == 6
-    (line,) = [line for line in run.log.splitlines() if "travel one by one" in line]
+    (line,) = [line for line in run.log.splitlines() if "are processed one by one" in line]
     assert "Listener.heard" in line
     assert "accepts_batches" in line
     assert len(out(crawl)) == 6
@@ -171,7 +172,7 @@ def test_a_spider_middleware_that_knows_only_items_gets_items_and_the_log_says_s
     run = harvest(crawl, source, SPIDER_MIDDLEWARES={"tests.crawl.parts.Watches": 100})
     assert run.stats["seen/UrlEntry"] == 6
     assert "seen/UrlBatch" not in run.stats
-    (line,) = [line for line in run.log.splitlines() if "travel one by one" in line]
+    (line,) = [line for line in run.log.splitlines() if "are processed one by one" in line]
     assert "the spider middleware Watches has no accepts_batches = True" in line
 
 
@@ -192,14 +193,14 @@ def test_a_handler_that_is_connected_late_gets_items_from_then_on(serve, crawl):
     assert len(run.urls) == 50
     assert run.stats["heard/UrlBatch"] == 1
     assert run.stats["heard/UrlEntry"] == 2 * 40
-    assert run.log.count("travel one by one") == 1
+    assert run.log.count("are processed one by one") == 1
 
 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
         pytest.param({"ITEM_PROCESSOR": "scrapy.pipelines.ItemPipelineManager"}, "ITEM_PROCESSOR", id="processor"),
-        pytest.param({"EXTENSIONS": {"sitemap_harvest.crawl.counts.BatchCounts": None}}, "BatchCounts", id="counts"),
+        pytest.param({"EXTENSIONS": {"sitemap_harvest.integration.items.counts.BatchCounts": None}}, "BatchCounts"),
         pytest.param(
             {"EXTENSIONS": {OUR_FEEDS: None, "scrapy.extensions.feedexport.FeedExporter": 0}},
             "FeedExporter",
@@ -210,7 +211,7 @@ def test_a_handler_that_is_connected_late_gets_items_from_then_on(serve, crawl):
 def test_where_a_part_is_replaced_urls_travel_one_by_one(crawl, source, settings, words):
     run = harvest(crawl, source, **settings)
     assert len(out(crawl)) == run.stats["item_scraped_count"] == 6
-    (line,) = [line for line in run.log.splitlines() if "travel one by one" in line]
+    (line,) = [line for line in run.log.splitlines() if "are processed one by one" in line]
     assert words in line
 
 
@@ -237,3 +238,27 @@ def test_closespider_itemcount_counts_urls(serve, crawl, way):
     )
     assert run.reason == "closespider_itemcount"
     assert 25 <= len(run.urls) == run.stats["item_scraped_count"] <= 60
+
+
+@pytest.mark.parametrize(
+    ("part", "heard"),
+    [
+        pytest.param("BatchListener", {"heard/SitemapRecord": 2, "heard/LedgerBatch": 1}, id="takes batches"),
+        pytest.param("Listener", {"heard/SitemapRecord": 152}, id="takes rows"),
+    ],
+)
+def test_records_of_many_documents_that_are_not_asked_for_travel_together_past_pipelines_of_batches(crawl, part, heard):
+    with Site({"/robots.txt": robots("/index.xml"), "/index.xml": index(*numbered(150))}) as site:
+        run = crawl(
+            site=site.url,
+            emit="sitemaps",
+            follow="index",
+            settings={
+                "EXTENSIONS": {f"tests.crawl.parts.{part}": 0},
+                "ITEM_PIPELINES": {"tests.crawl.parts.OnlyOdd": 0},
+            },
+        )
+    rows = [row for row in run.ledger if row["outcome"] == "skipped"]
+    assert [row["url"] for row in rows] == [f"{site.url}{path}" for path in numbered(150)]
+    assert run.stats["item_scraped_count"] == len(run.ledger) == 152
+    assert {name: count for name, count in run.stats.items() if name.startswith("heard/")} == heard

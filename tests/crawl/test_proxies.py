@@ -18,7 +18,7 @@ from tests.services.proxy import running_proxy, wait_for
 from tests.site import Site, index, moved, robots, urlset
 
 USER, PASSWORD = "proxyuser", "proxyword"
-NO_HTTP = "what answers does not speak HTTP"
+NO_HTTP = "the server does not speak HTTP"
 LOGIN = f"{USER}:{PASSWORD}"
 SETS_PROXY = {"DOWNLOADER_MIDDLEWARES": {"tests.crawl.parts.ThroughProxy": 740}}
 H2 = {"https": "scrapy.core.downloader.handlers.http2.H2DownloadHandler"}
@@ -73,6 +73,7 @@ def test_a_site_with_a_login_behind_a_proxy_with_another(site, crawl, proxy):
     assert site.sent("Proxy-Authorization")["/a.xml"] == {None}
 
 
+@pytest.mark.quick
 @pytest.mark.service
 def test_from_http_to_https_through_one_proxy(crawl, serve, proxy):
     secure = serve({"/s.xml": urlset("/1")}, tls=self_signed("127.0.0.1"))
@@ -86,11 +87,11 @@ def test_from_http_to_https_through_one_proxy(crawl, serve, proxy):
 def test_without_its_password_the_proxy_is_what_is_in_the_way(site, crawl, proxy):
     run = crawl(site=site.url, environment=through(proxy.address()))
     row = run.row(f"{site.url}/robots.txt")
-    assert (row["outcome"], row["reason"]) == ("blocked", "HTTP 407: a proxy asks for a login")
+    assert (row["outcome"], row["reason"]) == ("blocked", "HTTP 407: a proxy requires a login")
     wrong = crawl(site=site.url, environment=through(proxy.address(f"{USER}:not-{PASSWORD}")))
     row = wrong.row(f"{site.url}/robots.txt")
     who = "a proxy" if site.url.startswith("https") else "the server"  # which cannot be told: Tinyproxy says 401 then
-    assert (row["outcome"], row["reason"]) == ("blocked", f"HTTP 401: {who} asks for a login")
+    assert (row["outcome"], row["reason"]) == ("blocked", f"HTTP 401: {who} requires a login")
     assert PASSWORD not in run.log + wrong.log
     assert site.requests == []
 
@@ -186,41 +187,41 @@ def status(line: str) -> bytes:
     [
         pytest.param(
             status("407 Proxy Authentication Required"),
-            ("blocked", "HTTP 407: a proxy asks for a login"),
-            ("blocked", "HTTP 407: a proxy asks for a login"),
+            ("blocked", "HTTP 407: a proxy requires a login"),
+            ("blocked", "HTTP 407: a proxy requires a login"),
             id="asks-for-a-login",
         ),
         pytest.param(
             status("403 Forbidden"),
             ("blocked", "HTTP 403: the server refuses"),
-            ("failed", "the proxy does not connect to the host: HTTP 403 (asked through the proxy {proxy})"),
+            ("failed", "the proxy does not connect to the host: HTTP 403 (through the proxy {proxy})"),
             id="refuses",
         ),
         pytest.param(
             status("502 Bad Gateway"),
             ("failed", "HTTP 502: the server failed"),
-            ("failed", "the proxy does not connect to the host: HTTP 502 (asked through the proxy {proxy})"),
+            ("failed", "the proxy does not connect to the host: HTTP 502 (through the proxy {proxy})"),
             id="cannot-connect",
         ),
         pytest.param(
             b"SSH-2.0\r\n\r\n",
             (
                 "failed",
-                f"{NO_HTTP}: ('wrong number of parts', b'SSH-2.0') (asked through the proxy {{proxy}})",
+                f"{NO_HTTP}: ('wrong number of parts', b'SSH-2.0') (through the proxy {{proxy}})",
             ),
-            ("failed", f"{NO_HTTP} (asked through the proxy {{proxy}})"),
+            ("failed", f"{NO_HTTP} (through the proxy {{proxy}})"),
             id="garbage",
         ),
         pytest.param(
             b"",
-            ("failed", "the connection failed: Connection was closed cleanly (asked through the proxy {proxy})"),
-            ("failed", "no answer within the time allowed (asked through the proxy {proxy})"),
+            ("failed", "the connection failed: Connection was closed cleanly (through the proxy {proxy})"),
+            ("failed", "no response within the time-out (through the proxy {proxy})"),
             id="hangs-up",
         ),
         pytest.param(
             None,
-            ("failed", "no answer within the time allowed (asked through the proxy {proxy})"),
-            ("failed", "no answer within the time allowed (asked through the proxy {proxy})"),
+            ("failed", "no response within the time-out (through the proxy {proxy})"),
+            ("failed", "no response within the time-out (through the proxy {proxy})"),
             id="says-nothing",
         ),
     ],
@@ -249,7 +250,7 @@ def test_what_is_no_proxy_for_us_is_told_without_its_password(crawl, answer, ove
 )
 def test_a_proxy_whose_address_is_wrong_is_told_without_its_password(crawl, how):
     run = crawl(site="http://a.example", **how)
-    reason = "the address of the host or of a proxy has a port that is no number"
+    reason = "the port of the host or of a proxy is not a number"
     assert run.row("http://a.example/robots.txt")["reason"] == reason
     assert PASSWORD not in run.log
     assert "Traceback" not in run.log
@@ -259,11 +260,11 @@ def test_a_proxy_that_is_not_there_is_told(crawl):
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     run = crawl(sitemap="http://site.test/s.xml", environment=through(f"http://{LOGIN}@{address}"))
-    reason = f"the host refuses the connection (asked through the proxy http://{address})"
+    reason = f"the host refuses the connection (through the proxy http://{address})"
     assert run.row("http://site.test/s.xml")["reason"] == reason
 
 
 def test_a_proxy_that_itself_speaks_tls_is_not_asked_for_https(crawl):
     run = crawl(sitemap="https://site.test/s.xml", environment=through(f"https://{LOGIN}@127.0.0.1:9"))
-    reason = "Scrapy asks no proxy for https whose own address begins with https"
+    reason = "Scrapy does not support HTTPS requests through an https:// proxy"
     assert run.row("https://site.test/s.xml")["reason"] == reason

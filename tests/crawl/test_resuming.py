@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.crawl.keeping import wait_for_another_second
+from tests.crawl.storing import wait_for_another_second
 from tests.site import Page, index, robots, urlset
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -46,6 +46,7 @@ def killed(serve, keep):
     return site
 
 
+@pytest.mark.quick
 def test_what_was_read_whole_is_not_asked_for_again(killed, keep):
     (folder,) = run_folders(keep)
     told = keep(killed, resume="yes")
@@ -74,7 +75,7 @@ def test_without_resume_what_was_interrupted_is_dropped(killed, keep):
     [
         pytest.param(lambda folder: _write(folder, "checkpoint-*", b'{"format": 1'), id="checkpoint-cut"),
         pytest.param(lambda folder: _write(folder, "checkpoint-*", b"[]"), id="checkpoint-of-another-sort"),
-        pytest.param(lambda folder: _write(folder, "extents-*", b""), id="extents-emptied"),
+        pytest.param(lambda folder: _write(folder, "row_ranges-*", b""), id="row_ranges-emptied"),
         pytest.param(lambda folder: [path.unlink() for path in folder.glob("rows-*")], id="rows-gone"),
     ],
 )
@@ -84,7 +85,7 @@ def test_what_was_interrupted_and_is_damaged_is_asked_for_again(killed, keep, da
     told = keep(killed, resume="yes")
     assert sorted(told.requests) == sorted(["/robots.txt", "/index.xml", *NAMES])
     assert told.locs == keep.locs(killed) == LOCS
-    assert f"What the run {folder.name} has kept cannot be used, and is asked for again" in told.run.log
+    assert f"The run {folder.name} cannot be resumed, so its documents are requested again" in told.run.log
 
 
 def _write(folder, names, data):
@@ -119,7 +120,7 @@ def test_a_run_that_is_told_to_stop_keeps_what_it_has_read_and_what_was_known(se
     assert told.kinds == {f"/new{number}": "added" for number in range(9)}
     assert (told.summary["added"], told.summary["removed"], told.summary["stale"]) == (9, 0, 3)
     assert keep.locs(site) == sorted([*LOCS, *(f"/new{number}" for number in range(9))])
-    assert keep.ledger(site)[NAMES[11]]["reason"] == "the run ended before it was asked for"
+    assert keep.ledger(site)[NAMES[11]]["reason"] == "the run ended before it was requested"
     assert [run.complete for run in keep.store.site(site.url).runs] == [True, False]
     site.pages |= {NAMES[9]: urlset("/p9", "/new9")}
     assert keep(site).kinds == {f"/new{number}": "added" for number in (9, 10, 11)}

@@ -16,6 +16,7 @@ def scopes(run) -> dict[str, tuple[bool | None, str | None]]:
     return {row["loc"]: (row["in_scope"], row["scope_reason"]) for row in run.urls}
 
 
+@pytest.mark.quick
 @pytest.mark.case(29, 118, 119)
 def test_each_url_is_held_against_the_place_of_its_document(serve, crawl):
     site = serve()
@@ -34,6 +35,7 @@ def test_each_url_is_held_against_the_place_of_its_document(serve, crawl):
     assert run.stats["sitemap_harvest/out_of_scope"] == run.ledger[0]["out_of_scope"] == 4
 
 
+@pytest.mark.quick
 def test_strict_drops_what_is_out_and_counts_it(serve, crawl):
     site = serve({
         "/maps/index.xml": index("/maps/a.xml", "/maps/b.xml"),
@@ -59,7 +61,7 @@ def test_where_strict_drops_all_the_closing_line_says_so(serve, crawl):
     site = serve({"/maps/s.xml": urlset("/out", "/out2")})
     run = crawl(sitemap=f"{site.url}/maps/s.xml", scope="strict")
     assert run.urls == []
-    assert "2 URLs were found, and the filters left none (scope 2)" in run.log
+    assert "2 URLs were found, and the filters dropped all (scope 2)" in run.log
 
 
 def test_what_its_robots_txt_names_or_leads_to_may_list_the_whole_site(serve, crawl):

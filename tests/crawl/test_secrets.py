@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sitemap_harvest.crawl import defaults
+from sitemap_harvest.integration import default_settings as defaults
 from tests import forked
 from tests.certificates import self_signed
 from tests.crawl.crawling import HERE
@@ -83,6 +83,7 @@ def left_in(folder: Path) -> set[str]:
     return leaks
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("where", LOGINS)
 def test_the_search_itself_finds_what_is_hidden(where, tmp_path):
     user, password = LOGINS[where]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sitemap_harvest.store import open_store
+from sitemap_harvest.snapshots.store import open_store
 from tests.site import index, numbered, robots, urlset
 
 

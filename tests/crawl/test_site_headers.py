@@ -8,7 +8,7 @@ from base64 import b64encode
 import pytest
 from scrapy.settings import Settings
 
-from sitemap_harvest.crawl.options import Options
+from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.errors import OptionError
 from tests.certificates import self_signed
 from tests.site import Page, index, moved, robots, unless, urlset
@@ -42,6 +42,7 @@ def with_login(site, login="me:secret"):
     return f"{scheme}://{login}@{host}"
 
 
+@pytest.mark.quick
 def test_a_site_and_all_that_is_found_on_it_is_asked_for_with_the_login(serve, crawl):
     site = serve(pages())
     run = crawl(site=with_login(site))
@@ -61,7 +62,7 @@ def test_what_is_tried_by_guess_is_too(serve, crawl):
 def test_without_the_login_it_is_blocked(serve, crawl):
     site = serve(pages())
     run = crawl(site=site.url)
-    assert run.row(f"{site.url}/robots.txt")["reason"] == "HTTP 401: the server asks for a login"
+    assert run.row(f"{site.url}/robots.txt")["reason"] == "HTTP 401: the server requires a login"
     assert f"{site.url}: blocked" in run.log
 
 
@@ -81,6 +82,7 @@ def test_sites_of_a_file_have_logins_of_their_own(serve, crawl, tmp_path):
     assert set(run.locs) == {f"{first.url}/a", f"{first.url}/b", f"{second.url}/s"}
 
 
+@pytest.mark.quick
 def test_over_tls(serve, crawl):
     site = serve(pages(), tls=self_signed("127.0.0.1"))
     assert set(crawl(site=with_login(site)).locs) == {f"{site.url}/a", f"{site.url}/b"}
@@ -194,6 +196,7 @@ def test_neither_the_cache_of_scrapy_nor_a_paused_run_keeps_it(serve, crawl, tmp
         assert not [word for word in (b"secret", LOGIN[6:].encode(), b"a-key", b"a-token") if word in body], path
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("value", "words"),
     [
@@ -213,9 +216,9 @@ def test_neither_the_cache_of_scrapy_nor_a_paused_run_keeps_it(serve, crawl, tmp
 )
 def test_a_wrong_setting_is_told_without_its_values(value, words):
     with pytest.raises(OptionError) as caught:
-        Options.from_settings(Settings({"SITEMAP_HARVEST_SITE_HEADERS": value}))
+        HarvestSettings.from_settings(Settings({"SITEMAP_HARVEST_SITE_HEADERS": value}))
     assert words in str(caught.value)
     assert "secret" not in str(caught.value)
     assert "secret" not in repr(
-        Options.from_settings(Settings({"SITEMAP_HARVEST_SITE_HEADERS": {"https://a.b/": {"X": "secret"}}}))
+        HarvestSettings.from_settings(Settings({"SITEMAP_HARVEST_SITE_HEADERS": {"https://a.b/": {"X": "secret"}}}))
     )

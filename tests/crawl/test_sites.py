@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from sitemap_harvest.crawl import defaults
+from sitemap_harvest.integration import default_settings as defaults
 from tests.crawl.crawling import lines
 from tests.site import Manner, Page, index, moved, numbered, robots, urlset
 
@@ -44,22 +44,22 @@ def harvest(crawl):
         pytest.param({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")}, "found", None,
                      "1 URL in 1 document", id="found"),
         pytest.param({"/robots.txt": robots(), "/": HOME}, "absent", None, "robots.txt names no sitemap", id="absent"),
-        pytest.param({"/robots.txt": CHALLENGE, "/": CHALLENGE}, "blocked", None, "a firewall is in the way",
+        pytest.param({"/robots.txt": CHALLENGE, "/": CHALLENGE}, "blocked", None, "a firewall blocks it",
                      id="challenge"),
         pytest.param({"/robots.txt": robots("/s.xml"), "/s.xml": Page(status=403), "/": HOME}, "blocked", None,
                      "/s.xml: HTTP 403", id="blocked"),
         pytest.param({"/robots.txt": robots("/s.xml", disallow=["/"])}, "forbidden", None, "robots.txt forbids it",
                      id="forbidden"),
-        pytest.param({"/robots.txt": Page(manner=Manner.HANG)}, "unreachable", "timeout", "no answer", id="hangs"),
+        pytest.param({"/robots.txt": Page(manner=Manner.HANG)}, "unreachable", "timeout", "no response", id="hangs"),
         pytest.param({"/robots.txt": Page(manner=Manner.RESET)}, "unreachable", "connection", "lost", id="resets"),
         pytest.param({"/robots.txt": Page(status=500), "/": HOME}, "unreachable", "server-error", "HTTP 500",
                      id="broken"),
-        pytest.param({}, "not-a-site", None, "neither a robots.txt nor a home page is there", id="nothing"),
+        pytest.param({}, "not-a-site", None, "there is neither a robots.txt nor a home page", id="nothing"),
     ],
 )  # fmt: skip
 def test_each_result_of_a_site_is_told_apart(serve, harvest, pages, result, cause, words):
     site = serve(pages)
-    run, records = harvest(site=site.url)
+    run, records = harvest(site=site.url, settings={"DOWNLOAD_TIMEOUT": 1 if cause == "timeout" else 10})
     record = records[site.url]
     assert (record["result"], record["cause"]) == (result, cause)
     assert words in record["reason"]
@@ -116,6 +116,7 @@ def test_each_way_to_find_a_sitemap_is_gone_and_told(serve, harvest, pages, foun
     assert records[site.url]["urls"] == len(run.locs)
 
 
+@pytest.mark.quick
 def test_pages_that_stand_for_what_is_missing_are_no_sitemaps(serve, harvest):
     site = serve({"/robots.txt": robots("/gone.xml")})
     site.generate = lambda path: HOME
@@ -194,6 +195,7 @@ def test_a_run_that_ends_early_tells_of_its_sites_what_it_knows(serve, harvest):
     assert (records[done.url]["result"], records[done.url]["complete"]) == ("found", True)
 
 
+@pytest.mark.quick
 def test_a_server_that_asks_for_patience_gets_it_and_is_asked_again(serve, harvest):
     site = serve({"/robots.txt": robots("/a.xml", "/b.xml"), "/a.xml": urlset("/1"), "/b.xml": urlset("/2")})
     busy, at = Page(status=429, headers={"Retry-After": "2"}), []
@@ -209,7 +211,7 @@ def test_a_server_that_asks_for_patience_gets_it_and_is_asked_again(serve, harve
     assert at[1] - at[0] > 1.9
     assert run.row(f"{site.url}/a.xml")["outcome"] == "read"
     assert records[site.url]["complete"]
-    assert run.stats["sitemap_harvest/put_back"] == 1
+    assert run.stats["sitemap_harvest/requeued"] == 1
 
 
 def test_a_server_that_asks_for_more_patience_than_there_is_is_left_alone(serve, harvest):
@@ -275,7 +277,8 @@ def test_an_address_that_makes_no_sense_harms_nothing_but_itself(serve, harvest,
     "part",
     [
         "LeadsAway",
-        *(pytest.param(part, marks=pytest.mark.thorough) for part in ("TakesTheCallback", "DropsWithoutAWord")),
+        "TakesTheCallback",
+        "DropsWithoutAWord",
     ],
 )
 def test_a_document_whose_request_is_lost_in_the_project_does_not_keep_the_run_from_ending(serve, harvest, part):
@@ -285,7 +288,7 @@ def test_a_document_whose_request_is_lost_in_the_project_does_not_keep_the_run_f
     assert run.reason == "finished"
     assert run.locs == [f"{site.url}/1"]
     row = run.row(f"{site.url}/lost.xml")
-    assert (row["outcome"], row["reason"]) == ("failed", "a part of the project took its request away")
+    assert (row["outcome"], row["reason"]) == ("failed", "another component dropped its request")
     assert not records[site.url]["complete"]
 
 

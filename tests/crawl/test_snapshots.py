@@ -17,6 +17,7 @@ def feed(*paths):
     return FEED.format("".join(f"<item><title>{path}</title><link>{{site}}{path}</link></item>" for path in paths))
 
 
+@pytest.mark.quick
 def test_the_first_run_has_nothing_to_compare_with_and_the_second_nothing_to_tell(serve, keep):
     site = serve(SITE)
     first, second = keep(site), keep(site)
@@ -61,8 +62,8 @@ def test_a_sitemap_leaves_when_its_index_was_read_whole_and_lists_it_no_more(ser
     site.pages |= {"/index.xml": index("/2.xml")}
     told = keep(site)
     assert told.kinds == {"/a": "removed", "/b": "removed"}
-    why = f"{site.url}/index.xml was read whole and no longer lists it"
-    assert told.change("/a")["reason"] == f"its sitemap has left: {why}"
+    why = f"{site.url}/index.xml was read completely and no longer lists it"
+    assert told.change("/a")["reason"] == f"its sitemap was removed: {why}"
     assert told.summary["sitemaps_left"] == [{"url": f"{site.url}/1.xml", "reason": why}]
     assert "/1.xml" not in told.requests
     assert keep.ledger(site)["/1.xml"]["left"] == why
@@ -93,7 +94,7 @@ def test_a_sitemap_leaves_when_it_was_absent_in_some_runs_one_after_the_other(se
         assert keep.ledger(site)["/1.xml"]["absent_runs"] == absent_runs
     told = keep(site, **given)
     assert told.kinds == {"/a": "removed", "/b": "removed"}
-    assert told.change("/a")["reason"] == "its sitemap has left: it was absent in 2 runs, one after the other"
+    assert told.change("/a")["reason"] == "its sitemap was removed: it was absent in 2 consecutive runs"
     assert keep(site, **given).changes == []
     site.pages["/1.xml"] = ONE
     assert keep(site, **given).kinds == {"/a": "added", "/b": "added"}
@@ -123,13 +124,13 @@ def test_feeds_that_are_polled_are_added_to_until_all_is_read_again(serve, keep)
     site = serve({**SITE, "/robots.txt": robots("/index.xml", "/feed.xml"), "/feed.xml": feed("/n1", "/n2")})
     keep(site)
     site.pages |= {"/feed.xml": feed("/n2", "/n3"), "/1.xml": urlset("/a")}
-    polled = keep(site, poll="yes")
+    polled = keep(site, feeds_only="yes")
     assert [path for path in polled.requests if path != "/robots.txt"] == ["/feed.xml"]
     assert polled.fates == {"/feed.xml": "read"}
     assert (polled.kinds, polled.locs) == ({"/n3": "added"}, ["/n2", "/n3"])
-    assert [one["name"] for one in polled.summary["differences"]] == ["poll"]
+    assert [one["name"] for one in polled.summary["differences"]] == ["feeds_only"]
     assert keep.locs(site) == [*LISTED, "/n1", "/n2", "/n3"]
-    again = keep(site, poll="yes")
+    again = keep(site, feeds_only="yes")
     assert (again.fates, again.changes) == ({"/feed.xml": "unchanged"}, [])
     full = keep(site)
     assert full.kinds == {"/b": "removed", "/n1": "expired"}
@@ -138,18 +139,18 @@ def test_feeds_that_are_polled_are_added_to_until_all_is_read_again(serve, keep)
 
 def test_there_is_nothing_to_poll_without_a_snapshot_or_without_feeds(serve, keep):
     site = serve(SITE)
-    told = keep(site, poll="yes")
+    told = keep(site, feeds_only="yes")
     (record,) = told.sites
-    reason = "there is no snapshot of it, which poll=yes needs: harvest it once without"
+    reason = "feeds_only=yes needs a snapshot of it: harvest it once without feeds_only"
     assert (record["result"], record["reason"]) == ("unfinished", reason)
     assert reason in told.run.log
     assert (told.requests, told.summaries) == ([], [])
     assert keep.store.sites() == []
     keep(site)
-    told = keep(site, poll="yes")
+    told = keep(site, feeds_only="yes")
     assert (told.requests, told.changes, told.summary["unchanged"]) == ([], [], 4)
     (record,) = told.sites
-    reason = "nothing was asked for: no snapshot of it knows a feed (poll=yes)"
+    reason = "feeds_only=yes requests only feeds, and its last snapshot has none"
     assert (record["result"], record["reason"]) == ("absent", reason)
 
 

@@ -120,6 +120,6 @@ def test_what_comes_of_a_store_is_documented(serve, crawl, tmp_path, seen):
 
 def test_most_of_what_is_documented_has_come(seen):
     missing = {told for told in documented() if not any(pattern(told).fullmatch(key) for key in seen)}
-    rare = {"store_failed", "pages_unusable", "pages_private", "pages_elsewhere", "pages_not_kept"}
+    rare = {"store_failed", "pages_invalid_url", "pages_private", "pages_offsite", "pages_not_stored"}
     by_browser = {told for told in missing if told.startswith(f"{_PREFIX}browser/")}  # test_browser has these
     assert missing - by_browser <= {f"{_PREFIX}{name}" for name in rare}

@@ -9,11 +9,12 @@ from collections import Counter
 import pyarrow.parquet as pq
 import pytest
 
-from sitemap_harvest.crawl import defaults
+from sitemap_harvest.integration import default_settings as defaults
 from tests.site import Manner, Page, index, robots, urlset
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_crawl_in_good_order(serve, crawl, tmp_path, way):
     pages = {f"/{number}.xml": Page(urlset(f"/p{number}"), delay=0.05) for number in range(400)}
@@ -66,7 +67,7 @@ def test_each_document_of_a_run_that_ends_early_has_one_row_and_is_counted_once(
     counted = Counter(fates.values())
     assert {name: run.stats[f"sitemap_harvest/outcome/{name}"] for name in counted} == counted
     reasons = {row["reason"] for row in run.ledger if row["outcome"] == "over-limit"}
-    assert reasons <= {"the run ended before it was asked for", "the run ended before it was answered"}
+    assert reasons <= {"the run ended before it was requested", "the run ended before it was answered"}
 
 
 @pytest.mark.parametrize("part", [None, "RefusesRobots"])

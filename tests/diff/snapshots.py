@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sitemap_harvest import FoundBy, Kind, Outcome, SitemapRecord, UrlEntry
 from sitemap_harvest.model import LedgerBatch, UrlBatch
-from sitemap_harvest.store.extents import Extents, Intervals
+from sitemap_harvest.snapshots.store.row_ranges import Intervals, RowRanges
 from sitemap_harvest.urls import url_key
 
 if TYPE_CHECKING:
@@ -55,14 +55,14 @@ class Memory:
 
     site: str
     run: Run
-    pool: list[UrlEntry]
+    row_store: list[UrlEntry]
     ledger: pa.Table
-    listed: Extents
+    listed: RowRanges
 
     def sitemaps(self) -> pa.Table:
         return self.ledger
 
-    def extents(self) -> Extents:
+    def row_ranges(self) -> RowRanges:
         return self.listed
 
     def pending_rows(self) -> Intervals:
@@ -72,38 +72,40 @@ class Memory:
         ids = wanted.ids()
         for start in range(0, len(ids), 3):  # so small that blocks and batches meet
             part = ids[start : start + 3]
-            batch = UrlBatch.of([self.pool[row] for row in part]).arrow.select(columns)
+            batch = UrlBatch.of([self.row_store[row] for row in part]).arrow.select(columns)
             yield pa.RecordBatch.from_arrays([pa.array(part), *batch.columns], ["row", *columns])
 
 
 def history(*runs: dict[str, Doc], arguments: Sequence[Mapping[str, Any]] = ()) -> list[Memory]:
     """Return a snapshot for each of *runs*: documents by path. Rows that stay the same keep their id, as in a store."""
-    pool: list[UrlEntry] = []
+    row_store: list[UrlEntry] = []
     ids: dict[tuple[str, str], int] = {}
     snapshots = []
     for number, documents in enumerate(runs):
         run = Run(f"run-{number}", START + timedelta(days=number), arguments[number] if arguments else {})
         ledger = _ledger(documents, run.started_at)
         parts = [
-            _listed(pool, ids, index, SITE + path, document)
+            _listed(row_store, ids, index, SITE + path, document)
             for index, (path, document) in enumerate(documents.items())
             if document.entries
         ]
-        snapshots.append(Memory(SITE, run, pool, ledger, Extents.joined(parts)))
+        snapshots.append(Memory(SITE, run, row_store, ledger, RowRanges.joined(parts)))
     return snapshots
 
 
-def _listed(pool: list[UrlEntry], ids: dict[tuple[str, str], int], index: int, url: str, document: Doc) -> Extents:
+def _listed(
+    row_store: list[UrlEntry], ids: dict[tuple[str, str], int], index: int, url: str, document: Doc
+) -> RowRanges:
     rows = []
     for given in document.entries:
         entry = at(given) if isinstance(given, str) else given
         entry.sitemap = url
         said = repr([getattr(entry, one.name) for one in fields(entry) if one.name != "position"])
         if (url, said) not in ids:
-            ids[url, said] = len(pool)
-            pool.append(entry)
+            ids[url, said] = len(row_store)
+            row_store.append(entry)
         rows.append(ids[url, said])
-    return Extents.of(index, np.arange(1, len(rows) + 1), np.array(rows, dtype=np.int64))
+    return RowRanges.of(index, np.arange(1, len(rows) + 1), np.array(rows, dtype=np.int64))
 
 
 def _ledger(documents: dict[str, Doc], started_at: datetime) -> pa.Table:

@@ -232,12 +232,12 @@ def test_a_url_is_added_if_one_of_its_documents_can_be_believed() -> None:
 
 
 REASONS = [
-    pytest.param(one("/1", "/2"), "its sitemap was read whole and no longer lists it", id="not-listed"),
-    pytest.param(one(), "its sitemap was read whole and lists nothing any more", id="emptied"),
+    pytest.param(one("/1", "/2"), "its sitemap was read completely and no longer lists it", id="not-listed"),
+    pytest.param(one(), "its sitemap was read completely and is empty now", id="emptied"),
     pytest.param(
-        one(left="its index no longer lists it"), "its sitemap has left: its index no longer lists it", id="left"
+        one(left="its index no longer lists it"), "its sitemap was removed: its index no longer lists it", id="left"
     ),
-    pytest.param({"/robots.txt": ROBOTS}, "its sitemap has left since", id="left-in-between"),
+    pytest.param({"/robots.txt": ROBOTS}, "its sitemap was removed since", id="left-in-between"),
 ]
 
 
@@ -252,8 +252,8 @@ def test_why_a_url_expired() -> None:
     before = two([at("/1", news=(News(),))], []) | {"/feed": Doc(["/2"], kind=Kind.FEED)}
     with compare(*history(before, two([], []) | {"/feed": Doc([], kind=Kind.FEED)})) as found:
         assert [(change.loc, change.reason) for batch in found.batches() for change in batch] == [
-            (f"{SITE}/1", "it has left a news sitemap, which shows what is recent only"),
-            (f"{SITE}/2", "it has left a feed, which shows what is recent only"),
+            (f"{SITE}/1", "it is no longer in a news sitemap, which lists only recent items"),
+            (f"{SITE}/2", "it is no longer in a feed, which lists only recent items"),
         ]
 
 

@@ -28,7 +28,9 @@ NOT_RUN = {
     "receive-pings": ["needs nginx and a certificate"],
     "watch-runs": ["Prometheus need not be installed where the harvest runs", "jq need not be installed"],
     "recrawl-on-schedule": ["starts a unit of the system", "needs a Scrapyd"],
-    "get-past-a-wall": ["it installs a package of the system", "it downloads a browser"],
+    "pass-a-browser-challenge": ["it installs a package of the system", "it downloads a browser"],
+    "from-ultimate-sitemap-parser": ["ultimate-sitemap-parser is not installed"] * 3,
+    "from-advertools": ["advertools is not installed"] * 2,
 }
 """What is not run, with its reason, page by page."""
 

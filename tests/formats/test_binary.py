@@ -38,12 +38,12 @@ def tar(name: str, body: bytes) -> bytes:
         pytest.param(b"\xff\xd8\xff\xe1" + RDF, "it is a JPEG picture", id="jpeg"),
         pytest.param(b"GIF89a" + RDF, "it is a GIF picture", id="gif"),
         pytest.param(b"\0\0\1\0\3\0\x30\x30", "it is an icon", id="icon"),
-        pytest.param(b"\0\0\0\x18ftypmp42" + RDF, "it is a picture or a video", id="video"),
+        pytest.param(b"\0\0\0\x18ftypmp42" + RDF, "it is an image or a video", id="video"),
         pytest.param(b"{\\rtf1 https://example.com/}", "it is an RTF document", id="rtf"),
         pytest.param(b"\x7fELF\2\1\1\0", "it is a program", id="program"),
-        pytest.param(tar("a.bin", b"\1\2\3"), "it is no text", id="tar"),
+        pytest.param(tar("a.bin", b"\1\2\3"), "it is not text", id="tar"),
         pytest.param(archive_of("[Content_Types].xml", "word/document.xml"), "it is an office document", id="office"),
-        pytest.param(b"\1\2\3 https://example.com/", "it is no text", id="control-characters"),
+        pytest.param(b"\1\2\3 https://example.com/", "it is not text", id="control-characters"),
     ],
 )
 def test_what_is_no_text_is_said_and_never_read(body: bytes, words: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import unescape
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -65,6 +66,7 @@ def test_any_document_is_read_alike_however_it_is_cut_and_packed(path: Path, dat
     check(body[:at] + data.draw(PIECES) + body[at + data.draw(st.integers(0, 20)) :])
 
 
+@pytest.mark.thorough
 @settings(many, max_examples=1000)
 @given(st.sampled_from(["xml/plain.xml", "xml/full.xml"]), st.data())
 def test_whatever_happens_to_a_byte_no_url_is_altered_in_silence(name: str, data: st.DataObject) -> None:

@@ -13,8 +13,8 @@ import brotli
 import pytest
 
 from sitemap_harvest import Limits, read
-from sitemap_harvest.formats import inflate as module
-from sitemap_harvest.formats.unpack import unpack
+from sitemap_harvest.formats import decompressors as module
+from sitemap_harvest.formats.decompress import unpack
 from tests.documents import HERE, codes, locs, log, noted, urlset
 
 if sys.version_info >= (3, 14):

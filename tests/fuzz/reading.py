@@ -28,8 +28,8 @@ LIMITS = Limits(unpacked_bytes=1024 * 1024)
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _TAGS = (r"(?!)", r"</[^<>]*>?", r"<[^<>]*>|</[^<>]*", r"<[^<>]*>?", r"(?s:<\?.*?\?>|<!--.*?-->)|<[^<>]*>?")
 _MARKUP = tuple(map(re.compile, _TAGS))
-_MENDED = {"xml/malformed", "xml/doctype", "xml/unclosed-entry"}  # what of it is markup, only the reader tells
-_JSON_ESCAPE = re.compile(r"\\(?:/|u([0-9A-Fa-f]{4}))")
+_RECOVERED = {"xml/malformed", "xml/doctype", "xml/unclosed-entry"}  # what of it is markup, only the reader tells
+_JSON_ESCAPE = re.compile(r"\\(?:/|u([Dd][89ABab][0-9A-Fa-f]{2})\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4}))")
 _CDATA = re.compile(r"<!\[CDATA\[|\]\]>")
 _XML_REFERENCE = re.compile(
     r"&(?:#[0-9]{1,8}|#[xX][0-9A-Fa-f]{1,7}|amp|lt|gt|quot|apos);"
@@ -110,7 +110,7 @@ def check_locs(document: Document, whole: Found) -> None:
     assert not any(map(_CONTROL.search, locs)), "a control character in a URL"
     text = b"".join(document.blocks()).decode(errors="surrogateescape")
     held = _variants(_ESCAPED.sub(_as_windows_1252, text))
-    is_held = _comes_in_order if _MENDED & whole.problems.keys() else str.__contains__
+    is_held = _comes_in_order if _RECOVERED & whole.problems.keys() else str.__contains__
     for text in texts:
         assert any(is_held(variant, _flat(part)) for part in _published(text, document.url) for variant in held), text
 
@@ -147,7 +147,9 @@ def _resolved(reference: re.Match[str]) -> str:
 
 
 def _json(escape: re.Match[str]) -> str:
-    code = int(escape[1] or "2f", 16)
+    if escape[1]:  # a surrogate pair
+        return bytes.fromhex(escape[1] + escape[2]).decode("utf-16-be")
+    code = int(escape[3] or "2f", 16)
     return escape[0] if 0xD800 <= code < 0xE000 else chr(code)
 
 
@@ -164,8 +166,8 @@ def _flat(text: str) -> str:
 def blocks_of(size: int) -> Iterator[None]:
     """Let documents be read in blocks of *size* bytes."""
     with (
-        patch("sitemap_harvest.formats.unpack.BLOCK_BYTES", size),
-        patch("sitemap_harvest.formats.xml.quick._ENOUGH_BYTES", size),
+        patch("sitemap_harvest.formats.decompress.BLOCK_BYTES", size),
+        patch("sitemap_harvest.formats.xml.fast._ENOUGH_BYTES", size),
     ):
         yield
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sitemap_harvest.crawl import defaults
+from sitemap_harvest.integration import default_settings as defaults
 from tests import forked
 from tests.crawl.crawling import HERE, lines
 from tests.crawl.matrix.faults import MOST_BYTES, MOST_UNPACKED

@@ -61,8 +61,8 @@ class Schedule:
         known = frames[crawl - 1].documents if crawl else {}
         fresh = [url for url in documents if url not in known]
         for _ in range(self.random.choice((1, 1, 2, 3, 8))):
-            pool = fresh if fresh and self.random.random() < 0.4 else list(documents)
-            url = self.random.choice(pool)
+            row_store = fresh if fresh and self.random.random() < 0.4 else list(documents)
+            url = self.random.choice(row_store)
             form = documents[url].form
             is_known = url in known and known[url].form is form and self._is_sound_at_first
             fault = self.random.choice([one for one in self._faults if form in one.forms])

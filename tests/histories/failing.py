@@ -30,14 +30,14 @@ _PLACES = {
 }
 MOST_URLS = 1000
 """The limit of the crawls, which healthy documents are far from."""
-_OTHERWISE = {"HTTP 429", "more URLs than are read", "a redirect to another sitemap", "connection refused", "DNS gone"}
-_SLOW = {"no answer in time", "an answer byte by byte, too slow"}
-_OF_HOSTS = {*_SLOW, "HTTP 503", "the connection reset", "a challenge page", "a web page", "an empty body"}
+_OTHERWISE = {"HTTP 429", "over the URL limit", "a redirect to another sitemap", "connection refused", "no DNS entry"}
+_SLOW = {"a timeout", "a response byte by byte, too slow"}
+_OF_HOSTS = {*_SLOW, "HTTP 503", "connection reset", "a challenge page", "a web page", "an empty body"}
 _ENDINGS = {Manner.RESET: "reset", Manner.TORN: "reset", Manner.HANG: "hang", Manner.DRIP: "hang"}
-_SOUND = ("declared as", "an empty urlset", "an index without children")
+_SOUND = ("declared as", "an empty urlset", "an index without children", "a robots.txt without sitemaps")
 _MARKUP = (
-    *("truncated XML", "larger than may be unpacked", "a stray <", "a comment", "a missing end", "half an end"),
-    *("an entry without", "declared as"),
+    *("truncated XML", "over the decompression limit", "a stray <", "an unterminated comment"),
+    *("a missing </", "a damaged </", "declared as"),
 )
 
 
@@ -168,7 +168,7 @@ _TEXT_HAS_NO_END = {Form.ROBOTS, Form.TEXT}
 _NOTHING_LESS: frozenset[Form] = frozenset()
 _STATUSES = tuple(Fault(f"HTTP {code}", _refused(code), _ALL) for code in (403, 404, 410, 503))
 _OF_WHOLE_HOSTS = (
-    Fault("DNS gone", _refused(502), _NOTHING_LESS, is_of_host=True, outage=DNS),
+    Fault("no DNS entry", _refused(502), _NOTHING_LESS, is_of_host=True, outage=DNS),
     Fault("connection refused", _refused(502), _NOTHING_LESS, is_of_host=True, outage=REFUSED),
     Fault("HTTP 429", _refused(429), _NOTHING_LESS, is_of_host=True),
     Fault("HTTP 503 for an hour", _refused(503, Retry_After="3600"), _NOTHING_LESS, is_of_host=True),
@@ -185,7 +185,7 @@ FAULTS = (
     Fault("cut within chunks", _cut_within_chunks, _ALL),
     *(2 * (Fault("unwritten", _altered(_unwritten), _ALL),)),
     *(2 * (Fault("holed", _altered(_holed), _ALL),)),
-    Fault("more URLs than are read", _altered(_repeated), frozenset({Form.XML, Form.GZIP})),
+    Fault("over the URL limit", _altered(_repeated), frozenset({Form.XML, Form.GZIP})),
     Fault("emptied", _emptied, frozenset({Form.XML, Form.GZIP}), is_empty=True),
     *(Fault(f"of {count} crawls ago", lambda *_: Reply(), _ALL, versions=count) for count in (1, 2, 4)),
 )

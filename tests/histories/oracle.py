@@ -72,7 +72,7 @@ class Consumer:
     """Whether all of the site was read whole at some time: what is told first before that may be new or not."""
     healthy: int = 0
     """Crawls in a row in which nothing failed."""
-    owed: set[tuple[str, str, str]] = field(default_factory=set)
+    pending_records: set[tuple[str, str, str]] = field(default_factory=set)
     """Changes that runs have found whose feed was lost, each by run, kind and URL."""
     written: set[tuple[str, str, str]] = field(default_factory=set)
     """Those of them that the feeds have all the same."""
@@ -221,10 +221,10 @@ class Oracle:
             if document is not None and document.tag == "stuck":
                 earlier = (frame.documents.get(url) for frame in frames[:crawl])
                 found += [one for one in earlier if one and one.tag == "stuck" and one.epoch == document.epoch]
-            found += self._passed_over(url, crawl)
+            found += self._skipped(url, crawl)
         return found
 
-    def _passed_over(self, url: str, crawl: int) -> list[Document]:
+    def _skipped(self, url: str, crawl: int) -> list[Document]:
         """Return earlier versions that an index of long ago may have been believed to name."""
         old = max((one.fault.versions for one in self.failing[crawl].values()), default=0)
         if not old:
@@ -369,17 +369,17 @@ class _Check:
         self, changes: list[dict[str, Any]], delivered: list[dict[str, Any]] | None, written: list[dict[str, Any]]
     ) -> None:
         """Compare the feed with what the runs have found since the last feed. ``None``: this one is lost too."""
-        owed = self._consumer.owed
-        owed |= _names(changes)
+        pending_records = self._consumer.pending_records
+        pending_records |= _names(changes)
         if delivered is None:
             self._consumer.written |= _names(written)
             return
         given = _names(delivered)
-        for _, kind, url in owed - given - self._consumer.written:
+        for _, kind, url in pending_records - given - self._consumer.written:
             self.find("LOST", f"{kind} by a run that was killed, and not delivered since", url)
-        for _, kind, url in given - owed:
+        for _, kind, url in given - pending_records:
             self.find("NOISE", f"{kind} and delivered before", url)
-        owed.clear()
+        pending_records.clear()
         self._consumer.written.clear()
 
 

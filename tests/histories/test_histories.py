@@ -17,6 +17,7 @@ from tests.histories.world import World
 NONE = "FALSE=0 LOST=0 VIEW=0 NOISE=0"
 
 
+@pytest.mark.thorough
 def test_what_a_few_crawls_tell_is_true(tmp_path):
     history = History(tmp_path, sites=6, seed=3, kill_share=0)
     finds = history.run(2)

@@ -452,8 +452,8 @@ class World:
             )
             for number in range(sites)
         ]
-        for lender, borrower in zip(self.sites[::4], self.sites[1::4], strict=False):
-            _share(lender, borrower)
+        for shared_from, borrower in zip(self.sites[::4], self.sites[1::4], strict=False):
+            _share(shared_from, borrower)
         self.frames: list[Frame] = []
         self._dates = {site.number: site.dates for site in self.sites}
 
@@ -488,9 +488,9 @@ def _version(url: str, frame: Frame) -> int:
     return document.version if document else 0
 
 
-def _share(lender: Site, borrower: Site) -> None:
-    """Let the robots.txt of *borrower* name an index that *lender* has."""
-    indexes = lender.lists([Form.INDEX])
-    if lender.is_declared and borrower.is_declared and indexes:
+def _share(shared_from: Site, borrower: Site) -> None:
+    """Let the robots.txt of *borrower* name an index that *shared_from* has."""
+    indexes = shared_from.lists([Form.INDEX])
+    if shared_from.is_declared and borrower.is_declared and indexes:
         robots = f"{borrower.base}/robots.txt"
         borrower.put(robots, children=(*borrower.documents[robots].children, indexes[0]))

@@ -38,7 +38,7 @@ class Checked(scrapy.Spider):
         yield {{"url": response.url}}
 '''
 ONE_FILE = """
-from sitemap_harvest.crawl import HarvestSpider
+from sitemap_harvest.spiders import HarvestSpider
 
 
 class OneFile(HarvestSpider):
@@ -49,6 +49,7 @@ class OneFile(HarvestSpider):
 """
 
 
+@pytest.mark.quick
 def test_spiders_are_listed_made_and_run(project, site):
     project.run("genspider", "made", "127.0.0.1")
     assert "class MadeSpider" in (project.module / "spiders/made.py").read_text()
@@ -97,12 +98,12 @@ def test_of_two_spiders_of_one_name_theirs_is_run(project, site):
 def test_an_add_on_in_the_settings_of_a_spider_makes_no_other_spiders_known(project, plain, site):
     spider = ONE_FILE.replace(
         '    name = "one-file"\n',
-        '    name = "one-file"\n    custom_settings = {"ADDONS": {"sitemap_harvest.crawl.Addon": 300}}\n',
+        '    name = "one-file"\n    custom_settings = {"ADDONS": {"sitemap_harvest.addon.Addon": 300}}\n',
     )
     (plain.module / "spiders/one_file.py").write_text(spider)
     ran = plain.crawl("one-file", "-a", f"site={site.url}", "-a", "emit=urls", "-O", "x.jsonl")
     assert ran.stats["sitemap_harvest/urls"] == 6
-    assert "sitemap_harvest.crawl.feeds.FeedExporter" in ran.dump["parts"]["extensions"]
+    assert "sitemap_harvest.integration.items.feeds.FeedExporter" in ran.dump["parts"]["extensions"]
     ran = plain.crawl("sitemap", "-a", f"site={site.url}", code=1, calm=False)
     assert "Spider not found: sitemap" in ran.log + ran.out
 

@@ -44,6 +44,7 @@ def read(files: fs.FileSystem, path: str) -> bytes:
         return file.read()
 
 
+@pytest.mark.quick
 def test_each_kind_goes_to_its_feed_in_the_store_and_on_disk(project, site, access, files):
     store, urls = f"s3://{BUCKET}/%(name)s", ["sitemap_harvest.UrlEntry"]
     feeds = {

@@ -14,7 +14,7 @@ from scrapy_poet import DummyResponse
 from web_poet import Injectable, WebPage, field, handle_urls
 import scrapy
 
-from sitemap_harvest.crawl import HarvestSpider
+from sitemap_harvest.spiders import HarvestSpider
 
 
 class Title(WebPage):

@@ -12,7 +12,7 @@ import sys
 import pyarrow as pa
 import pytest
 
-from sitemap_harvest.crawl import defaults
+from sitemap_harvest.integration import default_settings as defaults
 from tests.host.project import installed
 from tests.site import Page, Site, index, robots, urlset
 from tests.waiting import wait_until
@@ -37,6 +37,7 @@ AVRO = {
 }
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("batches", ["", BATCHES], ids=["rows", "batches"])
 def test_urls_go_through_all_that_the_project_has(project, site, batches):
     feeds = {
@@ -68,6 +69,7 @@ def test_urls_go_through_all_that_the_project_has(project, site, batches):
         assert "Notes has no accepts_batches" in ran.log or "Listen.hear is connected" in ran.log
 
 
+@pytest.mark.quick
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="scrapy-contrib-bigexporters needs Python 3.12 for Scrapy 2.19")
 @pytest.mark.parametrize("batches", ["", BATCHES], ids=["rows", "batches"])
 def test_an_exporter_of_a_third_party_writes_every_url(project, site, batches):
@@ -255,16 +257,14 @@ ONE_BY_ONE = "one by one, which is slower: "
         ),
         pytest.param("FEED_EXPORTERS['jsonl'] = 'scrapy.exporters.JsonLinesItemExporter'", None, id="their-jsonl"),
         pytest.param(
-            "from sitemap_harvest.crawl import Addon\nADDONS = {Addon: 300}", None, id="the-add-on-as-a-class"
+            "from sitemap_harvest.addon import Addon\nADDONS = {Addon: 300}", None, id="the-add-on-as-a-class"
         ),
+        pytest.param("ADDONS['sitemap_harvest.addon.Addon'] = 400", None, id="the-add-on-twice"),
         pytest.param(
-            "ADDONS['sitemap_harvest.crawl.addon.Addon'] = 400", None, id="the-add-on-twice-by-two-of-its-names"
-        ),
-        pytest.param(
-            "from sitemap_harvest.crawl import Addon\nADDONS[Addon] = 400", None, id="the-add-on-by-path-and-class"
+            "from sitemap_harvest.addon import Addon\nADDONS[Addon] = 400", None, id="the-add-on-by-path-and-class"
         ),
         pytest.param("SPIDER_MODULES = 'myproject.spiders'", None, id="spider-modules-as-a-string"),
-        pytest.param("SPIDER_MODULES = 'myproject.spiders,sitemap_harvest.crawl.spiders'", None, id="both-as-a-string"),
+        pytest.param("SPIDER_MODULES = 'myproject.spiders,sitemap_harvest.spiders'", None, id="both-as-a-string"),
         pytest.param("TWISTED_REACTOR_ENABLED = False", None, id="no-reactor"),
         pytest.param(
             "DOWNLOAD_HANDLERS = {'http': 'scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler'}",

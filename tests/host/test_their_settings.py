@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sitemap_harvest.crawl import defaults
+from sitemap_harvest.integration import default_settings as defaults
 from tests.site import urlset
 
 _WORDS = {"FEED_EXPORT_ENCODING": "latin-1", "RETRY_GIVE_UP_LOG_LEVEL": "DEBUG"}
@@ -26,7 +26,7 @@ THEIRS = {name: another(name, value) for name, value in defaults.PLAIN.items()}
 def to(project, *rows, custom="", after=""):
     """Write a spider that is derived from ours, with *custom* settings, and *rows* into ``settings.py``."""
     (project.module / "spiders/mine.py").write_text(
-        "from sitemap_harvest.crawl.spiders.sitemap import SitemapSpider\n\n\n"
+        "from sitemap_harvest.spiders.sitemap import SitemapSpider\n\n\n"
         f"class Mine(SitemapSpider):\n    name = 'mine'\n    custom_settings = {custom or {}}\n{after}"
     )
     project.configure("\n".join(rows))
@@ -116,6 +116,7 @@ def test_a_setting_of_theirs_wins(project, source, tmp_path, place):
     }
 
 
+@pytest.mark.quick
 def test_ours_hold_where_they_set_nothing(project, source):
     project.configure("del ROBOTSTXT_OBEY, FEED_EXPORT_ENCODING, TELNETCONSOLE_ENABLED, REMOTE_CONTROL_ENABLED")
     settings = project.crawl("sitemap", "-a", f"sitemap={source}").dump["settings"]

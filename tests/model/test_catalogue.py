@@ -16,7 +16,7 @@ from sitemap_harvest.model import CATALOGUE, Problem, ProblemType, Severity
 PACKAGE = Path(sitemap_harvest.__file__).parent
 _CODE = re.compile(r"[a-z]+/[a-z0-9-]+")
 _PREFIXES = {code.partition("/")[0] for code in CATALOGUE}
-_SENTENCES = ("meaning", "cause", "consequence", "mend")
+_SENTENCES = ("meaning", "cause", "consequence", "fix")
 _NO_CODES = {"text/html", "text/plain"}  # media types
 
 
@@ -69,4 +69,4 @@ def test_a_problem_knows_how_bad_it_is() -> None:
 def test_no_two_codes_have_one_meaning() -> None:
     meanings = [told.meaning for told in CATALOGUE.values()]
     assert len(meanings) == len(set(meanings))
-    assert {field.name for field in fields(ProblemType)} == {*_SENTENCES, "severity", "loses", "doubt"}
+    assert {field.name for field in fields(ProblemType)} == {*_SENTENCES, "severity", "loses", "reliability"}

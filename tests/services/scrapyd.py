@@ -37,7 +37,7 @@ _JOB_SECONDS = 180  # a machine may be busy
 _LOOK_SECONDS = 0.1
 _OPENER = build_opener(ProxyHandler({}))  # an http_proxy of the machine is not meant for loopback
 _SETTINGS = """\
-from sitemap_harvest.crawl import defaults
+from sitemap_harvest.integration import default_settings as defaults
 
 globals().update(defaults.ALL)
 """

@@ -16,8 +16,8 @@ from datetime import datetime
 import pyarrow.parquet as pq
 import pytest
 
-from sitemap_harvest.crawl.arguments import Arguments
-from sitemap_harvest.store import open_store
+from sitemap_harvest.config.arguments import ARGUMENTS
+from sitemap_harvest.snapshots.store import open_store
 from tests.crawl.crawling import lines
 from tests.services.programs import ROOT, systemd_analyze
 from tests.services.scrapyd import PASSWORD, PROJECT, USER, running
@@ -140,20 +140,20 @@ JOBS = {
     "filters": (of_the_shop, ["{shop}/shop/a"]),
     "folder": (lambda shop, node: {"site": "https://www.example.com", "root": "folder"}, ["https://www.example.com/x"]),
     "file": (
-        lambda shop, node: {"sites": "sites.txt", "store": "snapshots", "full": "yes", "max_age": "30d", "emit": EMIT},
+        lambda shop, node: {"sites": "sites.txt", "store": "snapshots", "force": "yes", "max_age": "30d", "emit": EMIT},
         ["http://127.0.0.3:{port}/b", "{news}/a", "{news}/new"],
     ),
 }
 LATER = {  # over what the jobs above have left in the store
     "changes": {"baseline": "first", "resume": "yes"},
-    "poll": {"poll": "yes", "consumer": "app"},
+    "feeds": {"feeds_only": "yes", "consumer": "app"},
 }
 
 
 def test_every_argument_is_in_the_jobs(sites):
     shop, *_ = sites
     given = set().union(*(make(shop, None) for make, _ in JOBS.values()), *LATER.values())
-    assert given == set(Arguments.names())
+    assert given == ARGUMENTS.keys()
 
 
 @pytest.fixture(scope="module")
@@ -213,6 +213,7 @@ def test_nobody_gets_in_without_the_password(node):
     assert node.ask("schedule.json", data={"project": PROJECT, "spider": "sitemap"}, user=None).status == 401
 
 
+@pytest.mark.quick
 def test_spiders_are_listed(node):
     assert node.get("listspiders", project=PROJECT)["spiders"] == ["changes", "sitemap"]
 
@@ -514,7 +515,7 @@ def test_a_site_that_another_job_is_at_work_on_is_refused_or_waited_for_and_othe
         busy.pages = SMALL
         node.post("cancel", project=PROJECT, job="holder", signal="KILL")
         node.finished("holder", "waits")
-        assert "is at work on it in the same store" in node.log("refused")
+        assert "is harvesting it into the same store" in node.log("refused")
         store = open_store(node.folder / "busy")
         assert [len(store.site(site.url).runs) for site in (busy, free)] == [1, 1]
 
@@ -527,6 +528,7 @@ def other(tmp_path_factory):
         yield scrapyd
 
 
+@pytest.mark.quick
 def test_the_output_of_scrapyd_stands_in_place_of_others_and_is_served(other, sites):
     *_, small = sites
     job, several = (

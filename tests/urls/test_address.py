@@ -15,7 +15,7 @@ BASE = "https://example.com/maps/sitemap.xml"
     [
         pytest.param("https://example.com/a", Address("https://example.com/a", None), id="absolute"),
         pytest.param("HTTPS://example.com/a", Address("HTTPS://example.com/a", None), id="scheme-in-upper-case"),
-        pytest.param("\n\t https://example.com/a \u00a0", Address("https://example.com/a", None), id="blanks-around"),
+        pytest.param("\n\t https://example.com/a \u00a0", Address("https://example.com/a", None), id="whitespace"),
         pytest.param("\ufeffhttps://example.com/a", Address("https://example.com/a", None), id="mark-before"),
         pytest.param("", Address(None, "loc/empty"), id="empty"),
         pytest.param(BLANKS, Address(None, "loc/empty"), id="all-blanks"),
@@ -34,6 +34,7 @@ BASE = "https://example.com/maps/sitemap.xml"
         pytest.param("file:///etc/passwd", Address("file:///etc/passwd", "loc/scheme"), id="file"),
         pytest.param("mailto:me@e.x", Address(None, "loc/not-a-url"), id="mail"),
         pytest.param("javascript:void(0)", Address(None, "loc/not-a-url"), id="script"),
+        pytest.param("a/b?\n https://e.x/", Address(None, "loc/not-a-url"), id="text-before-a-url"),
         *(
             pytest.param(text, Address(None, "loc/control-character"), id=repr(text))
             for text in ("https://e.x/a\0", "\0https://e.x/a", "https://e.x/\x0bb", "/a\x1f", "/a\x7f", "\0")

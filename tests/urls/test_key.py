@@ -107,6 +107,7 @@ def test_the_key_of_a_key_is_itself(url: str) -> None:
 @example("http://example.com/a%2Fb?c=d")
 def test_what_is_canonical_is_its_own_key(url: str) -> None:
     if re.fullmatch(CANONICAL_PATTERN, url):
+        assert url_key(f"{url}#") == f"{url}#"  # which no pattern answers for
         assert url_key(url) == url
 
 

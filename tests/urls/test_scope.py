@@ -132,13 +132,13 @@ places = st.builds(
 )
 
 
-def expected(loc: str, addresses: list[str], vouched: list[str]) -> tuple[bool | None, str | None]:
+def expected(loc: str, addresses: list[str], authorized: list[str]) -> tuple[bool | None, str | None]:
     """Return the same for one URL, as the docs say it."""
     key, site = url_key(loc), site_of(loc)
     if key is None:
         return None, None
     web = [address for address in addresses if address.startswith("http") and url_key(address)]
-    if site in vouched or any(_is_below(key, address) for address in web):
+    if site in authorized or any(_is_below(key, address) for address in web):
         return True, None
     if site in map(site_of, web):
         return False, "path"
@@ -162,11 +162,11 @@ def _scheme_and_host(url: str) -> list[str]:
     st.lists(places, min_size=1, max_size=3),
     st.lists(places.map(site_of), max_size=2),
 )
-def test_columns_say_what_one_url_says(locs: list[str], addresses: list[str], vouched: list[str]) -> None:
-    wanted = [expected(row, addresses, vouched) for row in locs]
+def test_columns_say_what_one_url_says(locs: list[str], addresses: list[str], authorized: list[str]) -> None:
+    wanted = [expected(row, addresses, authorized) for row in locs]
     keys = pa.array([url_key(loc) for loc in locs], pa.string())
     sites = pa.array([site_of(loc) for loc in locs], pa.string())
-    scope = Scope.of(addresses, vouched)
+    scope = Scope.of(addresses, authorized)
     assert scope is not None
     found = scope.columns(keys, sites)
     assert list(zip(found.in_scope.to_pylist(), found.reason.to_pylist(), strict=True)) == wanted

@@ -1,6 +1,6 @@
-"""Feeds as sitemaps, one entry an item: RSS and RDF, Atom, CDF, and JSON Feed.
+"""Reader of feeds, one entry per item: RSS and RDF, Atom, CDF, and JSON Feed.
 
-What is a judgement is told in ``docs/explain/feeds.md``.
+``docs/explain/reading.md`` explains the choices.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The elements of an item, and what their names mean: formats share most of them, each in a namespace of its own.
+"""The elements of an XML feed item and their meanings, by namespace: dates, links, titles, page text.
 
-Specs: https://www.rssboard.org/rss-specification, https://web.resource.org/rss/1.0/spec,
-https://www.rfc-editor.org/rfc/rfc4287, https://www.dublincore.org/specifications/dublin-core/dcmi-terms/,
+Specs: https://www.rssboard.org/rss-specification,
+https://web.resource.org/rss/1.0/spec, https://www.rfc-editor.org/rfc/rfc4287,
+https://www.dublincore.org/specifications/dublin-core/dcmi-terms/,
 https://www.rssboard.org/media-rss
 """
 
@@ -14,22 +15,22 @@ from sitemap_harvest.formats.xml.extensions import WELL_KNOWN_PREFIXES
 from sitemap_harvest.urls import BLANKS
 
 DATES = ("updated", "modified", "pubdate", "date", "published", "issued", "created")
-"""The names of dates, the last change first."""
+"""The names of dates, in order of preference: last change first."""
 _VALUES = frozenset({"link", "guid", "id", "title", *DATES})
 _BODIES = frozenset({"description", "summary", "content", "encoded", "body", "abstract", "full-text", "fulltext"})
-_FEEDS = (  # parts of the namespaces of feeds; of RSS 2.0, which has none, there were several by mistake
+_FEEDS = (  # parts of the namespaces of feeds; for RSS 2.0, which has none, several are used by mistake
     *("purl.org/rss/1.0", "purl.org/net/rss", "netscape.com/rdf", "userland.com/rss", "harvard.edu/tech/rss"),
     *("harvard.edu/rss", "purl.org/atom", "w3.org/2005/atom"),
 )
 PAGE_TEXT = frozenset({"body", "markup"})
-"""The meanings of what the page says itself: it is no part of an entry."""
+"""The meanings of elements with the text of the page, which is not part of an entry."""
 _XHTML = "w3.org/1999/xhtml"
 _MEDIA = "yahoo.com/mrss"
 _TRACKERS = ("feedburner", "pheedo")
 
 _XML = "http://www.w3.org/XML/1998/namespace"
 XML_BASE = f"{{{_XML}}}base"
-"""The name of the attribute that says what relative addresses are relative to."""
+"""The name of the attribute with the base of relative URLs."""
 FEED_PREFIXES = {
     **WELL_KNOWN_PREFIXES,
     "xml": _XML,
@@ -43,7 +44,7 @@ FEED_PREFIXES = {
     "pheedo": "http://www.pheedo.com/namespace/pheedo",
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
 }
-"""What the usual prefixes mean in a feed that forgets to declare them."""
+"""The meanings of usual prefixes in a feed that does not declare them."""
 
 
 class FeedElement(Element):
@@ -52,35 +53,35 @@ class FeedElement(Element):
     __slots__ = ("base",)
 
     base: str
-    """The ``xml:base`` in force, made absolute as far as the feed tells; empty where there is none."""
+    """The current ``xml:base``, resolved as far as possible; empty if there is none."""
 
     def whole_text(self) -> str:
-        """Return all text in the element, trimmed; empty if some of it is missing."""
+        """Return all text in the element, trimmed; empty if it is incomplete."""
         return self.raw_text().strip(BLANKS)
 
     def raw_text(self) -> str:
-        """Return all text in the element; empty if some of it is missing."""
+        """Return all text in the element; empty if it is incomplete."""
         return "".join(self.itertext()) if self.is_whole else ""
 
     def attribute(self, name: str) -> str | None:
-        """Return the value of the attribute that has *name* but for upper and lower case, in any namespace."""
+        """Return the value of the attribute *name*, ignoring case and namespace."""
         return next((value for given, value in self.items() if split(given)[1].lower() == name), None)
 
 
 class MeaningsByItem(Names["Meanings"]):
-    """What tags are to an item, by its own tag."""
+    """The meanings of tags within an item, by the item's tag."""
 
     def find(self, item_tag: str) -> Meanings:
-        """Return what tags are to an item *item_tag*."""
+        """Return the meanings of tags within an item *item_tag*."""
         return Meanings(item_tag)
 
 
 class Meanings(Names[str]):
-    """What tags are to an item of one namespace, filled as they are met.
+    """The meanings of tags within an item of one namespace, computed on demand.
 
-    One of the names in ``DATES``, ``link``, ``guid``, ``id``, ``title``,
-    ``origlink``; ``body`` for the text of the page, ``markup`` for what it
-    may be made of; empty for all else.
+    One of the names in ``DATES``, ``link``, ``guid``, ``id``, ``title``, ``origlink``;
+    ``body`` for the text of the page, ``markup`` for elements that may be part of it;
+    empty for all others.
     """
 
     def __init__(self, item_tag: str) -> None:
@@ -88,7 +89,7 @@ class Meanings(Names[str]):
         self._own = split(item_tag)[0]
 
     def find(self, tag: str) -> str:
-        """Work out what *tag* (``{namespace}local``) means."""
+        """Return the meaning of *tag* (``{namespace}local``)."""
         namespace, local = split(tag)
         name, lower = local.lower(), namespace.lower()
         if _XHTML in lower and name != "link":

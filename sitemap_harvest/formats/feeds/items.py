@@ -1,6 +1,6 @@
-"""From an item of an XML feed to an entry: its page, its date, its title, and all else it says of the page.
+"""``ItemReader``: converts an item of an XML feed to an entry: page URL, date, title, and further elements.
 
-What the page itself says (its text or a summary of it) is no part of an entry.
+The text or summary of the page is not part of an entry.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _HTML = frozenset({"html", "text/html"})
 _ALTERNATE_FIELDS = ("href", "hreflang", "media", "type")
 
 
-class _Found(NamedTuple):
-    """The children of an item, by what they mean."""
+class _FoundElements(NamedTuple):
+    """The children of an item by meaning."""
 
     values: dict[str, list[FeedElement]]
-    """Those with a text that counts, by the name of the value."""
+    """Children with a text, by the name of the value."""
     links: list[Link]
 
 
 class _Page(NamedTuple):
-    """The address of an item's page."""
+    """The URL of an item's page."""
 
     loc: str | None
-    """Relative to the feed, if at all. ``None`` if it is relative to a base that is too long."""
+    """Relative to the feed, if at all. ``None`` if its base is too long."""
     text: str
     """As published."""
 
@@ -48,14 +48,14 @@ class ItemReader:
         self._meanings = MeaningsByItem()
         self._extensions = Extensions()
         self.position = 0
-        """Items that have been read."""
+        """Number of items read."""
 
     def meanings(self, item: FeedElement) -> Meanings:
-        """Return what tags are to *item*."""
+        """Return the meanings of tags within *item*."""
         return self._meanings[item.tag]
 
     def read(self, item: FeedElement) -> None:
-        """Read *item*, the children of which are there but for the text of the page."""
+        """Read *item*, whose children are complete except for the text of the page."""
         self.position += 1
         found = self._sorted(item)
         used: list[FeedElement] = []
@@ -77,15 +77,15 @@ class ItemReader:
             more["title"] = title
         self._into.add(self.position, page.loc, lastmod, more=more)
 
-    def _sorted(self, item: FeedElement) -> _Found:
-        found = _Found({}, [])
+    def _sorted(self, item: FeedElement) -> _FoundElements:
+        found = _FoundElements({}, [])
         meanings = self.meanings(item)
         seen: set[str] = set()
         for child in item:
-            assert isinstance(child, FeedElement)  # noqa: S101 - the reader makes no others; it tells mypy
+            assert isinstance(child, FeedElement)  # noqa: S101 - for mypy: the reader creates no others
             meaning = meanings[child.tag]
             if meaning == "link" and not child.text and is_absolute(child.tail):
-                child.text = child.tail  # its address, as programs that know HTML only have put it
+                child.text = child.tail  # its URL, as placed by programs that only know HTML
             if meaning == "link" and (link := Link.of(child)):
                 found.links.append(link)
                 self._note_repeated(child, seen if link.is_text else set())
@@ -97,8 +97,10 @@ class ItemReader:
                     self._note_markup(child)
         return found
 
-    def _rest(self, item: FeedElement, found: _Found, used: list[FeedElement], told: set[str | None]) -> dict[str, Any]:
-        """Return further columns: what *item* says besides what was *used*, and was *told* by an attribute."""
+    def _rest(
+        self, item: FeedElement, found: _FoundElements, used: list[FeedElement], told: set[str | None]
+    ) -> dict[str, Any]:
+        """Return further columns: elements of *item* that were not *used*, except those *told* by an attribute."""
         done = {id(element) for element in used}
         alternates = []
         for link in found.links:
@@ -126,8 +128,8 @@ class ItemReader:
             self._into.problems.add("loc/markup", entry=self.position, line=element.sourceline)
 
 
-def _page(item: FeedElement, found: _Found, used: list[FeedElement]) -> _Page | None:
-    """Return the page of *item*, or ``None``; what it was read from is added to *used*."""
+def _page(item: FeedElement, found: _FoundElements, used: list[FeedElement]) -> _Page | None:
+    """Return the page of *item*, or ``None``; its source elements are appended to *used*."""
     if original := _absolute(found.values.get("origlink", ()), used):
         return _Page(original, original)
     if link := page_link(found.links, text_first=item.local != "entry"):
@@ -143,7 +145,7 @@ def _page(item: FeedElement, found: _Found, used: list[FeedElement]) -> _Page | 
 
 
 def _absolute(elements: Iterable[FeedElement], used: list[FeedElement]) -> str | None:
-    """Return the text of the first of *elements* that is an absolute URL, adding it to *used*."""
+    """Return the text of the first of *elements* that is an absolute URL; append that to *used*."""
     element = _first((element for element in elements if is_absolute(element.raw_text())), used)
     return None if element is None else element.raw_text()
 
@@ -153,7 +155,7 @@ def _is_permanent(guid: FeedElement) -> bool:
 
 
 def _first(elements: Iterable[FeedElement], used: list[FeedElement]) -> FeedElement | None:
-    """Return the first of *elements*, adding it to *used*."""
+    """Return the first of *elements*; append it to *used*."""
     for element in elements:
         used.append(element)
         return element

@@ -1,7 +1,7 @@
-"""JSON Feed 1.0 and 1.1.
+"""Reader of JSON Feed 1.0 and 1.1.
 
-Spec: https://www.jsonfeed.org/version/1.1/
-An item is read by itself: one that is no JSON, or was cut, is left out, and the others are read.
+Spec: https://www.jsonfeed.org/version/1.1/. Each item is parsed separately: one that is
+truncated or not JSON is left out, and the others are read.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
     from sitemap_harvest.formats.collector import Collector
     from sitemap_harvest.model import UrlBatch
 
-_MAX_ITEMS = 100_000  # without an entry among them: more than the protocol allows a document to list
-_MAX_DEPTH = 64  # values inside one another; past it they are left out
-_MAX_VALUES = 300_000  # of one item, by the signs that part them: as Python objects they take some 110 MB
-_DATES = ("date_modified", "date_published")  # the last change first
+_MAX_ITEMS = 100_000  # consecutive items without an entry: more than the protocol allows a document to list
+_MAX_DEPTH = 64  # nesting depth; deeper values are left out
+_MAX_VALUES = 300_000  # per item, estimated from separators: as Python objects they take some 110 MB
+_DATES = ("date_modified", "date_published")  # last change first
 _BODIES = frozenset({"content_html", "content_text", "summary"})
 
 
 class _Number(str):
-    """A number as it is written: there is none that is too large for that."""
+    """A number in its original notation, which has no maximum."""
 
     __slots__ = ()
 
 
 class _Object(NamedTuple):
-    """An object with its names as they stand, also those that stand twice."""
+    """An object with its original names, including duplicates."""
 
     pairs: list[tuple[str, Any]]
 
     def last(self, name: str) -> Any:
-        """Return the value of *name*; of several the last, as ECMAScript's ``JSON.parse`` has it."""
+        """Return the value of *name*; for duplicates the last one, as in ECMAScript's ``JSON.parse``."""
         for given, value in reversed(self.pairs):
             if given == name:
                 return value
@@ -103,7 +103,7 @@ class _Reader:
             seen.add(name)
 
     def _decoded(self, text: str) -> _Object | None:
-        """Return what *text* says; ``None``, with a problem, if it is no JSON, or too much of it."""
+        """Return *text* as an object; ``None``, with a problem, if it is not JSON, or too complex."""
         if sum(map(text.count, ",[{")) > _MAX_VALUES:
             self._note("json/malformed", f"an item has more than {_MAX_VALUES} values")
             return None
@@ -125,7 +125,7 @@ class _Reader:
     @staticmethod
     def _decoded_by(decoder: json.JSONDecoder, text: str) -> _Object:
         found = decoder.decode(text)
-        assert isinstance(found, _Object)  # noqa: S101 - the text begins with a brace; it tells mypy
+        assert isinstance(found, _Object)  # noqa: S101 - for mypy: the text begins with a brace
         return found
 
     def _note(self, code: str, detail: str | None = None, *, excerpt: str | None = None) -> None:
@@ -133,7 +133,7 @@ class _Reader:
         self._into.problems.add(code, detail, entry=self._position, line=self._line, excerpt=excerpt)
 
     def _text(self, value: Any) -> str | None:
-        """Return *value*, trimmed, if it is a text and not empty."""
+        """Return *value*, trimmed, if it is a non-empty string."""
         if not isinstance(value, str) or isinstance(value, _Number):
             return None
         return self._clean(value)
@@ -145,14 +145,14 @@ class _Reader:
         return clean or None
 
     def _address(self, item: _Object) -> tuple[str, str | None]:
-        """Return the name of the address of the page, and the address; ``external_url`` is that of another page."""
+        """Return the field with the page URL, and the URL; ``external_url`` is that of another page."""
         if address := self._text(item.last("url")):
             return "url", address
         identity = self._text(item.last("id"))
         return "id", identity if identity and is_absolute(identity) else None
 
     def _extra(self, item: _Object, used: set[str]) -> list[dict[str, Any]]:
-        """Return the column ``extra``: what *item* says besides what was *used* and the text of the page."""
+        """Return the column ``extra``: members of *item* that were not *used*, without the text of the page."""
         found: list[dict[str, Any]] = []
         last = {name: number for number, (name, _) in enumerate(item.pairs)}
         for number, (name, value) in enumerate(item.pairs):
@@ -161,7 +161,7 @@ class _Reader:
         return found
 
     def _keep(self, name: str, value: Any, depth: int, found: list[dict[str, Any]]) -> None:
-        """Keep *value*, and what is inside of it below."""
+        """Append *value* and everything inside it to *found*."""
         if depth > _MAX_DEPTH:
             self._note("json/malformed", "values are nested too deep", excerpt=name)
         elif isinstance(value, _Object):
@@ -177,5 +177,5 @@ class _Reader:
 
 
 def _printable(text: str) -> str:
-    """Return *text* with each half of a character, which no encoding can write, as the escape that it was."""
+    """Return *text* with lone surrogates, which cannot be encoded, as the escapes that they were."""
     return text.encode("utf-8", "backslashreplace").decode()

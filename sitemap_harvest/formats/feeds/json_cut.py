@@ -1,8 +1,8 @@
-"""Cuts a JSON Feed into the texts of its items, as it arrives.
+"""``Cutter``: splits the text of a JSON Feed into its items as it arrives.
 
-Spec: https://www.rfc-editor.org/rfc/rfc8259
-Brackets outside of strings are enough to tell where an item ends. So memory is
-flat, and an item that is no JSON leaves the others as they are.
+Spec: https://www.rfc-editor.org/rfc/rfc8259. Brackets outside of strings determine
+where an item ends. So memory use is flat, and an invalid item does not affect the
+others.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.formats.problems import ProblemLog
 
-_MAX_ITEM_CHARS = 4 * 1024 * 1024  # the text of the page is in it
-_MAX_FRAME_CHARS = 256 * 1024  # what is around the items; a longer one is not looked at as a whole
+_MAX_ITEM_CHARS = 4 * 1024 * 1024  # including the text of the page
+_MAX_FRAME_CHARS = 256 * 1024  # the text around the items; a longer one is not parsed
 _MAX_TAIL_CHARS = 200
 _BLANKS = " \t\r\n\ufeff\x00"
 _STRUCTURE = re.compile(r"[\"{}\[\]]")
 _IN_STRING = re.compile(r"[^\"\\]*+(?:\\.[^\"\\]*+)*+", re.DOTALL)
 _ITEMS_KEY = re.compile(r"\"items\"\s*:\s*\Z")
-_FEED_DEPTH, _ITEMS_DEPTH = 1, 2  # brackets that are open in the feed, and among its items
+_FEED_DEPTH, _ITEMS_DEPTH = 1, 2  # nesting depth of the feed, and of its items
 
 
 class ItemText(NamedTuple):
-    """An item, to the letter."""
+    """The original text of an item."""
 
     text: str | None
-    """``None`` if it is too long to be read."""
+    """``None`` if it is too long."""
     line: int
-    """Where it begins, from 1."""
+    """Line of its start, from 1."""
 
 
 class Cutter:
@@ -62,7 +62,7 @@ class Cutter:
         self._finish()
 
     def _ends_in_escape(self, text: str) -> bool:
-        """Whether *text* ends with a backslash that escapes what the next chunk begins with."""
+        """Whether *text* ends with a backslash that escapes the start of the next chunk."""
         return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
     def _cut(self, text: str) -> Iterator[ItemText]:
@@ -88,7 +88,7 @@ class Cutter:
         self._put(text[start:])
 
     def _open(self, bracket: str, text: str, start: int, at: int) -> int:
-        """Take an opening *bracket* that ends at *at*; return from where on *text* has not been put anywhere."""
+        """Handle an opening *bracket* that ends at *at*; return the start of the unprocessed part of *text*."""
         self._depth += 1
         if self._is_in_items and self._item is None and bracket == "{" and self._depth == _ITEMS_DEPTH + 1:
             self._put(text[start : at - 1])
@@ -104,7 +104,7 @@ class Cutter:
         return start
 
     def _end(self, text: str, start: int, at: int) -> int:
-        """Take a closing bracket that ends at *at*; return from where on *text* has not been put anywhere."""
+        """Handle a closing bracket that ends at *at*; return the start of the unprocessed part of *text*."""
         self._depth = max(0, self._depth - 1)
         if self._item is not None and self._depth == _ITEMS_DEPTH:
             self._put(text[start:at])
@@ -117,7 +117,7 @@ class Cutter:
         return start
 
     def _put(self, text: str) -> None:
-        """Add *text* to what it is part of."""
+        """Append *text* to the item or frame that it belongs to."""
         if "\0" in text and self._is_in_items and "document/nul-bytes" not in self._problems:
             self._problems.add("document/nul-bytes", line=self._line)
         self._line += text.count("\n")
@@ -139,7 +139,7 @@ class Cutter:
                 self._problems.add("json/malformed")
                 self._between = ""
                 return
-            detail = f"{self._between[:20]!r} stands between items"
+            detail = f"{self._between[:20]!r} between items"
             self._problems.add("json/malformed", detail, line=self._line, excerpt=self._between)
         self._between = ""
 

@@ -1,6 +1,7 @@
-"""Which of an item's links is the page that the item is about.
+"""``page_link``: which of the links of a feed item is the page that the item is about.
 
-Specs: https://www.rssboard.org/rss-specification, https://web.resource.org/rss/1.0/spec,
+Specs: https://www.rssboard.org/rss-specification,
+https://web.resource.org/rss/1.0/spec,
 https://www.rfc-editor.org/rfc/rfc4287#section-4.2.7
 """
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 _ALTERNATE = "alternate"
 _REGISTRY = re.compile(r"https?://www\.iana\.org/assignments/(?:link-)?relations?/", re.IGNORECASE)
-_PAGE_TYPES = ("text/html", "application/xhtml+xml", "")  # a link without a type is one to a page
-_ANYWHERE = "https://example.com/"  # any base tells whether a text is relative
+_PAGE_TYPES = ("text/html", "application/xhtml+xml", "")  # a link without a type is assumed to be a page
+_ANYWHERE = "https://example.com/"  # any base shows whether a text is relative
 _ABSOLUTE = re.compile(r"https?://[^/?#\s]", re.IGNORECASE)
 
 
@@ -29,15 +30,15 @@ class Link(NamedTuple):
 
     element: FeedElement
     href: str
-    """As published; not blank."""
+    """As published; not empty."""
     relation: str
-    """In lower case; ``alternate`` where none is given."""
+    """In lower case; ``alternate`` by default."""
     is_text: bool
-    """Whether the address is the text of the element, as in RSS, and not an attribute, as in Atom."""
+    """Whether the URL is the text of the element, as in RSS, rather than an attribute, as in Atom."""
 
     @classmethod
     def of(cls, element: FeedElement) -> Link | None:
-        """Return the link that *element* is, or ``None`` if it has no address."""
+        """Return *element* as a link, or ``None`` if it has no URL."""
         href = element.get("href")
         if href is not None and href.strip():
             relation = _REGISTRY.sub("", (element.get("rel") or _ALTERNATE).strip().lower())
@@ -46,7 +47,7 @@ class Link(NamedTuple):
 
     @property
     def type(self) -> str:
-        """The media type without its parameters, in lower case; empty where none is given."""
+        """The media type without its parameters, in lower case; empty if not given."""
         return (self.element.get("type") or "").partition(";")[0].strip().lower()
 
     @property
@@ -56,20 +57,20 @@ class Link(NamedTuple):
 
     @property
     def is_alternate(self) -> bool:
-        """Whether this is a form of the page, and not what belongs to it or to the feed."""
+        """Whether this is a version of the page, rather than something related to it or to the feed."""
         return self.relation == _ALTERNATE
 
     @property
     def says_no_more(self) -> bool:
-        """Whether nothing is said of the address but that it is the page's."""
+        """Whether the link has no attributes beyond the URL of the page."""
         known = {name for name, _ in self.element.items()} <= {"href", "rel", "type", "hreflang", XML_BASE}
         return known and self.type in _PAGE_TYPES and not len(self.element)
 
 
 def page_link(links: Iterable[Link], *, text_first: bool) -> Link | None:
-    """Return the link of the page: of several alternates a web page first, and then the first.
+    """Return the link of the page: of several alternates the first web page, else the first one.
 
-    *text_first* is whether the format is one that has the address as text.
+    *text_first*: whether links of the format have their URL as text.
     """
     alternates = [link for link in links if link.is_alternate]
     return min(alternates, key=lambda link: (link.is_text is not text_first, *_rank(link)), default=None)
@@ -80,12 +81,12 @@ def _rank(link: Link) -> tuple[bool, bool]:
 
 
 def is_absolute(text: str) -> bool:
-    """Whether *text* is plainly the address of a page: an identifier that is none is no link."""
+    """Whether *text* is clearly the URL of a page: other identifiers are not links."""
     return bool(_ABSOLUTE.match(text.strip(BLANKS)))
 
 
 def joined(base: str, address: str) -> str | None:
-    """Return *address*, made absolute by the ``xml:base`` in force if it is relative; otherwise as it is.
+    """Return *address*, resolved against the current ``xml:base`` if it is relative; otherwise unchanged.
 
     ``None`` if the base is too long.
     """

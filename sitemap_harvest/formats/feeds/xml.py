@@ -1,9 +1,10 @@
-"""Feeds in XML, an item at a time: RSS of all versions, Atom, CDF.
+"""Reader of XML feeds, item by item: RSS of all versions, Atom, CDF.
 
-Specs: https://www.rssboard.org/rss-specification, https://web.resource.org/rss/1.0/spec,
-https://www.rfc-editor.org/rfc/rfc4287, https://www.w3.org/TR/NOTE-CDFsubmit.html
-Reads tokens, as the mending lane does: feeds are small, and often not well-formed. An item that the document ends in
-is left out: its link may still follow, and another one that was read would not be the page's.
+Specs: https://www.rssboard.org/rss-specification,
+https://web.resource.org/rss/1.0/spec, https://www.rfc-editor.org/rfc/rfc4287,
+https://www.w3.org/TR/NOTE-CDFsubmit.html. Reads tokens, like the tolerant XML parser:
+feeds are small, and often not well-formed. An incomplete item at the end is left out:
+its link may be missing, and another URL in it would not be the page.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
 
 _ITEMS = frozenset({"item", "entry"})
 _ADDRESSES = frozenset({"link", "guid", "id", "origlink"})
-_MAX_DEPTH = 64  # elements inside one another, around an item or in one
-_MAX_NODES = 10_000  # elements of one item and their attributes, the text of the page aside
-_MAX_TOKENS = 300_000  # tags and texts without an item among them: more than the largest item has
+_MAX_DEPTH = 64  # nesting depth, around an item or in one
+_MAX_NODES = 10_000  # elements of one item and their attributes, without the text of the page
+_MAX_TOKENS = 300_000  # tags and texts without an item: more than the largest item has
 _MAX_VALUE_CHARS = 64 * 1024  # text of one element; a URL has 2,048
-_MAX_ITEM_CHARS = 1024 * 1024  # texts and attributes of all elements of one item, the text of the page aside
-_BROKEN_ADDRESS = re.compile(  # its end cannot be told: a quote inside, or none at the end
+_MAX_ITEM_CHARS = 1024 * 1024  # texts and attributes of one item, without the text of the page
+_BROKEN_ADDRESS = re.compile(  # its end is unknown: a quote inside, or none at the end
     r"(?:^|[\s\"'])href\s*=\s*(?:\"[^\"]*(?:\Z|\"(?![\s/]|\Z|[^\s=\"'<>/]+\s*=\s*[\"']))"
     r"|'[^']*(?:\Z|'(?![\s/]|\Z|[^\s=\"'<>/]+\s*=\s*[\"'])))",
     re.IGNORECASE,
@@ -56,7 +57,7 @@ def read_xml_feed(chunks: Iterator[str], into: Collector) -> Iterator[UrlBatch]:
 
 
 class _Around(NamedTuple):
-    """An element that is open around items, and what it says to them."""
+    """An open element around items, with the values that items inherit."""
 
     name: str
     scope: Namespaces
@@ -72,16 +73,16 @@ class _Feed:
         self._reader = reader
         self._outermost = Namespaces(usual=FEED_PREFIXES)
         self._around: list[_Around] = []
-        self._open: list[FeedElement] = []  # the item, and what is open in it
-        self._body: list[str] = []  # the text of the page, and what has its name inside of it
-        self._passed_over = 0
-        self._nodes = self._chars = 0  # of the item
+        self._open: list[FeedElement] = []  # the current item, and its open elements
+        self._body: list[str] = []  # the open elements of the page text, and nested ones with the same name
+        self._skipped = 0
+        self._nodes = self._chars = 0  # of the current item
         self._has_ended = False
-        self._is_stray = False  # whether stray text was told of, and no tag has come since
-        self._undeclared: set[int] = set()  # hashes of the prefixes that were told of
+        self._is_stray = False  # whether stray text was reported since the last tag
+        self._undeclared: set[int] = set()  # hashes of the prefixes reported
 
     def take(self, token: Token) -> None:
-        """Take the next token."""
+        """Process the next token."""
         if self.tokens.has_nul and token.has_nul and (self._open or self._around):
             self._note_once("document/nul-bytes", token.line)
         if token.sort is Sort.TEXT:
@@ -94,12 +95,12 @@ class _Feed:
             self._end(token)
 
     def finish(self) -> None:
-        """Take the end of the document."""
+        """Process the end of the document."""
         if (self._open or self._around) and "xml/truncated" not in self._problems:
             self._problems.add("xml/truncated", line=self.tokens.line)
 
     def _text(self, token: Token) -> None:
-        if self._body or self._passed_over:
+        if self._body or self._skipped:
             return
         if token.is_code and not (self._open and self._open[-1].local in _ADDRESSES):
             return
@@ -112,7 +113,7 @@ class _Feed:
         self._chars += len(token.value)
         value_chars = len(element[-1].tail if element else element.text) + len(token.value)
         if value_chars > _MAX_VALUE_CHARS or self._chars > _MAX_ITEM_CHARS:
-            element.text, element.is_whole = "", False  # so long a text is one of the page
+            element.text, element.is_whole = "", False  # a text of this length belongs to the page
             if self._meaning(element):
                 self._problems.add("xml/malformed", "an element has too much text to be a value", line=token.line)
             return
@@ -134,10 +135,10 @@ class _Feed:
             self._note_once("xml/junk-after" if self._has_ended else "xml/junk-before", token.line, text)
 
     def _fill_link(self, text: str) -> None:
-        """Put *text* behind the empty link before it: to a parser of HTML a link has no end tag."""
+        """Append *text* to the empty link before it: HTML parsers treat links as having no end tag."""
         last = self._open[0][-1] if self._open and self._open[0] else None
         if isinstance(last, FeedElement) and last.local == "link" and not (last.text or last.items()):
-            last.tail += text  # which comes in pieces, and is looked at once all are there
+            last.tail += text  # it arrives in pieces, and is parsed when complete
 
     def _note_once(self, code: str, line: int, excerpt: str | None = None) -> None:
         if code not in self._problems:
@@ -148,7 +149,7 @@ class _Feed:
         self._problems.add("xml/malformed", what, line=token.line, excerpt=excerpt)
 
     def _meaning(self, element: FeedElement) -> str:
-        """Return what *element*, a child of the open item, means to it; empty for what is deeper."""
+        """Return the meaning of *element*, a child of the current item; empty for deeper elements."""
         return self._reader.meanings(self._open[0])[element.tag] if len(self._open) <= 2 else ""
 
     def _start(self, token: Token) -> None:
@@ -163,11 +164,11 @@ class _Feed:
             found = attributes(token, self._problems)
             scope = scope.declaring(found)
             inner = found.get("xml:base") or (found.get("BASE") if local == "channel" else None)  # the latter in CDF
-            base = joined(base, inner) or base if inner else base  # one that is too long stays in force
+            base = joined(base, inner) or base if inner else base  # a too long one is ignored
             self._drop_broken_address(token, found)
         tag = scope[token.value]
         if not tag.is_sure or (found and not scope.are_sure(found)):
-            self._problems.doubt()
+            self._problems.mark_unreliable()
         if ":" in token.value:
             self._check_prefix(token, scope)
         element = FeedElement(tag, Role.OTHER, found, token, scope)
@@ -190,23 +191,23 @@ class _Feed:
             self._problems.add("xml/undeclared-prefix", line=token.line, excerpt=token.as_text)
 
     def _here(self) -> tuple[Namespaces, str]:
-        """Return what prefixes mean here, and the ``xml:base`` in force."""
+        """Return the current prefixes and ``xml:base``."""
         if self._open:
             return self._open[-1].scope, self._open[-1].base
         return self._around[-1][1:] if self._around else (self._outermost, "")
 
     def _drop_broken_address(self, token: Token, found: dict[str, str]) -> None:
-        """Take an address whose end cannot be told off *found*: half of it would be another one."""
+        """Remove a URL without a recognizable end from *found*: half of it would be another URL."""
         if _BROKEN_ADDRESS.search(token.attributes):
-            self._malformed("where the address ends cannot be told", token)
+            self._malformed("the end of the URL is unknown", token)
             for name in [name for name in found if name.lower() == "href"]:
                 del found[name]
 
     def _start_around(self, element: FeedElement, token: Token) -> None:
         if not self._around and self._has_ended:
             self._note_once("xml/junk-after", token.line, token.as_text)
-        if self._passed_over or len(self._around) >= _MAX_DEPTH:
-            self._passed_over += 1
+        if self._skipped or len(self._around) >= _MAX_DEPTH:
+            self._skipped += 1
             return
         self._around.append(_Around(element.local, element.scope, element.base))
 
@@ -215,18 +216,18 @@ class _Feed:
             self._end_unclosed(token)
         if not self._around:
             self._problems.add("xml/entry-outside", line=token.line)
-        self._open, self._body, self._passed_over = [item], [], 0
+        self._open, self._body, self._skipped = [item], [], 0
         self._nodes = self._chars = 0
         if token.is_empty:
             self._close(1)
 
     def _end_unclosed(self, token: Token) -> None:
-        """End the item that is open where another tag shows that it must have ended before."""
+        """End the current item if another tag shows that it must have ended before."""
         self._problems.add("xml/unclosed-entry", line=token.line)
         if len(self._open) > 1 or self._body:
             self._malformed("an element is not closed", token)
             if len(self._open) > 1 and self._meaning(self._open[1]):
-                self._open[1].is_whole = False  # it may have been cut
+                self._open[1].is_whole = False  # it may be incomplete
         self._close(len(self._open))
 
     def _start_inside(self, element: FeedElement, token: Token) -> None:
@@ -243,17 +244,17 @@ class _Feed:
             self._nodes += len(element.items())
             self._chars += len(token.attributes)
         is_large = self._nodes > _MAX_NODES or self._chars > _MAX_ITEM_CHARS
-        if self._passed_over or len(self._open) >= _MAX_DEPTH or is_large:
-            if not self._passed_over:
+        if self._skipped or len(self._open) >= _MAX_DEPTH or is_large:
+            if not self._skipped:
                 self._malformed("too many elements inside one entry", token)
-            self._passed_over += not token.is_empty
+            self._skipped += not token.is_empty
             return
         self._open[-1].append(element)
         if not token.is_empty:
             self._open.append(element)
 
     def _is_next_value(self, element: FeedElement) -> bool:
-        """Whether *element* is a value of the item, and not markup in the text of the one that is open."""
+        """Whether *element* is a value of the item, rather than markup in the text of the open one."""
         return self._reader.meanings(self._open[0])[element.tag] not in {"", "markup"}
 
     def _end(self, token: Token) -> None:
@@ -265,17 +266,17 @@ class _Feed:
                 self._malformed("an element is not closed", token)
                 self._body = []
                 self._end_inside(local, token)
-        elif self._passed_over and not (self._open and local == self._open[0].local):
-            self._passed_over -= 1
+        elif self._skipped and not (self._open and local == self._open[0].local):
+            self._skipped -= 1
         elif self._open:
-            self._passed_over = 0
+            self._skipped = 0
             self._end_inside(local, token)
         else:
             self._end_around(local, token)
 
     def _end_inside(self, local: str, token: Token) -> None:
         if self._open[-1].local == local and len(self._open) > 1:
-            self._check_name(self._open.pop(), token)  # as in all that is well-formed
+            self._check_name(self._open.pop(), token)  # as in all well-formed documents
             return
         for depth, element in enumerate(reversed(self._open), start=1):
             if element.local == local:
@@ -319,7 +320,7 @@ class _Feed:
             self._reader.read(element)
 
     def _end_without_tag(self, value: FeedElement, *, is_innermost: bool) -> None:
-        """End *value*, which has no end tag: what stands in it follows it, if it is no markup in its text."""
+        """End *value*, which has no end tag: its children follow it, unless they are markup in its text."""
         if not is_innermost or any(child.tail.strip() for child in value):
             value.is_whole = False
         self._open[0].extend(value)

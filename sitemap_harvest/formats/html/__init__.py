@@ -1,1 +1,1 @@
-"""HTML pages: what one is, the links of a site map for people, what any page hints at, what a browser has wrapped."""
+"""Readers of HTML pages: page kind, HTML sitemaps, hints to sitemaps and feeds, and browser viewers."""

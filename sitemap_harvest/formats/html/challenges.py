@@ -1,8 +1,8 @@
-"""Challenge pages: what firewalls serve in place of a document, to visitors whom they take for robots.
+"""Recognizes challenge pages, which firewalls serve instead of a document to suspected robots.
 
-A sign is something that the vendor's page has and a page behind the vendor has
-not: ``/cdn-cgi/challenge-platform/`` alone stands in ordinary pages too, and so
-do the scripts of most vendors. A page that talks of them has the words, but
+A sign is something that the vendor's challenge page has, but ordinary pages behind the
+vendor do not: ``/cdn-cgi/challenge-platform/`` alone and the scripts of most vendors
+occur in ordinary pages too. An article about challenge pages has their words, but
 neither the script nor the tag.
 """
 
@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from sitemap_harvest.formats.html.page import Page
 
-_MAX_WORDS_CHARS = 4000  # what there is to read on a challenge page; articles about them are longer
+_MAX_WORDS_CHARS = 4000  # visible text of a challenge page; articles about them are longer
 
 
 class Sign(NamedTuple):
-    """What tells a challenge page. Where several patterns are given, each must be found."""
+    """The signs of a challenge page. If several patterns are given, all must match."""
 
     vendor: str
     title: str = ""
-    """For the whole title."""
+    """Matches the whole title."""
     script: str = ""
-    """For the text of the scripts."""
+    """Matches the text of the scripts."""
     tag: str = ""
-    """For the start tags, as :attr:`Page.tags` has them."""
+    """Matches the start tags, as in :attr:`Page.tags`."""
     words: str = ""
-    """For what there is to read."""
+    """Matches the visible text."""
 
 
 SIGNS = (
@@ -99,13 +99,13 @@ SIGNS = (
         tag=r'class="(?:[^"\n]* )?g-recaptcha[ "]|/recaptcha/(?:api|enterprise)\.js',
     ),
 )
-"""Whose pages are known, and by what."""
+"""The signs of known vendors."""
 
 _PATTERNS = tuple((sign, [re.compile(pattern, re.IGNORECASE | re.DOTALL) for pattern in sign[1:]]) for sign in SIGNS)
 
 
 def challenger(page: Page) -> str | None:
-    """Return the vendor whose challenge *page* is, or ``None`` if it is none."""
+    """Return the vendor of the challenge *page*, or ``None`` if it is not a challenge."""
     if len(page.words) > _MAX_WORDS_CHARS:
         return None
     texts = (page.scripts, page.tags, page.words)

@@ -1,8 +1,8 @@
-"""What pages say of themselves in a title or a first heading, in the languages of the web.
+"""Recognizes titles and headings (not found, error, HTML sitemap) in the languages of the web.
 
-A heading counts if it says nothing else, or says the rest (mostly the name of
-the site) behind or before a sign that parts the two: "Page not found | Example"
-does, "How to find pages that are not found" and "Not found: a novel" do not.
+A heading counts if it says nothing else, or if the rest (mostly the name of the site)
+is separated by a delimiter: "Page not found | Example" counts, "How to find pages that
+are not found" and "Not found: a novel" do not.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 
 _PARTS = re.compile(r"\s[\-/<>]++\s|[|｜»«›‹·•–—]++|::|--")
 _NO_WORDS = re.compile(r"[\W_]+")
-_MAX_CHARS = 300  # of a heading; what is longer is none
+_MAX_CHARS = 300  # maximum length of a heading
 
 _EXCLAMATIONS = r"oops|ooops|ops|uh oh|ups|hoppla|sorry|we re sorry|whoops|oh no|désolé|entschuldigung|lo sentimos"
 _ERROR = (
@@ -80,7 +80,7 @@ _SITE_MAPS = (
     *("sơ đồ trang web", "sơ đồ website", "sơ đồ trang", "peta situs", "peta laman"),
     *("サイトマップ", "网站地图", "站点地图", "網站地圖", "網站導覽", "网站导航图", "사이트맵", "사이트 맵"),
 )
-_PAGE = r"(?: (?:page|seite|pagina|página|strona|страница|p))?(?: \d{1,4})?"  # of a site map of several pages
+_PAGE = r"(?: (?:page|seite|pagina|página|strona|страница|p))?(?: \d{1,4})?"  # of an HTML sitemap with several pages
 
 
 def _one_of(words: tuple[str, ...]) -> str:
@@ -94,7 +94,7 @@ def _simplified(text: str) -> str:
 _FAILURE = re.compile(rf"\b(?:{_ERROR}|unavailable|forbidden)\b")
 
 
-@cache  # it takes long to compile, and only pages need it
+@cache  # compiling is slow, and only pages need it
 def _not_found() -> re.Pattern[str]:
     return re.compile(
         rf"(?!http 404$)(?:(?:{_EXCLAMATIONS}) )*(?:(?:the|die|la|http|status|code|{_ERROR}|404|e404) )*"
@@ -108,17 +108,17 @@ def _site_map() -> re.Pattern[str]:
 
 
 def says_not_found(heading: str) -> bool:
-    """Whether *heading* says that there is no such page."""
+    """Whether *heading* says that the page does not exist."""
     return _says(heading, _not_found())
 
 
 def says_failure(heading: str) -> bool:
-    """Whether *heading* speaks of an error, whatever else it says."""
+    """Whether *heading* mentions an error, whatever else it says."""
     return _FAILURE.search(_simplified(heading)) is not None
 
 
 def says_site_map(heading: str) -> bool:
-    """Whether *heading* says that the page is a site map."""
+    """Whether *heading* says that the page is an HTML sitemap."""
     return _says(heading, _site_map())
 
 

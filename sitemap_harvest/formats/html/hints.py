@@ -1,7 +1,8 @@
-"""Documents that a page hints at in passing: by a link in its head, or by the HTTP header ``Link``.
+"""Hints of a page to sitemaps and feeds: by a link in its head, or by the HTTP header ``Link``.
 
-Specs: https://www.rfc-editor.org/rfc/rfc8288 (the header), https://html.spec.whatwg.org/multipage/links.html#linkTypes
-(relations), https://www.rssboard.org/rss-autodiscovery (feeds)
+Specs: https://www.rfc-editor.org/rfc/rfc8288 (the header),
+https://html.spec.whatwg.org/multipage/links.html#linkTypes (relations),
+https://www.rssboard.org/rss-autodiscovery (feeds)
 """
 
 from __future__ import annotations
@@ -35,11 +36,10 @@ def hinted(relations: str, media_type: str) -> FoundBy | None:
 
 
 def header_hints(values: Iterable[str], *, url: str) -> Iterator[SitemapRef]:
-    """Yield the sitemaps and feeds that the ``Link`` headers with these *values* name, each once.
+    """Yield the sitemaps and feeds in the ``Link`` headers with these *values*, each once.
 
-    *url* is the address of the document that they came with. A link about
-    another document (``anchor``) is passed over, and so is one that is not
-    written as the specification has it.
+    *url* is the URL of their document. Links about another document (``anchor``), and
+    malformed ones, are skipped.
     """
     seen: set[str] = set()
     for value in values:
@@ -54,7 +54,7 @@ def header_hints(values: Iterable[str], *, url: str) -> Iterator[SitemapRef]:
 
 
 def _links(value: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the targets of the links in *value* with their parameters; of a repeated one the first counts."""
+    """Yield the targets of the links in *value* with their parameters; of a duplicate parameter the first counts."""
     at = 0
     while (at := _SEPARATORS.match(value, at).end()) < len(value):  # type: ignore[union-attr]  # it matches nothing, too
         if link := _TARGET.match(value, at):
@@ -67,5 +67,5 @@ def _links(value: str) -> Iterator[tuple[str, dict[str, str]]]:
                     parameters.setdefault(name.lower(), text)
                 at = parameter.end()
             yield link[1], parameters
-        rest = _REST.match(value, at)  # what is no link, up to the comma that the next one follows
+        rest = _REST.match(value, at)  # skips a malformed link, up to the comma before the next one
         at = (rest.end() if rest else at) + 1

@@ -1,8 +1,9 @@
-"""HTML pages: the links of a site map for people, and what the head of any page announces.
+"""Reads the links of an HTML sitemap, and the hints of any page to sitemaps and feeds.
 
-Specs: https://html.spec.whatwg.org/multipage/links.html (links), https://html.spec.whatwg.org/multipage/parsing.html
-(tags, and references in attributes).
-lxml tells the tags. What they hold is decoded here: of ``?a=1&copy=2``, libraries of different age make different URLs.
+Specs: https://html.spec.whatwg.org/multipage/links.html (links),
+https://html.spec.whatwg.org/multipage/parsing.html (tags, and references in attributes).
+lxml finds the tags. Character references are decoded here, because versions of libraries
+differ in the URL that they make of ``?a=1&copy=2``.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 
 _FEED_CHARS = 64 * 1024
 _MAX_TITLE_CHARS = 64 * 1024
-_MAX_PAGE_BYTES = 32 * 1024 * 1024  # some 300,000 links; libxml2 holds a comment or a tag three times over
-_MAX_DEPTH = 1000  # twice what browsers take; libxml2 looks through all that is open for each end tag
-_MAX_REMEMBERED = 100_000  # links told apart, in some 8 MB: twice what a sitemap may list
+_MAX_PAGE_BYTES = 32 * 1024 * 1024  # some 300,000 links; libxml2 copies a comment or a tag three times
+_MAX_DEPTH = 1000  # twice the limit of browsers; libxml2 searches all open elements for each end tag
+_MAX_REMEMBERED = 100_000  # distinct links, in some 8 MB: twice what a sitemap may list
 _END = re.compile(r"</(?:html|body)(?=[\s/>])", re.IGNORECASE)
 _END_CHARS = len("</html>")
 _ORIGIN = re.compile(r"https?://[^/?#]*+", re.IGNORECASE)
@@ -39,32 +40,32 @@ _INERT = frozenset({"script", "style", "template"})
 _OTHER_SCHEME = re.compile(r"(?!https?:)[A-Za-z][A-Za-z0-9+\-]*:", re.IGNORECASE)
 _REFERENCE = re.compile(r"&(?:#([0-9]++);?|#[xX]([0-9a-fA-F]++);?|([A-Za-z][A-Za-z0-9]*+)(;|(?!=)))")
 _MAX_REFERENCE_DIGITS = 16
-_NOTED = {  # of what names no URL, but should
+_NOTED = {  # problems of links that should be URLs
     "loc/long-base": "loc/long-base",
     "loc/control-character": "loc/control-character",
-    "loc/template": "loc/not-a-url",  # a script renders it in the browser: no failure, and the page is complete
+    "loc/template": "loc/not-a-url",  # a script fills it in the browser: not a flaw, and the page is complete
 }
-_NUL = "\ufdd0"  # stands for NUL, at which libxml2 stops without a word; it is no character, and in no text
+_NUL = "\ufdd0"  # replaces NUL, at which libxml2 stops silently; a noncharacter that occurs in no text
 _REPLACEMENT = "\ufffd"
 
 
-class Target(Protocol):
-    """Who is told of the tags and the text of a page."""
+class ParserTarget(Protocol):
+    """Receives the tags and the text of a page."""
 
     is_cut: bool
-    """Whether the page was cut, so that what it ends with may have been longer."""
+    """Whether the page is truncated, so that its last parts may be incomplete."""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Take a start tag, its name in lower case. What the values mean, :func:`decoded` tells."""
+        """Handle a start tag, its name in lower case. Use :func:`decoded` for the values."""
 
     def end(self, tag: str) -> None:
-        """Take an end tag, or the place where one is understood."""
+        """Handle an end tag, also an implied one."""
 
     def data(self, text: str) -> None:
-        """Take a piece of text. What it means, :func:`decoded` tells."""
+        """Handle a piece of text. Use :func:`decoded` on it."""
 
     def close(self) -> None:
-        """Take note that the page is over."""
+        """Handle the end of the page."""
 
 
 def read_links(chunks: Iterator[str], into: Collector, *, url: str) -> Iterator[UrlBatch]:
@@ -87,7 +88,7 @@ def read_links(chunks: Iterator[str], into: Collector, *, url: str) -> Iterator[
 
 
 def read_hints(chunks: Iterator[str], into: Collector, *, url: str) -> None:
-    """Tell *into* what the head of the page at *url* announces, and where its links say that its site map is."""
+    """Add to *into* the hints of the page at *url*: from its head, and from links to an HTML sitemap."""
     page = LinkTarget(into, url, hints_only=True)
     for fed in feed(chunks, page, ends_early=lambda: into.problems.ends_early):
         if page.depth > _MAX_DEPTH or fed >= _MAX_PAGE_BYTES:
@@ -102,13 +103,15 @@ def has_links(head: str, url: str) -> bool:
     return any(page.take() for _ in feed([head], page))
 
 
-def feed(chunks: Iterable[str], target: Target, *, ends_early: Callable[[], bool] = lambda: False) -> Iterator[int]:
-    """Tell *target* of the page in *chunks*, a piece at a time; yield how many bytes the parser was given so far.
+def feed(
+    chunks: Iterable[str], target: ParserTarget, *, ends_early: Callable[[], bool] = lambda: False
+) -> Iterator[int]:
+    """Send the page in *chunks* to *target*, piece by piece; yield how many bytes the parser has received so far.
 
-    If no end of a page was met, or *ends_early* says at the end that more was to come, *target* is said to be cut
-    before it hears of what is left over.
+    If the page has no end, or *ends_early* returns true at the end, *target* is marked
+    as cut before it receives the rest.
     """
-    # The encoding is named, so that no <meta> in the page changes it under way.
+    # An explicit encoding, so that no <meta> in the page changes it midway.
     parser: Any = etree.HTMLParser(target=cast("Any", target), encoding="utf-8", huge_tree=True)
     has_ended, tail, fed = False, "", 0
     for chunk in chunks:
@@ -122,16 +125,16 @@ def feed(chunks: Iterable[str], target: Target, *, ends_early: Callable[[], bool
             yield fed
     target.is_cut = not has_ended or ends_early()
     if fed:
-        with suppress(etree.XMLSyntaxError):  # nothing but blanks
+        with suppress(etree.XMLSyntaxError):  # only whitespace
             parser.close()
         yield fed
 
 
 class LinkTarget:
-    """Gathers the links of a page that stay on its site, and tells a collector of what the page hints at."""
+    """Collects the links of a page within its site, and adds the hints of the page to a collector."""
 
     def __init__(self, into: Collector, url: str, *, hints_only: bool = False) -> None:
-        """Gather from the page at *url*; *hints_only*: what it hints at, and no links."""
+        """Collect from the page at *url*; *hints_only*: only its hints, no links."""
         self._hints_only = hints_only
         self.is_in_head = True
         self.is_cut = False
@@ -142,7 +145,7 @@ class LinkTarget:
         self._site = _host(url)
         self._found: list[tuple[int, str, str | None]] = []
         self._count = 0
-        self._seen: set[int] = set()  # hashes of addresses, which may be long
+        self._seen: set[int] = set()  # hashes of URLs, which may be long
         self._href: str | None = None
         self._texts: list[str] = []
         self._alternative: str | None = None
@@ -150,15 +153,15 @@ class LinkTarget:
         self._inert = 0
 
     def take(self) -> list[tuple[int, str, str | None]]:
-        """Return number, address and text of the links gathered since the last call."""
+        """Return number, URL and text of the links collected since the last call."""
         found, self._found = self._found, []
         return found
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Take a start tag."""
+        """Handle a start tag."""
         self.depth += 1
         if self.is_cut:
-            return  # it may have been longer
+            return  # it may be incomplete
         if tag in _INERT:
             self._inert += 1
         elif self._inert:
@@ -178,7 +181,7 @@ class LinkTarget:
             self._alternative = self._alternative or attributes.get("alt")
 
     def end(self, tag: str) -> None:
-        """Take an end tag."""
+        """Handle an end tag."""
         self.depth -= 1
         if tag in _INERT:
             self._inert = max(0, self._inert - 1)
@@ -188,13 +191,13 @@ class LinkTarget:
             self._finish()
 
     def data(self, text: str) -> None:
-        """Take a piece of text."""
+        """Handle a piece of text."""
         if self._href is not None and not self._inert and self._chars < _MAX_TITLE_CHARS:
             self._texts.append(text)
             self._chars += len(text)
 
     def close(self) -> None:
-        """Finish the last link, unless the page was cut within it."""
+        """Finish the last link, unless the page was truncated within it."""
         if not self.is_cut:
             self._finish()
 
@@ -206,7 +209,7 @@ class LinkTarget:
 
     def _link(self, href: str, text: str) -> None:
         if href.lstrip().startswith("#") or _OTHER_SCHEME.match(href.lstrip()):
-            return  # a place on this page, a script, an address to write to
+            return  # a fragment of this page, a script, a mail address
         address = resolve(href, self._base)
         if address.flaw in _NOTED and not self._hints_only:
             self._into.problems.add(_NOTED[address.flaw], excerpt=href)
@@ -235,7 +238,7 @@ class LinkTarget:
         address = resolve(href, self._base)
         if address.loc and address.flaw in {None, "loc/relative"}:
             self._base = address.loc
-            self._site = self._site or _host(address.loc)  # of a page that lies in a file
+            self._site = self._site or _host(address.loc)  # of a page in a local file
 
     def _hint(self, attributes: Mapping[str, str]) -> None:
         found_by = hinted(decoded(attributes.get("rel", "")), decoded(attributes.get("type", "")))
@@ -248,10 +251,10 @@ class LinkTarget:
 
 
 def decoded(text: str) -> str:
-    """Return *text* with the references decoded that HTML has in the value of an attribute.
+    """Return *text* with the character references decoded that HTML allows in attribute values.
 
-    A name without a semicolon is one only if neither a letter or digit nor an
-    equals sign follows: ``?a=1&copy=2`` means what it seems to.
+    A name without a semicolon only counts if neither a letter, a digit nor an equals
+    sign follows: ``?a=1&copy=2`` stays as it is.
     """
     text = text.replace(_NUL, "\0")
     return _REFERENCE.sub(_character, text) if "&" in text else text
@@ -274,7 +277,7 @@ def _plain(text: str) -> str:
 
 
 def _host(url: str) -> str:
-    """Return host and port of *url*, without ``www.``: with it or without, by http or https, it is one site."""
+    """Return host and port of *url*, without ``www.``: variants with it, and http or https, are one site."""
     return _host_of(origin[0]) if (origin := _ORIGIN.match(url)) else ""
 
 

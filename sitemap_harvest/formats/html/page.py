@@ -1,4 +1,4 @@
-"""What an HTML page is, told from its start: a challenge, a missing page, a site map for people, or any other."""
+"""Determines the kind of an HTML page from its start: challenge, missing page, HTML sitemap, or other."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _UNREAD = frozenset({"style", "template", "textarea"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """The parts of a page that tell what it is."""
+    """The parts of a page that determine its kind."""
 
     title: str
-    """Text of the first ``<title>`` that is no picture's."""
+    """Text of the first ``<title>`` outside of images."""
     heading: str
     """Text of the first ``<h1>``."""
     scripts: str
-    """What its scripts say."""
+    """The text of its scripts."""
     tags: str
     """The start tags, with all attributes quoted by ``"``."""
     words: str
-    """What there is to read."""
+    """The visible text."""
 
 
 def look(head: str) -> Page:
@@ -86,4 +86,4 @@ class _Parts:
                 self.heading.append(text)
 
     def close(self) -> None:
-        """Keep what there is."""
+        """Store the unfinished parts."""

@@ -1,4 +1,4 @@
-"""The rules of the sitemap protocol that a reader can do without: told by a validation, not by reading."""
+"""Checks of the sitemap protocol's rules that reading does not need; reported only by validation."""
 
 from sitemap_harvest.formats.protocol.check import Verdict, check
 from sitemap_harvest.formats.protocol.listed import Listed

@@ -1,8 +1,9 @@
-"""A document against the rules of the protocol.
+"""``check``: validates a document against the rules of the sitemap protocol.
 
 Specs: https://www.sitemaps.org/protocol.html and the two schemas that it names,
-https://developers.google.com/search/docs/crawling-indexing/sitemaps/build-sitemap (images, news)
-Pure: the clock comes in as ``now``. Memory is flat, but for some 40 bytes an entry.
+https://developers.google.com/search/docs/crawling-indexing/sitemaps/build-sitemap
+(images, news). Pure: the clock is the argument ``now``. Memory use is flat, except for
+some 40 bytes per entry.
 """
 
 from __future__ import annotations
@@ -23,28 +24,28 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import Problem
 
 _MOST_ENTRIES = 50_000
-_MOST_BYTES = 52_428_800  # 50 MiB, unpacked
+_MOST_BYTES = 52_428_800  # 50 MiB, decompressed
 _MOST_NEWS = 1_000
-_KINDS = frozenset({Kind.SITEMAP, Kind.INDEX, Kind.LIST})  # what the protocol has rules for
+_KINDS = frozenset({Kind.SITEMAP, Kind.INDEX, Kind.LIST})  # kinds with rules in the protocol
 _PREFIX = "protocol/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a document lists, and which rules of the protocol it breaks."""
+    """The counts of a document, and the rules that it breaks."""
 
     listed: Listed
-    """How many of each."""
+    """Number of items of each sort."""
     problems: tuple[Problem, ...]
-    """Those whose codes begin with ``protocol/``. What reading tells is in ``Document.problems``."""
+    """Problems whose codes begin with ``protocol/``. Those found by reading are in ``Document.problems``."""
 
 
 def check(document: Document, *, now: datetime, location: str | None = None) -> Verdict:
-    """Return what *document* lists, and which rules of the protocol it breaks. Raises nothing on any document.
+    """Return the counts of *document*, and the rules that it breaks. Never raises for a document.
 
-    *now* is the instant that dates are held against. *location* is the address
-    that the document is served at: where it is given, entries are held against
-    the rule that a sitemap lists URLs of its own site, below its own folder.
+    *now* is the instant that dates are compared with. *location* is the URL that the
+    document is served at: if given, entries are checked against the rule that a sitemap
+    lists URLs of its own site, below its own folder.
     """
     log = ProblemLog(document.url)
     rules = Rules(document.kind, log, now=now, location=location)

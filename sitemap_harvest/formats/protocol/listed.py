@@ -1,4 +1,4 @@
-"""Rules that the columns tell: a batch of entries at a time."""
+"""Rules that are checked on columns, batch by batch, and the counts of entries."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 _MOST_IMAGES = 1_000  # of one entry
 _MOST_LOC_CHARS = 2_048
-_SLACK = timedelta(days=1)  # a date without a zone may be up to 14 hours off, a clock some minutes
+_SLACK = timedelta(days=1)  # a date without a zone may be 14 hours off, a clock some minutes
 _TO_BE_ESCAPED = r'[<>"{}|\\^`]'
 _LISTS = ("alternates", "images", "videos", "news")
 
 
 @dataclass(slots=True, kw_only=True)
 class Listed:
-    """How many of each a document lists."""
+    """Counts of the contents of a document."""
 
     urls: int = 0
     """URLs of pages."""
@@ -46,12 +46,12 @@ class Listed:
 
 
 class Rules:
-    """Holds the entries of one document against the rules, and counts them."""
+    """Checks the entries of one document, and counts them."""
 
     def __init__(self, kind: Kind, log: ProblemLog, *, now: datetime, location: str | None) -> None:
         self.listed = Listed()
         self.hashes = array("q")
-        """A hash of the key of each entry that has one."""
+        """Hashes of the keys of the entries."""
         self._kind = kind
         self._log = log
         self._latest = now + _SLACK
@@ -60,7 +60,7 @@ class Rules:
         self._scope = Scope.of([location]) if location else None
 
     def batch(self, batch: UrlBatch) -> None:
-        """Take in the next entries."""
+        """Process the next entries."""
         self.listed.urls += len(batch)
         for name in _LISTS:
             found = pc.sum(pc.list_value_length(batch[name])).as_py() or 0
@@ -71,7 +71,7 @@ class Rules:
         self._note("protocol/too-many-images", pc.greater(pc.list_value_length(batch["images"]), _MOST_IMAGES), batch)
         self._note("protocol/loc-not-escaped", pc.match_substring_regex(batch["loc"], _TO_BE_ESCAPED), batch)
         self._note("protocol/future-lastmod", self._is_future(batch["lastmod"]), batch, "lastmod_text")
-        if self._kind is Kind.LIST:  # in XML the structure is looked at
+        if self._kind is Kind.LIST:  # for XML the structure is checked instead
             self._note("protocol/loc-too-long", pc.greater(pc.utf8_length(batch["loc"]), _MOST_LOC_CHARS), batch)
         if self._scope:
             reason = self._scope.columns(batch["key"], batch["site"]).reason
@@ -79,7 +79,7 @@ class Rules:
             self._note("protocol/outside-folder", pc.equal(reason, "path"), batch)
 
     def references(self, refs: list[SitemapRef], url: str) -> None:
-        """Take in the documents that the one at *url* points at."""
+        """Process the references of the document at *url*."""
         self.listed.sitemaps = len(refs)
         if self._kind is not Kind.INDEX:
             return
@@ -100,7 +100,7 @@ class Rules:
         return pc.greater(lastmod, pa.scalar(self._latest, lastmod.type))
 
     def _note(self, code: str, mask: pa.BooleanArray, batch: UrlBatch, excerpt: str = "loc") -> None:
-        """Note the problem *code* for each row of which *mask* is true."""
+        """Record the problem *code* for each row with a true *mask*."""
         if not (count := pc.sum(mask).as_py()):
             return
         first = batch.arrow.filter(mask).slice(0, MAX_SAMPLES)

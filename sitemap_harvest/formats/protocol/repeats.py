@@ -1,9 +1,9 @@
-"""URLs that a document lists more than once, found in some 40 bytes an entry.
+"""Finds duplicate URLs in a document, with some 40 bytes per entry.
 
-All keys of a million entries would take 150 MB. So their hashes are sorted,
-and the document is read again for a few samples, only if one occurs twice.
-Two URLs of one hash are no duplicates: in one of 30 million documents of a
-million entries that is so, and the count one too high.
+All keys of a million entries would take 150 MB. So their hashes are sorted, and the
+document is read again for a few samples, only if a hash occurs twice. Different URLs
+with the same hash count as duplicates by mistake: this happens in one of 30 million
+documents with a million entries.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 def note_repeats(document: Document, hashes: array[int], log: ProblemLog) -> None:
-    """Note each entry of *document* whose URL came before; *hashes* are those of all keys, in document order."""
+    """Record each entry of *document* whose URL came before; *hashes* are those of all keys, in document order."""
     found = pa.array(hashes, pa.int64())
-    order = pc.array_sort_indices(found)  # a stable sort: of equal ones the first in the document comes first
+    order = pc.array_sort_indices(found)  # a stable sort: equal hashes stay in document order
     ordered = found.take(order)
     is_repeat = pc.equal(ordered.slice(1), ordered.slice(0, max(0, len(ordered) - 1)))
     repeats = order.slice(1).filter(is_repeat)
@@ -43,7 +43,7 @@ def note_repeats(document: Document, hashes: array[int], log: ProblemLog) -> Non
 
 
 def _places(document: Document, wanted: set[int]) -> dict[int, tuple[int, str]]:
-    """Return position and URL of each of the *wanted* entries; they are numbered from 0, without those of no key."""
+    """Return position and URL of each of the *wanted* entries: their numbers, from 0, only count entries with a key."""
     places: dict[int, tuple[int, str]] = {}
     if wanted:
         for number, place in enumerate(_entries(document)):

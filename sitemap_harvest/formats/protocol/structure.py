@@ -1,9 +1,9 @@
-"""The elements of a sitemap or an index, held against what the protocol's schemas say.
+"""Checks the elements of a sitemap or an index against the protocol's schemas.
 
-Specs: https://www.sitemaps.org/schemas/sitemap/0.9/sitemap.xsd and siteindex.xsd
-The rules are written here as tables; a test holds them against the schemas
-themselves. What is inside the elements of an extension is its own affair.
-A problem that reading tells too has the code that it has there.
+Specs: https://www.sitemaps.org/schemas/sitemap/0.9/sitemap.xsd and siteindex.xsd. The
+rules are tables in this module; a test compares them with the schemas. The contents of
+extension elements are not checked. A problem that reading reports too has the same
+code.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ _URL: dict[str, Callable[[str], str | None]] = {
     "priority": values.priority,
 }
 _SITEMAP: dict[str, Callable[[str], str | None]] = {"loc": values.loc, "lastmod": values.lastmod}
-_SHAPES = {  # the root, its entries, and what is in those in this order
+_SHAPES = {  # the root, its entries, and their children in order
     Kind.SITEMAP: ("urlset", "url", _URL),
     Kind.INDEX: ("sitemapindex", "sitemap", _SITEMAP),
 }
 
 
 def check_structure(blocks: Iterator[bytes], kind: Kind, log: ProblemLog) -> None:
-    """Hold the sitemap or index in *blocks* of UTF-8 against its schema."""
+    """Check the sitemap or index in *blocks* of UTF-8 against its schema."""
     shape = None
     try:
         for root, keep in grow(blocks):
             if shape is None:
                 shape = _Shape(kind, root, log)
             shape.take(root, keep)
-        assert shape is not None  # noqa: S101 - what is well-formed has a root; this tells mypy
+        assert shape is not None  # noqa: S101 - for mypy: a well-formed document has a root
         shape.end()
     except NotWellFormed as reason:
         log.add("protocol/not-checked", str(reason), line=reason.line)
 
 
 class _Shape:
-    """Looks at the children of one root, in document order."""
+    """Checks the children of one root, in document order."""
 
     def __init__(self, kind: Kind, root: Any, log: ProblemLog) -> None:
         self._log = log
@@ -79,7 +79,7 @@ class _Shape:
         self._attributes(root)
 
     def take(self, root: Any, keep: int) -> None:
-        """Look at all children of *root* but the last *keep*, and take them off it."""
+        """Check all children of *root* except the last *keep*, and remove them from it."""
         count = len(root) - keep
         if not self._has_begun and (count > 0 or not keep):
             self._has_begun = True
@@ -88,11 +88,11 @@ class _Shape:
             return
         for child in root[:count]:
             self._child(child)
-        del child  # what is still in use is moved to a document of its own, which takes time
+        del child  # a referenced element is moved to its own document, which is slow
         del root[:count]
 
     def end(self) -> None:
-        """Look at what is only known at the end."""
+        """Check what is only known at the end."""
         if not self._entries:
             self._log.add("document/no-entries")
 
@@ -103,7 +103,7 @@ class _Shape:
         elif not self._is_foreign(child):
             self._tell(self._told_by_reading.get(child.tag, "protocol/unknown-element"), child)
         elif self._entries:
-            detail = "an element of another namespace stands behind an entry"
+            detail = "an element of another namespace follows an entry"
             self._tell("protocol/element-order", child, detail=detail)
         self._text(child.tail, child, "xml/stray-text")
 
@@ -119,7 +119,7 @@ class _Shape:
                     self._tell("xml/repeated-field" if order else "loc/repeated", child, child.text)
                 elif order < last and not is_disordered:
                     is_disordered = True
-                    self._tell("protocol/element-order", child, detail=f"{split(child.tag)[1]} stands too late")
+                    self._tell("protocol/element-order", child, detail=f"{split(child.tag)[1]} is in the wrong order")
                 seen |= 1 << order
                 last = max(last, order)
                 self._value(child, *self._fields[order])
@@ -146,21 +146,21 @@ class _Shape:
             self._attributes(element)
 
     def _attributes(self, element: Any) -> None:
-        for name in element.keys():  # noqa: SIM118 - lxml's element is no dictionary
+        for name in element.keys():  # noqa: SIM118 - lxml's element is not a dictionary
             if name not in _ALLOWED_ATTRIBUTES:
                 self._tell("protocol/attribute", element, f'{name}="{element.get(name)}"')
 
     def _text(self, text: str | None, element: Any, code: str) -> None:
         if text and (found := text.strip(_XML_BLANKS)):
-            self._tell(code if found.strip(BLANKS) else "protocol/blanks-around", element, found)
+            self._tell(code if found.strip(BLANKS) else "protocol/whitespace-around", element, found)
 
     def _is_foreign(self, element: Any) -> bool:
-        """Whether *element* is of another namespace, and so of an extension."""
+        """Whether *element* is in another namespace, so belongs to an extension."""
         namespace = split(element.tag)[0]
         return bool(namespace) and namespace != _NAMESPACE and not (self._own and element.tag.startswith(self._own))
 
     def _tell(self, code: str, element: Any, excerpt: str | None = None, detail: str | None = None) -> None:
-        """Note the problem *code* at *element*; without an *excerpt* its name stands there."""
+        """Record the problem *code* at *element*; the default *excerpt* is its name."""
         if excerpt is None:
             excerpt = str(element.tag).removeprefix(self._own)
         self._log.add(code, detail, entry=self._entries or None, line=element.sourceline, excerpt=excerpt)

@@ -1,10 +1,9 @@
-"""The values of the protocol's elements, as its schemas have them.
+"""Checks the values of the protocol's elements against the types of its schemas.
 
-Specs: https://www.w3.org/TR/xmlschema-2/ (anyURI, date, dateTime, decimal), https://www.rfc-editor.org/rfc/rfc3986,
-https://www.w3.org/TR/NOTE-datetime
-Each function takes the text of an element and returns the code of the problem
-with it, ``None`` if there is none. Where reading tells the problem already,
-that is the code it has there.
+Specs: https://www.w3.org/TR/xmlschema-2/ (anyURI, date, dateTime, decimal),
+https://www.rfc-editor.org/rfc/rfc3986, https://www.w3.org/TR/NOTE-datetime. Each
+function takes the text of an element and returns the code of its problem, ``None`` if
+there is none. If reading reports the problem too, the code is the same.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ _PATH = rf"(?://{_AUTHORITY}(?:/{_CHAR}*+)*+|/(?:{_CHAR}++(?:/{_CHAR}*+)*+)?+|"
 _REST = rf"(?:\?(?:{_CHAR}|[/?])*+)?+(?:\#(?:{_CHAR}|[/?\[\]])*+)?+"
 _ABSOLUTE = re.compile(rf"[A-Za-z][A-Za-z0-9+\-.]*+:{_PATH}{_CHAR}++(?:/{_CHAR}*+)*+|){_REST}")
 _RELATIVE = re.compile(rf"{_PATH}(?:[{_MARKS}@]|{_ESCAPE})++(?:/{_CHAR}*+)*+|){_REST}")
-_ESCAPED_FOR = {ord(character): "_" for character in ' <>"{}|\\^`'}  # anyURI: such characters are to be escaped
+_ESCAPED_FOR = {ord(character): "_" for character in ' <>"{}|\\^`'}  # anyURI: these characters must be escaped
 _NOT_ASCII = re.compile(r"[^\x20-\x7e]")
-_MOST_PORT = 2**31 - 1  # what libxml2 takes; a greater one is no port anywhere
+_MOST_PORT = 2**31 - 1  # the limit of libxml2; no port is greater
 
 _SCHEMA_DATE = re.compile(
     r"(?P<year>-?(?:[1-9][0-9]{4,15}|[0-9]{4}))-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
@@ -46,7 +45,7 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 
 
 def loc(text: str) -> str | None:
-    """Return what is wrong with the text of a ``<loc>``."""
+    """Return the problem with the text of a ``<loc>``."""
     value = _collapsed(text)
     if len(value) < _LEAST_LOC_CHARS:
         return "protocol/loc-too-short" if value.strip(BLANKS) else "loc/empty"
@@ -59,7 +58,7 @@ def loc(text: str) -> str | None:
 
 
 def _is_uri(value: str) -> bool:
-    """Whether *value* is an ``xsd:anyURI``: a URI, once what has to be escaped is escaped."""
+    """Whether *value* is an ``xsd:anyURI``: a URI after escaping."""
     escaped = _NOT_ASCII.sub("_", value.translate(_ESCAPED_FOR))
     if not (match := _ABSOLUTE.fullmatch(escaped) or _RELATIVE.fullmatch(escaped)):
         return False
@@ -69,13 +68,13 @@ def _is_uri(value: str) -> bool:
 
 @cached
 def lastmod(text: str) -> str | None:
-    """Return what is wrong with the text of a ``<lastmod>``."""
+    """Return the problem with the text of a ``<lastmod>``."""
     value = text.strip(_XML_BLANKS)
     if _is_schema_date(value):
         return None
     trimmed = value.strip(BLANKS)
     if _is_schema_date(trimmed):
-        return "protocol/blanks-around"
+        return "protocol/whitespace-around"
     if (read := read_date(trimmed)) is None:
         return "lastmod/unreadable"
     return "protocol/lastmod-schema" if read.is_w3c else "lastmod/not-w3c"
@@ -96,19 +95,19 @@ def _is_schema_date(value: str) -> bool:
 
 
 def changefreq(text: str) -> str | None:
-    """Return what is wrong with the text of a ``<changefreq>``."""
+    """Return the problem with the text of a ``<changefreq>``."""
     if text in _CHANGEFREQS:
         return None
-    return "protocol/blanks-around" if text.strip(BLANKS) in _CHANGEFREQS else "changefreq/unknown"
+    return "protocol/whitespace-around" if text.strip(BLANKS) in _CHANGEFREQS else "changefreq/unknown"
 
 
 @cached
 def priority(text: str) -> str | None:
-    """Return what is wrong with the text of a ``<priority>``."""
+    """Return the problem with the text of a ``<priority>``."""
     value = text.strip(_XML_BLANKS)
     if _DECIMAL.fullmatch(value) and 0 <= Decimal(value) <= 1:
         return None
-    return "priority/unreadable" if read_priority(value.strip(BLANKS)) is None else "protocol/blanks-around"
+    return "priority/unreadable" if read_priority(value.strip(BLANKS)) is None else "protocol/whitespace-around"
 
 
 def _collapsed(text: str) -> str:

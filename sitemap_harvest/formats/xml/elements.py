@@ -1,7 +1,7 @@
-"""The elements of an entry that the mending lane puts together, and what names mean in it.
+"""The elements and namespaces of the tolerant parser.
 
-An element works as lxml's does, as far as :class:`EntryReader` asks, and can
-hold any character.
+An element has the part of lxml's interface that :class:`EntryReader` uses, and can
+contain any character.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"(?:[\w.\-]+:)?[\w.\-]+")
 _URI = re.compile(r"[\w.~:/?#@!$'()*+,;=%\-]*", re.ASCII)
 MAX_PREFIXES = 256
-"""Most prefixes that are declared around one element; extensions need ten."""
+"""Maximum number of prefixes declared around one element; extensions need ten."""
 
 
 class Element(list["Element"]):
-    """An element as :class:`EntryReader` wants it: like lxml's, and able to hold any character."""
+    """An element for :class:`EntryReader`: like lxml's, but with any characters."""
 
     __slots__ = ("_attributes", "is_whole", "local", "role", "scope", "sourceline", "tag", "tail", "text", "token")
 
     def __init__(self, tag: Tag, role: Role, attributes: dict[str, str], token: Token, scope: Namespaces) -> None:
         self.tag, self.local, _ = tag
-        self.role = role  #: What it is to the entry that it is a child of.
+        self.role = role  #: Its role in the entry that it is a child of.
         self.text = ""
         self.tail = ""
         self.token = token  #: Its start tag.
         self.sourceline = token.line
-        self.scope = scope  #: What prefixes mean inside it.
+        self.scope = scope  #: The meanings of prefixes inside it.
         self.is_whole = True
         self._attributes = attributes
 
     def name_attributes(self) -> None:
-        """Give the attributes their full names, without the declarations of namespaces."""
+        """Give the attributes their full names, and remove namespace declarations."""
         if self._attributes:
             given = self._attributes.items()
             self._attributes = {self.scope.attribute(n): value for n, value in given if not n.startswith("xmlns")}
@@ -55,7 +55,7 @@ class Element(list["Element"]):
         return list(self._attributes.items())
 
     def iter(self) -> Iterator[Element]:
-        """Yield the element itself and all below it, in document order."""
+        """Yield the element itself and all of its descendants, in document order."""
         yield self
         for child in self:
             yield from child.iter()
@@ -68,7 +68,7 @@ class Element(list["Element"]):
             yield child.tail
 
     def add_text(self, text: str) -> None:
-        """Add *text* behind what is in the element."""
+        """Append *text* to the contents of the element."""
         if self:
             self[-1].tail += text
         else:
@@ -79,26 +79,26 @@ class Tag(NamedTuple):
     """The name of an element."""
 
     full: str
-    """``{namespace}local``, or ``local`` where there is no namespace."""
+    """``{namespace}local``, or ``local`` without a namespace."""
     local: str
     """Without the namespace, in lower case."""
     is_sure: bool
-    """Whether it is a name that XML allows, with a prefix that is declared or usual, if any: no damaged one."""
+    """Whether it is a valid, undamaged XML name, with a declared or usual prefix, if any."""
 
 
 class Namespaces(Names[Tag]):
-    """What names mean in one scope: name as written to :class:`Tag`, filled as names are met."""
+    """The meanings of names in one scope: from name as written to :class:`Tag`, computed on demand."""
 
     def __init__(
         self, declared: Mapping[str, str] | None = None, usual: Mapping[str, str] = WELL_KNOWN_PREFIXES
     ) -> None:
-        """Take the prefixes that are *declared*, and what others *usual*ly mean; both by prefix."""
+        """Take the *declared* prefixes, and the *usual* meanings of others; both by prefix."""
         super().__init__()
         self._declared = declared or {}
         self._usual = usual
 
     def declaring(self, found: dict[str, str]) -> Namespaces:
-        """Return the scope inside an element that has the attributes *found*."""
+        """Return the scope inside an element with the attributes *found*."""
         declared = {name[6:]: value for name, value in found.items() if name == "xmlns" or name.startswith("xmlns:")}
         if not declared or len(self._declared) > MAX_PREFIXES:
             return self
@@ -109,14 +109,14 @@ class Namespaces(Names[Tag]):
         return prefix in self._declared or prefix == "xml"
 
     def are_sure(self, attributes: Mapping[str, str]) -> bool:
-        """Whether nothing has damaged the names of *attributes*, nor the namespaces that they declare."""
+        """Whether neither the names of *attributes* nor the namespaces that they declare are damaged."""
         return all(
             self[name].is_sure and (not name.startswith("xmlns") or _URI.fullmatch(value))
             for name, value in attributes.items()
         )
 
     def find(self, name: str) -> Tag:
-        """Work out what *name* means. A usual prefix that is not declared means what it usually does."""
+        """Return the meaning of *name*. An undeclared usual prefix has its usual meaning."""
         prefix, _, local = name.rpartition(":")
         namespace = self._declared.get(prefix, self._usual.get(prefix.lower(), prefix))
         is_known = prefix in {"", "xml", "xmlns"} or prefix in self._declared or prefix.lower() in self._usual

@@ -1,8 +1,8 @@
-"""What the elements of a sitemap or an index mean, whichever lane read them.
+"""``EntryReader``: the meaning of the elements of a sitemap or an index, for all XML parsers.
 
-Spec: https://www.sitemaps.org/protocol.html
-An element is anything with ``tag``, ``text``, ``get`` and children, so that
-lxml's and the mending lane's own are read by the same code.
+Spec: https://www.sitemaps.org/protocol.html. An element is any object with ``tag``,
+``text``, ``get`` and children, so that elements of lxml and of the tolerant parser are
+read by the same code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Role(Enum):
-    """What an element is in a sitemap. The value is its name in lower case."""
+    """The role of an element in a sitemap. The value is its name in lower case."""
 
     URL = "url"
     SITEMAP = "sitemap"
@@ -33,7 +33,7 @@ class Role(Enum):
     OTHER = ""
 
     def __init__(self, name: str) -> None:
-        self.is_entry = name in {"url", "sitemap"}  #: Whether it holds a URL and what belongs to it.
+        self.is_entry = name in {"url", "sitemap"}  #: Whether it holds a URL and its properties.
         self.is_field = name in {"loc", "lastmod", "changefreq", "priority"}  #: Whether it is a value of an entry.
 
 
@@ -41,13 +41,13 @@ _ROLES = {role.value: role for role in Role}
 _SITEMAP_NAMESPACES = ("sitemaps.org/schemas/sitemap", "google.com/schemas/sitemap/0.")
 
 
-_URL, _SITEMAP, _LOC, _OTHER = Role.URL, Role.SITEMAP, Role.LOC, Role.OTHER  # a member of an Enum is slow to look up
+_URL, _SITEMAP, _LOC, _OTHER = Role.URL, Role.SITEMAP, Role.LOC, Role.OTHER  # accessing a member of an Enum is slow
 _LASTMOD, _CHANGEFREQ, _PRIORITY = Role.LASTMOD, Role.CHANGEFREQ, Role.PRIORITY
 _Fields = tuple[str | None, str | None, str | None, str | None]  # loc, lastmod, changefreq, priority
 
 
 class Roles(Names[Role]):
-    """What each tag is below an element of one namespace; filled as tags are met."""
+    """The role of each tag below an element of one namespace, computed on demand."""
 
     def __init__(self, parent_namespace: str) -> None:
         super().__init__()
@@ -56,27 +56,27 @@ class Roles(Names[Role]):
     def find(self, tag: object) -> Role:
         """Return the role of *tag* (``{namespace}local``).
 
-        A name counts if it has no namespace, its parent's, or one of the
-        protocol's, in any spelling; ``image:loc`` is no ``loc``.
+        A name counts if it has no namespace, its parent's, or one of the protocol's, in
+        any spelling; ``image:loc`` is not a ``loc``.
         """
         if not isinstance(tag, str):
             return Role.OTHER  # a comment or an entity
         namespace, local = split(tag)
-        if namespace in {"", self._parent_namespace} or any(part in namespace for part in _SITEMAP_NAMESPACES):
+        if namespace in {"", self._parent_namespace} or any(part in namespace.lower() for part in _SITEMAP_NAMESPACES):
             return _ROLES.get(local.lower(), Role.OTHER)
         return Role.OTHER
 
 
 class _RolesByParent(Names[Roles]):
-    """What tags are inside an element, by its own tag."""
+    """The roles of tags inside an element, by its own tag."""
 
     def find(self, parent_tag: object) -> Roles:
-        """Return what tags are inside an element *parent_tag*."""
+        """Return the roles of tags inside an element *parent_tag*."""
         return Roles(split(parent_tag)[0] if isinstance(parent_tag, str) else "")
 
 
-class OddShape(Exception):  # noqa: N818 - no error: it sends the document down the mending lane
-    """A value holds another one, or an entry, so that its end tag is at the wrong place."""
+class OddShape(Exception):  # noqa: N818 - not an error: it selects the tolerant parser
+    """A value contains another one, or an entry, so its end tag is misplaced."""
 
 
 def split(tag: str) -> tuple[str, str]:
@@ -91,36 +91,36 @@ class EntryReader:
     def __init__(
         self, into: Collector, kind: Kind, *, read: int = 0, position: int | None = None, line: int = 0
     ) -> None:
-        """Read into *into* what comes behind *read* children of the root.
+        """Read to *into* the entries after the first *read* children of the root.
 
-        They hold *position* entries (``None``: one each); *line* of their lines
-        are not in what is read here.
+        These contain *position* entries (``None``: one each); *line* is the number of
+        their lines, which are missing in what is read here.
         """
         self._into = into
         self.read_children = read
-        """Children of the root that have been read, here and before."""
+        """Number of children of the root that were read, here and before."""
         self.position = read if position is None else position
-        """Entries that have been read, here and before."""
+        """Number of entries that were read, here and before."""
         self.may_give_up = True
-        """Whether there is a lane that reads on where :exc:`OddShape` is raised."""
-        self._before = self.position  # the child of the root that is being read
+        """Whether another parser continues after :exc:`OddShape`."""
+        self._before = self.position  # the child of the root being read
         self._line_before = line
         self._own_role = Role.SITEMAP if kind == "index" else Role.URL
         self._roles = _RolesByParent()
         self._extensions = Extensions()
 
     def roles(self, parent_tag: Any) -> Roles:
-        """Return what tags are inside an element *parent_tag*."""
+        """Return the roles of tags inside an element *parent_tag*."""
         return self._roles[parent_tag]
 
     def knows(self, tag: object) -> bool:
-        """Whether *tag* is that of an extension."""
+        """Whether *tag* belongs to an extension."""
         return self._extensions.know(tag)
 
     def read(self, element: Any, root_tag: object) -> None:
-        """Read *element*, a child of the root: an entry, or something that may hold entries.
+        """Read *element*, a child of the root: an entry, or something that may contain entries.
 
-        Raises :exc:`OddShape`; nothing of the element has been read then.
+        Raises :exc:`OddShape` before anything of the element was read.
         """
         self._before = self.position
         try:
@@ -143,7 +143,7 @@ class EntryReader:
                 self._read(child, element.tag)
 
     def _outside(self, loc: Any) -> None:
-        """Read a *loc* that stands in no entry, if it is surely a URL."""
+        """Read a *loc* outside of an entry, if it is certainly a URL."""
         text = "".join(loc.itertext())
         if "://" not in text:
             self._into.problems.add("xml/stray-text", line=self._line(loc), excerpt=text)
@@ -152,7 +152,7 @@ class EntryReader:
         self._into.problems.add("loc/outside-entry", entry=self.position, line=self._line(loc), excerpt=text)
         self._put(self._own_role, self.position, (text, None, None, None), [])
 
-    def _entry(self, element: Any, role: Role) -> None:  # noqa: C901, PLR0912 - the hot loop: a call less for each field
+    def _entry(self, element: Any, role: Role) -> None:  # noqa: C901, PLR0912 - the hot loop: avoids calls
         self.position = position = self.position + 1
         if role is not self._own_role:
             self._into.problems.add("xml/foreign-entry", entry=position, line=self._line(element))
@@ -175,8 +175,8 @@ class EntryReader:
                     text = web_line(text)
                 if loc and loc.strip(BLANKS):
                     self._into.problems.add("loc/repeated", entry=position, line=self._line(child), excerpt=text)
+                    nested += _entries_inside(others, roles)
                     self._put(role, position, (loc, lastmod, changefreq, priority), others)
-                    self._look_for_entries(others, roles)
                     puts += 1
                     lastmod = changefreq = priority = None
                     others = []
@@ -189,7 +189,7 @@ class EntryReader:
                 priority = text
             elif found is _URL or found is _SITEMAP:
                 nested.append((child, found))
-            else:  # a field that stands twice: the first counts, the other is kept
+            else:  # a duplicate field: the first counts, the other goes to ``extra``
                 self._into.problems.add("xml/repeated-field", entry=position, line=self._line(child), excerpt=text)
                 others.append(child)
         if stray and (stray := stray.strip(BLANKS)):
@@ -198,21 +198,22 @@ class EntryReader:
                 self._into.problems.add("loc/no-element", entry=position, line=self._line(element), excerpt=stray)
             else:
                 self._into.problems.add("xml/stray-text", entry=position, line=self._line(element), excerpt=stray)
-        if loc is not None or not nested:
+        is_empty = loc is None and bool(nested)
+        if others:
+            nested += _entries_inside(others, roles)
+        if not is_empty:
             self._put(role, position, (loc, lastmod, changefreq, priority), others)
         for child, found in nested:
             self._nested(child, found)
-        if others:
-            self._look_for_entries(others, roles)
 
     def _text_of(self, value: Any, role: Role, roles: Roles, puts: int) -> str:
-        """Return the text of a *value* with elements in it. Raises :exc:`OddShape` if one is a value or an entry.
+        """Return the text of a *value* with child elements. Raises :exc:`OddShape` if one is a value or an entry.
 
-        Not once something of this child of the root has been put into the collector, the entry itself (*puts* times)
-        or another one: it would be there twice; and not where no other lane is left. Only what stands before the inner
-        value is read then.
+        Not raised if something of this child of the root, the entry (*puts* times) or
+        another one, is already in the collector, because it would be duplicated; nor if
+        there is no other parser. Then only the text before the inner value is read.
         """
-        if not role.is_field or not any(roles[child.tag] is not _OTHER for child in value):
+        if not role.is_field or not self._has_role_inside(value, roles):
             return "".join(value.itertext())
         if puts or self.position > self._before + 1 or not self.may_give_up:
             detail = "a value holds another one, which was not read"
@@ -220,18 +221,22 @@ class EntryReader:
             return value.text or ""
         raise OddShape
 
+    def _has_role_inside(self, value: Any, roles: Roles) -> bool:
+        """Whether *value* contains a value or an entry at any depth, also of a document in another namespace."""
+        parents = [value]
+        while parents:
+            parent = parents.pop()
+            own = self._roles[parent.tag]
+            for child in parent:
+                if roles[child.tag] is not _OTHER or (parent is not value and own[child.tag] is not _OTHER):
+                    return True
+                if len(child):
+                    parents.append(child)
+        return False
+
     def _nested(self, element: Any, role: Role) -> None:
         self._into.problems.add("xml/nested-entry", entry=self.position + 1, line=self._line(element))
         self._entry(element, role)
-
-    def _look_for_entries(self, others: Iterable[Any], roles: Roles) -> None:
-        """Read the entries inside of what belongs to no extension: somebody forgot an end tag, or wrote a wrong one."""
-        for other in others:
-            if len(other):
-                if (role := roles[other.tag]).is_entry and any(roles[child.tag] is _LOC for child in other):
-                    self._nested(other, role)  # which looks for those inside of it
-                else:
-                    self._look_for_entries(other, roles)
 
     def _put(self, role: Role, position: int, fields: _Fields, others: list[Any]) -> None:
         loc, lastmod, changefreq, priority = fields
@@ -255,3 +260,19 @@ class EntryReader:
     def _line(self, element: Any) -> int | None:
         line: int | None = element.sourceline
         return None if line is None else line + self._line_before
+
+
+def _entries_inside(others: Iterable[Any], roles: Roles) -> list[tuple[Any, Role]]:
+    """Remove the entries from *others*, which belong to no field: an end tag is missing or wrong.
+
+    They become separate rows, and are not part of the surrounding entry.
+    """
+    found: list[tuple[Any, Role]] = []
+    for other in others:
+        for child in list(other):
+            if (role := roles[child.tag]).is_entry and any(roles[one.tag] is _LOC for one in child):
+                other.remove(child)
+                found.append((child, role))
+            elif len(child):
+                found += _entries_inside([child], roles)
+    return found

@@ -1,8 +1,8 @@
-"""The extensions of the protocol: images, videos, news, alternates, PageMaps; and what nobody knows, kept whole.
+"""``Extensions``: images, videos, news, alternates and PageMaps of an entry; unknown elements go to ``extra``.
 
-Specs: https://developers.google.com/search/docs/crawling-indexing/sitemaps/overview and the pages below it
-Values stay as published, trimmed. A child that has no field of its own, or
-stands twice where one is due, goes to ``extra`` below the name of its parent.
+Specs: https://developers.google.com/search/docs/crawling-indexing/sitemaps/overview and
+the pages below it. Values stay as published, trimmed. A child without its own field, or
+a duplicate, goes to ``extra`` below the name of its parent.
 """
 
 from __future__ import annotations
@@ -49,25 +49,25 @@ _KNOWN_ATTRIBUTES = {"uploader": ("info", "uploader_info"), "gallery_loc": ("tit
 
 
 class _Readers(Names["Callable[[Any, Plain], None] | None"]):
-    """What reads an element, by its tag; ``None`` for that of no extension."""
+    """The reader of an element, by its tag; ``None`` for an unknown tag."""
 
     def find(self, tag: object) -> Callable[[Any, Plain], None] | None:
-        """Return what reads an element *tag*."""
+        """Return the reader of an element *tag*."""
         return _reader(tag) if isinstance(tag, str) else None
 
 
 class Extensions:
-    """Reads the children of an entry that are not the protocol's own."""
+    """Reads the children of an entry that are not defined by the protocol itself."""
 
     def __init__(self) -> None:
         self._readers = _Readers()
 
     def know(self, tag: Any) -> bool:
-        """Whether *tag* is that of an extension."""
+        """Whether *tag* belongs to an extension."""
         return self._readers[tag] is not None
 
     def read(self, elements: Iterable[Any]) -> Plain:
-        """Return columns of ``UrlEntry`` by name, with plain values, for what *elements* hold."""
+        """Return columns of ``UrlEntry`` by name, with plain values, from *elements*."""
         found: Plain = {}
         for element in elements:
             if not isinstance(element.tag, str):
@@ -127,7 +127,7 @@ def _own_text(element: Any) -> str:
 
 
 def _keep(element: Any, depth: int, found: Plain) -> None:
-    """Keep *element* with all below it in ``extra``."""
+    """Append *element* and its descendants to ``extra``."""
     if not isinstance(element.tag, str):
         return
     attributes = [{"name": name, "value": value} for name, value in element.items()]
@@ -140,7 +140,7 @@ def _keep(element: Any, depth: int, found: Plain) -> None:
 
 
 def _keep_below(parent: Any, unknown: list[Any], found: Plain) -> None:
-    """Keep *unknown* children of *parent* in ``extra``, below its name; and its own text, which it should not have."""
+    """Append *unknown* children of *parent* to ``extra``, below its name; also its own text, which should not exist."""
     text = _own_text(parent) or None
     if unknown or text:
         found.setdefault("extra", []).append({"name": parent.tag, "depth": 0, "text": text, "attributes": None})
@@ -149,7 +149,7 @@ def _keep_below(parent: Any, unknown: list[Any], found: Plain) -> None:
 
 
 def _fill(element: Any, fields: dict[str, str], into: Plain) -> list[Any]:
-    """Put the texts of known children of *element* *into* a record; return the other children."""
+    """Copy the texts of known children of *element* *into* a record; return the other children."""
     unknown = []
     for child in element:
         field = fields.get(_local(child))
@@ -272,4 +272,4 @@ WELL_KNOWN_PREFIXES = {
     "pagemap": "http://www.google.com/schemas/sitemap-pagemap/1.0",
     "xhtml": "http://www.w3.org/1999/xhtml",
 }
-"""What the usual prefixes mean in a document that forgets to declare them."""
+"""The meanings of usual prefixes in a document that does not declare them."""

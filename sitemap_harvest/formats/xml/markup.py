@@ -1,7 +1,7 @@
-"""Where the tags of a piece of XML stand, as arrays: a few calls for all of them instead of one for each.
+"""``Markup``: the positions of all tags in a piece of XML as arrays, found with a few vectorized operations.
 
-Cuts and counts, and gives no meaning to any name. What it cannot cut with
-certainty (a comment, a CDATA section, a ``>`` in a text) it refuses.
+Names have no meaning here. Constructs that cannot be split with certainty (a comment, a
+CDATA section, a ``>`` in a text) are rejected.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 _LESS, _GREATER, _QUOTE, _FIRST_ALLOWED = b"<"[0], b">"[0], b'"'[0], 0x20
 _ALLOWED_CONTROLS = b"\t\n\r"
 _NONCHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")  # U+FFFE and U+FFFF, which XML forbids
-_MAX_QUOTES = 64  # in one tag: each takes a pass over all tags that have as many
-_MAX_FORMS = 64  # tags of so many sorts are no generator's work
+_MAX_QUOTES = 64  # in one tag: each takes a pass over all tags with as many
+_MAX_FORMS = 64  # no generator writes so many different tags
 
 
-class NotExplained(Exception):  # noqa: N818 - no error: it sends the rest of the document to the strict lane
-    """Something stands in the document that the quick lane does not read."""
+class NotExplained(Exception):  # noqa: N818 - not an error: it selects the strict parser
+    """The document contains something that the fast path does not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +33,18 @@ class Values:
     """The quoted values of all tags of one form."""
 
     tags: Numbers
-    """Which tags have that form."""
+    """Indices of the tags with that form."""
     starts: npt.NDArray[np.intp]
-    """Where the values begin: a row for each tag, a column for each attribute."""
+    """Start of each value: a row for each tag, a column for each attribute."""
     stops: npt.NDArray[np.intp]
-    """Where they end."""
+    """End of each value."""
 
 
 class Markup:
-    """The tags of *data*, which begins with one and is UTF-8 with line ends as XML has them.
+    """The tags of *data*, which begins with a tag and is UTF-8 with normalized line ends.
 
-    Raises :exc:`NotExplained` if *data* holds a character that XML forbids, or
-    cannot be cut into tags and texts.
+    Raises :exc:`NotExplained` if *data* contains a character that XML forbids, or
+    cannot be split into tags and texts.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -52,25 +52,25 @@ class Markup:
         _check_characters(data, codes)
         self._data = pa.py_buffer(data)
         self.starts = np.flatnonzero(codes == _LESS) + 1
-        """Where the inside of each tag begins."""
+        """Start of the inside of each tag."""
         self.stops = np.flatnonzero(codes == _GREATER)
-        """Where it ends: at its ``>``."""
+        """End of the inside of each tag: its ``>``."""
         self.next = np.append(self.starts[1:] - 1, len(data))
-        """Where the text behind each tag ends."""
+        """End of the text after each tag."""
         if len(self.starts) != len(self.stops) or not len(self.starts) or self.starts[0] != 1:
             raise NotExplained
         if (self.starts >= self.stops).any() or (self.stops >= self.next).any():
             raise NotExplained
         self.forms: list[str] = []
-        """Each form of tag that occurs: the tag with its quoted values left out, as in ``xhtml:link href=""/``."""
+        """The distinct forms of tags: tags without their quoted values, as in ``xhtml:link href=""/``."""
         self.form = np.zeros(len(self.starts), np.intp)
-        """Which of :attr:`forms` each tag has."""
+        """Index of the form of each tag in :attr:`forms`."""
         self.values: dict[int, Values] = {}
-        """The quoted values of the tags that have some, by their form."""
+        """The quoted values of tags that have some, by form."""
         self._find_forms(np.flatnonzero(codes == _QUOTE))
 
     def texts(self, starts: Numbers, stops: Numbers) -> pa.StringArray:
-        """Return what stands between *starts* and *stops*, which go up."""
+        """Return the texts between *starts* and *stops*, which are ascending."""
         if not len(starts):
             return pa.array([], pa.string())
         offsets = np.empty(2 * len(starts), np.int32)
@@ -94,7 +94,7 @@ class Markup:
             self._find_quoted(tags, quotes[count[tag] == number].reshape(-1, number))
 
     def _find_quoted(self, tags: Numbers, quotes: npt.NDArray[np.intp]) -> None:
-        """Add the forms of *tags*, in each of which stand the *quotes* of one row."""
+        """Add the forms of *tags*; each row of *quotes* has the quotes in one of them."""
         if quotes.shape[1] % 2 or quotes.shape[1] > _MAX_QUOTES:
             raise NotExplained
         starts = np.column_stack([self.starts[tags], quotes[:, 1::2] + 1])
@@ -112,7 +112,7 @@ class Markup:
             self.values[form] = Values(tags[rows], quotes[rows, ::2] + 1, quotes[rows, 1::2])
 
     def _encoded(self, starts: Numbers, stops: Numbers) -> Any:
-        """Return what stands between *starts* and *stops*, of which few differ, as a dictionary array."""
+        """Return the texts between *starts* and *stops*, of which few are distinct, as a dictionary array."""
         words = self.texts(starts, stops).dictionary_encode()
         if len(words.dictionary) > _MAX_FORMS:
             raise NotExplained

@@ -1,7 +1,7 @@
-"""The shape of plain entries: which element stands where, and the columns that they make.
+"""``Shape``: checks the nesting of plain entries, and extracts their columns.
 
-Plain is what generators write: the protocol's own fields, each at most once in
-an entry, and alternates and images, any number of them.
+Plain is what generators write: the protocol's own fields, each at most once per entry,
+and any number of alternates and images.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.formats.xml.markup import Numbers
 
-Texts = dict[str, Any]  # by column: a pa.Array, or None where no entry has it
+Texts = dict[str, Any]  # by column: a pa.Array, or None if no entry has it
 
 _FIELDS = ("loc", "lastmod", "changefreq", "priority")
 _LINK_ATTRIBUTES = frozenset({"rel", *LINK_ATTRIBUTES})
 _SHORTEST_URL = len("http://a")
 _XML_BLANKS = " \t\n"
 _TAG = re.compile(r'(/?)([A-Za-z_][\w:.\-]*)((?:\s+[A-Za-z_][\w:.\-]*="")+\s*|)(/?)', re.ASCII)
-_HTTP, _BLANK, _LOWER = b"http", b" "[0], 0x20  # a bit makes a letter lower case
+_HTTP, _BLANK, _LOWER = b"http", b" "[0], 0x20  # setting the bit makes a letter lower case
 _TWO_URLS = r"(?i)[^ \t\n][ \t\n]+https?://"
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))  # & last
 
 
 class _Role(IntEnum):
-    """What an element is."""
+    """The role of an element."""
 
     URL = 0
     FIELD = 1
@@ -48,7 +48,7 @@ class _Role(IntEnum):
     IMAGE_FIELD = 4
 
 
-_DEPTH = np.array([0, 1, 1, 1, 2])  # of the elements of each role, below the root
+_DEPTH = np.array([0, 1, 1, 1, 2])  # depth of the elements of each role below the root
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class _Tag:
 
 
 class Shape:
-    """What the elements of one document mean, by the prefixes that its root declares."""
+    """The meanings of the elements of one document, by the prefixes that its root declares."""
 
     def __init__(self, namespaces: Mapping[str | None, str]) -> None:
         self._names = {"url": _Role.URL} | dict.fromkeys(_FIELDS, _Role.FIELD)
@@ -73,9 +73,9 @@ class Shape:
                 self._names |= {f"{prefix}:{name}": _Role.IMAGE_FIELD for name in IMAGE_FIELDS}
 
     def texts(self, chunk: bytes) -> Texts:
-        """Return the columns of *chunk*, which is whole entries. Raises :exc:`NotExplained`."""
+        """Return the columns of *chunk*, which has complete entries. Raises :exc:`NotExplained`."""
         if b"\r" in chunk:
-            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")  # as XML has it
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")  # normalized as in XML
         markup = Markup(chunk)
         texts = _Entries(markup, [self._tag(form) for form in markup.forms], _entities(chunk)).columns()
         if _has_blank_before_url(chunk) and pc.any(pc.match_substring_regex(texts["loc"], _TWO_URLS)).as_py():
@@ -83,7 +83,7 @@ class Shape:
         return texts
 
     def _tag(self, form: str) -> _Tag:
-        """Return what a tag of *form* is. Raises :exc:`NotExplained`."""
+        """Return the meaning of a tag of *form*. Raises :exc:`NotExplained`."""
         match = _TAG.fullmatch(form)
         if not match or match[2] not in self._names:
             raise NotExplained
@@ -98,7 +98,7 @@ class Shape:
 
 
 class _Entries:
-    """The entries of a chunk. Raises :exc:`NotExplained` where they are not plain."""
+    """The entries of a chunk. Raises :exc:`NotExplained` if they are not plain."""
 
     def __init__(self, markup: Markup, tags: list[_Tag], entities: list[tuple[str, str]]) -> None:
         self._markup, self._tags, self._entities = markup, tags, entities
@@ -110,7 +110,7 @@ class _Entries:
         self._entry = np.cumsum((self._role == _Role.URL) & self._is_start) - 1
 
     def _check_nesting(self) -> None:
-        """Each element stands where its role has it, and ends by a tag of its own name."""
+        """Check that each element is where its role requires it, and has a matching end tag."""
         depth = np.cumsum(self._is_start.astype(np.int8) - self._is_end)
         if depth[-1] or (depth - self._is_start != _DEPTH[self._role]).any():
             raise NotExplained
@@ -119,14 +119,14 @@ class _Entries:
         is_value = (self._role == _Role.FIELD) | (self._role == _Role.IMAGE_FIELD)
         self._values = np.flatnonzero(is_value & self._is_start)
         after = self._values + 1
-        # Two values that follow each other cannot be mixed up, and of the elements around them there is one a level.
+        # Two consecutive values cannot be mixed up, and there is one surrounding element per level.
         if not self._is_end[after].all() or (name[after] != name[self._values]).any():
             raise NotExplained
         if np.count_nonzero(is_value & self._is_end) != len(after):
             raise NotExplained
 
     def _check_gaps(self) -> None:
-        """There are blanks only where no value is."""
+        """Check that there is only whitespace outside of values."""
         is_gap = np.ones(len(self._role), np.bool_)
         is_gap[self._values] = False
         starts, stops = self._markup.stops[is_gap] + 1, self._markup.next[is_gap]
@@ -147,7 +147,7 @@ class _Entries:
         return found | {"alternates": self._alternates(count), "images": self._images(count)}
 
     def _column(self, name: str, owner: Numbers, count: int) -> pa.StringArray | None:
-        """Return the values of *name*, which belong each to an *owner* of its own, one of *count*."""
+        """Return the values of *name*, each for a different *owner*, of *count* owners."""
         forms = [number for number, tag in enumerate(self._tags) if tag.name == name and tag.is_start]
         if not forms:
             return None
@@ -168,7 +168,7 @@ class _Entries:
         return _lists("alternates", found, self._entry[links], count)
 
     def _attribute(self, name: str, links: Numbers) -> pa.StringArray | None:
-        """Return the values of the attribute *name* of *links*, null where one has none; ``None`` if all have none."""
+        """Return the attribute *name* of *links*, null if one lacks it; ``None`` if all lack it."""
         starts, stops = np.full(len(links), -1), np.full(len(links), -1)
         for form, values in self._markup.values.items():
             attributes = self._tags[form].attributes
@@ -202,7 +202,7 @@ class _Entries:
 
 
 def _has_blank_before_url(chunk: bytes) -> bool:
-    """Whether an address stands behind a blank, as the second one of two would; many times as fast as a search."""
+    """Whether a URL follows whitespace, like the second of two; many times as fast as a search."""
     codes = np.frombuffer(chunk, np.uint8)
     at = np.flatnonzero((codes[:-4] <= _BLANK) & (codes[1:-3] | _LOWER == _HTTP[0]))
     for place, letter in enumerate(_HTTP[1:], start=2):
@@ -211,7 +211,10 @@ def _has_blank_before_url(chunk: bytes) -> bool:
 
 
 def _spread(texts: pa.StringArray, owners: Numbers, count: int) -> pa.StringArray:
-    """Return *texts* as a column of *count* rows, each at its owner's. Raises :exc:`NotExplained` if one has two."""
+    """Return *texts* as a column of *count* rows, each in its owner's row.
+
+    Raises :exc:`NotExplained` if one has two.
+    """
     if (np.diff(owners) <= 0).any():
         raise NotExplained
     if len(texts) == count:
@@ -222,7 +225,7 @@ def _spread(texts: pa.StringArray, owners: Numbers, count: int) -> pa.StringArra
 
 
 def _lists(name: str, fields: Mapping[str, pa.Array | None], owners: Numbers, count: int) -> pa.ListArray:
-    """Return the column *name* of lists of records with *fields*, each in the list of its owner, one of *count*."""
+    """Return the column *name* of lists of records with *fields*, each in the list of its owner, of *count* owners."""
     kind = UrlBatch.schema().field(name).type
     record = kind.value_type
     rows = len(owners)
@@ -234,7 +237,7 @@ def _lists(name: str, fields: Mapping[str, pa.Array | None], owners: Numbers, co
 
 
 def _entities(data: bytes) -> list[tuple[str, str]]:
-    """Return the entities that occur in *data*. Raises :exc:`NotExplained` if there are others than XML's own."""
+    """Return the entities in *data*. Raises :exc:`NotExplained` if it has others than XML's own."""
     if not (left := data.count(b"&")):
         return []
     found = []

@@ -1,7 +1,7 @@
-"""The strict lane: well-formed XML through lxml, an element at a time, in flat memory.
+"""The strict parser: well-formed XML through lxml, element by element, with flat memory use.
 
-What it reads is what the document says: nothing is mended, so nothing can be
-altered. The first thing that is not well-formed ends it.
+Nothing is repaired, so nothing can be altered. It stops at the first thing that is not
+well-formed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
-from sitemap_harvest.formats.unpack import even
+from sitemap_harvest.formats.decompress import even
 from sitemap_harvest.formats.xml.entries import OddShape
 from sitemap_harvest.formats.xml.tokens import MAX_NAMESPACE_CHARS
 from sitemap_harvest.urls import BLANKS
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import UrlBatch
 
 _FEED_BYTES = 64 * 1024  # measured: the tree of a block of this size stays in the processor's cache
-_MAX_UNDRAINED_BYTES = 512 * 1024  # below one child of the root; past it the mending lane, whose memory is flat
+_MAX_UNDRAINED_BYTES = 512 * 1024  # below one child of the root; beyond it: tolerant parser
 _DOCTYPE = re.compile(rb"(?:\s|<\?.*?\?>|<!--.*?-->)*+<!doctype\b", re.IGNORECASE | re.DOTALL)
-_HAS_DOCTYPE = "it has a DOCTYPE, and with it perhaps entities, which are never expanded"
+_HAS_DOCTYPE = "it has a DOCTYPE, which may declare entities; they are never expanded"
 _LONG_NAMESPACE = re.compile(
     rb"xmlns[^<>\"'=]{0,99}=\s{0,9}(?:\"[^\"<]{%d}|'[^'<]{%d})" % (MAX_NAMESPACE_CHARS, MAX_NAMESPACE_CHARS)
 )
 _PHP = re.compile(rb"<\?php", re.IGNORECASE)
-_OVERLAP_BYTES = MAX_NAMESPACE_CHARS + 200  # as many as it matches
+_OVERLAP_BYTES = MAX_NAMESPACE_CHARS + 200  # the maximum length of its match
 _ROOTS = tuple(
     "{*}" + name
     for word in ("urlset", "urlSet", "sitemapindex", "sitemapIndex")
@@ -39,32 +39,32 @@ _ROOTS = tuple(
 )
 
 
-class NotWellFormed(Exception):  # noqa: N818 - no error: it sends the document down the mending lane
-    """The document is not well-formed, or of a shape that the strict lane does not read."""
+class NotWellFormed(Exception):  # noqa: N818 - not an error: it selects the tolerant parser
+    """The document is not well-formed, or has a shape that the strict parser does not read."""
 
     def __init__(self, reason: str, *, is_flaw: bool = False, line: int | None = None) -> None:
         super().__init__(reason)
         self.is_flaw = is_flaw  #: Whether the parser found it not well-formed.
-        self.line = line  #: Where, from 1.
+        self.line = line  #: Line number, from 1.
 
 
 def read_strictly(blocks: Iterable[bytes], reader: EntryReader, into: Collector) -> Iterator[UrlBatch]:
-    """Read UTF-8 *blocks*, yielding batches. Raises :exc:`NotWellFormed` where strict reading ends."""
+    """Read UTF-8 *blocks*, yielding batches. Raises :exc:`NotWellFormed` where strict parsing ends."""
     for root, keep in grow(blocks):
         _drain(root, reader, into, keep=keep)
         yield from into.full_batches()
 
 
 def grow(blocks: Iterable[bytes]) -> Iterator[tuple[Any, int]]:
-    """Yield the root as it grows by UTF-8 *blocks*, and how many of its last children are not whole yet.
+    """Yield the growing root of UTF-8 *blocks*, and how many of its last children are incomplete.
 
-    Who asks takes the others off it, so that memory stays flat. Raises
-    :exc:`NotWellFormed` where strict reading ends.
+    The caller removes the other children, so that memory use stays flat. Raises
+    :exc:`NotWellFormed` where strict parsing ends.
     """
     parser = etree.XMLPullParser(
         events=("start",),
         tag=_ROOTS,
-        encoding="utf-8",  # overrides the declaration: the blocks were recoded where that was needed
+        encoding="utf-8",  # overrides the declaration: the blocks were recoded if necessary
         remove_comments=True,
         remove_pis=True,
         resolve_entities=False,
@@ -89,7 +89,7 @@ def grow(blocks: Iterable[bytes]) -> Iterator[tuple[Any, int]]:
         parser.close()
     except etree.XMLSyntaxError as error:
         raise NotWellFormed(error.msg or "not well-formed", is_flaw=True, line=error.lineno) from error
-    if root is None:  # at a NUL the parser stops without a word
+    if root is None:  # the parser stops silently at a NUL
         raise NotWellFormed("it has no root element of the protocol", is_flaw=has_nul)
     yield root, 0
 
@@ -110,7 +110,7 @@ def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _check(parser: etree.XMLPullParser[Any]) -> None:
-    """Raise :exc:`NotWellFormed` for an error after which lxml goes on until the end, such as an undeclared prefix."""
+    """Raise :exc:`NotWellFormed` for an error that lxml ignores until the end, such as an undeclared prefix."""
     if len(parser.feed_error_log) and (errors := parser.feed_error_log.filter_from_errors()):
         raise NotWellFormed(errors[0].message, is_flaw=True, line=errors[0].line)
 
@@ -122,7 +122,7 @@ def _root(parser: etree.XMLPullParser[Any]) -> Any:
 
 
 def _drain(root: Any, reader: EntryReader, into: Collector, *, keep: int) -> None:
-    """Read all children of *root* but the last *keep*, and let go of them."""
+    """Read all children of *root* except the last *keep*, and free them."""
     count = len(root) - keep
     if not keep and not count:
         _note_stray(root.text, root, into)
@@ -139,11 +139,11 @@ def _drain(root: Any, reader: EntryReader, into: Collector, *, keep: int) -> Non
             text = None
         if (tail := element.tail) and not tail.isspace():
             _note_stray(tail, element, into)
-    del element  # what is still in use is moved to a document of its own, which takes lxml n² for n children
+    del element  # a referenced element is moved to its own document, which takes lxml n² for n children
     del root[:count]
 
 
 def _note_stray(text: str | None, element: Any, into: Collector) -> None:
-    """Note *text*, which stands beside the children of the root, behind *element* or at the start of it."""
+    """Record *text* beside the children of the root, after *element* or at the start."""
     if text and (stray := text.strip(BLANKS)):
         into.problems.add("xml/stray-text", line=element.sourceline, excerpt=stray)

@@ -1,8 +1,9 @@
-"""Tags and text of markup that no XML parser would take, one token at a time.
+"""``Tokenizer``: splits markup that need not be well-formed into tags and text.
 
-Spec: https://www.w3.org/TR/xml/ for what is well-formed, and nothing for the rest.
-Nothing is ever altered or expanded: what is no tag is text, to the letter, but that line ends are as XML has them.
-Memory is flat: text comes in pieces, and comments are skipped as they arrive.
+Spec: https://www.w3.org/TR/xml/ for well-formed markup; there is none for the rest.
+Nothing is altered or expanded: everything that is not a tag is literal text, except
+that line ends are normalized as in XML. Memory use is flat: text comes in pieces, and
+comments are skipped as they arrive.
 """
 
 from __future__ import annotations
@@ -17,35 +18,35 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.formats.problems import ProblemLog
 
-_MAX_TAG_CHARS = 256 * 1024  # a tag longer than this is text: a `<` that somebody forgot to escape
-_MAX_REFERENCE_CHARS = 70  # as _REFERENCE has it
+_MAX_TAG_CHARS = 256 * 1024  # a longer tag is text: an unescaped `<`
+_MAX_REFERENCE_CHARS = 70  # the maximum length of _REFERENCE
 _MAX_DOCTYPE_CHARS = 1024 * 1024
 
-_PIECE = re.compile(  # what most of a document is: text that says what it means, and a tag without attributes behind it
+_PIECE = re.compile(  # the most frequent case: text without references, followed by a tag without attributes
     r"([^<&\x00-\x08\x0b\x0c\x0e-\x1f]*+)<(?:/([^\s<>/]*+)|([A-Za-z_:\u0080-\U0010ffff][^\s<>/=\"']*+)(/?))>"
 )
 _START = re.compile(r"<([A-Za-z_:\u0080-\U0010ffff][^\s<>/=\"']*+)((?:[^<>\"'/]|\"[^\"<]*+\"|'[^'<]*+'|/(?!>))*+)(/?)>")
 _LOOSE_START = re.compile(r"<([A-Za-z_:\u0080-\U0010ffff][^\s<>/=\"']*+)([^<>]*?)(/?)>")
 _LOOKS_LIKE_TAG = re.compile(r"<[/!A-Za-z_]")
-_SIGNS = re.compile(r"<(?:<*(?=<))?")  # all but the last of several: that may begin a tag
+_SIGNS = re.compile(r"<(?:<*(?=<))?")  # all but the last of several: that one may begin a tag
 _MORE_SIGNS = re.compile(  # text up to the last < of several that begin no tag: no name follows, or < before any >
     r"(?:[^<]*+<(?![/!?])(?=[^A-Za-z_:\u0080-\U0010ffff]|[^<>]*+<))++"
 )
 _END = re.compile(r"</\s*+([^\s<>/]*+)[^<>]*+>")
 _END_WITHOUT_BRACKET = re.compile(r"</([A-Za-z_][\w:.\-]*+)\s*+(?=<)")
 _DOCTYPE = re.compile(r"<!DOCTYPE[^\[>]*+(?:\[(?:[^\]\"']|\"[^\"]*+\"|'[^']*+')*+\]\s*+)?>", re.IGNORECASE)
-_DECLARATION = re.compile(r"<\?xml\s", re.IGNORECASE)  # has no > before its end, and ends there even if the ? is gone
+_DECLARATION = re.compile(r"<\?xml\s", re.IGNORECASE)  # has no > before its end, and ends there even without the ?
 _WHOLE_DECLARATION = re.compile(r"<\?xml(?:\s+[a-z]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'))+\s*\?>")
 _ENTITY = re.compile(r"<!ENTITY\s+([^\s%\"'>]+)")
 _ATTRIBUTE = re.compile(r"(?<![^\s\"'/])([^\s=\"'<>/]++)\s*+=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>]+))")
 _ATTRIBUTES = re.compile(r"(?:\s++[^\s=\"'<>/]++\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'))*+\s*+")  # well-formed ones
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,8})|#[xX]([0-9a-fA-F]{1,7})|([A-Za-z_][\w.\-]{0,63}));|&")
 _OPENING_CHARS = len("<!--") - 1
-_OPENINGS = ("<!--", "<![CDATA[", "<!DOCTYPE", "<?XML ", "<?PHP")  # in capitals
+_OPENINGS = ("<!--", "<![CDATA[", "<!DOCTYPE", "<?XML ", "<?PHP")  # in upper case
 _PHP = ("<?php", "<?=")
 _LONGEST_OPENING = max(map(len, _OPENINGS))
 MAX_NAMESPACE_CHARS = 256
-"""A longer namespace is none: it becomes part of the name of each element."""
+"""Maximum length of a namespace, because it becomes part of the name of each element."""
 _PREDEFINED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _SURROGATES = range(0xD800, 0xE000)
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
@@ -64,25 +65,25 @@ class Token(NamedTuple):
 
     sort: Sort
     value: str
-    """Name of the tag as written; or the text, with the entities decoded that XML has of itself."""
+    """Name of the tag as written; or the text, with XML's own entities decoded."""
     line: int
     attributes: str = ""
-    """What stands in the start tag behind the name."""
+    """The text after the name in the start tag."""
     is_empty: bool = False
     """Whether the start tag is its own end tag."""
     is_unknowable: bool = False
-    """Whether the text uses an entity that the document declares, so that what it means is not told."""
+    """Whether the text uses an entity that the document declares, so that its meaning is unknown."""
     is_code: bool = False
-    """Whether the text stands for PHP code that was never run."""
+    """Whether the text is PHP code that was not executed."""
 
     @property
     def has_nul(self) -> bool:
-        """Whether there is a NUL byte in it."""
+        """Whether it contains a NUL byte."""
         return "\0" in self.value or "\0" in self.attributes
 
     @property
     def as_text(self) -> str:
-        """The start tag as it stands in the document."""
+        """The start tag as written in the document."""
         return f"<{self.value}{self.attributes}{'/' if self.is_empty else ''}>"
 
 
@@ -92,7 +93,7 @@ def attributes(token: Token, problems: ProblemLog) -> dict[str, str]:
     note = _Notes(problems, token.line)
     pairs = _ATTRIBUTE.findall(token.attributes)
     for name, double, single, bare in pairs:
-        value = (double or single or bare).replace("\n", " ").replace("\t", " ")  # as XML has it
+        value = (double or single or bare).replace("\n", " ").replace("\t", " ")  # normalized as in XML
         if len(value) > MAX_NAMESPACE_CHARS and name.startswith("xmlns"):
             continue
         found.setdefault(name, _decoded(value, frozenset(), note)[0])
@@ -102,7 +103,7 @@ def attributes(token: Token, problems: ProblemLog) -> dict[str, str]:
 
 
 def _decoded(text: str, declared: frozenset[str], note: _Notes) -> tuple[str, bool]:
-    """Return *text* with its references resolved, and whether one of them is a declared entity."""
+    """Return *text* with its references decoded, and whether one of them is a declared entity."""
     if "&" not in text:
         return text, False
     unknowable = False
@@ -127,7 +128,7 @@ def _decoded(text: str, declared: frozenset[str], note: _Notes) -> tuple[str, bo
 
 
 class _Notes:
-    """Notes problems with references in a piece of text."""
+    """Records problems with references in a piece of text."""
 
     def __init__(self, problems: ProblemLog, line: int) -> None:
         self._problems = problems
@@ -135,7 +136,7 @@ class _Notes:
 
     def __call__(self, code: str, match: re.Match[str]) -> None:
         if self._problems.has_enough(code):
-            self._problems.add(code)  # no more samples are kept, and a look for the place would take long
+            self._problems.add(code)  # no more samples are needed, and finding the place takes long
             return
         line = self._line + match.string.count("\n", 0, match.start())
         excerpt = match.string[max(0, match.start() - 80) : match.end() + 40].strip()
@@ -143,12 +144,12 @@ class _Notes:
 
 
 def _with_plain_line_ends(chunks: Iterator[str]) -> Iterator[str]:
-    """Yield *chunks* with each line end as XML has it (https://www.w3.org/TR/xml/#sec-line-ends)."""
+    """Yield *chunks* with line ends normalized as in XML (https://www.w3.org/TR/xml/#sec-line-ends)."""
     held = ""
     for chunk in chunks:
         text, held = held + chunk, ""
         if "\r" in text:
-            if text.endswith("\r"):  # half a line end, perhaps
+            if text.endswith("\r"):  # possibly half of a line end
                 text, held = text[:-1], "\r"
             text = text.replace("\r\n", "\n").replace("\r", "\n")
         yield text
@@ -157,26 +158,26 @@ def _with_plain_line_ends(chunks: Iterator[str]) -> Iterator[str]:
 
 
 class Tokenizer:
-    """Cuts text that arrives in pieces into tokens."""
+    """Splits text that arrives in pieces into tokens."""
 
     def __init__(self, chunks: Iterator[str], problems: ProblemLog) -> None:
-        self.has_nul = False  #: Whether a NUL byte has come, in whichever token.
+        self.has_nul = False  #: Whether a NUL byte has occurred in any token.
         self._chunks = _with_plain_line_ends(chunks)
         self._problems = problems
         self._buffer = ""
         self._at = 0
         self._line = 1
-        self._tag_end = -1  # where the next > is, if this is not before self._at
-        self._last_bracket = -1  # where the last > of the buffer is
+        self._tag_end = -1  # position of the next >, if not before self._at
+        self._last_bracket = -1  # position of the last > in the buffer
         self._at_end = False
-        self._is_at_start = True  # of the document, where the buffer begins
+        self._is_at_start = True  # whether the buffer begins at the start of the document
         self._has_begun = False  # whether a tag has come
         self._declared: frozenset[str] = frozenset()
         self._has_doctype = False
 
     @property
     def line(self) -> int:
-        """The line that was reached, from 1."""
+        """The current line, from 1."""
         return self._line
 
     def __iter__(self) -> Iterator[Token]:
@@ -201,10 +202,10 @@ class Tokenizer:
                 return
 
     def _pieces(self) -> Iterator[Token]:
-        """Yield tokens as long as nothing but text and plain tags follows."""
+        """Yield tokens while only text and plain tags follow."""
         buffer, at, line = self._buffer, self._at, self._line
         first = at
-        is_text, is_start, is_end = Sort.TEXT, Sort.START, Sort.END  # looking up a member takes longer than a match
+        is_text, is_start, is_end = Sort.TEXT, Sort.START, Sort.END  # accessing a member takes longer than a match
         while match := _PIECE.match(buffer, at):
             at = match.end()
             text, end, start, empty = match.groups()
@@ -222,7 +223,7 @@ class Tokenizer:
         self._has_begun = self._has_begun or at > first
 
     def _more(self) -> bool:
-        """Read another chunk behind what is left of the buffer; ``False`` at the end of the document."""
+        """Append another chunk to the rest of the buffer; ``False`` at the end of the document."""
         chunk = next(self._chunks, None)
         if chunk is None:
             self._at_end = True
@@ -242,7 +243,7 @@ class Tokenizer:
         return passed
 
     def _text(self, end: int) -> Iterator[Token]:
-        """Yield the text up to *end*, but for an entity that may go on in the next chunk."""
+        """Yield the text up to *end*, except an entity that may continue in the next chunk."""
         if end == len(self._buffer) and not self._at_end:
             entity = self._buffer.rfind("&", max(self._at, end - _MAX_REFERENCE_CHARS), end)
             end = end if entity < 0 else entity
@@ -259,7 +260,7 @@ class Tokenizer:
         return Token(Sort.TEXT, text, line, is_unknowable=unknowable)
 
     def _markup(self) -> Iterator[Token]:
-        """Yield the token that begins at the ``<!`` or ``<?`` reached, if it is none to be skipped."""
+        """Yield the token that begins at the current ``<!`` or ``<?``, unless it is skipped."""
         rest = self._buffer[self._at : self._at + 9]
         if rest.startswith("<!--"):
             self._skip("-->", 4)
@@ -278,7 +279,7 @@ class Tokenizer:
             yield token
 
     def _require_opening(self) -> None:
-        """Read on as long as what follows may become one of the openings, and no further."""
+        """Read more while the buffer may become one of the openings, and no further."""
         while (left := len(self._buffer) - self._at) < _LONGEST_OPENING:
             if not (self._may_open(self._buffer[-left:].upper()) and self._more()):
                 return
@@ -288,9 +289,9 @@ class Tokenizer:
         return any(len(start) < len(opening) and opening.startswith(start) for opening in _OPENINGS)
 
     def _skip(self, end: str, opening: int) -> None:
-        """Pass over everything up to *end*, keeping nothing of it.
+        """Skip everything up to *end*, without storing it.
 
-        If it begins once more before it ends, entries may have been passed over.
+        If the opening occurs again before that, entries may have been skipped.
         """
         begin = self._buffer[self._at : self._at + opening]
         self._advance(self._at + opening)
@@ -302,7 +303,7 @@ class Tokenizer:
                 self._advance(len(self._buffer))
                 return
         if begins_again or self._buffer.find(begin, self._at, found) >= 0:
-            self._problems.doubt()
+            self._problems.mark_unreliable()
         self._advance(found + len(end))
 
     def _declaration(self) -> None:
@@ -317,7 +318,7 @@ class Tokenizer:
         self._skip(">", 2)
 
     def _cdata(self) -> Iterator[Token]:
-        """Yield the text of a CDATA section, as it arrives."""
+        """Yield the text of a CDATA section as it arrives."""
         self._advance(self._at + len("<![CDATA["))
         while (found := self._buffer.find("]]>", self._at)) < 0:
             line = self._line
@@ -330,7 +331,7 @@ class Tokenizer:
         self._advance(found + 3)
 
     def _doctype(self) -> None:
-        if self._has_doctype:  # there may be one: to look for the end of each would take long
+        if self._has_doctype:  # there may be one: finding the end of each would take long
             self._problems.add("xml/malformed", "a second DOCTYPE", line=self._line)
             self._advance(self._at + len("<!DOCTYPE"))
             return
@@ -352,9 +353,9 @@ class Tokenizer:
             self._advance(self._at + len("<!DOCTYPE"))
 
     def _doubt_inside(self) -> None:
-        """Note that what is passed over stands where only entries do, and may have been part of one."""
+        """Record that a skipped part is among entries, and may have been part of one."""
         if self._has_begun:
-            self._problems.doubt()
+            self._problems.mark_unreliable()
 
     def _tag(self) -> Token | None:
         while not (has_end := self._has_tag_end()):
@@ -380,20 +381,20 @@ class Tokenizer:
         return self._stray(has_end=has_end)
 
     def _has_tag_end(self) -> bool:
-        """Whether a ``>`` follows in the buffer; looked for once, however many ``<`` stand before it."""
+        """Whether a ``>`` follows in the buffer; searched once, however many ``<`` come before it."""
         if self._tag_end < self._at:
             found = self._buffer.find(">", self._at)
             self._tag_end = len(self._buffer) if found < 0 else found
         return self._tag_end < len(self._buffer)
 
     def _more_of_tag(self) -> bool:
-        """Read another chunk, if the ``>`` may stand in the value of an attribute and the tag go on in that chunk."""
+        """Append another chunk, if the ``>`` may be in an attribute value and the tag continues there."""
         if self._at_end or len(self._buffer) - self._at > _MAX_TAG_CHARS or self._buffer.find("<", self._at + 1) >= 0:
             return False
         return self._more()
 
     def _stray(self, *, has_end: bool) -> Token | None:
-        """Take a ``<`` that begins no tag: at the end of the document it is a tag that was cut, elsewhere text."""
+        """Take a ``<`` that begins no tag: at the end of the document it is a truncated tag, elsewhere text."""
         line = self._line
         if not has_end and self._at_end:
             cut = self._advance(len(self._buffer))
@@ -403,7 +404,7 @@ class Tokenizer:
         end = _SIGNS.match(self._buffer, self._at).end()  # type: ignore[union-attr]  # there is one
         if self._problems.has_enough("xml/malformed") or self._problems.has_enough("xml/bare-less-than"):
             more = _MORE_SIGNS.match(self._buffer, end, max(end, self._last_bracket))
-            end = more.end() if more else end  # at once: there may be one for every other character
+            end = more.end() if more else end  # all at once: there may be one for every other character
         tags = len(_LOOKS_LIKE_TAG.findall(self._buffer, self._at, end + 1))
         if tags:
             self._problems.add("xml/malformed", "a tag without its >", line=line, excerpt=excerpt, count=tags)

@@ -15,71 +15,58 @@ PAGE = Path(__file__).parents[3] / "docs" / "explain" / "faults.md"
 _HEAD = """\
 # When a document fails
 
-What the changes say when robots.txt, an index or a sitemap cannot be read, and the rest of the site has changed at the
-same time. Each cell is a site that the tests crawl four times: before the fault, during it, after it, and once more. In
-each, URLs are added, removed, changed and moved while the fault lasts, in every document.
+What a run reports if robots.txt, an index or a sitemap cannot be read while the rest of the site changes. Each cell of
+the table is a site that the tests crawl four times: before the fault, during it, after it, and once more. URLs are
+added, removed, changed and moved in every document while the fault lasts.
 
-No cell has a false removal or a false addition. What was added or changed elsewhere is told in the run of the fault;
-removals [wait](snapshots.md#pending-removals), for the document that fails may list those URLs now. They are told, with
-what changed in that document, as soon as it is read again, and the last run tells nothing. A cell says what the run
-of the fault tells of the document that fails:
+No cell has a false removal or a false addition. Changes in other documents are reported in the run of the fault, except
+for removals, which are [pending](snapshots.md#pending-removals): the failing document may list those URLs now. They are
+reported, with the changes of the failing document, as soon as it can be read, and the last run reports nothing. A cell
+says what the run of the fault reports from the failing document:
 
-* **nothing**: the URLs that were known of it stay.
-* **new**: what it lists newly is added; the rest waits. *In part*: only what stands before the damage is.
+* **nothing**: its known URLs stay.
+* **new**: URLs that are new in it are added; all other changes wait. *In part*: only those before the damage.
 * **all**: nothing of it was lost.
-* **empty**: it was read whole and lists nothing. All its URLs are removed, and the reason says so; when it lists them
-  again, they are added again.
-* **does not apply**: such a document cannot fail so, or nobody can tell that it did. A robots.txt has no end mark, so
-  one that is shorter than it was says what it says.
+* **empty**: it was read whole and lists nothing. All its URLs are removed, with that reason, and are added again when
+  it lists them again.
+* **n/a**: such a document cannot fail this way, or the failure cannot be detected. A robots.txt has no end mark, so a
+  truncated one is read as it is.
+
+In the last column every document of the site fails this way. A fault of the host also affects its robots.txt.
 
 """
 _TAIL = """
-*All at once*: every document of the site fails so. A fault that is the host's is that of its robots.txt too.
+A document that is absent (404, 410) in `SITEMAP_HARVEST_ABSENT_RUNS` consecutive runs (3) leaves, and its URLs are
+removed with that reason. No other fault removes a URL that its document lists, however long it lasts. `fresh_at` in the
+ledger says when the rows of each document were last confirmed, and the summary of a run gives the share of unconfirmed
+URLs.
 
-## What cannot be told
-
-A URL that moves from a document that fails to a healthy one is no change: as far as is known, it is in both, and then
-it leaves one of them.
-
-A sitemap that is not named any more stays until all documents that may name it were read whole: one of those that fail
-may name it now. After as many runs as `SITEMAP_HARVEST_ABSENT_RUNS` says, it leaves all the same.
-
-A document that is whole and well-formed is believed, whatever it says. One that was written wrongly by its publisher
-tells of changes that are none of the pages.
+A complete, well-formed document is accepted, whatever it lists. If its publisher generated it wrongly, its changes are
+not changes of the pages.
 
 ## Whole histories
 
-The matrix has one fault at a time, and four crawls. `python -m tests.histories --crawls 2000 --sites 40` crawls sites
-that change and fail at random, dozens of times: URLs are added, removed, edited and moved, sitemaps split, merged,
-emptied, renamed and renumbered; sites move to `https` or `www`, and some share an index. Validators and the dates in
-indexes are right, wrong or absent. Several documents fail at once, for up to four crawls, or all documents of a site;
-some runs are killed. An oracle that uses no code of the package compares what the runs report with the truth, for each
-URL:
+The matrix tests one fault at a time. `python -m tests.histories --crawls 2000 --sites 40` crawls sites that change and
+fail at random, dozens of times: URLs are added, removed, edited and moved; sitemaps are split, merged, emptied, renamed
+and renumbered; sites move to `https` or `www`, and some share an index. Validators and index dates are right, wrong or
+absent. Several documents fail at once, for up to four crawls, or the whole site; some runs are killed. An oracle that
+uses no code of the package compares the reports with the truth, for each URL:
 
 | count | URLs |
 | --- | --- |
 | FALSE | reported as added, removed, changed or moved, which is not true |
-| LOST | added, removed or changed, and never reported, although all documents were read whole in two crawls since |
-| VIEW | that the store has wrong after two such crawls |
-| NOISE | reported although nothing had changed since the last report |
+| LOST | added, removed or changed and never reported, although all documents were read whole in two crawls since |
+| VIEW | wrong in the store after two such crawls |
+| NOISE | reported although nothing changed since the last report |
 
-The score is the last line of the output, and all four must be 0. `--seed` chooses the history, `--only` some sites of
-it, and `--log` names a file for what changed and what failed in each crawl.
+The last line of the output is the score; all four must be 0. `--seed` selects the history, `--only` some of its sites,
+and `--log` names a file for what changed and failed in each crawl.
 
-The oracle excuses only what no reader can know: a server that sends an earlier version of a document or an empty one,
-both sound; a validator that stays the same although the content changes; what a document that has gone lists while a
-document that may list it fails. Damage that leaves no trace does not occur: a robots.txt or a text that is cut under
-its own length, an empty text, and in the first reading of a document a wrong encoding or an empty index. The first
-crawl of a site may fail, too: what it reports is then compared with the truth from the first two crawls on in which
-nothing fails.
-
-## The same for you
-
-A document that is absent (404, 410) three times in a row, or as often as `SITEMAP_HARVEST_ABSENT_RUNS` says, leaves:
-then its URLs are removed, and the reason says why. No other fault removes a URL that its document lists, however long
-it lasts. A removal that is pending because of a fault is told when it reaches `SITEMAP_HARVEST_PENDING_RUNS` and
-`SITEMAP_HARVEST_PENDING_DAYS`. The ledger tells since when the rows of each document are unconfirmed (`fresh_at`), and
-the summary of a run how large their share is.
+The oracle excuses only what no reader can know: a server that sends an earlier or an empty version of a document, both
+valid; a validator that stays the same although the content changes; and the URLs of a removed document while a document
+that may list them fails. Undetectable damage does not occur: a robots.txt or text list truncated with a matching
+`Content-Length`, an empty text list, and, in a first reading, a wrong encoding or an empty index. If the first crawl of
+a site fails, comparison starts after the first two crawls without a failure.
 """
 _WORDS = {
     Belief.KEPT: "nothing",
@@ -88,7 +75,7 @@ _WORDS = {
     Belief.TRUE: "all",
     Belief.EMPTIED: "empty",
 }
-_NONE = "does not apply"
+_NONE = "n/a"
 
 
 def text() -> str:
@@ -100,9 +87,12 @@ def _table() -> Iterator[str]:
     shown = {(cell.fault, cell.place) for cell in cells(0, everything=True)}
     yield _row(["fault", *(PLACES[place] for place in MAIN_PLACES)])
     yield _row(["---"] * (1 + len(MAIN_PLACES)))
+    faults: dict[tuple[str, ...], list[str]] = {}
     for fault in ALL_FAULTS:
-        words = [_word(fault, place) if (fault, place) in shown else _NONE for place in MAIN_PLACES]
-        yield _row([fault.name.replace("<", "\\<"), *words])
+        words = tuple(_word(fault, place) if (fault, place) in shown else _NONE for place in MAIN_PLACES)
+        faults.setdefault(words, []).append(fault.name.replace("<", "\\<"))
+    for words, names in faults.items():
+        yield _row(["; ".join(names).replace("; HTTP ", ", "), *words])
 
 
 def _word(fault: Fault, place: str) -> str:

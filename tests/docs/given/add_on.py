@@ -11,8 +11,8 @@ lines = [
     if not line.startswith(("SPIDER_MODULES", "DOWNLOAD_DELAY", "CONCURRENT_REQUESTS_PER_DOMAIN"))
 ]
 lines += [
-    "from sitemap_harvest.crawl.defaults import FEED_EXPORTERS  # noqa",
-    'ADDONS = {"sitemap_harvest.crawl.Addon": 300}',
-    'SPIDER_MODULES = ["myproject.spiders", "sitemap_harvest.crawl.spiders"]',
+    "from sitemap_harvest.integration.default_settings import FEED_EXPORTERS  # noqa",
+    'ADDONS = {"sitemap_harvest.addon.Addon": 300}',
+    'SPIDER_MODULES = ["myproject.spiders", "sitemap_harvest.spiders"]',
 ]
 settings.write_text("\n".join([*lines, ""]), "utf-8")

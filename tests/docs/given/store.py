@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.store.making import SITE, Making, entry
+from tests.snapshots.store.making import SITE, Making, entry
 
 CHANGED = datetime(2026, 10, 30, 9, 0, tzinfo=UTC)
 PRODUCTS = [f"{SITE}/products/{name}" for name in ("oak-desk", "oak-shelf", "walnut-stool", "desk-lamp", "clay-vase")]

@@ -187,6 +187,7 @@ def test_flaws(body: bytes, urls: list[str], problems: dict[str, int]) -> None:
 WHOLE = ["feeds/rss.xml", "feeds/atom.xml", "feeds/rss1.xml", "feeds/media.xml", "feeds/links.xml", "feeds/channel.cdf"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", WHOLE)
 def test_cut_at_every_byte_a_feed_yields_no_url_that_it_does_not_have(name: str) -> None:
     body = fixture_bytes(name)

@@ -23,7 +23,7 @@ def page(inside: str, head: str = "") -> bytes:
     [
         pytest.param("<a href=/a>A</a>", [("/a", "A")], id="unquoted"),
         pytest.param("<A HREF='/a'>A</A>", [("/a", "A")], id="upper-case"),
-        pytest.param('<a href=" /a\n">A</a>', [("/a", "A")], id="blanks-around"),
+        pytest.param('<a href=" /a\n">A</a>', [("/a", "A")], id="whitespace-around"),
         pytest.param(
             '<a href="a/b">A</a><a href="?p=2">B</a>', [("/a/b", "A"), ("/sitemap.xml?p=2", "B")], id="relative"
         ),

@@ -57,7 +57,7 @@ def url(inside: str) -> bytes:
         pytest.param(url(f'<odd xmlns="urn:odd"/>{LOC}'), {"protocol/element-order": 1}, id="extension-first"),
         pytest.param(url("https://example.com/a"), {}, id="no-loc-is-told-by-reading"),
         pytest.param(urlset(f"text<url>{LOC}</url>"), {"protocol/stray-text": 1}, id="text-at-the-start"),
-        pytest.param(url(f"{LOC}\u00a0"), {"protocol/blanks-around": 1}, id="no-break-space-between-elements"),
+        pytest.param(url(f"{LOC}\u00a0"), {"protocol/whitespace-around": 1}, id="no-break-space-between-elements"),
         pytest.param(url("<loc>http://a.b</loc>"), {"protocol/loc-too-short": 1}, id="short-loc"),
         pytest.param(url(f"<loc>https://example.com/{'a' * 2029}</loc>"), {"protocol/loc-too-long": 1}, id="long-loc"),
         pytest.param(url("<loc>https://example.com/100%</loc>"), {"protocol/loc-not-a-uri": 1}, id="bare-percent"),
@@ -71,8 +71,10 @@ def url(inside: str) -> bytes:
         pytest.param(url(f"{LOC}<lastmod>01/03/2026</lastmod>"), {}, id="unreadable-date-is-told-by-reading"),
         pytest.param(url(f"{LOC}<lastmod>2026-03-10</lastmod>"), {}, id="tomorrow"),
         pytest.param(url(f"{LOC}<lastmod>2026-03-11</lastmod>"), {"protocol/future-lastmod": 1}, id="future"),
-        pytest.param(url(f"{LOC}<changefreq> daily\n</changefreq>"), {"protocol/blanks-around": 1}, id="blanks-around"),
-        pytest.param(url(f"{LOC}<priority>\u00a00.5</priority>"), {"protocol/blanks-around": 1}, id="no-break-space"),
+        pytest.param(
+            url(f"{LOC}<changefreq> daily\n</changefreq>"), {"protocol/whitespace-around": 1}, id="whitespace"
+        ),
+        pytest.param(url(f"{LOC}<priority>\u00a00.5</priority>"), {"protocol/whitespace-around": 1}, id="nbsp"),
         pytest.param(url(f"{LOC}<priority>high</priority>"), {}, id="priority-is-told-by-reading"),
         pytest.param(urlset(f"<url>{LOC}</url>" * 3), {"protocol/duplicate": 2}, id="duplicates"),
         pytest.param(
@@ -166,7 +168,7 @@ def test_what_is_told_says_where() -> None:
             Problem(
                 code="protocol/element-order",
                 document=HERE,
-                detail="loc stands too late",
+                detail="loc is in the wrong order",
                 samples=(Sample(entry=2, line=3, excerpt="loc"),),
             ),
         ),

@@ -13,7 +13,7 @@ URI, SHORT = "protocol/loc-not-a-uri", "protocol/loc-too-short"
     ("text", "expected"),
     [
         pytest.param("https://a.example/", None, id="plain"),
-        pytest.param("\n  https://a.example/\n", None, id="blanks-around"),
+        pytest.param("\n  https://a.example/\n", None, id="whitespace-around"),
         pytest.param("https://me:secret@[::1]:80/a;b=1/?q=/?#/?[]", None, id="all-parts"),
         pytest.param("https://ä.example/ü{|}", None, id="to-be-escaped"),
         pytest.param("https://a.example/%7Ea", None, id="escape"),
@@ -75,7 +75,7 @@ def test_loc(text: str, expected: str | None) -> None:
                 "2026-03-09T24:00:01",
             )
         ],
-        pytest.param("\u00a02026-03-09", "protocol/blanks-around", id="no-break-space"),
+        pytest.param("\u00a02026-03-09", "protocol/whitespace-around", id="no-break-space"),
     ],
 )
 def test_lastmod(text: str, expected: str | None) -> None:
@@ -93,7 +93,7 @@ def test_lastmod(text: str, expected: str | None) -> None:
             pytest.param(text, "priority/unreadable", id=text or "empty")
             for text in ("", "1.1", "-0.1", "0,5", "1e-1", "high", "\u0660")
         ],
-        pytest.param("\u00a00.5", "protocol/blanks-around", id="no-break-space"),
+        pytest.param("\u00a00.5", "protocol/whitespace-around", id="no-break-space"),
     ],
 )
 def test_priority(text: str, expected: str | None) -> None:
@@ -104,7 +104,7 @@ def test_priority(text: str, expected: str | None) -> None:
     ("text", "expected"),
     [
         pytest.param("daily", None, id="word"),
-        pytest.param(" daily", "protocol/blanks-around", id="blank"),
+        pytest.param(" daily", "protocol/whitespace-around", id="blank"),
         pytest.param("Daily", "changefreq/unknown", id="capital"),
         pytest.param("", "changefreq/unknown", id="empty"),
     ],

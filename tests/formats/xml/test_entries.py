@@ -97,6 +97,12 @@ def test_an_entry_inside_an_entry_that_is_well_formed_is_a_problem(inside: str) 
     assert codes(document) == {"xml/nested-entry": 1}
 
 
+def test_an_entry_inside_an_extension_is_no_part_of_the_entry_around_it(flaw: bytes) -> None:
+    image = f"{IMAGE}<image:loc>{B}/1.png</image:loc><url><loc>{A}</loc></url></image:image>"
+    document = read(flaw + urlset(f"<url><loc>{B}</loc>{image}</url>"), url=HERE)
+    assert [(row.loc, row.extra) for row in document.rows()] == [(B, None), (A, None)]
+
+
 @pytest.mark.parametrize(
     ("inside", "refs", "found"),
     [
@@ -142,6 +148,14 @@ def test_entries_that_are_nested_deep_come_once_each() -> None:
     document = read(urlset(inside), url=HERE)
     assert locs(document) == [f"https://example.com/{number}" for number in reversed(range(60))]
     assert codes(document) == {"xml/nested-entry": 59}
+
+
+@pytest.mark.parametrize("root", ["urlset", "x"])
+def test_a_document_inside_a_loc_is_no_part_of_its_text(root: str, flaw: bytes) -> None:
+    inside = f"<{root}><url><loc>{B}</loc></url></{root}>"
+    document = read(flaw + urlset(f"<url><loc>{A}</loc></url><url><loc>x {inside}</loc></url>"), url=HERE)
+    assert locs(document) == [A, B]
+    assert not document.complete
 
 
 ODD = f"<url><loc>{B}<lastmod>2020</lastmod></loc></url>"

@@ -7,17 +7,7 @@ from typing import Any
 import pytest
 
 from sitemap_harvest import read
-from sitemap_harvest.model import (
-    Alternate,
-    Attribute,
-    DataObject,
-    Extra,
-    Image,
-    News,
-    Price,
-    Restriction,
-    Video,
-)
+from sitemap_harvest.model import Alternate, Attribute, DataObject, Extra, Image, News, Price, Restriction, Video
 from tests.documents import HERE, urlset
 from tests.formats.xml.sitemaps import NAMESPACES
 

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, example, given, settings
 from sitemap_harvest import Kind, read
 from sitemap_harvest.formats import source
 from sitemap_harvest.formats.xml.entries import EntryReader
-from sitemap_harvest.formats.xml.mend import mend
-from sitemap_harvest.formats.xml.quick import read_quickly
+from sitemap_harvest.formats.xml.fast import read_fast
 from sitemap_harvest.formats.xml.strict import NotWellFormed, read_strictly
+from sitemap_harvest.formats.xml.tolerant import read_tolerantly
 from tests.documents import HERE, SITEMAPS, codes, collected, collector, fixture_bytes, index, locs, noted, urlset
 from tests.formats.xml.sitemaps import NAMESPACES, odd_sitemaps, plain_sitemaps
 
@@ -35,7 +35,7 @@ def strictly(text: str) -> Read:
 def mending(text: str, size: int | None = None) -> Read:
     into = collector()
     pieces = [text] if size is None else [text[at : at + size] for at in range(0, len(text), size)]
-    rows = collected(into, mend(iter(pieces), EntryReader(into, Kind.SITEMAP), into))
+    rows = collected(into, read_tolerantly(iter(pieces), EntryReader(into, Kind.SITEMAP), into))
     return rows, noted(into.problems), into.entries
 
 
@@ -45,7 +45,7 @@ def quickly(text: str) -> tuple[Read, bool]:
     left = []
 
     def batches() -> Iterator[UrlBatch]:
-        rest = yield from read_quickly(iter([text.encode()]), into)
+        rest = yield from read_fast(iter([text.encode()]), into)
         left.append(rest)
         if rest is not None:
             reader = EntryReader(into, Kind.SITEMAP, position=rest.entries, line=rest.lines)
@@ -239,7 +239,7 @@ def test_blocks_may_end_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = list(read(body, url=HERE).rows())
     monkeypatch.setattr(source, "_HEAD_BYTES", 500)
     for size in (1, 7, 100):
-        monkeypatch.setattr("sitemap_harvest.formats.unpack.BLOCK_BYTES", size)
+        monkeypatch.setattr("sitemap_harvest.formats.decompress.BLOCK_BYTES", size)
         assert list(read(body, url=HERE).rows()) == wanted
         mended = read(b"&" + body, url=HERE)
         assert list(mended.rows()) == wanted

@@ -1,6 +1,6 @@
 """A spider of theirs that is derived from ours."""
 
-from sitemap_harvest.crawl import HarvestSpider
+from sitemap_harvest.spiders.harvest import HarvestSpider
 
 
 class HarvestedSpider(HarvestSpider):

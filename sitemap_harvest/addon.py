@@ -1,0 +1,60 @@
+"""The Scrapy add-on: ``ADDONS = {"sitemap_harvest.addon.Addon": 300}``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.extensions import feedexport
+from scrapy.settings import SETTINGS_PRIORITIES
+from scrapy.utils.misc import load_object
+
+from sitemap_harvest.integration import default_settings as defaults
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+
+class Addon:
+    """Adds the settings of :mod:`~sitemap_harvest.integration.default_settings`.
+
+    Settings of the project take precedence. Plain values, such as ``DOWNLOAD_MAXSIZE``,
+    are set by the package's spiders themselves: other spiders of the project are not
+    affected.
+    """
+
+    @classmethod
+    def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
+        """Make the spiders available, unless the project lists them itself."""
+        given = settings.getlist("SPIDER_MODULES")
+        if defaults.SPIDER_MODULE not in given:  # before the project's: of spiders with the same name, the last wins
+            priority = settings.getpriority("SPIDER_MODULES") or 0
+            settings.set("SPIDER_MODULES", [defaults.SPIDER_MODULE, *given], priority)
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Add the components that batches need."""
+        if (settings.getpriority("ITEM_PROCESSOR") or 0) < SETTINGS_PRIORITIES["addon"]:
+            settings.set("ITEM_PROCESSOR", defaults.ITEM_PROCESSOR, priority="addon")
+        for name, path in defaults.FEED_EXPORTERS.items():
+            if name not in settings.getdict("FEED_EXPORTERS"):
+                settings["FEED_EXPORTERS"][name] = path
+        for path, order in defaults.DOWNLOADER_MIDDLEWARES.items():
+            settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", load_object(path), order)
+        for path, order in defaults.EXTENSIONS.items():
+            cls = load_object(path)
+            if issubclass(cls, feedexport.FeedExporter):
+                self._replace_feed_exporter(settings, cls)
+            else:
+                settings.setdefault_in_component_priority_dict("EXTENSIONS", cls, order)
+
+    @staticmethod
+    def _replace_feed_exporter(settings: BaseSettings, cls: type) -> None:
+        """Replace Scrapy's feed exporter with *cls* at the same position, unless the project set its own.
+
+        If the project has disabled it, it stays disabled.
+        """
+        given = {load_object(extension) for extension in settings.getdict("EXTENSIONS")}
+        if feedexport.FeedExporter in given or cls in given:
+            return
+        base = settings["EXTENSIONS_BASE"].items()
+        replaced = {cls if load_object(path) is feedexport.FeedExporter else path: order for path, order in base}
+        settings.set("EXTENSIONS_BASE", replaced, priority="addon")

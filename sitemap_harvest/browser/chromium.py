@@ -1,0 +1,196 @@
+"""``Chromium``: finds and starts the browser on first use, restarts it if it crashes, and limits its pages.
+
+The only module that imports Playwright, except for type checking.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from playwright.async_api import Error as PlaywrightError
+from scrapy_playwright.handler import Config
+from scrapy_playwright.provider import PlaywrightBrowserProvider
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from playwright.async_api import Browser, BrowserContext, Page, Route
+    from scrapy.settings import BaseSettings
+
+__all__ = ["BrowserGoneError", "Chromium", "PlaywrightError", "launch_options"]
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+_ARGUMENTS = (  # disable network requests that are not for the page
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-domain-reliability",
+    "--no-pings",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # its former name
+)
+_NOT_NEEDED = frozenset({"image", "media", "font"})
+_MOST_STARTS = 2
+_CLOSE_SECONDS = 10
+_LAUNCH_SECONDS = 60
+_ANSWER_SECONDS = 30  # for operations that a working browser finishes at once
+_logger = logging.getLogger(__name__)
+
+
+class BrowserGoneError(Exception):
+    """There is no browser, or it has ended; the message is the reason."""
+
+
+def launch_options(settings: BaseSettings) -> dict[str, Any] | None:
+    """Return the launch options of Chromium: from settings, or as found; ``None`` if there is no browser."""
+    is_for_chromium = (settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium") == "chromium"
+    given: dict[str, Any] = settings.getdict("PLAYWRIGHT_LAUNCH_OPTIONS") if is_for_chromium else {}
+    options: dict[str, Any] = {"args": _arguments(), "timeout": _LAUNCH_SECONDS * 1000, **given}
+    if given.keys() & {"executable_path", "channel"} or _has_its_own():
+        return options
+    found = next(filter(None, map(shutil.which, _NAMES)), None)
+    return None if found is None else {**options, "executable_path": found}
+
+
+def _arguments() -> list[str]:
+    # Chromium does not start as root with its sandbox.
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    return [*_ARGUMENTS, *(["--no-sandbox"] if is_root else [])]
+
+
+def _has_its_own() -> bool:
+    """Whether ``playwright install chromium`` was run, judged by its target folder."""
+    usual = Path.home() / ".cache" / "ms-playwright"
+    folder = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
+    return any(Path(folder or usual).glob("chromium*")) if folder != "0" else True
+
+
+class Chromium:
+    """The browser of a run, started with the first page."""
+
+    def __init__(self, settings: BaseSettings, *, most_pages: int) -> None:
+        """Open at most *most_pages* pages at a time."""
+        config = replace(Config.from_settings(settings), launch_options=launch_options(settings) or {})
+        self._config = replace(config, cdp_url=None, connect_url=None, browser_type_name="chromium")
+        self._pages = asyncio.Semaphore(most_pages)
+        self._starting = asyncio.Lock()
+        self._provider: PlaywrightBrowserProvider | None = None
+        self._browser: Browser | None = None
+        self._is_closed = False
+        self.starts = 0
+        """Number of starts."""
+        self.open_pages = 0
+        self.most_open_pages = 0
+
+    @asynccontextmanager
+    async def page(
+        self, *, proxy: dict[str, str], dead_end: str, cookies: Sequence[Any], ignore_https_errors: bool
+    ) -> AsyncIterator[Page]:
+        """Yield an empty page with *cookies*, in its own context, which is always closed.
+
+        The page connects through *proxy*. Background requests of the browser, such as
+        component updates, go to *dead_end*, the URL of a proxy that rejects them.
+        Raises :exc:`BrowserGoneError` if there is no browser.
+        """
+        async with self._pages:
+            browser = await self._running(dead_end)
+            try:
+                async with asyncio.timeout(_ANSWER_SECONDS):
+                    context = await browser.new_context(
+                        proxy=proxy,  # type: ignore[arg-type]  # a TypedDict of the same names
+                        service_workers="block",
+                        accept_downloads=False,
+                        ignore_https_errors=ignore_https_errors,
+                    )
+            except (PlaywrightError, TimeoutError) as error:
+                await self.give_up(browser)
+                raise BrowserGoneError(_first_line(error)) from error
+            self.open_pages += 1
+            self.most_open_pages = max(self.most_open_pages, self.open_pages)
+            try:
+                async with asyncio.timeout(_ANSWER_SECONDS):
+                    page = await _new_page(context, cookies)
+                yield page
+            except TimeoutError as error:
+                await self.give_up(browser)
+                raise BrowserGoneError("it does not answer") from error
+            finally:
+                self.open_pages -= 1
+                await _end(context.close())
+
+    async def give_up(self, browser: Browser) -> None:
+        """Close *browser*, which is malfunctioning: the next page gets a new one."""
+        if self._browser is browser:
+            self._browser = None
+        await _end(browser.close())
+
+    async def close(self) -> None:
+        """Close the browser and its driver process."""
+        self._is_closed = True
+        if self._browser is not None:
+            await _end(self._browser.close())
+        if self._provider is not None:
+            await _end(self._provider.close())
+
+    async def _running(self, dead_end: str) -> Browser:
+        async with self._starting:
+            if self._is_closed:
+                raise BrowserGoneError("the run ends")
+            if self._browser is not None and self._browser.is_connected():
+                return self._browser
+            if self.starts >= _MOST_STARTS:
+                raise BrowserGoneError("it crashed twice and is not started again")
+            self.starts += 1
+            try:
+                if self._provider is None:
+                    options = {"proxy": {"server": dead_end}, **self._config.launch_options}
+                    self._provider = PlaywrightBrowserProvider(replace(self._config, launch_options=options))
+                    await self._provider.start()
+                self._browser = await self._provider.launch_browser()
+            except (PlaywrightError, OSError, TypeError) as error:  # TypeError: an unknown option
+                raise BrowserGoneError(f"it does not start: {_first_line(error)}") from error
+            return self._browser
+
+
+async def _new_page(context: BrowserContext, cookies: Sequence[Any]) -> Page:
+    """Return an empty page of *context* with *cookies*, and block further pages."""
+    await context.route("**/*", _let_pass)
+    if cookies:
+        await context.add_cookies(cookies)
+    page = await context.new_page()
+    context.on("page", lambda other: asyncio.ensure_future(_end(other.close())))
+    return page
+
+
+async def _let_pass(route: Route) -> None:
+    """Let a request of a page out, unless it is for purely visual content."""
+    with suppress(PlaywrightError):  # the page was closed
+        if route.request.resource_type in _NOT_NEEDED:
+            await route.abort()
+        else:
+            await route.continue_()
+
+
+async def _end(closing: Any) -> None:
+    """Wait for *closing*, and ignore failures, because the browser may have crashed or hang."""
+    task = asyncio.ensure_future(closing)
+    done, _ = await asyncio.wait({task}, timeout=_CLOSE_SECONDS)
+    if not done:
+        task.cancel()
+        _logger.debug("The browser does not respond")
+    elif not task.cancelled() and (error := task.exception()):
+        _logger.debug("The browser exited: %s", _first_line(error))
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)[:200]

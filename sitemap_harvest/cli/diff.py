@@ -1,0 +1,162 @@
+"""``scrapy harvest diff``: the changes between two stored runs of a site, without a crawl."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from rich.console import Console
+
+from sitemap_harvest.cli import output
+from sitemap_harvest.config import parsers
+from sitemap_harvest.diff import compare, compare_each
+from sitemap_harvest.engine.exit_codes import RunOutcome
+from sitemap_harvest.errors import StoreError
+from sitemap_harvest.model import SummaryBatch
+from sitemap_harvest.snapshots.store.cursors import Cursor, cursor_of, gap, move, runs_since
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from scrapy.settings import Settings
+
+    from sitemap_harvest.diff import Changes
+    from sitemap_harvest.model import Batch, ChangeSummary
+    from sitemap_harvest.snapshots.store import History, Run
+
+HELP = "Show what changed on a site between two stored runs, or in each run after one."
+USAGE = "--store S SITE [AFTER [BEFORE] | --after RUN | --consumer NAME]"
+EPILOG = (
+    "A run is latest, previous, first, its id, a date or an instant (the last run that began before its end). "
+    "Exit codes: 0 success; 2 wrong usage, or no such run."
+)
+_FIRST_CHANGES = 20
+_COLUMNS = ("kind", "loc", "fields", "reason")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this action."""
+    parser.add_argument("site", metavar="SITE", help="the site, as named for the crawl")
+    parser.add_argument(
+        "runs",
+        metavar="AFTER [BEFORE]",
+        nargs="*",
+        default=[],
+        help="two runs, in either order (default: latest, and the run before AFTER)",
+    )
+    parser.add_argument("--after", metavar="RUN", help="the changes of each run after RUN, in order")
+    parser.add_argument(
+        "--consumer",
+        metavar="NAME",
+        help="the changes that NAME has not received; with -O, its cursor moves when they are written. "
+        "A new consumer starts after the run given with --after",
+    )
+    output.add_store(parser)
+    output.add_output(parser)
+    parser.add_argument("--summary", action="store_true", help="only the summary, not each change")
+
+
+def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
+    """Compare. Raises :exc:`HarvestError`."""
+    if opts.output:
+        output.file_and_format(opts.output)
+    history = output.store_of(opts, settings).site(opts.site)
+    if opts.after is not None or opts.consumer is not None:
+        _deliver(history, opts)
+    else:
+        before, after = _runs(history, opts.runs)
+        _put(iter([compare(history.snapshot(before), history.snapshot(after))]), opts)
+    return RunOutcome.WHOLE
+
+
+def _deliver(history: History, opts: argparse.Namespace) -> None:
+    """Show or write the changes of each run after the named one, or after the cursor, and move the cursor."""
+    if opts.runs:
+        raise StoreError(f"{' '.join(opts.runs)}: --after and --consumer compare each run with the one before it")
+    if opts.consumer is not None:
+        output.parsed_option("--consumer", opts.consumer, parsers.consumer)
+    runs = runs_since(history, _start(history, opts))
+    _put(compare_each(map(history.snapshot, runs)), opts)
+    if len(runs) == 1:
+        output.tell(f"{history.site}: there is no run after {runs[0].id}")
+    if opts.consumer is not None and opts.output and not opts.summary:
+        move(history, Cursor(opts.consumer, runs[-1].id))
+
+
+def _start(history: History, opts: argparse.Namespace) -> str:
+    """Return the id of the run after which the changes begin."""
+    if opts.after is not None:
+        return history.run(opts.after).id
+    if (cursor := cursor_of(history, opts.consumer)) is None:
+        hint = "to create it, name the run before its first changes, such as --after latest"
+        raise StoreError(f"{history.site}: there is no consumer {opts.consumer}; {hint}")
+    if (words := gap(history, cursor)) is not None:
+        output.tell(words)
+    return cursor.run
+
+
+def _runs(history: History, named: list[str]) -> tuple[Run, Run]:
+    """Return the earlier and the later of the runs *named*. Raises :exc:`StoreError`."""
+    if len(named) > 2:
+        raise StoreError(f"{' '.join(named)}: at most two runs are compared, AFTER and BEFORE")
+    after = history.run(named[0] if named else "latest")
+    if len(named) == 2:
+        before = history.run(named[1])
+        if before.id == after.id:
+            raise StoreError(f"{named[0]} and {named[1]} are the same run, {after.id}")
+        return (before, after) if before.id < after.id else (after, before)
+    earlier = [one for one in history.runs if one.id < after.id]
+    if not earlier:
+        raise StoreError(f"{history.site}: there is no run before {after.id} to compare it with")
+    return earlier[-1], after
+
+
+def _put(found: Iterator[Changes], opts: argparse.Namespace) -> None:
+    """Print the changes in *found*, or write them and print their number."""
+    if not opts.output:
+        for changes in found:
+            with changes:
+                _show(changes, only_summary=opts.summary)
+        return
+    summaries: list[ChangeSummary] = []
+    batches = _batches(found, summaries, only_summary=opts.summary)
+    output.write(batches, opts.output)
+    for summary in summaries:
+        output.tell(summary.in_words())
+
+
+def _batches(found: Iterator[Changes], summaries: list[ChangeSummary], *, only_summary: bool) -> Iterator[Batch[Any]]:
+    """Yield the changes or the summaries of the comparisons in *found*, in order; append the latter to *summaries*."""
+    for changes in found:
+        with changes:
+            summaries.append(changes.summary)
+            if not only_summary:
+                yield from changes.batches()
+    if only_summary:
+        yield SummaryBatch.of(summaries)
+
+
+def _show(changes: Changes, *, only_summary: bool) -> None:
+    """Print the summary, and the first changes."""
+    console = Console(file=sys.stdout)
+    for line in _lines(changes.summary):
+        output.say(console, line)
+    if only_summary or not len(changes):
+        return
+    first = pa.Table.from_batches([next(changes.batches()).arrow]).select(_COLUMNS).slice(0, _FIRST_CHANGES)
+    output.show(first, console)
+    if len(changes) > _FIRST_CHANGES:
+        output.say(console, f"{len(changes) - _FIRST_CHANGES:,} more changes: write them to a file with -O changes.csv")
+
+
+def _lines(summary: ChangeSummary) -> Iterator[str]:
+    yield summary.in_words()
+    yield f"URLs: {summary.urls_before:,} before, {summary.urls_after:,} after, {summary.unchanged:,} unchanged"
+    if summary.stale:
+        yield f"Not confirmed in this run: {summary.stale:,} URLs ({summary.stale_share:.1%})"
+        yield from (f"  {one.url}: {one.reason or one.outcome}" for one in summary.stale_sitemaps[:5])
+    yield from (f"Pattern: {one.name}, {one.count:,} URLs ({one.detail})" for one in summary.patterns)
+    yield from (f"Removed sitemap: {one.url}: {one.reason}" for one in summary.sitemaps_left[:5])
+    yield from (f"Different between runs: {one.name} was {one.before}, is {one.after}" for one in summary.differences)

@@ -1,0 +1,194 @@
+"""Output of commands: files in the format of their name, and tables."""
+
+from __future__ import annotations
+
+import sys
+from codecs import getincrementaldecoder
+from io import BufferedWriter, RawIOBase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+from rich.table import Table
+from rich.text import Text
+from scrapy.utils.misc import load_object
+
+from sitemap_harvest.config.parsers import InvalidValueError
+from sitemap_harvest.errors import ArgumentError, StoreError
+from sitemap_harvest.escape import visible, visible_lines
+from sitemap_harvest.files import replacing
+from sitemap_harvest.integration.default_settings import FEED_EXPORTERS
+from sitemap_harvest.model import Batch
+from sitemap_harvest.snapshots.store import open_store
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable
+    from typing import IO
+
+    from rich.console import Console
+    from scrapy.settings import Settings
+
+    from sitemap_harvest.snapshots.store import Store
+
+_FORMATS = ", ".join(FEED_EXPORTERS)
+_PLAIN = {pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.timestamp("us", "UTC")}
+_T = TypeVar("_T")
+_WIDEST = 60  # characters of a table cell; files are not truncated
+
+
+class AnyBatch(Batch[Any]):
+    """Columns of any names and types."""
+
+    __slots__ = ()
+
+    def __init__(self, arrow: pa.RecordBatch) -> None:
+        """Wrap *arrow*."""
+        self.arrow = arrow
+
+
+def say(console: Console, line: str) -> None:
+    """Print *line* literally."""
+    console.print(Text(visible(line)), soft_wrap=True)
+
+
+def tell(line: str, *more: str) -> None:
+    """Write *line* to standard error, followed by the indented lines *more*."""
+    sys.stderr.write("\n  ".join(map(visible, (line, *more))) + "\n")
+
+
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """Add the option ``--store``."""
+    parser.add_argument("--store", metavar="S", help="the store of snapshots: a folder, or s3://bucket/folder")
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add the option ``-O``."""
+    parser.add_argument(
+        "-O",
+        dest="output",
+        metavar="FILE",
+        help=f"write to FILE, in the format of its suffix or as FILE:FORMAT; - is standard output ({_FORMATS})",
+    )
+
+
+def parsed_option(option: str, value: str, parse: Callable[[str], _T]) -> _T:
+    """Return the parsed *value* of *option*. Raises :exc:`ArgumentError` if it is invalid."""
+    try:
+        return parse(value)
+    except InvalidValueError as error:
+        message = f"{option} {value}: it must be {error.accepted}"
+        raise ArgumentError(option, value, error.accepted, message=message) from error
+
+
+def store_of(opts: argparse.Namespace, settings: Settings) -> Store:
+    """Open the store of ``--store``, or of the setting. Raises :exc:`HarvestError`."""
+    if not (path := opts.store or settings.get("SITEMAP_HARVEST_STORE")):
+        message = "no store is given: add --store FOLDER, or set SITEMAP_HARVEST_STORE"
+        raise ArgumentError("store", path, "a folder, or s3://bucket/folder", message=message)
+    return open_store(path)
+
+
+def file_and_format(output: str) -> tuple[str, str]:
+    """Return the path and the format of *output*. Raises :exc:`ArgumentError` for an unknown format."""
+    path, colon, name = output.rpartition(":")
+    if not (colon and path and name in FEED_EXPORTERS):
+        path, name = output, output.rpartition(".")[2].lower()
+    if name not in FEED_EXPORTERS:
+        raise ArgumentError("-O", output, _FORMATS, message=f"-O {output}: its suffix must be one of {_FORMATS}")
+    return path, name
+
+
+def write(batches: Iterable[Batch[Any]], output: str) -> int:
+    """Write *batches* to *output*, a value of ``-O``; return the number of rows.
+
+    An existing file is replaced when the new one is complete.
+    """
+    path, name = file_and_format(output)
+    if path == "-":
+        return _export(batches, _standard_output(name), name)
+    try:
+        with replacing(Path(path).resolve()) as file:
+            return _export(batches, file, name)
+    except OSError as error:
+        raise StoreError(f"-O {output}: {error}") from error
+
+
+def _standard_output(name: str) -> IO[bytes]:
+    """Return a file that writes data in the format *name* to standard output, escaped if that is a terminal."""
+    if not sys.stdout.isatty():
+        return sys.stdout.buffer
+    if name == "parquet":
+        message = f"-O -:{name}: it is binary, and standard output is a terminal; write to a file or a pipe"
+        raise ArgumentError("-O", name, "a file", message=message)
+    return BufferedWriter(_TerminalOutput())
+
+
+class _TerminalOutput(RawIOBase):
+    """Writes to a terminal, escaped."""
+
+    def __init__(self) -> None:
+        self._decode = getincrementaldecoder("utf-8")("backslashreplace").decode
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        sys.stdout.write(visible_lines(self._decode(bytes(data)).replace("\r\n", "\n")))  # CSV has both line ends
+        return len(data)
+
+
+def _export(batches: Iterable[Batch[Any]], file: IO[bytes], name: str) -> int:
+    exporter = load_object(FEED_EXPORTERS[name])(file)
+    exporter.start_exporting()
+    rows = 0
+    for batch in batches:
+        exporter.export_item(batch)
+        rows += len(batch)
+    exporter.finish_exporting()
+    file.flush()
+    return rows
+
+
+def plain(batch: pa.RecordBatch) -> AnyBatch:
+    """Return *batch* with types that all formats support; others become text."""
+    columns = [_plain(column) for column in batch.columns]
+    return AnyBatch(pa.RecordBatch.from_arrays(columns, names=batch.schema.names))
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    kind = column.type
+    if pa.types.is_nested(kind) or kind in _PLAIN:
+        return column
+    wanted = pa.string()
+    if pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0):  # sum() returns such decimals
+        wanted = pa.int64()
+    elif pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        wanted = pa.float64()
+    try:
+        return column.cast(wanted)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
+
+
+def show(rows: pa.Table, console: Console) -> None:
+    """Print *rows* as a table, with its full width unless a terminal limits it."""
+    table = Table(title=None, show_edge=False, pad_edge=False)
+    for field in rows.schema:
+        is_number = any(check(field.type) for check in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))
+        table.add_column(Text(visible(field.name)), justify="right" if is_number else "left", overflow="fold")
+    for row in zip(*(map(_cell, column.to_pylist()) for column in rows.columns), strict=True):
+        table.add_row(*row)
+    if not console.is_terminal:
+        console.width = 10_000
+    console.print(table)
+
+
+def _cell(value: Any) -> Text:
+    if value is None:
+        return Text()
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        value = ", ".join(value)
+    text = value.isoformat(sep=" ", timespec="seconds") if hasattr(value, "astimezone") else str(value)
+    shown = visible(text.removesuffix("+00:00"))
+    return Text(shown if len(shown) <= _WIDEST else shown[: _WIDEST - 1] + "…")

@@ -1,0 +1,176 @@
+"""``scrapy harvest runs``: lists, checks, prunes and compacts the runs of a store."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import sys
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+from rich.console import Console
+
+from sitemap_harvest.cli import output
+from sitemap_harvest.config import parsers
+from sitemap_harvest.engine.exit_codes import RunOutcome
+from sitemap_harvest.errors import StoreError
+from sitemap_harvest.escape import ascii_json
+from sitemap_harvest.snapshots.store import SiteLocks
+from sitemap_harvest.snapshots.store.compaction import compact_all, prune
+from sitemap_harvest.snapshots.store.cursors import cursors, drop, runs_held
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator, Sequence
+
+    from scrapy.settings import Settings
+
+    from sitemap_harvest.snapshots.store import History, Run, Store
+
+HELP = "List the runs in a store; verify, remove or compact them."
+USAGE = "--store S [SITE]"
+EPILOG = "Exit codes: 0 success; 2 wrong usage; 3 the store has no run; 4 a file is damaged, or a site is locked."
+_Rule: TypeAlias = "Callable[[Sequence[Run]], Sequence[Run]]"
+"""Returns the runs to keep."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this action."""
+    parser.add_argument("site", nargs="?", metavar="SITE", help="only this site")
+    output.add_store(parser)
+    parser.add_argument("--json", action="store_true", help="one JSON record per run, one per line")
+    parser.add_argument("--verify", action="store_true", help="compare all files with their checksums first")
+    parser.add_argument(
+        "--prune",
+        metavar="N|AGE",
+        help="keep the last N runs of each site, or those younger than AGE; the last run is always kept, "
+        "and so are changes that a consumer has not received",
+    )
+    parser.add_argument("--drop-consumer", metavar="NAME", help="remove the cursor of the consumer NAME first")
+    parser.add_argument("--pack", action="store_true", help="merge the runs of each site into one smaller folder")
+
+
+def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
+    """Change the store if requested, and list the runs. Raises :exc:`HarvestError`."""
+    store = output.store_of(opts, settings)
+    rule = None if opts.prune is None else output.parsed_option("--prune", opts.prune, _rule)
+    histories = store.histories() if opts.site is None else [store.site(opts.site)]
+    damaged = [words for history in histories for words in _damaged(history)] if opts.verify else []
+    for words in damaged:
+        output.tell(f"damaged: {words}")
+    if opts.drop_consumer is not None:
+        name = output.parsed_option("--drop-consumer", opts.drop_consumer, parsers.consumer)
+        dropped = [drop(history, name) for history in histories]
+        if not any(dropped):
+            raise StoreError(f"--drop-consumer {name}: there is no such consumer")
+    is_changed = []
+    if (rule or opts.pack) and not damaged:
+        is_changed = [_change(store, history, rule, pack=opts.pack) for history in histories]
+    _show(histories, as_json=opts.json)
+    if damaged or not all(is_changed):
+        return RunOutcome.PARTLY_FAILED
+    return RunOutcome.WHOLE if any(history.runs for history in histories) else RunOutcome.NOTHING_FOUND
+
+
+def _rule(text: str) -> _Rule:
+    """Parse *text*, the value of ``--prune``: a number of runs, or an age."""
+    try:
+        if text.isdecimal():
+            last = parsers.whole()(text)
+            return lambda runs: runs[-last:]
+        since = datetime.now(UTC) - timedelta(seconds=parsers.seconds(text))
+    except parsers.InvalidValueError as error:
+        accepted = "a number of runs to keep for each site (30), or an age (26w, 90d)"
+        raise parsers.InvalidValueError(accepted) from error
+    return lambda runs: [run for run in runs if run.started_at >= since]
+
+
+def _change(store: Store, history: History, rule: _Rule | None, *, pack: bool) -> bool:
+    """Prune and compact the runs of a site; return ``False`` if a running run has locked it."""
+    locks = SiteLocks(store.folder, f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}")
+    with closing(locks):
+        if (holder := locks.take(history.folder)) is not None:
+            output.tell(f"{history.site}: locked by the run {holder}; nothing was changed")
+            return False
+        try:
+            history.forget()
+            if rule is not None and (dropped := prune(history, _kept(history, rule))):
+                output.tell(f"{history.site}: {dropped} run{' was' if dropped == 1 else 's were'} removed")
+            if pack:
+                compact_all(history)
+        finally:
+            locks.release(history.folder)
+    return True
+
+
+def _kept(history: History, rule: _Rule) -> set[str]:
+    """Return the ids of the runs kept by *rule*, and of those that a consumer needs, which is printed."""
+    kept = {run.id for run in (*rule(history.runs), *history.runs[-1:])}
+    needed: set[str] = set()
+    for consumer, runs in runs_held(history).items():
+        if more := set(runs) - kept:
+            count = f"{len(more)} older run{' is' if len(more) == 1 else 's are'} kept"
+            since = f"{consumer} has not received the changes after {runs[0]} (or: --drop-consumer {consumer})"
+            output.tell(f"{history.site}: {count}: the consumer {since}")
+            needed |= more
+    return kept | needed
+
+
+def _damaged(history: History) -> Iterator[str]:
+    """Yield the problems with the files of a site as text."""
+    try:
+        segments = history.segments
+    except StoreError as error:
+        yield str(error)
+        return
+    for segment in segments:
+        for file in segment.manifest.files:
+            try:
+                with segment.folder.open(file.name) as opened:
+                    digest = hashlib.file_digest(opened, "sha256")
+            except (OSError, pa.ArrowException) as error:
+                yield f"{segment.folder}/{file.name}: {error}"
+                continue
+            if digest.hexdigest() != file.sha256:
+                yield f"{segment.folder}/{file.name}: its checksum is wrong"
+
+
+def _show(histories: Sequence[History], *, as_json: bool) -> None:
+    rows, console = [row for history in histories for row in _rows(history)], Console(file=sys.stdout)
+    if as_json:
+        sys.stdout.writelines(ascii_json(row, default=str) + "\n" for row in rows)
+        return
+    if not rows:
+        output.say(console, "The store has no run.")
+        return
+    output.show(pa.Table.from_pylist([_columns(row) for row in rows]), console)
+    for history in histories:
+        for cursor in cursors(history):
+            words = f"{history.site}: {cursor.consumer} has received the changes up to {cursor.run or 'no run'}"
+            output.say(console, words)
+
+
+def _rows(history: History) -> Iterator[dict[str, Any]]:
+    """Yield the facts about each run of a site, with the consumers whose cursors are there."""
+    found = cursors(history)
+    for run in history.runs:
+        values = run.to_json()
+        consumers = [cursor.consumer for cursor in found if cursor.run == run.id]
+        yield {"site": history.site, "run": values.pop("id"), **values, "consumers": consumers}
+
+
+def _columns(row: dict[str, Any]) -> dict[str, Any]:
+    started, ended = (datetime.fromisoformat(row[name]) for name in ("started_at", "ended_at"))
+    changes = ", ".join(f"{count:,} {kind}" for kind, count in row["changes"].items() if count)
+    return {
+        "site": row["site"],
+        "run": row["run"],
+        "started": started,
+        "seconds": round((ended - started).total_seconds(), 1),
+        "documents": row["documents"],
+        "URLs": row["urls"],
+        "changes": changes or ("first" if row["baseline"] is None else "none"),
+        "complete": "yes" if row["complete"] else "no",
+    }

@@ -1,1 +1,0 @@
-"""``scrapy harvest``: the package on the command line, inside a Scrapy project or without one."""

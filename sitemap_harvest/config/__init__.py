@@ -1,0 +1,1 @@
+"""Arguments and settings: parsed and validated into the configuration of a run."""

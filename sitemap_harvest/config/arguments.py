@@ -1,0 +1,227 @@
+"""``ARGUMENTS`` of the package's spiders, and ``RunConfig``, their parsed form. Checked before anything is fetched."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+from sitemap_harvest.config import parsers as parse
+from sitemap_harvest.config.parsers import InvalidValueError
+from sitemap_harvest.config.settings import MODES
+from sitemap_harvest.config.targets import parse_targets, root_of
+from sitemap_harvest.errors import ArgumentError, there_is_no
+from sitemap_harvest.filters.date_range import DateRange
+from sitemap_harvest.filters.filters import CHANGEFREQS, PARTS, Filters
+from sitemap_harvest.model import ChangeBatch, LedgerBatch, SiteBatch, SummaryBatch, UrlBatch
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from sitemap_harvest.discovery.candidate import Candidate
+    from sitemap_harvest.model import Batch
+
+EMIT: dict[str, type[Batch[Any]]] = {
+    "urls": UrlBatch,
+    "sitemaps": LedgerBatch,
+    "sites": SiteBatch,
+    "changes": ChangeBatch,
+    "summaries": SummaryBatch,
+}
+_FUTURE = timedelta(hours=24)  # time zones are at most 14 hours ahead of UTC; the rest allows for wrong clocks
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A spider argument."""
+
+    help: str
+    """Its meaning, in one line."""
+    parse: Callable[[Any], Any] | None = None
+    """Its parser; ``None``: :mod:`~sitemap_harvest.config.targets` parses it together with others."""
+    default: str | None = None
+    is_recorded: bool = True
+    """Whether snapshots record it, because it may be the reason for a difference between two of them."""
+
+
+_unrecorded = partial(Argument, is_recorded=False)
+_keep_or_drop, _yes_or_no = parse.switch(keep=False, drop=True), parse.switch(yes=True, no=False)
+
+ARGUMENTS = {
+    "site": _unrecorded("sites, whose sitemaps are found from robots.txt"),
+    "sites": _unrecorded("a text file with one site per line"),
+    "sitemap": _unrecorded("sitemaps, indexes, URL lists or feeds: URLs or local files"),
+    "root": _unrecorded("a local folder that replaces the site; nothing is fetched"),
+    "follow": Argument("read only the sitemaps of an index whose URL matches this pattern", parse.pattern),
+    "skip": Argument("do not read sitemaps whose URL matches this pattern", parse.pattern),
+    "scope": Argument("URLs out of scope: mark or strict", parse.switch(mark=False, strict=True), "mark"),
+    "limit": Argument("maximum number of URLs to harvest", parse.whole()),
+    "since": Argument("only URLs whose lastmod is not before this date or age", parse.date_or_age),
+    "until": Argument("only URLs whose lastmod is not after this date or age", parse.date_or_age),
+    "missing_lastmod": Argument("URLs without lastmod: keep or drop", _keep_or_drop, "keep"),
+    "unreadable_lastmod": Argument("URLs whose lastmod is not a date: keep or drop", _keep_or_drop, "keep"),
+    "future_lastmod": Argument("URLs whose lastmod is in the future: keep or drop", _keep_or_drop, "keep"),
+    "prune_index": Argument("yes: skip sitemaps whose lastmod in their index is before since", _yes_or_no, "no"),
+    "min_priority": Argument("only URLs with this priority or a higher one", parse.fraction),
+    "max_priority": Argument("only URLs with this priority or a lower one", parse.fraction),
+    "changefreq": Argument("only URLs with one of these values of changefreq", parse.words(CHANGEFREQS)),
+    "include": Argument("only URLs that match one of these patterns", parse.patterns),
+    "exclude": Argument("no URLs that match one of these patterns", parse.patterns),
+    "prefix": Argument("only URLs whose path begins with one of these", parse.paths),
+    "lang": Argument("only URLs that declare one of these languages", parse.languages),
+    "has": Argument("only URLs with all of these parts, such as image or news", parse.words(PARTS)),
+    "store": _unrecorded("where to store snapshots: a folder, or s3://bucket/folder", str),
+    "baseline": _unrecorded("the snapshot to compare with: a run or a date", parse.baseline),
+    "consumer": _unrecorded("the receiver of the changes, which has a cursor in the store", parse.consumer),
+    "force": _unrecorded("yes: download and read everything, regardless of the store", _yes_or_no, "no"),
+    "max_age": _unrecorded("download documents again after this time", parse.seconds),
+    "resume": _unrecorded("yes: resume an interrupted run", _yes_or_no, "no"),
+    "feeds_only": Argument("yes: request only the feeds in the last snapshot", _yes_or_no, "no"),
+    "browser": _unrecorded("when to use a browser: never, fallback or always", parse.choice(*MODES)),
+    "emit": _unrecorded(f"kinds of items: {', '.join(EMIT)}; or none", parse.words(EMIT, alone="none"), "urls"),
+}
+"""The arguments of ``scrapy crawl sitemap -a name=value``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotOptions:
+    """The parsed arguments for snapshots, under their names."""
+
+    store: str | None = None
+    baseline: str | None = None
+    consumer: str | None = None
+    force: bool = False
+    resume: bool = False
+    feeds_only: bool = False
+    max_age: int | None = None
+    """In seconds; ``None``: the setting decides."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfig:
+    """The parsed arguments of a run."""
+
+    candidates: tuple[Candidate, ...]
+    """The candidates that the run starts with."""
+    logins: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """``Authorization`` headers by site, for the sites that the user named with a login."""
+    no_sites: tuple[tuple[str, str], ...] = ()
+    """Lines of ``sites`` that are not a site, each with the reason."""
+    root: Path | None = None
+    only_site: str | None = None
+    follow: re.Pattern[str] | None = None
+    skip: re.Pattern[str] | None = None
+    limit: int | None = None
+    filters: Filters = field(default_factory=Filters)
+    pruned_before: DateRange | None = None
+    """Sitemaps whose ``lastmod`` in their index is before this are not fetched; ``None``: all are."""
+    snapshots: SnapshotOptions = field(default_factory=SnapshotOptions)
+    asked_for: Mapping[str, str] = field(default_factory=dict)
+    """The recorded arguments that differ from their defaults, as text: stored with each snapshot."""
+    browser: str | None = None
+    """Browser mode; ``None``: the setting decides."""
+    emit: frozenset[str] = frozenset({"urls"})
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any], *, now: datetime | None = None, needs_target: bool = True) -> Self:
+        """Parse *arguments*; ages count from *now*. Raises :exc:`ArgumentError` for the first invalid one.
+
+        *needs_target*: whether it is an error if they name nothing to harvest.
+        """
+        parsed = _parse(arguments)
+        candidates, no_sites, logins = parse_targets(arguments, needs_target=needs_target)
+        filters = _filters(arguments, parsed, now or datetime.now(UTC))
+        return cls(
+            candidates=tuple(candidates),
+            logins=logins,
+            no_sites=tuple(no_sites),
+            root=root_of(arguments),
+            only_site=candidates[0].root if arguments.get("root") else None,
+            filters=filters,
+            pruned_before=filters.since if parsed["prune_index"] else None,
+            snapshots=SnapshotOptions(**_for(SnapshotOptions, parsed)),
+            asked_for=_recorded(arguments),
+            emit=frozenset(parsed["emit"]),
+            **{name: parsed[name] for name in ("follow", "skip", "limit", "browser")},
+        )
+
+    @property
+    def batch_types(self) -> tuple[type[Batch[Any]], ...]:
+        """The kinds of batch that the run emits."""
+        return tuple(batch_type for name, batch_type in EMIT.items() if name in self.emit)
+
+
+def check_store(options: SnapshotOptions, emit: frozenset[str], store: str | None) -> None:
+    """Raise :exc:`ArgumentError` if *options* or *emit* need a *store* and there is none, or contradict each other."""
+    if options.consumer is not None and "changes" not in emit:
+        message = f"argument consumer={options.consumer!r}: it receives changes; add changes to emit"
+        raise ArgumentError("consumer", options.consumer, "given with emit=changes", message=message)
+    if store is not None:
+        return
+    given = {**asdict(options), "emit": ",".join(sorted(emit & {"changes", "summaries"})) or None}
+    for name, value in given.items():
+        if value is not None and value is not False:
+            shown = "yes" if value is True else value
+            message = f"argument {name}={shown!r}: it needs snapshots; name a folder for them, such as store=snapshots"
+            raise ArgumentError(name, shown, "given with store", message=message)
+
+
+def _parse(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parsed value of each argument that has a parser; ``None`` if it is not given and has no default."""
+    for name, value in arguments.items():
+        if name not in ARGUMENTS:
+            message = f"argument {name}: {there_is_no('argument', name, ARGUMENTS)}"  # the value may be a password
+            raise ArgumentError(name, value, ", ".join(ARGUMENTS), message=message)
+        if any(isinstance(part, str) and not part.strip() for part in (value if isinstance(value, list) else [value])):
+            message = f"argument {name}: it is empty; give a value, or leave it out"
+            raise ArgumentError(name, value, "a value", message=message)
+    parsed = {}
+    for name, argument in ARGUMENTS.items():
+        value = arguments.get(name, argument.default)
+        try:
+            is_given = value is not None or argument.default is not None
+            parsed[name] = argument.parse(value) if argument.parse and is_given else None
+        except InvalidValueError as error:
+            raise ArgumentError(name, value if error.part is None else error.part, error.accepted) from error
+    if parsed["consumer"] is not None and parsed["baseline"] is not None:
+        message = f"argument consumer={parsed['consumer']!r}: its cursor is the baseline; leave baseline out"
+        raise ArgumentError("consumer", parsed["consumer"], "given without baseline", message=message)
+    return parsed
+
+
+def _filters(arguments: Mapping[str, Any], parsed: dict[str, Any], now: datetime) -> Filters:
+    """Return the filters. Raises :exc:`ArgumentError` if two arguments contradict each other."""
+    for name in ("since", "until"):
+        if isinstance(age := parsed[name], timedelta):
+            parsed[name] = DateRange(now - age, now - age)
+    since, until, low, high = (parsed[name] for name in ("since", "until", "min_priority", "max_priority"))
+    if since and until and since.first > until.last:
+        raise ArgumentError("since", arguments["since"], f"before the end of until={arguments['until']!r}")
+    if low is not None and high is not None and low > high:
+        accepted = f"at most max_priority={arguments['max_priority']!r}"
+        raise ArgumentError("min_priority", arguments["min_priority"], accepted)
+    if parsed["prune_index"] and since is None:
+        raise ArgumentError("prune_index", arguments["prune_index"], "given with since")
+    return Filters(
+        **_for(Filters, parsed),
+        drop_out_of_scope=parsed["scope"],
+        drop_missing_lastmod=parsed["missing_lastmod"],
+        drop_unreadable_lastmod=parsed["unreadable_lastmod"],
+        drop_lastmod_after=now + _FUTURE if parsed["future_lastmod"] else None,
+    )
+
+
+def _for(record: type, parsed: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of *parsed* that are given and have the name of a field of *record*."""
+    return {one.name: parsed[one.name] for one in fields(record) if parsed.get(one.name) is not None}
+
+
+def _recorded(arguments: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        name: " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        for name, argument in ARGUMENTS.items()
+        if argument.is_recorded and (value := arguments.get(name, argument.default)) != argument.default
+    }

@@ -1,0 +1,178 @@
+"""Parsers of single values: of spider arguments, of settings and of command-line options.
+
+Each takes a value as the user gave it, and raises :exc:`InvalidValueError` with the
+accepted values.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sitemap_harvest.dates import read_date
+from sitemap_harvest.filters.date_range import DateRange
+from sitemap_harvest.urls import url_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_T = TypeVar("_T")
+_N = TypeVar("_N", int, float)
+_MOST = 2**63 - 1  # the largest number that a column can hold
+_AGE = re.compile(r"(\d{1,9})(w|d|h|min|s)?", re.ASCII)  # no m: it could mean months
+_SECONDS = {"w": 7 * 24 * 3600, "d": 24 * 3600, "h": 3600, "min": 60, "s": 1, None: 1}
+_LONGEST_AGE = 1000 * 365 * 24 * 3600  # so that the result of "now minus age" is a date
+_TAG = re.compile(r"(?:[a-z]{2,3}|x)(?:-[a-z0-9]{1,8})*", re.ASCII)  # would accept "german", but no such tag is in use
+_BASELINES = ("latest", "previous", "first")
+_RUN = re.compile(r"\d{8}(T\d{0,6}Z?(-[0-9a-f]{0,6})?)?", re.ASCII)
+_CONSUMER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)  # used as a file name
+_SPACES, _COMMAS = re.compile(r"\s+"), re.compile(r"[\s,]+")
+_HOST = "https://host"  # to make a URL of a path
+
+
+class InvalidValueError(ValueError):
+    """A value is invalid."""
+
+    def __init__(self, accepted: str, part: Any = None) -> None:
+        super().__init__(accepted)
+        self.accepted = accepted  #: The accepted values, as text.
+        self.part = part  #: The invalid part of the value; ``None``: all of it.
+
+
+def parser(accepted: str, convert: Callable[[Any], _T]) -> Callable[[Any], _T]:
+    """Return *convert* as a parser: its errors mean that the value is invalid."""
+
+    def parse(value: Any) -> _T:
+        try:
+            return convert(value)
+        except (TypeError, ValueError, KeyError, OverflowError) as error:
+            raise InvalidValueError(accepted) from error
+
+    return parse
+
+
+def _within(number: _N, least: float, most: float) -> _N:
+    if not least <= number <= most:  # False for NaN too
+        raise ValueError(number)
+    return number
+
+
+def _as_in_scrapy(value: Any) -> bool:
+    return value in ("True", "true") or (value not in ("False", "false") and bool(int(value)))
+
+
+def _seconds(value: Any) -> int:
+    match = _AGE.fullmatch(str(value).strip())
+    return _within(int(match[1]) * _SECONDS[match[2]] if match else -1, 0, _LONGEST_AGE)
+
+
+def _date_or_age(value: Any) -> DateRange | timedelta:
+    text = value.isoformat() if isinstance(value, date) else str(value).strip()
+    if (read := read_date(text)) is not None:
+        return DateRange.of(read)
+    if text[-1:].isdecimal():
+        raise ValueError("an age without a unit")
+    return timedelta(seconds=_seconds(text))
+
+
+def whole(least: int = 1) -> Callable[[Any], int]:
+    """Return a parser of whole numbers not below *least*."""
+    return parser(f"a whole number, {least} or more", lambda value: _within(int(value), least, _MOST))
+
+
+def choice(*names: str) -> Callable[[Any], str]:
+    """Return a parser that accepts one of *names*."""
+    return parser(f"one of {', '.join(names)}", lambda value: names[names.index(value)])
+
+
+def switch(**words: bool) -> Callable[[Any], bool]:
+    """Return a parser of *words*, each with its meaning."""
+    return parser(" or ".join(words), lambda value: words[str(value).strip().lower()])
+
+
+fraction = parser("a number from 0.0 to 1.0", lambda value: _within(float(value), 0.0, 1.0))
+boolean = parser("True or False", _as_in_scrapy)
+date_or_age = parser(
+    "a date (2025, 2025-03, 2025-03-09), an instant (2025-03-09T14:00:00+01:00) or an age (2w, 7d, 36h, 90min)",
+    _date_or_age,
+)
+seconds = parser("an age (2w, 7d, 36h, 90min) or a number of seconds", _seconds)
+
+
+def baseline(value: Any) -> str:
+    """Parse the name of a stored run."""
+    text = str(value).strip()
+    if text not in _BASELINES and not _RUN.fullmatch(text) and read_date(text) is None:
+        raise InvalidValueError(f"{', '.join(_BASELINES)}, the id of a run, a date or an instant")
+    return text
+
+
+def consumer(value: Any) -> str:
+    """Parse the name of a consumer."""
+    if not _CONSUMER.fullmatch(str(value)):
+        raise InvalidValueError("1 to 64 letters, digits, dots, hyphens and underscores, the first a letter or a digit")
+    return str(value)
+
+
+def words(known: Iterable[str], *, alone: str | None = None) -> Callable[[Any], tuple[str, ...]]:
+    """Return a parser of some of the *known* words; *alone* is accepted by itself, and means none of them."""
+    accepted = f"any of {', '.join(known)}"
+
+    def parse(value: Any) -> tuple[str, ...]:
+        found = dict.fromkeys(str(word).lower() for word in _several(value, accepted, between=_COMMAS))
+        if alone is not None and [*found] == [alone]:
+            return ()
+        if not found.keys() <= set(known):
+            raise InvalidValueError(accepted)
+        return tuple(found)
+
+    return parse
+
+
+def pattern(value: Any) -> re.Pattern[str]:
+    """Parse a regular expression."""
+    if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
+        return value
+    try:
+        return re.compile(str(value))
+    except (re.error, OverflowError, RecursionError) as error:
+        raise InvalidValueError(f"a regular expression ({error})", part=value) from error
+
+
+def patterns(value: Any) -> tuple[re.Pattern[str], ...]:
+    """Parse regular expressions."""
+    return tuple(map(pattern, _several(value, "regular expressions, separated by whitespace")))
+
+
+def paths(value: Any) -> tuple[str, ...]:
+    """Parse the beginnings of paths; return them in the form that they have in a key."""
+    accepted = "the beginning of a path, such as /blog/, or several, separated by whitespace"
+    found = []
+    for text in map(str, _several(value, accepted)):
+        is_plain = text.startswith("/") and not set(text) & set("?#") and not set(text.split("/")) & {".", ".."}
+        key = url_key(_HOST + text) if is_plain else None
+        if key is None:
+            raise InvalidValueError(accepted, part=text)
+        found.append(key.removeprefix(_HOST))
+    return tuple(found)
+
+
+def languages(value: Any) -> tuple[str, ...]:
+    """Parse language tags; return them in lower case."""
+    accepted = "a language, such as de or de-AT, or several, separated by commas or whitespace"
+    tags = [str(tag).lower().replace("_", "-") for tag in _several(value, accepted, between=_COMMAS)]
+    if not all(map(_TAG.fullmatch, tags)):
+        raise InvalidValueError(accepted)
+    return tuple(tags)
+
+
+def _several(value: Any, accepted: str, *, between: re.Pattern[str] = _SPACES) -> list[Any]:
+    """Return the parts of a text, separated by *between*, or the elements of a list as they are."""
+    if isinstance(value, (list, tuple, set, frozenset)):
+        parts = list(value)
+    else:
+        parts = [part for part in between.split(value) if part] if isinstance(value, str) else [value]
+    if not parts:
+        raise InvalidValueError(accepted)
+    return parts

@@ -1,0 +1,178 @@
+"""``HarvestSettings``: the ``SITEMAP_HARVEST_*`` settings, parsed and validated."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field, fields
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from sitemap_harvest.config.parsers import InvalidValueError, boolean, choice, parser, whole
+from sitemap_harvest.discovery.offsite import Offsite
+from sitemap_harvest.errors import OptionError, there_is_no
+from sitemap_harvest.formats.limits import MIB, Limits
+from sitemap_harvest.frontier.budget import Budget
+from sitemap_harvest.network.address_policy import PrivateAddresses
+from sitemap_harvest.redact import without_login
+from sitemap_harvest.urls import site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+NEVER, FALLBACK, ALWAYS = MODES = ("never", "fallback", "always")  # browser modes
+_PREFIX = "SITEMAP_HARVEST_"
+_CONTACT = re.compile(  # ASCII without whitespace, and without ( ) \\ that would end or alter the comment
+    r"https?://[!-'*-\[\]-~]+|(?:mailto:)?[!-'*-.0-?A-\[\]-~]+@[!-'*-.0-?A-\[\]-~]+", re.IGNORECASE
+)
+_SITE = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
+_HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+_T = TypeVar("_T")
+
+
+def _private(value: Any) -> PrivateAddresses:
+    if value == PrivateAddresses.NEVER:
+        return PrivateAddresses.NEVER
+    return PrivateAddresses.ALWAYS if boolean(value) else PrivateAddresses.NAMED
+
+
+def _contact(value: Any) -> str | None:
+    if value and not _CONTACT.fullmatch(str(value)):
+        raise InvalidValueError("an e-mail address or a URL (http:// or https://), in ASCII and without ( ) \\")
+    return _text(value)
+
+
+def _site_headers(value: Any) -> Mapping[str, Mapping[str, str]]:
+    """Return the headers by site. Error messages never contain a value: it may be a password."""
+    name = f"{_PREFIX}SITE_HEADERS"
+    try:
+        given = json.loads(value) if isinstance(value, str) else value
+        given = {str(site): dict(headers) for site, headers in dict(given).items()}
+    except (TypeError, ValueError) as error:
+        accepted = 'a dictionary such as {"https://www.example.com": {"X-Api-Key": "..."}}'
+        raise OptionError(f"{name}: it must be {accepted}, with headers for each site") from error.with_traceback(None)
+    headers = {}
+    for text, own in given.items():
+        site = site_of(text) if _SITE.fullmatch(text) else None
+        if site is None:
+            raise OptionError(f"{name}: {without_login(text)!r} must be a site, such as https://www.example.com")
+        for header, content in own.items():
+            if not isinstance(header, str) or not _HEADER_NAME.fullmatch(header):
+                raise OptionError(f"{name}: {site}: {header!r} must be the name of a header")
+            if not isinstance(content, str) or not _HEADER_VALUE.fullmatch(content):
+                raise OptionError(f"{name}: {site}: {header} must be a text of one line")
+        headers[site] = own
+    return headers
+
+
+def _text(value: Any) -> str | None:
+    return str(value) if value else None
+
+
+def _setting(default: _T, parse: Callable[[Any], _T], help_: str, *, bounds: bool = False) -> _T:
+    """Return a field of :class:`HarvestSettings`; *bounds*: whether it bounds what is read."""
+    return field(default=default, metadata={"help": help_, "parse": parse, "bounds": bounds})
+
+
+_bound = partial(_setting, bounds=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HarvestSettings:
+    """The ``SITEMAP_HARVEST_*`` settings, read and validated only here. Explained in ``docs/reference/settings.md``."""
+
+    items: str = _setting("auto", choice("auto", "rows"), "How URLs pass through Scrapy")
+    max_depth: int = _bound(10, whole(), "Levels of documents followed below the start of the run")
+    max_documents: int = _bound(50_000, whole(), "Maximum number of documents of one site")
+    max_site_bytes: int | None = _bound(None, whole(), "Maximum bytes downloaded for one site")
+    max_site_urls: int | None = _bound(None, whole(), "Maximum number of URLs read for one site")
+    max_site_seconds: int | None = _bound(
+        86_400, whole(), "Seconds after the first request of a site in which new documents are requested"
+    )
+    max_unanswered: int = _setting(20, whole(), "Consecutive documents of one host without a response")
+    max_wait: int = _setting(60, whole(), "Longest wait in seconds that a server can request")
+    max_urls: int = _bound(1_000_000, whole(), "Maximum number of URLs in one document")
+    max_unpacked: int = _bound(200 * MIB, whole(), "Maximum bytes of one document after decompression")
+    max_ratio: int = _bound(200, whole(), "Maximum ratio of decompressed to compressed bytes")
+    concurrency: int = _setting(64, whole(), "Maximum number of concurrent document downloads over all hosts")
+    bodies: int = _setting(32 * MIB, whole(), "Bytes of large documents held in memory at a time")
+    offsite: str = _bound(
+        Offsite.DOMAIN.value, choice(*Offsite), "Where a document may be that an index, a page or a feed names"
+    )
+    private: PrivateAddresses = _setting(  # noqa: RUF009 - an enum
+        PrivateAddresses.NAMED,
+        parser(f"True, False or {PrivateAddresses.NEVER}", _private),
+        "Who may make the run connect to private networks",
+    )
+    contact: str | None = _setting(None, _contact, "How site operators can reach you")
+    site_headers: Mapping[str, Mapping[str, str]] = field(
+        default_factory=dict, repr=False, metadata={"help": "Headers for individual sites", "parse": _site_headers}
+    )
+    read_declared: bool = _bound(
+        default=False, parse=boolean, help_="Whether to read a sitemap although robots.txt disallows it"
+    )
+    store: str | None = _setting(None, _text, "Where to store snapshots")
+    absent_runs: int = _bound(3, whole(), "Consecutive runs in which a document must be absent")
+    pending_runs: int = _bound(3, whole(0), "Runs for which the removal of a URL may be pending")
+    pending_days: int = _bound(7, whole(0), "Days for which the removal of a URL may be pending")
+    busy: str = _setting(
+        "refuse", choice("refuse", "wait"), "What happens to a site that another run in the same store has locked"
+    )
+    max_age: int = _setting(30 * 86_400, whole(), "Seconds after which a document is downloaded again")
+    trust_lastmod: str = _setting(
+        "auto",
+        choice("auto", "always", NEVER),
+        "Whether to skip a document whose index says by lastmod that it has not changed",
+    )
+    browser: str = _setting(NEVER, choice(*MODES), "Whether to use a browser for sites that admit only browsers")
+    browser_pages: int = _setting(2, whole(), "Maximum number of browser pages open at a time")
+    browser_seconds: int = _setting(30, whole(), "Maximum seconds that the browser waits for a challenge to pass")
+    log: str = _setting("text", choice("text", "json"), "Format of the log")
+    metrics: str | None = _setting(None, _text, "Path of a Prometheus text file")
+    closing: str | None = _setting(None, _text, "Path of the closing record of the run")
+
+    @property
+    def limits(self) -> Limits:
+        """The limits for reading one document."""
+        sitemaps = max(Limits().sitemaps, self.max_documents)
+        return Limits(unpacked_bytes=self.max_unpacked, ratio=self.max_ratio, urls=self.max_urls, sitemaps=sitemaps)
+
+    @property
+    def bounds(self) -> dict[str, Any]:
+        """The settings that bound what is read, by name, if they differ from the defaults: stored with snapshots."""
+        given = {one.name: (getattr(self, one.name), one) for one in fields(self) if one.metadata.get("bounds")}
+        return {name: value for name, (value, one) in given.items() if value != one.default}
+
+    @property
+    def budget(self) -> Budget:
+        """The limits of one site."""
+        return Budget(
+            documents=self.max_documents,
+            bytes=self.max_site_bytes,
+            urls=self.max_site_urls,
+            seconds=self.max_site_seconds,
+        )
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[Any, Any]) -> Self:
+        """Read the settings. Raises :exc:`OptionError`, which names the setting, its value and the accepted values."""
+        known = {setting_name(one.name): one for one in fields(cls)}
+        for name in settings:
+            if str(name).startswith(_PREFIX) and name not in known:
+                raise OptionError(f"{name}: {there_is_no('setting', str(name), sorted(known))}")
+        values: dict[str, Any] = {}
+        for name, one in known.items():
+            if (value := settings.get(name)) is not None:
+                try:
+                    values[one.name] = one.metadata["parse"](value)
+                except InvalidValueError as error:
+                    raise OptionError(f"{name} is {value!r}; it must be {error.accepted}") from error
+            elif name in settings and "None" in str(one.type):  # set to None: no limit
+                values[one.name] = None
+        return cls(**values)
+
+
+def setting_name(field_name: str) -> str:
+    """Return the name of the setting for a field of :class:`HarvestSettings`."""
+    return f"{_PREFIX}{field_name.upper()}"

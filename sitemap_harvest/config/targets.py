@@ -1,0 +1,138 @@
+"""The targets of a run: sites, files of sites, sitemaps, and the local folder that replaces a site (``root``)."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from sitemap_harvest.config.credentials import Credentials
+from sitemap_harvest.discovery.candidate import Candidate
+from sitemap_harvest.discovery.well_known import robots_of
+from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.redact import without_login
+from sitemap_harvest.urls import BLANKS, site_of, without_user
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_HOST = re.compile(
+    r"(?:[^\W_](?:[\w\-]*[^\W_])?\.)+[^\W\d_]{2,}\.?(?::\d{1,5})?(?=[/?#]|$)|localhost(?::\d{1,5})?(?=/|$)",
+    re.IGNORECASE,
+)
+_DOCUMENT = re.compile(r"/[^?#]*\.(?:xml|gz|txt|rss|atom|json)(?:[?#]|$)", re.IGNORECASE)
+_HOST_NAME = re.compile(r"\[[0-9A-Fa-f:.]+\]|[\w.\-]+")
+_ONE_SITE = "a site, such as https://www.example.com"
+_FILE_OF_SITES = "a text file with one site per line"
+_ONE_DOCUMENT = "a URL that begins with http:// or https://, or a file"
+_ESCAPES = "in a password, write / as %2F, ? as %3F, # as %23, @ as %40 and a space as %20"
+
+
+def parse_targets(
+    arguments: Mapping[str, Any], *, needs_target: bool = True
+) -> tuple[list[Candidate], list[tuple[str, str]], Mapping[str, str]]:
+    """Return the first candidates, the invalid lines of the file of sites, and the logins by site.
+
+    Each invalid line comes with the reason. User names are removed from all URLs.
+    Raises :exc:`ArgumentError` for the first invalid name and, if *needs_target*, if
+    there is no target.
+    """
+    logins = Credentials()
+    sites = [_site("site", site, logins) for site in _parts(arguments, "site")]
+    file = arguments.get("sites")
+    listed, no_sites = ([], []) if file is None else _listed_sites(file, logins)
+    candidates = [robots_of(site) for site in dict.fromkeys([*sites, *listed])]
+    sitemaps = [document_address(name, logins) for name in _parts(arguments, "sitemap")]
+    candidates += [Candidate(url=url, root=url) for url in dict.fromkeys(sitemaps)]
+    if not candidates and needs_target:
+        message = "nothing to harvest: give at least one of the arguments site, sites and sitemap"
+        raise ArgumentError("site", None, _ONE_SITE, message=message)
+    return candidates, no_sites, logins.headers
+
+
+def root_of(arguments: Mapping[str, Any]) -> Path | None:
+    """Return the local folder that replaces the site; ``None`` without ``root``. Raises :exc:`ArgumentError`."""
+    if (root := arguments.get("root")) is None:
+        return None
+    if not (folder := Path(str(root))).is_dir():
+        raise ArgumentError("root", root, "an existing folder")
+    if arguments.get("sites") or arguments.get("sitemap") or len(_parts(arguments, "site")) != 1:
+        raise ArgumentError("root", root, "given with the one site that the folder replaces, as site=")
+    return folder.resolve()
+
+
+def document_address(name: str, logins: Credentials) -> str:
+    """Return the URL of the document that the user calls *name*; a login in it is moved to *logins*.
+
+    Raises :exc:`ArgumentError` if it is invalid.
+    """
+    given = name
+    if "://" in name:
+        name = logins.take("sitemap", name)
+        if name.lower().startswith("file:"):
+            return name
+        if name.lower().startswith(("http://", "https://")) and (site := site_of(name)) and _has_port_in_range(site):
+            return name
+        raise ArgumentError("sitemap", given, f"{_ONE_DOCUMENT}; {_ESCAPES}" if "@" in given else _ONE_DOCUMENT)
+    if "/" in name and not os.path.exists(name):  # noqa: PTH110 - Path raises on a long text
+        if _HOST.match(without_user(f"//{name}")[2:]):
+            return logins.take("sitemap", f"https://{name}")
+        if ":" in name.partition("@")[0] and "@" in name:
+            raise ArgumentError("sitemap", name, f"a URL or an existing file; {_ESCAPES}")
+    return Path(os.path.abspath(name)).as_uri()  # noqa: PTH100 - resolves .. and, unlike resolve(), no links
+
+
+def _site(name: str, value: str, logins: Credentials) -> str:
+    text = str(value).strip(BLANKS)
+    url = logins.take(name, text if "://" in text else f"https://{text}")
+    host = url.partition("://")[2]
+    is_web = url.lower().startswith(("http://", "https://"))
+    site = site_of(url) if is_web and host and not re.search(r"\s", host) and host[0] not in "/?#." else None
+    if not site or not _has_port_in_range(site) or ("://" not in text and re.match("https?:", text)):
+        raise ArgumentError(name, value, f"{_ONE_SITE}; {_ESCAPES}" if "@" in text else _ONE_SITE)
+    if not _HOST_NAME.fullmatch(re.sub(r":\d*$", "", re.split(r"[/?#]", host, maxsplit=1)[0])):
+        raise ArgumentError(name, value, _ONE_SITE)
+    if _DOCUMENT.search(host):
+        raise ArgumentError(name, value, f"{_ONE_SITE}; use sitemap= for a document")
+    return site
+
+
+def _has_port_in_range(site: str) -> bool:
+    try:
+        return urlsplit(site).port != 0
+    except ValueError:
+        return False
+
+
+def _listed_sites(path: str, logins: Credentials) -> tuple[list[str], list[tuple[str, str]]]:
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
+    except OSError as error:
+        hint = "; use site= for a site" if "://" in path else ""
+        reason = (error.strerror or str(error)).lower()
+        raise ArgumentError("sites", path, f"{_FILE_OF_SITES} ({reason}){hint}") from error
+    sites, no_sites = [], []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not (entry := re.sub(r"(?:^|\s)#.*", "", line).strip(BLANKS)):
+            continue
+        try:
+            sites.append(_site("sites", entry, logins))
+        except ArgumentError as error:
+            why = error.accepted.removeprefix(_ONE_SITE)
+            why = f": {error}" if error.value is None else f" is not a site{why}"
+            entry = without_login(entry)[:100]
+            no_sites.append((entry, f"{path}, line {number}: {entry!r}{why}"))
+    if not sites:
+        raise ArgumentError("sites", path, f"{_FILE_OF_SITES}, and this one has none")
+    return sites, no_sites
+
+
+def _parts(arguments: Mapping[str, Any], name: str) -> list[str]:
+    """Return the value of an argument split at whitespace, unless it is a list or the name of one existing file."""
+    if (value := arguments.get(name)) is None:
+        return []
+    if isinstance(value, list):
+        return value
+    return [value] if os.path.isfile(value) else str(value).split()  # noqa: PTH113 - Path raises on a long text

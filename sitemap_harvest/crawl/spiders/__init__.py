@@ -1,1 +1,0 @@
-"""The spiders, for ``SPIDER_MODULES``."""

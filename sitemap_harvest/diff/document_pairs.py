@@ -1,0 +1,177 @@
+"""The documents of two snapshots: which of them are reliable enough for additions and removals, and the reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sitemap_harvest.model import Kind
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import pyarrow as pa
+
+    from sitemap_harvest.diff.compared_snapshot import ComparedSnapshot
+    from sitemap_harvest.snapshots.store.row_ranges import RowRanges
+
+LISTS_IT_NO_MORE = "its sitemap was read completely and no longer lists it"
+EMPTIED = "its sitemap was read completely and is empty now"
+GONE_SINCE = "its sitemap was removed since"
+LEFT_FEED = "it is no longer in a feed, which lists only recent items"
+LEFT_NEWS = "it is no longer in a news sitemap, which lists only recent items"
+
+
+class Record(NamedTuple):
+    """The fields of a document record that a comparison needs."""
+
+    url: str
+    parent: str | None
+    kind: str | None
+    outcome: str
+    reason: str | None
+    fresh_at: datetime | None
+    left: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotDocuments:
+    """The documents of one snapshot, by URL."""
+
+    records: dict[str, Record]
+    """The record of each."""
+    entries: dict[str, int]
+    """Number of entries of each; only those with some."""
+
+    @classmethod
+    def of(cls, snapshot: ComparedSnapshot) -> SnapshotDocuments:
+        """Read the document records of *snapshot*."""
+        table = snapshot.sitemaps()
+        urls = table["url"].to_pylist()
+        row_ranges = snapshot.listed
+        counts = np.bincount(row_ranges.document, weights=row_ranges.count, minlength=len(urls)).astype(np.int64)
+        entries: dict[str, int] = {}
+        for document in np.flatnonzero(counts).tolist():
+            entries[urls[document]] = entries.get(urls[document], 0) + int(counts[document])
+        return cls(_records(urls, table), entries)
+
+
+def _records(urls: list[str], table: pa.Table) -> dict[str, Record]:
+    """Return the records of *urls*. Of several for one URL, take the best: present in the snapshot, and freshest."""
+    found: dict[str, Record] = {}
+    for record in map(Record, urls, *(_values(table[name]) for name in Record._fields[1:])):
+        other = found.get(record.url)
+        if other is None or _rank(record) > _rank(other):
+            found[record.url] = record
+    return found
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """Return the values of *column*. Equal values share one object: many documents have one parent or reason."""
+    seen: dict[Any, Any] = {}
+    return [seen.setdefault(value, value) for value in column.to_pylist()]
+
+
+def _rank(record: Record) -> tuple[bool, bool, float]:
+    fresh_at = record.fresh_at
+    return record.left is None, fresh_at is not None, fresh_at.timestamp() if fresh_at else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPairs:
+    """All documents of two snapshots, numbered in the order of their URLs. Arrays have one value for each."""
+
+    urls: list[str]
+    believable: np.ndarray
+    """Whether a URL that only it lists now was really added, rather than read for the first time."""
+    was_whole: np.ndarray
+    """Whether everything that it listed before came from a complete reading, so that nothing was an artifact."""
+    is_feed: np.ndarray
+    """Whether it was a feed before."""
+    reasons: list[str]
+    """The reason if a URL that it listed is gone."""
+
+    @classmethod
+    def of(cls, before: SnapshotDocuments, after: SnapshotDocuments) -> DocumentPairs:
+        """Return the documents of both, with their properties."""
+        urls = sorted(before.records.keys() | after.records.keys())
+        return cls(
+            urls,
+            np.array([_is_believable(url, before.records, after.records) for url in urls], dtype=bool),
+            np.array([_was_whole(before.records.get(url)) for url in urls], dtype=bool),
+            np.array([_kind(before.records.get(url)) == Kind.FEED for url in urls], dtype=bool),
+            [_reason(url, after) for url in urls],
+        )
+
+    def numbers(self, table: pa.Table) -> np.ndarray:
+        """Return the document number of each row of the table *table*."""
+        numbers = {url: number for number, url in enumerate(self.urls)}
+        return np.array([numbers[url] for url in table["url"].to_pylist()], dtype=np.int32)
+
+
+def _kind(record: Record | None) -> str | None:
+    return record.kind if record else None
+
+
+def _was_whole(record: Record | None) -> bool:
+    return record is not None and record.fresh_at is not None
+
+
+def _is_believable(url: str, before: dict[str, Record], after: dict[str, Record]) -> bool:
+    """Whether it was read completely before, or was missing from a completely read document that leads to it now.
+
+    That document is the nearest known one above it: everything below is new.
+    """
+    seen = set()
+    while url not in seen:
+        seen.add(url)
+        known = before.get(url)
+        if known and (known.fresh_at is not None or known.left is None):
+            return known.fresh_at is not None
+        parent = after[url].parent if url in after else None
+        if parent is None:
+            return False
+        url = parent
+    return False
+
+
+def _reason(url: str, after: SnapshotDocuments) -> str:
+    record = after.records.get(url)
+    if record is None:
+        return GONE_SINCE
+    if record.left is not None:
+        return f"its sitemap was removed: {record.left}"
+    return LISTS_IT_NO_MORE if url in after.entries else EMPTIED
+
+
+class Places:
+    """Finds the document and position of rows by the row ranges of a snapshot."""
+
+    def __init__(self, row_ranges: RowRanges, numbers: np.ndarray) -> None:
+        """Index *row_ranges*; *numbers* has the number of each document."""
+        order = np.argsort(row_ranges.row, kind="stable")
+        self._row = row_ranges.row[order]
+        self._count = row_ranges.count[order]
+        self._position = row_ranges.position[order]
+        self._document = numbers[row_ranges.document[order]]
+
+    def documents(self, rows: np.ndarray) -> np.ndarray:
+        """Return the number of the document of each of *rows*.
+
+        The range that begins last before a row may have ended before it, but then
+        another range of the same document covers both.
+        """
+        return np.asarray(self._document[np.searchsorted(self._row, rows, side="right") - 1])
+
+    def positions(self, rows: np.ndarray) -> np.ndarray:
+        """Return the first position of each of *rows*."""
+        wanted, where = np.unique(rows, return_inverse=True)
+        low = np.searchsorted(wanted, self._row)
+        found = np.searchsorted(wanted, self._row + self._count) - low
+        extent = np.repeat(np.arange(len(found)), found)
+        index = np.arange(len(extent)) + np.repeat(low - (np.cumsum(found) - found), found)
+        first = np.full(len(wanted), np.iinfo(np.int64).max)
+        np.minimum.at(first, index, self._position[extent] + wanted[index] - self._row[extent])
+        return first[where]

@@ -1,0 +1,157 @@
+"""The result of the sitemap search of one site (found, absent, blocked, unreachable ...), from the documents tried."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sitemap_harvest.model import Cause, Evidence, FoundBy, Outcome, SiteResult
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sitemap_harvest.discovery.site_state import SiteState
+
+_LOOKED_AT = frozenset({Outcome.ABSENT, Outcome.NOT_A_SITEMAP})
+_MOST_NAMED = 3  # documents named in one reason
+
+
+class SearchOutcome(NamedTuple):
+    """The result for one site."""
+
+    result: SiteResult
+    reason: str
+    cause: Cause | None = None
+
+
+def search_outcome(site: SiteState, *, is_over: bool) -> SearchOutcome:
+    """Return the result for *site*. *is_over*: whether every candidate was tried.
+
+    Documents that the site names weigh more than probed ones. Being blocked weighs more
+    than a missing document: there may be sitemaps behind the block.
+    """
+    if site.unavailable is not None:
+        return SearchOutcome(SiteResult.UNFINISHED, site.unavailable)
+    if site.lists:
+        return SearchOutcome(SiteResult.FOUND, _found(site))
+    if site.shared_from is not None:
+        return SearchOutcome(SiteResult.FOUND, f"its documents were read for {site.shared_from}")
+    if not is_over or site.limits:
+        why = f"a limit was reached ({', '.join(site.limits)})" if site.limits else "the run ended early"
+        return SearchOutcome(SiteResult.UNFINISHED, why)
+    return _of_nothing(site)
+
+
+def _of_nothing(site: SiteState) -> SearchOutcome:
+    """Return the result for *site* if no document that lists URLs was read."""
+    if not site.evidence:
+        return SearchOutcome(SiteResult.ABSENT, "feeds_only=yes requests only feeds, and its last snapshot has none")
+    if large := [one for one in site.evidence if one.outcome is Outcome.TOO_LARGE]:
+        return SearchOutcome(SiteResult.UNFINISHED, _words(site, large))
+    named = [one for one in site.evidence if not _is_probed(one)]
+    probes = [one for one in site.evidence if _is_probed(one)]
+    if verdict := _of_named(site, named):
+        return verdict
+    if site.skips:
+        return SearchOutcome(SiteResult.FOUND, f"its sitemaps were skipped: {_words(site, named)}")
+    return _of_probes(site, probes, named) if site.is_site else _absent(site, named)
+
+
+def _found(site: SiteState) -> str:
+    urls = f"{site.urls:,} URL{'' if site.urls == 1 else 's'}"
+    return f"{urls} in {site.lists:,} document{'' if site.lists == 1 else 's'}"
+
+
+def _of_named(site: SiteState, named: Sequence[Evidence]) -> SearchOutcome | None:
+    """Return the result if documents that something named failed; ``None`` if they do not decide it."""
+    for outcome, result in (
+        (Outcome.BLOCKED, SiteResult.BLOCKED),
+        (Outcome.FORBIDDEN, SiteResult.FORBIDDEN),
+        (Outcome.FAILED, SiteResult.UNREACHABLE),
+    ):
+        if some := [one for one in named if one.outcome is outcome]:
+            return SearchOutcome(
+                result, _words(site, some), some[0].cause if result is SiteResult.UNREACHABLE else None
+            )
+    if private := [one for one in named if one.cause is Cause.PRIVATE]:
+        return SearchOutcome(SiteResult.UNREACHABLE, _words(site, private), Cause.PRIVATE)
+    return None
+
+
+def _of_probes(site: SiteState, probes: Sequence[Evidence], named: Sequence[Evidence]) -> SearchOutcome:
+    """Return the result for *site* from the responses to *probes*, if *named* does not decide it."""
+    if site.base is None:
+        return _without_response(site, probes)
+    if blocked := [one for one in probes if one.outcome is Outcome.BLOCKED]:
+        return SearchOutcome(SiteResult.BLOCKED, _words(site, blocked))
+    usual = [one for one in probes if one.found_by is FoundBy.WELL_KNOWN]
+    homes = [one for one in probes if one.found_by is FoundBy.HOME]
+    if verdict := _of_unseen(site, probes, usual):
+        return verdict
+    if homes and homes[0].outcome is Outcome.ABSENT and not site.has_robots and not named:
+        return SearchOutcome(
+            SiteResult.NOT_A_SITE, f"there is neither a robots.txt nor a home page; {_words(site, homes)}"
+        )
+    return _absent_site(site, named, usual, homes)
+
+
+def _of_unseen(site: SiteState, probes: Sequence[Evidence], usual: Sequence[Evidence]) -> SearchOutcome | None:
+    """Return why a sitemap may exist unseen; ``None`` if robots.txt and the *usual* names could be checked."""
+    failed = [one for one in probes if _is_robots(one) and (one.outcome is Outcome.PARTIAL or _has_failed(one))]
+    failed += [one for one in usual if one.outcome is Outcome.FAILED]
+    if failed:
+        # A truncated robots.txt is unusable; a usual name may have a response that cannot be read.
+        cause = Cause.SERVER_ERROR if failed[0].outcome is Outcome.PARTIAL else failed[0].cause
+        return SearchOutcome(SiteResult.UNREACHABLE, _words(site, failed), cause)
+    if any(one.outcome in _LOOKED_AT for one in usual):
+        return None
+    if forbidden := [one for one in probes if one.outcome is Outcome.FORBIDDEN]:
+        return SearchOutcome(SiteResult.FORBIDDEN, _words(site, forbidden))
+    return None
+
+
+def _has_failed(one: Evidence) -> bool:
+    """Whether no response shows if the document exists: a 4xx means that it does not, also for robots.txt."""
+    return one.outcome is Outcome.FAILED and one.cause is not None
+
+
+def _without_response(site: SiteState, probes: Sequence[Evidence]) -> SearchOutcome:
+    """Return the result if no variant of the site responded."""
+    first = next((one for one in probes if one.found_by is FoundBy.ARGUMENT), None)
+    if any(one.cause is Cause.NOT_HTTP for one in probes):
+        return SearchOutcome(SiteResult.NOT_A_SITE, _words(site, probes))
+    return SearchOutcome(SiteResult.UNREACHABLE, _words(site, probes), first.cause if first else None)
+
+
+def _absent(site: SiteState, named: Sequence[Evidence]) -> SearchOutcome:
+    return SearchOutcome(
+        SiteResult.ABSENT, _words(site, named) if named else "the documents that were read list no URL"
+    )
+
+
+def _absent_site(
+    site: SiteState, named: Sequence[Evidence], usual: Sequence[Evidence], homes: Sequence[Evidence]
+) -> SearchOutcome:
+    robots = "robots.txt names no sitemap" if site.has_robots else "there is no robots.txt"
+    first = _words(site, named) if named else robots
+    home = ", nor does the home page lead to one" if homes else ""
+    return SearchOutcome(SiteResult.ABSENT, f"{first}, and none of {len(usual)} usual names exists{home}")
+
+
+def _is_probed(one: Evidence) -> bool:
+    return one.found_by.is_guess or _is_robots(one)
+
+
+def _is_robots(one: Evidence) -> bool:
+    """Whether it is the robots.txt that started the search, or a variant of it."""
+    return one.found_by in {FoundBy.ARGUMENT, FoundBy.VARIANT} and one.url.endswith("/robots.txt")
+
+
+def _words(site: SiteState, some: Sequence[Evidence]) -> str:
+    texts = "; ".join(f"{_short(one.url, site)}: {one.reason}" for one in some[:_MOST_NAMED])
+    rest = len(some) - _MOST_NAMED
+    return f"{texts}; and {rest} more" if rest > 0 else texts
+
+
+def _short(url: str, site: SiteState) -> str:
+    """Return *url*, or only its path if it is on the site that the user named."""
+    return url.removeprefix(site.root) if url.startswith(f"{site.root}/") else url

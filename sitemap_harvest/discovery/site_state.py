@@ -1,0 +1,220 @@
+"""The state of one site of a run (or of one named document): counts, shared documents, next candidate, final record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from sitemap_harvest.discovery.provenance import DocumentProvenance
+from sitemap_harvest.discovery.site_result import search_outcome
+from sitemap_harvest.discovery.well_known import search
+from sitemap_harvest.model import Cause, Evidence, FoundBy, Kind, Outcome, SiteRecord, SiteResult
+from sitemap_harvest.urls import document_key, host_of, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sitemap_harvest.discovery.candidate import Candidate
+    from sitemap_harvest.discovery.provenance import Provenance
+    from sitemap_harvest.discovery.site_result import SearchOutcome
+    from sitemap_harvest.model import SitemapRecord
+
+MAX_EVIDENCE = 50  # documents: all that a search tries; the document records have the rest
+_GAVE_ALL = frozenset({Outcome.READ, Outcome.UNCHANGED})
+_VAIN = frozenset({Outcome.BLOCKED, Outcome.FAILED})
+_NO_ROBOTS = frozenset({Kind.HTML, Kind.SOFT_404, Kind.EMPTY})  # responses of servers without a robots.txt
+_LISTS = frozenset({Kind.SITEMAP, Kind.LIST, Kind.FEED, Kind.LINKS})
+
+
+@dataclass(slots=True, kw_only=True)
+class SiteState:
+    """The state of one site in a run: updated by :meth:`note`, read by :meth:`next_candidate` and :meth:`record`."""
+
+    root: str = field(init=False)
+    """The site or document that the user named."""
+    first: Candidate
+    """The first candidate: the robots.txt of the site, or the document that the user named."""
+    base: str | None = None
+    """The site that responds; ``None`` if none did, or if the user named a document."""
+    started_at: float | None = None
+    """When its first document was requested, in seconds of the clock of the run."""
+    ended_at: float | None = None
+    waiting: int = 0
+    """Documents queued or in flight."""
+    documents: int = 0
+    read: int = 0
+    urls: int = 0
+    bytes_downloaded: int = 0
+    found_by: FoundBy | None = None
+    lists: int = 0
+    """Number of documents read for it that list URLs."""
+    skips: bool = False
+    """Whether a document that it names was skipped at the user's request (``skip``, ``prune_index``)."""
+    shared: dict[str, str] = field(default_factory=dict)
+    """Documents that it names but that another root claimed first: their keys, and that root."""
+    shared_keys: set[str] = field(default_factory=set)
+    """Keys of all such documents; ``shared`` has only those whose outcome is not known yet."""
+    shared_documents: list[tuple[Candidate, str]] = field(default_factory=list)
+    """Its candidates for these documents, each with the URL that the document was read from."""
+    shared_from: str | None = None
+    """The root that read a document for this site which lists URLs, or led to some."""
+    evidence: list[Evidence] = field(default_factory=list)
+    limits: dict[str, None] = field(default_factory=dict)
+    is_whole: bool = True
+    """Whether every named document has been read completely so far."""
+    unknown_hosts: set[str] = field(default_factory=set)
+    """Host names that cannot be resolved."""
+    consecutive_failures: int = 0
+    """Consecutive requests that were blocked or failed."""
+    has_robots: bool = False
+    """Whether it has a robots.txt."""
+    unavailable: str | None = None
+    """Why it is not harvested at all, as text; ``None`` if it is."""
+    verdict: SearchOutcome | None = None
+    """The result, once it is known."""
+    _search: Iterator[Candidate] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Start the search if the root is a site."""
+        self.root = self.first.root
+        self._search = search(self) if self.is_site else iter([self.first])
+
+    @property
+    def is_site(self) -> bool:
+        """Whether the user named a site, rather than a document."""
+        return self.first.site_root
+
+    def next_candidate(self) -> Candidate | None:
+        """Return the next candidate to try if nothing was found so far; ``None`` if the search is over."""
+        if self.lists or self.skips or self.shared_from or self.limits.keys() - {"limit/depth"}:
+            return None
+        return next(self._search, None)
+
+    def share(self, candidate: Candidate, url: str, owner: str | None) -> None:
+        """Record that the document of *candidate*, found at *url*, was already claimed for *owner*."""
+        if owner is not None and owner != self.root:
+            key = document_key(url)
+            self.shared[key] = owner
+            self.shared_keys.add(key)
+            self.shared_documents.append((candidate, url))
+
+    def copy_from(self, traces: Provenance, key: str, owner: str) -> None:
+        """Copy the result of the document *key*, which was read for *owner*."""
+        if traces.lists(key):
+            self.shared_from = owner
+        elif (evidence := traces.evidence(key)) and len(self.evidence) < MAX_EVIDENCE:
+            self.evidence.append(evidence)
+        self.is_whole &= not traces.is_flawed(key)
+
+    def note(
+        self, candidate: Candidate, record: SitemapRecord, *, urls: int, has_twin: bool = False
+    ) -> DocumentProvenance:
+        """Record the outcome of *candidate*, which listed *urls* URLs.
+
+        *has_twin*: whether the other scheme is tried too.
+        """
+        self.bytes_downloaded += record.bytes_downloaded or 0
+        self.urls += urls
+        self.read += record.outcome.has_rows or record.outcome is Outcome.UNCHANGED
+        is_read = record.outcome.has_rows or record.is_confirmation
+        if record.cause in {None, Cause.SERVER_ERROR} and record.outcome is not Outcome.OVER_LIMIT:
+            self._answered(candidate, record)
+        lists = is_read and record.kind in _LISTS and bool(record.complete or record.entries)
+        if lists:
+            self.lists += 1
+            self.found_by = self.found_by or candidate.found_by
+        self.skips |= (
+            record.outcome is Outcome.SKIPPED
+            and not is_read
+            and not candidate.found_by.is_guess
+            and not record.final_url
+        )
+        self.has_robots |= candidate.site_root and record.kind is Kind.ROBOTS
+        is_whole = record.complete or has_twin or _misses_nothing(candidate, record)
+        self.is_whole &= is_whole
+        return DocumentProvenance(lists, is_whole, self._note_flaws(candidate, record))
+
+    def _answered(self, candidate: Candidate, record: SitemapRecord) -> None:
+        """Set the base of the site from the first robots.txt that was received."""
+        if not (candidate.site_root and self.base is None):
+            return
+        self.base = site_of(candidate.url)
+        final = record.final_url or candidate.url
+        if urlsplit(final).path == "/robots.txt" and _bare(final) == _bare(candidate.url):
+            self.base = site_of(final)  # moved to https or to www.
+
+    def _note_flaws(self, candidate: Candidate, record: SitemapRecord) -> Evidence | None:
+        """Return why *candidate* may be incomplete; ``None`` if it is complete."""
+        self.limits |= dict.fromkeys(problem.code for problem in record.problems if problem.code.startswith("limit/"))
+        is_vain = record.outcome in _VAIN
+        self.consecutive_failures = self.consecutive_failures + 1 if is_vain else 0
+        if record.outcome in _GAVE_ALL:
+            return None
+        if record.cause is Cause.DNS:
+            self.unknown_hosts.add(host_of(candidate.url))
+        evidence = Evidence(
+            url=candidate.url,
+            found_by=candidate.found_by,
+            outcome=record.outcome,
+            reason=record.reason,
+            cause=record.cause,
+        )
+        if len(self.evidence) < MAX_EVIDENCE:
+            self.evidence.append(evidence)
+        return evidence
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its result is known."""
+        return self.verdict is not None
+
+    def close(self) -> None:
+        """Free the data that is not needed once the result is known."""
+        self.evidence = []
+        self.shared_documents = []
+        self.shared_keys = set()
+        self._search = iter(())
+
+    def record(self, *, is_over: bool, epoch: float) -> SiteRecord:
+        """Return the record of the site. *is_over*: ``False`` if the run ended before the site was finished.
+
+        *epoch*: seconds to add to the clock of the run to get seconds since 1970.
+        """
+        self.verdict = verdict = search_outcome(self, is_over=is_over)
+        seconds = None
+        if self.started_at is not None and self.ended_at is not None:
+            seconds = round(max(0.0, self.ended_at - self.started_at), 3)
+        return SiteRecord(
+            root=self.root,
+            base=self.base,
+            result=verdict.result,
+            cause=verdict.cause,
+            reason=verdict.reason,
+            found_by=self.found_by,
+            evidence=tuple(self.evidence),
+            documents=self.documents,
+            read=self.read,
+            urls=self.urls,
+            bytes_downloaded=self.bytes_downloaded,
+            limits=tuple(self.limits),
+            complete=is_over and verdict.result is SiteResult.FOUND and self.is_whole and not self.limits,
+            started_at=None if self.started_at is None else datetime.fromtimestamp(self.started_at + epoch, UTC),
+            seconds=seconds,
+        )
+
+
+def _misses_nothing(candidate: Candidate, record: SitemapRecord) -> bool:
+    """Whether no URL is missing although this document was not read completely."""
+    if record.outcome is Outcome.SKIPPED and record.final_url is not None:
+        return True  # redirects to a document that is read separately
+    if candidate.site_root:
+        return record.outcome is Outcome.ABSENT or candidate.found_by is FoundBy.VARIANT or record.kind in _NO_ROBOTS
+    is_second_chance = candidate.found_by is FoundBy.VARIANT
+    return candidate.found_by.is_guess and not is_second_chance and not record.entries
+
+
+def _bare(url: str) -> str:
+    """Return the host of *url* without ``www.``."""
+    return (urlsplit(url).hostname or "").removeprefix("www.")

@@ -1,0 +1,286 @@
+"""``DocumentProcessor``: turns the response or error of a document into URLs, new candidates and one record."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sitemap_harvest.discovery.candidate import NotFetched
+from sitemap_harvest.discovery.cross_submission import ScopeCheck, is_declared, sites_of_robots
+from sitemap_harvest.engine import outcomes as outcome
+from sitemap_harvest.engine.document_records import cut_short, describe, record_of
+from sitemap_harvest.errors import StoreError
+from sitemap_harvest.formats import Document
+from sitemap_harvest.formats.html.hints import header_hints
+from sitemap_harvest.frontier.site_queue import secure_twin
+from sitemap_harvest.model import FoundBy, Kind, Outcome
+from sitemap_harvest.snapshots.conditional.conditional_requests import (
+    NOT_MODIFIED_WITHOUT_STATE,
+    Revalidation,
+    revalidate,
+)
+from sitemap_harvest.snapshots.merge.evidence import is_exact
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator
+
+    from sitemap_harvest.discovery.candidate import Candidate
+    from sitemap_harvest.engine.document_log import DocumentLog
+    from sitemap_harvest.engine.parts import RunParts
+    from sitemap_harvest.engine.ports import DocumentResponse
+    from sitemap_harvest.engine.session import KnownDocument
+    from sitemap_harvest.engine.url_emitter import UrlEmitter
+    from sitemap_harvest.model import SitemapRecord, SitemapRef, UrlBatch
+
+
+class _UrlCounts(NamedTuple):
+    """URL counts of one document."""
+
+    listed: int
+    """URLs that were read."""
+    dropped: int
+    """URLs that the filters dropped."""
+    urls: int
+    """URLs that were emitted."""
+
+
+class DocumentProcessor:
+    """Connects response, formats, frontier, snapshots and records; the decisions are made there.
+
+    Does not know requests: the caller passes the response or the error, and ends the
+    document when the output has been read.
+    """
+
+    def __init__(self, parts: RunParts, log: DocumentLog, emitter: UrlEmitter) -> None:
+        self._parts = parts
+        self._config = parts.config
+        self._options = parts.options
+        self._sites = parts.sites
+        self._session = parts.session
+        self._log = log
+        self._emitter = emitter
+
+    def answer(self, response: DocumentResponse, candidate: Candidate, requested_at: float) -> Iterator[Any]:
+        """Yield the URLs and the record of the document of *candidate*, and queue its children.
+
+        *requested_at* is in seconds since 1970.
+        """
+        try:
+            yield from self._answer(response, candidate, requested_at)
+        except Exception as error:
+            failure = NotFetched(Outcome.FAILED, f"reading it failed unexpectedly: {error!r}")
+            yield from self._log.ended(record_of(candidate, failure, requested_at=requested_at))
+            raise
+
+    def failure(
+        self,
+        failure: NotFetched,
+        candidate: Candidate,
+        requested_at: float,
+        url: str,
+        response: DocumentResponse | None,
+    ) -> Iterator[SitemapRecord]:
+        """Yield the record of the document of *candidate* that could not be downloaded.
+
+        For the arguments see :meth:`~sitemap_harvest.engine.documents.Documents.failed`.
+        """
+        if failure.cause in outcome.UNANSWERED:
+            self._sites.unanswered(url, failure)
+        if failure.outcome is Outcome.FORBIDDEN and is_declared(candidate):
+            reason = f"{failure.reason}, and names it or what led to it (SITEMAP_HARVEST_READ_DECLARED)"
+            failure = replace(failure, reason=reason)
+        yield from self._give_up(candidate, record_of(candidate, failure, requested_at=requested_at, response=response))
+
+    def known(self, candidate: Candidate, known: KnownDocument, reason: str | None) -> Iterator[Any]:
+        """Yield the URLs and the record of *candidate*, which need not be requested, for *reason*.
+
+        ``None``: this run read it before it was interrupted.
+        """
+        if reason is None:
+            yield from self._pass_on(candidate, replace(known.record), known)
+            return
+        record = record_of(candidate, NotFetched(Outcome.SKIPPED, reason))
+        record.final_url = known.record.final_url
+        yield from self._confirm(candidate, record, known, was_downloaded=False)
+
+    def _answer(self, response: DocumentResponse, candidate: Candidate, requested_at: float) -> Iterator[Any]:
+        self._sites.frontier.note_answer(response.url, has_answered=True)
+        is_local = self._config.root is not None or candidate.url.startswith("file:")
+        failure = outcome.of_status(response.status, is_local=is_local)
+        record = record_of(candidate, failure, requested_at=requested_at, response=response, is_local=is_local)
+        if self._emitter.has_enough:
+            record.outcome, record.reason = Outcome.OVER_LIMIT, self._emitter.limit_reason("before it was read")
+            yield from self._log.ended(record, is_wanted=True)
+            return
+        if response.challenge is None and self._waits(response, candidate, record):
+            return
+        own = self._session.site(candidate.root).own_document(candidate, response.url)
+        if own is not None:
+            yield from self._log.consider(own)
+        if not_read := self._sites.redirect(candidate, response.url):
+            record.outcome, record.reason, record.cause = not_read.outcome, not_read.reason, not_read.cause
+        elif response.status == 304:
+            yield from self._not_modified(response, candidate, record)
+            return
+        if record.outcome is Outcome.READ:
+            yield from self._read(response, candidate, record)
+        else:
+            yield from self._give_up(candidate, record)
+
+    def _give_up(self, candidate: Candidate, record: SitemapRecord) -> Iterator[SitemapRecord]:
+        """Yield *record* of a document that is not read, and try https if plain http failed."""
+        yield from self._log.ended(record)
+        if twin := secure_twin(candidate, record):
+            yield from self._log.consider(twin)
+
+    def _waits(self, response: DocumentResponse, candidate: Candidate, record: SitemapRecord) -> bool:
+        """Requeue *candidate* if its server requires a wait; if the wait is too long, write that to *record*."""
+        seconds = outcome.retry_after(response.status, response.header("retry-after"), candidate.attempt)
+        if seconds is None or candidate.attempt >= self._parts.max_attempts:
+            return False
+        if seconds > self._options.max_wait:
+            wait = f"requires a wait of {seconds:,.0f} seconds"
+            record.reason = f"{record.reason}, and {wait}"
+            limit = f"which is longer than SITEMAP_HARVEST_MAX_WAIT ({self._options.max_wait})"
+            self._sites.frontier.shut(response.url, NotFetched(Outcome.BLOCKED, f"its host {wait}, {limit}"))
+            return False
+        self._log.requeue(candidate, response.url, seconds)
+        return True
+
+    def _read(self, response: DocumentResponse, candidate: Candidate, record: SitemapRecord) -> Iterator[Any]:
+        """Yield the URLs in the body of *response*, and the completed *record*."""
+        document = Document(
+            response.body,
+            url=candidate.url,
+            base=response.url,
+            content_type=record.content_type,
+            content_encodings=response.content_encodings,
+            limits=self._options.limits,
+            was_cut=response.was_cut,
+        )
+        if not response.was_cut and (known := self._unchanged(document, candidate, record)) is not None:
+            record.outcome, record.reason = Outcome.UNCHANGED, "its digest has not changed"
+            yield from self._confirm(candidate, record, known, was_downloaded=True)
+            return
+        addresses = (candidate.url, *response.redirect_urls, response.url)
+        candidate = self._sites.cross_submissions.joined(candidate, addresses)
+        scope_check = ScopeCheck(candidate, document.kind, addresses)
+        stored = self._session.site(candidate.root).document(candidate)
+        counts = yield from self._emit(stored.passing(scope_check.checked(document.urls())), candidate)
+        describe(record, document, was_cut=response.was_cut)
+        record.out_of_scope = scope_check.outside
+        is_wanted = self._note_limits(record, document, counts)
+        references = self._references(document, candidate, response)
+        stored.finish(record, references, sound=document.last_sound_position)
+        yield from self._follow(references, document.kind, candidate, addresses, record)
+        yield from self._log.ended(record, urls=counts.urls, listed=counts.listed, is_wanted=is_wanted)
+        if not record.outcome.has_rows:
+            self._sites.release(candidate, response.url)
+
+    def _not_modified(self, response: DocumentResponse, candidate: Candidate, record: SitemapRecord) -> Iterator[Any]:
+        """Yield the stored rows of a document after a 304; or request it unconditionally."""
+        known = self._session.site(candidate.root).of(candidate)
+        found = revalidate(known.record if known else None, record, is_conditional=response.is_conditional)
+        if found is Revalidation.UNCHANGED and known is not None:
+            record.outcome, record.reason, record.cause = Outcome.UNCHANGED, "HTTP 304: it has not changed", None
+            yield from self._confirm(candidate, record, known, was_downloaded=False)
+        elif found is Revalidation.AGAIN and not candidate.attempt:
+            self._sites.release(candidate, response.url)  # it will be redirected there again
+            self._log.requeue(candidate, response.url, 0)
+        else:
+            record.reason = NOT_MODIFIED_WITHOUT_STATE.reason
+            yield from self._give_up(candidate, record)
+
+    def _unchanged(self, document: Document, candidate: Candidate, record: SitemapRecord) -> KnownDocument | None:
+        """Return the stored data of *document* if it is byte for byte the same, so that it need not be read."""
+        known = self._session.site(candidate.root).of(candidate)
+        if known is None or not is_exact(known.record) or self._config.snapshots.force:
+            return None
+        record.sha256 = document.digest()
+        return known if revalidate(known.record, record) is Revalidation.UNCHANGED else None
+
+    def _confirm(
+        self, candidate: Candidate, record: SitemapRecord, known: KnownDocument, *, was_downloaded: bool
+    ) -> Iterator[Any]:
+        """Yield the stored rows of an unchanged document. *was_downloaded*: whether its body proves that."""
+        self._session.site(candidate.root).confirm(record, known, was_downloaded=was_downloaded)
+        return self._pass_on(candidate, record, known)
+
+    def _pass_on(self, candidate: Candidate, record: SitemapRecord, known: KnownDocument) -> Iterator[Any]:
+        """Yield the stored URLs of a document, and *record*; queue the documents that it names."""
+        addresses = (candidate.url, record.final_url or candidate.url)
+        candidate = self._sites.cross_submissions.joined(candidate, addresses)
+        if self._emitter.needs_rows:
+            try:
+                counts = yield from self._emit(known.urls(), candidate)
+            except StoreError as error:
+                self._session.give_up(error)
+                record.outcome, record.complete = Outcome.FAILED, False
+                record.reason = f"its stored URLs cannot be read: {error}"
+                yield from self._log.ended(record)
+                return
+        else:
+            references = sum(reference.found_by is None for reference in known.references)
+            urls = max(0, record.entries - references)
+            counts = _UrlCounts(urls, 0, urls)
+            self._emitter.count(urls)
+        yield from self._follow(known.references, record.kind, candidate, addresses, record)
+        yield from self._log.ended(record, urls=counts.urls, listed=counts.listed)
+
+    def _emit(self, batches: Iterable[UrlBatch], candidate: Candidate) -> Generator[Any, None, _UrlCounts]:
+        """Yield the items for *batches* of the document of *candidate*, up to the limits; return the counts."""
+        listed, dropped, urls = 0, 0, 0
+        left = self._sites.urls_left(candidate)
+        for found in batches:
+            part = found if left is None else found.slice(0, left - listed)
+            batch = self._emitter.filtered(part)
+            listed += len(part)
+            dropped += len(part) - len(batch)
+            urls += yield from self._emitter.items(batch, candidate)
+            if self._emitter.has_enough or len(part) < len(found):
+                break
+        return _UrlCounts(listed, dropped, urls)
+
+    def _note_limits(self, record: SitemapRecord, document: Document, counts: _UrlCounts) -> bool:
+        """Write to *record* the limit that stopped the reading; return whether it was the user's ``limit``."""
+        references = sum(ref.found_by is None for ref in document.sitemaps())
+        in_all = max(counts.listed, document.entries - references)
+        if self._emitter.has_enough and counts.urls + counts.dropped < in_all:
+            record.outcome, record.reason, record.complete = (
+                Outcome.PARTIAL,
+                self._emitter.limit_reason("within it"),
+                False,
+            )
+            return True
+        if counts.listed < in_all:
+            cut_short(record, f"MAX_SITE_URLS ({self._options.max_site_urls:,}) was reached")
+        return False
+
+    def _references(self, document: Document, candidate: Candidate, response: DocumentResponse) -> list[SitemapRef]:
+        """Return the documents that *document* names, and those that it hints at if hints are wanted."""
+        references = list(document.sitemaps())
+        is_home = candidate.found_by is FoundBy.HOME
+        if is_home or (candidate.found_by is FoundBy.ARGUMENT and not candidate.site_root):
+            return [*references, *header_hints(response.headers.get("link", ()), url=response.url)]
+        return [reference for reference in references if reference.found_by is None]
+
+    def _follow(
+        self,
+        references: Iterable[SitemapRef],
+        kind: Kind | None,
+        candidate: Candidate,
+        addresses: tuple[str, ...],
+        record: SitemapRecord,
+    ) -> Iterator[Any]:
+        """Queue the documents that a document of that *kind*, with the URLs *addresses*, leads to.
+
+        Write to *record* how many of these have no record.
+        """
+        is_robots = kind is Kind.ROBOTS
+        found_by = FoundBy.ROBOTS if is_robots else FoundBy.INDEX
+        authorized = sites_of_robots(addresses) if is_robots else frozenset()
+        children = (
+            (candidate.child(reference, reference.found_by or found_by, authorized), unwanted)
+            for reference, unwanted in self._parts.rules.children(list(references), kind)
+        )
+        return self._emitter.as_wanted(self._log.follow(children, record))

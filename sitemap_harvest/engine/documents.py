@@ -1,0 +1,204 @@
+"""``Documents``: one run. Requests the documents in the order of the frontier, and processes what comes of each."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+
+from sitemap_harvest.discovery.candidate import Candidate, NotFetched
+from sitemap_harvest.engine.document_log import DocumentLog
+from sitemap_harvest.engine.document_processor import DocumentProcessor
+from sitemap_harvest.engine.document_records import record_of
+from sitemap_harvest.engine.run_context import fields
+from sitemap_harvest.engine.url_emitter import UrlEmitter
+from sitemap_harvest.model import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sitemap_harvest.discovery.site_state import SiteState
+    from sitemap_harvest.engine.parts import RunParts
+    from sitemap_harvest.engine.ports import DocumentResponse
+    from sitemap_harvest.engine.session import SiteUnavailable
+
+logger = logging.getLogger(__name__)
+
+
+class Documents:
+    """The documents of a run.
+
+    Does no input or output: the caller sends the requests that :meth:`steps` yields, and
+    passes each response or error back. Candidates wait here instead of in Scrapy's
+    scheduler: 50,000 children take a few megabytes, and concurrent downloads are limited
+    by ``SITEMAP_HARVEST_BODIES``.
+    """
+
+    def __init__(self, parts: RunParts) -> None:
+        self._parts = parts
+        self.sites = parts.sites
+        self.in_flight = parts.in_flight
+        self._session = parts.session
+        self._pages = parts.pages
+        self._emitter = UrlEmitter(parts)
+        self._log = DocumentLog(parts)
+        self._processor = DocumentProcessor(parts, self._log, self._emitter)
+        self._busy: list[SiteState] = []  # sites locked by another run
+        self._waits: set[str] = set()  # sites for which the wait was logged
+
+    def steps(self) -> Iterator[Any]:
+        """Yield the requests and records of the run when they are due; ``None`` while nothing is due."""
+        yield from self._log.no_sites()
+        while True:
+            yield from self._records_due()
+            if (output := self._next_requests()) is not None:
+                yield from output
+            elif len(self.sites) or len(self.in_flight) or self._pages or self._busy:
+                yield None
+            elif not self._log.pending:
+                return
+
+    def answered(self, response: DocumentResponse, candidate: Candidate, requested_at: float) -> Iterator[Any]:
+        """Yield the URLs and the record of the document of *candidate*, and queue its children.
+
+        *requested_at*: when it was requested, in seconds since 1970.
+        """
+        if candidate not in self.in_flight:
+            return iter(())  # already done: something requested it twice
+        self._pages.note_answer(candidate, response)
+        return self._until_done(self._processor.answer(response, candidate, requested_at), candidate)
+
+    def failed(
+        self,
+        failure: NotFetched,
+        candidate: Candidate,
+        requested_at: float,
+        *,
+        url: str,
+        response: DocumentResponse | None = None,
+    ) -> Iterator[Any]:
+        """Yield the record of a document that could not be downloaded.
+
+        *url* is the URL requested last, possibly after a redirect. *response* is the
+        response that the downloader treats as an error; ``None`` if there was none.
+        """
+        return self._until_done(self._processor.failure(failure, candidate, requested_at, url, response), candidate)
+
+    def end(self, candidate: Candidate, why: str = "a spider middleware did not read it to its end") -> None:
+        """End *candidate*; *why* is the reason in its record, if it has none yet."""
+        if candidate not in self.in_flight:
+            return
+        if self.in_flight.give_record(candidate.url):
+            self._log.add_pending(candidate, NotFetched(Outcome.FAILED, why))
+        self._pages.release(candidate)
+        self.in_flight.end(candidate)
+        self.sites.done(candidate, time.monotonic())
+        self._log.count_queued()
+
+    def slow_down(self, url: str, delay: float) -> None:
+        """Apply the ``Crawl-delay`` of the host of *url*, in seconds."""
+        delay = min(delay, self._parts.options.max_wait)
+        self.sites.frontier.slow_down(url, delay)
+        self._pages.slow_down(url, delay)
+
+    def left_over(self) -> Iterator[Any]:
+        """Yield the records of everything that a run which ended early did not process."""
+        return self._emitter.as_wanted(self._log.left_over())
+
+    def _next_requests(self) -> Iterator[Any] | None:
+        """Return the next request: for a document, else for a page; ``None`` if neither is due."""
+        now = time.monotonic()
+        if (postponed := self.in_flight.next_postponed(now)) is not None:
+            return self._request(postponed, None)
+        if self._has_room(now) and (taken := self.sites.take(now)):
+            candidate, not_fetched = taken
+            if not_fetched is not None or self.in_flight.fits(candidate, now):
+                return self._request(candidate, not_fetched)
+            self.in_flight.postpone(candidate)
+            return iter(())
+        page = self._pages.next()
+        return None if page is None else iter([page])
+
+    def _has_room(self, now: float) -> bool:
+        if self._emitter.has_enough or len(self.in_flight) >= self._parts.max_in_flight:
+            return False
+        return not self.in_flight.is_full(now, most=self._parts.options.concurrency)
+
+    def _request(self, candidate: Candidate, not_fetched: NotFetched | None) -> Iterator[Any]:
+        """Yield the request for *candidate*, or its record if it may not be requested after all."""
+        try:
+            request = self._parts.requests.build(candidate)
+        except ValueError as error:  # an invalid host or port
+            not_fetched = not_fetched or NotFetched(Outcome.FAILED, f"the URL cannot be requested: {error}")
+        now = time.monotonic()
+        if not_fetched is not None:
+            yield from self._log.refused(candidate, not_fetched)
+            self.in_flight.end(candidate)
+            self.sites.done(candidate, now)
+            return
+        self.in_flight.begin(candidate, now)
+        plan = self._session.ask(candidate)
+        if plan.known is not None:
+            yield from self._until_done(self._processor.known(candidate, plan.known, plan.reason), candidate)
+            return
+        self.in_flight.reserve(candidate, now)
+        yield request
+        if not self.in_flight.was_scheduled(candidate):  # so no response will come
+            record = record_of(candidate, NotFetched(Outcome.SKIPPED, "a spider middleware dropped its request"))
+            yield from self._log.ended(record)
+            self.end(candidate)
+
+    def _until_done(self, output: Iterator[Any], candidate: Candidate) -> Iterator[Any]:
+        try:
+            yield from output
+        finally:
+            self.end(candidate)
+
+    def _records_due(self) -> Iterator[Any]:
+        """Yield the records that :meth:`steps` has to emit: of documents dropped after the limit, and of sites."""
+        yield from self._log.pending_records()
+        self._session.checkpoint()
+        has_enough = self._emitter.has_enough
+        if has_enough:
+            waiting = self.sites.drain(time.monotonic())
+            cut_off = self._log.cut_off(waiting, self._emitter.limit_reason("before it was requested"))
+            yield from self._emitter.as_wanted(cut_off)
+        for site in self._settled():
+            if (unavailable := self._session.begin(site.root)) is not None:
+                yield from self._unavailable(site, unavailable)
+                continue
+            candidates = [] if has_enough else self._next_candidates(site)
+            for candidate in candidates:
+                yield from self._log.consider(candidate)
+            if candidates:
+                self.sites.settle(site)
+            else:
+                yield from self._emitter.as_wanted(self._log.site(site, is_over=not has_enough))
+
+    def _settled(self) -> Iterator[SiteState]:
+        """Yield the settled sites; first those that another run had locked."""
+        busy, self._busy = self._busy, []
+        yield from busy
+        yield from self.sites.settled()
+
+    def _unavailable(self, site: SiteState, unavailable: SiteUnavailable) -> Iterator[Any]:
+        """Queue *site* to wait for the other run, if the user wants that, or else yield the record of the failure."""
+        if unavailable.is_temporary and self._parts.options.busy == "wait" and not self._emitter.has_enough:
+            if site.root not in self._waits:
+                self._waits.add(site.root)
+                logger.info("%s waits: %s", site.root, unavailable.reason, extra=fields("waits", site=site.root))
+            self._busy.append(site)
+            return
+        site.unavailable = unavailable.reason
+        self._parts.summary.site_notes.add(f"{site.root}: {unavailable.reason}", site=site.root, result="unfinished")
+        yield from self._log.site(site, is_over=False)
+
+    def _next_candidates(self, site: SiteState) -> list[Candidate]:
+        """Return the next candidates of *site*: documents of the last snapshot before probes."""
+        feeds_only = self._parts.config.snapshots.feeds_only
+        if feeds_only or self.sites.is_visited(site.first.url, site.root):
+            known = self._session.site(site.root).recall(lambda url: self.sites.is_visited(url, site.root))
+            if known or feeds_only:
+                return known
+        candidate = site.next_candidate()
+        return [] if candidate is None else [candidate]

@@ -1,0 +1,114 @@
+"""Interfaces of the engine to the outside: implemented with Scrapy, or by tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from sitemap_harvest.diff import Changes
+    from sitemap_harvest.discovery.candidate import Candidate, NotFetched
+    from sitemap_harvest.model import Kind, SitemapRef, UrlBatch
+    from sitemap_harvest.snapshots.store import History
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentResponse:
+    """The response to the request for a document."""
+
+    url: str
+    """The URL of the document, after redirects."""
+    status: int = 200
+    headers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The values of each header, by its name in lower case."""
+    body: bytes = b""
+    content_encodings: tuple[str, ...] = ()
+    """The values of ``Content-Encoding``, which the body still has, in the order in which they were applied."""
+    redirect_urls: tuple[str, ...] = ()
+    """The URLs that redirected to it."""
+    is_conditional: bool = False
+    """Whether its request had conditional headers."""
+    was_cut: bool = False
+    """Whether the connection ended before the body did."""
+    is_outside: bool = False
+    """Whether it stands for a file outside the local folder that replaces the site."""
+    via: str | None = None
+    """How it was downloaded, as in :attr:`~sitemap_harvest.SitemapRecord.via`."""
+    challenge: str | None = None
+    """If it remains a challenge: what a browser could do, as text."""
+
+    def header(self, name: str) -> str | None:
+        """Return the last value of the header *name*, which is in lower case; ``None`` if it is absent."""
+        values = self.headers.get(name)
+        return values[-1] if values else None
+
+
+class Stats(Protocol):
+    """Counters by name, like Scrapy's ``StatsCollector``."""
+
+    def inc_value(self, key: str, count: int = 1) -> None:
+        """Add *count* to the counter *key*."""
+
+
+class RequestFactory(Protocol):
+    """Creates the requests for documents."""
+
+    def build(self, candidate: Candidate) -> Any:
+        """Return the request for *candidate*. Raises :exc:`ValueError` for an invalid URL."""
+
+
+class ChildRules:
+    """Rules about which children of a document are wanted; these want all."""
+
+    def children(
+        self,
+        refs: Iterable[SitemapRef],
+        kind: Kind | None,  # noqa: ARG002 - for others
+    ) -> Iterator[tuple[SitemapRef, NotFetched | None]]:
+        """Yield each of *refs*, from a document of that *kind*, with the reason if it is not wanted."""
+        yield from ((ref, None) for ref in refs)
+
+
+class PageVisits:
+    """The visits to pages that the entries of documents request; these are none."""
+
+    are_wanted = False
+    """Whether the spider visits pages at all."""
+
+    def __bool__(self) -> bool:
+        """Whether pages are queued."""
+        return False
+
+    def add(self, batch: UrlBatch, candidate: Candidate) -> None:
+        """Queue visits for the entries of *batch*, which the document of *candidate* lists."""
+
+    def note_answer(self, candidate: Candidate, response: DocumentResponse) -> None:
+        """Record that *response* is the document of *candidate*, which is read now."""
+
+    def release(self, candidate: Candidate) -> None:
+        """Release the pages of the document of *candidate*, which lists no more of them."""
+
+    def next(self) -> Any:
+        """Return the request for the next page; ``None`` if no page is due."""
+
+    def slow_down(self, url: str, delay: float) -> None:
+        """Request one page at a time from the host of *url*, at intervals of *delay* seconds."""
+
+    def close(self) -> str | None:
+        """Close the queue, and return a text about unvisited pages; ``None`` if all were visited."""
+        return None
+
+
+class ChangeDelivery(Protocol):
+    """The delivery of changes to a named consumer."""
+
+    def begin(self, history: History) -> None:
+        """Load the cursor of a site. Raises :exc:`StoreError`."""
+
+    def missed(self, history: History, run: str) -> list[Changes]:
+        """Return the undelivered changes up to the last snapshot of *history*, which *run* has just published."""
+
+    def mark_delivered(self, site: str) -> None:
+        """Record that the spider yielded all changes of *site*."""

@@ -1,0 +1,260 @@
+"""``Summary``: the counts of a run so far, for the stats, the progress line, the closing table and the exit code."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sitemap_harvest.model import Cause, Outcome, SitemapRecord, SiteResult
+from sitemap_harvest.model.run_report import FailedSite, KeptSnapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sitemap_harvest.engine.ports import Stats
+    from sitemap_harvest.model import ChangeSummary, Evidence, SiteRecord
+
+_READ = frozenset({Outcome.READ, Outcome.UNCHANGED})
+_FINE = frozenset({SiteResult.FOUND})
+_NO_ROBOTS = frozenset({Outcome.ABSENT, Outcome.NOT_A_SITEMAP})  # there is none, or what servers without one return
+_RESULT_WORDS = {
+    SiteResult.ABSENT: "there is no sitemap.",
+    SiteResult.BLOCKED: "the server refuses access.",
+    SiteResult.FORBIDDEN: "robots.txt disallows it.",
+    SiteResult.UNREACHABLE: "there is no usable response.",
+    SiteResult.NOT_A_SITE: "the target is not a site.",
+    SiteResult.UNFINISHED: "the run ended early.",
+}
+_MOST_LISTED = 50  # sites and snapshots in the closing record; the records (emit) have all of them
+_MAX_NOTES = 10  # reasons shown; the document records have all of them
+
+
+@dataclass(slots=True)
+class Tally:
+    """The documents with one outcome."""
+
+    documents: int = 0
+    urls: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Notes:
+    """Documents or sites with their reasons: the first few, and the number of others."""
+
+    first: list[str] = field(default_factory=list)
+    more: int = 0
+    fields: list[dict[str, str]] = field(default_factory=list)
+    """Structured fields of each of the first notes, for the JSON log."""
+
+    def add(self, note: str, **fields: str | None) -> None:
+        """Add *note* with its *fields*; ``None`` values are left out."""
+        if len(self.first) < _MAX_NOTES:
+            self.first.append(note)
+            self.fields.append({name: str(value) for name, value in fields.items() if value is not None})
+        else:
+            self.more += 1
+
+    def with_fields(self) -> list[tuple[str, dict[str, str]]]:
+        """Return the lines, each with its fields; the line for the others has none."""
+        lines = self.lines()
+        return list(zip(lines, [*self.fields, {}], strict=False))
+
+    def lines(self) -> list[str]:
+        """Return a line for each of the first notes, and one for the others."""
+        rest = [f"and {self.more:,} more (emit=sitemaps,sites lists all)"] if self.more else []
+        return self.first + rest
+
+
+@dataclass(slots=True)
+class Summary:
+    """The counts of the run so far. Its size does not depend on the size of the sites."""
+
+    urls: int = 0
+    """URLs emitted."""
+    dropped: Counter[str] = field(default_factory=Counter)
+    """URLs read but not emitted, by the filter that dropped them."""
+    queued: int = 0
+    """Documents queued or in flight."""
+    tallies: dict[Outcome, Tally] = field(default_factory=dict)
+    notes: Notes = field(default_factory=Notes)
+    """Documents that failed."""
+    skipped: Notes = field(default_factory=Notes)
+    """Documents that were skipped on purpose."""
+    problems: Counter[str] = field(default_factory=Counter)
+    """Occurrences of each problem, by code."""
+    sites: Counter[SiteResult] = field(default_factory=Counter)
+    """Sites and named documents, by result."""
+    changes: Counter[str] = field(default_factory=Counter)
+    """URLs that changed since the baseline, or are newly known, by kind; empty without a comparison."""
+    since: str = "the last snapshot"
+    """The baseline, as text."""
+    first_snapshots: int = 0
+    """Sites without an earlier snapshot."""
+    site_notes: Notes = field(default_factory=Notes)
+    """Sites without a URL."""
+    failed_sites: list[FailedSite] = field(default_factory=list)
+    """The first 50 with a result other than ``found``."""
+    snapshots: list[KeptSnapshot] = field(default_factory=list)
+    """The first 50 that were stored."""
+    has_failed: bool = False
+    """Whether a document that counts, or a site, failed."""
+
+    @property
+    def documents(self) -> int:
+        """Number of finished documents."""
+        return sum(tally.documents for tally in self.tallies.values())
+
+    def by_outcome(self) -> list[tuple[Outcome, Tally]]:
+        """Return the tallies by number of documents, descending, then by name of the outcome."""
+        return sorted(self.tallies.items(), key=lambda pair: (-pair[1].documents, pair[0]))
+
+    def add(self, record: SitemapRecord, stats: Stats, *, urls: int, is_wanted: bool) -> None:
+        """Count *record*, whose document emitted *urls* URLs, here and in *stats*.
+
+        *is_wanted*: whether the user caused this outcome (``limit``).
+        """
+        tally = self.tallies.setdefault(record.outcome, Tally())
+        tally.documents += 1
+        tally.urls += urls
+        tally.bytes += record.bytes_downloaded or 0
+        tally.seconds += record.seconds or 0.0
+        count = stats.inc_value  # looked up once: Scrapy checks on each access whether the name is deprecated
+        count(f"sitemap_harvest/outcome/{record.outcome}")
+        count("sitemap_harvest/documents")
+        if record.kind:
+            count(f"sitemap_harvest/kind/{record.kind}")
+        count("sitemap_harvest/bytes_downloaded", record.bytes_downloaded or 0)
+        count("sitemap_harvest/bytes_unpacked", record.bytes_unpacked or 0)
+        if record.out_of_scope:
+            count("sitemap_harvest/out_of_scope", record.out_of_scope)
+        for problem in record.problems:
+            if not _is_probe(record):  # an HTML page found by probing is no problem
+                self.problems[problem.code] += problem.count
+            count(f"sitemap_harvest/problem/{problem.code}", problem.count)
+        if record.outcome is Outcome.SKIPPED or is_wanted:
+            self.skipped.add(f"{record.url}: {record.reason}")
+        elif record.outcome not in _READ and not _is_probe(record):
+            self.has_failed = self.has_failed or record.outcome is not Outcome.OUT_OF_SCOPE
+            self.notes.add(f"{record.url}: {record.reason}", url=record.url, outcome=record.outcome, cause=record.cause)
+
+    def add_snapshot(self, changes: ChangeSummary) -> None:
+        """Count the stored snapshot with these *changes*."""
+        if len(self.snapshots) < _MOST_LISTED:
+            self.snapshots.append(KeptSnapshot(site=changes.site, run=changes.run, baseline=changes.baseline))
+
+    def add_changes(self, changes: ChangeSummary, stats: Stats) -> None:
+        """Count the changes of one site, here and in *stats*."""
+        if changes.baseline is None:
+            self.first_snapshots += 1
+            return
+        for name, count in changes.counts.items():
+            self.changes[name] += count
+            if count:
+                stats.inc_value(f"sitemap_harvest/changes/{name.replace(' ', '_')}", count)
+
+    def add_site(self, record: SiteRecord, stats: Stats) -> None:
+        """Count *record*, here and in *stats*. Invalid lines of a file of sites were logged at the start."""
+        self.sites[record.result] += 1
+        stats.inc_value(f"sitemap_harvest/site/{record.result}")
+        if record.cause:
+            stats.inc_value(f"sitemap_harvest/site/{record.result}/{record.cause}")
+        if record.result not in _FINE:
+            self.has_failed = True
+            self._add_failed(record)
+        elif failed := _robots_that_failed(record):
+            self.has_failed = True
+            self.notes.add(f"{failed[0].url}: {failed[0].reason}", url=failed[0].url, outcome=failed[0].outcome)
+        is_final = record.limits or record.result is not SiteResult.UNFINISHED
+        if record.result not in _FINE and is_final and record.documents:
+            words = f"{record.root}: {record.in_words()}"
+            self.site_notes.add(words, site=record.root, result=record.result, cause=record.cause)
+
+    def _add_failed(self, record: SiteRecord) -> None:
+        if len(self.failed_sites) < _MOST_LISTED:
+            site = FailedSite(root=record.root, result=record.result, cause=record.cause, reason=record.reason)
+            self.failed_sites.append(site)
+
+    def count_filtered(self, dropped: Mapping[str, int], stats: Stats, *, kept: int) -> None:
+        """Count, here and in *stats*, the result of filtering: rows *dropped* by each filter, and *kept* rows."""
+        self.dropped.update(dropped)
+        counts = {"kept": kept, "dropped": sum(dropped.values())}
+        counts |= {f"dropped/{name}": count for name, count in dropped.items()}
+        for name, count in counts.items():
+            if count:
+                stats.inc_value(f"sitemap_harvest/filter/{name}", count)
+
+    def filters_in_words(self) -> str:
+        """Return the number of URLs dropped by each filter, such as ``since 20, include 1``; empty if none."""
+        dropped = sorted(self.dropped.items(), key=lambda pair: (-pair[1], pair[0]))
+        return ", ".join(f"{name} {count:,}" for name, count in dropped if count)
+
+    def in_words(self) -> str:
+        """Return the run in one line, with the reason if nothing was found."""
+        outcomes = ", ".join(f"{tally.documents:,} {outcome}" for outcome, tally in self.by_outcome())
+        line = f"{_counted(self.urls, 'URL')} from {_counted(self.documents, 'document')} ({outcomes or 'none'})"
+        if sum(self.sites.values()) > 1:
+            line += f"; {self.sites_in_words()}"
+        if words := self.changes_in_words():
+            line += f"; {words}"
+        if not self.urls:
+            return f"{line}. {self.why_nothing()}"
+        return f"{line}; the filters dropped {self.filters_in_words()}" if self.dropped else line
+
+    def changes_in_words(self) -> str:
+        """Return the changes since the baseline as text; empty without a store."""
+        words = []
+        if self.changes:
+            counts = [f"{count:,} {kind}" for kind, count in self.changes.items() if count]
+            words.append(f"since {self.since} {', '.join(counts) or 'nothing has changed'}")
+        if self.first_snapshots:
+            words.append(f"{_counted(self.first_snapshots, 'first snapshot')}: nothing to compare with")
+        return "; ".join(words)
+
+    def sites_in_words(self) -> str:
+        """Return the number of sites by result, as text."""
+        results = ", ".join(f"{count:,} {result}" for result, count in self.sites.most_common())
+        return f"{_counted(sum(self.sites.values()), 'site')}: {results}"
+
+    def why_nothing(self) -> str:
+        """Return why no URL was found, as text."""
+        if not self.documents:
+            return f"{'. '.join(['No document was requested', *self.site_notes.first[:3]])}."
+        if found := self.dropped.total():
+            were = "URL was" if found == 1 else "URLs were"
+            words = f"{found:,} {were} found, and the filters dropped all ({self.filters_in_words()})"
+            return f"{'. '.join([words, *self.site_notes.first[:3], *self.notes.first[:3]])}."
+        if len(self.sites) == 1 and SiteResult.FOUND not in self.sites:
+            (result,) = self.sites
+            words = _RESULT_WORDS[result]
+            return f"No URL was found: {words} {'; '.join(self.site_notes.first[:3])}."
+        if reasons := [*self.site_notes.first, *self.skipped.first, *self.notes.first]:
+            return f"No URL was found. {'; '.join(reasons[:3])}."
+        return "No URL was found: the documents list none."
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def _is_probe(record: SitemapRecord) -> bool:
+    """Whether the document was only probed: the record of the site covers it."""
+    return record.found_by.is_guess or record.url == f"{record.root}/robots.txt"
+
+
+def _robots_that_failed(record: SiteRecord) -> list[Evidence]:
+    """Return the failed robots.txt of a site, if it may have named more sitemaps than were found.
+
+    Excluded are hosts that serve nothing, when the site is at its other scheme or name.
+    """
+    robots = f"{record.root}/robots.txt"
+    is_elsewhere = record.base not in {None, record.root}
+    return [
+        one
+        for one in record.evidence
+        if one.url == robots
+        and one.outcome not in _NO_ROBOTS
+        and not (is_elsewhere and one.cause in {Cause.TLS, Cause.REFUSED})
+    ]

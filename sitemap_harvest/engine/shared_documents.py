@@ -1,0 +1,81 @@
+"""Documents that several sites of a run name: read once, and copied into the snapshot of each site."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sitemap_harvest.engine.session import KnownDocument
+from sitemap_harvest.model import FoundBy, Kind, LedgerBatch, Outcome
+from sitemap_harvest.snapshots.merge.evidence import final_key
+from sitemap_harvest.urls import document_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from sitemap_harvest.discovery.candidate import Candidate
+    from sitemap_harvest.engine.site_snapshot import SiteSnapshot
+    from sitemap_harvest.snapshots.store import Snapshot
+
+
+def copy_shared(
+    borrower: SiteSnapshot,
+    candidates: Iterable[tuple[Candidate, str]],
+    *,
+    owner_of: Callable[[str], str | None],
+    shared_source_of: Callable[[str], Callable[[str], KnownDocument | None] | None],
+) -> None:
+    """Copy to the snapshot of *borrower* the documents of *candidates*, and all below, as read for other sites.
+
+    Each of *candidates* comes with the URL that it was read from, which differs after a
+    redirect.
+
+    *owner_of* returns the site for which the document at a URL was read;
+    *shared_source_of* returns the document lookup of a site.
+    """
+    todo, seen = deque(candidates), set()
+    while todo:
+        candidate, url = todo.popleft()
+        key, owner = document_key(url), owner_of(url)
+        if document_key(candidate.url) in seen or owner is None or owner == candidate.root:
+            continue
+        seen.add(document_key(candidate.url))
+        if (shared_from := shared_source_of(owner)) is None or (copied := shared_from(key)) is None:
+            continue
+        copied = _redirected(copied, key, owner_of=owner_of, shared_source_of=shared_source_of) or copied
+        borrower.copy_from(copied, candidate)
+        found_by = FoundBy.ROBOTS if copied.record.kind is Kind.ROBOTS else FoundBy.INDEX
+        children = [candidate.child(reference, reference.found_by or found_by) for reference in copied.references]
+        todo += [(child, child.url) for child in children]
+
+
+def _redirected(
+    copied: KnownDocument,
+    key: str,
+    *,
+    owner_of: Callable[[str], str | None],
+    shared_source_of: Callable[[str], Callable[[str], KnownDocument | None] | None],
+) -> KnownDocument | None:
+    """Return the document to which *copied*, the document *key*, redirects; ``None`` if it does not redirect."""
+    final_url, target = copied.record.final_url, final_key(copied.record, key)
+    if copied.record.outcome is not Outcome.SKIPPED or final_url is None or target == key:
+        return None
+    owner = owner_of(final_url)
+    shared_from = shared_source_of(owner) if owner is not None else None
+    found = shared_from(target) if shared_from is not None else None
+    return None if found is None else replace(found, record=replace(found.record, final_url=final_url))
+
+
+def of_snapshot(snapshot: Snapshot) -> Callable[[str], KnownDocument | None]:
+    """Return the document lookup of a site whose snapshot was published in this run."""
+    batches = map(LedgerBatch, snapshot.sitemaps().to_batches())
+    rows = {document_key(row.url): row for batch in batches for row in batch.rows()}
+    references, reading = snapshot.references(), snapshot.reading()
+
+    def find(key: str) -> KnownDocument | None:
+        if (row := rows.get(key)) is None or row.left is not None:
+            return None
+        return KnownDocument(row, references.get(row.url, ()), lambda: reading.urls_of(row.url))
+
+    return find

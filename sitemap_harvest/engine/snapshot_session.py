@@ -1,0 +1,405 @@
+"""``SnapshotSession``: the store of a run: locks sites, writes checkpoints, publishes and compares snapshots."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sitemap_harvest.diff import compare
+from sitemap_harvest.engine.pending_rows import pending_rows
+from sitemap_harvest.engine.run_context import fields
+from sitemap_harvest.engine.session import DocumentRequest, Session, SiteSession, SiteUnavailable
+from sitemap_harvest.engine.shared_documents import copy_shared, of_snapshot
+from sitemap_harvest.engine.site_snapshot import WRITE_ERRORS, SiteSnapshot
+from sitemap_harvest.errors import StoreError
+from sitemap_harvest.model import FoundBy, Outcome
+from sitemap_harvest.snapshots.conditional.conditional_requests import Freshness, Trust, conditional_request
+from sitemap_harvest.snapshots.merge.url_removal import PendingLimits
+from sitemap_harvest.snapshots.store import Run, SiteLocks, SiteWriter, id_after, moment_of, open_store
+from sitemap_harvest.snapshots.store.compaction import compact
+from sitemap_harvest.urls import document_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
+
+    from sitemap_harvest.config.arguments import RunConfig
+    from sitemap_harvest.config.settings import HarvestSettings
+    from sitemap_harvest.diff import Changes
+    from sitemap_harvest.discovery.candidate import Candidate
+    from sitemap_harvest.engine.ports import ChangeDelivery, Stats
+    from sitemap_harvest.engine.session import KnownDocument
+    from sitemap_harvest.model import SitemapRecord
+    from sitemap_harvest.snapshots.store import History, Snapshot, Store
+
+logger = logging.getLogger(__name__)
+
+_CHECKPOINT_DOCUMENTS = 500
+_CHECKPOINT_SECONDS = 30
+_LOOK_SECONDS = 1.0
+_LONG = timedelta(days=1)
+_MOST_ROWS = 100_000  # buffered in memory, over all sites
+_MOST_FILES = 16  # open for writing
+_CONFIRMED = frozenset({Outcome.READ, Outcome.UNCHANGED, Outcome.SKIPPED})
+
+
+class SnapshotSession(Session):
+    """Stores the sites of a run, each from its first document to its last."""
+
+    def __init__(
+        self,
+        store: str,
+        config: RunConfig,
+        options: HarvestSettings,
+        stats: Stats,
+        *,
+        run_id: str,
+        started_at: datetime,
+        fail: Callable[[], None],
+        delivery: ChangeDelivery | None = None,
+    ) -> None:
+        """Open the store at *store*, or create it. Raises :exc:`StoreError`.
+
+        *run_id* is the id of the run, which began at *started_at*; a site whose last
+        run has a later id gets one after that. *fail* ends the run when the store
+        cannot be written any more. *delivery* delivers the changes to the named
+        consumer, if there is one.
+        """
+        self._config = config
+        self._options = options
+        self._stats = stats
+        self._fail = fail
+        self._delivery = delivery
+        self.store: Store = open_store(store, create=True)
+        self._started_at = started_at
+        self.run_id = run_id
+        self._locks = SiteLocks(self.store.folder, self.run_id)
+        self._sites: dict[str, SiteSnapshot] = {}
+        self._begun: set[str] = set()
+        self._touched: set[str] = set()  # sites with new data since the last checkpoint
+        self._shared_sources: dict[str, Callable[[str], KnownDocument | None] | None] = {}
+        self._written_at: dict[str, float] = {}
+        self._looked_at = 0.0
+        self.has_failed = False
+
+    def begin(self, root: str) -> SiteUnavailable | None:
+        """Lock and open the site *root*, unless it is open or the store failed; return the obstacle, if any."""
+        if root in self._begun or self.has_failed:
+            return None
+        history = self.store.history(root)
+        try:
+            if (holder := self._locks.take(history.folder)) is not None:
+                return SiteUnavailable(f"the run {holder} is harvesting it into the same store", is_temporary=True)
+            self._begun.add(root)
+            self._sites[root] = site = self._site(history)
+            self._written_at[root] = time.monotonic()
+            if self._config.snapshots.feeds_only and site.writer.before is None:
+                self._forget(root)
+                return SiteUnavailable("feeds_only=yes needs a snapshot of it: harvest it once without feeds_only")
+        except StoreError as error:  # of one site: the others may be intact
+            self._release(root)
+            return SiteUnavailable(f"its stored data cannot be used: {error}")
+        except WRITE_ERRORS as error:
+            self.give_up(error)
+        return None
+
+    def _site(self, history: History) -> SiteSnapshot:
+        """Return the snapshot of the site of *history*, whose last snapshot is intact. Raises :exc:`StoreError`."""
+        self.store.begin(history)
+        if (before := history.latest()) is not None:
+            before.check()
+        if self._delivery is not None:
+            self._delivery.begin(history)
+        writer = self._writer(history, before)
+        site = SiteSnapshot(
+            writer,
+            started_at=moment_of(writer.run_id) if writer.kept else self._started_at,
+            baseline=self._baseline(history),
+            absent_runs=self._options.absent_runs,
+            feeds_only=self._config.snapshots.feeds_only,
+            give_up=self.give_up,
+        )
+        site.load()
+        return site
+
+    def _writer(self, history: History, before: Snapshot | None) -> SiteWriter:
+        """Return the writer for the next run of *history*; it resumes an interrupted run if the user wants that.
+
+        The data of other interrupted runs is deleted.
+        """
+        *others, last = self._interrupted(history) or [""]
+        for run_id in others:
+            SiteWriter(history, run_id, before).drop()
+        if last:
+            writer = SiteWriter(history, last, before)
+            if self._config.snapshots.resume and self._takes_over(writer):
+                count = f"{len(writer.kept):,} document{'' if len(writer.kept) == 1 else 's'}"
+                logger.info(
+                    "%s: %s taken over from the interrupted run %s",
+                    history.site,
+                    count,
+                    last,
+                    extra=fields("resumed", site=history.site, stored_as=last),
+                )
+                return writer
+            writer.drop()
+        run_id = id_after(before.run.id if before is not None else None, self.run_id)
+        if run_id != self.run_id:
+            extra = fields("stored-as", site=history.site, stored_as=run_id)
+            logger.info("%s: stored as the run %s, to sort after the last one", history.site, run_id, extra=extra)
+        return SiteWriter(history, run_id, before)
+
+    def _interrupted(self, history: History) -> list[str]:
+        """Return the ids of the interrupted runs of *history*.
+
+        In an object store, two runs that begin at the same moment may both lock a site.
+        So runs of the last day are left alone: one of them may still be running.
+        """
+        unfinished = history.unfinished()
+        if self.store.folder.is_local or self._config.snapshots.resume:
+            return unfinished
+        return [run_id for run_id in unfinished if self._started_at - moment_of(run_id) > _LONG]
+
+    def _takes_over(self, writer: SiteWriter) -> bool:
+        """Whether *writer* resumes an interrupted run."""
+        if writer.before is not None and writer.run_id < writer.before.run.id:
+            return False  # it was interrupted before the last snapshot
+        try:
+            return writer.take_over()
+        except (*WRITE_ERRORS, StoreError) as error:
+            logger.warning(
+                "The run %s cannot be resumed, so its documents are requested again: %s", writer.run_id, error
+            )
+            return False
+
+    def _baseline(self, history: History) -> Snapshot | None:
+        """Return the baseline for the site of *history*; ``None`` if it has no such snapshot."""
+        if (when := self._config.snapshots.baseline) is None:
+            return history.latest()
+        try:
+            return history.at(when)
+        except StoreError as error:
+            logger.warning("There is no baseline: %s", error)
+            return None
+
+    def check_baseline(self, root: str) -> None:
+        """Raise :exc:`StoreError` if the site *root* has no such baseline."""
+        if (when := self._config.snapshots.baseline) is not None:
+            self.store.history(root).at(when)
+
+    def site(self, root: str) -> SiteSession:
+        """Return the open snapshot of the site *root*; an empty one if there is none."""
+        return self._sites.get(root, self._nothing)
+
+    def ask(self, candidate: Candidate) -> DocumentRequest:
+        """Return how to request the document of *candidate*."""
+        site = self._sites.get(candidate.root)
+        if site is not None and (taken_over := site.taken_over(candidate)) is not None:
+            return DocumentRequest(known=taken_over)
+        known = site.of(candidate) if site is not None else None
+        if site is None or known is None or candidate.site_root or candidate.attempt:
+            # The rules of a robots.txt are needed, and a repeated request must be unconditional.
+            return DocumentRequest()
+        options = self._config.snapshots
+        is_seen = candidate.found_by is not FoundBy.SNAPSHOT  # otherwise the index was not read, and the date is old
+        found = conditional_request(
+            known.record,
+            Freshness(
+                now=datetime.now(UTC),
+                max_age=self._options.max_age if options.max_age is None else options.max_age,
+                force=options.force,
+                trust=Trust(self._options.trust_lastmod),
+            ),
+            lastmod=candidate.lastmod if is_seen else None,
+            lastmod_text=candidate.lastmod_text if is_seen else None,
+            is_trusted=site.trusts(candidate.parent),
+        )
+        return DocumentRequest(found.headers, known if found.skip is not None else None, found.skip)
+
+    def note(self, record: SitemapRecord) -> None:
+        """Store *record*."""
+        if site := self._sites.get(record.root):
+            site.note(record)
+            self._touched.add(record.root)
+
+    def guard(self, work: Callable[[], None]) -> None:
+        """Run *work* on the store; give up the store if it cannot be written."""
+        try:
+            work()
+        except (*WRITE_ERRORS, StoreError) as error:
+            self.give_up(error)
+
+    def checkpoint(self) -> None:
+        """Write a checkpoint of sites with much new data, so that an interruption does not lose it."""
+        now = time.monotonic()
+        if now - self._looked_at < _LOOK_SECONDS:
+            return  # called before each request, with possibly thousands of sites
+        self._looked_at = now
+        self._locks.heartbeat()
+        for root in [root for root in self._touched if self._is_due(root, now)]:
+            if site := self._sites.get(root):
+                self._written_at[root] = now
+                self._touched.discard(root)
+                self.guard(site.writer.checkpoint)
+
+        self._make_room([site.writer for site in self._sites.values() if site.writer.waiting or site.writer.is_open])
+
+    def _make_room(self, writers: list[SiteWriter]) -> None:
+        """Flush the largest of *writers* if too many rows are buffered, or too many files are open."""
+        writers.sort(key=lambda writer: (writer.is_open, writer.waiting))
+        held, is_open = sum(writer.waiting for writer in writers), sum(writer.is_open for writer in writers)
+        while writers and (held > _MOST_ROWS or is_open > _MOST_FILES):
+            writer = writers.pop()
+            held, is_open = held - writer.waiting, is_open - writer.is_open
+            self.guard(writer.rest)
+
+    def _is_due(self, root: str, now: float) -> bool:
+        if (site := self._sites.get(root)) is None or not site.writer.unwritten:
+            return False
+        is_much = site.writer.unwritten >= _CHECKPOINT_DOCUMENTS
+        return is_much or now - self._written_at[root] > _CHECKPOINT_SECONDS
+
+    def _shared_source(self, root: str) -> Callable[[str], KnownDocument | None] | None:
+        """Return the document lookup of the site *root*; ``None`` if it was not stored."""
+        if (site := self._sites.get(root)) is not None:
+            return site.copied
+        if root not in self._shared_sources:
+            snapshot = self.store.history(root).latest() if root in self._begun else None
+            self._shared_sources[root] = None if snapshot is None else of_snapshot(snapshot)
+        return self._shared_sources[root]
+
+    def commit(
+        self,
+        root: str,
+        shared: Sequence[tuple[Candidate, str]],
+        owner_of: Callable[[str], str | None],
+        *,
+        is_over: bool,
+    ) -> list[Changes]:
+        """Publish the snapshot of the site *root*; return its changes since the baseline.
+
+        *shared* are the candidates that were read for other sites, each with its URL;
+        *owner_of* returns the site for which the document at a URL was read. *is_over*:
+        ``False`` if the run ended before the site was finished. A consumer gets the
+        changes of several runs, the last of which is this one; without a consumer there
+        is one comparison. The list is empty if nothing was stored.
+        """
+        if (borrower := self._sites.get(root)) is not None and shared:
+            self.guard(lambda: copy_shared(borrower, shared, owner_of=owner_of, shared_source_of=self._shared_source))
+        if (site := self._sites.pop(root, None)) is None:
+            return []
+        try:
+            return self._commit(site, is_over=is_over)
+        except (*WRITE_ERRORS, StoreError) as error:
+            self.give_up(error)
+        except Exception:  # a bug at one site must not affect the others
+            logger.exception(
+                "The snapshot of %s was not stored; the last one remains valid",
+                root,
+                extra=fields("not-kept", site=root),
+            )
+            self._stats.inc_value("sitemap_harvest/store_failed")
+            site.writer.close()
+        finally:
+            self._release(root)
+        return []
+
+    def mark_delivered(self, root: str) -> None:
+        """Record that the spider has yielded all changes of the site *root*."""
+        if self._delivery is not None:
+            self._delivery.mark_delivered(root)
+
+    def _commit(self, site: SiteSnapshot, *, is_over: bool) -> list[Changes]:
+        writer = site.writer
+        snapshot, run = self._sealed(site, is_over=is_over)
+        found = _compared(writer.before, snapshot)
+        summary = found.summary
+        counts = {kind: getattr(summary, kind) for kind in ("added", "removed", "changed", "moved", "expired")}
+        snapshot = writer.publish(replace(run, urls=summary.urls_after, changes=counts), found)
+        self._stats.inc_value("sitemap_harvest/snapshots")
+        wanted = site.baseline.run.id if site.baseline is not None else None
+        if wanted != found.summary.baseline:
+            found.close()
+            found = _compared(site.baseline, snapshot)
+        missed = [] if self._delivery is None else self._delivery.missed(writer.history, run.id)
+        self._compact(writer.history)
+        return [*missed, found]
+
+    def _sealed(self, site: SiteSnapshot, *, is_over: bool) -> tuple[Snapshot, Run]:
+        """Write the snapshot of *site*, not visible to readers yet; return it with the entry of its run."""
+        now = datetime.now(UTC)
+        writer = site.writer
+        ledger = site.ledger(now=now)
+        run = Run(
+            id=writer.run_id,
+            started_at=site.started_at,
+            ended_at=now,
+            baseline=writer.before.run.id if writer.before is not None else None,
+            rows=writer.rows,
+            complete=is_over and all(map(_is_confirmed, ledger)),
+            trust=site.observed({document_key(row.url): row for row in ledger}),
+            arguments={**self._config.asked_for, **self._options.bounds},
+        )
+        snapshot = writer.seal(ledger, run)
+        if (pending := self._pending(site, snapshot, ledger)) is not None:
+            snapshot = writer.hold(pending, run)
+        return snapshot, run
+
+    def _pending(self, site: SiteSnapshot, snapshot: Snapshot, ledger: Sequence[SitemapRecord]) -> pa.Table | None:
+        """Return the rows that *snapshot* must keep pending because an unread document may list their URLs."""
+        if (before := site.writer.before) is None:
+            return None
+        limits = PendingLimits(self._options.pending_runs, self._options.pending_days)
+        return pending_rows(before, snapshot, limits=limits, waits_since=lambda since: site.waits_since(since, ledger))
+
+    @staticmethod
+    def _compact(history: History) -> None:
+        """Compact small runs of a site, if due."""
+        try:
+            compact(history)
+        except (*WRITE_ERRORS, StoreError) as error:  # the snapshot is published, so nothing is lost
+            logger.warning("The runs of %s in the store could not be compacted: %s", history.site, error)
+
+    def _forget(self, root: str) -> None:
+        """Discard everything about the site *root*."""
+        site = self._sites.pop(root)
+        self.guard(site.writer.drop)
+        self._release(root)
+
+    def _release(self, root: str) -> None:
+        self._written_at.pop(root, None)
+        self._touched.discard(root)
+        self.guard(lambda: self._locks.release(self.store.history(root).folder))
+
+    def give_up(self, error: Exception) -> None:
+        """Store nothing more: the last snapshots remain valid."""
+        sites, self._sites = self._sites, {}
+        for site in sites.values():
+            site.writer.close()
+        if not self.has_failed:
+            self.has_failed = True
+            self._stats.inc_value("sitemap_harvest/store_failed")
+            logger.error(
+                "The store cannot be used; the last snapshots remain valid: %s", error, extra=fields("store-failed")
+            )
+            self._fail()
+
+    def close(self) -> None:
+        """Release the locks of the run."""
+        self.guard(self._locks.close)
+
+
+def _is_confirmed(row: SitemapRecord) -> bool:
+    """Whether *row* was confirmed in this run; an unsuccessful probe counts."""
+    if row.left is not None or (row.found_by.is_guess and row.rows_from is None):
+        return True
+    return row.complete and row.outcome in _CONFIRMED
+
+
+def _compared(before: Snapshot | None, after: Snapshot) -> Changes:
+    """Return the changes from *before*, whose URLs were counted at the end of its run, to *after*."""
+    return compare(before, after, urls_before=before.run.urls if before is not None else None)

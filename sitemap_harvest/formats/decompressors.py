@@ -1,0 +1,368 @@
+"""Decompressors: gzip, zlib, zstd, brotli, bzip2 and zip; compressed blocks in, decompressed blocks out.
+
+Specs: https://www.rfc-editor.org/rfc/rfc1952 (gzip), rfc1950 (zlib), rfc8878 (zstd) and
+rfc7932 (brotli); bzip2 and zip as in Python's modules. Memory use is at most one block,
+except for zip, whose directory is at its end: a large archive is written to a temporary
+file. Data before an error is used, and the error is a problem.
+"""
+
+from __future__ import annotations
+
+import bz2
+import copy
+import io
+import struct
+import sys
+import zipfile
+import zlib
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from tempfile import SpooledTemporaryFile
+from typing import IO, TYPE_CHECKING, Any, Self
+
+import brotli  # type: ignore[import-untyped]  # it has no hints
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+from sitemap_harvest.formats.binary import START_BYTES, is_office_document
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sitemap_harvest.formats.problems import ProblemLog
+
+BLOCK_BYTES = 512 * 1024  # large enough for column operations, small compared with the 104 MB of the imports
+_STEP_BYTES = 16 * 1024  # fed at a time: bounds the output of a step, and the loss if a step fails
+_LEAST_BLOCK_BYTES = 64 * 1024  # of a block, except for the last one
+_MAX_ARCHIVE_BYTES = 16 * 1024 * 1024  # of a zip archive in memory; a larger one goes to a temporary file
+_MAX_DIRECTORY_BYTES = 4 * 1024 * 1024  # of a zip archive: some 50,000 files, for which zipfile takes 60 MB
+_ZIP_END_BYTES = 65_535 + 22 + 20 + 56  # the longest comment, and the records of the end of a directory
+_MANY_MEMBERS = 30_000  # of any size: each takes as long as reading at least 100 bytes
+_LEAST_MEMBER_BYTES = 16  # average size of the members of a document with more
+_TRIED_BYTES = 32  # text fails within these; a document with a later error is compressed, and damaged
+_ERRORS = (zlib.error, OSError, EOFError, zstd.ZstdError, brotli.error)
+_ZIP_ERRORS = (
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    IndexError,
+    struct.error,
+    *_ERRORS,
+)  # method, password, name, error
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """One compression format."""
+
+    name: str
+    magic: tuple[bytes, ...]
+    """Signatures of compressed documents; empty if only a header identifies the format."""
+    decompressor: Callable[[], Any]
+    """Creates a decompressor with the interface of :class:`bz2.BZ2Decompressor`."""
+    is_sure: bool = True
+    """Whether :attr:`magic` cannot be text; if it can, decompression is tried."""
+
+    def begins(self, data: bytes) -> bool:
+        """Whether *data* is the start of a compressed document."""
+        if self.magic and not data.startswith(self.magic):
+            return False
+        if self.is_sure:
+            return True
+        with suppress(*_ERRORS):
+            self.decompressor().decompress(data[:_TRIED_BYTES], BLOCK_BYTES)
+            return True
+        return False
+
+    def unpack(self, packed: Iterator[bytes], problems: ProblemLog) -> Iterator[bytes]:
+        """Yield the decompressed members of a compressed document, one after the other."""
+        members = _Members(self, problems)
+        for block in packed:
+            for start in range(0, len(block), _STEP_BYTES):
+                yield from members.unpack(block[start : start + _STEP_BYTES])
+                if members.are_over:
+                    return
+        yield from members.finish()
+
+
+class _Zlib:
+    """Adapts the decompressor of :mod:`zlib` to the interface of :mod:`bz2`."""
+
+    def __init__(self, window: int) -> None:
+        self._inflater = zlib.decompressobj(window)
+
+    @property
+    def eof(self) -> bool:
+        return self._inflater.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._inflater.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inflater.unused_data
+
+    def copy(self) -> Self:
+        """Return a copy in the same state."""
+        other = copy.copy(self)
+        other._inflater = self._inflater.copy()  # noqa: SLF001 - same class
+        return other
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        return self._inflater.decompress(self._inflater.unconsumed_tail + data, max_length)
+
+
+class _Brotli:
+    """Adapts the decompressor of :mod:`brotli`."""
+
+    unused_data = b""
+
+    def __init__(self) -> None:
+        self._decompressor = brotli.Decompressor()
+        self._has_more = False
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._decompressor.is_finished())
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._has_more and bool(self._decompressor.can_accept_more_data())
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        unpacked: bytes = self._decompressor.process(data, output_buffer_limit=max_length)
+        self._has_more = len(unpacked) >= max_length
+        return unpacked
+
+
+class _Members:
+    """Decompresses the members of one compressed document."""
+
+    def __init__(self, packing: Packing, problems: ProblemLog) -> None:
+        self._packing = packing
+        self._problems = problems
+        self._decompressor: Any = None
+        self._is_fresh = False  # whether the decompressor has received no data yet
+        self._data = b""
+        self._unpacked: list[bytes] = []  # not yielded yet: members may be a few bytes each
+        self._unpacked_bytes = 0
+        self._all_bytes = 0  # decompressed so far
+        self._offset = 0  # offset of self._data in the compressed document
+        self._members = 0
+        self._telling_bytes = len(packing.magic[0]) if packing.is_sure else _TRIED_BYTES  # whether a member begins
+        self._has_all = False  # whether all of the document was received
+        self.are_over = False  #: Whether no member can follow the last data.
+
+    def unpack(self, piece: bytes) -> Iterator[bytes]:
+        """Yield the data that the next *piece* of the document allows to decompress."""
+        self._data += piece
+        while self._data and not self.are_over:
+            if self._decompressor is None:
+                self._skip_padding()
+                if not self._data or (len(self._data) < self._telling_bytes and not self._has_all):
+                    return  # decided with the next piece
+                if self._members > _MANY_MEMBERS and self._all_bytes < self._members * _LEAST_MEMBER_BYTES:
+                    yield from self._flush()
+                    self.are_over = True
+                    self._problems.add("unpack/tiny-members", byte=self._offset)
+                    return
+                if not self._start():
+                    yield from self._end()
+                    return
+            yield from self._step()
+
+    def _skip_padding(self) -> None:
+        """Skip zero padding after a member: it is usual and harmless, and gzip(1) skips it too."""
+        if self._members and self._data.startswith(b"\0"):
+            size = len(self._data)
+            self._data = self._data.lstrip(b"\0")
+            self._offset += size - len(self._data)
+
+    def _start(self) -> bool:
+        """Start a member, if one begins here."""
+        if self._members and not (self._packing.magic and self._packing.begins(self._data)):
+            return False
+        self._decompressor, self._is_fresh = self._packing.decompressor(), True
+        self._members += 1
+        return True
+
+    def _step(self) -> Iterator[bytes]:
+        data, self._data = self._data, b""
+        while True:
+            before = self._state()
+            try:
+                unpacked = self._decompressor.decompress(data, BLOCK_BYTES)
+            except _ERRORS as error:
+                yield from self._flush()  # data before the error is read before the error is recorded
+                self._fail(error)
+                if before is not None:
+                    yield _salvage(before, data)
+                return
+            if unpacked:
+                yield from self._gather(unpacked)
+            self._offset += len(data)
+            data = b""
+            if self._decompressor.eof:
+                self._data = self._decompressor.unused_data
+                self._offset -= len(self._data)
+                self._decompressor = None
+                return
+            if self._decompressor.needs_input:
+                return
+
+    def _state(self) -> Any:
+        """Return a copy of the decompressor in its current state; ``None`` if it cannot be copied."""
+        if not hasattr(self._decompressor, "copy"):
+            return None
+        if self._is_fresh:  # creating is faster than copying, and there may be a million members
+            self._is_fresh = False
+            return self._packing.decompressor()
+        return self._decompressor.copy()
+
+    def _gather(self, unpacked: bytes) -> Iterator[bytes]:
+        self._unpacked.append(unpacked)
+        self._all_bytes += len(unpacked)
+        self._unpacked_bytes += len(unpacked)
+        if self._unpacked_bytes >= _LEAST_BLOCK_BYTES:
+            yield from self._flush()
+
+    def _flush(self) -> Iterator[bytes]:
+        """Yield the decompressed data that was not yielded yet."""
+        if self._unpacked:
+            yield b"".join(self._unpacked)
+        self._unpacked, self._unpacked_bytes = [], 0
+
+    def _fail(self, error: Exception) -> None:
+        self.are_over = True
+        code = "unpack/bad-checksum" if "check" in str(error) else "unpack/unreadable"
+        detail = f"after byte {self._offset} of the packed document: {error}"
+        self._problems.add(code, detail, byte=self._offset)
+
+    def finish(self) -> Iterator[bytes]:
+        """Yield the rest, and record problems at the end of the document."""
+        self._has_all = True
+        is_start = bool(self._data) and any(magic.startswith(self._data) for magic in self._packing.magic)
+        if not is_start:
+            yield from self.unpack(b"")
+        if self.are_over:
+            return
+        if self._decompressor or is_start:
+            yield from self._flush()
+            self._problems.add("unpack/truncated", byte=self._offset)
+        else:
+            yield from self._end()
+
+    def _end(self) -> Iterator[bytes]:
+        """Check the data after the last member."""
+        yield from self._flush()
+        self.are_over = True
+        if self._data:
+            self._problems.add("unpack/trailing-bytes", byte=self._offset, excerpt=repr(self._data[:60]))
+
+
+def _salvage(decompressor: Any, data: bytes) -> bytes:
+    """Return the part of *data* that can be decompressed before an error: zlib returns nothing from a failed call."""
+    salvaged = []
+    for start in range(len(data)):
+        try:
+            salvaged.append(decompressor.decompress(data[start : start + 1], BLOCK_BYTES))
+        except _ERRORS:
+            break
+    return b"".join(salvaged)
+
+
+class Zip(Packing):
+    """Zip archives with one file."""
+
+    __slots__ = ()
+
+    def begins(self, data: bytes) -> bool:
+        """Whether *data* is the start of an archive that contains a document."""
+        return super().begins(data) and not is_office_document(data)
+
+    def unpack(self, packed: Iterator[bytes], problems: ProblemLog) -> Iterator[bytes]:
+        """Yield the first file of an archive."""
+        has_begun = False
+        with SpooledTemporaryFile(_MAX_ARCHIVE_BYTES) as archive:
+            try:
+                for block in packed:  # not writelines(), which before Python 3.13 reads all of it into memory first
+                    archive.write(block)
+                for block in _first_file(archive, problems):
+                    has_begun = True
+                    yield block
+            except zipfile.BadZipFile as error:
+                if has_begun:
+                    problems.add("unpack/bad-checksum", str(error))
+                    return
+                # The directory, which is at the end, is missing.
+                size = archive.seek(0, io.SEEK_END)
+                archive.seek(_zip_header_bytes(archive))
+                yield from _RAW_DEFLATE.unpack(iter(partial(archive.read, BLOCK_BYTES), b""), problems)
+                if "unpack/truncated" not in problems:
+                    problems.add("unpack/truncated", "the archive ends before its directory", byte=size)
+            except _ZIP_ERRORS as error:
+                problems.add("unpack/unreadable", f"the zip archive cannot be read: {error}")
+
+
+def _first_file(archive: IO[bytes], problems: ProblemLog) -> Iterator[bytes]:
+    if _directory_bytes(archive) > _MAX_DIRECTORY_BYTES:
+        raise ValueError(f"its directory has more than {_MAX_DIRECTORY_BYTES} bytes")
+    with zipfile.ZipFile(archive) as opened:
+        files = [entry for entry in opened.infolist() if not entry.filename.endswith("/")]
+        if len(files) > 1:
+            names = ", ".join(entry.filename for entry in files[:5])
+            problems.add("unpack/several-files", f"{len(files)} files, of which the first was read: {names}")
+        for entry in files[:1]:
+            with opened.open(entry) as file:
+                while block := file.read(_STEP_BYTES):
+                    yield block
+
+
+def _directory_bytes(archive: IO[bytes]) -> int:
+    """Return the directory size stated in *archive*; the greater one, if it has two (Zip64)."""
+    archive.seek(max(0, archive.seek(0, io.SEEK_END) - _ZIP_END_BYTES))
+    end = archive.read()
+    at = end.rfind(b"PK\5\6", 0, -18)
+    size, size_64 = end[at + 12 : at + 16], b""
+    if (at_64 := end.rfind(b"PK\6\6", 0, max(0, at))) >= 0:
+        size_64 = end[at_64 + 40 : at_64 + 48]
+    return max(int.from_bytes(size, "little"), int.from_bytes(size_64, "little")) if at >= 0 else 0
+
+
+def _zip_header_bytes(archive: IO[bytes]) -> int:
+    """Return the number of bytes before the data of the first file."""
+    archive.seek(26)
+    return 30 + int.from_bytes(archive.read(2), "little") + int.from_bytes(archive.read(2), "little")
+
+
+_GZIP = Packing("gzip", (b"\x1f\x8b",), lambda: _Zlib(zlib.MAX_WBITS | 16))
+_ZSTD = Packing("zstd", (b"\x28\xb5\x2f\xfd",), zstd.ZstdDecompressor)
+_ZLIB = Packing(
+    "zlib", (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"), lambda: _Zlib(zlib.MAX_WBITS), is_sure=False
+)
+PACKINGS = (
+    _GZIP,
+    Packing("bzip2", (b"BZh",), bz2.BZ2Decompressor, is_sure=False),
+    _ZSTD,
+    _ZLIB,
+    Zip("zip", (b"PK\x03\x04",), lambda: None),
+)
+"""Formats with a signature."""
+BROTLI = Packing("brotli", (), _Brotli, is_sure=False)
+"""A format without a signature, identified by a header or file name."""
+_RAW_DEFLATE = Packing("deflate", (), lambda: _Zlib(-zlib.MAX_WBITS), is_sure=False)
+CONTENT_ENCODINGS = {
+    "gzip": (_GZIP,),
+    "x-gzip": (_GZIP,),
+    "deflate": (_ZLIB, _RAW_DEFLATE),  # zlib by the standard, but raw from some servers
+    "br": (BROTLI,),
+    "zstd": (_ZSTD,),
+}
+"""Possible formats of each name in the header ``Content-Encoding`` (RFC 9110, section 8.4.1)."""
+TELLING_BYTES = max(_TRIED_BYTES, START_BYTES)
+"""Number of bytes needed to recognize a format."""

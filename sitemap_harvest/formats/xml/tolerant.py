@@ -1,0 +1,340 @@
+"""The tolerant parser: reads markup that is not well-formed, entry by entry.
+
+No URL is altered: a token is a tag or literal text, and an incomplete entry is left
+out. Every repair is a problem.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sitemap_harvest.formats.xml.elements import MAX_PREFIXES, Element, Namespaces, Tag
+from sitemap_harvest.formats.xml.entries import EntryReader, Role
+from sitemap_harvest.formats.xml.tokens import Sort, Token, Tokenizer, attributes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sitemap_harvest.formats.collector import Collector
+    from sitemap_harvest.model import UrlBatch
+
+_ROOTS = frozenset({"urlset", "sitemapindex"})
+_MAX_DEPTH = 64  # nesting depth inside an entry; deeper elements are skipped, because no extension needs them
+_MAX_VALUE_CHARS = 128 * 1024  # text of one element; a URL has 2,048
+_MAX_NODES = 50_000  # elements and attributes inside one entry: ten times those of 1,000 images with 5 elements each
+_MAX_ENTRY_CHARS = 4 * 1024 * 1024  # of all texts and attributes inside one entry
+_MAX_TOKENS = 300_000  # tags and texts without an entry: more than the largest entry has
+_MAX_CHARS = 64 * 1024 * 1024  # of text without an entry
+
+
+def read_tolerantly(
+    chunks: Iterator[str], reader: EntryReader, into: Collector, *, is_text_read: bool = False
+) -> Iterator[UrlBatch]:
+    """Read the text of a document that is not well-formed, yielding batches.
+
+    Skips as many children of the root as *reader* has read before: up to there the
+    document is well-formed, so counting tags is enough. *is_text_read*: whether the
+    text after the last of them was checked too.
+    """
+    lane = _Lane(Tokenizer(chunks, into.problems), reader, into)
+    tokens = iter(lane.tokens)
+    lane.pass_over(tokens, is_text_read=is_text_read)
+    entries = count = chars = 0
+    for token in tokens:
+        lane.take(token)
+        if into.added != entries:
+            entries, count, chars = into.added, 0, 0
+            yield from into.full_batches()
+        count += 1
+        chars += len(token.value)
+        if count > _MAX_TOKENS or chars > _MAX_CHARS:
+            lane.stop()
+            return
+    lane.finish()
+
+
+class _Lane:
+    """The state between two tokens."""
+
+    def __init__(self, tokens: Tokenizer, reader: EntryReader, into: Collector) -> None:
+        self.tokens = tokens
+        self._reader = reader
+        reader.may_give_up = False
+        self._problems = into.problems
+        self._scope = Namespaces()
+        self._root: str | None = None
+        self._root_tag = ""
+        self._root_is_open = False
+        self._has_ended = False
+        self._open: list[Element] = []
+        self._skipped = 0
+        self._read_before = reader.read_children
+        self._around: list[tuple[Tag, Namespaces]] = []
+        self._nodes = self._chars = 0  # of the current entry
+        self._is_stray = False  # whether stray text was reported since the last tag
+        self._undeclared: set[int] = set()  # hashes of the prefixes reported
+
+    def pass_over(self, tokens: Iterator[Token], *, is_text_read: bool) -> None:
+        """Skip everything before the root, and the children of the root that were read before."""
+        depth = 0  # below the root
+        while self._read_before and (token := next(tokens, None)):
+            if self._root is None:
+                self.take(token)
+            elif token.sort is not Sort.TEXT:
+                if not token.is_empty:
+                    depth += 1 if token.sort is Sort.START else -1
+                self._read_before -= depth == 0
+        self._is_stray = is_text_read
+
+    def take(self, token: Token) -> None:
+        """Process the next token."""
+        if self.tokens.has_nul and token.has_nul and self._root_is_open:
+            self._note_once("document/nul-bytes", token.line)
+        if token.sort is Sort.TEXT:
+            self._text(token)
+            return
+        self._is_stray = False
+        if token.sort is Sort.START:
+            self._start(token)
+        else:
+            self._end(token)
+
+    def finish(self) -> None:
+        """Process the end of the document. An open entry is incomplete, and is left out."""
+        if self._read_before:
+            self._problems.add("xml/malformed", "the place where the XML stopped being well-formed was not found")
+        if self._open:
+            self._note_once("xml/truncated", self.tokens.line, self._open[-1].text.strip() or None)
+        if self._root is None:
+            self._problems.add("xml/malformed", "there is no root element")
+        elif self._root_is_open:
+            self._note_once("xml/truncated", self.tokens.line)
+
+    def stop(self) -> None:
+        """Stop reading, because no entry has come for so long that none is expected."""
+        self._problems.add("document/bloated", line=self.tokens.line)
+
+    def _text(self, token: Token) -> None:
+        if token.is_code and not (self._open and self._open[-1].role.is_field):
+            return
+        if not self._open:
+            self._stray_text(token)
+            return
+        element = self._open[-1]
+        self._chars += len(token.value)
+        has_room = self._chars < _MAX_ENTRY_CHARS
+        if has_room and len(element[-1].tail if element else element.text) < _MAX_VALUE_CHARS:
+            element.add_text(token.value)
+        elif element.is_whole:  # text comes in pieces, but is reported once
+            self._problems.add("xml/malformed", "an element has too much text to be a value", line=token.line)
+            element.is_whole = False
+        if token.is_unknowable and element.is_whole:
+            element.is_whole = False
+            self._problems.add("xml/entity-not-expanded", line=token.line, excerpt=token.value.strip())
+
+    def _stray_text(self, token: Token) -> None:
+        text = token.value.strip("\ufeff\x00 \t\r\n")
+        if text and self._has_ended:
+            self._note_once("xml/junk-after", token.line, text)
+        elif text and not self._root_is_open:
+            self._note_once("xml/junk-before", token.line, text)
+        elif text and not self._around and not self._is_stray:
+            self._problems.add("xml/stray-text", line=token.line, excerpt=text)
+            self._is_stray = True
+
+    def _note_once(self, code: str, line: int, excerpt: str | None = None) -> None:
+        if code not in self._problems:
+            self._problems.add(code, line=line, excerpt=excerpt)
+
+    def _start(self, token: Token) -> None:
+        scope = self._open[-1].scope if self._open else self._scope
+        found: dict[str, str] = {}
+        if token.attributes:
+            found = attributes(token, self._problems)
+            scope = scope.declaring(found)
+        tag = scope[token.value]
+        if not tag.is_sure or (found and not scope.are_sure(found)):
+            self._problems.mark_unreliable()
+        if ":" in token.value:
+            self._check_prefix(token, scope)
+        role = self._reader.roles(self._parent_tag())[tag.full]
+        if self._open:
+            self._start_inside(Element(tag, role, found, token, scope), token)
+            return
+        is_loc_outside = role is Role.LOC and not self._reader.knows(self._parent_tag())
+        if not (role.is_entry or is_loc_outside or token.is_empty):
+            self._start_around(tag, token, scope)
+        element = Element(tag, role, found, token, scope)
+        if role.is_entry:
+            self._start_entry(element, token)
+        elif is_loc_outside and not token.is_empty:
+            self._nodes = self._chars = 0
+            self._open.append(element)
+        elif tag.local in _ROOTS:
+            self._start_root(tag, token)
+        elif not self._root_is_open:
+            self._note_once("xml/junk-after" if self._has_ended else "xml/junk-before", token.line, f"<{token.value}>")
+
+    def _start_around(self, tag: Tag, token: Token, scope: Namespaces) -> None:
+        """Open an element around entries: the root, or something inside it."""
+        if self._reader.knows(tag.full):
+            self._problems.add("xml/extension-outside", line=token.line)
+        if tag.local not in _ROOTS and len(self._around) < _MAX_DEPTH:
+            self._around.append((tag, self._scope))
+        self._scope = scope
+
+    def _check_prefix(self, token: Token, scope: Namespaces) -> None:
+        prefix = token.value.partition(":")[0]
+        if hash(prefix) not in self._undeclared and not scope.declares(prefix):
+            if len(self._undeclared) < MAX_PREFIXES:
+                self._undeclared.add(hash(prefix))
+            self._problems.add("xml/undeclared-prefix", line=token.line, excerpt=token.as_text)
+
+    def _parent_tag(self) -> str:
+        """Return the tag of the open element: the entry, or else an element around entries."""
+        if self._open:
+            return self._open[0].tag
+        return self._around[-1][0].full if self._around else self._root_tag
+
+    def _start_root(self, tag: Tag, token: Token) -> None:
+        if self._root is not None:
+            detail = "a second document follows" if self._has_ended else "a second root element inside the first"
+            self._problems.add("xml/junk-after", detail, line=token.line)
+        self._root, self._root_tag = tag.local, tag.full
+        self._root_is_open = not token.is_empty
+        self._has_ended = token.is_empty
+
+    def _start_entry(self, entry: Element, token: Token) -> None:
+        if not self._root_is_open:
+            self._problems.add("xml/entry-outside", line=token.line)
+        entry.role = Role.OTHER
+        self._open.append(entry)
+        self._nodes = self._chars = self._skipped = 0
+        if token.is_empty:
+            self._close(1)
+
+    def _start_inside(self, element: Element, token: Token) -> None:
+        inside, role = self._open[-1].role, element.role
+        if role.is_entry and (inside.is_field or len(self._open) == 1):
+            if inside is not Role.LOC or self._open[-1].text.strip() or len(self._open) == 1:
+                self._start_unclosed(element, token)
+            else:  # <loc><url>...</url></loc>: the tag is wrong, the text is the URL
+                self._problems.add("loc/markup", line=token.line)
+                self._skipped += not token.is_empty
+            return
+        if role is Role.LOC and inside.is_entry and len(self._open) > 1:
+            self._split_off()
+            inside = Role.OTHER
+        if inside.is_field and (role.is_field or (self._open[-1].text.strip() and self._reader.knows(element.tag))):
+            self._problems.add(
+                "xml/malformed", "an element is not closed", line=token.line, excerpt=self._open[-1].text
+            )
+            self._close(1)
+            if not self._open:  # it was a value outside any entry
+                self._start(token)
+                return
+        if len(self._open) > 1 and not role.is_entry:
+            element.role = Role.OTHER  # inside an extension nothing has a role
+        self._nodes += 1
+        if token.attributes:
+            element.name_attributes()
+            self._nodes += len(element.items())
+            self._chars += len(token.attributes)
+        if len(self._open) >= _MAX_DEPTH or self._nodes > _MAX_NODES or self._chars > _MAX_ENTRY_CHARS:
+            self._problems.add("xml/malformed", "too many elements inside one entry", line=token.line)
+            self._skipped += not token.is_empty
+            return
+        self._open[-1].append(element)
+        if not token.is_empty:
+            self._open.append(element)
+
+    def _start_unclosed(self, entry: Element, token: Token) -> None:
+        """Start an *entry* inside another one, and end that."""
+        self._end_unclosed(token)
+        self._start_entry(entry, token)
+
+    def _end_unclosed(self, token: Token) -> None:
+        """End the open entry; an open value may be incomplete, and is discarded."""
+        self._problems.add("xml/unclosed-entry", line=token.line)
+        if (value := self._break_value()) is not None:
+            self._problems.add("xml/malformed", "a value has no end", line=token.line, excerpt=value.text)
+        self._close(len(self._open))
+
+    def _break_value(self) -> Element | None:
+        """Return the open value, if there is one, and discard it."""
+        value = next((element for element in self._open if element.role.is_field), None)
+        if value is not None:
+            value.is_whole = False
+        return value
+
+    def _split_off(self) -> None:
+        """Make the innermost element a separate entry: it has a URL, so it is not part of the surrounding one."""
+        entry = self._open.pop()
+        self._open[-1].pop()
+        self._end_unclosed(entry.token)
+        self._start_entry(entry, entry.token)
+
+    def _end(self, token: Token) -> None:
+        if self._skipped:
+            self._skipped -= 1
+            return
+        tag = (self._open[-1].scope if self._open else self._scope)[token.value]
+        for depth, element in enumerate(reversed(self._open), start=1):
+            if element.local == tag.local:
+                if depth > 1:
+                    self._problems.add("xml/malformed", "an element is not closed", line=token.line)
+                if element.token.value != token.value:
+                    self._problems.add("xml/unlike-tags", line=token.line, excerpt=f"</{token.value}>")
+                self._close(depth)
+                return
+        if tag.local in _ROOTS:
+            self._end_root(token)
+        elif self._open and self._open[-1].role.is_field:
+            self._problems.add(
+                "xml/malformed", "an end tag of another name", line=token.line, excerpt=f"</{token.value}>"
+            )
+            self._close(1)
+        elif self._open or (self._root_is_open and not self._end_around(tag.local)):
+            self._problems.add(
+                "xml/malformed", "an end tag without its start", line=token.line, excerpt=f"</{token.value}>"
+            )
+
+    def _end_around(self, local: str) -> bool:
+        """Close an element between the root and entries; ``False`` if none with that name is open."""
+        for depth, (tag, scope) in enumerate(reversed(self._around), start=1):
+            if tag.local == local:
+                del self._around[-depth:]
+                self._scope = scope
+                return True
+        return False
+
+    def _end_root(self, token: Token) -> None:
+        if self._open:
+            self._end_unclosed(token)
+        self._root_is_open = False
+        self._has_ended = True
+
+    def _close(self, count: int) -> None:
+        """Close the *count* innermost elements; read the entry, if it is among them."""
+        outermost = self._open[0]
+        is_in_value = any(element.role.is_field for element in self._open[: len(self._open) - count + 1])
+        for left in reversed(range(count)):
+            element = self._open.pop()
+            if not self._open:
+                if outermost.is_whole or not outermost.role.is_field:
+                    self._reader.read(outermost, self._parent_tag())
+            elif not element.is_whole:
+                self._open[-1].pop()
+            elif left:
+                self._end_without_tag(element, self._open[-1], is_in_value=is_in_value)
+
+    @staticmethod
+    def _end_without_tag(element: Element, parent: Element, *, is_in_value: bool) -> None:
+        """End *element*, which has no end tag: a tag in a value was text, and children of a value follow it."""
+        if is_in_value:
+            parent.pop()
+            parent.add_text(element.token.as_text + element.text)
+            parent.extend(element)
+        elif element.role.is_field:
+            parent.extend(element)
+            element.clear()

@@ -1,0 +1,61 @@
+"""Start-up checks of the project: feeds, their exporters, and the add-on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.extensions.feedexport import FeedExporter
+from scrapy.utils.conf import build_component_list
+from scrapy.utils.misc import load_object
+
+from sitemap_harvest.config.arguments import EMIT
+from sitemap_harvest.errors import ArgumentError, OptionError
+from sitemap_harvest.integration.default_settings import LOCAL_FILES
+from sitemap_harvest.redact import without_login
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+
+def check_feeds(settings: BaseSettings, emit: frozenset[str]) -> None:
+    """Raise :exc:`ArgumentError` if a feed would contain several kinds of items, which have different columns."""
+    if len(emit) < 2:
+        return
+    for uri, options in settings.getdict("FEEDS").items():
+        if not options.get("item_classes") and not options.get("item_filter"):
+            given = ",".join(name for name in EMIT if name in emit)
+            message = f"argument emit={given!r}: the feed {uri} would hold several kinds; give it item_classes"
+            raise ArgumentError("emit", given, " or ".join(EMIT), message=message)
+
+
+def check_exporter(crawler: Crawler) -> None:
+    """Raise :exc:`OptionError` if outputs are configured but Scrapy has disabled the feed exporter."""
+    settings = crawler.settings
+    _check_encodings(settings)
+    if not settings["FEEDS"] and not settings["FEED_URI"]:
+        return
+    enabled = build_component_list(settings.get_component_priority_dict_with_base("EXTENSIONS"))
+    is_wanted = any(issubclass(load_object(extension), FeedExporter) for extension in enabled)
+    if is_wanted and crawler.get_extension(FeedExporter) is None:
+        raise OptionError("FEEDS: Scrapy cannot write such an output; its error in the log says why")
+
+
+def _check_encodings(settings: BaseSettings) -> None:
+    given = {"FEED_EXPORT_ENCODING": settings["FEED_EXPORT_ENCODING"]}
+    given |= {f"FEEDS: encoding of {uri}": feed.get("encoding") for uri, feed in settings.getdict("FEEDS").items()}
+    for name, encoding in given.items():
+        try:
+            "".encode(encoding or "utf-8")
+        except LookupError as error:
+            message = f"{name} is {encoding!r}; it must be an encoding, such as utf-8"
+            raise OptionError(without_login(message)) from error
+
+
+def check_root(root: Path | None, crawler: Crawler) -> None:
+    """Raise :exc:`ArgumentError` if ``root`` is given but *crawler* would still use the network."""
+    if root is not None and crawler.get_downloader_middleware(load_object(LOCAL_FILES)) is None:
+        message = f"argument root={str(root)!r}: this project has no sitemap_harvest add-on, which it needs (ADDONS)"
+        raise ArgumentError("root", root, "given where the add-on is", message=message)

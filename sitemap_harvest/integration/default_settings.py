@@ -1,0 +1,116 @@
+"""The default settings of the package, used by the add-on, the command, and projects that consist of it alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy import __version__ as scrapy_version
+from scrapy.settings import SETTINGS_PRIORITIES
+
+from sitemap_harvest import __version__
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+
+def user_agent(contact: str | None = None) -> str:
+    """Return the ``User-Agent``, with *contact* if there is one."""
+    comment = f" (+{contact})" if contact else ""
+    return f"sitemap_harvest/{__version__}{comment} Scrapy/{scrapy_version}"
+
+
+PLAIN: dict[str, Any] = {
+    "USER_AGENT": user_agent(),
+    "ROBOTSTXT_OBEY": True,
+    "ROBOTSTXT_PARSER": "sitemap_harvest.integration.robots_parser.BoundedRobotParser",  # at most 512 KiB
+    "COOKIES_ENABLED": False,  # sitemaps need none, and the cookie middleware downloads a suffix list
+    "TELNETCONSOLE_ENABLED": False,
+    "REMOTE_CONTROL_ENABLED": False,  # on by default in Scrapy 2.19: a server that executes what it receives
+    "DOWNLOAD_MAXSIZE": 60 * 1024 * 1024,  # the protocol allows 50 MiB
+    "DOWNLOAD_WARNSIZE": 0,  # a sitemap of 50 MiB is not worth a warning
+    "DOWNLOAD_TIMEOUT": 60,  # seconds; Scrapy's 180 with three attempts is nine minutes for a host that hangs
+    "CONCURRENT_REQUESTS": 512,  # over all hosts; hosts that hang must not delay the others
+    "AUTOTHROTTLE_ENABLED": True,  # a slow host gets fewer requests
+    "AUTOTHROTTLE_START_DELAY": 0,  # seconds; an unknown host gets only one request anyway
+    "AUTOTHROTTLE_TARGET_CONCURRENCY": 4,  # average number of requests in flight per host
+    "RETRY_GIVE_UP_LOG_LEVEL": "INFO",  # such a document has a record, and is not an error of the run
+    "CONCURRENT_ITEMS": 4,  # batches of 10,000 rows in flight for each document
+    "FEED_EXPORT_ENCODING": "utf-8",
+}
+"""Settings with plain values."""
+
+ITEM_PROCESSOR = "sitemap_harvest.integration.items.item_processor.BatchItemProcessor"
+
+EXTENSIONS: dict[str, int | None] = {
+    "scrapy.extensions.feedexport.FeedExporter": None,  # replaced by the next one, its subclass
+    "sitemap_harvest.integration.items.feeds.FeedExporter": 0,
+    "sitemap_harvest.integration.items.counts.BatchCounts": 0,
+}
+LOCAL_FILES = "sitemap_harvest.integration.middlewares.local_files.LocalFilesMiddleware"
+DOWNLOADER_MIDDLEWARES: dict[str, int | None] = {
+    # before RetryMiddleware
+    "sitemap_harvest.integration.middlewares.retry_after.RetryAfterMiddleware": 551,
+    # before HttpCompressionMiddleware
+    "sitemap_harvest.integration.middlewares.content_encoding.ContentEncodingMiddleware": 595,
+    LOCAL_FILES: 890,  # before HttpCacheMiddleware, which must not respond for a file
+    # Next to the downloader: a middleware in between might wait, and two concurrent requests would both pass.
+    "sitemap_harvest.integration.middlewares.robots_cache.RobotsCacheMiddleware": 1_000_000,
+}
+FEED_EXPORTERS: dict[str, str] = {
+    "jsonl": "sitemap_harvest.integration.items.exporters.JsonLinesExporter",
+    "jsonlines": "sitemap_harvest.integration.items.exporters.JsonLinesExporter",
+    "jl": "sitemap_harvest.integration.items.exporters.JsonLinesExporter",
+    "json": "sitemap_harvest.integration.items.exporters.JsonExporter",
+    "csv": "sitemap_harvest.integration.items.exporters.CsvExporter",
+    "xml": "sitemap_harvest.integration.items.exporters.XmlExporter",
+    "parquet": "sitemap_harvest.integration.items.exporters.ParquetExporter",
+}
+SPIDER_MODULE = "sitemap_harvest.spiders"
+
+ALL: dict[str, Any] = {
+    **PLAIN,
+    "ITEM_PROCESSOR": ITEM_PROCESSOR,
+    "EXTENSIONS": EXTENSIONS,
+    "DOWNLOADER_MIDDLEWARES": DOWNLOADER_MIDDLEWARES,
+    "FEED_EXPORTERS": FEED_EXPORTERS,
+    "SPIDER_MODULES": [SPIDER_MODULE],
+    "LOG_LEVEL": "INFO",  # DEBUG logs every item
+}
+"""All of them, for a project without its own settings."""
+
+
+def apply_defaults(settings: BaseSettings) -> None:
+    """Set those of :data:`PLAIN` that nothing else has set: project, spider, command line or add-on."""
+    for name, value in PLAIN.items():
+        if (settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["addon"]:
+            settings.set(name, value, priority="addon")
+
+
+_SWITCHES = {
+    "COOKIES_ENABLED": ("DOWNLOADER_MIDDLEWARES_BASE", "scrapy.downloadermiddlewares.cookies.CookiesMiddleware"),
+    "TELNETCONSOLE_ENABLED": ("EXTENSIONS_BASE", "scrapy.extensions.telnet.TelnetConsole"),
+    "REMOTE_CONTROL_ENABLED": ("EXTENSIONS_BASE", "scrapy.extensions.remote_control.RemoteControl"),
+}
+
+
+def remove_disabled_components(settings: BaseSettings) -> None:
+    """Remove disabled Scrapy components from the lists of components to load.
+
+    Scrapy loads them before it checks whether they are enabled, which takes a tenth of
+    a short run. Nothing is removed if another add-on may still enable it.
+    """
+    if any("sitemap_harvest" not in str(addon) for addon in settings.getdict("ADDONS")):
+        return
+    for switch, (components, path) in _SWITCHES.items():
+        if not settings.getbool(switch):
+            left = {other: order for other, order in settings[components].items() if other != path}
+            settings.set(components, left, priority="addon")
+
+
+def add_contact(settings: BaseSettings) -> None:
+    """Add the contact, if one is set, to the ``User-Agent``, if that is the package's own."""
+    if (contact := settings.get("SITEMAP_HARVEST_CONTACT")) and settings["USER_AGENT"] == PLAIN["USER_AGENT"]:
+        settings.set("USER_AGENT", user_agent(contact), priority=settings.getpriority("USER_AGENT") or 0)
+        # Protego searches the whole text for a robot's name, and a contact may contain one: "bot", or the name of a
+        # host.
+        settings.set("ROBOTSTXT_USER_AGENT", PLAIN["USER_AGENT"], priority="addon")

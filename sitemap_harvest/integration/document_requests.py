@@ -1,0 +1,111 @@
+"""The Scrapy requests and responses of documents: headers, timeouts, meta keys and flags."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+
+from sitemap_harvest.discovery.candidate import Candidate
+from sitemap_harvest.discovery.cross_submission import is_declared
+from sitemap_harvest.engine.ports import DocumentResponse
+from sitemap_harvest.integration.referrer import Referrer, Referrers
+from sitemap_harvest.model import FoundBy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from sitemap_harvest.engine.session import Session
+
+OUTSIDE = "outside"
+"""Flag of a response for a file outside the local folder."""
+BY_BROWSER, BY_COOKIES = "browser", "browser cookies"
+"""Flags of a response that a browser fetched, or that was fetched with cookies from a browser."""
+_CHALLENGE = "challenge: "
+"""Prefix of the flag of a response that remains a challenge; what a browser could do follows."""
+_CONDITIONS = ("If-None-Match", "If-Modified-Since")
+_STATUSES_WITHOUT_DOCUMENT = [304, *range(400, 600)]
+_FIRST_ANSWER_SECONDS = 30  # for the robots.txt of a site: it is small, and shows whether the site responds at all
+_VARIANT_SECONDS = 15  # for a probed variant
+
+
+class DocumentRequests:
+    """Builds the requests for documents."""
+
+    def __init__(
+        self, crawler: Crawler, session: Session, like: Callable[[Request], Request], *, read_declared: bool
+    ) -> None:
+        """*session* provides the conditional headers. *like* applies the changes that ``start()`` of the spider made.
+
+        *read_declared*: whether to read documents that a robots.txt names although it
+        disallows them.
+        """
+        self._session = session
+        self._referring = Referrers(crawler)
+        self._like = like
+        self._read_declared = read_declared
+        self._timeout = crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
+
+    def build(self, candidate: Candidate, **meta: Any) -> Request:
+        """Return the request for *candidate*, with *meta* added. Raises :exc:`ValueError` for an invalid URL."""
+        request = Request(
+            candidate.url,
+            headers=self._session.ask(candidate).headers,
+            cb_kwargs={"candidate": candidate, "requested_at": time.time()},
+            dont_filter=True,  # the frontier filters duplicates
+            meta={
+                "handle_httpstatus_list": _STATUSES_WITHOUT_DOCUMENT,
+                "dont_obey_robotstxt": candidate.site_root or (self._read_declared and is_declared(candidate)),
+                "dont_retry": candidate.url.startswith("file:"),
+                **self._limits(candidate),
+                **meta,
+            },
+        )
+        if candidate.parent is None:
+            return self._like(request)
+        parent = Referrer(candidate.parent, candidate.depth - 1)
+        return self._like(self._referring.from_document(request, parent.response()) or request)
+
+    def _limits(self, candidate: Candidate) -> dict[str, Any]:
+        limits: dict[str, Any] = {"retry_times": candidate.attempt} if candidate.attempt else {}
+        if candidate.site_root:
+            limits["download_timeout"] = min(self._timeout, _FIRST_ANSWER_SECONDS)
+        if candidate.found_by is FoundBy.VARIANT:
+            limits |= {"download_timeout": min(self._timeout, _VARIANT_SECONDS), "max_retry_times": 0}
+        return limits
+
+
+def candidate_of(request: Request) -> Candidate | None:
+    """Return the candidate of *request*; ``None`` if it is not for a document."""
+    candidate = request.cb_kwargs.get("candidate")
+    return candidate if isinstance(candidate, Candidate) else None
+
+
+def remaining_challenge(response: Response, words: str) -> Response:
+    """Return *response*, which remains a challenge, flagged with *words*: what a browser could do."""
+    return response.replace(flags=[*response.flags, f"{_CHALLENGE}{words}"])
+
+
+def document_response(response: Response) -> DocumentResponse:
+    """Return *response* as the engine reads it."""
+    flags, sent = response.flags, response.request.headers if response.request is not None else {}
+    return DocumentResponse(
+        url=response.url,
+        status=response.status,
+        headers={
+            name.decode("latin-1").lower(): [value.decode("latin-1") for value in values]
+            for name, values in response.headers.items()
+        },
+        body=response.body,
+        content_encodings=response.meta.get("content_encodings", ()),
+        redirect_urls=tuple(response.meta.get("redirect_urls", ())),
+        is_conditional=any(name in sent for name in _CONDITIONS),
+        was_cut="dataloss" in flags,
+        is_outside=OUTSIDE in flags,
+        via=next((flag for flag in flags if flag in {BY_BROWSER, BY_COOKIES}), None),
+        challenge=next((flag.removeprefix(_CHALLENGE) for flag in flags if flag.startswith(_CHALLENGE)), None),
+    )

@@ -1,0 +1,173 @@
+"""Download handler that checks each resolved IP address before it connects.
+
+The checked addresses come from the resolver and are used for the connection: there is
+no second lookup, which might return others. A reused connection was checked by the same
+rule, because it is reused only for the same scheme, host and port.
+"""
+
+from __future__ import annotations
+
+import logging
+from io import BytesIO
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, cast
+
+from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler, _BindAddressAgent, _ScrapyAgent
+from scrapy.exceptions import CannotResolveHostError, ResponseDataLossError
+from scrapy.utils._download_handlers import get_dataloss_msg, normalize_bind_address, wrap_twisted_exceptions
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.interfaces import IHostnameResolver, IReactorPluggableNameResolver, IResolutionReceiver
+from zope.interface import implementer  # type: ignore[import-untyped]  # it has no type hints
+
+from sitemap_harvest.integration.connections import FewIdleConnections
+from sitemap_harvest.integration.middlewares.address_guard import address_policy_of, refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from twisted.internet.base import ReactorBase
+    from twisted.internet.interfaces import IAddress
+    from twisted.web.client import Agent
+
+    from sitemap_harvest.discovery.candidate import NotFetched
+    from sitemap_harvest.network.address_policy import AddressPolicy
+
+_logger = logging.getLogger(__name__)
+
+
+class AddressCheckingHandler(HTTP11DownloadHandler):
+    """Downloads like Scrapy's handler, but connects only to addresses that :class:`AddressPolicy` allows.
+
+    Scrapy has no public extension point for this, so the class depends on internals. If
+    they change, loading it fails: then nothing is downloaded, rather than without the
+    check.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._pool = FewIdleConnections.like(self._pool)
+
+    async def download_request(self, request: Request) -> Response:
+        """Download *request*. Raises :exc:`PrivateAddressError` before a byte is sent."""
+        if request.meta.get("proxy"):
+            return await super().download_request(request)  # the proxy resolves hosts, and the user chose it
+        lookup = _FilteringResolver(address_policy_of(self._crawler))
+        agent = _AddressCheckingAgent(
+            lookup,
+            contextFactory=self._contextFactory,
+            bindAddress=self._bind_address,
+            pool=self._pool,
+            maxsize=self._default_maxsize,
+            warnsize=self._default_warnsize,
+            fail_on_dataloss=self._fail_on_dataloss,
+            crawler=self._crawler,
+            tls_verbose_logging=self._tls_verbose_logging,
+        )
+        try:
+            with wrap_twisted_exceptions():
+                return await maybe_deferred_to_future(agent.download_request(request))
+        except CannotResolveHostError as error:
+            if lookup.refusal is None:
+                raise
+            raise refused(self._crawler, request, lookup.refusal) from error
+        except ResponseDataLossError:
+            if not self._fail_on_dataloss_warned:
+                _logger.warning("%s", get_dataloss_msg(request.url))
+                self._fail_on_dataloss_warned = True
+            raise
+
+
+class _AddressCheckingAgent(_ScrapyAgent):
+    """One request, whose host is resolved by *lookup*."""
+
+    def __init__(self, lookup: _FilteringResolver, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._lookup = lookup
+
+    def _get_agent(self, request: Request, timeout: float) -> Agent:
+        return _BindAddressAgent(
+            reactor=cast("ReactorBase", _Reactor(self._lookup)),
+            contextFactory=self._contextFactory,
+            connectTimeout=timeout,
+            bindAddress=normalize_bind_address(request.meta.get("bindaddress") or self._bindAddress),
+            pool=self._pool,
+        )
+
+    def _cb_bodydone(self, result: Any, url: str) -> Response:
+        stop = result.get("stop_download")
+        if stop is not None and stop.fail and (reader := result["txresponse"]._bodyProtocol) is not None:  # noqa: SLF001 - Twisted's
+            # Nothing reads this part of a body, but the traceback of StopDownload references it until garbage
+            # collection.
+            result["body"], reader._bodybuf = b"", BytesIO()  # noqa: SLF001 - Scrapy's
+        return super()._cb_bodydone(result, url)
+
+
+@implementer(IReactorPluggableNameResolver)
+class _Reactor:
+    """The reactor with another host name resolver."""
+
+    def __init__(self, lookup: _FilteringResolver) -> None:
+        self.nameResolver = lookup
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_reactor(), name)
+
+
+@implementer(IHostnameResolver)
+class _FilteringResolver:
+    """Resolves the host of one request, and passes on the addresses that may be connected to."""
+
+    def __init__(self, policy: AddressPolicy) -> None:
+        self._policy = policy
+        self.refusal: NotFetched | None = None
+        """Why none is allowed, if there were any."""
+
+    def resolveHostName(  # noqa: N802 - Twisted's interface
+        self,
+        resolutionReceiver: Any,  # noqa: N803 - the same
+        hostName: str,  # noqa: N803
+        portNumber: int = 0,  # noqa: N803
+        addressTypes: Sequence[type[IAddress]] | None = None,  # noqa: N803
+        transportSemantics: str = "TCP",  # noqa: N803
+    ) -> Any:
+        """Start a lookup."""
+
+        def allowed(found: list[Any]) -> list[Any]:
+            addresses = [ip_address(address.host) for address in found]
+            good = self._policy.allow(hostName, portNumber, addresses)
+            self.refusal = self._policy.refusal(hostName, portNumber, addresses) if addresses and not good else None
+            return [address for address, ip in zip(found, addresses, strict=True) if ip in good]
+
+        return _reactor().nameResolver.resolveHostName(
+            _FilteringReceiver(resolutionReceiver, allowed), hostName, portNumber, addressTypes, transportSemantics
+        )
+
+
+@implementer(IResolutionReceiver)
+class _FilteringReceiver:
+    """Collects the addresses of a lookup, and passes on those that *allowed* returns."""
+
+    def __init__(self, receiver: Any, allowed: Callable[[list[Any]], list[Any]]) -> None:
+        self._receiver = receiver
+        self._allowed = allowed
+        self._found: list[Any] = []
+
+    def resolutionBegan(self, resolutionInProgress: Any) -> None:  # noqa: N802, N803
+        self._receiver.resolutionBegan(resolutionInProgress)
+
+    def addressResolved(self, address: IAddress) -> None:  # noqa: N802
+        self._found.append(address)
+
+    def resolutionComplete(self) -> None:  # noqa: N802
+        for address in self._allowed(self._found):
+            self._receiver.addressResolved(address)
+        self._receiver.resolutionComplete()
+
+
+def _reactor() -> Any:
+    from twisted.internet import reactor  # the import installs a reactor, which Scrapy has to choose
+
+    return reactor

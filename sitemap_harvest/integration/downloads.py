@@ -1,0 +1,221 @@
+"""``Downloads``: runs the engine with Scrapy: sends its requests, and passes it responses, errors and signals."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from scrapy import Request, signals
+from scrapy.exceptions import ResponseDataLossError, StopDownload
+from scrapy.http import Response  # noqa: TC002 - others, such as scrapy-poet, inspect the signatures of callbacks
+from scrapy.spidermiddlewares.httperror import HttpError
+from scrapy.utils.asyncio import call_later, sleep
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from sitemap_harvest.discovery.candidate import Candidate  # noqa: TC001 - the same
+from sitemap_harvest.integration.document_requests import candidate_of, document_response
+from sitemap_harvest.integration.download_errors import of_error
+from sitemap_harvest.model import Batch
+
+if TYPE_CHECKING:
+    from scrapy.core.scheduler import BaseScheduler
+    from scrapy.crawler import Crawler
+    from scrapy.http.headers import Headers
+    from scrapy.robotstxt import RobotParser
+    from twisted.python.failure import Failure
+
+    from sitemap_harvest.engine.documents import Documents
+    from sitemap_harvest.integration.document_requests import DocumentRequests
+
+_Output = TypeVar("_Output", Iterator[Any], AsyncIterator[Any])
+
+_LONGEST_REASON = 300  # characters of a foreign error message
+_LOOK_SECONDS = 1.0  # interval for checking waiting documents: a wait may be over, or a host did not respond
+_ITEM_SECONDS = 0.01  # interval for checking whether an item has passed the pipelines
+_MOST_SMALL = 4  # documents read at a time
+_MOST_LARGE = 2
+
+
+class Wakeup:
+    """Wakes the loop of the run when there may be something to do."""
+
+    def __init__(self) -> None:
+        self._called: Deferred[None] = Deferred()
+
+    def __call__(self) -> None:
+        """Wake the loop."""
+        if not self._called.called:
+            self._called.callback(None)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until this is called, unless it was called since the last wait; at most *seconds*."""
+        timer = call_later(seconds, self)
+        await maybe_deferred_to_future(self._called)
+        timer.cancel()
+        self._called = Deferred()
+
+
+class Downloads:
+    """The loop of a run, the callbacks of its requests, and the handlers of its signals."""
+
+    def __init__(
+        self, crawler: Crawler, documents: Documents, requests: DocumentRequests, wakeup: Wakeup, *, small: int
+    ) -> None:
+        """*small* is the size in bytes of the largest body that counts as small."""
+        self._crawler = crawler
+        self._documents = documents
+        self._requests = requests
+        self._in_flight = documents.in_flight
+        self._wakeup = wakeup
+        self._turns = ReadingTurns(small=small)
+        # Scrapy inspects the source of each callback object it has not seen, and each access to a method creates one.
+        self._callback, self._errback = self.answered, self.failed
+        for handler, signal in (
+            (self.note_scheduled, signals.request_scheduled),
+            (self.note_dropped, signals.request_dropped),
+            (self.note_headers, signals.headers_received),
+            (self.note_bytes, signals.bytes_received),
+            (self.note_error, signals.spider_error),
+            (self.note_rules, signals.robots_parsed),
+        ):
+            crawler.signals.connect(handler, signal=signal)
+
+    async def steps(self) -> AsyncIterator[Any]:
+        """Yield the requests and records of the run when they are due."""
+        for step in self._documents.steps():
+            if step is None:
+                await self._wait()
+            else:
+                yield self._with_callbacks(step)
+        # Scrapy checks for idleness when the last item enters the pipelines, and then only every five seconds.
+        while (slot := self._crawler.engine.scraper.slot) is not None and not slot.is_idle():
+            await self._wakeup.wait(_ITEM_SECONDS)
+
+    def answered(
+        self, response: Response, candidate: Candidate, requested_at: float
+    ) -> Iterator[Any] | AsyncIterator[Any]:
+        """Yield the URLs and the record of a document, and queue its children."""
+        output = self._documents.answered(document_response(response), candidate, requested_at)
+        return self._watched(self._in_turn(output, len(response.body)), candidate)
+
+    def failed(self, failure: Failure) -> Iterator[Any]:
+        """Yield the record of a document that could not be downloaded."""
+        request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy puts it there
+        candidate, requested_at = request.cb_kwargs["candidate"], request.cb_kwargs["requested_at"]
+        if isinstance(failure.value, StopDownload) and self._in_flight.was_stopped(candidate):
+            failure.value.response = failure.value.__traceback__ = None  # both hold the partial body
+            self._in_flight.postpone(candidate)
+            return iter(())
+        if isinstance(failure.value, ResponseDataLossError) and "download_fail_on_dataloss" not in request.meta:
+            # A truncated body is better than none, now that the retries have failed.
+            again = self._requests.build(candidate, download_fail_on_dataloss=False, dont_retry=True)
+            return iter([self._with_callbacks(again)])
+        response = document_response(failure.value.response) if isinstance(failure.value, HttpError) else None
+        not_fetched = of_error(failure.value, request.meta.get("proxy"))
+        output = self._documents.failed(not_fetched, candidate, requested_at, url=request.url, response=response)
+        return self._watched(output, candidate)
+
+    def note_scheduled(self, request: Request) -> None:
+        """Record that the request of a candidate has reached the scheduler."""
+        if candidate := candidate_of(request):
+            self._in_flight.note_scheduled(candidate, was_scheduled=True)
+
+    def note_dropped(self, request: Request) -> None:
+        """Record that the scheduler rejected the request of a candidate."""
+        if candidate := candidate_of(request):
+            self._in_flight.note_scheduled(candidate, was_scheduled=False)
+
+    def note_headers(self, headers: Headers, body_length: object, request: Request) -> None:
+        """Record the headers of a response; stop the download if its body does not fit in memory."""
+        is_redirect = b"Location" in headers  # its size means nothing
+        size = body_length if isinstance(body_length, int) and not is_redirect else None
+        if (candidate := candidate_of(request)) and self._in_flight.note_headers(candidate, size):
+            raise StopDownload(fail=True)
+
+    def note_bytes(self, data: bytes, request: Request) -> None:
+        """Record that *data* was received; stop the download if its body does not fit in memory."""
+        if (candidate := candidate_of(request)) and self._in_flight.note_bytes(candidate, len(data)):
+            raise StopDownload(fail=True)
+
+    def note_error(self, failure: Failure, response: Response | Failure | None) -> None:
+        """Give up a document if another component failed on its output: that is never exhausted."""
+        request: Request | None = getattr(response, "request", None)
+        if request is not None and (candidate := candidate_of(request)) is not None:
+            self._documents.end(candidate, f"the project's code failed: {failure.value!r}"[:_LONGEST_REASON])
+
+    def note_rules(self, request: Request, robotparser: RobotParser) -> None:
+        """Apply the ``Crawl-delay`` of the robots.txt of a host."""
+        settings = self._crawler.settings
+        if delay := robotparser.crawl_delay(settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"]):
+            self._documents.slow_down(request.url, delay)
+
+    async def _wait(self) -> None:
+        """Wait until a document is done, or it is time to check waiting documents again."""
+        wait = (self._documents.sites.next_turn() or 0.0) - time.monotonic()
+        await self._wakeup.wait(min(wait, _LOOK_SECONDS) if wait > 0 else _LOOK_SECONDS)
+        engine = self._crawler.engine
+        slot = engine.scraper.slot
+        has_work = engine.downloader.active or has_requests(engine.scheduler) or (slot and not slot.is_idle())
+        for candidate in self._in_flight.lost(time.monotonic(), is_idle=not has_work):
+            self._documents.end(candidate, "another component dropped its request")
+
+    def _with_callbacks(self, step: Any) -> Any:
+        """Return *step*; the request for a document gets the callbacks."""
+        if isinstance(step, Request) and candidate_of(step) is not None:
+            step.callback, step.errback = self._callback, self._errback
+        return step
+
+    def _watched(self, output: _Output, candidate: Candidate) -> _Output:
+        """Return *output*, and end *candidate* even if nothing reads the output, or not completely."""
+        weakref.finalize(output, self._documents.end, candidate).atexit = False
+        return output
+
+    async def _in_turn(self, output: Iterator[Any], size: int) -> AsyncIterator[Any]:
+        """Yield *output* of a document whose body has *size* bytes, in its reading turn."""
+        async with self._turns.turn(size):
+            for item in output:
+                yield item
+                if isinstance(item, Batch):
+                    await sleep(0)  # let it pass the pipelines before the next one is created
+
+
+class ReadingTurns:
+    """Lets few documents be read at a time, because parsers and batches take memory.
+
+    The others wait in order of arrival. Small bodies do not wait for large ones. They
+    take turns too: a compressed body of 50 KB may contain 10 MB.
+    """
+
+    def __init__(self, *, small: int) -> None:
+        """*small* is the size in bytes of the largest body that counts as small."""
+        self._small = small
+        self._come_small: list[Deferred[None]] = []  # all that arrived and have not left; the first have their turn
+        self._come_large: list[Deferred[None]] = []
+
+    @asynccontextmanager
+    async def turn(self, size: int) -> AsyncIterator[None]:
+        """Wait for the turn of a document whose body has *size* bytes; the turn lasts as long as the block."""
+        mine: Deferred[None] = Deferred()
+        come = self._come_large if size > self._small else self._come_small
+        come.append(mine)
+        self._call()
+        try:
+            await maybe_deferred_to_future(mine)
+            yield
+        finally:
+            come.remove(mine)
+            self._call()
+
+    def _call(self) -> None:
+        for one in (*self._come_small[:_MOST_SMALL], *self._come_large[:_MOST_LARGE]):
+            if not one.called:
+                one.callback(None)
+
+
+def has_requests(scheduler: BaseScheduler | None) -> bool:
+    """Whether *scheduler* has requests: those of callbacks come first, like sitemaps."""
+    return scheduler is None or scheduler.has_pending_requests()

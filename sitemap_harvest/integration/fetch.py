@@ -1,0 +1,140 @@
+"""``FetchSpider``: downloads single documents by URL, without robots.txt and without following references.
+
+Used by ``scrapy harvest validate``. Bodies are written to a folder, to be read after
+the crawl, however many there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from scrapy import Request, Spider
+from scrapy.http import Response  # noqa: TC002 - others, such as scrapy-poet, inspect the signatures of callbacks
+from scrapy.spidermiddlewares.httperror import HttpError
+
+from sitemap_harvest.config.settings import HarvestSettings
+from sitemap_harvest.discovery.candidate import Candidate
+from sitemap_harvest.engine import outcomes as outcome
+from sitemap_harvest.escape import escape_log
+from sitemap_harvest.integration import default_settings as defaults
+from sitemap_harvest.integration import download_errors
+from sitemap_harvest.integration.log_filters import redact_passwords
+from sitemap_harvest.integration.middlewares.address_guard import allow_named, enable_address_guard
+from sitemap_harvest.integration.middlewares.site_headers import send_site_headers, site_headers
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+    from pathlib import Path
+
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+    from twisted.python.failure import Failure
+
+_OF_ITS_OWN: Mapping[str, Any] = {
+    "ROBOTSTXT_OBEY": False,
+    "FEEDS": {},  # there are no items, and empty outputs must not overwrite the project's files
+    "ITEM_PIPELINES": {},
+    "JOBDIR": None,
+}
+
+
+@dataclass(slots=True, kw_only=True)
+class Fetched:
+    """The result of fetching one document."""
+
+    final_url: str | None = None
+    """The URL after redirects; ``None`` without a response."""
+    body: Path | None = None
+    """The file with the body as sent; ``None`` if there is nothing to read."""
+    content_type: str | None = None
+    """The header ``Content-Type`` as sent."""
+    content_encodings: tuple[str, ...] = ()
+    """The values of ``Content-Encoding``, in the order in which they were applied."""
+    was_cut: bool = False
+    """Whether the connection ended before the body did."""
+    reason: str | None = "it was not fetched: another component of the project dropped the request"
+    """Why there is no body, as text; ``None`` if there is one."""
+
+
+class FetchSpider(Spider):
+    """Downloads the URLs that are the keys of *into* to *folder*, and stores the results in *into*."""
+
+    name = "fetch"
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        into: dict[str, Fetched],
+        folder: Path,
+        logins: Mapping[str, str],
+        **arguments: Any,
+    ) -> None:
+        """*logins*: the ``Authorization`` header of each site."""
+        super().__init__(name, **arguments)
+        self._logins = logins
+        self._into = into
+        self._folder = folder
+
+    @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        """Apply the default settings; ignore robots.txt, and write no outputs."""
+        defaults.apply_defaults(settings)
+        for name, value in _OF_ITS_OWN.items():
+            settings.set(name, value, priority="spider")
+        super().update_settings(settings)
+        redact_passwords()
+        escape_log()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        """Create the spider."""
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        enable_address_guard(crawler.settings)
+        allow_named(crawler, spider._into)  # noqa: SLF001 - its own
+        headers = site_headers(HarvestSettings.from_settings(crawler.settings), spider._logins)  # noqa: SLF001 - its own
+        send_site_headers(crawler, headers)
+        return spider
+
+    async def start(self) -> AsyncIterator[Request]:
+        """Yield a request for each document."""
+        for number, url in enumerate(self._into):
+            try:
+                yield self._request(url, number)
+            except ValueError as error:  # an invalid host or port
+                self._into[url] = Fetched(reason=f"the URL cannot be requested: {error}")
+
+    def _request(self, url: str, number: int) -> Request:
+        return Request(
+            url,
+            callback=self.keep,
+            errback=self.note,
+            cb_kwargs={"candidate": Candidate(url=url, root=url), "number": number},
+            dont_filter=True,
+            meta={
+                "dont_cache": True,
+                "download_fail_on_dataloss": False,
+                "handle_httpstatus_list": list(range(400, 600)),
+            },
+        )
+
+    def keep(self, response: Response, candidate: Candidate, number: int) -> None:
+        """Write the body of *response* to a file."""
+        fetched = Fetched(final_url=response.url, reason=None, was_cut="dataloss" in response.flags)
+        if refusal := outcome.of_status(response.status):
+            fetched.reason = refusal.reason
+        else:
+            content_type = response.headers.get("Content-Type")
+            fetched.content_type = content_type.decode("latin-1") if content_type is not None else None
+            fetched.content_encodings = response.meta.get("content_encodings", ())
+            fetched.body = self._folder / str(number)
+            fetched.body.write_bytes(response.body)
+        self._into[candidate.url] = fetched
+
+    def note(self, failure: Failure) -> None:
+        """Store why a document could not be fetched."""
+        request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy puts it there
+        answered = failure.value.response.url if isinstance(failure.value, HttpError) else None
+        reason = download_errors.of_error(failure.value, proxy=request.meta.get("proxy")).reason
+        self._into[request.cb_kwargs["candidate"].url] = Fetched(final_url=answered, reason=reason)

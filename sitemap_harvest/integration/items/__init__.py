@@ -1,0 +1,1 @@
+"""Batches of items in Scrapy: item processor, feeds, exporters and counts."""

@@ -1,0 +1,358 @@
+"""Item exporters for batches: JSON Lines, JSON, CSV, XML and Parquet.
+
+Each accepts the options of Scrapy's exporter for its format. Single rows are collected
+into batches first, so each format has one way of writing; items of other kinds go to
+Scrapy's exporter.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import pyarrow as pa
+from lxml import etree
+from scrapy import exporters
+
+from sitemap_harvest.export import csv_header, csv_lines, json_objects, utf8_bytes, without_forbidden, xml_elements
+from sitemap_harvest.integration.base_spider import SitemapAttributes
+from sitemap_harvest.model import Batch, ChangeBatch, LedgerBatch, SiteBatch, SummaryBatch, UrlBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import IO
+
+    import pyarrow.parquet as pq
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+_BATCHES: dict[type, type[Batch[Any]]] = {
+    kind.row_type: kind for kind in (UrlBatch, LedgerBatch, SiteBatch, ChangeBatch, SummaryBatch)
+}
+_ROWS_GATHERED = 1000  # single rows are written together from this number on
+_BATCH_ROWS_GATHERED = 4000  # rows of batches are written together from this number on, because sitemaps may be small
+_BATCHES_GATHERED = 128  # or batches: a small one may keep 100 KB of its document in memory
+_PARQUET_GROUP_ROWS = 20_000  # one row group: large enough to compress well, some 10 MB in memory
+
+
+class BatchExporter(exporters.BaseItemExporter):
+    """Base of the exporters: selects columns, and collects rows and small batches into large batches."""
+
+    _rows: list[Any]
+    _batches: list[Batch[Any]]
+    _batch_rows: int = 0  # in _batches
+
+    def __init__(self, file: IO[bytes], **options: Any) -> None:
+        super().__init__(file, **options)  # type: ignore[call-arg, arg-type]  # Scrapy's exporter comes next in line
+        self._rows = []
+        self._batches = []
+
+    def export_batch(self, batch: Batch[Any]) -> None:
+        """Write *batch*, possibly later."""
+        if self._rows or (self._batches and type(batch) is not type(self._batches[0])):
+            self._flush()
+        self._batches.append(batch)
+        self._batch_rows += len(batch)
+        if self._batch_rows >= _BATCH_ROWS_GATHERED or len(self._batches) >= _BATCHES_GATHERED:
+            self._flush()
+
+    def export_item(self, item: Any) -> None:
+        """Write one item."""
+        if isinstance(item, Batch):
+            self.export_batch(item)
+        elif type(item) in _BATCHES:
+            if self._batches or (self._rows and type(item) is not type(self._rows[0])):
+                self._flush()
+            self._rows.append(item)
+            if len(self._rows) >= _ROWS_GATHERED:
+                self._flush()
+        else:
+            self._flush()
+            self._write_other(item)
+
+    def finish_exporting(self) -> None:
+        """Write the buffered rows, and the end of the file."""
+        self._flush()
+        super().finish_exporting()
+
+    def _flush(self) -> None:
+        batches, self._batches = self._batches, []
+        self._batch_rows = 0
+        if batches:
+            self._write(type(batches[0]).joined(batches))
+        rows, self._rows = self._rows, []
+        if not rows:
+            return
+        try:
+            batch = _BATCHES[type(rows[0])].of(rows)
+        except (pa.ArrowException, TypeError, ValueError, AttributeError):
+            for row in rows:  # a pipeline has set a value that the column cannot hold
+                self._write_other(row)
+        else:
+            self._write(batch)
+
+    def _write(self, batch: Batch[Any]) -> None:
+        raise NotImplementedError
+
+    def _write_other(self, item: Any) -> None:
+        super().export_item(item)  # type: ignore[safe-super]  # Scrapy's exporter comes next in line
+
+    def _columns(self, batch: Batch[Any]) -> dict[str, pa.Array]:
+        """Return the columns to write by their names in the file, as set by ``FEED_EXPORT_FIELDS``."""
+        missing = pa.nulls(len(batch), pa.string())
+        known = batch.arrow.schema.names
+        include_all = self.export_empty_fields or isinstance(self, (CsvExporter, ParquetExporter))
+        return {
+            out: batch[name] if name in known else missing
+            for name, out in self._names(batch).items()
+            if name in known or include_all
+        }
+
+    def _names(self, batch: Batch[Any]) -> Mapping[str, str]:
+        """Return the columns to write, with their names in the file."""
+        names: Any = batch.arrow.schema.names if self.fields_to_export is None else self.fields_to_export
+        return dict(names) if hasattr(names, "items") else {name: name for name in names}
+
+
+def _encoded(texts: pa.StringArray, encoding: str | None, errors: str = "strict") -> bytes | memoryview:
+    data = utf8_bytes(texts)
+    if (encoding or "utf-8").lower().replace("_", "-") in {"utf-8", "utf8", "ascii"}:
+        return data
+    return bytes(data).decode("utf-8").encode(encoding or "utf-8", errors)
+
+
+class JsonLinesExporter(BatchExporter, exporters.JsonLinesItemExporter):
+    """One JSON object per line. Every line has every field, ``null`` if it is absent."""
+
+    def __init__(self, file: IO[bytes], **options: Any) -> None:
+        super().__init__(file, **options)
+        _end_cut_line(file, self.encoding)
+
+    def _write(self, batch: Batch[Any]) -> None:
+        ascii_only = bool(self._kwargs["ensure_ascii"])
+        lines = json_objects(self._columns(batch), len(batch), ascii_only=ascii_only, end="\n")
+        self.file.write(_encoded(lines, self.encoding))
+
+
+class JsonExporter(BatchExporter, exporters.JsonItemExporter):
+    """One JSON array of objects."""
+
+    can_append = False
+    """Whether the file may already have contents; :class:`~sitemap_harvest.integration.items.feeds.FeedExporter` checks
+    it before opening a file."""
+
+    def _write(self, batch: Batch[Any]) -> None:
+        if self.indent:
+            for row in batch.rows():
+                self._write_other(row)
+        elif len(batch):
+            self._add_comma_after_first()
+            end = "," if self.indent is None else ",\n"
+            ascii_only = bool(self._kwargs["ensure_ascii"])
+            objects = json_objects(self._columns(batch), len(batch), ascii_only=ascii_only, end=end)
+            self.file.write(_encoded(objects, self.encoding)[: -len(end)])
+
+
+class CsvExporter(BatchExporter, exporters.CsvItemExporter):
+    """One line per row below a header line; lists and structures are JSON in their cell."""
+
+    def __init__(self, file: IO[bytes], **options: Any) -> None:
+        super().__init__(file, **options)
+        _end_cut_line(file, self.encoding)
+        if _has_content(file):  # also no header line, which would be in the middle of the file
+            self.include_headers_line = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, file: IO[bytes], **options: Any) -> Self:
+        """Create the exporter. For a spider from another package it writes the header line wherever Scrapy's does."""
+        exporter = cls(file, **options)
+        if not issubclass(crawler.spidercls, SitemapAttributes):
+            exporter.include_headers_line = options.get("include_headers_line", True)
+        return exporter
+
+    def _write(self, batch: Batch[Any]) -> None:
+        columns = self._columns(batch)
+        delimiter = self._kwargs.get("delimiter", ",")
+        if self._headers_not_written:
+            self._headers_not_written = False
+            self.fields_to_export = list(columns) if self.fields_to_export is None else self.fields_to_export
+            if self.include_headers_line:
+                self.stream.write(csv_header(columns, delimiter=delimiter))
+                self.stream.flush()
+        lines = csv_lines(columns, len(batch), delimiter=delimiter)
+        self.stream.buffer.write(_encoded(lines, self.encoding, self.stream.errors or "strict"))
+
+
+def _has_content(file: IO[bytes]) -> bool:
+    """Whether *file* had contents when it was opened for appending."""
+    opened = getattr(file, "file", file)  # inside Scrapy's postprocessing, which may write a header
+    try:
+        return os.fstat(opened.fileno()).st_size > 0
+    except (OSError, AttributeError):  # it is in memory
+        return False
+
+
+def _end_cut_line(file: IO[bytes], encoding: str | None) -> None:
+    """End the last line of *file* if a killed run left it incomplete: no row may be appended to it."""
+    is_plain_file = isinstance(getattr(file, "name", None), str) and _has_content(file) and Path(file.name).is_file()
+    if not is_plain_file or "\n".encode(encoding or "utf-8") != b"\n":
+        return
+    with Path(file.name).open("rb") as written:
+        written.seek(-1, os.SEEK_END)
+        is_cut = written.read() != b"\n"
+    if is_cut:
+        file.write(b"\n")
+
+
+class XmlExporter(BatchExporter, exporters.XmlItemExporter):
+    """One element per row, one child element per present field.
+
+    A character that XML cannot contain becomes U+FFFD, and is logged.
+    """
+
+    can_append = False
+    """As for :class:`JsonExporter`."""
+    _has_replaced = False
+
+    def _write(self, batch: Batch[Any]) -> None:
+        end = "\n" if self.indent == 0 else ""
+        elements = xml_elements(self._columns(batch), len(batch), name=self.item_element, end=end, mend=self._mend)
+        if self.indent:
+            elements = pa.array(_indented(text, self.indent) for text in elements.to_pylist())
+        self.stream.flush()
+        self.stream.buffer.write(_encoded(elements, self.encoding, "xmlcharrefreplace"))
+
+    def _mend(self, text: str) -> str:
+        if not self._has_replaced:
+            self._has_replaced = True
+            logger.warning(
+                "XML cannot represent all characters of %r: they are U+FFFD in the file; other formats keep them", text
+            )
+        return without_forbidden(text)
+
+
+def _indented(text: str, width: int) -> str:
+    """Return the element *text* on separate lines, with its children indented."""
+    element = etree.fromstring(text)
+    etree.indent(element, " " * width, level=1)
+    return f"{' ' * width}{etree.tostring(element, encoding='unicode')}\n"
+
+
+class ParquetExporter(BatchExporter):
+    """Apache Parquet with typed columns, also nested ones; zstd.
+
+    Row groups span batches and sitemaps. For items of other kinds, the first 1,000
+    items determine the columns. A file contains one kind of items, that of the first
+    item: others are left out, which is logged.
+    """
+
+    can_append = False
+    """Whether the file may already have contents; :class:`~sitemap_harvest.integration.items.feeds.FeedExporter` checks
+    it before opening a file."""
+
+    _FEW_VALUES: ClassVar[tuple[str, ...]] = (
+        "site", "sitemap", "lastmod_precision", "changefreq", "priority", "priority_text", "found_by", "outcome",
+        "kind", "sitemap_before", "reason", "pattern", "run", "baseline",
+    )  # fmt: skip
+
+    def __init__(self, file: IO[bytes], **options: Any) -> None:
+        options.setdefault("dont_fail", True)
+        exporters.BaseItemExporter.__init__(self, **options)
+        self._rows = []
+        self._batches = []
+        self._file = file
+        self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_rows = 0
+        self._schema: pa.Schema | None = None
+        self._has_left_out = False
+        self._others: list[dict[str, Any]] = []
+
+    def finish_exporting(self) -> None:
+        """Write the last row group and the footer. Without it the file cannot be read."""
+        self._flush()
+        self._write_others()
+        self._write_group()
+        if self._writer is None:
+            self._open(pa.schema([]))
+        assert self._writer is not None  # noqa: S101 - for mypy: _open() sets it
+        self._writer.close()
+
+    def _write(self, batch: Batch[Any]) -> None:
+        columns = self._columns(batch)
+        schema = batch.arrow.schema
+        fields = [
+            schema.field(name).with_name(out) if name in schema.names else pa.field(out, pa.string())
+            for name, out in self._names(batch).items()
+        ]
+        self._keep(
+            pa.RecordBatch.from_arrays(list(columns.values()), schema=pa.schema(fields, metadata=schema.metadata))
+        )
+
+    def _keep(self, columns: pa.RecordBatch) -> None:
+        if self._schema is None:
+            self._schema = columns.schema
+        if columns.schema != self._schema:
+            self._leave_out(columns.schema.names)
+            return
+        self._waiting.append(columns)
+        self._waiting_rows += columns.num_rows
+        if self._waiting_rows >= _PARQUET_GROUP_ROWS:
+            self._write_group()
+
+    def _leave_out(self, columns: Iterable[str]) -> None:
+        if not self._has_left_out:
+            self._has_left_out = True
+            logger.error(
+                "A Parquet file can hold one kind of item. This one has the columns %s; items with the columns %s are "
+                "left out: give each kind its own feed with item_classes",
+                ", ".join(self._schema.names if self._schema else ()),
+                ", ".join(columns),
+            )
+
+    def _write_group(self) -> None:
+        if not self._waiting:
+            return
+        waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
+        if self._writer is None:
+            self._open(waiting[0].schema)
+        assert self._writer is not None  # noqa: S101 - for mypy: _open() sets it
+        self._writer.write_table(pa.Table.from_batches(waiting, self._writer.schema))
+
+    def _open(self, schema: pa.Schema) -> None:
+        import pyarrow.parquet as pq  # imported when a file is written: other formats do not need it
+
+        few = [
+            name
+            for name in self._FEW_VALUES
+            if name in schema.names and not pa.types.is_nested(schema.field(name).type)
+        ]
+        self._writer = pq.ParquetWriter(self._file, schema, compression="zstd", use_dictionary=few or False)
+
+    def _write_other(self, item: Any) -> None:
+        self._others.append(dict(self.get_serialized_fields(item)))
+        if len(self._others) >= _ROWS_GATHERED:
+            self._write_others()
+
+    def _write_others(self) -> None:
+        if not self._others:
+            return
+        items, self._others = self._others, []
+        if self._schema is not None:
+            items = self._fitting(items, self._schema)
+        for batch in pa.Table.from_pylist(items, self._schema).to_batches():
+            self._keep(batch)
+
+    def _fitting(self, items: list[dict[str, Any]], schema: pa.Schema) -> list[dict[str, Any]]:
+        """Return the *items* that fit *schema*; others are of another kind, or lack a value."""
+        needed = [field.name for field in schema if not field.nullable]
+        fitting = []
+        for item in items:
+            if item.keys() & set(schema.names) and all(item.get(name) is not None for name in needed):
+                fitting.append(item)
+            else:
+                self._leave_out(item)
+        return fitting

@@ -1,0 +1,240 @@
+"""``FeedExporter``: Scrapy's feed exporter with support for batches, which counts their rows."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from scrapy.exceptions import CloseSpider
+from scrapy.exporters import JsonItemExporter, XmlItemExporter
+from scrapy.extensions import feedexport
+from scrapy.utils.defer import deferred_from_coro
+
+from sitemap_harvest.engine.run_context import fields
+from sitemap_harvest.integration.base_spider import run_of
+from sitemap_harvest.integration.items.item_processor import RowList
+from sitemap_harvest.integration.items.outputs import Outputs
+from sitemap_harvest.model import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+    from sitemap_harvest.config.arguments import RunConfig
+
+logger = logging.getLogger(__name__)
+
+_WRITE_ERRORS = (OSError, pa.ArrowException)
+_SCRAPYS = (JsonItemExporter, XmlItemExporter)  # Scrapy appends to them, though the result is unreadable
+_CURE = 'overwrite it with -O, or with "overwrite": True in FEEDS'
+
+
+class FeedExporter(feedexport.FeedExporter):
+    """Passes batches to exporters with ``export_batch``, and single rows to all others.
+
+    ``item_classes`` and custom filters see the class of the rows, and
+    ``batch_item_count`` counts rows. An exporter with ``can_append = False`` never gets
+    a file with contents: the run ends before it begins. Other spiders' use of Scrapy's
+    own formats is unchanged.
+    """
+
+    accepts_batches = True
+    _has_failed = False  # the disk may be full: nothing more is written, and the run ends
+    is_whole: bool = True
+    """Whether the outputs received every item, and were closed without an error."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self.outputs = Outputs()
+
+    def open_spider(self, spider: Spider) -> None:
+        """Open the feeds, unless the arguments are invalid: a typo must not overwrite the last run's file."""
+        run = run_of(spider)
+        if run is not None and run.refused is not None:
+            return
+        try:
+            super().open_spider(spider)
+        except KeyError as error:
+            if run is None:
+                raise
+            self.slots = []
+            words = f"FEEDS: unknown placeholder in an output URI: {error}"
+            run.refuse(words)
+        for slot in self.slots:
+            if reason := _why_not(slot, is_ours=run is not None):
+                self.slots = []
+                if run is not None:
+                    run.refuse(reason)
+                logger.error("%s", reason)
+                raise CloseSpider("wrong_argument")
+
+    def item_scraped(self, item: Any, spider: Spider) -> None:
+        """Export *item*, or all rows in it. A feed that cannot be written ends the run."""
+        if self._has_failed:
+            return
+        try:
+            self._take(item, spider)
+        except _WRITE_ERRORS as error:
+            if run_of(spider) is None:
+                raise
+            self._fail(error)
+            deferred_from_coro(self.crawler.engine.close_spider_async(reason="output_failed"))
+        except Exception:
+            self.is_whole = False
+            raise
+
+    def _fail(self, error: Exception) -> None:
+        self.is_whole = False
+        if not self._has_failed:
+            self._has_failed = True
+            self.crawler.stats.inc_value("sitemap_harvest/output_failed")
+            logger.error("The output cannot be written and is incomplete: %s", error, extra=fields("output-failed"))
+
+    def _take(self, item: Any, spider: Spider) -> None:
+        if isinstance(item, RowList):
+            for row in item.rows():
+                self._is_done(super().item_scraped, row, spider)
+        elif isinstance(item, Batch):
+            for index in range(len(self.slots)):
+                self._export(item, index, spider)
+        else:
+            super().item_scraped(item, spider)
+
+    def _is_done(self, export: Callable[..., None], row: Any, *spider: Any) -> bool:
+        """Export one of several rows. A failure affects only that row, and is logged as for single items."""
+        try:
+            export(row, *spider)
+        except _WRITE_ERRORS:
+            raise
+        except Exception:
+            self.is_whole = False
+            logger.exception("Error caught on signal handler: %s", self.item_scraped)
+            return False
+        return True
+
+    async def close_spider(self, spider: Spider) -> None:
+        """Close the feeds. An empty one gets the columns of the items that it could have had."""
+        if (run := run_of(spider)) is not None:
+            self._finish(run.config)
+        await super().close_spider(spider)
+
+    def _finish(self, config: RunConfig | None) -> None:
+        for slot in self.slots:
+            if config is not None and slot.store_empty and slot.batch_id == 1 and not slot.itemcount:
+                parts = (part for kind in config.batch_types for part in _accepted(kind.of([]), slot.filter))
+                if (part := next(parts, None)) is not None:
+                    self._write(slot, part)
+        finished = [slot for slot in self.slots if self._is_finished(slot)]
+        for slot in (slot for slot in self.slots if slot not in finished):
+            self.outputs.note_closed(slot)
+        self.slots = finished
+
+    def _is_finished(self, slot: feedexport.FeedSlot) -> bool:
+        """Write the end of the file of *slot*; return ``False`` if that fails."""
+        if not slot.itemcount:
+            return not self._has_failed  # Scrapy handles empty files
+        try:
+            slot.finish_exporting()
+            if slot.file is not None and not slot.file.closed:  # some exporters close it
+                slot.file.flush()
+        except _WRITE_ERRORS as error:
+            self._fail(error)
+            _abandon(slot)
+            return False
+        return True
+
+    def _export(self, batch: Batch[Any], index: int, spider: Spider) -> None:
+        """Export *batch* to the feed at *index* of the slots, where another slot appears whenever a file is full."""
+        for part in _accepted(batch, self.slots[index].filter):
+            rest = part
+            while len(rest):
+                slot = self.slots[index]
+                most = self.feeds[slot.uri_template]["batch_item_count"] or len(rest) + slot.itemcount
+                now, rest = rest.slice(0, most - slot.itemcount), rest.slice(most - slot.itemcount)
+                self._write(slot, now)
+                if slot.itemcount >= most and self.feeds[slot.uri_template]["batch_item_count"]:
+                    self.slots[index] = self._next_slot(slot, spider)
+
+    def _write(self, slot: feedexport.FeedSlot, batch: Batch[Any]) -> None:
+        slot.start_exporting()
+        assert slot.exporter is not None  # noqa: S101 - for mypy: start_exporting() sets it
+        if hasattr(slot.exporter, "export_batch"):
+            slot.exporter.export_batch(batch)
+            slot.itemcount += len(batch)
+        else:
+            for row in batch.rows():
+                slot.itemcount += self._is_done(slot.exporter.export_item, row)
+
+    async def _close_slot(self, slot: feedexport.FeedSlot, spider: Spider) -> None:
+        """Close an output. Nothing waits for the result, so errors are recorded here."""
+        try:
+            await super()._close_slot(slot, spider)
+        except Exception:
+            self.is_whole = False
+            raise
+
+    def _start_new_batch(self, *args: Any, **kwargs: Any) -> feedexport.FeedSlot:
+        """Open a file, and register it with the outputs."""
+        slot = super()._start_new_batch(*args, **kwargs)
+        self.outputs.watch(slot)
+        return slot
+
+    def _next_slot(self, slot: feedexport.FeedSlot, spider: Spider) -> feedexport.FeedSlot:
+        """Close *slot*, whose file is full, and return the slot of the next file (as Scrapy does for items)."""
+        options = self.feeds[slot.uri_template]
+        params = self._get_uri_params(spider, options["uri_params"], slot)
+        self._schedule_slot_close(slot, spider)
+        return self._start_new_batch(
+            batch_id=slot.batch_id + 1,
+            uri=feedexport.apply_uri_params(slot.uri_template, params),
+            feed_options=options,
+            spider=spider,
+            uri_template=slot.uri_template,
+        )
+
+
+def _abandon(slot: feedexport.FeedSlot) -> None:
+    """Close the file of *slot*, which cannot be written, so that Python does not report its buffers later."""
+    for file in (getattr(slot.exporter, "stream", None), slot.file):
+        if file is not None:
+            with suppress(OSError, ValueError):
+                file.close()
+
+
+def _why_not(slot: feedexport.FeedSlot, *, is_ours: bool) -> str | None:
+    """Return why the file of *slot* cannot be written; ``None`` if it can, or is not a file."""
+    storage = slot.storage
+    if not isinstance(storage, feedexport.FileFeedStorage):
+        return None
+    path = Path(storage.path)
+    exporter = slot.exporters[slot.format]
+    can_append = getattr(exporter, "can_append", True) or (not is_ours and issubclass(exporter, _SCRAPYS))
+    if storage.write_mode == "ab" and not can_append and path.is_file() and path.stat().st_size:
+        return f"{slot.uri} already exists, and its format cannot be appended to: {_CURE}"
+    return _why_not_opened(path) if is_ours else None
+
+
+def _why_not_opened(path: Path) -> str | None:
+    try:
+        is_new = not path.exists()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab"):
+            pass
+        if is_new:
+            path.unlink()
+    except OSError as error:
+        return f"{path} cannot be written: {(error.strerror or str(error)).lower()}"
+    return None
+
+
+def _accepted(batch: Batch[Any], item_filter: feedexport.ItemFilter) -> Iterator[Batch[Any]]:
+    """Yield the parts of *batch* that the feed's filter accepts."""
+    if type(item_filter) is not feedexport.ItemFilter:
+        yield type(batch).of(row for row in batch.rows() if item_filter.accepts(row))
+    elif not item_filter.item_classes or issubclass(batch.row_type, item_filter.item_classes):
+        yield batch

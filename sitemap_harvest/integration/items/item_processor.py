@@ -1,0 +1,181 @@
+"""``BatchItemProcessor``: passes batches through pipelines, and single rows to pipelines without batch support.
+
+Public interface: the setting ``ITEM_PROCESSOR``, and two methods of a pipeline:
+Scrapy's ``process_item(item)``, and ``process_batch(batch)``, which takes a batch and
+returns one, directly or as an awaitable. A pipeline with only the latter gets single
+rows as batches of one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from inspect import iscoroutine
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from scrapy import signals
+from scrapy.exceptions import DropItem
+from scrapy.pipelines import ItemPipelineManager
+from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.defer import ensure_awaitable
+from scrapy.utils.log import logformatter_adapter
+from twisted.python.failure import Failure
+
+from sitemap_harvest.integration.items.media import BypassedMediaPipeline, is_bypassed
+from sitemap_harvest.model import Batch, LedgerBatch, UrlBatch, UrlEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+logger = logging.getLogger(__name__)
+
+_AWAITED_TOGETHER = 100  # rows of a batch: Scrapy's default of CONCURRENT_ITEMS for items
+_NOTHING = object()
+
+
+class RowList:
+    """Items that were rows of a batch, after a pipeline replaced them."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self._items = items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def rows(self) -> Iterator[Any]:
+        """Yield the items one by one."""
+        return iter(self._items)
+
+
+class BatchItemProcessor(ItemPipelineManager):
+    """Scrapy's item pipeline manager, extended for batches."""
+
+    _pipelines: tuple[Any, ...] = ()
+    _knows_batches_only: bool = False
+    is_closed: bool = False
+    """Whether the pipelines are closed or closing: later items may not be stored."""
+    has_close_failed: bool = False
+    """Whether a pipeline failed while closing: items that it had buffered may be lost."""
+
+    def _add_middleware(self, mw: Any) -> None:
+        if is_bypassed(mw):
+            super()._add_middleware(BypassedMediaPipeline(mw))
+            return
+        super()._add_middleware(mw)
+        self._pipelines += (mw,)
+        self._knows_batches_only |= hasattr(mw, "process_batch") and not hasattr(mw, "process_item")
+
+    async def process_item_async(self, item: Any) -> Any:
+        """Pass *item* through the pipelines; a batch as a whole through those with ``process_batch``."""
+        if isinstance(item, Batch):
+            return await self._process_batch(item)
+        if self._knows_batches_only and isinstance(item, UrlEntry):
+            rows = list((await self._process_batch(UrlBatch.of([item]))).rows())
+            if not rows:
+                raise DropItem("a pipeline left it out of its batch")
+            return rows[0]
+        return await super().process_item_async(item)
+
+    async def close_spider_async(self) -> None:
+        """Close the pipelines."""
+        self.is_closed = self.has_close_failed = True
+        await super().close_spider_async()
+        self.has_close_failed = False
+
+    async def _process_batch(self, batch: Batch[Any]) -> Batch[Any] | RowList:
+        parts: list[Batch[Any] | RowList] = [batch]
+        for pipeline in self._pipelines:
+            parts = [made for part in parts for made in await self._through(pipeline, part, type(batch))]
+        if all(isinstance(part, Batch) for part in parts):
+            return type(batch).joined(parts)  # type: ignore[arg-type]  # all() tells mypy nothing
+        return RowList([row for part in parts for row in part.rows()])
+
+    async def _through(
+        self, pipeline: Any, part: Batch[Any] | RowList, kind: type[Batch[Any]]
+    ) -> list[Batch[Any] | RowList]:
+        """Return the result of *pipeline* for *part*, as batches of *kind* where possible."""
+        if isinstance(part, Batch) and kind is not LedgerBatch and hasattr(pipeline, "process_batch"):
+            result = await ensure_awaitable(pipeline.process_batch(part))
+            if not isinstance(result, Batch):
+                raise TypeError(
+                    f"{type(pipeline).__qualname__}.process_batch() returned {result!r}, which is not a batch"
+                )
+            return [result]
+        if hasattr(pipeline, "process_item"):
+            return _gathered(kind, await self._each(pipeline.process_item, part.rows()))
+        return [part]
+
+    async def _each(self, process: Callable[..., Any], rows: Iterator[Any]) -> list[Any]:
+        """Return the results of *process* for *rows*, in order; awaitables are awaited for many rows at a time."""
+        spider = (self._spider,) if process in self._mw_methods_requiring_spider else ()
+        made: list[Any] = []
+        while some := list(islice(rows, _AWAITED_TOGETHER)):
+            results = [await self._called(process, row, *spider) for row in some]
+            if any(map(iscoroutine, results)):
+                results = await _all(results)
+            made += [result for result in results if result is not _NOTHING]
+        return made
+
+    async def _called(self, process: Callable[..., Any], row: Any, *spider: Any) -> Any:
+        """Return the result of *process* for *row*: ``_NOTHING`` if it drops the row, a coroutine to be awaited."""
+        try:
+            result = process(row, *spider)
+        except Exception as error:  # noqa: BLE001 - as Scrapy does: one bad item, one log line, one signal
+            return await self._left_out(row, error)
+        return self._awaited(row, result) if hasattr(result, "__await__") else result
+
+    async def _awaited(self, row: Any, result: Any) -> Any:
+        try:
+            return await ensure_awaitable(result)
+        except Exception as error:  # noqa: BLE001 - the same
+            return await self._left_out(row, error)
+
+    async def _left_out(self, row: Any, error: Exception) -> object:
+        if isinstance(error, DropItem):
+            await self._dropped(row, error)
+        else:
+            await self._failed(row, error)
+        return _NOTHING
+
+    async def _dropped(self, row: Any, reason: DropItem) -> None:
+        assert self.crawler is not None  # noqa: S101 - for mypy: from_crawler sets it
+        words = self.crawler.logformatter.dropped(row, reason, None, self._spider)
+        if words is not None:
+            logger.log(*logformatter_adapter(words), extra={"spider": self._spider, "item": row})
+        await self.crawler.signals.send_catch_log_async(
+            signal=signals.item_dropped, item=row, response=None, spider=self._spider, exception=reason
+        )
+
+    async def _failed(self, row: Any, error: Exception) -> None:
+        assert self.crawler is not None  # noqa: S101 - for mypy: from_crawler sets it
+        words = self.crawler.logformatter.item_error(row, error, None, self._spider)
+        logger.log(*logformatter_adapter(words), extra={"spider": self._spider, "item": row}, exc_info=True)
+        await self.crawler.signals.send_catch_log_async(
+            signal=signals.item_error,
+            item=row,
+            response=None,
+            spider=self._spider,
+            failure=Failure(),  # type: ignore[no-untyped-call]  # Twisted has no hint for it
+        )
+
+
+async def _all(results: list[Any]) -> list[Any]:
+    """Return *results* with their coroutines awaited, concurrently where possible."""
+    waiting = [result for result in results if iscoroutine(result)]
+    done = iter(await asyncio.gather(*waiting) if is_asyncio_available() else [await one for one in waiting])
+    return [next(done) if iscoroutine(result) else result for result in results]
+
+
+def _gathered(kind: type[Batch[Any]], rows: list[Any]) -> list[Batch[Any] | RowList]:
+    """Return *rows* as a batch of their original *kind*, except rows that no longer fit its columns."""
+    is_row = [type(row) is kind.row_type for row in rows]
+    if all(is_row):
+        with suppress(pa.ArrowException, TypeError, ValueError, AttributeError):
+            return [kind.of(rows)]
+    if len(rows) == 1 or not any(is_row):
+        return [RowList(rows)]
+    middle = len(rows) // 2
+    return _gathered(kind, rows[:middle]) + _gathered(kind, rows[middle:])

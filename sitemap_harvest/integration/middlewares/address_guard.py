@@ -1,0 +1,142 @@
+"""``AddressGuardMiddleware``: stops requests of documents and redirects to private networks."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Self
+from weakref import WeakKeyDictionary
+
+from scrapy.exceptions import IgnoreRequest
+from scrapy.utils.httpobj import urlparse_cached
+from scrapy.utils.misc import load_object
+
+from sitemap_harvest.config.settings import HarvestSettings
+from sitemap_harvest.integration import default_settings as defaults
+from sitemap_harvest.integration.document_requests import candidate_of
+from sitemap_harvest.integration.middlewares.site_headers import NEXT_TO_THE_CACHE, SiteHeadersMiddleware
+from sitemap_harvest.network.address_policy import AddressPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
+    from scrapy.settings import BaseSettings
+
+    from sitemap_harvest.discovery.candidate import NotFetched
+
+HANDLER = "sitemap_harvest.integration.download_handler.AddressCheckingHandler"
+_SCHEMES = ("http", "https")
+_PAGES_STAT = "sitemap_harvest/pages_private"
+_NEXT_TO_THE_DOWNLOADER = 1_000_001
+_logger = logging.getLogger(__name__)
+_reaches: WeakKeyDictionary[Crawler, AddressPolicy] = WeakKeyDictionary()
+
+
+class PrivateAddressError(IgnoreRequest):
+    """A request was not sent, or its response not read, because of its IP address.
+
+    An :exc:`IgnoreRequest`, so that Scrapy neither retries nor logs it.
+    """
+
+    def __init__(self, request: Request, refusal: NotFetched) -> None:
+        if request.meta.get("redirect_urls"):
+            refusal = replace(refusal, reason=f"it redirects to {request.url}: {refusal.reason}")
+        super().__init__(refusal.reason)
+        self.refusal = refusal  #: The outcome of the document, and the reason.
+
+
+def enable_address_guard(settings: BaseSettings) -> None:
+    """Add the guard and :class:`SiteHeadersMiddleware` to *settings*, and the contact to the ``User-Agent``.
+
+    Call it in ``from_crawler()``, because Scrapy 2.19 may undo what
+    ``update_settings()`` puts into a component setting. A download handler that the
+    project has chosen is not replaced.
+    """
+    if settings.frozen:
+        return  # for a command that does not crawl, such as "shell"
+    defaults.add_contact(settings)
+    settings.setdefault_in_component_priority_dict(
+        "DOWNLOADER_MIDDLEWARES", AddressGuardMiddleware, _NEXT_TO_THE_DOWNLOADER
+    )
+    settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", SiteHeadersMiddleware, NEXT_TO_THE_CACHE)
+    if settings.getbool("TWISTED_REACTOR_ENABLED"):
+        for scheme in _SCHEMES:
+            if scheme not in settings["DOWNLOAD_HANDLERS"]:
+                settings["DOWNLOAD_HANDLERS"].set(scheme, HANDLER, priority="addon")
+
+
+def address_policy_of(crawler: Crawler) -> AddressPolicy:
+    """Return the address policy of *crawler*."""
+    if (policy := _reaches.get(crawler)) is None:
+        policy = _reaches[crawler] = AddressPolicy(HarvestSettings.from_settings(crawler.settings).private)
+    return policy
+
+
+def allow_named(crawler: Crawler, urls: Iterable[str]) -> None:
+    """Record that the user of *crawler* named *urls*: their hosts may be in a private network."""
+    policy = address_policy_of(crawler)
+    for url in urls:
+        policy.name(url)
+
+
+def refused(crawler: Crawler, request: Request, refusal: NotFetched) -> PrivateAddressError:
+    """Count *request*, which may have no record, and return the exception that ends it."""
+    error = PrivateAddressError(request, refusal)
+    crawler.stats.inc_value("sitemap_harvest/private_addresses")
+    is_page = candidate_of(request) is None and not request.meta.get("dont_obey_robotstxt")
+    is_first = is_page and crawler.stats.get_value(_PAGES_STAT) is None
+    if is_page:  # pages have no record
+        crawler.stats.inc_value(_PAGES_STAT)
+    level = logging.WARNING if is_first else logging.DEBUG
+    _logger.log(level, "Not requested or not read: %s: %s (all pages: stats, %s)", request.url, error, _PAGES_STAT)
+    return error
+
+
+class AddressGuardMiddleware:
+    """Downloader middleware: stops requests whose URL alone shows that they lead to a private network.
+
+    If another download handler is used, the IP address of the response is checked too,
+    and a response from a private network is dropped. Behind a proxy this check is
+    impossible.
+    """
+
+    def __init__(self, crawler: Crawler, unguarded: Collection[str]) -> None:
+        """*unguarded* are the schemes with another download handler."""
+        self._crawler = crawler
+        self._unguarded = unguarded
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Create the middleware, and log where it is the only check."""
+        handlers = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
+        unguarded = tuple(scheme for scheme in _SCHEMES if not _is_ours(handlers.get(scheme)))
+        if unguarded:
+            _logger.info(
+                "Private addresses: another handler downloads %s, so the address of a host is checked after its "
+                "response, not before the request",
+                " and ".join(unguarded),
+            )
+        return cls(crawler, unguarded)
+
+    def process_request(self, request: Request) -> None:
+        """Stop *request* if its URL leads to a private network."""
+        if refusal := address_policy_of(self._crawler).refuse_url(request.url):
+            raise refused(self._crawler, request, refusal)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Let *response* pass, unless it comes from a private network."""
+        url = urlparse_cached(request)
+        if url.scheme in self._unguarded and url.hostname and response.ip_address and not request.meta.get("proxy"):
+            peer, port = [ip_address(str(response.ip_address))], url.port or (443 if url.scheme == "https" else 80)
+            policy = address_policy_of(self._crawler)
+            if not policy.allow(url.hostname, port, peer):
+                raise refused(self._crawler, request, policy.refusal(url.hostname, port, peer))
+        return response
+
+
+def _is_ours(handler: str | type | None) -> bool:
+    found = load_object(handler) if handler else None
+    return isinstance(found, type) and issubclass(found, load_object(HANDLER))

@@ -1,0 +1,185 @@
+"""``SitemapRecord``: the outcome of each document of a run (the ledger)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime  # noqa: TC003 - the schema is built from these annotations at run time
+from enum import StrEnum
+
+from sitemap_harvest.model.entry import INSTANT
+from sitemap_harvest.model.kind import Kind  # noqa: TC001 - the schema is built from these annotations at run time
+from sitemap_harvest.model.problem import Problem  # noqa: TC001 - the same
+
+
+class Outcome(StrEnum):
+    """The outcome of a document: one word for each distinct result."""
+
+    READ = "read"
+    """Read completely."""
+    PARTIAL = "partial"
+    """Read incompletely: it was truncated or damaged, or reached a limit."""
+    UNCHANGED = "unchanged"
+    """The same as in the last run, as shown by the server's response or the digest."""
+    SKIPPED = "skipped"
+    """Not read, because it was unnecessary or unwanted; ``reason`` says why."""
+    ABSENT = "absent"
+    """404 or 410, or no such file."""
+    BLOCKED = "blocked"
+    """401, 403, 407, 429, 451, or a challenge page with any status: the server refuses access."""
+    FORBIDDEN = "forbidden"
+    """robots.txt disallows it."""
+    FAILED = "failed"
+    """No usable response: DNS, refused, TLS, time-out, 5xx, an unreadable file."""
+    NOT_A_SITEMAP = "not-a-sitemap"
+    """A response, but of a kind that lists no URLs."""
+    TOO_LARGE = "too-large"
+    """Larger than the limit, as downloaded or after decompression."""
+    OUT_OF_SCOPE = "out-of-scope"
+    """On another site, or with a URL that may not be followed."""
+    OVER_LIMIT = "over-limit"
+    """Not fetched because a limit of the run was reached."""
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the entries of a document with this outcome are in the output of this run."""
+        return self in _WITH_ROWS
+
+
+_WITH_ROWS = frozenset({Outcome.READ, Outcome.PARTIAL, Outcome.TOO_LARGE})
+
+
+class Cause(StrEnum):
+    """Why there was no usable response."""
+
+    DNS = "dns"
+    """The host name cannot be resolved."""
+    REFUSED = "refused"
+    """The host refuses the connection."""
+    TIMEOUT = "timeout"
+    """No response within the time-out."""
+    TLS = "tls"
+    """The TLS handshake failed, for example because of an invalid certificate."""
+    CONNECTION = "connection"
+    """The connection was lost."""
+    NOT_HTTP = "not-http"
+    """The server does not speak HTTP."""
+    PRIVATE = "private"
+    """The host is in a private network, which is not allowed (``SITEMAP_HARVEST_PRIVATE``)."""
+    SERVER_ERROR = "server-error"
+    """A response with an error status, such as 500."""
+
+
+class FoundBy(StrEnum):
+    """How a document was found."""
+
+    ARGUMENT = "argument"
+    """Named by the user, or the robots.txt of a site that the user named."""
+    VARIANT = "variant"
+    """The robots.txt of a site with the other scheme, or with or without ``www.``, probed because the named site cannot
+    be reached; or a sitemap with ``https`` that was named with ``http``."""
+    ROBOTS = "robots"
+    """A ``Sitemap:`` line of robots.txt."""
+    WELL_KNOWN = "well-known"
+    """A usual file name, probed because nothing before it led to a sitemap."""
+    HOME = "home"
+    """The home page of a site, probed for its links because no usual name exists."""
+    INDEX = "index"
+    """Listed by a sitemap index."""
+    HTML_LINK = "html-link"
+    """A link in a page."""
+    FEED_LINK = "feed-link"
+    """A feed that a page announces."""
+    HTTP_LINK = "http-link"
+    """A ``Link:`` header."""
+    SNAPSHOT = "snapshot"
+    """Known from the last snapshot of the site, and not found otherwise."""
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether it was only probed: nothing says that the document exists."""
+        return self in _GUESSES
+
+
+_GUESSES = frozenset({FoundBy.VARIANT, FoundBy.WELL_KNOWN, FoundBy.HOME})
+
+
+@dataclass(slots=True, kw_only=True)
+class SitemapRecord:
+    """One document of a run: a row of the ledger (table ``sitemaps``), and a Scrapy item."""
+
+    url: str
+    """The URL as found."""
+    final_url: str | None = None
+    """The URL after redirects; ``None`` if nothing was downloaded."""
+    parent: str | None = None
+    """URL of the document that named it first; ``None`` for starts of the run."""
+    root: str
+    """The site or document that the user named and that led to it."""
+    depth: int = 0
+    """0 for starts of the run, 1 for documents that these name, and so on."""
+    found_by: FoundBy
+    """How it was found."""
+    kind: Kind | None = None
+    """The kind of its contents; ``None`` if there were none."""
+    outcome: Outcome
+    """Its outcome."""
+    reason: str | None = None
+    """The reason of the outcome, as text; ``None`` if the outcome says all (``read``)."""
+    cause: Cause | None = None
+    """Why there was no usable response; ``None`` unless the outcome is ``failed`` for that reason."""
+    via: str | None = None
+    """How it was downloaded, unless plainly: ``browser``, by a browser; ``browser cookies``, by Scrapy with the cookies
+    of a browser. ``None``: plainly, or not at all."""
+    status: int | None = None
+    """HTTP status; ``None`` without a response, or without HTTP."""
+    content_type: str | None = None
+    """The header ``Content-Type`` as sent."""
+    etag: str | None = None
+    """The header ``ETag`` as sent."""
+    last_modified: str | None = None
+    """The header ``Last-Modified`` as sent."""
+    bytes_downloaded: int | None = None
+    """Size of the body in bytes, as sent."""
+    bytes_unpacked: int | None = None
+    """Size of the document in bytes, after decompression."""
+    layers: tuple[str, ...] = ()
+    """The compression layers of the document, outermost first, such as ``("gzip",)``; without ``Content-Encoding``."""
+    encoding: str | None = None
+    """The encoding that the document was decoded with."""
+    entries: int = 0
+    """URLs and references of the document that were read."""
+    out_of_scope: int | None = None
+    """URLs that it may not list (``in_scope`` is false), among those read. ``None``: not checked."""
+    problems: tuple[Problem, ...] = ()
+    """Its problems."""
+    sha256: str | None = None
+    """Hex SHA-256 digest of the decompressed document; ``None`` unless it was decompressed completely."""
+    fetched_at: datetime | None = field(default=None, metadata=INSTANT)
+    """When it was requested, in UTC."""
+    seconds: float | None = None
+    """Seconds from the request to the end of the download."""
+    lastmod: datetime | None = field(default=None, metadata=INSTANT)
+    """Last change according to its parent, in UTC."""
+    lastmod_text: str | None = None
+    """``lastmod`` as published."""
+    complete: bool = False
+    """Whether it was read completely: only then can a missing URL count as removed."""
+    rows_from: str | None = None
+    """The run that holds its rows in the store; ``None`` without a store or rows."""
+    fresh_at: datetime | None = field(default=None, metadata=INSTANT)
+    """When its rows in the store were last known to be complete, because it was read completely or found unchanged, in
+    UTC. ``None``: never, or there is no store."""
+    fresh_run: str | None = None
+    """The run that set ``fresh_at``. Runs sort by time, independent of clock changes."""
+    read_at: datetime | None = field(default=None, metadata=INSTANT)
+    """When a body with the contents of its rows in the store was last downloaded, in UTC: a 304 does not change it."""
+    absent_runs: int = 0
+    """Consecutive runs with a store in which it was absent; 0 if it was not absent in the last one."""
+    left: str | None = None
+    """Why it was removed from the snapshot, as text. ``None``: it was not. The record stays in the ledger for the run
+    of the removal, and while removals of its URLs are pending."""
+
+    @property
+    def is_confirmation(self) -> bool:
+        """Whether it confirms the stored document: unchanged, or skipped because it is fresh."""
+        return self.outcome is Outcome.UNCHANGED or (self.outcome is Outcome.SKIPPED and self.complete)

@@ -1,0 +1,132 @@
+"""``RunReport``: the result of a run, from which its closing record and its metrics are made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime  # noqa: TC003 - the schema is built from these annotations at run time
+from typing import Any, ClassVar
+
+CLOSING_FORMAT = 1
+"""Version of the record, incremented whenever a field is renamed, removed, or changes its meaning. Added fields do not
+increment it."""
+_INSTANT = {"json_schema_extra": {"type": "string", "format": "date-time"}}
+_MAY_GROW = {"additionalProperties": True}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """The counts of a run. Dictionaries omit keys with count 0."""
+
+    __json_schema_extra__: ClassVar[dict[str, Any]] = _MAY_GROW
+
+    documents: dict[str, int] = field(default_factory=dict)
+    """Documents by outcome."""
+    urls: int = 0
+    """URLs emitted: after filters and ``limit``, before pipelines."""
+    dropped: dict[str, int] = field(default_factory=dict)
+    """URLs that the filters dropped, by filter."""
+    sites: dict[str, int] = field(default_factory=dict)
+    """Sites and named documents, by result."""
+    changes: dict[str, int] = field(default_factory=dict)
+    """URLs that changed since the baseline, by kind. Empty without a comparison."""
+    problems: dict[str, int] = field(default_factory=dict)
+    """Problems of the documents, by code."""
+    errors: int = 0
+    """Log records at ERROR or above, including those below the log level."""
+    bytes: int = 0
+    """Bytes of the response bodies."""
+    queued: int = 0
+    """Documents that were known but not read because the run ended early."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedSite:
+    """A site, or a named document, with a result other than ``found``."""
+
+    __json_schema_extra__: ClassVar[dict[str, Any]] = _MAY_GROW
+
+    root: str
+    """The target as named."""
+    result: str
+    """The result."""
+    cause: str | None = None
+    """Why it is ``unreachable``; ``None`` for every other result."""
+    reason: str
+    """The reason, as text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptSnapshot:
+    """A snapshot that the run has stored."""
+
+    __json_schema_extra__: ClassVar[dict[str, Any]] = _MAY_GROW
+
+    site: str
+    """The site."""
+    run: str
+    """The id of the run in the store. It differs from the id of this run if an interrupted run was resumed, or if the
+    last stored run has the same or a later id: ids must sort by time."""
+    baseline: str | None = None
+    """The run that changes are relative to; ``None`` if there was none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """A file, or another destination, that items were written to."""
+
+    __json_schema_extra__: ClassVar[dict[str, Any]] = _MAY_GROW
+
+    uri: str
+    """The destination, without credentials."""
+    items: int
+    """Items written, including failed attempts."""
+    ok: bool | None = None
+    """Whether all of it was written. ``None`` if unknown, because the project has its own feed exporter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReport:
+    """The result of a run. Text fields contain no credentials."""
+
+    __json_schema_extra__: ClassVar[dict[str, Any]] = _MAY_GROW
+
+    format: int = CLOSING_FORMAT
+    """The version of this record."""
+    version: str
+    """The version of the package."""
+    run: str
+    """The id of the run."""
+    job: str | None = None
+    """The id of its Scrapyd job; ``None`` elsewhere."""
+    spider: str
+    """The name of the spider."""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    """The ``-a`` arguments: strings, or lists of strings."""
+    started_at: datetime = field(metadata=_INSTANT)
+    """When the run began, in UTC."""
+    ended_at: datetime = field(metadata=_INSTANT)
+    """When it ended, in UTC."""
+    seconds: float
+    """Duration in seconds, independent of clock changes."""
+    finish_reason: str | None = None
+    """Why it ended: ``finished``; ``wrong_argument``, it was refused; ``shutdown``, it was stopped; ``output_failed``,
+    ``store_failed``, ``pages_not_stored``, a disk may be full; ``closespider_...``, a limit of Scrapy's. ``None``:
+    it was aborted, or never began."""
+    verdict: str
+    """The result in one word, corresponding to the exit code."""
+    exit_code: int
+    """The exit code of ``scrapy harvest crawl`` for this result."""
+    refused: str | None = None
+    """Why it was refused before it began; ``None`` if it was not."""
+    counts: Counts = field(default_factory=Counts)
+    """The counts."""
+    failed_sites: tuple[FailedSite, ...] = ()
+    """The first 50 sites with another result than ``found``; ``counts.sites`` has all."""
+    outputs: tuple[Output, ...] = ()
+    """The first 50 outputs."""
+    store: str | None = None
+    """The store of snapshots; ``None`` if there is none."""
+    snapshots: tuple[KeptSnapshot, ...] = ()
+    """The first 50 snapshots."""
+    peak_memory_bytes: int | None = None
+    """Peak memory of the process in bytes; ``None`` if the system does not report it."""

@@ -1,0 +1,1 @@
+"""Which IP addresses a run may connect to. Pure."""

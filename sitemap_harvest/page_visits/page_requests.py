@@ -1,0 +1,366 @@
+"""``PageRequests``: the queue of page visits, site by site in turn, and their requests."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter, defaultdict, deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+from scrapy import Request, signals
+from scrapy.exceptions import CloseSpider
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import deferred_from_coro
+from twisted.python.failure import Failure
+
+from sitemap_harvest.engine.ports import PageVisits
+from sitemap_harvest.formats import Document
+from sitemap_harvest.integration.downloads import has_requests
+from sitemap_harvest.integration.referrer import Referrer, Referrers
+from sitemap_harvest.page_visits.disk_queue import DiskQueue, Piece
+from sitemap_harvest.urls import host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from sitemap_harvest.config.settings import HarvestSettings
+    from sitemap_harvest.discovery.candidate import Candidate
+    from sitemap_harvest.engine.ports import DocumentResponse
+    from sitemap_harvest.integration.base_spider import SitemapAttributes
+    from sitemap_harvest.model import UrlBatch, UrlEntry
+    from sitemap_harvest.page_visits.page_rules import PageRules, PageVisit
+
+_MAX_SITES = 128  # active in one round; each takes some 150 KB of memory
+_MAX_SITES_APART = 64  # of one batch: storing a few rows separately costs more than it gains
+_SLICE_ROWS = 32  # converted to entries at a time
+
+
+@dataclass(slots=True)
+class _PageHost:
+    """What is known of one host."""
+
+    has_rules: bool = False
+    """Whether its robots.txt is known."""
+    first_page: str | None = None
+    """The URL of its first page, while that is in flight."""
+    delay: float = 0.0
+    """Its ``Crawl-delay`` in seconds."""
+    not_before: float = 0.0
+    """Earliest time of the next page, in seconds of the monotonic clock."""
+
+
+@dataclass(slots=True)
+class _Lister:
+    """A document that is being read."""
+
+    document: Referrer
+    entries: dict[str, _WaitingEntries] = field(default_factory=dict)
+    """Its entries so far, by site."""
+
+
+@dataclass(slots=True)
+class _WaitingEntries:
+    """The queued entries of one document."""
+
+    document: Referrer
+    pieces: deque[Piece] = field(default_factory=deque)
+    rows: int = 0
+    """Entries not processed yet."""
+    requests: Iterator[Request] | None = None
+    """The requests for its pages, created on demand; ``None`` before its turn."""
+    ahead: Request | None = None
+    """The next request, if it had to wait."""
+
+
+class PageRequests(PageVisits):
+    """Creates requests for entries, only when they can be sent, and site by site in turn.
+
+    Entries wait on disk rather than as requests in Scrapy's scheduler, where each takes
+    kilobytes. A request is emitted when the scheduler is empty, the downloader has
+    capacity, and the host has not used its share.
+    """
+
+    are_wanted = True
+
+    def __init__(
+        self, spider: SitemapAttributes, rules: PageRules, wake: Callable[[], None], *, only_site: str | None = None
+    ) -> None:
+        """*wake* is called whenever a waiting page may be due. *only_site*: see :class:`RunConfig`."""
+        self._spider = spider
+        self._wake = wake
+        self._rules = rules
+        self._only_host = host_of(only_site) if only_site else None
+        self._spool = DiskQueue()
+        self._listers: dict[str, _Lister] = {}  # by URL
+        self._waiting: dict[str, deque[_WaitingEntries]] = {}  # by site
+        self._round: deque[str] = deque()
+        self._later: deque[str] = deque()
+        self._referring = Referrers(spider.crawler)
+        self._hosts: defaultdict[str, _PageHost] = defaultdict(_PageHost)
+        self._crawler: Crawler = spider.crawler
+        settings = self._crawler.settings
+        self._concurrency = settings.getint("CONCURRENT_REQUESTS")
+        self._of_host = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+        self._slots = settings.getdict("DOWNLOAD_SLOTS")
+        self._max_depth = settings.getint("DEPTH_LIMIT")
+        self._obeys_robots = settings.getbool("ROBOTSTXT_OBEY")
+        self._crawler.signals.connect(self.note_room, signal=signals.scheduler_empty)
+        self._crawler.signals.connect(self.note_reached, signal=signals.request_reached_downloader)
+
+    def __bool__(self) -> bool:
+        """Whether pages are queued."""
+        return bool(self._waiting)
+
+    @property
+    def left(self) -> int:
+        """Number of entries still queued: not processed, or their request not sent."""
+        coming = (listed for lister in self._listers.values() for listed in lister.entries.values())
+        waiting = (listed for site in self._waiting.values() for listed in site)
+        return sum(listed.rows + (listed.ahead is not None) for listed in (*coming, *waiting))
+
+    def note_room(self) -> None:
+        """Record that Scrapy has nothing else to request."""
+        if self._waiting:
+            self._wake()
+
+    def note_reached(self, request: Request) -> None:
+        """Record that the robots.txt of a host is known, because *request* passed it."""
+        if not request.meta.get("dont_obey_robotstxt"):
+            self._hosts[host_of(request.url)].has_rules = True
+
+    def slow_down(self, url: str, delay: float) -> None:
+        """Request one page at a time from the host of *url*, at intervals of *delay* seconds."""
+        self._hosts[host_of(url)].delay = delay
+
+    def note_answer(self, candidate: Candidate, response: DocumentResponse) -> None:
+        """Record that *response* is the document of *candidate*, which is read now."""
+        self._listers[candidate.url] = _Lister(Referrer.of(candidate, response))
+
+    def add(self, batch: UrlBatch, candidate: Candidate) -> None:
+        """Queue the entries of *batch*, which the document of *candidate* lists, until :meth:`release`."""
+        batch = self._rules.rows_to_keep(batch)
+        if not len(batch):
+            return
+        if 0 < self._max_depth <= candidate.depth:
+            self._leave_out(
+                "too_deep", f"DEPTH_LIMIT is {self._max_depth}: those of {candidate.url} are deeper", len(batch)
+            )
+            return
+        lister = self._listers.setdefault(candidate.url, _Lister(Referrer.of(candidate)))
+        for site, rows in _by_site(batch, is_whole=self._rules.needs_whole_documents):
+            self._store(rows, lister.entries.setdefault(site, _WaitingEntries(lister.document)))
+
+    def _store(self, batch: UrlBatch, listed: _WaitingEntries) -> None:
+        stored = 0
+        try:
+            for piece in self._spool.put(batch):
+                listed.pieces.append(piece)
+                listed.rows += piece.rows
+                stored += piece.rows
+        except OSError as error:
+            words = f"the temporary file cannot be written: {error}"
+            self._leave_out("not_stored", words, len(batch) - stored, level=logging.ERROR)
+            deferred_from_coro(self._crawler.engine.close_spider_async(reason="pages_not_stored"))
+
+    def release(self, candidate: Candidate) -> None:
+        """Release the pages of the document of *candidate*, which lists no more of them."""
+        lister = self._listers.pop(candidate.url, None)
+        for site, listed in lister.entries.items() if lister is not None else ():
+            if site not in self._waiting:
+                self._waiting[site] = deque()
+                (self._round if len(self._round) < self._most_sites() else self._later).append(site)
+            self._waiting[site].append(listed)
+        self._wake()
+
+    def next(self) -> Request | None:
+        """Return the request for the next page; ``None`` if no page is due."""
+        engine = self._crawler.engine
+        if not self._waiting or engine.needs_backout() or has_requests(engine.scheduler):
+            return None
+        busy = Counter(map(engine.downloader.get_slot_key, engine.downloader.active))
+        active = {request.url for request in engine.downloader.active}
+        for _ in range(len(self._round)):
+            site = self._round[0]
+            listed = self._waiting[site][0]
+            if (request := self._ahead(listed)) is None:
+                self._end(site)
+                call_later(0, self._wake)  # finding the next one may take long too: let other tasks run
+                return None
+            self._round.rotate(-1)
+            if self._may_go(request, busy, active):
+                listed.ahead = None
+                self._crawler.stats.inc_value("sitemap_harvest/pages")
+                return request
+        return None
+
+    def close(self) -> str | None:
+        """Close the disk queue, and return a text about unvisited pages; ``None`` if all were visited."""
+        left = self.left
+        self._spool.close()
+        if not left:
+            return None
+        self._crawler.stats.set_value("sitemap_harvest/pages_left", left)
+        return f"The run ended before {left:,} {'entry was' if left == 1 else 'entries were'} visited"
+
+    def _most_sites(self) -> int:
+        return max(_MAX_SITES, self._concurrency)
+
+    def _end(self, site: str) -> None:
+        """Remove the first document of *site*, and the site if that was its last."""
+        self._waiting[site].popleft()
+        if not self._waiting[site]:
+            del self._waiting[site]
+            self._round.remove(site)
+            if self._later:
+                self._round.append(self._later.popleft())
+        if not self._waiting and not any(lister.entries for lister in self._listers.values()):
+            self._spool.clear()
+
+    def _may_go(self, request: Request, busy: Counter[str], active: set[str]) -> bool:
+        """Whether *request* may be sent now; *active* are the URLs in the downloader, *busy* their number by slot."""
+        slot = self._crawler.engine.downloader.get_slot_key(request)
+        host, now = self._hosts[host_of(request.url)], time.monotonic()
+        if busy[slot] >= self._most(slot, host) or now < host.not_before or host.first_page in active:
+            return False
+        # If several requests wait for one robots.txt, Scrapy 2.19 checks only the first and lets the others pass.
+        host.first_page = request.url if self._obeys_robots and not host.has_rules else None
+        if host.delay:
+            host.not_before = now + host.delay
+        return True
+
+    def _most(self, slot: str, host: _PageHost) -> int:
+        """Return the limit of in-flight requests to *host*, whose downloader slot is *slot*."""
+        if host.delay:
+            return 1
+        of_host = self._slots.get(slot, {}).get("concurrency", self._of_host)
+        return host_share(concurrency=self._concurrency, of_host=of_host, sites=len(self._round))
+
+    def _ahead(self, listed: _WaitingEntries) -> Request | None:
+        """Return the next request of *listed*; ``None`` if there is none."""
+        if listed.requests is None:
+            listed.requests = self._requests(listed)
+        if listed.ahead is None:
+            try:
+                listed.ahead = next(listed.requests, None)
+            except CloseSpider:
+                raise
+            except Exception as error:  # noqa: BLE001 - one bad document must not end all others
+                self._note_error(listed, error)
+        return listed.ahead
+
+    def _requests(self, listed: _WaitingEntries) -> Iterator[Request]:
+        document = listed.document.response()
+        for visit in self._rules.visits(self._rows(listed), sitemap=listed.document.url):
+            if not visit.url.lower().startswith(("http://", "https://")):
+                self._leave_out("invalid_url", f"{visit.url!r} is not a web URL")
+            elif self._only_host not in {None, host_of(visit.url)}:
+                self._leave_out("offsite", f"{visit.url} is not on the site that the folder replaces")
+            elif (request := self._request(visit, document)) is not None:
+                yield request
+
+    def _rows(self, listed: _WaitingEntries) -> Iterator[UrlEntry]:
+        """Yield the entries of *listed*, with few in memory at a time."""
+        while listed.pieces:
+            rows = self._spool.get(listed.pieces.popleft())
+            for first in range(0, len(rows), _SLICE_ROWS):
+                for row in rows.slice(first, _SLICE_ROWS).rows():
+                    listed.rows -= 1
+                    yield row
+
+    def _request(self, visit: PageVisit, document: Response) -> Request | None:
+        try:
+            return self._referring.from_document(page_request(visit), document)
+        except ValueError as error:
+            self._leave_out("invalid_url", f"{visit.url!r}: {error}")
+            return None
+
+    def _leave_out(self, why: str, words: str, count: int = 1, *, level: int = logging.WARNING) -> None:
+        """Count pages that are not visited, and log the first."""
+        key = f"sitemap_harvest/pages_{why}"
+        if not self._crawler.stats.get_value(key):
+            self._spider.logger.log(level, "Pages not visited: %s (count: stats, %s)", words, key)
+        self._crawler.stats.inc_value(key, count)
+
+    def _note_error(self, listed: _WaitingEntries, error: Exception) -> None:
+        """Log *error* of the project's code as Scrapy does. No more pages of *listed* are visited."""
+        self._spider.logger.error(
+            "%s: sitemap_filter or visits failed; %s pages are not visited",
+            listed.document.url,
+            f"{listed.rows:,}",
+            exc_info=error,
+        )
+        stats = self._crawler.stats
+        stats.inc_value("spider_exceptions/count")
+        stats.inc_value(f"spider_exceptions/{type(error).__name__}")
+        stats.inc_value("sitemap_harvest/pages_filter_failed", listed.rows)
+        self._crawler.signals.send_catch_log(
+            signals.spider_error,
+            failure=Failure(error),  # type: ignore[no-untyped-call]  # Twisted has no hint for it
+            response=None,
+            spider=self._spider,
+        )
+
+
+def _by_site(batch: UrlBatch, *, is_whole: bool) -> Iterator[tuple[str, UrlBatch]]:
+    """Yield the rows of *batch* by site, so that each site waits only for itself; if *is_whole*, do not split it."""
+    sites = batch["site"].unique().to_pylist()
+    if is_whole or len(sites) == 1 or len(sites) > _MAX_SITES_APART:
+        yield sites[0] or "", batch
+        return
+    for site in sites:
+        mask = batch["site"].is_null() if site is None else pc.equal(batch["site"], site)
+        yield site or "", batch.filter(mask)
+
+
+def page_request(visit: PageVisit) -> Request:
+    """Return the request for the page of *visit*. Raises :exc:`ValueError` for an invalid URL."""
+    return Request(
+        visit.url,
+        callback=visit.rule.callback,
+        cb_kwargs={"entry": visit.entry} if visit.rule.takes_entry else {},
+        priority=priority_of(visit.entry),
+    )
+
+
+def priority_of(entry: UrlEntry) -> int:
+    """Return the request priority of *entry*: 0 for its priority 1.0, -10 for 0.0, -5 if it has none.
+
+    Never above 0, so that sitemaps and the requests of callbacks come first.
+    """
+    return round(10 * (0.5 if entry.priority is None else entry.priority)) - 10
+
+
+def host_share(*, concurrency: int, of_host: int, sites: int) -> int:
+    """Return the limit of in-flight requests to one host while pages of *sites* sites are queued.
+
+    This is its share of *concurrency*, the requests of the whole run (0: no limit), but
+    at most twice *of_host*, the concurrent downloads of one host, so that as many
+    requests again are ready. At least one.
+    """
+    share = -(-concurrency // max(sites, 1)) if concurrency else 2 * of_host
+    return max(1, min(2 * of_host, share))
+
+
+def requests_of(
+    response: Response, rules: PageRules, options: HarvestSettings, *, callback: Callable[..., Any]
+) -> Iterator[Request]:
+    """Yield a request for each page that the document in *response* lists, and one to *callback* for each sitemap."""
+    content_type = response.headers.get("Content-Type")
+    document = Document(
+        response.body,
+        url=response.url,
+        content_type=content_type.decode("latin-1") if content_type else None,
+        limits=options.limits,
+        was_cut="dataloss" in response.flags,
+    )
+    rows = (row for batch in document.urls() for row in batch.rows())
+    for visit in rules.visits(rows, sitemap=response.url):
+        yield page_request(visit)
+    for reference, not_fetched in rules.children(list(document.sitemaps()), document.kind):
+        if not_fetched is None and reference.found_by is None:
+            yield Request(reference.loc, callback=callback)

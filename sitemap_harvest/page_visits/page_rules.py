@@ -1,0 +1,247 @@
+"""``PageRules``: which entries are visited (``sitemap_rules``, ``sitemap_filter``) and which sitemaps are read.
+
+Names and meanings are those of Scrapy's ``SitemapSpider``:
+https://docs.scrapy.org/en/latest/topics/spiders.html#sitemapspider
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
+
+import pyarrow as pa
+from scrapy import Spider
+
+from sitemap_harvest.discovery.candidate import NotFetched
+from sitemap_harvest.engine.ports import ChildRules
+from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.integration.base_spider import SitemapAttributes
+from sitemap_harvest.model import Kind, Outcome, SitemapRef, UrlBatch, UrlEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+_LEFT_OUT = NotFetched(Outcome.SKIPPED, "sitemap_filter dropped it")
+_NOT_FOLLOWED = NotFetched(Outcome.SKIPPED, "its URL does not match sitemap_follow")
+ENTRY = "entry"
+"""Key of the :class:`~sitemap_harvest.UrlEntry` in the dictionary of a page."""
+_TAGS = {"images": "image", "videos": "video", "news": "news", "mobile": "mobile", "pagemap": "PageMap"}
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One of ``sitemap_rules``."""
+
+    pattern: re.Pattern[str]
+    """Matches the URLs that it applies to."""
+    callback: Callable[..., Any]
+    """Receives the page."""
+    takes_entry: bool
+    """Whether the callback has a parameter ``entry``."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageVisit:
+    """A page to be visited."""
+
+    url: str
+    entry: UrlEntry
+    """The entry that lists the page: as its URL, or as an alternate."""
+    rule: Rule
+
+
+class Entries:
+    """The iterable that ``sitemap_filter`` receives: the entries of one document, once; :attr:`type` is its kind."""
+
+    def __init__(self, entries: Iterable[dict[str, Any]], *, is_index: bool) -> None:
+        self._entries = iter(entries)
+        self.type = "sitemapindex" if is_index else "urlset"
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return self._entries
+
+    def __next__(self) -> dict[str, Any]:
+        return next(self._entries)
+
+
+class PageRules(ChildRules):
+    """The rules of a spider. Raises :exc:`ArgumentError` if they are invalid."""
+
+    def __init__(self, spider: SitemapAttributes) -> None:
+        self.rules = _rules(spider) if visits_pages(spider) else ()
+        self._spider = spider
+        self._follow = [_pattern("sitemap_follow", pattern) for pattern in spider.sitemap_follow]
+        self.needs_whole_documents = _is_set(spider, "sitemap_filter", SitemapAttributes)
+        """Whether there is a ``sitemap_filter``, which is called once for each document."""
+
+    def children(self, refs: Iterable[SitemapRef], kind: Kind | None) -> Iterator[tuple[SitemapRef, NotFetched | None]]:
+        """Yield each of *refs*, of a document of that *kind*, with the reason if it is not read.
+
+        Only applies to an index.
+        """
+        if kind is Kind.ROBOTS:
+            yield from ((ref, None) for ref in refs)
+            return
+        listed = [ref for ref in refs if ref.found_by is None]
+        left = list(self._filtered(listed)) if self.needs_whole_documents and listed else listed
+        kept = {ref.loc for ref in left}
+        for ref in (*left, *(ref for ref in listed if ref.loc not in kept)):
+            yield ref, self._refusal(ref, kept)
+        yield from ((ref, None) for ref in refs if ref.found_by is not None)
+
+    def rows_to_keep(self, batch: UrlBatch) -> UrlBatch:
+        """Return the rows of *batch* that may be visited: all that ``visits`` returns, if there is a filter."""
+        if callable(visits := self._spider.visits):  # otherwise a subclass uses the name for something else
+            batch = visits(batch)
+        if self.needs_whole_documents or any(not rule.pattern.pattern for rule in self.rules):
+            return batch
+        locs = batch["loc"].to_pylist()
+        links = batch["alternates"].to_pylist() if self._spider.sitemap_alternate_links else [None] * len(locs)
+        wanted = [self._is_wanted(loc, alternates or ()) for loc, alternates in zip(locs, links, strict=True)]
+        return batch.filter(pa.array(wanted, pa.bool_()))
+
+    def visits(self, rows: Iterator[UrlEntry], *, sitemap: str) -> Iterator[PageVisit]:
+        """Yield the pages to visit of *rows*, all from one document, on demand."""
+        for url, entry in self._addresses(rows, sitemap):
+            if (rule := self.rule_of(url)) is not None:
+                yield PageVisit(url, entry, rule)
+
+    def rule_of(self, url: str) -> Rule | None:
+        """Return the first rule that matches *url*."""
+        return next((rule for rule in self.rules if rule.pattern.search(url)), None)
+
+    def _is_wanted(self, loc: str, alternates: Iterable[dict[str, Any]]) -> bool:
+        others = (_absolute(link["href"], loc) for link in alternates if link["href"])
+        return any(self.rule_of(url) for url in (loc, *others))
+
+    def _addresses(self, rows: Iterator[UrlEntry], sitemap: str) -> Iterator[tuple[str, UrlEntry]]:
+        if not self.needs_whole_documents:
+            for row in rows:
+                yield from self._of_entry(row.loc, alternates_of(row), row)
+            return
+        for found in self._spider.sitemap_filter(Entries(map(dict_of_entry, rows), is_index=False)):
+            if loc := found.get("loc"):
+                entry = entry_of_dict(found, sitemap=sitemap)
+                yield from self._of_entry(loc, found.get("alternate") or (), entry)
+
+    def _of_entry(self, loc: str, alternates: Iterable[str], entry: UrlEntry) -> Iterator[tuple[str, UrlEntry]]:
+        yield loc, entry
+        if self._spider.sitemap_alternate_links:
+            yield from ((_absolute(href, loc), entry) for href in alternates)
+
+    def _filtered(self, refs: list[SitemapRef]) -> Iterator[SitemapRef]:
+        known = {ref.loc: ref for ref in refs}
+        for found in self._spider.sitemap_filter(Entries(map(dict_of_ref, refs), is_index=True)):
+            if loc := found.get("loc"):
+                yield known.get(loc) or SitemapRef(loc=loc, position=0, lastmod_text=found.get("lastmod"))
+
+    def _refusal(self, ref: SitemapRef, kept: set[str]) -> NotFetched | None:
+        if ref.loc not in kept:
+            return _LEFT_OUT
+        if not any(pattern.search(ref.loc) for pattern in self._follow):
+            return _NOT_FOLLOWED
+        return None
+
+
+def _absolute(href: str, loc: str) -> str:
+    """Return *href*, which should be an absolute URL; if it is not, resolve it against *loc*."""
+    try:
+        return urljoin(loc, href)
+    except ValueError:  # it can be neither parsed nor requested
+        return href
+
+
+def has_wrong_rules(spider: SitemapAttributes) -> bool:
+    """Whether ``sitemap_rules`` or ``sitemap_follow`` of *spider* are invalid."""
+    try:
+        PageRules(spider)
+    except (ArgumentError, TypeError, ValueError):
+        return True
+    return False
+
+
+def visits_pages(spider: SitemapAttributes) -> bool:
+    """Whether *spider* has a callback for pages: ``parse``, or its own rules."""
+    has_rules = spider.sitemap_rules is not SitemapAttributes.sitemap_rules
+    return bool(spider.sitemap_rules) and (has_rules or _is_set(spider, "parse", Spider))
+
+
+def _is_set(spider: SitemapAttributes, method: str, base: type) -> bool:
+    """Whether *spider* overrides *method* of *base*."""
+    return getattr(getattr(spider, method), "__func__", None) is not getattr(base, method)
+
+
+def _rules(spider: SitemapAttributes) -> tuple[Rule, ...]:
+    rules = []
+    for pattern, given in spider.sitemap_rules:
+        name = "parse" if given is None else given  # Scrapy calls it for requests without a callback
+        callback = getattr(spider, name, None) if isinstance(name, str) else name
+        if not callable(callback):
+            message = f"sitemap_rules: {given!r} is neither a method of {type(spider).__name__} nor callable"
+            raise ArgumentError("sitemap_rules", given, "a callback", message=message)
+        rules.append(Rule(_pattern("sitemap_rules", pattern), callback, _takes_entry(callback)))
+    return tuple(rules)
+
+
+def _takes_entry(callback: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(callback).parameters
+    except (TypeError, ValueError):  # written in C
+        return False
+    entry = parameters.get("entry")
+    # A parameter with a default, or ``**kwargs``, is not filled: SitemapSpider calls it without.
+    return entry is not None and entry.default is entry.empty and entry.kind in _BY_NAME
+
+
+def _pattern(name: str, pattern: str | re.Pattern[str]) -> re.Pattern[str]:
+    try:
+        compiled = re.compile(pattern)
+        compiled.search("")  # fails for a pattern of bytes
+    except (re.error, TypeError) as error:
+        message = f"{name}: {pattern!r} is not a valid regular expression ({error})"
+        raise ArgumentError(name, pattern, "a regular expression", message=message) from error
+    return compiled
+
+
+def dict_of_entry(entry: UrlEntry) -> dict[str, Any]:
+    """Return the texts of the elements of *entry* by their names, without namespaces.
+
+    An absent element has no key. An element with only children, such as an image, has
+    an empty text. ``alternate`` is the list of alternate URLs.
+    """
+    priority = entry.priority_text if entry.priority is None else str(entry.priority)
+    texts = {
+        "loc": entry.loc,
+        "lastmod": entry.lastmod_text,
+        "changefreq": entry.changefreq,
+        "priority": priority,
+        "title": entry.title,
+    }
+    found: dict[str, Any] = {name: text for name, text in texts.items() if text is not None}
+    found |= {tag: "" for field, tag in _TAGS.items() if getattr(entry, field)}
+    for extra in entry.extra or ():
+        if not extra.depth:
+            found.setdefault(extra.name.rpartition("}")[2], extra.text or "")
+    if alternates := alternates_of(entry):
+        found["alternate"] = alternates
+    return {**found, ENTRY: entry}
+
+
+def dict_of_ref(ref: SitemapRef) -> dict[str, Any]:
+    """Return *ref*, an entry of an index, in the same form."""
+    return {"loc": ref.loc} if ref.lastmod_text is None else {"loc": ref.loc, "lastmod": ref.lastmod_text}
+
+
+def entry_of_dict(found: Mapping[str, Any], *, sitemap: str) -> UrlEntry:
+    """Return the entry of *found*; for a new dictionary from a filter, an entry with a URL and no position."""
+    entry = found.get(ENTRY)
+    return entry if isinstance(entry, UrlEntry) else UrlEntry(loc=found["loc"], sitemap=sitemap, position=0)
+
+
+def alternates_of(entry: UrlEntry) -> list[str]:
+    """Return the URLs of the alternates of *entry*, as published."""
+    return [alternate.href for alternate in entry.alternates or () if alternate.href]

@@ -1,0 +1,1 @@
+"""Reports about a run beside its items: JSON log, metrics and closing record."""

@@ -1,0 +1,239 @@
+"""``RunReports``: notices the end of a run, however it ended, and writes its metrics and its closing record."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import re
+import sys
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+from scrapy.extensions.feedexport import FeedExporter
+
+from sitemap_harvest import __version__
+from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
+from sitemap_harvest.engine.run_context import RunContext
+from sitemap_harvest.engine.run_summary import Summary
+from sitemap_harvest.errors import OptionError
+from sitemap_harvest.integration.base_spider import run_of
+from sitemap_harvest.integration.items.outputs import Outputs
+from sitemap_harvest.model.run_ids import new_run_id
+from sitemap_harvest.model.run_report import Counts, RunReport
+from sitemap_harvest.redact import without_login
+from sitemap_harvest.reporting.log_context import ErrorCount
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from scrapy.crawler import Crawler
+    from scrapy.extensions.feedexport import FeedSlot
+    from scrapy.settings import BaseSettings
+
+    from sitemap_harvest.engine.run_state import RunState
+
+METRICS, CLOSING = "SITEMAP_HARVEST_METRICS", "SITEMAP_HARVEST_CLOSING"
+_WRITERS = {  # the closing record comes last, because it counts an error if the metrics could not be written
+    METRICS: "sitemap_harvest.reporting.metrics",
+    CLOSING: "sitemap_harvest.reporting.closing_record",
+}
+
+
+class RunReports:
+    """Scrapy extension: writes the reports of a run.
+
+    Scrapy closes outputs during the signal of the spider's end, so the reports come
+    later, when the engine stops. A refused run has no engine that stops; and a run that
+    is aborted, or could not start, ends with the process.
+    """
+
+    accepts_batches = True
+
+    def __init__(self, crawler: Crawler, run: RunState) -> None:
+        self._crawler = crawler
+        self._run = run
+        self._context = run.context
+        self._began = time.monotonic()
+        self._reason: str | None = None
+        self._is_open = self._has_started = self._has_ended = False
+        self._progress: Any = None
+        self._outputs = Outputs()  # for a feed exporter from another package
+        self._errors = ErrorCount(run.run_id)
+        logging.root.addHandler(self._errors)
+        atexit.register(self.engine_stopped)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Create the extension, and subscribe it to the signals of the run."""
+        if (run := run_of(crawler.spider)) is None:
+            raise NotConfigured
+        extension = cls(crawler, run)
+        for name in ("spider_opened", "engine_started", "spider_closed", "engine_stopped", "feed_slot_closed"):
+            crawler.signals.connect(getattr(extension, name), signal=getattr(signals, name))
+        return extension
+
+    def spider_opened(self) -> None:
+        """Record that Scrapy could start."""
+        self._is_open = True
+
+    def engine_started(self) -> None:
+        """Record that the engine will stop, and begin to write the progress."""
+        self._has_started = True
+        if (metrics := writers(self._crawler.settings).get(METRICS)) is not None:
+            self._progress = metrics.Progress(self._run, self._crawler.settings)
+
+    def feed_slot_closed(self, slot: FeedSlot) -> None:
+        """Record that an output was closed."""
+        self._known_outputs().note_closed(slot)
+
+    def spider_closed(self, reason: str) -> None:
+        """Write the reports now if the run never began: there are no outputs to wait for."""
+        self._reason = reason
+        if not self._has_started:
+            self.engine_stopped()
+
+    def engine_stopped(self) -> None:
+        """Write the reports."""
+        if self._has_ended:
+            return
+        self._has_ended = True
+        atexit.unregister(self.engine_stopped)
+        if self._progress is not None:
+            self._progress.stop()
+        _write(self._report, self._crawler.settings, self._run.logger)
+        logging.root.removeHandler(self._errors)
+
+    def _known_outputs(self) -> Outputs:
+        with suppress(RuntimeError):  # Scrapy could not create the extensions
+            if isinstance(outputs := getattr(self._crawler.get_extension(FeedExporter), "outputs", None), Outputs):
+                return outputs
+        return self._outputs
+
+    def _report(self) -> RunReport:
+        run, errors, stats = self._run, self._errors.errors, dict(self._crawler.stats.get_stats())
+        if self._is_open:
+            stats.setdefault("finish_reason", self._reason)
+        return _report_of(
+            self._context,
+            run.summary,
+            run.arguments,
+            self._crawler.settings,
+            outcome=verdict(run.summary, stats, errors=errors) if self._is_open else RunOutcome.NOT_STARTED,
+            refused=run.refused,
+            errors=errors,
+            started_at=run.started_at,
+            seconds=round(time.monotonic() - self._began, 3),
+            finish_reason=stats.get("finish_reason"),
+            outputs=self._known_outputs().records(),
+        )
+
+
+def report_refused(error: Exception, settings: BaseSettings, *, spider: str, arguments: Mapping[str, Any]) -> None:
+    """Write the reports of a run that *error* ended before there was a *spider*."""
+    now = datetime.now(UTC)
+    report = _report_of(
+        RunContext(run=new_run_id(now), job=None, spider=spider),
+        Summary(),
+        arguments,
+        settings,
+        outcome=RunOutcome.WRONG_USAGE,
+        refused=str(error),
+        errors=1,
+        started_at=now,
+        seconds=0.0,
+        finish_reason="wrong_argument",
+    )
+    _write(lambda: report, settings, logging.getLogger(__name__))
+
+
+def writers(settings: BaseSettings) -> dict[str, Any]:
+    """Return the modules that write the reports that *settings* request, by setting."""
+    wanted = {name: path for name, path in _WRITERS.items() if settings.get(name)}
+    if find_spec("prometheus_client") is None:
+        wanted.pop(METRICS, None)
+    return {name: import_module(path) for name, path in wanted.items()}
+
+
+def _write(report: Callable[[], RunReport], settings: BaseSettings, logger: Any) -> None:
+    """Write the reports. A failure is logged as an error."""
+    for name, module in writers(settings).items():
+        made = report()
+        try:
+            module.write(made, settings)
+        except (OSError, OptionError) as error:
+            if name not in (made.refused or ""):  # otherwise that is why the run was refused
+                logger.error("The %s cannot be written: %s", module.NAME, error)  # noqa: TRY400 - one line
+
+
+def _report_of(
+    context: RunContext,
+    summary: Summary,
+    arguments: Mapping[str, Any],
+    settings: BaseSettings,
+    *,
+    outcome: RunOutcome,
+    refused: str | None,
+    errors: int,
+    **facts: Any,
+) -> RunReport:
+    store = arguments.get("store") or settings.get("SITEMAP_HARVEST_STORE")
+    return RunReport(
+        version=__version__,
+        run=str(context.run),
+        job=context.job,
+        spider=context.spider,
+        # If the run was refused because of a URL, the end of its login is unknown.
+        arguments={
+            name: _text(value, without_login if refused else str)
+            for name, value in arguments.items()
+            if not name.startswith("_")
+        },
+        ended_at=datetime.now(UTC),
+        verdict=outcome,
+        exit_code=outcome.exit_code,
+        refused=refused,
+        counts=Counts(
+            documents={str(outcome): tally.documents for outcome, tally in summary.tallies.items()},
+            urls=summary.urls,
+            dropped=_counted(summary.dropped),
+            sites=_counted(summary.sites),
+            changes=_counted(summary.changes),
+            problems=_counted(summary.problems),
+            errors=errors,
+            bytes=sum(tally.bytes for tally in summary.tallies.values()),
+            queued=summary.queued,
+        ),
+        failed_sites=tuple(summary.failed_sites),
+        store=str(store) if store else None,
+        snapshots=tuple(summary.snapshots),
+        peak_memory_bytes=_peak_memory(),
+        **facts,
+    )
+
+
+def _counted(counts: Mapping[Any, int]) -> dict[str, int]:
+    return {str(word): count for word, count in counts.items() if count}
+
+
+def _text(value: Any, shown: Callable[[str], str]) -> Any:
+    return [_text(one, shown) for one in value] if isinstance(value, list | tuple) else shown(str(value))
+
+
+def _peak_memory() -> int | None:
+    """Return the peak memory of this process in bytes; ``None`` if the system does not report it."""
+    with suppress(OSError):  # where there is no /proc; getrusage() is never below the peak of the parent
+        if found := re.search(r"^VmHWM:\s*(\d+) kB$", Path("/proc/self/status").read_text("ascii"), re.MULTILINE):
+            return int(found[1]) * 1024
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return size if sys.platform == "darwin" else size * 1024

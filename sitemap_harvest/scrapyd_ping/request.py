@@ -1,0 +1,128 @@
+"""Checks a ping: form, token, sitemap, and the addresses of its host. Pure: a lookup's result is an argument."""
+
+from __future__ import annotations
+
+import hmac
+import re
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+from sitemap_harvest.network.address_policy import AddressPolicy, PrivateAddresses
+from sitemap_harvest.network.ip_ranges import IPAddress, host_key, kind_of
+from sitemap_harvest.redact import without_login
+from sitemap_harvest.scrapyd_ping.config import HOST
+from sitemap_harvest.urls import url_key
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from sitemap_harvest.scrapyd_ping.config import PingConfig
+
+STATUS = {
+    "bad-form": 400,
+    "bad-sitemap": 400,
+    "wrong-token": 403,
+    "host-not-allowed": 403,
+    "private-address": 403,
+    "method-not-allowed": 405,
+    "body-too-long": 413,
+    "internal": 500,
+    "busy": 503,
+    "lookup-failed": 503,
+    "unavailable": 503,
+}
+"""The HTTP status of each error code."""
+_MOST_CHARACTERS = 2048
+_MOST_SHOWN = 200
+_URL = re.compile(  # RFC 3986, without a user name or a fragment
+    rf"(https?)://{HOST}(?:[/?](?:[a-z0-9\-._~:/?\[\]@!$&'()*+,;=]|%[0-9a-f]{{2}})*)?", re.IGNORECASE | re.ASCII
+)
+_WEB_PORTS = {"http": 80, "https": 443}
+
+
+class PingError(Exception):
+    """A ping is refused: *code* is one of :data:`STATUS`, and *message* is for the sender."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = STATUS[code]
+
+
+class PingTarget(NamedTuple):
+    """A sitemap that may be crawled, judged by its URL."""
+
+    url: str
+    """The URL as sent, decoded once."""
+    host: str
+    """The host in canonical form."""
+    port: int
+    may_be_private: bool
+    """Whether the operator has listed this host, and allows private addresses for such hosts."""
+
+
+def read_form(args: Mapping[bytes, Sequence[bytes]]) -> dict[str, str]:
+    """Return the fields of a form, of which *args* are the decoded bytes. Raises :exc:`PingError`."""
+    form = {}
+    for name, values in args.items():
+        shown = repr(name[:_MOST_SHOWN].decode("utf-8", "backslashreplace"))
+        if name not in {b"sitemap", b"token"}:
+            message = f"the form has an unknown field {shown}: send sitemap and token, with %26 for & in the URL"
+            raise PingError("bad-form", message)
+        if len(values) > 1:
+            raise PingError("bad-form", f"the form has {len(values)} fields {shown}: send one")
+        try:
+            form[name.decode()] = values[0].decode()
+        except UnicodeDecodeError:
+            raise PingError("bad-form", f"the field {shown} is not UTF-8: encode it as UTF-8") from None
+    return form
+
+
+def check_token(token: str, known: Collection[str]) -> None:
+    """Raise :exc:`PingError` if *token* is not *known*. Takes the same time for every token."""
+    digest = _digest(token)
+    if not sum(hmac.compare_digest(_digest(each), digest) for each in known):  # any() would stop at the first
+        why = "is unknown: ask the operator for a valid one" if token else "is missing: send the field token in a form"
+        raise PingError("wrong-token", f"the token {why}")
+
+
+def ping_target(url: str, config: PingConfig) -> PingTarget:
+    """Return the sitemap at *url*. Raises :exc:`PingError` if it is not an HTTP URL, or its host is not allowed."""
+    match = _URL.fullmatch(url) if len(url) <= _MOST_CHARACTERS else None
+    port = int(match[3] or _WEB_PORTS[match[1].lower()]) if match else 0
+    if not match or not 0 < port < 65536 or url_key(url) is None:
+        raise PingError(
+            "bad-sitemap",
+            f"sitemap={without_login(url)[:_MOST_SHOWN]!r}: it must be an absolute URL such as "
+            f"https://www.example.com/sitemap.xml, percent-encoded, without user name and fragment, of at most "
+            f"{_MOST_CHARACTERS} characters",
+        )
+    host = host_key(match[2].strip("[]"))
+    allowing = [each for each in config.hosts if each.allows(host, port)]
+    if not allowing:
+        message = f"{host} is not allowed at port {port}: the operator can add it to hosts in scrapyd.conf"
+        raise PingError("host-not-allowed", message)
+    is_listed = any(not each.is_parent for each in allowing)
+    return PingTarget(url, host, port, may_be_private=config.allow_private and is_listed)
+
+
+def job_settings(target: PingTarget, found: Sequence[IPAddress]) -> dict[str, str]:
+    """Return the job settings that restrict the crawl of *target*; *found* is the result of a lookup of its host.
+
+    Raises :exc:`PingError` if no address may be connected to. The crawl resolves the
+    host again, so it applies the same rule.
+    """
+    if not found:
+        raise PingError("lookup-failed", f"{target.host} has no address at present: check the name, or retry later")
+    policy = AddressPolicy(PrivateAddresses.NAMED if target.may_be_private else PrivateAddresses.NEVER)
+    policy.name(target.url)
+    allowed = [] if policy.refuse_url(target.url) else policy.allow(target.host, target.port, found)
+    if not allowed:
+        message = f"{target.host} is in a private network: the operator can list it in hosts and set allow_private"
+        raise PingError("private-address", message)
+    is_public = all(kind_of(address) is None for address in allowed)
+    return {"SITEMAP_HARVEST_PRIVATE": PrivateAddresses.NEVER.value if is_public else "False"}
+
+
+def _digest(token: str) -> bytes:
+    return sha256(token.encode()).digest()

@@ -1,1 +1,0 @@
-"""What runs inside Scrapyd, or watches runs from outside."""

@@ -1,0 +1,172 @@
+"""Which documents are removed from a snapshot because nothing lists them any more, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from sitemap_harvest.model import Kind, Outcome, SitemapRecord
+from sitemap_harvest.urls import document_key
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from sitemap_harvest.snapshots.merge.evidence import MergePolicy
+
+_CONTAINERS = frozenset({Kind.INDEX, Kind.ROBOTS, Kind.LINKS})
+_NEVER_READ = "no document names it any more, and it was never read"
+
+
+class ListedDocument(NamedTuple):
+    """A document of the new snapshot, before it is decided whether it is removed."""
+
+    row: SitemapRecord
+    belief: MergePolicy
+    is_met: bool
+    """Whether something other than the last snapshot led to it in this run."""
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether it has rows or references."""
+        return self.row.rows_from is not None
+
+
+class Removal(NamedTuple):
+    """Why nothing leads to a document any more."""
+
+    words: str
+    """The reason, for its record."""
+    lister: str
+    """Key of the document that was read completely and does not list it any more, or that is removed too."""
+
+
+class Unlisted(NamedTuple):
+    """The documents that nothing leads to any more."""
+
+    leaving: dict[str, Removal]
+    """Documents with evidence, by key: a lister was read completely and no longer lists it, or is removed itself."""
+    dropped: dict[str, str]
+    """Reasons by key, for documents that never had rows and were not found in this run: nothing is lost."""
+    is_certain: bool
+    """Whether all documents that might list them were visited."""
+
+
+def unlisted(
+    standing: Mapping[str, ListedDocument],
+    *,
+    references: Mapping[str, Collection[str]],
+    references_before: Mapping[str, Collection[str]],
+    redirects: Mapping[str, str],
+    left: Collection[str],
+    absent_runs: int,
+) -> Unlisted:
+    """Return the documents in *standing* (by key) that nothing in the snapshot leads to any more.
+
+    *references* are those known after this run, *references_before* those after the
+    last run; both by key. *redirects*: which documents redirect to another, which
+    counts as listing it. *left*: keys of documents that were removed for another
+    reason. Documents that the user named, or that were probed, need no lister.
+    """
+    lists = {key: frozenset(references[key]) - {key} for key in standing.keys() & references.keys()}
+    counts = Counter(target for key, target in redirects.items() if key not in standing)
+    lists |= {key: lists.get(key, frozenset()) | {redirects[key]} for key in redirects.keys() & standing.keys()}
+    for listed in lists.values():
+        counts.update(listed)
+    leaving = _leaving(standing, lists, counts, references_before, redirects)
+    staying = ((key, one) for key, one in standing.items() if key not in leaving)
+    unmet = counts.keys() - standing.keys() - set(left) - set(redirects.values())  # read under another URL
+    is_certain = not any(counts[key] for key in unmet) and not any(
+        _is_unheard(one, bool(references.get(key)), absent_runs) for key, one in staying
+    )
+    idle = {
+        key: _NEVER_READ
+        for key, one in standing.items()
+        if is_certain and not one.has_rows and not one.is_met and not counts[key] and key not in leaving
+    }
+    return Unlisted(leaving, idle, is_certain)
+
+
+def _leaving(
+    standing: Mapping[str, ListedDocument],
+    lists: Mapping[str, frozenset[str]],
+    counts: Counter[str],
+    references_before: Mapping[str, Collection[str]],
+    redirects: Mapping[str, str],
+) -> dict[str, Removal]:
+    """Return the documents that no lister lists any more, and those that only such documents list."""
+    waiting = [key for key, one in standing.items() if not counts[key] and needs_lister(one.row)]
+    leaving: dict[str, Removal] = {}
+    if not waiting:
+        return leaving
+    listers = _listers(standing, references_before)
+    listed_by = _reversed(listers)
+    while waiting:
+        key = waiting.pop()
+        if key in leaving or counts[key] or not needs_lister(standing[key].row):
+            continue
+        current = (one if one in standing else redirects.get(one, one) for one in listers.get(key, ()))
+        removal = _evidence(standing, current, leaving)
+        if removal is None:
+            continue
+        leaving[key] = removal
+        counts.subtract(lists.get(key, ()))
+        waiting += [one for one in (*lists.get(key, ()), *listed_by.get(key, ())) if one in standing]
+    return leaving
+
+
+def _evidence(
+    standing: Mapping[str, ListedDocument], listers: Iterable[str], leaving: Mapping[str, Removal]
+) -> Removal | None:
+    """Return the evidence that a document, which nothing lists now, is no longer listed by its *listers*."""
+    for lister in listers:
+        if lister in leaving:
+            return Removal(f"{standing[lister].row.url}, which listed it, is not listed any more", lister)
+        if lister in standing and standing[lister].belief.is_whole:
+            return Removal(f"{standing[lister].row.url} was read completely and no longer lists it", lister)
+    return None
+
+
+def _is_unheard(one: ListedDocument, lists_something: bool, absent_runs: int) -> bool:  # noqa: FBT001 - a fact of *one*
+    """Whether *one* may list documents that are unknown to this run."""
+    row = one.row
+    if one.belief.is_whole or row.absent_runs >= absent_runs:
+        return False
+    if one.has_rows:
+        return lists_something or row.kind in _CONTAINERS
+    return may_list(row)
+
+
+def may_list(row: SitemapRecord) -> bool:
+    """Return whether the document of *row*, which could not be read completely, may list something."""
+    if row.rows_from is not None:
+        return True
+    is_passed_over = row.outcome is Outcome.SKIPPED and row.final_url is None
+    is_silent = is_passed_over or row.outcome is Outcome.OUT_OF_SCOPE  # it was not fetched on purpose
+    is_missing = row.outcome is Outcome.ABSENT and row.depth == 0  # only the user named it
+    return not (is_silent or is_missing or row.found_by.is_guess)
+
+
+def needs_lister(row: SitemapRecord) -> bool:
+    """Return whether the document of *row* belongs to the site only while another document lists it."""
+    return row.parent is not None and row.depth > 0 and not row.found_by.is_guess
+
+
+def _listers(standing: Mapping[str, ListedDocument], references: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
+    """Return the documents known to have listed each one: from *references*, and from its own record."""
+    listers = _reversed(references)
+    keys: dict[str, str] = {}  # of the parents, which are few
+    for key, one in standing.items():
+        if (parent := one.row.parent) is not None and needs_lister(one.row):
+            if parent not in keys:
+                keys[parent] = document_key(parent)
+            listers.setdefault(key, []).append(keys[parent])
+    return listers
+
+
+def _reversed(lists: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
+    listers: dict[str, list[str]] = {}
+    for lister, listed in lists.items():
+        for key in listed:
+            if key != lister:
+                listers.setdefault(key, []).append(lister)
+    return listers

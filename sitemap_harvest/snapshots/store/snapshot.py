@@ -1,0 +1,235 @@
+"""``Snapshot``: the state of a site at the end of a run, with its URLs as Arrow, DuckDB, pandas or polars."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sitemap_harvest.errors import StoreError, there_is_no
+from sitemap_harvest.model import LedgerBatch, SitemapRef, UrlEntry, arrow_schema
+from sitemap_harvest.snapshots.store.row_ranges import RowRanges
+from sitemap_harvest.snapshots.store.row_store import ROW_COLUMNS, RowStore
+from sitemap_harvest.snapshots.store.tables import PENDING, REFERENCES, ROW_RANGES, SITEMAPS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sitemap_harvest.model import UrlBatch
+    from sitemap_harvest.snapshots.store.history import History
+    from sitemap_harvest.snapshots.store.manifest import Run
+    from sitemap_harvest.snapshots.store.row_ranges import Intervals
+
+
+class Pending(NamedTuple):
+    """Rows whose URL no document of the snapshot lists, and whose removal is not certain yet."""
+
+    row_ranges: RowRanges
+    """The rows, at their positions in the last document that listed them."""
+    since: list[str]
+    """For each range, the id of the first run that did not find its URLs."""
+    runs: list[int]
+    """For each range, the number of runs that it has been pending."""
+
+
+class Snapshot:
+    """The state of :attr:`site` at the end of :attr:`run`. Files are read on first use."""
+
+    def __init__(self, site: str, run: Run, history: History, *, ledger: pa.Table | None = None) -> None:
+        """Open the snapshot of *run*, whose rows may be stored in any run of *history*.
+
+        *ledger*: the result of :meth:`sitemaps`, if the caller has it; ``None``: read
+        it.
+        """
+        self._ledger = ledger
+        self.site = site
+        self.run = run
+        self._history = history
+
+    def __repr__(self) -> str:
+        return f"<Snapshot of {self.site}, run {self.run.id}>"
+
+    def sitemaps(self) -> pa.Table:
+        """Return the document records: one for each document of the snapshot, and for those removed in this run."""
+        return self._sitemaps
+
+    @cached_property
+    def _sitemaps(self) -> pa.Table:
+        if self._ledger is not None:
+            return self._ledger
+        table = self._history.segment_of(self.run.id).read("sitemaps", SITEMAPS, [self.run.id])
+        return table.drop_columns(["run"]).combine_chunks().cast(LedgerBatch.schema())
+
+    def row_ranges(self) -> RowRanges:
+        """Return the rows of each document, including pending ones: ``document`` is an index into :meth:`sitemaps`."""
+        return self._row_ranges
+
+    @cached_property
+    def _row_ranges(self) -> RowRanges:
+        return RowRanges.joined([self.listed, self.pending.row_ranges])
+
+    @cached_property
+    def listed(self) -> RowRanges:
+        """The rows that each document lists."""
+        table, document = self._of_documents("row_ranges", ROW_RANGES)
+        return _row_ranges(document, table)
+
+    @cached_property
+    def pending(self) -> Pending:
+        """The rows that no document lists any more, and whose removal is not certain yet."""
+        table = self._history.segment_of(self.run.id).read("pending", PENDING, [self.run.id])
+        document = pc.index_in(table.column("document"), self.sitemaps().column("url").combine_chunks())
+        since, runs = (table.column(name).to_pylist() for name in ("since", "runs"))
+        return Pending(_row_ranges(document.to_numpy().astype(np.int64), table), since, runs)
+
+    def pending_rows(self) -> Intervals:
+        """Return the ids of the rows whose removal is pending."""
+        return self.pending.row_ranges.intervals()
+
+    def references(self) -> dict[str, list[SitemapRef]]:
+        """Return the references of each document that has some, by the URL of the document."""
+        table, _ = self._of_documents("references", REFERENCES)
+        found: dict[str, list[SitemapRef]] = {}
+        names = arrow_schema(SitemapRef).names
+        for batch in table.to_batches(max_chunksize=1_000):
+            for row in batch.to_pylist():
+                found.setdefault(row["document"], []).append(SitemapRef(**{name: row[name] for name in names}))
+        return found
+
+    def _of_documents(self, kind: str, schema: pa.Schema) -> tuple[pa.Table, np.ndarray]:
+        """Return the rows of the table *kind* for the documents of the snapshot, and the document index of each."""
+        ledger = self.sitemaps()
+        urls = ledger.column("url").combine_chunks()
+        given = pc.if_else(pc.is_null(ledger.column("left")), ledger.column("rows_from"), pa.scalar(None, pa.string()))
+        runs = sorted(run for run in pc.unique(given).to_pylist() if run is not None)
+        parts = [segment.read(kind, schema, some) for segment, some in self._history.segments_of(runs).items()]
+        table = pa.concat_tables(parts) if parts else schema.empty_table()
+        index = pc.index_in(table.column("document"), urls)
+        is_wanted = pc.equal(
+            given.take(pc.fill_null(index, 0)) if len(urls) else table.column("run"), table.column("run")
+        )
+        is_wanted = pc.and_(pc.is_valid(index), pc.fill_null(is_wanted, False))  # noqa: FBT003 - pyarrow's interface
+        wanted, index = table.filter(is_wanted), index.filter(is_wanted)
+        return wanted, index.to_numpy().astype(np.int64)
+
+    def check(self) -> None:
+        """Raise :exc:`StoreError` if a file with rows of the snapshot is missing, or its size has changed."""
+        wanted = self.row_ranges().intervals()
+        for segment in self._history.segments:
+            for file in segment.manifest.files:
+                end = file.first + file.count if file.end is None else file.end
+                if file.table == "rows" and len(wanted.within(file.first, end - file.first)):
+                    file.check(segment.folder)
+
+    def rows(self, wanted: Intervals, columns: Sequence[str] = ROW_COLUMNS) -> Iterator[pa.RecordBatch]:
+        """Yield the *wanted* rows, ascending by id: the column ``row``, and *columns*, without ``position``.
+
+        Reads only the needed columns of the needed parts of files.
+        """
+        row_store = RowStore(self._history.parts())
+        try:
+            found = 0
+            for batch in row_store.rows(wanted, columns):
+                found += batch.num_rows
+                yield batch
+        finally:
+            row_store.close()
+        if found < len(wanted):
+            raise StoreError(f"{self.site}: {len(wanted) - found:,} rows that {self.run.id} needs are not in the store")
+
+    def urls(self, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+        """Return the URLs in stored order, with all columns of :class:`UrlEntry` or with *columns* in that order.
+
+        A URL appears once for each time it is listed. The URLs of a document are
+        contiguous if it has not changed since its first reading.
+        """
+        names = list(columns) if columns is not None else arrow_schema(UrlEntry).names
+        full = arrow_schema(UrlEntry)
+        if unknown := [name for name in names if name not in full.names]:
+            raise StoreError(f"column {unknown[0]!r}: {there_is_no('column', unknown[0], full.names)}")
+        schema = pa.schema([full.field(name) for name in names])
+        return pa.RecordBatchReader.from_batches(schema, self._urls(names, schema))
+
+    def _urls(self, names: list[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        row_ranges = self.row_ranges()
+        order = np.argsort(row_ranges.row, kind="stable")
+        starts, counts, positions = row_ranges.row[order], row_ranges.count[order], row_ranges.position[order]
+        stored = [name for name in names if name != "position"]
+        for batch in self.rows(row_ranges.intervals(), stored):
+            ids = batch.column("row").to_numpy()
+            is_near = (starts <= ids[-1]) & (starts + counts > ids[0])
+            near = RowRanges(positions[is_near], positions[is_near], starts[is_near], counts[is_near])
+            listed, at = near.rows(), near.positions()
+            inside = (listed >= ids[0]) & (listed <= ids[-1])
+            rows = batch.take(pa.array(np.searchsorted(ids, listed[inside])))
+            found = {name: rows.column(name) for name in stored} | {"position": pa.array(at[inside])}
+            yield pa.RecordBatch.from_arrays([found[name] for name in names], schema=schema)
+
+    def relation(self, columns: Sequence[str] | None = None) -> Any:
+        """Return the URLs, or *columns* of them, as a DuckDB relation with its own connection."""
+        import duckdb  # takes 0.1 seconds, and few need it
+
+        return duckdb.connect().from_arrow(self.urls(columns).read_all())
+
+    def to_pandas(self, columns: Sequence[str] | None = None) -> Any:
+        """Return the URLs, or *columns* of them, as a pandas data frame. Raises :exc:`StoreError` without pandas."""
+        _needs("pandas")
+        return self.urls(columns).read_all().to_pandas()
+
+    def to_polars(self, columns: Sequence[str] | None = None) -> Any:
+        """Return the URLs, or *columns* of them, as a polars data frame. Raises :exc:`StoreError` without polars."""
+        return _needs("polars").from_arrow(self.urls(columns).read_all())
+
+    def reading(self) -> RowReader:
+        """Return a reader for the URLs of individual documents."""
+        return RowReader(self, RowStore(self._history.parts()))
+
+
+def _row_ranges(document: np.ndarray, table: pa.Table) -> RowRanges:
+    return RowRanges(document, *(table.column(name).to_numpy() for name in ("position", "row", "count")))
+
+
+def _needs(name: str) -> Any:
+    """Return the optional package *name*."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise StoreError(f"{name} is not installed: pip install {name}") from error
+
+
+class RowReader:
+    """Reads the URLs of one document after the other; adjacent rows are read once."""
+
+    def __init__(self, snapshot: Snapshot, row_store: RowStore) -> None:
+        """Read the documents of *snapshot* from *row_store*."""
+        self._row_ranges = snapshot.listed
+        self._row_store = row_store
+        order = np.argsort(self._row_ranges.document, kind="stable")
+        self._order = order
+        self._documents = self._row_ranges.document[order]
+        self._numbers = {url: number for number, url in enumerate(snapshot.sitemaps().column("url").to_pylist())}
+
+    def row_ranges_of(self, document: str) -> RowRanges:
+        """Return the rows that the document with that URL lists, by position; none if it is not in the snapshot."""
+        number = self._numbers.get(document, -1)
+        first, last = np.searchsorted(self._documents, [number, number + 1])
+        own = self._order[first:last]
+        own = own[np.argsort(self._row_ranges.position[own], kind="stable")]
+        row_ranges = self._row_ranges
+        return RowRanges(row_ranges.document[own], row_ranges.position[own], row_ranges.row[own], row_ranges.count[own])
+
+    def rows_of(self, document: str) -> Iterator[pa.RecordBatch]:
+        """Yield the distinct rows of the document, ascending by id, with the column ``row``."""
+        yield from self._row_store.rows(self.row_ranges_of(document).intervals())
+
+    def urls_of(self, document: str) -> Iterator[UrlBatch]:
+        """Yield the entries of the document, in its order."""
+        yield from self._row_store.urls(self.row_ranges_of(document))
+
+    def close(self) -> None:
+        """Close the files."""
+        self._row_store.close()

@@ -1,0 +1,234 @@
+"""SQL over a store: the views (``urls``, ``sitemaps``, ``problems`` ...), which read only what a query needs.
+
+DuckDB plans a query before it reads anything, so the plan shows which columns are
+needed. Only these are read, and only for the views that the query names.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+
+from sitemap_harvest.errors import StoreError
+from sitemap_harvest.model import Change, SitemapRecord, UrlEntry, arrow_schema
+from sitemap_harvest.snapshots.store.tables import with_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from sitemap_harvest.snapshots.store.history import History
+    from sitemap_harvest.snapshots.store.manifest import Run
+    from sitemap_harvest.snapshots.store.snapshot import Snapshot
+
+ALL_RUNS = "all"
+_BATCH_ROWS = 100_000
+_TEXT, _COUNT, _TIME = pa.string(), pa.int64(), pa.timestamp("us", "UTC")
+
+
+def _nullable(*fields: pa.Field) -> pa.Schema:
+    """Return the schema of *fields*, all nullable: a column that is not needed is not read."""
+    return pa.schema([pa.field(field.name, field.type) for field in fields])
+
+
+_RUN, _ROOT = pa.field("run", _TEXT), pa.field("root", _TEXT)
+_URLS = _nullable(_RUN, _ROOT, *arrow_schema(UrlEntry))  # if rows are only counted, DuckDB requests the first column
+_SITEMAPS = _nullable(_RUN, *arrow_schema(SitemapRecord))
+_CHANGES = _nullable(*arrow_schema(Change))
+_KINDS = ("added", "removed", "changed", "moved", "expired")
+_RUNS = pa.schema(
+    [
+        ("root", _TEXT), ("run", _TEXT), ("started_at", _TIME), ("ended_at", _TIME), ("baseline", _TEXT),
+        ("documents", _COUNT), ("urls", _COUNT), ("rows", _COUNT), ("complete", pa.bool_()),
+        *((kind, _COUNT) for kind in _KINDS), ("arguments", _TEXT),
+    ]
+)  # fmt: skip
+_VIEWS = {
+    "urls": f"select {', '.join(_URLS.names[2:])}, root, run from all_urls",  # noqa: S608 - names of our own columns
+    "sitemaps": "select * from all_sitemaps",
+    "problems": (
+        "select run, root, sitemap, problem.* from "
+        "(select run, root, url as sitemap, unnest(problems) as problem from all_sitemaps)"
+    ),
+    "changes": "select * from all_changes",
+    "runs": "select * from all_runs",
+    "sites": (
+        "select root, count(*) as runs, min(started_at) as first_at, max(started_at) as last_at, "
+        "arg_max(run, started_at) as latest, arg_max(urls, started_at) as urls from all_runs group by root"
+    ),
+}
+
+
+class Views:
+    """SQL views over histories. A context manager: it owns a connection."""
+
+    def __init__(self, histories: Callable[[], Sequence[History]], *, at: str = "latest") -> None:
+        """Open views over *histories*. Nothing is read before a query needs it.
+
+        *at*: which snapshots ``urls``, ``sitemaps`` and ``problems`` show: ``latest``,
+        any other value that :meth:`History.at` accepts, or ``all``.
+        """
+        import duckdb  # takes 0.1 seconds
+
+        self._histories = histories
+        self._at = at
+        self._needed: frozenset[str] | None = None
+        self._spill = tempfile.TemporaryDirectory(prefix="sitemap-harvest-")
+        self._connection = duckdb.connect(config={"temp_directory": self._spill.name})
+        self._connection.execute("set TimeZone = 'UTC'")
+        sources = {
+            "all_urls": _Source(_URLS, self._urls),
+            "all_sitemaps": _Source(_SITEMAPS, self._sitemaps),
+            "all_changes": _Source(_CHANGES, self._changes),
+            "all_runs": _Source(_RUNS, self._runs),
+        }
+        for name, source in sources.items():
+            self._connection.register(name, source)
+        for name, query in _VIEWS.items():
+            self._connection.execute(f"create view {name} as {query}")
+        self._connection.execute("set python_enable_replacements = false")
+        self._connection.execute("set enable_external_access = false")
+        self._connection.execute("set lock_configuration = true")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+        self._spill.cleanup()
+
+    def query(self, sql: str) -> pa.RecordBatchReader:
+        """Return the result of *sql*, one SELECT statement. Raises :exc:`StoreError` if the query fails."""
+        import duckdb
+
+        try:
+            statements = self._connection.extract_statements(sql)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                raise StoreError("the query must be one SELECT statement: a store is read-only")
+            relation = self._connection.sql(sql)
+            self._needed = self._columns_of(sql)
+            reader = relation.to_arrow_reader(_BATCH_ROWS)
+        except duckdb.Error as error:
+            raise StoreError(f"the query failed: {error}") from error
+        return pa.RecordBatchReader.from_batches(reader.schema, _answered(reader))
+
+    def _columns_of(self, sql: str) -> frozenset[str] | None:
+        """Return the names of the columns that *sql* reads; ``None`` if they cannot be determined."""
+        ((_, plan),) = self._connection.execute(f"explain (format json) {sql}").fetchall()
+        found: set[str] = set()
+        waiting = list(json.loads(plan))
+        while waiting:
+            node = waiting.pop()
+            waiting += node["children"]
+            if "ARROW" in node["name"]:
+                names = node["extra_info"].get("Projections")
+                if names is None:
+                    return None
+                found |= {names} if isinstance(names, str) else set(names)
+        return frozenset(found)
+
+    def _snapshots(self) -> Iterator[Snapshot]:
+        for history in self._histories():
+            if self._at == ALL_RUNS:
+                yield from (history.snapshot(run) for run in history.runs)
+            elif self._at == "latest" or self._is_in(history):
+                yield history.at(self._at)
+
+    def _is_in(self, history: History) -> bool:
+        """Whether the history has a run of that name: with many sites, some may have begun later."""
+        try:
+            history.run(self._at)
+        except StoreError as error:
+            if "names no run" in str(error):
+                raise
+            return False
+        return True
+
+    def _wanted(self, names: Sequence[str]) -> list[str]:
+        return [name for name in names if self._needed is None or name in self._needed]
+
+    def _urls(self) -> Iterator[pa.RecordBatch]:
+        wanted = self._wanted(arrow_schema(UrlEntry).names)
+        for snapshot in self._snapshots():
+            facts = {"run": snapshot.run.id, "root": snapshot.site}
+            for batch in snapshot.urls(wanted) if wanted else _counted(snapshot):
+                yield _filled(batch, _URLS, facts)
+
+    def _sitemaps(self) -> Iterator[pa.RecordBatch]:
+        for snapshot in self._snapshots():
+            for batch in snapshot.sitemaps().to_batches():
+                yield _filled(batch, _SITEMAPS, {"run": snapshot.run.id})
+
+    def _changes(self) -> Iterator[pa.RecordBatch]:
+        for history in self._histories():
+            for segment in history.segments:
+                table = segment.read("changes", _CHANGES, [run.id for run in segment.manifest.runs])
+                yield from with_keys(table).to_batches()
+
+    def _runs(self) -> Iterator[pa.RecordBatch]:
+        for history in self._histories():
+            rows = [_row_of(history.site, run) for run in history.runs]
+            yield from pa.Table.from_pylist(rows, _RUNS).to_batches()
+
+
+def _answered(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of *reader*; the store is read during this iteration."""
+    import duckdb
+
+    try:
+        yield from reader
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        raise StoreError(f"the query failed: {error}") from error
+
+
+class _Source:
+    """An Arrow source that can be read repeatedly, once for each time that a query names it."""
+
+    def __init__(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]]) -> None:
+        self._schema = schema
+        self._batches = batches
+
+    def __arrow_c_schema__(self) -> Any:
+        return self._schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        reader = pa.RecordBatchReader.from_batches(self._schema, self._batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+
+def _filled(batch: pa.RecordBatch, schema: pa.Schema, facts: dict[str, str]) -> pa.RecordBatch:
+    """Return *batch* with all columns of *schema*: *facts* are constant columns, the others are not read."""
+    columns = []
+    for field in schema:
+        if field.name in facts:
+            columns.append(pa.repeat(pa.scalar(facts[field.name], field.type), batch.num_rows))
+        elif field.name in batch.schema.names:
+            columns.append(batch.column(field.name))
+        else:
+            columns.append(pa.nulls(batch.num_rows, field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _counted(snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
+    """Yield empty batches with as many rows as *snapshot* has URLs."""
+    left = int(snapshot.row_ranges().count.sum())
+    while left:
+        rows = min(left, _BATCH_ROWS)
+        yield pa.record_batch([pa.nulls(rows)], names=["nothing"])
+        left -= rows
+
+
+def _row_of(site: str, run: Run) -> dict[str, Any]:
+    return {
+        "root": site,
+        "run": run.id,
+        **{name: getattr(run, name) for name in _RUNS.names[2:9]},
+        **{kind: run.changes.get(kind, 0) for kind in _KINDS},
+        "arguments": json.dumps(run.arguments, ensure_ascii=False, default=str),
+    }

@@ -1,0 +1,238 @@
+"""``Folder``: file access of the store, on a local disk or in an object store."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+import pyarrow as pa
+from pyarrow import fs
+
+from sitemap_harvest.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+_CREDENTIALS = re.compile(r"(?<=://)(?:[^/@:]*:.*|[^/@]*)@", re.DOTALL)  # a secret key may contain a slash
+
+
+def shown(address: str | Path) -> str:
+    """Return *address* without credentials, for display."""
+    return _CREDENTIALS.sub("", str(address))
+
+
+class Folder:
+    """A folder. It may not exist yet: it is created with its first file."""
+
+    def __init__(self, files: fs.FileSystem, path: str) -> None:
+        """Use the folder at *path* of *files*."""
+        self._files = files
+        self.path = path
+
+    @classmethod
+    def at(cls, address: str | Path) -> Self:
+        """Return the folder at *address*: a path, or ``s3://bucket/folder``. Raises :exc:`StoreError`."""
+        text = str(address)
+        if "://" not in text:
+            return cls(fs.LocalFileSystem(), os.path.abspath(text))  # noqa: PTH100 - pyarrow takes text
+        try:
+            return cls(*fs.FileSystem.from_uri(text))
+        except (pa.ArrowException, OSError, ValueError) as error:
+            words = _words(error).replace(text, shown(text))
+            raise StoreError(f"store {shown(text)!r}: {words}") from None  # the cause repeats the credentials
+
+    def __truediv__(self, name: str) -> Folder:
+        return Folder(self._files, f"{self.path}/{name}")
+
+    def __str__(self) -> str:
+        return self.path
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is on this machine, as seen by the operating system."""
+        return isinstance(self._files, fs.LocalFileSystem)
+
+    def names(self) -> list[str]:
+        """Return the names of its contents, sorted."""
+        found = self._files.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
+        return sorted(one.base_name for one in found)
+
+    def size(self, name: str) -> int | None:
+        """Return the size of the file *name* in bytes; ``None`` if there is none."""
+        info = self._files.get_file_info(f"{self.path}/{name}")
+        return info.size if info.type == fs.FileType.File else None
+
+    def read(self, name: str) -> bytes | None:
+        """Return the contents of the file *name*; ``None`` if there is none."""
+        try:
+            with self._files.open_input_stream(f"{self.path}/{name}", compression=None) as file:
+                return bytes(file.read())
+        except FileNotFoundError:
+            return None
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write *data* to the file *name* atomically and durably."""
+        self._files.create_dir(self.path)
+        if not self.is_local:
+            with self._files.open_output_stream(f"{self.path}/{name}", compression=None) as file:
+                file.write(data)  # an object becomes visible only when complete
+            return
+        part = f"{self.path}/.{name}.part"
+        with open(part, "wb") as file:  # noqa: PTH123 - paths of the store are text
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, f"{self.path}/{name}")  # noqa: PTH105 - the same
+        _sync(self.path)
+
+    def create(self, name: str, data: bytes) -> bool:
+        """Write *data* to the file *name* unless it exists; return whether it was written.
+
+        Not durable across a power cut, unlike :meth:`put`: waiting for the disk takes
+        long with many sites. In an object store, two concurrent callers may both get
+        ``True``.
+        """
+        if not self.is_local:
+            if self.size(name) is not None:
+                return False
+            self.put(name, data)
+            return True
+        part = f".{name}.{secrets.token_hex(4)}"
+        self._files.create_dir(self.path)
+        with open(f"{self.path}/{part}", "wb") as file:  # noqa: PTH123 - paths of the store are text
+            file.write(data)
+        try:
+            os.link(f"{self.path}/{part}", f"{self.path}/{name}")
+        except FileExistsError:
+            return False
+        finally:
+            self.remove(part)
+        return True
+
+    def open(self, name: str) -> pa.NativeFile:
+        """Open the file *name* for random access."""
+        return self._files.open_input_file(f"{self.path}/{name}")
+
+    def writing(self, name: str) -> HashedFile:
+        """Return the file *name* for sequential writing; it is opened by the first write."""
+        return HashedFile(lambda: self._begin(name))
+
+    def _begin(self, name: str) -> pa.NativeFile:
+        self._files.create_dir(self.path)
+        return self._files.open_output_stream(f"{self.path}/{name}", compression=None)
+
+    def take(self, name: str, other: Folder, other_name: str) -> None:
+        """Copy the file *other_name* of *other*, in the same store, to *name*.
+
+        On a disk this is a hard link, where possible, which takes no space.
+        """
+        self._files.create_dir(self.path)
+        if self.is_local:
+            try:
+                os.link(f"{other.path}/{other_name}", f"{self.path}/{name}")
+            except FileExistsError:
+                raise
+            except OSError:  # a file system without hard links
+                pass
+            else:
+                return
+        self._files.copy_file(f"{other.path}/{other_name}", f"{self.path}/{name}")
+
+    def sync(self, name: str) -> None:
+        """Make the file *name*, which has been written, durable across a power cut."""
+        if self.is_local:
+            _sync(f"{self.path}/{name}")
+
+    def remove(self, name: str) -> None:
+        """Remove the file *name*, if there is one."""
+        if self.size(name) is not None:
+            self._files.delete_file(f"{self.path}/{name}")
+
+    def remove_all(self) -> None:
+        """Remove the folder and all of its contents."""
+        if not self.is_local:
+            if self.names():
+                self._files.delete_dir(self.path)
+            return
+        self._files.delete_dir_contents(self.path, missing_dir_ok=True)
+        if self.is_local and self.names() == [] and os.path.isdir(self.path):  # noqa: PTH112 - the same
+            os.rmdir(self.path)  # noqa: PTH106 - the same
+
+
+class HashedFile:
+    """A file being written that computes its digest.
+
+    It is opened with the first byte: most of the many sites of a run have few rows, and
+    the number of open files is limited.
+    """
+
+    def __init__(self, begin: Callable[[], pa.NativeFile]) -> None:
+        """Write to the file that *begin* opens."""
+        self._begin = begin
+        self._digest = hashlib.sha256()
+        self.bytes = 0
+        self.closed = False
+
+    @cached_property
+    def _file(self) -> pa.NativeFile:
+        return self._begin()
+
+    def write(self, data: bytes) -> int:
+        """Write *data*."""
+        self._digest.update(data)
+        self._file.write(data)
+        self.bytes += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        """Return the number of bytes written."""
+        return self.bytes
+
+    def flush(self) -> None:
+        """Flush the underlying file."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        self.closed = True
+
+    def readable(self) -> bool:
+        """Return ``False``."""
+        return False
+
+    def writable(self) -> bool:
+        """Return ``True``."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return ``False``."""
+        return False
+
+    @property
+    def sha256(self) -> str:
+        """Hex SHA-256 digest of the written bytes."""
+        return self._digest.hexdigest()
+
+
+def _sync(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _words(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,160 @@
+"""The small tables of the store (row ranges, pending, references, sitemaps, changes): schemas, writing and reading."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from sitemap_harvest.errors import StoreError
+from sitemap_harvest.model import SitemapRecord, SitemapRef, arrow_schema
+from sitemap_harvest.snapshots.store.manifest import StoredFile
+from sitemap_harvest.snapshots.store.row_store import without_empty
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sitemap_harvest.model import Batch
+    from sitemap_harvest.snapshots.store.storage import Folder, HashedFile
+
+_RUN = pa.field("run", pa.string(), nullable=False)
+_DOCUMENT = pa.field("document", pa.string(), nullable=False)
+
+ROW_RANGES = pa.schema(
+    [_RUN, _DOCUMENT, *(pa.field(name, pa.int64(), nullable=False) for name in ("position", "row", "count"))]
+)
+"""The rows that each document listed, as read by a run."""
+PENDING = pa.schema(
+    [*ROW_RANGES, pa.field("since", pa.string(), nullable=False), pa.field("runs", pa.int64(), nullable=False)]
+)
+"""Rows whose URL no document lists any more, stored until the removal is certain. ``document`` is the last one that
+listed it, ``since`` the id of the first run that did not find it, ``runs`` the number of runs it has been pending."""
+REFERENCES = pa.schema([_RUN, _DOCUMENT, *arrow_schema(SitemapRef)])
+"""The documents that each document named, as read by a run."""
+SITEMAPS = pa.schema([_RUN, *arrow_schema(SitemapRecord)])
+"""The document records of each run."""
+
+_DELTAS = ("position", "row", "count", "fetched_at", "fresh_at", "read_at", "entries", "bytes_unpacked")
+_ALIKE = ("loc", "key")  # texts that share prefixes with their predecessor
+_GROUP_ROWS = 100_000
+
+
+def write_table(table: pa.Table, folder: Folder, name: str, *, kind: str) -> StoredFile:
+    """Write *table*, of that *kind*, to the file *name* of *folder*."""
+    table = without_empty(table)
+    file = folder.writing(name)
+    with _writer(file, table.schema) as writer:
+        writer.write_table(table, row_group_size=_GROUP_ROWS)
+    file.close()
+    return StoredFile.written(name, kind, file, count=table.num_rows)
+
+
+def write_batches(batches: Iterator[Batch[Any]], folder: Folder, name: str, *, kind: str) -> StoredFile | None:
+    """Write *batches*, of that *kind*, to the file *name* of *folder*; ``None`` if there are none."""
+    if (first := next(batches, None)) is None:
+        return None
+    file = folder.writing(name)
+    count = 0
+    with _writer(file, first.schema()) as writer:
+        for batch in chain([first], batches):
+            writer.write_batch(_without_keys(batch.arrow))
+            count += len(batch)
+    file.close()
+    return StoredFile.written(name, kind, file, count=count)
+
+
+def _without_keys(changes: pa.RecordBatch) -> pa.RecordBatch:
+    """Return *changes* in stored form: a key that equals its loc is null, and a missing key is empty."""
+    loc, key = changes.column("loc"), changes.column("key")
+    stored = pc.if_else(pc.equal(key, loc), pa.scalar(None, pa.string()), key)
+    return changes.set_column(changes.schema.get_field_index("key"), "key", pc.if_else(pc.is_null(key), "", stored))
+
+
+def with_keys(changes: pa.Table) -> pa.Table:
+    """Return stored *changes* with their original keys."""
+    loc, key = changes.column("loc"), changes.column("key")
+    keys = pc.if_else(pc.equal(pc.coalesce(key, loc), ""), pa.scalar(None, pa.string()), pc.coalesce(key, loc))
+    return changes.set_column(changes.schema.get_field_index("key"), changes.schema.field("key"), keys)
+
+
+def _writer(file: HashedFile, schema: pa.Schema) -> pq.ParquetWriter:
+    deltas = {column: "DELTA_BINARY_PACKED" for column in schema.names if column in _DELTAS}
+    deltas |= {column: "DELTA_BYTE_ARRAY" for column in schema.names if column in _ALIKE}
+    return pq.ParquetWriter(
+        file,
+        schema,
+        compression="zstd",
+        compression_level=9,
+        use_dictionary=[column for column in _leaves(schema) if column.partition(".")[0] not in deltas],
+        column_encoding=deltas or None,
+        write_statistics=["run"] if "run" in schema.names else False,
+        store_schema=False,
+    )
+
+
+def read_table(folder: Folder, files: Sequence[StoredFile], schema: pa.Schema, runs: Sequence[str]) -> pa.Table:
+    """Return the rows of *runs* in *files*, with the columns of *schema*; columns that an older version lacks are null.
+
+    Raises :exc:`StoreError` if a file is missing or damaged.
+    """
+    wanted = pa.array(runs, pa.string())
+    tables = []
+    for stored in files:
+        table = read_file(folder, stored)
+        is_wanted = pc.is_in(table.column("run"), wanted)
+        if not pc.all(is_wanted).as_py():  # otherwise the filter would only copy
+            table = table.filter(is_wanted)
+        tables.append(upgraded(table, schema))
+    return pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+def read_file(folder: Folder, stored: StoredFile) -> pa.Table:
+    """Return the contents of one file. Raises :exc:`StoreError` if it is missing or damaged."""
+    try:
+        with folder.open(stored.name) as file:
+            if file.size() != stored.bytes:
+                raise StoreError(
+                    f"{folder}/{stored.name} has {file.size():,} bytes, but was written with {stored.bytes:,}"
+                )
+            return pq.ParquetFile(file).read()
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(f"{folder}/{stored.name} cannot be read: {error}") from error
+
+
+def upgraded(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return *table* with the columns of *schema*."""
+    columns = []
+    for field in schema:
+        if field.name in table.schema.names:
+            columns.append(table.column(field.name).cast(field.type))
+        else:
+            columns.append(pa.repeat(_absent(field), table.num_rows))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _absent(field: pa.Field) -> pa.Scalar:
+    """Return the value of a column that did not exist when the file was written."""
+    if field.nullable:
+        return pa.scalar(None, field.type)
+    return pa.scalar([] if pa.types.is_list(field.type) else "" if pa.types.is_string(field.type) else 0, field.type)
+
+
+def _leaves(schema: pa.Schema) -> list[str]:
+    """Return the names of the columns in Parquet's numbering."""
+    return [name for field in schema for name in _leaves_of(field.name, field.type)]
+
+
+def _leaves_of(name: str, kind: pa.DataType) -> list[str]:
+    if pa.types.is_list(kind):
+        return _leaves_of(f"{name}.list.element", kind.value_type)
+    if pa.types.is_map(kind):
+        return [
+            *_leaves_of(f"{name}.key_value.key", kind.key_type),
+            *_leaves_of(f"{name}.key_value.value", kind.item_type),
+        ]
+    if pa.types.is_struct(kind):
+        return [leaf for field in kind for leaf in _leaves_of(f"{name}.{field.name}", field.type)]
+    return [name]

@@ -1,0 +1,373 @@
+"""``SiteWriter``: writes the rows and records of one site in a run, with checkpoints, and publishes them at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sitemap_harvest.errors import StoreError
+from sitemap_harvest.model import LedgerBatch, SitemapRecord, SitemapRef, arrow_schema
+from sitemap_harvest.snapshots.store.document_writer import DocumentWriter
+from sitemap_harvest.snapshots.store.history import RUNS, Segment
+from sitemap_harvest.snapshots.store.manifest import FORMAT, Manifest, StoredFile, check_format
+from sitemap_harvest.snapshots.store.row_ranges import RowRanges
+from sitemap_harvest.snapshots.store.row_store import PartWriter, RowStore
+from sitemap_harvest.snapshots.store.tables import (
+    PENDING,
+    REFERENCES,
+    ROW_RANGES,
+    SITEMAPS,
+    read_file,
+    upgraded,
+    write_batches,
+    write_table,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from sitemap_harvest.model import Batch, UrlBatch
+    from sitemap_harvest.snapshots.store.history import History
+    from sitemap_harvest.snapshots.store.manifest import Run
+    from sitemap_harvest.snapshots.store.snapshot import RowReader, Snapshot
+    from sitemap_harvest.snapshots.store.storage import Folder, HashedFile
+
+_CHECKPOINT = "checkpoint-"
+_LEDGER_ROWS = 10_000  # made into columns at once
+_OURS = ("fetched_at", "fresh_at", "read_at")  # times recorded by this package; others are as published
+
+
+class Batches(Protocol):
+    """Data that can be written batch by batch."""
+
+    def batches(self) -> Iterator[Batch[Any]]:
+        """Yield the batches."""
+
+
+@dataclass(slots=True)
+class DocumentRows:
+    """The stored data of one document of a run."""
+
+    record: SitemapRecord
+    """Its record in this run."""
+    row_ranges: RowRanges | None = None
+    """The rows that it lists from now on; ``None`` if they are unchanged."""
+    references: Sequence[SitemapRef] | None = None
+    """The documents that it names from now on; ``None`` if they are unchanged."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A file of rows that is being written."""
+
+    name: str
+    file: HashedFile
+    writer: PartWriter
+    first: int
+
+
+class SiteWriter:
+    """Writes the data of one site in one run. Readers see nothing of it before :meth:`publish`."""
+
+    def __init__(self, history: History, run_id: str, before: Snapshot | None) -> None:
+        """Write for the run *run_id*; *before* is the last snapshot, if there is one."""
+        self.history = history
+        self.run_id = run_id
+        self.before = before
+        self.folder: Folder = history.folder / RUNS / run_id
+        self.kept: dict[str, DocumentRows] = {}
+        self._next_row = history.next_row
+        self._files: list[StoredFile] = []
+        self._unwritten: dict[str, DocumentRows] = {}
+        self._part: _Open | None = None
+        self._number = 0
+        self._reading: RowReader | None = None
+        self._documents = 0  # of the sealed snapshot
+        self._ledger: pa.Table | None = None  # of the sealed snapshot
+        self._done: list[StoredFile] = []  # of checkpoints, which the sealed snapshot replaces
+
+    @property
+    def reading(self) -> RowReader | None:
+        """Reader of the last snapshot; ``None`` if there is none."""
+        if self._reading is None and self.before is not None:
+            self._reading = self.before.reading()
+        return self._reading
+
+    def old_rows(self, url: str) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the document at *url* in the last snapshot, with the column ``row``."""
+        if self.reading is not None:
+            yield from self.reading.rows_of(url)
+
+    def old_row_ranges(self, url: str) -> RowRanges:
+        """Return the row ranges of the document at *url* in the last snapshot."""
+        return self.reading.row_ranges_of(url) if self.reading is not None else RowRanges.joined([])
+
+    def urls_of(self, kept: DocumentRows) -> Iterator[UrlBatch]:
+        """Yield the URLs of a document that this run has stored."""
+        self._close_part()  # an unfinished file cannot be read
+        segment = Segment(self.folder, Manifest(site="", runs=(), files=tuple(self._files), next_row=0))
+        row_store = RowStore([*self.history.parts(), *segment.parts()])
+        try:
+            yield from row_store.urls(kept.row_ranges or RowRanges.joined([]))
+        finally:
+            row_store.close()
+
+    def document(self, url: str) -> DocumentWriter:
+        """Start writing the document at *url*."""
+        return DocumentWriter(self, url)
+
+    def keep_rows(self, rows: pa.RecordBatch) -> np.ndarray:
+        """Write *rows*, and return their new ids."""
+        if self._part is None:
+            self._number += 1
+            name = f"rows-{self._number:04}.parquet"
+            file = self.folder.writing(name)
+            self._part = _Open(name, file, PartWriter(file), self._next_row)
+        first = self._next_row
+        self._part.writer.add(rows, first)
+        self._next_row += rows.num_rows
+        return np.arange(first, self._next_row)
+
+    def keep(self, url: str, kept: DocumentRows) -> None:
+        """Store the result of the document at *url*."""
+        self.kept[url] = self._unwritten[url] = kept
+
+    @property
+    def waiting(self) -> int:
+        """Number of rows buffered in memory."""
+        return self._part.writer.waiting if self._part is not None else 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a file is open for writing."""
+        return self._part is not None and self._part.writer.is_open
+
+    def rest(self) -> None:
+        """Write the buffered rows and close the file; later rows go to another file."""
+        self._close_part()
+
+    @property
+    def unwritten(self) -> int:
+        """Number of documents stored since the last checkpoint."""
+        return len(self._unwritten)
+
+    def checkpoint(self) -> None:
+        """Write a checkpoint, so that an interrupted run need not read these documents again."""
+        if not self._unwritten:
+            return
+        self._close_part()
+        files = self._write_documents()
+        records = pa.Table.from_batches([LedgerBatch.of([kept.record for kept in self._unwritten.values()]).arrow])
+        files.append(
+            write_table(_with_run(records, self.run_id, SITEMAPS), self.folder, self._name("sitemaps"), kind="done")
+        )
+        self._files += files
+        self._unwritten = {}
+        values = {
+            "format": FORMAT,
+            "next_row": self._next_row,
+            "files": [dataclasses.asdict(file) for file in self._files],
+        }
+        self.folder.put(f"{_CHECKPOINT}{self._number:04}.json", json.dumps(values).encode())
+
+    def take_over(self) -> bool:
+        """Resume an interrupted run with the same id from its checkpoints; return whether there were any.
+
+        Raises :exc:`StoreError` if they are damaged.
+        """
+        names = self.folder.names()
+        name = max((name for name in names if name.startswith(_CHECKPOINT)), default=None)
+        if name is None:
+            self._remove_others(names, set())
+            return False
+        self._files, self._next_row = self._checkpoint(name)
+        for file in self._files:
+            file.check(self.folder)
+        self._number = int(name.removeprefix(_CHECKPOINT).removesuffix(".json"))
+        self._load()
+        self._remove_others(names, {*(file.name for file in self._files), name})
+        return True
+
+    def _checkpoint(self, name: str) -> tuple[list[StoredFile], int]:
+        """Return the files of the checkpoint *name*, and its first unused row id."""
+        try:
+            values = json.loads(self.folder.read(name) or b"")
+            check_format(values["format"], self.folder)
+            return [StoredFile.of_json(file) for file in values["files"]], values["next_row"]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StoreError(f"{self.folder}/{name} is damaged: {error!r}") from error
+
+    def _load(self) -> None:
+        row_ranges, references = self._tables("row_ranges", ROW_RANGES), self._tables("references", REFERENCES)
+        names = arrow_schema(SitemapRef).names
+        found: dict[str, list[SitemapRef]] = {}
+        for row in references.to_pylist():
+            found.setdefault(row["document"], []).append(SitemapRef(**{name: row[name] for name in names}))
+        columns = {name: row_ranges.column(name).to_numpy() for name in ("position", "row", "count")}
+        documents = row_ranges.column("document").to_numpy(zero_copy_only=False)
+        for table in self._tables("done", SITEMAPS).drop_columns(["run"]).cast(LedgerBatch.schema()).to_batches():
+            for record in LedgerBatch(table).rows():
+                own = documents == record.url
+                listed = RowRanges(
+                    np.zeros(int(own.sum()), dtype=np.int64), *(column[own] for column in columns.values())
+                )
+                has_rows = record.rows_from == self.run_id
+                self.kept[record.url] = DocumentRows(
+                    record, listed if has_rows else None, found.get(record.url, []) if has_rows else None
+                )
+
+    def _tables(self, kind: str, schema: pa.Schema) -> pa.Table:
+        tables = [upgraded(read_file(self.folder, file), schema) for file in self._files if file.table == kind]
+        return pa.concat_tables(tables) if tables else schema.empty_table()
+
+    def _remove_others(self, names: Iterable[str], wanted: set[str]) -> None:
+        for name in names:
+            if name not in wanted:
+                self.folder.remove(name)
+
+    def seal(self, ledger: Sequence[SitemapRecord], run: Run) -> Snapshot:
+        """Write everything except the manifest, and return the snapshot, which readers cannot see yet.
+
+        *ledger*: the document records of the snapshot. *run*: the entry of the run.
+        """
+        self._close_part()
+        self._files += self._write_documents()
+        self._unwritten = {}
+        self._documents = sum(row.left is None for row in ledger)
+        self._ledger = table = _rounded(_ledger_table(ledger))
+        self._done = [file for file in self._files if file.table == "done"]
+        self._files = [file for file in self._files if file.table != "done"]
+        self._files.append(
+            write_table(_with_run(table, run.id, SITEMAPS), self.folder, "sitemaps.parquet", kind="sitemaps")
+        )
+        return self._snapshot(run)
+
+    def hold(self, pending: pa.Table, run: Run) -> Snapshot:
+        """Add the rows *pending* (:data:`PENDING` without ``run``) to the sealed snapshot; return the new snapshot."""
+        table = _with_run(pending, run.id, PENDING)
+        self._files.append(write_table(table, self.folder, "pending.parquet", kind="pending"))
+        return self._snapshot(run)
+
+    def publish(self, run: Run, changes: Batches) -> Snapshot:
+        """Publish the sealed snapshot, with *changes* since the one before it, and return it.
+
+        *run*: the entry of the run for the manifest.
+        """
+        run = dataclasses.replace(run, documents=self._documents)
+        if stored := write_batches(changes.batches(), self.folder, "changes.parquet", kind="changes"):
+            self._files.append(stored)
+        for file in self._files:
+            self.folder.sync(file.name)
+        self._manifest(run).put(self.folder)
+        self._remove_others([file.name for file in self._done], set())
+        self._remove_others([name for name in self.folder.names() if name.startswith(_CHECKPOINT)], set())
+        self.close()
+        return self._snapshot(run)
+
+    def _snapshot(self, run: Run) -> Snapshot:
+        return self.history.with_segment(Segment(self.folder, self._manifest(run))).snapshot(run, ledger=self._ledger)
+
+    def _manifest(self, run: Run) -> Manifest:
+        return Manifest(site=self.history.site, runs=(run,), files=tuple(self._files), next_row=self._next_row)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows written that no earlier run has stored."""
+        return self._next_row - self.history.next_row
+
+    def _close_part(self) -> None:
+        if self._part is None:
+            return
+        part, self._part = self._part, None
+        part.writer.close()
+        count = self._next_row - part.first
+        self._files.append(StoredFile.written(part.name, "rows", part.file, first=part.first, count=count))
+
+    def _write_documents(self) -> list[StoredFile]:
+        """Write the row ranges and references of the documents stored since the last call."""
+        self._number += 1
+        files = []
+        row_ranges = [
+            _row_ranges_table(self.run_id, url, kept.row_ranges)
+            for url, kept in self._unwritten.items()
+            if kept.row_ranges
+        ]
+        if row_ranges:
+            files.append(
+                write_table(pa.concat_tables(row_ranges), self.folder, self._name("row_ranges"), kind="row_ranges")
+            )
+        references = [
+            _references_table(self.run_id, url, kept.references)
+            for url, kept in self._unwritten.items()
+            if kept.references
+        ]
+        if references:
+            table = pa.concat_tables(references)
+            files.append(write_table(table, self.folder, self._name("references"), kind="references"))
+        return files
+
+    def _name(self, kind: str) -> str:
+        return f"{kind}-{self._number:04}.parquet"
+
+    def close(self) -> None:
+        """Close the files of the last snapshot."""
+        if self._reading is not None:
+            self._reading.close()
+            self._reading = None
+
+    def drop(self) -> None:
+        """Delete everything that was written."""
+        if self._part is not None:
+            self._part.writer.close()
+            self._part = None
+        self.close()
+        if self.folder.size("manifest.json") is not None:
+            raise StoreError(f"{self.folder} is already a snapshot")
+        self.folder.remove_all()
+
+
+def _row_ranges_table(run: str, url: str, row_ranges: RowRanges) -> pa.Table:
+    rows = len(row_ranges.row)
+    columns = [pa.array([run] * rows), pa.array([url] * rows), row_ranges.position, row_ranges.row, row_ranges.count]
+    return pa.Table.from_arrays([pa.array(column) for column in columns], schema=ROW_RANGES)
+
+
+def _references_table(run: str, url: str, references: Sequence[SitemapRef]) -> pa.Table:
+    own = [pa.repeat(run, len(references)), pa.repeat(url, len(references))]
+    given = [
+        pa.array([getattr(reference, field.name) for reference in references], field.type)
+        for field in arrow_schema(SitemapRef)
+    ]
+    return pa.Table.from_arrays([*own, *given], schema=REFERENCES)
+
+
+def _with_run(table: pa.Table, run: str, schema: pa.Schema) -> pa.Table:
+    runs = pa.array([run] * table.num_rows, pa.string())
+    return pa.Table.from_arrays([runs, *table.columns], schema=schema)
+
+
+def _ledger_table(ledger: Sequence[SitemapRecord]) -> pa.Table:
+    """Return *ledger* as a table, made from few rows at a time: an index may name 100,000 documents."""
+    batches = (
+        LedgerBatch.of(ledger[start : start + _LEDGER_ROWS]).arrow for start in range(0, len(ledger), _LEDGER_ROWS)
+    )
+    return pa.Table.from_batches(batches, LedgerBatch.schema())
+
+
+def _rounded(ledger: pa.Table) -> pa.Table:
+    """Return *ledger* with our times in whole seconds, because finer ones take more space than everything else.
+
+    Times are rounded up, so that a document confirmed after the start of the run never
+    seems to be confirmed before it.
+    """
+    for name in (*_OURS, "seconds"):
+        at, column = ledger.schema.get_field_index(name), ledger.column(name)
+        rounded = pc.round(column, ndigits=2) if name == "seconds" else pc.ceil_temporal(column, unit="second")
+        ledger = ledger.set_column(at, ledger.schema.field(at), rounded.cast(column.type))
+    return ledger

@@ -1,0 +1,84 @@
+"""``HarvestSpider``: the base of the package's spiders, and of yours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable  # noqa: TC003 - others, such as scrapy-poet, inspect the signatures of callbacks
+from functools import cached_property
+from inspect import getattr_static
+from typing import TYPE_CHECKING, Any, Self
+
+from scrapy import Request  # noqa: TC002 - the same
+from scrapy.http import Response  # noqa: TC002 - the same
+
+from sitemap_harvest.escape import escape_log
+from sitemap_harvest.integration import default_settings as defaults
+from sitemap_harvest.integration.base_spider import SitemapAttributes
+from sitemap_harvest.integration.log_filters import redact_passwords
+from sitemap_harvest.page_visits.page_rules import has_wrong_rules
+from sitemap_harvest.reporting.setup import enable_reports
+from sitemap_harvest.spiders.run import Harvest, RunInfo
+from sitemap_harvest.spiders.spider_arguments import SpiderArguments, check_class
+from sitemap_harvest.spiders.start_requests import takes_scrapys_steps
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+
+class HarvestSpider(SitemapAttributes):
+    """Reads the sitemaps of sites. Subclass it as you would :class:`scrapy.spiders.SitemapSpider`.
+
+    The run itself is an object of its own, so that attributes and methods of
+    subclasses may have any name but ``_harvest``.
+    """
+
+    def __init__(self, name: str | None = None, **arguments: Any) -> None:
+        """Create the spider. Invalid *arguments* end the run when it opens."""
+        given = SpiderArguments.of(arguments, type(self))
+        try:
+            super().__init__(name, **given.ours, **given.attributes)
+        except (AttributeError, TypeError, re.error):
+            if not has_wrong_rules(self):  # these end the run when it opens, with one line
+                raise
+        self._harvest = Harvest(self, given)
+
+    @cached_property  # which subclasses and instances may replace, unlike a property
+    def harvest(self) -> RunInfo:
+        """The run: its id, its start and its progress."""
+        return RunInfo(self._harvest)
+
+    @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        """Apply the package's default settings; settings of the project take precedence."""
+        defaults.apply_defaults(settings)
+        super().update_settings(settings)
+        enable_reports(settings)
+        redact_passwords()
+        escape_log()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        """Create the spider and its run. Raises :exc:`TypeError` if the class defines ``_harvest``."""
+        check_class(cls, base=HarvestSpider)  # not at class creation: that would end every spider of the project
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        spider._harvest.wire(crawler)  # noqa: SLF001 - defined by this class
+        # from_crawler() of a subclass may still enable components that this would remove.
+        if getattr_static(cls, "from_crawler") is vars(HarvestSpider)["from_crawler"] and not crawler.settings.frozen:
+            defaults.remove_disabled_components(crawler.settings)
+        return spider
+
+    async def start(self) -> AsyncIterator[Any]:
+        """Yield a request for each document that the run begins with, as Scrapy's ``SitemapSpider`` does.
+
+        The documents below these, and the pages, are requested later, not by this
+        method.
+        """
+        for request in self._harvest.start_requests():
+            yield request
+
+    def _parse_sitemap(self, response: Response) -> Iterable[Request]:
+        """Yield the requests for the sitemap in *response*: a callback for your own requests."""
+        return super()._parse_sitemap(response) if takes_scrapys_steps(self) else self._harvest.read(response)

@@ -1,0 +1,209 @@
+"""``Harvest``: one run of a spider: reads arguments and settings, creates the components, and logs the result."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from logging import INFO, WARNING
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from scrapy import signals
+from scrapy.exceptions import CloseSpider
+from scrapy.extensions.feedexport import FeedExporter
+from scrapy.utils.defer import deferred_from_coro
+
+from sitemap_harvest.config.settings import HarvestSettings
+from sitemap_harvest.engine.run_context import RUN, RunContext, fields
+from sitemap_harvest.engine.run_state import RunState
+from sitemap_harvest.errors import HarvestError
+from sitemap_harvest.page_visits.page_requests import requests_of
+from sitemap_harvest.page_visits.page_rules import PageRules
+from sitemap_harvest.reporting.setup import check_reporting
+from sitemap_harvest.spiders.components import Components, open_store
+from sitemap_harvest.spiders.start_requests import has_own, state_of
+from sitemap_harvest.spiders.wiring import (
+    apply_targets,
+    check_project,
+    enable_components,
+    prepare_process,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from datetime import datetime
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.utils.log import SpiderLoggerAdapter
+
+    from sitemap_harvest.config.arguments import RunConfig
+    from sitemap_harvest.discovery.candidate import Candidate
+    from sitemap_harvest.engine.session import Session
+    from sitemap_harvest.integration.base_spider import SitemapAttributes
+    from sitemap_harvest.spiders.spider_arguments import SpiderArguments
+
+
+class Harvest(RunState):
+    """One run: everything that the package's spiders do beyond their class definition.
+
+    The spider holds it under one name, so that all other names are free for subclasses.
+    The components of the package get it from ``harvest_of(spider)``.
+    """
+
+    def __init__(self, spider: SitemapAttributes, given: SpiderArguments) -> None:
+        """*given* are the arguments of the run. Invalid ones end it when it opens (:attr:`refused`)."""
+        super().__init__(given.all)
+        self._given = given
+        self._spider = spider
+        self._components: Components | None = None
+
+    @property
+    def logger(self) -> SpiderLoggerAdapter:
+        """The logger of the spider."""
+        return self._spider.logger
+
+    @property
+    def context(self) -> RunContext:
+        """The identity of the run in log lines, metrics and records."""
+        return RunContext.of(self._spider, self.run_id)
+
+    def wire(self, crawler: Crawler) -> None:
+        """Change the settings of *crawler* for this run, and connect its signals."""
+        if crawler.settings.frozen:  # by a command that only fetches one document, such as "shell"
+            self.options = HarvestSettings.from_settings(crawler.settings)
+            return
+        enable_components(self._spider, self._given.ours)
+        crawler.signals.connect(self.open, signal=signals.spider_opened)
+        crawler.signals.connect(self.close, signal=signals.spider_closed)  # before the feeds are closed
+
+    def open(self) -> None:
+        """Read arguments and settings. If one is invalid, the run ends with one line and no traceback."""
+        self._crawler.stats.set_value(RUN, self.run_id)
+        try:
+            config, session = self._read_settings()
+        except HarvestError as error:
+            self.refuse(str(error))
+        except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+            self.refuse(f"an argument, a setting or an attribute of the spider is of a wrong type: {error!r}")
+        prepare_process()
+        for reason in (*(reason for _, reason in config.no_sites), *self._given.complaints(type(self._spider))):
+            self.logger.warning("%s", reason)
+        self._components = Components(self._spider, self, config, session, self._rules)
+        self.sites = self._components.sites
+
+    def refuse(self, reason: str) -> NoReturn:
+        """End the run before it begins, with the reason in one line."""
+        self.refused, self._components = reason, None
+        if (exporter := self._crawler.get_extension(FeedExporter)) is not None:
+            exporter.feeds, exporter.slots = {}, []  # Scrapy's would overwrite the last run's files with empty ones
+        self.logger.error("%s", reason, extra=fields("refused"))
+        raise CloseSpider("wrong_argument")
+
+    def start_requests(self) -> Iterator[Request]:
+        """Yield the requests of the base class's ``start()``: one for each document that the run begins with."""
+        if self._components is None:
+            return
+        try:
+            candidates = self._candidates()
+        except HarvestError as error:
+            with suppress(CloseSpider):
+                self.refuse(str(error))
+            deferred_from_coro(self._crawler.engine.close_spider_async(reason="wrong_argument"))
+            return
+        yield from self._components.seeds.requests(candidates)
+
+    def take(self, request: Any) -> bool:
+        """Start with the document of *request*, yielded by ``start()``; ``False`` if it is not for a document."""
+        return self._components is not None and self._components.seeds.take(request)
+
+    async def steps(self) -> AsyncIterator[Any]:
+        """Yield the requests and records of the run when they are due."""
+        if self._components is not None:
+            async for request_or_item in self._components.downloads.steps():
+                yield request_or_item
+
+    def read(self, response: Response) -> Iterator[Request]:
+        """Yield the requests for the sitemap in *response*, which the spider itself has requested."""
+        parse = self._spider._parse_sitemap  # noqa: SLF001 - Scrapy's name, which spiders use as a callback
+        return requests_of(response, self._rules, self.options, callback=parse)
+
+    def close(self) -> None:
+        """Complete the records, and log a summary."""
+        if (components := self._components) is None:
+            return
+        exporter = self._crawler.get_extension(FeedExporter)
+        for record in components.documents.left_over():
+            if exporter is not None:
+                exporter.item_scraped(record, self._spider)  # only for the feeds, because pipelines are closed by now
+        components.session.close()
+        if unvisited := components.pages.close():
+            self.logger.info("%s", unvisited)
+        if self.logs_summary:
+            self._log_summary()
+
+    @property
+    def _crawler(self) -> Crawler:
+        return self._spider.crawler
+
+    def _read_settings(self) -> tuple[RunConfig, Session]:
+        """Read arguments and settings, and open the store; raise an error for invalid values or combinations."""
+        reports = check_reporting(self._spider)
+        self._urls = state_of(self._spider.sitemap_urls)
+        config = self.config = self._given.config_for(self._spider)
+        self._rules = PageRules(self._spider)
+        if config.snapshots.baseline is not None:
+            self.summary.since = f"baseline={config.snapshots.baseline}"
+        elif config.snapshots.consumer is not None:
+            self.summary.since = f"the cursor of {config.snapshots.consumer}"
+        self.options = HarvestSettings.from_settings(self._crawler.settings)
+        apply_targets(self._crawler, config, self.options)
+        check_project(self._crawler, config, self.options, sites=self._given.ours.get("sites"), reports=reports)
+        return config, open_store(self._crawler, self, config, self.options)
+
+    def _candidates(self) -> tuple[Candidate, ...]:
+        """Return the first candidates; ``sitemap_urls`` may have been set when the spider was opened."""
+        config = self.config
+        if config is None or state_of(self._spider.sitemap_urls) != self._urls:
+            config = self._given.config_for(self._spider)
+            apply_targets(self._crawler, config, self.options)
+        if not has_own(self._spider, "start"):
+            self._given.check_targets(config, self._spider)
+        return config.candidates
+
+    def _log_summary(self) -> None:
+        """Log the run in one line, and the documents that were not read."""
+        summary, logger = self.summary, self.logger
+        level = INFO if summary.urls else WARNING
+        counts = {"urls": summary.urls, "documents": summary.documents}
+        logger.log(level, "Run %s: %s", self.run_id, summary.in_words(), extra=fields("summary", **counts))
+        for note, values in summary.site_notes.with_fields() if summary.urls else ():
+            logger.info("No URLs found: %s", note, extra=fields("site", **values))
+        for note, values in summary.notes.with_fields():
+            logger.info("Failed or incomplete: %s", note, extra=fields("document", **values))
+
+
+class RunInfo:
+    """The properties of its run that a spider may read (:attr:`HarvestSpider.harvest`)."""
+
+    def __init__(self, harvest: Harvest) -> None:
+        self._harvest = harvest
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run, such as ``20261122T014512Z-4f2a1c``: in its log, stats, metrics and records."""
+        return self._harvest.run_id
+
+    @property
+    def started_at(self) -> datetime:
+        """When the run began, in UTC."""
+        return self._harvest.started_at
+
+    @property
+    def urls(self) -> int:
+        """Number of URLs harvested so far."""
+        return self._harvest.summary.urls
+
+    @property
+    def documents(self) -> int:
+        """Number of documents finished so far, read or not."""
+        return self._harvest.summary.documents

@@ -1,0 +1,117 @@
+"""``SpiderArguments``: the ``-a`` arguments of a spider, divided into arguments of the package and attributes."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig
+from sitemap_harvest.errors import ArgumentError, probably_meant
+from sitemap_harvest.integration.base_spider import OWN_NAME
+from sitemap_harvest.page_visits.page_rules import visits_pages
+
+if TYPE_CHECKING:
+    from sitemap_harvest.integration.base_spider import SitemapAttributes
+
+_TARGETS = ("site", "sites", "sitemap")
+_SCRAPYD = ("_job", "_version")  # set by Scrapyd for each job: its id, and the requested version
+
+
+@dataclass(frozen=True, slots=True)
+class SpiderArguments:
+    """The ``-a`` arguments of a run."""
+
+    ours: dict[str, Any]
+    """Arguments of the package."""
+    attributes: dict[str, Any]
+    """All others: attributes of the spider."""
+    unusable: dict[str, Any]
+    """Arguments that cannot become an attribute."""
+
+    @property
+    def all(self) -> dict[str, Any]:
+        """All of them."""
+        return {**self.ours, **self.attributes, **self.unusable}
+
+    @classmethod
+    def of(cls, arguments: dict[str, Any], spider: type[SitemapAttributes]) -> SpiderArguments:
+        """Sort *arguments* for a *spider* class.
+
+        Those that the class itself declares are not arguments of the package.
+        """
+        ours = {name: arguments[name] for name in arguments.keys() & (ARGUMENTS.keys() - _declared(spider))}
+        others = {name: value for name, value in arguments.items() if name not in ours}
+        taken = others.keys() if spider.refuses_unknown_arguments else others.keys() & {OWN_NAME}
+        taken -= {*_SCRAPYD}
+        unusable = {name: others.pop(name) for name in list(others) if name in taken}
+        return cls(ours, others, unusable)
+
+    def config_for(self, spider: SitemapAttributes) -> RunConfig:
+        """Return the configuration for *spider*. Raises :exc:`ArgumentError` if an argument or an attribute is invalid.
+
+        If the arguments name nothing to harvest, the spider may still do so when the
+        run begins (:meth:`check_targets`).
+        """
+        if self.unusable and not spider.refuses_unknown_arguments:
+            name, value = next(iter(self.unusable.items()))
+            message = f"argument {name}: the spider itself uses this name; give it another one"
+            raise ArgumentError(name, value, "another name", message=message)
+        arguments: dict[str, Any] = {"emit": "none"} if visits_pages(spider) else {}
+        arguments |= {**_defaults(spider, self._given_to(spider)), **self._given_to(spider), **self.unusable}
+        return RunConfig.of(arguments, needs_target=spider.refuses_unknown_arguments)
+
+    def check_targets(self, config: RunConfig, spider: SitemapAttributes) -> None:
+        """Raise :exc:`ArgumentError` if neither the arguments nor *spider* name anything to harvest."""
+        if not config.candidates:
+            message = (
+                f"nothing to harvest: {type(spider).__name__} has no sitemap_urls, "
+                "and none of the arguments site, sites and sitemap is given"
+            )
+            raise ArgumentError("site", None, "a site", message=message)
+
+    def _given_to(self, spider: SitemapAttributes) -> dict[str, Any]:
+        """Return the arguments of the package; without targets, if *spider* has set its ``sitemap_urls`` itself."""
+        if "sitemap_urls" not in vars(spider):
+            return self.ours
+        return {name: value for name, value in self.ours.items() if name not in _TARGETS}
+
+    def complaints(self, spider: type[SitemapAttributes]) -> list[str]:
+        """Return a line for each attribute that is probably a misspelt argument of the package."""
+        new = [name for name in self.attributes if not hasattr(spider, name)]
+        return [
+            f"argument {name}: it became an attribute of the spider; if {meant} was meant, spell it so"
+            for name in new
+            if (meant := probably_meant(name, ARGUMENTS))
+        ]
+
+
+def check_class(spider: type, *, base: type) -> None:
+    """Raise :exc:`TypeError` if the class *spider*, or one between it and *base*, defines the attribute of the run."""
+    between = spider.__mro__[: spider.__mro__.index(base)]
+    if any(OWN_NAME in vars(cls) for cls in between):
+        raise TypeError(
+            f"{spider.__name__} defines {OWN_NAME}, which {base.__name__} uses itself: give it another name"
+        )
+
+
+def _declared(spider: type) -> set[str]:
+    """Return the names that the class *spider* declares: its attributes, and the parameters of its ``__init__``."""
+    names: set[str] = set()
+    for cls in spider.__mro__:
+        if not cls.__module__.startswith(("sitemap_harvest.", "scrapy.", "builtins")):
+            names |= vars(cls).keys()
+            if "__init__" in vars(cls):
+                names |= inspect.signature(vars(cls)["__init__"]).parameters.keys()
+    return names
+
+
+def _defaults(spider: SitemapAttributes, ours: dict[str, Any]) -> dict[str, Any]:
+    """Return the default arguments of the class; targets of the run replace those of the class."""
+    defaults = dict(spider.harvest_arguments)
+    if ours.keys() & set(_TARGETS):
+        return {name: value for name, value in defaults.items() if name not in _TARGETS}
+    if spider.sitemap_urls and not defaults.keys() & set(_TARGETS):
+        urls = spider.sitemap_urls
+        defaults["sitemap"] = urls if isinstance(urls, str) else list(urls)
+    return defaults

@@ -1,0 +1,296 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sitemap_harvest.cli.crawl import arguments_of, is_site
+from sitemap_harvest.errors import ArgumentError
+from tests import forked
+from tests.site import Manner, Page, Site, index, robots, urlset
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOME = "<!doctype html><title>Shop</title><p>Hello.</p>"
+
+
+def harvest(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run ``scrapy harvest`` where there is no Scrapy project."""
+    return forked.scrapy("harvest", *arguments, "-s", "RETRY_TIMES=0", "-s", "DOWNLOAD_TIMEOUT=5", cwd=cwd)
+
+
+@pytest.mark.quick
+def test_a_whole_site_is_harvested_with_exit_code_0(tmp_path: Path) -> None:
+    with Site({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/a", "/b")}) as site:
+        run = harvest("crawl", site.url, "-O", "urls.jsonl", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    rows = [json.loads(line) for line in (tmp_path / "urls.jsonl").read_text().splitlines()]
+    assert [row["loc"] for row in rows] == [f"{site.url}/a", f"{site.url}/b"]
+    assert run.stdout == ""
+    table = run.stderr[run.stderr.index("outcome") :].splitlines()
+    assert table[2].replace("│", "").split()[:3] == ["read", "2", "2"]
+    assert table[4].replace("│", "").split()[:3] == ["total", "2", "2"]
+
+
+@pytest.mark.quick
+def test_one_child_that_failed_gives_exit_code_4_and_a_line_that_says_why(tmp_path: Path) -> None:
+    pages = {"/i.xml": index("/a.xml", "/gone.xml", "/page.xml"), "/a.xml": urlset("/a"), "/page.xml": "<html></html>"}
+    with Site(pages) as site:
+        run = harvest("crawl", f"{site.url}/i.xml", "-O", "urls.csv", cwd=tmp_path)
+    assert run.returncode == 4, run.stderr
+    assert f"{site.url}/gone.xml: HTTP 404: the server has no such document" in run.stderr
+    assert f"{site.url}/page.xml: it is a web page" in run.stderr
+    assert len((tmp_path / "urls.csv").read_text().splitlines()) == 2
+
+
+@pytest.mark.quick
+def test_the_closing_table_of_a_run_that_ends_early_counts_what_was_not_read(tmp_path: Path) -> None:
+    names = [f"{number}.xml" for number in range(50)]
+    for name in names:
+        (tmp_path / name).write_text(urlset("https://a.example/1"))
+    run = harvest("crawl", *names, "-O", "urls.jsonl", "-s", "CLOSESPIDER_PAGECOUNT=5", cwd=tmp_path)
+    assert run.returncode == 4, run.stderr
+    cells = [line.replace("│", "").split()[:3] for line in run.stderr.splitlines()]
+    (read,) = (int(row[1]) for row in cells if row[:1] == ["read"])
+    assert ["over-limit", str(50 - read), "0"] in cells
+    assert ["total", "50"] in [row[:2] for row in cells]
+    assert f"early (closespider_pagecount): {50 - read} known documents were not read." in run.stderr
+    assert "the run ended early" not in run.stderr
+
+
+def test_any_number_of_files_is_read_also_one_whose_name_has_blanks(tmp_path: Path) -> None:
+    names = [f"a folder/sitemap number {number}.xml" for number in range(300)]
+    (tmp_path / "a folder").mkdir()
+    for number, name in enumerate(names):
+        (tmp_path / name).write_text(urlset(f"https://a.example/{number}"))
+    run = harvest("crawl", *names, "-O", "urls.jsonl", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    rows = [json.loads(line) for line in (tmp_path / "urls.jsonl").read_text().splitlines()]
+    assert {row["loc"] for row in rows} == {f"https://a.example/{number}" for number in range(300)}
+
+
+@pytest.mark.parametrize(
+    ("pages", "code", "words"),
+    [
+        pytest.param({"/": HOME}, 3, "there is no sitemap", id="no-sitemap"),
+        pytest.param({"/robots.txt": robots("/s.xml"), "/s.xml": urlset()}, 3, "list none", id="empty"),
+        pytest.param({"/robots.txt": Page("go away", status=403)}, 5, "HTTP 403: the server refuses", id="blocked"),
+        pytest.param({"/robots.txt": robots(disallow=["/"])}, 6, "robots.txt forbids it", id="forbidden"),
+        pytest.param({"/robots.txt": Page(manner=Manner.RESET)}, 7, "unreachable (connection)", id="unreachable"),
+        pytest.param({}, 8, "HTTP 404", id="no-site"),
+    ],
+)
+def test_where_nothing_is_found_the_exit_code_and_the_words_say_why(
+    pages: dict[str, Page | str | bytes], code: int, words: str, tmp_path: Path
+) -> None:
+    with Site(pages) as site:
+        run = harvest("crawl", site.url, cwd=tmp_path)
+    assert run.returncode == code, run.stderr
+    assert "No URL was found" in run.stderr
+    assert words in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param([], "an action is needed", id="no-action"),
+        pytest.param(["crawl"], "nothing to harvest: name a site, the URL of a sitemap, or a file", id="no-target"),
+        pytest.param(["crawl", ""], "a TARGET is empty: name a site", id="empty-target"),
+        pytest.param(["crawl", "x.xml", " "], "a TARGET is empty: name a site", id="blank-target"),
+        pytest.param(["crawl", "a.example", "-a", "root="], "argument root: it is empty", id="empty-argument"),
+        pytest.param(["crawl", "x.xml", "-a", "bogus=1"], "argument bogus: there is no such", id="unknown-argument"),
+        pytest.param(
+            ["crawl", "x.xml", "-a", "limit=few"], "argument limit='few': it must be a whole number", id="bad-limit"
+        ),
+        pytest.param(["crawl", "x.xml", "--frob"], "unknown: --frob", id="unknown-option"),
+        pytest.param(["crawl", "x.xml", "-O", "x.bogus"], "Unrecognized output format 'bogus'", id="unknown-format"),
+        pytest.param(["crawl", "x.xml", "-s", "SITEMAP_HARVEST_MAX_DEPTH=0"], "MAX_DEPTH is '0'", id="bad-setting"),
+        pytest.param(["crawl", "x.xml", "-s", "SITEMAP_HARVEST_DEPTH=1"], "no such setting", id="unknown-setting"),
+        pytest.param(["crawl", "ftp://me:secret@a.example"], "'ftp://***@a.example': it must be", id="password"),
+        pytest.param(["crawl", "http://me:se/secret@a.example/s.xml"], "'http://***@a.example/s.xml'", id="password-2"),
+        pytest.param(
+            ["crawl", "a.example", "-a", "http_pass=secret"], "argument http_pass: there is no", id="password-3"
+        ),
+        pytest.param(["crawl", "-a", "site=u:secret@a.example", "v:secret@b.example"], "'***@b.example'", id="twice"),
+        pytest.param(["crawl", "a.example", "b.example", "-a", "root=."], "with the one site", id="folder-for-two"),
+        pytest.param(["frob"], "invalid choice: 'frob'", id="unknown-action"),
+    ],
+)
+def test_wrong_usage_gives_exit_code_2_and_one_line(arguments: list[str], words: str, tmp_path: Path) -> None:
+    run = forked.scrapy("harvest", *arguments, cwd=tmp_path)
+    assert run.returncode == 2, run.stderr
+    assert words in run.stderr
+    assert "Traceback" not in run.stderr
+    assert "secret" not in run.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_that_must_not_be_appended_to_is_wrong_usage(tmp_path: Path) -> None:
+    (tmp_path / "urls.parquet").write_bytes(b"the last run")
+    with Site({"/s.xml": urlset("/a")}) as site:
+        run = harvest("crawl", f"{site.url}/s.xml", "-o", "urls.parquet", cwd=tmp_path)
+    assert run.returncode == 2, run.stderr
+    assert (tmp_path / "urls.parquet").read_bytes() == b"the last run"
+
+
+QUIET = [
+    pytest.param([], id="shown"),
+    pytest.param(["--nolog"], id="nolog"),
+    pytest.param(["-L", "CRITICAL"], id="level"),
+    pytest.param(["--logfile", "run.log"], id="file"),
+]
+
+
+@pytest.mark.parametrize("quiet", QUIET)
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        pytest.param('FEEDS={"b.jsonl": {"format": "jsn"}}', "FEEDS: Scrapy cannot write", id="format"),
+        pytest.param('FEEDS={"foo://b": {"format": "jsonl"}}', "FEEDS: Scrapy cannot write", id="scheme"),
+        pytest.param("FEED_EXPORT_BATCH_ITEM_COUNT=5", "FEEDS: Scrapy cannot write", id="parts"),
+        pytest.param("FEED_EXPORT_ENCODING=nope", "FEED_EXPORT_ENCODING is 'nope'; it must be", id="encoding"),
+        pytest.param(
+            'FEEDS={"b.jsonl": {"format": "jsonl", "encoding": "nope"}}', "encoding of b.jsonl is 'nope'", id="its-own"
+        ),
+        pytest.param('FEEDS={"/proc/b.jsonl": {"format": "jsonl"}}', "/proc/b.jsonl cannot be written", id="path"),
+    ],
+)
+def test_an_output_that_is_configured_wrongly_is_wrong_usage_whatever_the_log_shows(
+    setting: str, words: str, quiet: list[str], tmp_path: Path
+) -> None:
+    output = [] if setting.startswith("FEEDS") else ["-O", "urls.jsonl"]
+    with Site({"/s.xml": urlset("/a")}) as site:
+        run = harvest("crawl", f"{site.url}/s.xml", *output, "-s", setting, *quiet, cwd=tmp_path)
+    assert run.returncode == 2, run.stderr
+    assert run.stderr.count(words) == 1
+    assert "Traceback" not in run.stderr
+    assert site.requests == []
+
+
+@pytest.mark.parametrize("quiet", QUIET)
+def test_an_error_of_the_project_gives_exit_code_4_whatever_the_log_shows(quiet: list[str], tmp_path: Path) -> None:
+    (tmp_path / "parts.py").write_text("class Bug:\n    def process_item(self, item):\n        raise ValueError\n")
+    (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
+    pipeline = 'ITEM_PIPELINES={"parts.Bug": 1}'
+    run = harvest("crawl", "s.xml", "-O", "urls.jsonl", "-s", pipeline, *quiet, cwd=tmp_path)
+    assert run.returncode == 4, run.stderr
+
+
+def test_a_pipeline_that_cannot_be_opened_gives_exit_code_1_and_no_error_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "parts.py").write_text(
+        "class Bug:\n    def open_spider(self):\n        raise ValueError('no database')\n"
+    )
+    run = harvest("crawl", "s.xml", "-O", "urls.jsonl", "-s", 'ITEM_PIPELINES={"parts.Bug": 1}', cwd=tmp_path)
+    assert run.returncode == 1, run.stderr
+    assert "no database" in run.stderr
+    assert "sitemap_harvest/" not in run.stderr
+
+
+@pytest.mark.parametrize("quiet", QUIET)
+def test_two_kinds_in_one_output_are_wrong_usage_whatever_the_log_shows(quiet: list[str], tmp_path: Path) -> None:
+    run = harvest("crawl", "s.xml", "-a", "emit=urls,sitemaps", "-O", "b.jsonl", *quiet, cwd=tmp_path)
+    assert run.returncode == 2, run.stderr
+    assert run.stderr.count("would hold several kinds; give it item_classes") == 1
+
+
+@pytest.mark.parametrize("output", ["folder.jsonl", "folder.parquet", "file/urls.jsonl", "/proc/urls.jsonl"])
+def test_an_output_that_cannot_be_written_is_wrong_usage_and_nothing_is_fetched(output: str, tmp_path: Path) -> None:
+    for name in ("folder.jsonl", "folder.parquet"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "file").touch()
+    with Site({"/s.xml": urlset("/a")}) as site:
+        run = harvest("crawl", f"{site.url}/s.xml", "-O", output, cwd=tmp_path)
+    assert run.returncode == 2, run.stderr
+    assert f"{output} cannot be written: " in run.stderr
+    assert "Traceback" not in run.stderr
+    assert site.requests == []
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "json", "csv", "xml", "parquet"])
+@pytest.mark.parametrize("items", ["auto", "rows"])
+def test_a_full_disk_ends_the_run_with_one_line(suffix: str, items: str, tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text(urlset(*(f"https://a.example/{number * 7919}" for number in range(5_000))))
+    arguments = ["crawl", "s.xml", "-O", f"urls.{suffix}", "-s", f"SITEMAP_HARVEST_ITEMS={items}"]
+    run = forked.scrapy("harvest", *arguments, cwd=tmp_path, largest_file=16 * 1024)
+    assert run.returncode == 4, run.stderr
+    assert run.stderr.count("The output cannot be written and is incomplete: ") == 1
+    assert run.stderr.count(" ERROR: ") == 1
+    assert "Traceback" not in run.stderr
+
+
+def test_the_log_is_plain_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
+    with Site({"/s.xml": urlset("/a")}) as site:
+        run = harvest("crawl", f"{site.url}/s.xml", cwd=tmp_path)
+    assert "Spider opened" in run.stderr
+    assert "\x1b" not in run.stderr
+    assert "Overridden settings" not in run.stderr
+    assert "No output is named, so nothing is stored" in run.stderr
+
+
+@pytest.mark.quick
+def test_a_terminal_shows_a_live_line(tmp_path: Path) -> None:
+    with Site({"/s.xml": Page(urlset("/a"), delay=1.0)}) as site:
+        shown = on_terminal("crawl", f"{site.url}/s.xml", cwd=tmp_path)
+    assert "0 documents done, 1 queued · 0 URLs" in shown
+    assert "INFO" not in shown
+    assert "total" in shown
+
+
+def on_terminal(*arguments: str, cwd: Path) -> str:
+    """Return all that ``scrapy harvest`` shows on a terminal."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "scrapy", "harvest", *arguments]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
+    with subprocess.Popen(command, cwd=cwd, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                shown += os.read(ours, 4096)
+            except OSError:  # the other end was closed
+                break
+        process.wait(timeout=60)
+    os.close(ours)
+    return shown.decode()
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        pytest.param("https://www.example.com", True, id="site"),
+        pytest.param("https://www.example.com/", True, id="site-slash"),
+        pytest.param("www.example.com", True, id="host"),
+        pytest.param("http://localhost:8000", True, id="port"),
+        pytest.param("https://www.example.com/sitemap.xml", False, id="sitemap"),
+        pytest.param("https://www.example.com/?map=1", False, id="query"),
+        pytest.param("www.example.com/sitemap.xml", False, id="sitemap-without-scheme"),
+        pytest.param("sitemap.xml", False, id="file"),
+        pytest.param("folder/sitemap.xml", False, id="path"),
+        pytest.param("file:///tmp/sitemap.xml", False, id="file-url"),
+    ],
+)
+def test_a_target_without_a_path_is_a_site(target: str, expected: bool) -> None:
+    assert is_site(target) is expected
+
+
+@pytest.mark.quick
+def test_targets_become_arguments() -> None:
+    targets = ["https://a.example", "b.example", "https://a.example/s.xml", "c.xml"]
+    assert arguments_of(targets, {"limit": "5"}) == {
+        "site": ["https://a.example", "b.example"],
+        "sitemap": ["https://a.example/s.xml", "c.xml"],
+        "limit": "5",
+    }
+
+
+@pytest.mark.quick
+def test_a_target_given_twice_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="is given too"):
+        arguments_of(["https://a.example"], {"site": "https://b.example"})

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from sitemap_harvest.snapshots.store import open_store
+from sitemap_harvest.snapshots.store.cursors import Cursor, cursor_of, move
+from tests.cli.storing import command, made
+from tests.snapshots.store.making import SITE, locs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FIRST, SECOND, LAST = "20261101T030000Z-000000", "20261102T030000Z-000001", "20261103T030000Z-000002"
+ONE_DAY = [("removed", locs(1, start=1)[0]), ("added", locs(1, start=21)[0])]
+TWO_DAYS = sorted(
+    [*(("removed", loc) for loc in locs(2)), *(("added", loc) for loc in locs(2, start=20))], key=lambda it: it[1]
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("diff")
+    made(path / "s")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("runs", "expected"),
+    [
+        pytest.param([], ONE_DAY, id="the-last-against-the-one-before"),
+        pytest.param(["latest", "2026-11-01"], TWO_DAYS, id="latest-and-a-day"),
+        pytest.param(["2026-11-01", "latest"], TWO_DAYS, id="the-newer-is-decided-by-time"),
+        pytest.param([LAST, FIRST], TWO_DAYS, id="ids"),
+        pytest.param(["latest", "previous"], ONE_DAY, id="previous"),
+    ],
+)
+def test_two_runs_are_compared(folder: Path, runs: list[str], expected: list[tuple[str, str]]) -> None:
+    run = command("diff", SITE, *runs, "-O", "changes.csv", cwd=folder)
+    assert run.returncode == 0, run.stderr
+    with (folder / "changes.csv").open(newline="") as file:
+        assert [(row["kind"], row["loc"]) for row in csv.DictReader(file)] == expected
+    assert run.stdout == ""
+    assert f"{SITE} since " in run.stderr
+
+
+def test_a_run_is_compared_with_the_one_before_it(folder: Path) -> None:
+    run = command("diff", SITE, SECOND, "-O", "-:jsonl", cwd=folder)
+    rows = [json.loads(line) for line in run.stdout.splitlines()]
+    assert {(row["run"], row["baseline"]) for row in rows} == {(SECOND, FIRST)}
+
+
+def test_changes_are_written_in_each_format(folder: Path) -> None:
+    for name in ("c.parquet", "c.json", "c.xml"):
+        assert command("diff", SITE, "-O", name, cwd=folder).returncode == 0
+    assert pq.read_table(folder / "c.parquet").column("kind").to_pylist() == ["removed", "added"]
+    assert [row["kind"] for row in json.loads((folder / "c.json").read_text())] == ["removed", "added"]
+    assert (folder / "c.xml").read_text().count("<kind>") == 2
+    assert not [path for path in folder.iterdir() if path.name.endswith(".part")]
+
+
+@pytest.mark.quick
+def test_without_a_file_the_counts_and_the_first_changes_are_shown(folder: Path) -> None:
+    run = command("diff", SITE, cwd=folder)
+    assert run.returncode == 0, run.stderr
+    lines = run.stdout.splitlines()
+    assert lines[:2] == [f"{SITE} since {SECOND}: 1 added, 1 removed", "URLs: 20 before, 20 after, 19 unchanged"]
+    assert [line.replace("│", " ").split()[:2] for line in lines[-2:]] == [list(pair) for pair in ONE_DAY]
+
+
+def test_a_summary_is_one_record(folder: Path) -> None:
+    run = command("diff", SITE, "--summary", "-O", "-:json", cwd=folder)
+    (row,) = json.loads(run.stdout)
+    assert (row["added"], row["removed"], row["unchanged"]) == (1, 1, 19)
+    assert command("diff", SITE, "--summary", cwd=folder).stdout.count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        pytest.param("first", [(SECOND, FIRST), (LAST, SECOND)], id="two-runs"),
+        pytest.param("previous", [(LAST, SECOND)], id="the-last"),
+        pytest.param("latest", [], id="none"),
+    ],
+)
+def test_the_changes_of_each_run_after_one_come_in_turn(folder: Path, after: str, expected: list[Any]) -> None:
+    run = command("diff", SITE, "--after", after, "-O", "-:jsonl", cwd=folder)
+    rows = [json.loads(line) for line in run.stdout.splitlines()]
+    assert [(row["run"], row["baseline"], row["kind"]) for row in rows] == [
+        (*step, kind) for step in expected for kind in ("removed", "added")
+    ]
+    words = [f"{SITE} since {before}: 1 added, 1 removed" for _, before in expected]
+    assert run.stderr.splitlines() == (words or [f"{SITE}: there is no run after {LAST}"])
+
+
+def test_summaries_and_the_screen_have_each_run_after_one(folder: Path) -> None:
+    run = command("diff", SITE, "--after", "first", "--summary", "-O", "-:jsonl", cwd=folder)
+    assert [json.loads(line)["run"] for line in run.stdout.splitlines()] == [SECOND, LAST]
+    shown = command("diff", SITE, "--after", "first", cwd=folder).stdout
+    assert [line for line in shown.splitlines() if " since " in line] == [
+        f"{SITE} since {before}: 1 added, 1 removed" for before in (FIRST, SECOND)
+    ]
+
+
+def test_a_consumer_receives_what_it_has_not_received(folder: Path) -> None:
+    def delivered(*arguments: str, output: str = "-:jsonl") -> list[str]:
+        run = command("diff", SITE, "--consumer", "app", *arguments, "-O", output, cwd=folder)
+        assert (run.returncode == 0) == (output == "-:jsonl"), run.stderr
+        return [json.loads(line)["run"] for line in run.stdout.splitlines()]
+
+    def cursor() -> Cursor | None:
+        return cursor_of(open_store(folder / "s").history(SITE), "app")
+
+    assert delivered("--after", "first", output="no/where.jsonl") == []
+    assert cursor() is None
+    assert delivered("--after", "previous") == [LAST] * 2
+    assert cursor() == Cursor("app", LAST)
+    assert delivered() == []
+    assert delivered("--after", "first") == [SECOND] * 2 + [LAST] * 2
+    assert cursor() == Cursor("app", LAST)
+
+
+def test_a_look_moves_no_cursor(folder: Path) -> None:
+    move(open_store(folder / "s").history(SITE), Cursor("looks", SECOND))
+    for arguments in ([], ["--summary"], ["--summary", "-O", "-:json"]):
+        assert command("diff", SITE, "--consumer", "looks", *arguments, cwd=folder).returncode == 0
+    assert cursor_of(open_store(folder / "s").history(SITE), "looks") == Cursor("looks", SECOND)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param(["c.example"], "c.example: the store has no snapshot of it", id="no-site"),
+        pytest.param([SITE, "x"], "'x' names no run", id="no-run"),
+        pytest.param([SITE, "latest", LAST], f"latest and {LAST} are the same run", id="the-same"),
+        pytest.param([SITE, "first"], f"{SITE}: there is no run before {FIRST}", id="the-first"),
+        pytest.param(["b.example"], "https://b.example: there is no run before", id="only-one"),
+        pytest.param([SITE, "1", "2", "3"], "1 2 3: at most two runs are compared", id="three"),
+        pytest.param([SITE, LAST, "--after", FIRST], f"{LAST}: --after and --consumer compare each run", id="both"),
+        pytest.param([SITE, "--after", "x"], "'x' names no run", id="after-no-run"),
+        pytest.param([SITE, "--consumer", "new"], f"{SITE}: there is no consumer new; to create it", id="no-consumer"),
+        pytest.param([SITE, "--consumer", "a b"], "--consumer a b: it must be 1 to 64 letters", id="bad-name"),
+        pytest.param([SITE, "-O", "c.nope"], "-O c.nope: its suffix must be one of", id="no-format"),
+        pytest.param([SITE, "-O", "no/where.csv"], "-O no/where.csv: ", id="no-folder"),
+    ],
+)
+def test_wrong_usage_is_told_in_a_line(folder: Path, arguments: list[str], words: str) -> None:
+    run = command("diff", *arguments, cwd=folder)
+    assert run.returncode == 2
+    assert run.stderr.startswith(f"scrapy harvest diff: {words}")
+    assert run.stderr.count("\n") == 1

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.storing import command, made
+from tests.snapshots.store.making import SITE, locs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("query")
+    made(path / "s")
+    return path
+
+
+def answer(folder: Path, sql: str, *options: str) -> list[dict[str, object]]:
+    run = command("query", sql, "-O", "-:jsonl", *options, cwd=folder)
+    assert run.returncode == 0, run.stderr
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("sql", "options", "expected"),
+    [
+        pytest.param("select count(*) as n from urls where lastmod > now() - interval 7 days", [], [7], id="recent"),
+        pytest.param("select count(*) as n from urls", [], [40], id="last-snapshots"),
+        pytest.param("select count(*) as n from urls", ["--at", "all"], [80], id="all-snapshots"),
+        pytest.param("select count(*) as n from urls", ["--site", "a.example"], [20], id="one-site"),
+        pytest.param("select loc as n from urls order by 1 limit 1", ["--at", "2026-11-02"], locs(1, start=1), id="at"),
+        pytest.param("select distinct root as n from urls", ["--at", "previous"], [SITE], id="those-that-have-one"),
+        pytest.param("select kind as n from changes order by all", [], ["added"] * 2 + ["removed"] * 2, id="changes"),
+        pytest.param("select outcome as n from sitemaps", [], ["read", "read"], id="sitemaps"),
+        pytest.param("select code as n from problems", [], [], id="problems"),
+        pytest.param("select sum(added) as n from runs", [], [2], id="runs"),
+        pytest.param("select runs as n from sites order by root", [], [3, 1], id="sites"),
+    ],
+)
+def test_the_views_answer(folder: Path, sql: str, options: list[str], expected: list[object]) -> None:
+    assert [row["n"] for row in answer(folder, sql, *options)] == expected
+
+
+@pytest.mark.quick
+def test_an_answer_is_shown_as_a_table(folder: Path) -> None:
+    run = command("query", "select root, count(*) as urls from urls group by all order by root", cwd=folder)
+    assert (run.returncode, run.stderr) == (0, "")
+    rows = [line.replace("│", " ").split() for line in run.stdout.splitlines()]
+    assert rows[2:] == [[SITE, "20"], ["https://b.example", "20"]]
+
+
+def test_an_answer_goes_to_a_file(folder: Path) -> None:
+    sql = "select loc, lastmod, alternates, 1.5 as half, date '2026-01-02' as day from urls where root like '%a.%'"
+    for name in ("q.csv", "q.parquet", "q.json"):
+        run = command("query", sql, "-O", name, cwd=folder)
+        assert (run.returncode, run.stderr) == (0, "20 rows\n")
+    with (folder / "q.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["loc"] for row in rows] == locs(20, start=2)
+    assert {(row["half"], row["day"], row["alternates"]) for row in rows} == {("1.5", "2026-01-02", "")}
+    assert pq.read_schema(folder / "q.parquet").field("lastmod").type == pa.timestamp("us", "UTC")
+    assert json.loads((folder / "q.json").read_text())[0]["half"] == 1.5
+
+
+def test_an_answer_without_rows_names_its_columns(folder: Path) -> None:
+    assert command("query", "select loc from urls where false", "-O", "-:csv", cwd=folder).stdout == "loc\n"
+    run = command("query", "select loc from urls where false", "-O", "e.parquet", cwd=folder)
+    assert pq.read_schema(folder / "e.parquet").names == ["loc"], run.stderr
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        pytest.param("copy urls to 'out.csv'", id="copy"),
+        pytest.param("create table t as select * from urls", id="create"),
+        pytest.param("attach 'x.db'", id="attach"),
+        pytest.param("select 1; select 2", id="two"),
+        pytest.param("", id="nothing"),
+        pytest.param("set TimeZone = 'Asia/Tokyo'", id="setting"),
+        pytest.param("install httpfs", id="extension"),
+    ],
+)
+def test_a_store_is_only_read(folder: Path, sql: str) -> None:
+    run = command("query", sql, cwd=folder)
+    assert run.returncode == 2
+    assert run.stderr == "scrapy harvest query: the query must be one SELECT statement: a store is read-only\n"
+    assert not (folder / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "sql", ["select * from read_text('/etc/hostname')", "select * from glob('/etc/*')", "from 'q.csv'"]
+)
+def test_other_files_of_the_machine_are_not_read(folder: Path, sql: str) -> None:
+    run = command("query", sql, cwd=folder)
+    assert run.returncode == 2
+    assert run.stderr.startswith("scrapy harvest query: the query failed: ")
+
+
+@pytest.mark.quick
+def test_a_wrong_query_is_told_with_what_there_is(folder: Path) -> None:
+    run = command("query", "select lastmood from urls", cwd=folder)
+    assert run.returncode == 2
+    assert '"lastmood" not found' in run.stderr
+    assert '"lastmod"' in run.stderr
+    assert "explain" not in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("when", "words"),
+    [
+        ("yesterdayish", "'yesterdayish' names no run; it must be latest, previous, first, the id of a run, a date"),
+        ("2020", "https://a.example: there is no snapshot of 2020 or before; the first is "),
+    ],
+    ids=["no-time", "too-early"],
+)
+def test_a_time_of_which_there_is_no_snapshot_is_told_in_one_line(folder: Path, when: str, words: str) -> None:
+    run = command("query", "select count(*) from urls", "--at", when, cwd=folder)
+    assert (run.returncode, run.stderr.count("\n"), run.stdout) == (2, 1, "")
+    assert words in run.stderr

@@ -1,0 +1,437 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rich.console import Console
+
+from sitemap_harvest.cli.validate import outcome_of
+from sitemap_harvest.cli.validation import Validation
+from sitemap_harvest.cli.validation_report import show, show_closing
+from sitemap_harvest.cli.validation_targets import Target, targets_of
+from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.formats.protocol import Listed
+from sitemap_harvest.model import CATALOGUE, Kind, Problem, Sample
+from tests import forked
+from tests.cli.test_crawl import on_terminal
+from tests.site import Manner, Page, Site, gzipped, moved, robots, urlset
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GOOD = urlset("https://a.example/1", "https://a.example/2")
+BAD_DATE = GOOD.replace("</loc>", "</loc><lastmod>yesterday</lastmod>", 1)
+INFO_ONLY = GOOD.replace("</loc>", "</loc><lastmod>2026-01</lastmod>", 1)
+BARE = GOOD.replace("/1", "/?a=1&b=2")
+
+
+def validate(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run ``scrapy harvest validate`` where there is no Scrapy project."""
+    return forked.scrapy("harvest", "validate", *arguments, "-s", "RETRY_TIMES=0", "-s", "DOWNLOAD_TIMEOUT=5", cwd=cwd)
+
+
+def records(run: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+@pytest.mark.quick
+def test_all_that_is_printed_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text(BAD_DATE)
+    run = validate("s.xml", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert run.stderr == ""
+    assert run.stdout == (
+        "s.xml\n"
+        f"  sitemap · 2 URLs · utf-8 · {len(BAD_DATE)} bytes · complete\n"
+        "\n"
+        "  warning  lastmod/unreadable\n"
+        "           The date cannot be read without guessing.\n"
+        "             entry 1  yesterday\n"
+        "           Fix: Write 2026-03-09 or 2026-03-09T14:00:00+01:00, or leave the element out.\n"
+        "\n"
+        "1 document: 1 warning\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "fail_on", "expected"),
+    [
+        pytest.param(GOOD, "error", 0, id="good"),
+        pytest.param(GOOD, "info", 0, id="good-strict"),
+        pytest.param(INFO_ONLY, "warning", 0, id="info-not-minded"),
+        pytest.param(INFO_ONLY, "info", 4, id="info"),
+        pytest.param(BAD_DATE, "error", 0, id="warning-not-minded"),
+        pytest.param(BAD_DATE, "warning", 4, id="warning"),
+        pytest.param(BARE, "error", 4, id="error"),
+        pytest.param(BARE, "never", 0, id="never"),
+        pytest.param("", "error", 4, id="empty"),
+        pytest.param("<html></html>", "error", 4, id="web-page"),
+        pytest.param(GOOD[:-5], "error", 4, id="cut"),
+    ],
+)
+def test_the_exit_code_tells_the_severity(body: str, fail_on: str, expected: int, tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text(body)
+    run = validate("s.xml", "--fail-on", fail_on, cwd=tmp_path)
+    assert run.returncode == expected, run.stdout
+
+
+@pytest.mark.quick
+def test_a_whole_record_in_json(tmp_path: Path) -> None:
+    (tmp_path / "s.xml.gz").write_bytes(gzipped(BAD_DATE))
+    run = validate("s.xml.gz", "--format", "json", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    told = CATALOGUE["lastmod/unreadable"]
+    assert records(run) == [
+        {
+            "target": "s.xml.gz",
+            "url": (tmp_path / "s.xml.gz").as_uri(),
+            "final_url": None,
+            "reason": None,
+            "kind": "sitemap",
+            "encoding": "utf-8",
+            "layers": ["gzip"],
+            "bytes": len(BAD_DATE),
+            "listed": {"urls": 2, "sitemaps": 0, "alternates": 0, "images": 0, "videos": 0, "news": 0},
+            "complete": True,
+            "problems": [
+                {
+                    "code": "lastmod/unreadable",
+                    "severity": "warning",
+                    "detail": told.meaning,
+                    "count": 1,
+                    "samples": [{"entry": 1, "line": None, "byte": None, "excerpt": "yesterday"}],
+                    "meaning": told.meaning,
+                    "cause": told.cause,
+                    "consequence": told.consequence,
+                    "fix": told.fix,
+                    "loses": False,
+                }
+            ],
+            "severity": "warning",
+        }
+    ]
+
+
+@pytest.mark.quick
+def test_addresses_are_fetched_and_the_rest_is_validated_where_one_fails(tmp_path: Path) -> None:
+    pages: dict[str, Page | str | bytes] = {
+        "/robots.txt": robots("/s.xml", disallow=["/"]),
+        "/s.xml": urlset("/a", "/b"),
+        "/moved.xml": moved("/s.xml"),
+        "/packed.xml": Page(gzipped(urlset("/a")), headers={"Content-Encoding": "gzip"}),
+        "/cut.xml": Page(urlset("/a", "/b", "/c"), manner=Manner.CUT),
+        "/login.xml": Page("go away", status=403),
+    }
+    with Site(pages) as site:
+        urls = [site.url + path for path in ("/s.xml", "/moved.xml", "/gone.xml", "/packed.xml", "/cut.xml")]
+        urls += [f"{site.url}/login.xml", "http://127.0.0.1:9/", "http://nowhere.invalid/s.xml"]
+        run = validate(*urls, "--format", "json", cwd=tmp_path)
+    assert run.returncode == 4, run.stderr
+    assert "Traceback" not in run.stderr
+    found = [
+        (r["target"], r["final_url"], r["reason"], r["kind"], (r["listed"] or {}).get("urls")) for r in records(run)
+    ]
+    assert found == [
+        (urls[0], urls[0], None, "sitemap", 2),
+        (urls[1], urls[0], None, "sitemap", 2),
+        (urls[2], urls[2], "HTTP 404: the server has no such document", None, None),
+        (urls[3], urls[3], None, "sitemap", 1),
+        (urls[4], urls[4], "the connection was closed early; the part before was read", "sitemap", found[4][4]),
+        (urls[5], urls[5], "HTTP 403: the server refuses", None, None),
+        (urls[6], None, "the host refuses the connection", None, None),
+        (urls[7], None, "no such host: DNS cannot resolve its name", None, None),
+    ]
+    assert site.count("/robots.txt") == 0
+    assert site.count("/a") == 0
+
+
+def test_of_an_address_the_location_rule_is_told(tmp_path: Path) -> None:
+    with Site({"/maps/s.xml": urlset("/a", "/maps/b", "https://b.example/")}) as site:
+        run = validate(f"{site.url}/maps/s.xml", "--format", "json", cwd=tmp_path)
+    (record,) = records(run)
+    codes = {problem["code"]: problem["samples"][0]["entry"] for problem in record["problems"]}
+    assert codes == {"protocol/other-site": 3, "protocol/outside-folder": 1}
+
+
+def test_what_cannot_be_read_is_a_line_each(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "good.xml").write_text(GOOD)
+    run = validate("missing.xml", "folder", "good.xml", cwd=tmp_path)
+    assert run.returncode == 4, run.stderr
+    assert run.stdout == (
+        "missing.xml\n"
+        "  not read: there is no such file\n"
+        "\n"
+        "folder\n"
+        "  not read: there is no sitemap in this folder\n"
+        "\n"
+        "good.xml\n"
+        f"  sitemap · 2 URLs · utf-8 · {len(GOOD)} bytes · complete\n"
+        "\n"
+        "3 documents, 2 of them not read: no problems\n"
+    )
+
+
+def test_if_nothing_can_be_read_the_exit_code_is_3_whatever_is_minded(tmp_path: Path) -> None:
+    run = validate("missing.xml", "--fail-on", "never", cwd=tmp_path)
+    assert run.returncode == 3, run.stderr
+    assert run.stdout.splitlines()[-1] == "1 document, and none could be read"
+
+
+def test_a_file_that_is_too_large_is_said_to_be_so(tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text(GOOD)
+    run = validate("s.xml", "-s", "SITEMAP_HARVEST_MAX_UNPACKED=100", cwd=tmp_path)
+    assert run.returncode == 3, run.stderr
+    assert "not read: it has more than 100 bytes (SITEMAP_HARVEST_MAX_UNPACKED)" in run.stdout
+
+
+def test_below_a_folder_what_is_ours_is_validated(tmp_path: Path) -> None:
+    files = {
+        "b/sitemap.xml": GOOD,
+        "b/pages.xml": GOOD.replace("/1", "/3"),
+        "a/sitemap-news.xml.gz": "",  # named like one, so that its emptiness is news
+        "a/opensearch.xml": "<OpenSearchDescription/>",
+        "a/license.txt": "https://a.example/license\n",
+        "a/urllist.txt": "https://a.example/1\n",
+        "robots.txt": "User-agent: *\n",
+        ".git/sitemap.xml": GOOD,
+        "page.html": "<html></html>",
+    }
+    for name, text in files.items():
+        (tmp_path / "site" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "site" / name).write_text(text)
+    run = validate("site", "site/b/sitemap.xml", "--format", "json", cwd=tmp_path)
+    assert [(record["target"], record["kind"]) for record in records(run)] == [
+        ("site/a/sitemap-news.xml.gz", "empty"),
+        ("site/a/urllist.txt", "list"),
+        ("site/b/pages.xml", "sitemap"),
+        ("site/b/sitemap.xml", "sitemap"),
+        ("site/robots.txt", "robots"),
+    ]
+
+
+def test_standard_input(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "scrapy", "harvest", "validate", "-"]
+    run = subprocess.run(command, input=BARE, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 4, run.stderr
+    assert run.stdout.startswith("standard input\n  sitemap · 2 URLs")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param([], "nothing to validate: name a file, a folder, a URL", id="no-target"),
+        pytest.param([""], "a TARGET is empty: name a file", id="empty-target"),
+        pytest.param(["ftp://a.example/s.xml"], "a URL that begins with http:// or https://", id="scheme"),
+        pytest.param(["ftp://me:secret@a.example/s.xml"], "'ftp://***@a.example/s.xml': it must be", id="password"),
+        pytest.param(["me:se/secret@a.example/s.xml"], "in a password, write / as %2F", id="password-2"),
+        pytest.param(["s.xml", "--at", "ftp://me:secret@a.example"], "argument --at='ftp://", id="password-3"),
+        pytest.param(["s.xml", "--fail-on", "some"], "invalid choice: 'some'", id="severity"),
+        pytest.param(["s.xml", "--format", "xml"], "invalid choice: 'xml'", id="format"),
+        pytest.param(["s.xml", "-O", "x.jsonl"], "unknown: -O x.jsonl", id="output"),
+        pytest.param(["s.xml", "-s", "SITEMAP_HARVEST_MAX_URLS=0"], "MAX_URLS is '0'", id="setting"),
+    ],
+)
+def test_wrong_usage_gives_exit_code_2_and_one_line(arguments: list[str], words: str, tmp_path: Path) -> None:
+    run = forked.scrapy("harvest", "validate", *arguments, cwd=tmp_path)
+    assert run.returncode == 2, run.stderr
+    assert words in run.stderr
+    assert "Traceback" not in run.stderr
+    assert "secret" not in run.stderr
+
+
+def test_the_outputs_and_pipelines_of_a_project_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = project\n")
+    (tmp_path / "project.py").write_text(
+        'FEEDS = {"urls.jsonl": {"format": "jsonl", "overwrite": True}}\nITEM_PIPELINES = {"nowhere.Pipeline": 1}\n'
+    )
+    (tmp_path / "urls.jsonl").write_text("the last run")
+    with Site({"/s.xml": urlset("/a")}) as site:
+        run = validate(f"{site.url}/s.xml", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert (tmp_path / "urls.jsonl").read_text() == "the last run"
+
+
+HOSTILE = GOOD.replace("/1", "/\x1b[31mred\x1b]0;title\x07 \u202egnp.exe")
+
+
+def test_nothing_in_a_document_steers_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text(HOSTILE)
+    run = validate("s.xml", cwd=tmp_path)
+    assert "\x1b" not in run.stdout
+    assert "\x07" not in run.stdout
+    assert "\u202e" not in run.stdout
+    assert r"/\x1b[31mred\x1b]0;title\x07 \u202egnp.exe" in run.stdout
+    shown = on_terminal("validate", "s.xml", cwd=tmp_path)
+    assert "\x1b[1;31merror" in shown
+    assert "\x1b]0;" not in shown
+    assert "\x1b[31mred" not in shown
+
+
+def test_no_color_is_honoured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "s.xml").write_text(BARE)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "31m" not in on_terminal("validate", "s.xml", cwd=tmp_path)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_terminal_is_never_written_past_its_width(columns: int) -> None:
+    samples = (Sample(entry=1, line=2, excerpt="https://a.example/" + "x" * 180), Sample(entry=10_000, excerpt="y"))
+    problem = Problem(code="loc/malformed", document="", detail="d" * 70, count=7, samples=samples)
+    found = Validation(
+        target="t" * 300,
+        url="-",
+        kind=Kind.SITEMAP,
+        encoding="utf-8",
+        bytes=1,
+        listed=Listed(urls=1),
+        problems=(problem,),
+    )
+    file = io.StringIO()
+    show(found, console := Console(file=file, width=columns, force_terminal=True, no_color=True, color_system=None))
+    show_closing([found], console)
+    lines = file.getvalue().splitlines()
+    assert max(len(line) for line in lines) <= columns
+    assert lines[3] == "  error    loc/malformed  7 times"
+    assert sum(line.startswith("             entry ") for line in lines) == 2
+
+
+def one(*codes: str, kind: Kind | None = Kind.SITEMAP, reason: str | None = None) -> Validation:
+    problems = tuple(Problem(code=code, document="", detail="") for code in codes)
+    return Validation(target="t", url="t", kind=kind, problems=problems, reason=reason)
+
+
+UNREAD = one(kind=None, reason="no")
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("found", "fail_on", "expected"),
+    [
+        pytest.param([one(), one("lastmod/no-zone")], "error", 0, id="fine"),
+        pytest.param([one(), UNREAD], "never", 4, id="one-not-read"),
+        pytest.param([UNREAD], "never", 3, id="none-read"),
+        pytest.param([], "error", 3, id="none-found"),
+        pytest.param([one(reason="cut")], "error", 4, id="cut"),
+        pytest.param([one(), one("xml/truncated")], "error", 4, id="error"),
+        pytest.param([one("lastmod/no-zone")], "info", 4, id="info"),
+    ],
+)
+def test_exit_codes(found: list[Validation], fail_on: str, expected: int) -> None:
+    assert outcome_of(found, fail_on).exit_code == expected
+
+
+def closing_line(*found: Validation) -> str:
+    file = io.StringIO()
+    show_closing(found, Console(file=file, width=200))
+    return file.getvalue()
+
+
+@pytest.mark.quick
+def test_the_closing_line() -> None:
+    assert closing_line(one(), one()) == "2 documents: no problems\n"
+    assert closing_line(one("xml/truncated", "lastmod/no-zone"), one("xml/doctype"), UNREAD) == (
+        "3 documents, 1 of them not read: 1 error, 1 warning, 1 info\n"
+    )
+    assert closing_line() == "No sitemap was found in the targets.\n"
+
+
+@pytest.mark.quick
+def test_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.xml").touch()
+    uri, path = (tmp_path / "s.xml").as_uri(), tmp_path / "s.xml"
+    found = targets_of(["s.xml", "https://a.example/s.xml", "www.a.example/t.xml", "-", "s.xml", uri])
+    assert [(target.name, target.url, target.is_remote) for target in found] == [
+        ("s.xml", uri, False),
+        ("https://a.example/s.xml", "https://a.example/s.xml", True),
+        ("www.a.example/t.xml", "https://www.a.example/t.xml", True),
+        ("standard input", "-", False),
+    ]
+    assert targets_of([uri]) == [Target(name=uri, url=uri, path=path)]
+    with pytest.raises(ArgumentError):
+        targets_of([" "])
+
+
+def test_after_ctrl_c_it_tells_of_what_it_has(tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text(GOOD)
+    with Site({"/s.xml": Page(urlset("/a"), manner=Manner.HANG)}) as site:
+        command = [sys.executable, "-m", "scrapy", "harvest", "validate", f"{site.url}/s.xml", "s.xml"]
+        with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+            while not site.requests:
+                assert run.poll() is None
+            run.send_signal(signal.SIGINT)
+            time.sleep(1)  # two at once are one
+            run.send_signal(signal.SIGINT)
+            told, errors = run.communicate(timeout=30)
+    assert run.returncode == 4, errors
+    assert "not read: interrupted before there was a response" in told
+    assert "sitemap · 2 URLs" in told
+    assert "Traceback" not in errors
+
+
+def test_what_keeps_scrapy_from_starting_is_told(tmp_path: Path) -> None:
+    run = validate("http://127.0.0.1:9/s.xml", "-s", "DOWNLOAD_DELAY=x", cwd=tmp_path)
+    assert run.returncode == 1
+    assert run.stderr.startswith("scrapy harvest validate: Scrapy could not start: ")
+    assert run.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        pytest.param("htp://a.example/", "TARGET 'htp://a.example/': it must be", id="scheme"),
+        pytest.param("www.a.example", "write https://www.a.example", id="no-scheme"),
+    ],
+)
+def test_what_is_no_target_is_told_in_its_own_words(target: str, message: str, tmp_path: Path) -> None:
+    run = validate(target, cwd=tmp_path)
+    assert message in run.stdout + run.stderr
+
+
+def test_a_reader_that_has_had_enough_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text(BARE)
+    command = f"{sys.executable} -m scrapy harvest validate {'s.xml ./s.xml ' * 3} | head -1"
+    run = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (run.stdout, run.stderr) == ("s.xml\n", "")
+
+
+def test_a_stdout_of_another_encoding_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text(BAD_DATE.replace("yesterday", "gestern \u2190"))
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    run = forked.scrapy("harvest", "validate", "s.xml", cwd=tmp_path, environment=environment)
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize(
+    ("at", "codes"),
+    [
+        pytest.param("https://a.example/", [], id="folder"),
+        pytest.param("https://a.example/s.xml", [], id="file"),
+        pytest.param("https://b.example/s.xml", ["protocol/other-site"], id="another-site"),
+        pytest.param("https://a.example/maps/", ["protocol/outside-folder"], id="deeper"),
+    ],
+)
+def test_a_file_is_held_against_the_address_that_it_will_have(at: str, codes: list[str], tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text(GOOD)
+    for target in ("s.xml", "."):
+        run = validate(target, "--at", at, "--format", "json", cwd=tmp_path)
+        (record,) = records(run)
+        assert [problem["code"] for problem in record["problems"]] == codes
+        assert record["final_url"] is None
+
+
+@pytest.mark.parametrize("arguments", [("s.xml", "--at", "here"), ("https://a.example/", "--at", "https://a.example/")])
+def test_an_address_that_no_file_can_have_is_refused(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text(GOOD)
+    run = validate(*arguments, cwd=tmp_path)
+    assert run.returncode == 2
+    assert "argument --at=" in run.stderr

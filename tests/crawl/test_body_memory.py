@@ -1,0 +1,257 @@
+"""Which bodies are held in memory at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sitemap_harvest.discovery.candidate import Candidate
+from sitemap_harvest.engine.in_flight import InFlight
+from sitemap_harvest.integration import default_settings as defaults
+from tests.crawl.flood import Flood
+from tests.crawl.test_costs import in_chunks, plain, without_length
+from tests.site import Manner, Page, index, moved, numbered, robots, urlset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SMALL, MOST = 10, 1_000
+
+
+def candidate(host: str, name: str = "s", parent: str | None = None) -> Candidate:
+    return Candidate(url=f"https://{host}.example/{name}.xml", root=f"https://{host}.example", parent=parent)
+
+
+A, B, C = candidate("a"), candidate("b"), candidate("c")
+FIRST, SECOND, THIRD = (candidate("d", name, "https://d.example/index.xml") for name in "123")
+OTHER = candidate("d", "other", "https://d.example/other-index.xml")
+ALMOST = 4.9  # seconds: a document whose size is not known does not hold up others for longer
+
+
+class Downloads:
+    """Downloads whose headers and bytes arrive."""
+
+    def __init__(self, wake: Callable[[], None] = lambda: None) -> None:
+        self.bodies = InFlight(most=MOST, small=SMALL, wake=wake)
+
+    def request(self, one: Candidate) -> None:
+        """Request *one*."""
+        self.bodies.begin(one, 0.0)
+        self.bodies.reserve(one, 0.0)
+
+    def begin(self, one: Candidate, length: int | None = None) -> bool:
+        """Begin to download *one*; return whether that goes on."""
+        self.request(one)
+        return self.answer(one, length)
+
+    def answer(self, one: Candidate, length: int | None = None) -> bool:
+        """Receive the headers of *one*; return whether the download goes on."""
+        return not self.bodies.note_headers(one, length)
+
+    def receive(self, one: Candidate, size: int) -> bool:
+        """Receive *size* bytes of *one*; return whether the download goes on."""
+        return not self.bodies.note_bytes(one, size)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("lengths", "go_on"),
+    [
+        pytest.param([600, 400], [True, True], id="they-fit"),
+        pytest.param([600, 401], [True, False], id="one-too-many"),
+        pytest.param([5_000], [True], id="one-may-be-larger-than-all"),
+        pytest.param([5_000, 11, 10], [True, False, True], id="small-ones-always-fit"),
+        pytest.param([600, 600, 300], [True, False, True], id="what-was-stopped-holds-nothing"),
+    ],
+)
+def test_a_body_whose_length_is_known_is_stopped_before_it_comes(lengths: list[int], go_on: list[bool]) -> None:
+    downloads = Downloads()
+    assert [downloads.begin(one, length) for one, length in zip((A, B, C), lengths, strict=False)] == go_on
+
+
+@pytest.mark.quick
+def test_a_body_whose_length_is_not_known_is_stopped_when_it_does_not_fit_any_more() -> None:
+    downloads = Downloads()
+    assert downloads.begin(A)
+    assert downloads.begin(B)
+    assert downloads.receive(A, 600)
+    assert downloads.receive(B, 400)
+    assert not downloads.receive(B, 1)
+    assert downloads.bodies.was_stopped(B)
+    assert downloads.receive(A, 5_000)
+    assert not downloads.bodies.was_stopped(A)
+
+
+@pytest.mark.quick
+def test_what_was_stopped_waits_until_it_fits_and_is_expected_to_be_twice_as_large() -> None:
+    downloads = Downloads()
+    downloads.begin(A, 600)
+    downloads.begin(B)
+    assert not downloads.receive(B, 401)
+    downloads.bodies.postpone(B)
+    assert downloads.bodies.next_postponed(0.0) is None
+    downloads.bodies.end(A)
+    assert downloads.begin(C, 198)
+    assert downloads.bodies.next_postponed(0.0) == B
+    assert downloads.bodies.next_postponed(0.0) is None
+
+
+@pytest.mark.quick
+def test_the_first_that_waits_is_not_overtaken() -> None:
+    downloads = Downloads()
+    downloads.begin(A, 900)
+    bodies = downloads.bodies
+    for one in (B, C):
+        bodies.postpone(one)
+    bodies.end(B)
+    assert bodies.next_postponed(0.0) == C
+
+
+@pytest.mark.quick
+def test_documents_of_a_host_are_expected_to_be_as_large_as_its_largest() -> None:
+    downloads = Downloads()
+    downloads.begin(A, 600)
+    downloads.bodies.end(A)
+    downloads.begin(B, 500)
+    assert not downloads.bodies.fits(candidate("a", "other"), 0.0)
+    assert not downloads.bodies.fits(candidate("a", "other", "https://a.example/index.xml"), 0.0)
+    assert downloads.bodies.fits(candidate("b", "other"), 0.0)
+    assert downloads.bodies.fits(C, 0.0)
+
+
+@pytest.mark.quick
+def test_documents_that_the_same_one_lists_are_expected_to_be_as_large_as_the_largest_of_them() -> None:
+    downloads = Downloads()
+    downloads.begin(FIRST, 11)
+    downloads.begin(SECOND, 600)
+    downloads.begin(OTHER, 12)
+    assert not downloads.bodies.fits(THIRD, 0.0)
+    assert downloads.bodies.fits(OTHER, 0.0)
+
+
+@pytest.mark.quick
+def test_what_headers_tell_counts_also_where_more_was_expected() -> None:
+    downloads = Downloads()
+    downloads.begin(FIRST, 600)
+    downloads.bodies.end(FIRST)
+    downloads.request(SECOND)
+    assert not downloads.bodies.fits(THIRD, 0.0)
+    assert downloads.answer(SECOND, 400)
+    assert downloads.bodies.fits(THIRD, 0.0)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("befalls", "now", "fits"),
+    [
+        pytest.param(lambda _: None, ALMOST, False, id="nothing"),
+        pytest.param(lambda _: None, 5.0, True, id="nothing-for-long"),
+        pytest.param(lambda downloads: downloads.answer(FIRST, 500), ALMOST, True, id="headers-with-a-length"),
+        pytest.param(lambda downloads: downloads.answer(FIRST, 501), 5.0, False, id="with-a-length-that-fits-no-more"),
+        pytest.param(lambda downloads: downloads.answer(FIRST, 0), ALMOST, True, id="headers-without-a-body"),
+        pytest.param(lambda downloads: downloads.answer(FIRST), ALMOST, False, id="headers-without-a-length"),
+        pytest.param(lambda downloads: downloads.receive(FIRST, 400), ALMOST, False, id="bytes-of-an-unknown-length"),
+        pytest.param(lambda downloads: downloads.receive(FIRST, 501), 5.0, False, id="too-many-of-them"),
+        pytest.param(lambda downloads: downloads.bodies.end(FIRST), ALMOST, True, id="its-end"),
+    ],
+)
+def test_the_first_that_a_document_lists_is_alone_until_its_size_is_known(befalls, now: float, fits: bool) -> None:
+    downloads = Downloads()
+    assert downloads.bodies.fits(FIRST, 0.0)
+    downloads.request(FIRST)
+    befalls(downloads)
+    assert downloads.bodies.fits(SECOND, now) is fits
+
+
+@pytest.mark.quick
+def test_what_waits_for_the_first_of_its_document_holds_up_no_others() -> None:
+    downloads = Downloads()
+    downloads.request(FIRST)
+    for one in (SECOND, OTHER, THIRD):
+        downloads.bodies.postpone(one)
+    assert downloads.bodies.next_postponed(ALMOST) == OTHER
+    assert downloads.bodies.next_postponed(ALMOST) is None
+    downloads.answer(FIRST, 300)
+    assert downloads.bodies.next_postponed(ALMOST) == SECOND
+    assert downloads.bodies.next_postponed(ALMOST) == THIRD
+
+
+@pytest.mark.quick
+def test_what_need_not_be_requested_tells_nothing_of_sizes() -> None:
+    downloads = Downloads()
+    downloads.bodies.end(FIRST)
+    downloads.request(SECOND)
+    assert not downloads.bodies.fits(THIRD, 0.0)
+
+
+@pytest.mark.quick
+def test_who_waits_is_woken_by_headers() -> None:
+    woken: list[str] = []
+    downloads = Downloads(lambda: woken.append("woken"))
+    downloads.begin(A, 600)
+    assert woken == []
+    downloads.request(FIRST)
+    downloads.bodies.postpone(SECOND)
+    woken.clear()
+    downloads.answer(FIRST)
+    assert woken == []
+    downloads.answer(FIRST, 300)
+    assert woken == ["woken"]
+
+
+@pytest.mark.quick
+def test_what_was_not_requested_does_not_count() -> None:
+    downloads = Downloads()
+    downloads.bodies.begin(B, 0.0)  # known from the store
+    for one in (A, B):
+        assert not downloads.bodies.note_headers(one, 5_000)
+        assert not downloads.bodies.note_bytes(one, 5_000)
+    assert downloads.begin(B, 900)
+    assert downloads.begin(C, 100)
+
+
+LARGE = urlset("/page").encode() + b" " * 300_000
+THREE_FIT = {"SITEMAP_HARVEST_BODIES": 1_000_000}
+
+
+@pytest.mark.parametrize("sent", [plain, in_chunks, without_length])
+def test_each_large_sitemap_of_an_index_is_requested_once(crawl, sent):
+    paths = numbered(10)
+    with Flood({path: sent(LARGE) for path in paths}) as site:
+        site.answers["/index.xml"] = plain(index(*paths).replace("{site}", site.url).encode())
+        run = crawl(sitemap=f"{site.url}/index.xml", settings=THREE_FIT)
+    assert sorted(site.requests) == sorted(["/robots.txt", "/index.xml", *paths])
+    assert run.fates(site.url) == dict.fromkeys(["/index.xml", *paths], "read")
+
+
+def test_each_large_sitemap_that_an_index_redirects_to_is_requested_once(serve, crawl):
+    before, paths = numbered(10, prefix="/before"), numbered(10)
+    site = serve({"/index.xml": index(*before), **dict.fromkeys(paths, LARGE)})
+    site.pages |= {path: moved(f"{{site}}{to}") for path, to in zip(before, paths, strict=True)}
+    run = crawl(sitemap=f"{site.url}/index.xml", settings=THREE_FIT)
+    assert sorted(site.requests) == sorted(["/robots.txt", "/index.xml", *before, *paths])
+    assert run.fates(site.url) == dict.fromkeys(["/index.xml", *before], "read")
+
+
+@pytest.mark.parametrize(
+    ("first", "fate"),
+    [
+        pytest.param("absent", "absent", id="is-absent"),
+        pytest.param("forbidden", "forbidden", id="is-forbidden"),
+        pytest.param("reset", "failed", id="fails"),
+        pytest.param("hangs", "failed", id="hangs"),
+        pytest.param("lost", "failed", id="is-lost-in-the-project"),
+    ],
+)
+def test_what_an_index_lists_is_read_whatever_befalls_the_first(serve, crawl, first: str, fate: str):
+    site = serve({
+        "/robots.txt": robots(disallow=["/forbidden"]),
+        "/index.xml": index(f"/{first}.xml", *numbered(3)),
+        **dict.fromkeys(numbered(3), LARGE),
+        "/reset.xml": Page(manner=Manner.RESET),
+        "/hangs.xml": Page(manner=Manner.HANG),
+    })  # fmt: skip
+    middlewares = {**defaults.DOWNLOADER_MIDDLEWARES, "tests.crawl.parts.LeadsAway": 50}
+    run = crawl(sitemap=f"{site.url}/index.xml", settings={**THREE_FIT, "DOWNLOADER_MIDDLEWARES": middlewares})
+    assert run.fates(site.url) == {"/index.xml": "read", f"/{first}.xml": fate, **dict.fromkeys(numbered(3), "read")}

@@ -1,0 +1,83 @@
+"""Two runs at a time over one site into one store: the second is refused, or waits."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from tests import forked
+from tests.site import Page, robots, urlset
+from tests.waiting import wait_until
+
+SITE = {"/robots.txt": robots("/1.xml"), "/1.xml": urlset("/a")}
+
+
+@contextmanager
+def at_work(keep, site, *, delay=20.0):
+    """Let a crawl of *site* wait for its sitemap, for *delay* seconds."""
+    page = site.pages["/1.xml"]
+    site.pages["/1.xml"] = Page(page, delay=delay)
+    settings = {"DOWNLOAD_TIMEOUT": 30, "FEEDS": {}}
+    with keep.crawl.running(spider="careful", site=site.url, store=keep.folder, settings=settings) as process:
+        wait_until(lambda: "/1.xml" in site.requests)
+        site.pages["/1.xml"] = page
+        yield process
+
+
+def claims(keep):
+    return [*keep.folder.glob("sites/*/claim.json"), *keep.folder.glob("running/*")]
+
+
+@pytest.fixture
+def sites(serve):
+    return serve(SITE), serve({**SITE, "/1.xml": urlset("/b")}, host="127.0.0.2")
+
+
+@pytest.mark.quick
+def test_a_site_that_another_run_is_at_work_on_is_not_harvested_and_the_others_are(keep, sites):
+    one, two = sites
+    with at_work(keep, one):
+        told = keep(two, site=f"{one.url} {two.url}")
+        results = {row["root"]: (row["result"], row["reason"]) for row in told.sites}
+        (claim,) = keep.folder.glob("sites/*/claim.json")
+        holder = json.loads(claim.read_text())["run"]
+        assert results == {
+            one.url: ("unfinished", f"the run {holder} is harvesting it into the same store"),
+            two.url: ("found", "1 URL in 1 document"),
+        }
+        assert told.locs == ["/b"]
+        assert (told.run.code, told.run.reason) == (0, "finished")
+    assert keep.store.sites() == [two.url]
+
+
+def test_the_command_says_that_the_site_is_busy_and_ends_with_3(keep, sites, tmp_path):
+    site, _ = sites
+    with at_work(keep, site):
+        run = forked.scrapy("harvest", "crawl", site.url, "-a", f"store={keep.folder}", cwd=tmp_path)
+    assert run.returncode == 3
+    assert "is harvesting it into the same store" in run.stderr
+
+
+def test_a_run_may_wait_for_the_other(keep, sites):
+    site, _ = sites
+    with at_work(keep, site, delay=2) as other:
+        started = time.monotonic()
+        told = keep(site, settings={"SITEMAP_HARVEST_BUSY": "wait"})
+        assert time.monotonic() - started > 1
+        other.join(20)
+    assert told.locs == ["/a"]
+    first, second = keep.store.site(site.url).runs
+    assert (told.summary["run"], told.summary["baseline"]) == (second.id, first.id)
+    assert claims(keep) == []
+
+
+def test_the_claim_of_a_run_that_was_killed_is_taken_over(keep, sites):
+    site, _ = sites
+    with at_work(keep, site):
+        pass
+    assert len(claims(keep)) == 2
+    assert keep(site).locs == ["/a"]
+    assert claims(keep) == []

@@ -1,0 +1,140 @@
+"""Which documents are read at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sitemap_harvest.integration.downloads import ReadingTurns
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+pytestmark = pytest.mark.quick
+
+SMALL, LARGE = 10, 11
+
+
+class Readers:
+    """Documents that come, are read when it is their turn, and end when they are told to."""
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+        self._turns = ReadingTurns(small=SMALL)
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._ends: dict[str, asyncio.Event] = {}
+
+    async def come(self, name: str, size: int) -> None:
+        self._ends[name] = asyncio.Event()
+        self._tasks[name] = asyncio.create_task(self._read(name, size))
+        await _settle()
+
+    async def end(self, name: str) -> None:
+        self._ends[name].set()
+        await _settle()
+
+    async def cancel(self, name: str) -> None:
+        self._tasks[name].cancel()
+        await _settle()
+
+    async def _read(self, name: str, size: int) -> None:
+        async with self._turns.turn(size):
+            self.read.append(name)
+            try:
+                await self._ends[name].wait()
+            finally:
+                self.read.remove(name)
+
+    async def close(self) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+async def _settle() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def readers(sizes: dict[str, int]) -> AsyncIterator[Readers]:
+    """Let documents of *sizes* come, one after the other."""
+    found = Readers()
+    for name, size in sizes.items():
+        await found.come(name, size)
+    try:
+        yield found
+    finally:
+        await found.close()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "read"),
+    [
+        pytest.param({"a": LARGE, "b": LARGE}, ["a", "b"], id="two-large"),
+        pytest.param({"a": LARGE, "b": LARGE, "c": LARGE}, ["a", "b"], id="a-third-waits"),
+        pytest.param(
+            {"a": LARGE, "b": LARGE, "c": LARGE, "d": SMALL}, ["a", "b", "d"], id="small-do-not-wait-for-large"
+        ),
+        pytest.param(dict.fromkeys("abcde", SMALL), ["a", "b", "c", "d"], id="a-fifth-small-waits"),
+        pytest.param(
+            {**dict.fromkeys("abcde", SMALL), "f": LARGE}, ["a", "b", "c", "d", "f"], id="nor-large-for-small"
+        ),
+    ],
+)
+def test_who_has_a_turn(sizes: dict[str, int], read: list[str]) -> None:
+    async def check() -> None:
+        async with readers(sizes) as found:
+            assert found.read == read
+
+    asyncio.run(check())
+
+
+def test_a_turn_goes_to_who_came_first() -> None:
+    async def check() -> None:
+        async with readers(dict.fromkeys("abcd", LARGE)) as found:
+            await found.end("b")
+            assert found.read == ["a", "c"]
+            await found.end("a")
+            assert found.read == ["c", "d"]
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize(
+    ("cancelled", "read"),
+    [
+        pytest.param("b", ["a", "c"], id="while-it-is-read"),
+        pytest.param("c", ["a", "b"], id="while-it-waits"),
+    ],
+)
+def test_what_is_cancelled_leaves_its_turn_to_others(cancelled: str, read: list[str]) -> None:
+    async def check() -> None:
+        async with readers(dict.fromkeys("abcd", LARGE)) as found:
+            await found.cancel(cancelled)
+            assert found.read == read
+            await found.end("a")
+            assert found.read == [*read[1:], "d"]
+
+    asyncio.run(check())
+
+
+def test_output_that_nobody_reads_to_its_end_gives_its_turn_back() -> None:
+    async def output(turns: ReadingTurns) -> AsyncIterator[int]:
+        async with turns.turn(LARGE):
+            yield 1
+            yield 2
+
+    async def check() -> None:
+        turns = ReadingTurns(small=SMALL)
+        for _ in range(5):
+            dropped = output(turns)
+            assert await anext(dropped) == 1
+            del dropped
+            await _settle()
+
+    asyncio.run(asyncio.wait_for(check(), 30))

@@ -1,0 +1,222 @@
+"""What can be wrong with a store, and with what is asked of it: one line, no traceback, and nothing kept is lost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from sitemap_harvest.snapshots.store import open_store
+from tests import forked
+from tests.crawl.crawling import HERE
+from tests.site import Page, index, numbered, robots, urlset
+from tests.snapshots.store.making import Making
+
+SITE = {
+    "/robots.txt": robots("/index.xml"),
+    "/index.xml": index("/1.xml", "/2.xml"),
+    "/1.xml": urlset("/a"),
+    "/2.xml": urlset("/b"),
+}
+
+
+def runs_of(keep, site):
+    (folder,) = keep.folder.glob("sites/*/runs")
+    return sorted(folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"store": None, "emit": "changes"}, "it needs snapshots; name a folder for them, such as store=snapshots"),
+        ({"store": None, "baseline": "first"}, "argument baseline='first': it needs snapshots"),
+        ({"store": None, "force": "yes"}, "argument force='yes': it needs snapshots"),
+        ({"store": None, "feeds_only": "yes"}, "argument feeds_only='yes': it needs snapshots"),
+        ({"store": None, "resume": "yes"}, "argument resume='yes': it needs snapshots"),
+        ({"store": None, "max_age": "1h"}, "argument max_age=3600: it needs snapshots"),
+        ({"store": " "}, "argument store: it is empty; give a value, or leave it out"),
+        ({"force": "maybe"}, "argument force='maybe': it must be yes or no"),
+        ({"max_age": "1 month"}, "it must be an age (2w, 7d, 36h, 90min) or a number of seconds"),
+        ({"store": "gopher://a/b"}, "store 'gopher://a/b': "),
+        ({"settings": {"SITEMAP_HARVEST_BUSY": "no"}}, "SITEMAP_HARVEST_BUSY is 'no'; it must be one of refuse, wait"),
+        ({"settings": {"SITEMAP_HARVEST_TRUST_LASTMOD": "x"}}, "is 'x'; it must be one of auto, always, never"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_wrong_ends_the_run_with_one_line(serve, keep, given, words):
+    site = serve(SITE)
+    told = keep(site, calm=False, **({"emit": "urls"} | given))
+    assert (told.run.reason, told.requests) == ("wrong_argument", [])
+    (error,) = told.run.errors
+    assert words in error
+    assert "Traceback" not in told.run.log
+
+
+def test_a_store_that_is_a_file_ends_the_run_with_one_line(serve, keep):
+    keep.folder.write_text("mine")
+    told = keep(site := serve(SITE), calm=False)
+    assert (told.run.reason, told.requests, keep.folder.read_text()) == ("wrong_argument", [], "mine")
+    (error,) = told.run.errors
+    assert f"store '{keep.folder}': " in error
+    assert "Traceback" not in told.run.log
+    assert site.requests == []
+
+
+def _newer(folder):
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 99}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        pytest.param(lambda run: (run / "manifest.json").write_text("{"), "manifest.json is damaged: ", id="manifest"),
+        pytest.param(_newer, "was written by a newer version of sitemap_harvest (format 99); update it", id="newer"),
+        pytest.param(lambda run: (run / "rows-0001.parquet").unlink(), "rows-0001.parquet is missing", id="rows-gone"),
+        pytest.param(lambda run: (run / "rows-0001.parquet").write_text(""), "has 0 bytes, but was", id="rows-cut"),
+        pytest.param(lambda run: (run / "sitemaps.parquet").unlink(), "sitemaps.parquet cannot be read", id="ledger"),
+    ],
+)
+def test_a_site_whose_snapshots_are_damaged_is_not_harvested_and_the_others_are(serve, keep, damage, words):
+    one, two = serve(SITE), serve({**SITE, "/1.xml": urlset("/c")}, host="127.0.0.2")
+    keep(one)
+    (run,) = runs_of(keep, one)
+    damage(run)
+    before = sorted(path.name for path in run.iterdir())
+    told = keep(two, site=f"{one.url} {two.url}")
+    found = {row["root"]: (row["result"], row["reason"]) for row in told.sites}
+    assert found[one.url][0] == "unfinished"
+    assert words in found[one.url][1]
+    assert f"No URLs found: {one.url}: its stored data cannot be used: " in told.run.log
+    assert found[two.url] == ("found", "2 URLs in 2 documents")
+    assert told.locs == ["/b", "/c"]
+    assert sorted(path.name for path in run.iterdir()) == before
+    assert not [*keep.folder.glob("sites/*/claim.json")]
+
+
+def test_rows_that_cannot_be_read_within_a_file_end_the_run_and_the_snapshot_stays(serve, keep):
+    site = serve(SITE)
+    keep(site)
+    (run,) = runs_of(keep, site)
+    rows = run / "rows-0001.parquet"
+    rows.write_bytes(b"x" * rows.stat().st_size)
+    told = keep(site, calm=False)
+    assert "Traceback" not in told.run.log
+    assert told.run.reason == "store_failed"
+    assert "rows-0001.parquet cannot be read" in told.run.errors[0]
+    assert [path.name for path in runs_of(keep, site) if (path / "manifest.json").exists()] == [run.name]
+
+
+@pytest.mark.parametrize("room", [1_000, 5_000, 30_000])
+def test_a_full_disk_ends_the_run_and_the_last_snapshot_stays_in_force(serve, keep, room):
+    site = serve({"/1.xml": urlset(*numbered(3_000))})
+    named = f"{site.url}/1.xml"
+    Making(keep.folder).run({named: [f"{site.url}/p1"]}, site=named)
+    given = ("-a", f"sitemap={named}", "-a", f"store={keep.folder}", "-a", "emit=none")
+    run = forked.scrapy("crawl", "sitemap", *given, "-s", "LOG_LEVEL=WARNING", cwd=HERE, largest_file=room)
+    assert "Traceback" not in run.stderr, run.stderr
+    assert run.stderr.count("] ERROR: ") == 1, run.stderr
+    assert "The store cannot be used; the last snapshots remain valid: " in run.stderr
+    assert len(open_store(keep.folder).site(named).runs) == 1
+    told = keep(site, sitemap=named)
+    assert told.summary["urls_after"] == 3_000
+
+
+def test_a_store_that_is_removed_during_the_run_ends_it(serve, keep):
+    site = serve(SITE)
+
+    def remove(_):
+        shutil.rmtree(keep.folder)
+        return Page(urlset("/a"))
+
+    site.pages["/1.xml"] = remove
+    told = keep(site, calm=False)
+    assert "Traceback" not in told.run.log, told.run.log
+    assert told.locs == ["/a", "/b"]
+
+
+def test_a_clock_that_has_gone_back_does_not_put_a_run_before_the_last(serve, keep):
+    site = serve({"/1.xml": urlset("/a", "/b")})
+    named = f"{site.url}/1.xml"
+    making = Making(keep.folder)
+    making.now = making.now.replace(year=2099)
+    making.run({named: [f"{site.url}/a", f"{site.url}/c"]}, site=named)
+    told = keep(site, sitemap=named)
+    assert told.kinds == {"/b": "added", "/c": "removed"}
+    first, second = keep.store.site(named).runs
+    assert (second.id, second.baseline) == (told.summary["run"], first.id)
+    assert second.id.startswith("20991101T030001Z-")
+    assert second.started_at.year < 2099
+    assert keep(site, sitemap=named).changes == []
+    assert len(keep.store.site(named).runs) == 3
+
+
+def test_files_and_folders_are_kept_as_sites_are(keep, serve, tmp_path):
+    site = serve()
+    (tmp_path / "a.xml").write_text(urlset("https://a.example/1"))
+    folder = tmp_path / "public"
+    folder.mkdir()
+    (folder / "robots.txt").write_text("Sitemap: https://b.example/s.xml")
+    (folder / "s.xml").write_text(urlset("https://b.example/1"))
+    file, public = {"sitemap": tmp_path / "a.xml"}, {"site": "https://b.example", "root": folder}
+    for given in (file, public):
+        assert keep(site, **given).changes == []
+        again = keep(site, **given)
+        assert set(again.fates.values()) == {"unchanged"}
+        assert len(again.urls) == 1
+    (folder / "s.xml").write_text(urlset("https://b.example/2"))
+    assert keep(site, **public).kinds == {"https://b.example/1": "removed", "https://b.example/2": "added"}
+    (folder / "s.xml").unlink()
+    assert keep(site, **public).changes == []
+
+
+def test_the_store_may_be_a_setting_and_nothing_may_be_emitted(serve, keep, crawl):
+    site = serve(SITE)
+    run = crawl(site=site.url, emit="none", settings={"SITEMAP_HARVEST_STORE": str(keep.folder)}, feeds={})
+    assert run.stats["sitemap_harvest/urls"] == 2
+    assert keep.locs(site) == ["/a", "/b"]
+    run = crawl(site=site.url, emit="none", settings={"SITEMAP_HARVEST_STORE": str(keep.folder)}, feeds={})
+    assert run.stats["sitemap_harvest/urls"] == 2
+    assert run.stats["sitemap_harvest/snapshots"] == 1
+    assert "item_scraped_count" not in run.stats
+
+
+def test_a_store_goes_with_a_job_folder(serve, keep, tmp_path):
+    site = serve(SITE)
+    settings = {"JOBDIR": str(tmp_path / "job")}
+    assert keep(site, settings=settings).locs == ["/a", "/b"]
+    site.pages["/1.xml"] = urlset("/a", "/c")
+    assert keep(site, settings=settings).kinds == {"/c": "added"}
+
+
+def test_the_command_tells_what_has_changed_and_how_it_ended(serve, keep, tmp_path):
+    site = serve(SITE)
+    command = ("harvest", "crawl", site.url, "-a", f"store={keep.folder}", "-O", "urls.jsonl")
+    first = forked.scrapy(*command, cwd=tmp_path)
+    assert (first.returncode, "1 first snapshot: nothing to compare with" in first.stderr) == (0, True)
+    site.pages["/1.xml"] = urlset("/c", "/d")
+    second = forked.scrapy(*command, cwd=tmp_path)
+    assert second.returncode == 0, second.stderr
+    assert "Since the last snapshot 2 added, 1 removed." in second.stderr
+    site.pages["/1.xml"] = Page(status=503)
+    third = forked.scrapy(*command, "-s", "RETRY_TIMES=0", cwd=tmp_path)
+    assert third.returncode == 4, third.stderr
+    assert "Since the last snapshot nothing has changed." in third.stderr
+    wrong = forked.scrapy(*command, "-a", "baseline=2001", cwd=tmp_path)
+    assert wrong.returncode == 2, wrong.stderr
+    assert "Traceback" not in wrong.stderr
+    assert len((tmp_path / "urls.jsonl").read_text().splitlines()) in {0, 1}
+
+
+@pytest.mark.parametrize("count", [60])
+def test_many_sites_are_kept_though_few_files_may_be_open(serve, keep, tmp_path, count):
+    site = serve({f"/{number}.xml": urlset(f"/{number}") for number in range(count)})
+    names = " ".join(f"{site.url}/{number}.xml" for number in range(count))
+    first = keep(site, sitemap=names, settings={"CONCURRENT_REQUESTS_PER_DOMAIN": 16})
+    assert len(first.summaries) == len(first.urls) == count
+    for number in range(10):
+        site.pages[f"/{number}.xml"] = urlset(f"/{number}", f"/new{number}")
+    second = keep(site, sitemap=names)
+    assert second.kinds == {f"/new{number}": "added" for number in range(10)}
+    assert len(keep.store.sites()) == count

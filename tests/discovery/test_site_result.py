@@ -1,0 +1,141 @@
+"""What came of a site, judged by what became of each document that was tried."""
+
+from __future__ import annotations
+
+import pytest
+
+from sitemap_harvest import Cause, FoundBy, Kind, Outcome, Problem, SitemapRecord, SiteResult
+from sitemap_harvest.discovery.candidate import Candidate
+from sitemap_harvest.discovery.site_state import SiteState
+from sitemap_harvest.discovery.well_known import robots_of
+
+SITE = "https://example.com"
+ABSENT = {"outcome": Outcome.ABSENT, "reason": "HTTP 404", "status": 404}
+BLOCKED = {"outcome": Outcome.BLOCKED, "reason": "HTTP 403", "status": 403}
+FORBIDDEN = {"outcome": Outcome.FORBIDDEN, "reason": "robots.txt forbids it"}
+BROKEN = {"outcome": Outcome.FAILED, "reason": "HTTP 500", "status": 500, "cause": Cause.SERVER_ERROR}
+TIMEOUT = {"outcome": Outcome.FAILED, "reason": "no answer", "cause": Cause.TIMEOUT}
+DNS = {"outcome": Outcome.FAILED, "reason": "no such host", "cause": Cause.DNS}
+GARBAGE = {"outcome": Outcome.FAILED, "reason": "no HTTP", "cause": Cause.NOT_HTTP}
+CUT = {"outcome": Outcome.PARTIAL, "reason": "it was cut", "kind": Kind.ROBOTS, "status": 200}
+UNREADABLE = {"outcome": Outcome.FAILED, "reason": "it cannot be unpacked", "status": 200}
+HTML = {"outcome": Outcome.NOT_A_SITEMAP, "reason": "it is a web page", "kind": Kind.HTML, "status": 200}
+OFF_SITE = {"outcome": Outcome.OUT_OF_SCOPE, "reason": "off"}
+PRIVATE = {"outcome": Outcome.OUT_OF_SCOPE, "reason": "it is private", "cause": Cause.PRIVATE}
+ROBOTS = {"outcome": Outcome.READ, "kind": Kind.ROBOTS, "status": 200, "complete": True}
+INDEX = {"outcome": Outcome.READ, "kind": Kind.INDEX, "status": 200, "complete": True, "entries": 2}
+SITEMAP = {"outcome": Outcome.READ, "kind": Kind.SITEMAP, "status": 200, "complete": True, "entries": 1}
+EMPTY = {"outcome": Outcome.READ, "kind": Kind.SITEMAP, "status": 200, "complete": True}
+LIMIT = {
+    "outcome": Outcome.OVER_LIMIT,
+    "reason": "too many",
+    "problems": (Problem(code="limit/documents", document=f"{SITE}/s.xml", detail="too many"),),
+}
+NAMED = {"named/1": ABSENT}
+
+
+def site_after(answers: dict[str, dict[str, object]], *, otherwise: dict[str, object]) -> SiteState:
+    """Return what is known of a site that has these *answers* by path; robots.txt names those below ``named/``."""
+    site = SiteState(first=robots_of(SITE))
+    named = [
+        Candidate(url=f"{SITE}/{path}", root=SITE, found_by=FoundBy.ROBOTS) for path in answers if path[:5] == "named"
+    ]
+    while candidate := site.next_candidate():
+        for one in (candidate, *named) if candidate.url == f"{SITE}/robots.txt" else (candidate,):
+            values = answers.get(one.url.removeprefix(f"{SITE}/"), otherwise)
+            record = SitemapRecord(url=one.url, root=SITE, found_by=one.found_by, **values)
+            site.note(one, record, urls=int(values.get("entries", 0)))
+    return site
+
+
+@pytest.mark.parametrize(
+    ("answers", "otherwise", "result", "cause", "words"),
+    [
+        pytest.param({"robots.txt": ROBOTS, "named/1": SITEMAP}, ABSENT, "found", None, "1 URL in 1 doc", id="named"),
+        pytest.param({"sitemap.xml": SITEMAP}, ABSENT, "found", None, "1 URL in", id="usual-name"),
+        pytest.param({"robots.txt": ROBOTS, "named/1": EMPTY}, ABSENT, "found", None, "0 URLs in 1", id="empty"),
+        pytest.param({"robots.txt": ROBOTS, "": HTML}, ABSENT, "absent", None,
+                     "robots.txt names no sitemap, and none of 25 usual names exists", id="nothing"),
+        pytest.param({"": HTML}, ABSENT, "absent", None, "there is no robots.txt, and none", id="no-robots"),
+        pytest.param({"": HTML}, HTML, "absent", None, "there is no robots.txt", id="pages-for-everything"),
+        pytest.param({"robots.txt": ROBOTS, "named/1": ABSENT, "": HTML}, ABSENT, "absent", None,
+                     "/named/1: HTTP 404, and none of", id="named-and-gone"),
+        pytest.param({"robots.txt": ROBOTS, "named/1": OFF_SITE, "": HTML}, ABSENT, "absent", None,
+                     "/named/1: off, and", id="named-elsewhere"),
+        pytest.param({"robots.txt": ROBOTS, "named/1": PRIVATE, "": HTML}, ABSENT, "unreachable", "private",
+                     "/named/1: it is private", id="named-and-private"),
+        pytest.param({}, PRIVATE, "unreachable", "private", "robots.txt: it is private", id="private"),
+        pytest.param({"robots.txt": ROBOTS, "named/1": INDEX, "named/2": BLOCKED}, ABSENT, "blocked", None,
+                     "/named/2: HTTP 403", id="index-whose-children-are-blocked"),
+        pytest.param({"robots.txt": BLOCKED, "": HTML}, ABSENT, "blocked", None, "robots.txt: HTTP 403", id="robots"),
+        pytest.param({"robots.txt": ROBOTS}, BLOCKED, "blocked", None, "and 1 more", id="all-is-blocked"),
+        pytest.param({"robots.txt": ROBOTS, "named/1": FORBIDDEN, "": HTML}, ABSENT, "forbidden", None,
+                     "named/1: robots.txt forbids it", id="named-and-forbidden"),
+        pytest.param({"robots.txt": ROBOTS}, FORBIDDEN, "forbidden", None, "and 23 more", id="all-is-forbidden"),
+        pytest.param({"robots.txt": ROBOTS, "sitemap.xml": FORBIDDEN, "": HTML}, ABSENT, "absent", None, "none of",
+                     id="one-usual-name-is-forbidden"),
+        pytest.param({"robots.txt": ROBOTS, "named/1": TIMEOUT, "": HTML}, ABSENT, "unreachable", "timeout",
+                     "named/1: no answer", id="named-and-silent"),
+        pytest.param({}, TIMEOUT, "unreachable", "timeout", "and 1 more", id="silent"),
+        pytest.param({}, DNS, "unreachable", "dns", "no such host", id="no-such-host"),
+        pytest.param({}, BROKEN, "unreachable", "server-error", "HTTP 500", id="all-is-broken"),
+        pytest.param({"robots.txt": BROKEN, "": HTML}, ABSENT, "unreachable", "server-error", "robots.txt: HTTP 500",
+                     id="robots-broken"),
+        pytest.param({"robots.txt": CUT, "": HTML}, ABSENT, "unreachable", "server-error", "robots.txt: it was cut",
+                     id="robots-cut"),
+        pytest.param({"robots.txt": ROBOTS, "sitemap.xml": UNREADABLE, "": HTML}, ABSENT, "unreachable", None,
+                     "/sitemap.xml: it cannot be unpacked", id="usual-name-that-cannot-be-read"),
+        pytest.param({"robots.txt": ROBOTS, "sitemap.xml": TIMEOUT, "": HTML}, ABSENT, "unreachable", "timeout",
+                     "/sitemap.xml: no answer", id="usual-name-that-is-silent"),
+        pytest.param({}, GARBAGE, "not-a-site", None, "no HTTP", id="no-http"),
+        pytest.param({}, ABSENT, "not-a-site", None, "neither a robots.txt nor a home page", id="nothing-at-all"),
+        pytest.param({"robots.txt": ROBOTS}, ABSENT, "absent", None, "robots.txt names", id="robots-and-nothing-else"),
+    ],
+)  # fmt: skip
+def test_results(
+    answers: dict[str, dict[str, object]], otherwise: dict[str, object], result: str, cause: str | None, words: str
+) -> None:
+    record = site_after(answers, otherwise=otherwise).record(is_over=True, epoch=0.0)
+    assert (record.result, record.cause) == (result, cause)
+    assert words in record.reason
+
+
+def test_what_a_limit_cut_off_is_unfinished_and_not_complete() -> None:
+    record = site_after({"robots.txt": ROBOTS, "named/1": LIMIT}, otherwise=ABSENT).record(is_over=True, epoch=0.0)
+    assert (record.result, record.limits, record.complete) == (SiteResult.UNFINISHED, ("limit/documents",), False)
+    record = site_after({"robots.txt": ROBOTS, "named/1": SITEMAP, "named/2": LIMIT}, otherwise=ABSENT).record(
+        is_over=True, epoch=0.0
+    )
+    assert (record.result, record.limits, record.complete) == (SiteResult.FOUND, ("limit/documents",), False)
+
+
+def test_what_a_run_that_ended_early_did_not_come_to_is_unfinished() -> None:
+    assert site_after({}, otherwise=ABSENT).record(is_over=False, epoch=0.0).result is SiteResult.UNFINISHED
+
+
+@pytest.mark.parametrize(
+    ("answers", "complete"),
+    [
+        pytest.param({"robots.txt": ROBOTS, "named/1": SITEMAP}, True, id="whole"),
+        pytest.param({"sitemap.xml": SITEMAP}, True, id="no-robots-txt"),
+        pytest.param({"robots.txt": HTML, "sitemap.xml": SITEMAP}, True, id="page-for-robots-txt"),
+        pytest.param({"robots.txt": BROKEN, "sitemap.xml": SITEMAP}, False, id="robots-may-have-named-more"),
+        pytest.param({"robots.txt": ROBOTS, "named/1": SITEMAP, "named/2": ABSENT}, False, id="one-is-absent"),
+        pytest.param({"robots.txt": ROBOTS, "named/1": {**SITEMAP, "complete": False}}, False, id="damaged"),
+        pytest.param({"robots.txt": ROBOTS, "named/1": SITEMAP, "named/2": OFF_SITE}, False, id="one-is-off-site"),
+        pytest.param({"robots.txt": ROBOTS}, False, id="nothing"),
+    ],
+)
+def test_complete_only_if_no_url_can_be_missing(answers: dict[str, dict[str, object]], complete: bool) -> None:
+    assert site_after(answers, otherwise=ABSENT).record(is_over=True, epoch=0.0).complete is complete
+
+
+def test_a_record_of_a_site_holds_what_was_tried() -> None:
+    site = site_after({"robots.txt": ROBOTS, "": HTML}, otherwise=ABSENT)
+    record = site.record(is_over=True, epoch=0.0)
+    assert len(record.evidence) == 26
+    first = record.evidence[0]
+    assert (first.url, first.found_by, first.outcome, first.reason, first.cause) == (
+        f"{SITE}/sitemap.xml", FoundBy.WELL_KNOWN, Outcome.ABSENT, "HTTP 404", None,
+    )  # fmt: skip
+    assert record.base == SITE

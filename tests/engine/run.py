@@ -1,0 +1,124 @@
+"""Runs of the engine against a web in memory: no reactor, no sockets, no Scrapy."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sitemap_harvest import ChangeBatch, SitemapRecord, SiteRecord, UrlBatch
+from sitemap_harvest.config.arguments import RunConfig
+from sitemap_harvest.config.settings import HarvestSettings
+from sitemap_harvest.engine.documents import Documents
+from sitemap_harvest.engine.in_flight import InFlight
+from sitemap_harvest.engine.parts import RunParts, site_queue
+from sitemap_harvest.engine.ports import ChildRules, DocumentResponse, PageVisits
+from sitemap_harvest.engine.run_summary import Summary
+from sitemap_harvest.engine.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sitemap_harvest.discovery.candidate import Candidate
+
+Web = dict[str, "bytes | int | str"]
+"""The answer at each URL: a body, a status without one, or the URL that it redirects to. All others are a 404."""
+
+
+class CountedStats(Counter[str]):
+    """Counters by name."""
+
+    def inc_value(self, key: str, count: int = 1) -> None:
+        self[key] += count
+
+
+@dataclass(frozen=True)
+class Request:
+    """The request for a document."""
+
+    candidate: Candidate
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Builds requests with the conditional headers of the store."""
+
+    session: Session
+
+    def build(self, candidate: Candidate) -> Request:
+        return Request(candidate, self.session.ask(candidate).headers)
+
+
+@dataclass
+class Result:
+    """The output of a run."""
+
+    requests: list[str] = field(default_factory=list)
+    """The URLs that were requested, in order."""
+    urls: list[str] = field(default_factory=list)
+    records: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    """The outcome and the reason of each document."""
+    sites: dict[str, str] = field(default_factory=dict)
+    """The result of each site."""
+    changes: set[tuple[str, str]] = field(default_factory=set)
+    """The kind and the URL of each change."""
+
+    def add(self, item: object) -> None:
+        match item:
+            case UrlBatch():
+                self.urls += item["loc"].to_pylist()
+            case ChangeBatch():
+                self.changes |= {(str(change.kind), change.loc) for change in item.rows()}
+            case SitemapRecord():
+                assert item.url not in self.records, "one record for each document"
+                self.records[item.url] = (str(item.outcome), item.reason)
+            case SiteRecord():
+                self.sites[item.root] = str(item.result)
+
+
+def harvest(web: Web, *, session: Session | None = None, **arguments: str) -> Result:
+    """Run the engine with *arguments* against *web*."""
+    config, options = RunConfig.of(arguments), HarvestSettings()
+    session = session or Session()
+    result = Result()
+    parts = RunParts(
+        config=config,
+        options=options,
+        stats=CountedStats(),
+        summary=Summary(),
+        sites=site_queue(config, options, per_host=8, depth_limit=0),
+        in_flight=InFlight(most=options.bodies, small=options.bodies // 64),
+        session=session,
+        requests=Requests(session),
+        pages=PageVisits(),
+        rules=ChildRules(),
+        needs_rows=lambda: False,
+        max_in_flight=16,
+        max_attempts=2,
+    )
+    parts.sites.begin(config.candidates)
+    documents = Documents(parts)
+    for step in documents.steps():
+        assert step is not None, "a web in memory never has to be waited for"
+        if not isinstance(step, Request):
+            result.add(step)
+            continue
+        result.requests.append(step.candidate.url)
+        for item in documents.answered(respond(web, step), step.candidate, time.time()):
+            result.add(item)
+    session.close()
+    return result
+
+
+def respond(web: Web, request: Request) -> DocumentResponse:
+    """Return the response of *web* to *request*, after redirects."""
+    url, redirected = request.candidate.url, []
+    while isinstance(answer := web.get(url, 404), str):
+        redirected.append(url)
+        url = answer
+    status, body = (200, answer) if isinstance(answer, bytes) else (answer, b"")
+    return DocumentResponse(
+        url=url, status=status, body=body, redirect_urls=tuple(redirected), is_conditional=bool(request.headers)
+    )

@@ -1,0 +1,142 @@
+"""Whole runs of the engine against a web in memory."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sitemap_harvest.config.arguments import RunConfig
+from sitemap_harvest.config.settings import HarvestSettings
+from sitemap_harvest.engine.snapshot_session import SnapshotSession
+from sitemap_harvest.model.run_ids import new_run_id
+from tests.documents import index, urlset
+from tests.engine.run import CountedStats, Result, Web, harvest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SITE = "https://www.example.com"
+READ = ("read", None)
+
+
+def plain(*paths: str) -> bytes:
+    return urlset("".join(f"<url><loc>{SITE}{path}</loc></url>" for path in paths))
+
+
+def index_of(*paths: str) -> bytes:
+    return index("".join(f"<sitemap><loc>{SITE}{path}</loc></sitemap>" for path in paths))
+
+
+@pytest.mark.parametrize(
+    ("web", "arguments", "expected"),
+    [
+        pytest.param(
+            {
+                f"{SITE}/robots.txt": f"Sitemap: {SITE}/index.xml".encode(),
+                f"{SITE}/index.xml": index_of("/1.xml", "/2.xml"),
+                f"{SITE}/1.xml": plain("/a", "/b"),
+                f"{SITE}/2.xml": plain("/c"),
+            },
+            {"site": SITE},
+            Result(
+                requests=[f"{SITE}/robots.txt", f"{SITE}/index.xml", f"{SITE}/1.xml", f"{SITE}/2.xml"],
+                urls=[f"{SITE}/a", f"{SITE}/b", f"{SITE}/c"],
+                records={f"{SITE}/{name}": READ for name in ("robots.txt", "index.xml", "1.xml", "2.xml")},
+                sites={SITE: "found"},
+            ),
+            id="robots-txt-and-index",
+        ),
+        pytest.param(
+            {},
+            {"sitemap": f"{SITE}/sitemap.xml"},
+            Result(
+                requests=[f"{SITE}/sitemap.xml"],
+                records={f"{SITE}/sitemap.xml": ("absent", "HTTP 404: the server has no such document")},
+                sites={f"{SITE}/sitemap.xml": "absent"},
+            ),
+            id="404",
+        ),
+        pytest.param(
+            {f"{SITE}/sitemap.xml": 503},
+            {"sitemap": f"{SITE}/sitemap.xml"},
+            Result(
+                requests=[f"{SITE}/sitemap.xml"],
+                records={f"{SITE}/sitemap.xml": ("failed", "HTTP 503: the server failed")},
+                sites={f"{SITE}/sitemap.xml": "unreachable"},
+            ),
+            id="503",
+        ),
+        pytest.param(
+            {f"{SITE}/sitemap.xml.gz": gzip.compress(plain("/a"))[:-4]},
+            {"sitemap": f"{SITE}/sitemap.xml.gz"},
+            Result(
+                requests=[f"{SITE}/sitemap.xml.gz"],
+                urls=[f"{SITE}/a"],
+                records={f"{SITE}/sitemap.xml.gz": ("partial", "it is damaged (unpack/truncated)")},
+                sites={f"{SITE}/sitemap.xml.gz": "found"},
+            ),
+            id="cut-gzip",
+        ),
+        pytest.param(
+            {
+                f"{SITE}/index.xml": index_of("/old.xml", "/new.xml"),
+                f"{SITE}/old.xml": f"{SITE}/new.xml",
+                f"{SITE}/new.xml": plain("/a"),
+            },
+            {"sitemap": f"{SITE}/index.xml"},
+            Result(
+                requests=[f"{SITE}/index.xml", f"{SITE}/old.xml", f"{SITE}/new.xml"],
+                urls=[f"{SITE}/a"],
+                records={
+                    f"{SITE}/index.xml": READ,
+                    f"{SITE}/old.xml": ("skipped", f"it redirects to {SITE}/new.xml, which is read separately"),
+                    f"{SITE}/new.xml": READ,
+                },
+                sites={f"{SITE}/index.xml": "found"},
+            ),
+            id="redirect-to-a-document-of-its-own",
+        ),
+        pytest.param(
+            {f"{SITE}/1.xml": plain("/a", "/b", "/c")},
+            {"sitemap": f"{SITE}/1.xml", "limit": "2"},
+            Result(
+                requests=[f"{SITE}/1.xml"],
+                urls=[f"{SITE}/a", f"{SITE}/b"],
+                records={f"{SITE}/1.xml": ("partial", "limit=2 was reached within it")},
+                sites={f"{SITE}/1.xml": "found"},
+            ),
+            id="limit",
+        ),
+    ],
+)
+def test_a_run_without_a_store(web: Web, arguments: dict[str, str], expected: Result) -> None:
+    assert harvest(web, emit="urls,sitemaps,sites", **arguments) == expected
+
+
+def test_the_second_run_with_a_store_reports_the_changes(tmp_path: Path) -> None:
+    address = f"{SITE}/sitemap.xml"
+    arguments = {"sitemap": address, "store": str(tmp_path / "store"), "emit": "changes,sitemaps,sites"}
+
+    def run(body: bytes) -> Result:
+        now = datetime.now(UTC)
+        session = SnapshotSession(
+            arguments["store"],
+            RunConfig.of(arguments),
+            HarvestSettings(),
+            CountedStats(),
+            run_id=new_run_id(now),
+            started_at=now,
+            fail=lambda: pytest.fail("the store cannot be written"),
+        )
+        return harvest({address: body}, session=session, **arguments)
+
+    unchanged = ("unchanged", "its digest has not changed")
+    expected = {"requests": [address], "sites": {address: "found"}}
+    assert run(plain("/a", "/b")) == Result(**expected, records={address: READ})
+    assert run(plain("/a", "/b")) == Result(**expected, records={address: unchanged})
+    assert run(plain("/b", "/c")) == Result(
+        **expected, records={address: READ}, changes={("added", f"{SITE}/c"), ("removed", f"{SITE}/a")}
+    )

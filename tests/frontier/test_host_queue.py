@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from sitemap_harvest.discovery.candidate import Candidate
+from sitemap_harvest.frontier.host_queue import Frontier
+
+ROOT = "https://example.com"
+
+
+def candidate(url: str, *, depth: int = 0) -> Candidate:
+    return Candidate(url=url, root=ROOT, depth=depth)
+
+
+def filled(*urls: str, per_host: int = 8) -> tuple[Frontier, list[Candidate]]:
+    """Return a frontier in which documents at *urls* wait, and their leads."""
+    frontier, candidates = Frontier(per_host=per_host), [candidate(url) for url in urls]
+    for one in candidates:
+        frontier.add(one)
+    return frontier, candidates
+
+
+def taken(frontier: Frontier, now: float = 0.0) -> list[str]:
+    """Return the addresses of all that may be asked for *now*."""
+    return [one.url for one in iter(lambda: frontier.take(now), None)]
+
+
+def test_a_document_is_claimed_once_under_any_spelling() -> None:
+    frontier = Frontier(per_host=8)
+    assert frontier.claim("https://example.com/a.xml", ROOT)
+    assert not frontier.claim("HTTPS://EXAMPLE.com:443/%61.xml", "https://other.example")
+    assert frontier.claim("https://example.com/A.xml", ROOT)
+    assert frontier.claim("no url", ROOT)
+    assert not frontier.claim("no url", ROOT)
+    assert frontier.owner("https://example.com/%61.xml") == ROOT
+    assert frontier.owner("https://example.com/b.xml") is None
+
+
+def test_a_document_that_was_refused_is_still_to_be_had() -> None:
+    frontier = Frontier(per_host=8)
+    assert frontier.refuse("https://example.com/a.xml")
+    assert not frontier.refuse("HTTPS://EXAMPLE.com:443/%61.xml")
+    assert frontier.owner("https://example.com/a.xml") is None
+    frontier.add(candidate("https://example.com/a.xml"))
+    assert frontier.owner("https://example.com/a.xml") == ROOT
+
+
+def test_of_a_host_that_was_not_met_one_document_is_on_its_way_and_then_as_many_as_allowed() -> None:
+    frontier, candidates = filled("http://a/1", "http://a/2", "http://a/3", "http://a/4", per_host=2)
+    assert taken(frontier) == ["http://a/1"]
+    frontier.done(candidates[0], has_rules=False)
+    assert taken(frontier) == ["http://a/2"]
+    frontier.done(candidates[1], has_rules=True)
+    assert taken(frontier) == ["http://a/3", "http://a/4"]
+    assert len(frontier) == 0
+
+
+def test_hosts_take_turns_and_a_busy_one_holds_up_only_its_own_documents() -> None:
+    frontier, candidates = filled(
+        "http://a:80/1", "http://a:80/2", "http://b/1", "http://b/2", "file:///1", "file:///2"
+    )
+    assert taken(frontier) == ["http://a:80/1", "http://b/1", "file:///1", "file:///2"]
+    frontier.done(candidates[0], has_rules=True)
+    assert taken(frontier) == ["http://a:80/2"]
+    assert len(frontier) == 1
+
+
+def test_the_deepest_documents_come_first_in_the_order_in_which_they_were_named() -> None:
+    frontier = Frontier(per_host=8)
+    for url, depth in (("file:///index", 1), ("file:///b", 2), ("file:///c", 2), ("file:///other", 1)):
+        frontier.add(candidate(url, depth=depth))
+    assert taken(frontier) == ["file:///b", "file:///c", "file:///index", "file:///other"]
+
+
+def test_a_host_that_asks_for_a_delay_gets_it_from_one_document_to_the_next() -> None:
+    frontier, candidates = filled("http://a/1", "http://a/2", "http://a/3", "http://b/1")
+    frontier.slow_down("http://a/", 10.0)
+    assert taken(frontier, now=100.0) == ["http://a/1", "http://b/1"]
+    frontier.done(candidates[0], has_rules=True)
+    assert taken(frontier, now=109.0) == []
+    assert frontier.next_turn() == 110.0
+    assert taken(frontier, now=110.0) == ["http://a/2"]
+    frontier.done(candidates[1], has_rules=True)
+    assert taken(frontier, now=200.0) == ["http://a/3"]
+
+
+def test_a_host_that_is_held_is_left_alone_until_then() -> None:
+    frontier, candidates = filled("http://a/1", "http://a/2")
+    assert taken(frontier) == ["http://a/1"]
+    frontier.hold("http://a/1", 30.0)
+    frontier.requeue(candidates[0])
+    frontier.done(candidates[0], has_rules=True)
+    assert len(frontier) == 2
+    assert taken(frontier, now=29.0) == []
+    assert taken(frontier, now=30.0) == ["http://a/2", "http://a/1"]
+
+
+def test_what_is_drained_waits_no_longer() -> None:
+    frontier, _ = filled("http://a/1", "http://a/2", "http://b/1")
+    assert taken(frontier) == ["http://a/1", "http://b/1"]
+    assert [one.url for one in frontier.drain()] == ["http://a/2"]
+    assert len(frontier) == 0
+    assert frontier.take(0.0) is None
+
+
+def test_a_hundred_thousand_hosts_that_have_to_wait_are_not_looked_through_for_each_turn() -> None:
+    frontier = Frontier(per_host=8)
+    for number in range(100_000):
+        frontier.hold(f"http://{number}.example/", 1e9)
+        frontier.add(candidate(f"http://{number}.example/"))
+    assert taken(frontier) == []
+    frontier.add(candidate("http://ready.example/"))
+    assert len(frontier._turns) == 1
+    assert taken(frontier) == ["http://ready.example/"]

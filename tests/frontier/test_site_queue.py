@@ -1,0 +1,373 @@
+"""The sites of a run: what may be asked for, whose turn it is, and what there is left to be tried."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from sitemap_harvest import Cause, FoundBy, Kind, Outcome, SitemapRecord, SitemapRef, SiteRecord
+from sitemap_harvest.discovery.candidate import Candidate, NotFetched
+from sitemap_harvest.discovery.expansion import Bounds
+from sitemap_harvest.discovery.site_state import SiteState
+from sitemap_harvest.discovery.well_known import robots_of
+from sitemap_harvest.frontier.budget import Budget
+from sitemap_harvest.frontier.site_queue import MOST_OPEN, SiteQueue, secure_twin
+
+A, B = "https://a.example", "https://b.example"
+
+
+MOST_UNANSWERED = 3
+
+
+def sites(*roots: str, **budget: int) -> SiteQueue:
+    candidates = [robots_of(root) for root in roots or (A,)]
+    state = SiteQueue(bounds=Bounds(), budget=Budget(**budget), per_host=8, most_unanswered=MOST_UNANSWERED)
+    state.begin(candidates)
+    return state
+
+
+def begun(state: SiteQueue) -> list[str]:
+    """Let the first lead of each site wait, and return their addresses."""
+    candidates = [(site, site.next_candidate()) for site in state.settled()]
+    assert all(state.consider(candidate, 0.0) is None for _, candidate in candidates if candidate)
+    return [candidate.url for _, candidate in candidates if candidate]
+
+
+def child(url: str, root: str = A) -> Candidate:
+    return Candidate(url=url, root=root, found_by=FoundBy.ROBOTS, parent=f"{root}/robots.txt", depth=1)
+
+
+def record(candidate: Candidate, **values: object) -> SitemapRecord:
+    return SitemapRecord(url=candidate.url, root=candidate.root, found_by=candidate.found_by, **values)
+
+
+def test_a_run_begins_with_the_robots_txt_of_each_site() -> None:
+    state = sites(A, B)
+    assert begun(state) == [f"{A}/robots.txt", f"{B}/robots.txt"]
+    assert list(state.settled()) == []
+    assert len(state.frontier) == 2
+
+
+def test_a_site_is_settled_when_nothing_of_it_waits_or_is_on_its_way() -> None:
+    state = sites()
+    begun(state)
+    (robots, _) = state.take(0.0) or pytest.fail("none is taken")
+    assert state.consider(child(f"{A}/s.xml"), 0.0) is None
+    state.done(robots, 1.0)
+    assert list(state.settled()) == []
+    (sitemap, refusal) = state.take(1.0) or pytest.fail("none is taken")
+    assert (sitemap.url, refusal) == (f"{A}/s.xml", None)
+    state.done(sitemap, 2.0)
+    assert [site.root for site in state.settled()] == [A]
+    assert (state[A].started_at, state[A].ended_at, state[A].documents) == (0.0, 2.0, 2)
+
+
+def test_a_document_that_another_site_has_is_not_asked_for_again_and_that_site_is_named() -> None:
+    state = sites(A, B)
+    begun(state)
+    assert state.consider(child(f"{A}/s.xml", A), 0.0) is None
+    assert state.consider(child(f"{A}/s.xml", B), 0.0) is None
+    assert (state[A].shared, state[B].shared) == ({}, {f"{A}/s.xml": A})
+    assert len(state.frontier) == 3
+
+
+def test_a_refusal_is_told_once_for_each_document() -> None:
+    state = sites()
+    begun(state)
+    far = Candidate(url="ftp://a.example/s.xml", root=A, found_by=FoundBy.INDEX, parent=f"{A}/i.xml", depth=1)
+    assert state.consider(far, 0.0) == NotFetched(Outcome.OUT_OF_SCOPE, "its URL is neither http nor https")
+    assert state.consider(far, 0.0) is None
+
+
+@pytest.mark.parametrize(
+    ("budget", "code", "words"),
+    [
+        ({"documents": 2}, "limit/documents", "MAX_DOCUMENTS (2) was reached"),
+        ({"bytes": 1_000}, "limit/bytes", "MAX_SITE_BYTES (1,000) was reached"),
+        ({"urls": 10}, "limit/urls", "MAX_SITE_URLS (10) was reached"),
+        ({"seconds": 60}, "limit/seconds", "MAX_SITE_SECONDS (60) was reached"),
+    ],
+)
+def test_a_budget_that_is_spent_refuses_what_is_named_then_and_what_waits(
+    budget: dict[str, int], code: str, words: str
+) -> None:
+    state = sites(**budget)
+    begun(state)
+    (robots, _) = state.take(0.0) or pytest.fail("none is taken")
+    assert state.consider(child(f"{A}/1.xml"), 0.0) is None
+    state.note(robots, record(robots, outcome=Outcome.READ, kind=Kind.ROBOTS, bytes_downloaded=1_000), urls=10)
+    state.done(robots, 60.0)
+    refusal = NotFetched(Outcome.OVER_LIMIT, words, problem=code)
+    assert state.consider(child(f"{A}/2.xml"), 60.0) == refusal
+    (candidate, waiting) = state.take(60.0) or pytest.fail("none is taken")
+    assert candidate.url == f"{A}/1.xml"
+    assert waiting == (None if code == "limit/documents" else refusal)
+
+
+def test_how_many_urls_are_left() -> None:
+    state = sites(urls=10)
+    begun(state)
+    assert state.urls_left(robots_of(A)) == 10
+    state[A].urls = 12
+    assert state.urls_left(robots_of(A)) == 0
+    unlimited = sites()
+    begun(unlimited)
+    assert unlimited.urls_left(robots_of(A)) is None
+
+
+def test_a_host_that_is_shut_is_asked_for_nothing_more() -> None:
+    state = sites(A, B)
+    begun(state)
+    state.frontier.shut(f"{A}/x", NotFetched(Outcome.BLOCKED, "it wants to be left alone"))
+    taken = [state.take(0.0), state.take(0.0)]
+    assert [(candidate.root, refusal) for candidate, refusal in filter(None, taken)] == [
+        (A, NotFetched(Outcome.BLOCKED, "it wants to be left alone")), (B, None)
+    ]  # fmt: skip
+
+
+def test_a_host_that_gives_no_answer_to_so_many_documents_in_a_row_is_asked_for_nothing_more() -> None:
+    state = sites()
+    begun(state)
+    silence = NotFetched(Outcome.FAILED, "no response within the time-out", Cause.TIMEOUT)
+    for number in range(3):
+        assert state.consider(child(f"{A}/{number}.xml"), 0.0) is None
+    for url in (f"{A}/a", f"{B}/b", f"{A}/c"):
+        state.unanswered(url, silence)
+    state.frontier.note_answer(f"{A}/d", has_answered=True)
+    (robots, refusal) = state.take(0.0) or pytest.fail("none is taken")
+    assert refusal is None
+    state.done(robots, 0.0)
+    for number in range(MOST_UNANSWERED):
+        state.unanswered(f"{A}/{number}", silence)
+    (_, refusal) = state.take(0.0) or pytest.fail("none is taken")
+    reason = "its host did not respond 3 times in a row: no response within the time-out"
+    assert refusal == NotFetched(Outcome.FAILED, reason, Cause.TIMEOUT)
+
+
+def test_what_is_refused_when_its_turn_comes_does_not_wait_for_a_host_that_wants_pauses() -> None:
+    state = sites(seconds=60)
+    begun(state)
+    (robots, _) = state.take(0.0) or pytest.fail("none is taken")
+    state.frontier.slow_down(A, 30.0)
+    candidates = [child(f"{A}/{number}.xml") for number in range(3)]
+    assert [state.consider(candidate, 0.0) for candidate in candidates] == [None, None, None]
+    state.done(robots, 0.0)
+    assert state.take(29.0) is None
+    told = []
+    while taken := state.take(60.0):
+        told.append(taken[1])
+        state.done(taken[0], 60.0)
+    refusal = NotFetched(Outcome.OVER_LIMIT, "MAX_SITE_SECONDS (60) was reached", problem="limit/seconds")
+    assert told == [refusal] * 3
+
+
+def test_a_document_that_is_put_back_is_taken_again_when_its_host_may_be_asked() -> None:
+    state = sites()
+    begun(state)
+    (robots, _) = state.take(0.0) or pytest.fail("none is taken")
+    state.requeue(robots, robots.url, 5.0)
+    state.done(robots, 1.0)
+    assert list(state.settled()) == []
+    assert (len(state), state.next_turn()) == (1, 5.0)
+    assert state.take(4.0) is None
+    (again, _) = state.take(5.0) or pytest.fail("none is taken")
+    assert (again.url, again.attempt) == (robots.url, 1)
+
+
+def test_what_is_drained_settles_its_site() -> None:
+    state = sites(A, B)
+    begun(state)
+    assert [candidate.root for candidate in state.drain(0.0)] == [A, B]
+    assert [site.root for site in state.settled()] == [A, B]
+    assert [site.documents for site in map(state.__getitem__, (A, B))] == [0, 0]
+
+
+def test_a_site_that_is_over_is_not_settled_again() -> None:
+    state = sites()
+    (site,) = state.settled()
+    assert state.conclude(site, is_over=True, epoch=0.0).result == "absent"
+    state.settle(site)
+    assert [*state.settled()] == [*state.unfinished()] == []
+
+
+@pytest.mark.parametrize(
+    ("url", "found_by", "cause", "twin"),
+    [
+        pytest.param("http://a.example/s.xml", FoundBy.ROBOTS, Cause.TIMEOUT, "https://a.example/s.xml", id="hangs"),
+        pytest.param("HTTP://a.example/s.xml", FoundBy.INDEX, Cause.REFUSED, "https://a.example/s.xml", id="refused"),
+        pytest.param("http://a.example/s.xml", FoundBy.ARGUMENT, Cause.TIMEOUT, "https://a.example/s.xml", id="named"),
+        pytest.param("https://a.example/s.xml", FoundBy.ROBOTS, Cause.TIMEOUT, None, id="it-has-https"),
+        pytest.param("http://a.example:8000/s.xml", FoundBy.ROBOTS, Cause.TIMEOUT, None, id="port"),
+        pytest.param("http://a.example/s.xml", FoundBy.ROBOTS, Cause.DNS, None, id="no-host"),
+        pytest.param("http://a.example/s.xml", FoundBy.ROBOTS, Cause.SERVER_ERROR, None, id="it-answers"),
+        pytest.param("http://a.example/s.xml", FoundBy.ROBOTS, None, None, id="it-came"),
+        pytest.param("http://a.example/s.xml", FoundBy.WELL_KNOWN, Cause.TIMEOUT, None, id="guess"),
+    ],
+)
+def test_what_http_does_not_give_https_may(url: str, found_by: FoundBy, cause: Cause | None, twin: str | None) -> None:
+    candidate = Candidate(url=url, root=A, found_by=found_by)
+    found = secure_twin(candidate, record(candidate, outcome=Outcome.FAILED, cause=cause))
+    assert (found and found.url, found and found.found_by) == (twin, FoundBy.VARIANT if twin else None)
+
+
+def test_a_site_whose_sitemap_came_with_https_instead_is_whole() -> None:
+    state = sites()
+    (site,) = state.settled()
+    candidate = child("http://a.example/s.xml")
+    failed = record(candidate, outcome=Outcome.FAILED, cause=Cause.TIMEOUT, fetched_at=datetime(2026, 3, 9, tzinfo=UTC))
+    state.note(candidate, failed, urls=0)
+    twin = secure_twin(candidate, failed)
+    assert isinstance(site, SiteState)
+    assert twin is not None
+    values = {"outcome": Outcome.READ, "kind": Kind.SITEMAP, "complete": True, "entries": 1}
+    state.note(twin, record(twin, **values), urls=1)
+    assert site.record(is_over=True, epoch=0.0).complete
+    state.note(twin, record(twin, **{**values, "complete": False}), urls=1)
+    assert not site.record(is_over=True, epoch=0.0).complete
+
+
+def test_of_many_sites_only_so_many_are_open_at_a_time() -> None:
+    roots = [f"https://{number}.example" for number in range(MOST_OPEN + 100)]
+    state = sites(*roots)
+    first = list(state.settled())
+    assert [site.root for site in first] == roots[:MOST_OPEN]
+    for site in first[:10]:
+        state.conclude(site, is_over=True, epoch=0.0)
+    assert [site.root for site in state.settled()] == roots[MOST_OPEN : MOST_OPEN + 10]
+    assert [site.root for site in state.unfinished()] == roots[10:]
+
+
+def run(state: SiteQueue, answers: dict[str, dict[str, object]], names: dict[str, list[str]]) -> dict[str, SiteRecord]:
+    """Let *state* go on to its end, where addresses have these *answers*, and *names* tells which name others."""
+    told = {}
+    while True:
+        for site in state.settled():
+            if candidate := site.next_candidate():
+                state.consider(candidate, 0.0)
+                state.settle(site)
+            else:
+                told[site.root] = state.conclude(site, is_over=True, epoch=0.0)
+        if (taken := state.take(0.0)) is None:
+            return told
+        candidate, _ = taken
+        for url in names.get(candidate.url, ()):
+            ref = SitemapRef(loc=url, position=1)
+            state.consider(candidate.child(ref, FoundBy.ROBOTS if candidate.site_root else FoundBy.INDEX), 0.0)
+        state.note(candidate, record(candidate, **answers.get(candidate.url, ABSENT)), urls=0)
+        state.done(candidate, 0.0)
+
+
+ABSENT = {"outcome": Outcome.ABSENT, "status": 404, "reason": "HTTP 404"}
+BLOCKED = {"outcome": Outcome.BLOCKED, "status": 403, "reason": "HTTP 403"}
+ROBOTS = {"outcome": Outcome.READ, "kind": Kind.ROBOTS, "complete": True, "status": 200}
+INDEX = {"outcome": Outcome.READ, "kind": Kind.INDEX, "complete": True, "status": 200, "entries": 1}
+SITEMAP = {"outcome": Outcome.READ, "kind": Kind.SITEMAP, "complete": True, "status": 200, "entries": 1}
+C = "https://c.example"
+ALL_ROBOTS = {f"{root}/robots.txt": ROBOTS for root in (A, B, C)}
+
+
+@pytest.mark.parametrize(
+    ("answers", "names", "expected"),
+    [
+        pytest.param(
+            {f"{A}/s.xml": SITEMAP}, {A: ["s"], B: ["s"]}, {A: ("found", True), B: ("found", True)}, id="both-name-one"
+        ),
+        pytest.param(
+            {f"{A}/s.xml": BLOCKED}, {A: ["s"], B: ["s"]}, {A: ("blocked", False), B: ("blocked", False)}, id="blocked"
+        ),
+        pytest.param(
+            {f"{B}/sitemap.xml": SITEMAP},
+            {A: ["s"], B: ["s"]},
+            {A: ("absent", False), B: ("found", False)},
+            id="what-they-share-is-dead-and-one-has-another",
+        ),
+        pytest.param(
+            {f"{A}/sitemap.xml": SITEMAP},
+            {A: ["s"], B: ["s"]},
+            {A: ("found", False), B: ("absent", False)},
+            id="what-they-share-is-dead-and-the-owner-has-another",
+        ),
+        pytest.param(
+            {f"{A}/i.xml": INDEX, f"{A}/s.xml": SITEMAP},
+            {A: ["i"], B: ["i"], f"{A}/i.xml": ["s", "dead"]},
+            {A: ("found", False), B: ("found", False)},
+            id="a-child-of-what-they-share-is-dead",
+        ),
+        pytest.param(
+            {f"{A}/i.xml": INDEX, f"{A}/s.xml": SITEMAP},
+            {A: ["s", "i"], B: ["i"], C: ["dead"], f"{A}/i.xml": ["dead", "s"]},
+            {A: ("found", False), B: ("found", False), C: ("absent", False)},
+            id="a-child-that-a-third-one-has",
+        ),
+    ],
+)
+def test_sites_that_share_documents_have_what_came_of_these_and_are_searched_if_that_is_nothing(
+    answers: dict[str, dict[str, object]], names: dict[str, list[str]], expected: dict[str, tuple[str, bool]]
+) -> None:
+    robots = {f"{key}/robots.txt" if key in (A, B, C) else key: [f"{A}/{n}.xml" for n in v] for key, v in names.items()}
+    told = run(sites(*expected), {**ALL_ROBOTS, **answers}, robots)
+    assert {root: (one.result, one.complete) for root, one in told.items()} == expected
+
+
+def test_a_server_behind_a_redirect_that_wants_to_be_left_alone_holds_up_nobody_else() -> None:
+    state = sites(A, B)
+    begun(state)
+    (robots, _) = state.take(0.0) or pytest.fail("none is taken")
+    state.requeue(robots, f"{B}/away", 9.0)
+    state.done(robots, 0.0)
+    assert state.consider(child(f"{A}/s.xml"), 0.0) is None
+    ((sitemap, _),) = iter(lambda: state.take(1.0), None)
+    assert sitemap.url == f"{A}/s.xml"
+    state.done(sitemap, 1.0)
+    assert {candidate.url for candidate, _ in iter(lambda: state.take(9.0), None)} == {
+        f"{A}/robots.txt",
+        f"{B}/robots.txt",
+    }
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        pytest.param(f"{A}:443/%73.xml", None, id="the-same-in-another-spelling"),
+        pytest.param(f"{A}/elsewhere.xml", None, id="elsewhere"),
+        pytest.param(
+            f"{A}/known.xml",
+            NotFetched(Outcome.SKIPPED, f"it redirects to {A}/known.xml, which is read separately"),
+            id="to-what-is-known",
+        ),
+        pytest.param(
+            "ftp://a.example/s.xml",
+            NotFetched(
+                Outcome.OUT_OF_SCOPE, "it redirects to ftp://a.example/s.xml: its URL is neither http nor https"
+            ),
+            id="where-nobody-may-go",
+        ),
+    ],
+)
+def test_redirects(url: str, expected: NotFetched | None) -> None:
+    state = sites()
+    begun(state)
+    candidate = child(f"{A}/s.xml")
+    assert [state.consider(one, 0.0) for one in (candidate, child(f"{A}/known.xml"))] == [None, None]
+    assert state.redirect(candidate, url) == expected
+
+
+def test_where_a_redirect_found_nothing_another_lead_may_look() -> None:
+    state = sites()
+    begun(state)
+    candidate, other = child(f"{A}/s.xml"), child(f"{A}/other.xml")
+    assert [state.consider(one, 0.0) for one in (candidate, other)] == [None, None]
+    assert state.redirect(candidate, f"{A}/page") is None
+    assert state.redirect(other, f"{A}/page") is not None
+    state.release(candidate, f"{A}/page")
+    assert state.redirect(other, f"{A}/page") is None
+    state.release(candidate, candidate.url)  # no redirect: it is known as ever
+    assert state.redirect(other, candidate.url) is not None
+
+
+def test_leads_may_be_named_after_the_run_has_begun_and_each_counts_once() -> None:
+    state = sites(A)
+    assert begun(state) == [f"{A}/robots.txt"]
+    state.begin([robots_of(A), robots_of(B), robots_of(B)])
+    assert begun(state) == [f"{B}/robots.txt"]

@@ -1,0 +1,223 @@
+"""A site that changes and fails, and the snapshots of it that only ``merge_snapshot`` makes: sets of URLs for rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sitemap_harvest import FoundBy, Kind, Outcome, Problem, SitemapRecord
+from sitemap_harvest.snapshots.merge.evidence import MergePolicy, is_exact, merge_policy
+from sitemap_harvest.snapshots.merge.merge import MergedSnapshot, merge_snapshot
+
+if TYPE_CHECKING:
+    from random import Random
+
+SITE = "https://example.com"
+ROBOTS = f"{SITE}/robots.txt"
+INDEXES = [f"{SITE}/index-{number}.xml" for number in range(4)]
+SITEMAPS = [f"{SITE}/sitemap-{number}.xml" for number in range(6)]
+DAY_ONE = datetime(2026, 11, 1, tzinfo=UTC)
+NEVER = 1000  # runs in which something is absent before that is believed
+REFUSALS = {
+    "absent": Outcome.ABSENT,
+    "broken": Outcome.FAILED,
+    "blocked": Outcome.BLOCKED,
+    "page": Outcome.NOT_A_SITEMAP,
+    "limit": Outcome.OVER_LIMIT,
+}
+READINGS = ["partial", "other-kind", "mojibake", "redirect"]
+FAULTS = [*REFUSALS, *READINGS, "not-met"]
+
+
+@dataclass
+class ModelSite:
+    """What is true: which document lists which, and the URLs of each sitemap."""
+
+    lists: dict[str, set[str]] = field(default_factory=lambda: {ROBOTS: set(INDEXES[:2])})
+    urls: dict[str, set[str]] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+    """Documents that are not served; never one that is listed."""
+
+    def change(self, random: Random) -> None:
+        """Let some URLs come or go, and some documents be listed or not."""
+        for _ in range(random.randrange(4)):
+            urls = self.urls.setdefault(sitemap := random.choice(SITEMAPS), set())
+            _toggle(urls, f"{sitemap}/{random.randrange(20)}")  # a URL stays in its sitemap
+        for _ in range(random.randrange(3)):
+            lister = random.choice([ROBOTS, *INDEXES])
+            later = INDEXES[INDEXES.index(lister) + 1 :] if lister in INDEXES else INDEXES
+            _toggle(self.lists.setdefault(lister, set()), random.choice([*later, *SITEMAPS]))
+        if random.random() < 0.4:  # a sitemap moves from one index to another
+            one, other = random.sample([ROBOTS, *INDEXES], 2)
+            self.lists.setdefault(other, set()).update(moved := self.lists.get(one, set()) & set(SITEMAPS))
+            self.lists.setdefault(one, set()).difference_update(moved)
+        unlisted = {*INDEXES, *SITEMAPS} - set(self.reachable())
+        self.gone = {url for url in sorted(unlisted) if random.random() < 0.5}
+
+    def reachable(self) -> dict[str, None]:
+        """Return the documents that robots.txt leads to."""
+        found, waiting = {ROBOTS: None}, deque([ROBOTS])
+        while waiting:
+            for url in sorted(self.lists.get(waiting.popleft(), set()) - found.keys()):
+                found[url] = None
+                waiting.append(url)
+        return found
+
+    def truth(self) -> set[str]:
+        """Return the URLs that the site publishes."""
+        return set().union(*(self.urls.get(url, set()) for url in self.reachable()))
+
+    def served(self) -> set[str]:
+        """Return the URLs of all documents that are served, listed or not."""
+        return set().union(*(self.urls.get(url, set()) for url in {*SITEMAPS} - self.gone))
+
+
+def _toggle(values: set[str], value: str) -> None:
+    values.symmetric_difference_update({value})
+
+
+@dataclass
+class Keeper:
+    """Harvests a model site, run after run, and keeps what :func:`merge_snapshot` says."""
+
+    absent_runs: int = NEVER
+    asks_by_itself: bool = True
+    """Whether what the last snapshot knows, and a redirect leads to, is read by itself."""
+    ledger: dict[str, SitemapRecord] = field(default_factory=dict)
+    rows: dict[str, set[str]] = field(default_factory=dict)
+    references: dict[str, set[str]] = field(default_factory=dict)
+    runs: int = 0
+
+    def snapshot(self) -> set[str]:
+        """Return the URLs of the last snapshot."""
+        return set().union(*self.rows.values())
+
+    def harvest(self, site: ModelSite, faults: dict[str, str], random: Random) -> dict[str, MergedSnapshot]:
+        """Read *site*, of which some documents show *faults* (by URL), and keep the next snapshot."""
+        self.runs += 1
+        now = DAY_ONE + timedelta(days=self.runs)
+        reads = _Crawl(self, site, faults, random, now).records()
+        known_rows, known_references = self.rows, self.references
+        references = dict(known_references)
+        for record, _, listed in reads:
+            belief = merge_policy(self.ledger, record, absent_runs=self.absent_runs)
+            if belief in {MergePolicy.REPLACE, MergePolicy.ADD}:
+                old = known_references.get(record.url, set()) if belief is MergePolicy.ADD else set()
+                references[record.url] = listed | old
+        documents = merge_snapshot(
+            self.ledger,
+            [record for record, _, _ in reads],
+            references=references,
+            references_before=known_references,
+            run=f"run-{self.runs}",
+            now=now,
+            absent_runs=self.absent_runs,
+        )
+        read = {record.url: urls for record, urls, _ in reads}
+        self.ledger = {key: one.row for key, one in documents.items()}
+        kept = {key: one.belief for key, one in documents.items() if one.row.rows_from is not None}
+        self.rows = {key: _rows(belief, known_rows.get(key, set()), read.get(key)) for key, belief in kept.items()}
+        self.references = {key: references[key] for key in kept if key in references}
+        return documents
+
+
+def _rows(belief: MergePolicy, known: set[str], read: set[str] | None) -> set[str]:
+    if belief is MergePolicy.REPLACE:
+        return set(read or ())
+    return known | set(read or ()) if belief is MergePolicy.ADD else known
+
+
+@dataclass
+class _Crawl:
+    """One run: what robots.txt leads to, then what the last snapshot knows."""
+
+    session: Keeper
+    site: ModelSite
+    faults: dict[str, str]
+    random: Random
+    now: datetime
+    aside: list[str] = field(default_factory=list)
+    """What redirects have led to, and is known."""
+
+    def records(self) -> list[tuple[SitemapRecord, set[str], set[str]]]:
+        waiting = deque([(ROBOTS, None, 0, FoundBy.ARGUMENT)])
+        claimed, found = {ROBOTS}, []
+        known = deque(key for key, row in self.session.ledger.items() if row.left is None)
+        while waiting or known:
+            if not waiting:
+                if (url := known.popleft()) not in claimed:
+                    claimed.add(url)
+                    waiting.append((url, None, 0, FoundBy.SNAPSHOT))
+                continue
+            url, parent, depth, found_by = waiting.popleft()
+            if self.faults.get(url) == "not-met":
+                continue
+            record = SitemapRecord(
+                url=url, root=SITE, parent=parent, depth=depth, found_by=found_by, outcome=Outcome.READ,
+                final_url=url, fetched_at=self.now,
+            )  # fmt: skip
+            urls, listed = self._read(record, claimed)
+            found.append((record, urls, listed))
+            if record.outcome is Outcome.UNCHANGED:
+                listed = self.session.references.get(url, set())
+            for child in (*sorted(listed - claimed), *({*self.aside} - claimed)):
+                claimed.add(child)
+                waiting.append((child, url, depth + 1, FoundBy.ROBOTS if url == ROBOTS else FoundBy.INDEX))
+        return found
+
+    def _read(self, record: SitemapRecord, claimed: set[str]) -> tuple[set[str], set[str]]:
+        """Fill in *record*, and return the URLs and the references that were read."""
+        fault = "absent" if record.url in self.site.gone else self.faults.get(record.url)
+        known = self.session.ledger.get(record.url)
+        if fault in REFUSALS:
+            record.outcome, record.reason, record.final_url = REFUSALS[fault], fault, None
+            return set(), set()
+        if fault == "redirect" and (target := self._target(record.url, claimed)):
+            record.final_url = target
+            if self.session.asks_by_itself and target in self.session.ledger and target not in claimed:
+                self.aside.append(target)
+            if target in claimed or target in self.aside:
+                record.outcome = Outcome.SKIPPED
+                return set(), set()
+            claimed.add(target)
+        urls, listed = self._content(record)
+        if fault == "partial":
+            record.outcome, record.complete = Outcome.PARTIAL, False
+            urls, listed = self._some(urls), self._some(listed)
+            record.entries = len(urls | listed)
+        elif known is None or known.rows_from is None:
+            pass  # what is read for the first time cannot be told from the truth
+        elif fault == "other-kind":
+            record.kind, record.entries, record.sha256 = Kind.FEED, 0, "empty"
+            return set(), set()
+        elif fault == "mojibake":
+            record.encoding, record.sha256 = "cp1252", "mojibake"
+            record.problems = (Problem(code="encoding/bad-bytes", document=record.url, detail="bad"),)
+            urls = {f"{url}?garbled" for url in urls}
+        elif is_exact(known) and known.sha256 == record.sha256 and record.final_url == known.final_url:
+            record.outcome = Outcome.UNCHANGED
+            record.status = self.random.choice([200, 304])
+            return set(), set()
+        return urls, listed
+
+    def _content(self, record: SitemapRecord) -> tuple[set[str], set[str]]:
+        where = record.final_url or record.url
+        urls, listed = set(self.site.urls.get(where, ())), set(self.site.lists.get(where, ()))
+        urls = urls if where in SITEMAPS else set()
+        record.kind = Kind.ROBOTS if where == ROBOTS else Kind.INDEX if where in INDEXES else Kind.SITEMAP
+        record.encoding, record.complete, record.status = "utf-8", True, 200
+        record.entries = len(urls | listed)
+        record.sha256 = hashlib.sha256(repr((record.kind, sorted(urls), sorted(listed))).encode()).hexdigest()
+        return urls, listed
+
+    def _target(self, url: str, claimed: set[str]) -> str | None:
+        """Return a document that *url* redirects to: one that is known, else it cannot be told from a move."""
+        known = {key for key, row in self.session.ledger.items() if row.left is None}
+        targets = sorted((claimed | known) - {url, ROBOTS} - self.site.gone)
+        return self.random.choice(targets) if targets else None
+
+    def _some(self, values: set[str]) -> set[str]:
+        return {value for value in sorted(values) if self.random.random() < 0.5}

@@ -1,0 +1,347 @@
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sitemap_harvest.model import SitemapRef
+from sitemap_harvest.snapshots.store import History, Snapshot, open_store
+from sitemap_harvest.snapshots.store.compaction import compact, compact_all, prune, tidy
+from tests.snapshots.store.making import SITE, Making, entry, listed, locs, table_of
+
+S, T, INDEX = f"{SITE}/s.xml", f"{SITE}/t.xml", f"{SITE}/index.xml"
+
+
+@pytest.fixture
+def making(tmp_path):
+    return Making(tmp_path)
+
+
+def story(making, days):
+    """Keep some runs, in which a document changes each day, one now and then, and one never."""
+    for day in range(days):
+        first = day == 0
+        making.run(
+            {
+                S: locs(20 + day),
+                T: locs(5, start=1000 * day) if day % 5 == 0 else None,
+                INDEX: [SitemapRef(loc=S, position=1), SitemapRef(loc=T, position=2)] if first else None,
+            }
+        )
+    return making.store.history(SITE)
+
+
+def told(snapshot):
+    """Return all that a snapshot tells, in an order that packing does not change."""
+    return (
+        snapshot.run,
+        snapshot.sitemaps().sort_by("url").to_pylist(),
+        listed(snapshot),
+        table_of(snapshot).num_rows,
+        snapshot.references(),
+        [batch["loc"].to_pylist() for url in (S, T) for batch in snapshot.reading().urls_of(url)],
+    )
+
+
+def all_told(history):
+    fresh = History(history.site, history.folder)
+    return {run.id: told(fresh.snapshot(run)) for run in fresh.runs}
+
+
+def folders(history):
+    return [segment.name.partition("/")[0] for segment in History(history.site, history.folder).segments]
+
+
+def test_eight_runs_become_one_folder_and_read_as_before(making):
+    history = story(making, 7)
+    assert not compact(history)
+    before = all_told(story(making, 1))
+    assert compact(history)
+    assert all_told(history) == before
+    assert (folders(history), (history.folder / "runs").names()) == (["packs"], [])
+    assert not compact(history)
+
+
+@pytest.mark.thorough
+def test_packs_are_packed_in_their_turn(making):
+    history = making.store.history(SITE)
+    counts = []
+    for _ in range(70):
+        story(making, 1)
+        history.forget()
+        compact(history)
+        counts.append(len(history.segments))
+    assert max(counts) == 14
+    assert [len(segment.manifest.runs) for segment in history.segments] == [64, 1, 1, 1, 1, 1, 1]
+    assert len(history.runs) == 70
+
+
+def test_a_run_goes_on_from_a_pack(making):
+    history = story(making, 8)
+    compact(history)
+    after = making.run({S: None, T: locs(5, start=5000), INDEX: None})
+    assert after.run.rows == 0  # the rows of the sixth day are known still
+    assert after.references()[INDEX][0].loc == S
+    assert [loc for url, _, loc in listed(after) if url == S] == locs(27)
+
+
+@pytest.mark.thorough
+def test_large_files_are_kept_as_they_are(making):
+    making.run({S: locs(25_000)})
+    making.run({S: locs(25_010)})
+    making.run({S: [*locs(25_010), *locs(5, start=90_000)]})
+    history = making.store.history(SITE)
+    large = max(Path(history.folder.path).rglob("rows-*.parquet"), key=lambda path: path.stat().st_size)
+    inode, before = large.stat().st_ino, all_told(history)
+    assert compact_all(history)
+    packed = sorted(Path(history.folder.path).rglob("rows-*.parquet"))
+    assert [path.name for path in packed] == ["rows-0001.parquet", "rows-0002.parquet"]
+    assert packed[0].stat().st_ino == inode
+    assert all_told(history) == before
+
+
+def test_dropped_runs_take_their_rows_with_them(making):
+    for day in range(6):
+        making.run({S: locs(1000, start=day * 1000), T: locs(10) if day == 0 else None})
+    history = making.store.history(SITE)
+    before = all_told(history)
+    kept = [run.id for run in history.runs[-2:]]
+    assert prune(history, kept) == 4
+    assert all_told(history) == {run: before[run] for run in kept}
+    rows = [file for segment in history.segments for file in segment.manifest.files if file.table == "rows"]
+    assert sum(file.count for file in rows) == 2010
+    assert history.next_row == 6010
+    assert prune(history, kept) == 0
+
+
+def test_the_last_run_is_never_dropped(making):
+    history = story(making, 3)
+    before = all_told(history)
+    last = history.runs[-1].id
+    assert prune(history, []) == 2
+    assert all_told(history) == {last: before[last]}
+
+
+def test_rows_that_are_needed_here_and_there_are_kept(making):
+    rows = [entry(loc) for loc in locs(3000)]
+    making.run({S: rows})
+    making.run({S: [entry(row.loc, title="new") if number % 7 == 0 else row for number, row in enumerate(rows)]})
+    history = making.store.history(SITE)
+    before = all_told(history)
+    last = history.runs[-1].id
+    assert prune(history, [last]) == 1
+    assert all_told(history) == {last: before[last]}
+    files = [file for segment in history.segments for file in segment.manifest.files if file.table == "rows"]
+    assert sum(file.count for file in files) == 3000
+
+
+def test_what_was_dropped_and_is_not_needed_any_more_goes_with_the_next(making):
+    making.run({S: locs(50), T: locs(50)})
+    making.run({S: None, T: locs(50, start=100)})
+    history = making.store.history(SITE)
+    prune(history, [])
+    assert history.segments[0].manifest.also == ("20261101T030000Z-000000",)
+    making.run({S: locs(5, start=500), T: None})
+    history.forget()
+    before = all_told(history)
+    last = history.runs[-1].id
+    prune(history, [])
+    assert all_told(history) == {last: before[last]}
+    assert not any("20261101" in run for segment in history.segments for run in segment.holds)
+
+
+class Killed(BaseException):
+    """Stands for a process that is killed: nothing catches it."""
+
+
+@contextlib.contextmanager
+def killed_after(operations):
+    """Let that many changes of files happen, and break off at the next."""
+    from sitemap_harvest.snapshots.store.storage import Folder, HashedFile
+
+    left = [operations]
+
+    def counted(method):
+        def call(*args, **kwargs):
+            left[0] -= 1
+            if left[0] < 0:
+                raise Killed
+            return method(*args, **kwargs)
+
+        return call
+
+    class Files:
+        """File systems of pyarrow cannot be patched, so this stands before one."""
+
+        def __init__(self, files):
+            self._files = files
+
+        def __getattr__(self, name):
+            method = getattr(self._files, name)
+            return counted(method) if name in ("delete_file", "copy_file", "open_output_stream") else method
+
+        def delete_dir_contents(self, path, **_):
+            for child in sorted(Path(path).iterdir()) if Path(path).is_dir() else []:
+                counted(child.unlink)()
+
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, names in ((Folder, ("put", "take", "sync")), (HashedFile, ("close",))):
+            for name in names:
+                patch.setattr(owner, name, counted(getattr(owner, name)))
+        patch.setattr(Folder, "is_local", True)
+        patch.setattr("os.rmdir", counted(__import__("os").rmdir))
+        yield Files
+
+
+def with_files(history, files):
+    from sitemap_harvest.snapshots.store.storage import Folder
+
+    return History(history.site, Folder(files(history.folder._files), history.folder.path))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("action", ["compact_all", "prune"])
+def test_killed_at_any_moment_nothing_is_lost(tmp_path, action):
+    made = story(Making(tmp_path / "made"), 9)
+    before = all_told(made)
+    kept = [run.id for run in made.runs[4:]]
+    after = {run: before[run] for run in kept} if action == "prune" else before
+    operations, done = 0, False
+    while not done:
+        shutil.copytree(tmp_path / "made", tmp_path / "copy")
+        history = open_store(tmp_path / "copy").history(SITE)
+        with killed_after(operations) as files, contextlib.suppress(Killed):
+            _act(with_files(history, files), action, kept)
+            done = True
+        assert all_told(history) in (before, after)
+        assert History(SITE, history.folder).unfinished() == []
+        if operations % 5 == 0:
+            _act(History(SITE, history.folder), action, kept)
+            assert all_told(history) == after
+            assert (history.folder / "packs").names() != []
+        shutil.rmtree(tmp_path / "copy")
+        operations += 1
+    assert operations > 10
+
+
+def _act(history, action, kept):
+    if action == "prune":
+        prune(history, kept)
+    elif action == "compact":
+        compact(history)
+    else:
+        compact_all(history)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_happens_each_kept_run_reads_as_it_did(tmp_path, seed):
+    chance = random.Random(seed)
+    making = Making(tmp_path)
+    history = making.store.history(SITE)
+    expected, now = {}, {S: locs(30), T: locs(10), INDEX: [SitemapRef(loc=S, position=1)]}
+    for _ in range(15):
+        history.forget()
+        action = chance.choice(["run", "run", "run", "compact", "compact_all", "prune"])
+        if action == "run":
+            snapshot = making.run(_some_changes(chance, now, known=bool(expected)))
+            expected[snapshot.run.id] = told(snapshot)
+        elif expected:
+            kept = chance.sample(sorted(expected), k=chance.randint(1, len(expected)))
+            kept = sorted({*kept, max(expected)})
+            with killed_after(chance.choice([3, 10, 30, 1000])) as files, contextlib.suppress(Killed):
+                there = with_files(history, files)
+                _act(there, action, kept)
+            if action == "prune" and {run.id for run in History(SITE, history.folder).runs} == set(kept):
+                expected = {run: expected[run] for run in kept}
+        assert all_told(history) == expected
+    tidy(history)
+    assert all_told(history) == expected
+
+
+def _some_changes(chance, now, *, known):
+    documents = {}
+    for url in (S, T):
+        if known and chance.random() < 0.5:
+            documents[url] = None
+            continue
+        rows = [row for row in now[url] if chance.random() < 0.9]
+        rows[chance.randint(0, len(rows)) : 0] = locs(chance.randint(0, 5), start=chance.randint(0, 100_000))
+        documents[url] = now[url] = rows
+    documents[INDEX] = None if known else now[INDEX]
+    return documents
+
+
+def test_a_snapshot_is_what_a_history_gives(making):
+    assert isinstance(story(making, 1).latest(), Snapshot)
+
+
+@pytest.mark.thorough
+def test_day_after_day_a_site_that_hardly_changes_takes_little_room(tmp_path):
+    chance = random.Random(1)
+    making = Making(tmp_path, compares=True)
+    history = making.store.history(SITE)
+    rows = {f"{SITE}/s{number}.xml": _goods(chance, 2000) for number in range(10)}
+    making.run(rows)
+    for _ in range(71):
+        changed = chance.choice(sorted(rows))
+        for at in chance.sample(range(2000), k=2):
+            rows[changed][at] = _goods(chance, 1)[0]
+        making.run({url: rows[url] if url == changed else None for url in rows})
+        history.forget()
+        compact(history)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    whole = sum(path.stat().st_size for path in files)
+    of_rows = sum(path.stat().st_size for path in files if path.name.startswith("rows-"))
+    assert len(history.runs) == 72
+    assert whole <= 1.2 * of_rows
+
+
+def _goods(chance, count):
+    """Return rows whose text packs as badly as that of a real shop."""
+    letters = "aeioubcdfglmnprst"
+    names = ["".join(chance.choices(letters, k=16)) for _ in range(count)]
+    return [entry(f"{SITE}/shop/{name[:8]}-{name[8:]}-{chance.randint(1, 99_999)}") for name in names]
+
+
+@pytest.fixture
+def pending(making):
+    """Four runs: two URLs are missing from the second on, two more from the third on, and one is back in the last."""
+    making.run({S: locs(6), T: locs(2, start=50)})
+    making.holds = True
+    for left in ([0, 1, 2, 3], [0, 1], [0, 1, 2]):
+        making.run({S: [locs(6)[number] for number in left], T: None})
+    return making.store.history(SITE)
+
+
+def held(snapshot):
+    """Return the pending URLs of a snapshot: since which run, and in how many."""
+    batches = snapshot.rows(snapshot.pending_rows(), ["loc"])
+    locs_of = {
+        row: loc for batch in batches for row, loc in zip(*(column.to_pylist() for column in batch), strict=True)
+    }
+    row_ranges, since, runs = snapshot.pending
+    facts = [
+        fact for fact, count in zip(zip(since, runs, strict=True), row_ranges.count, strict=True) for _ in range(count)
+    ]
+    return {locs_of[row]: fact for row, fact in zip(row_ranges.rows().tolist(), facts, strict=True)}
+
+
+def test_pending_rows_are_part_of_a_snapshot_until_their_url_is_listed_again(pending):
+    second, third = pending.runs[1].id, pending.runs[2].id
+    latest = pending.latest()
+    assert held(latest) == {locs(6)[3]: (third, 2), locs(6)[4]: (second, 3), locs(6)[5]: (second, 3)}
+    assert sorted(table_of(latest, ["loc"])["loc"].to_pylist()) == sorted([*locs(6), *locs(2, start=50)])
+    assert [batch["loc"].to_pylist() for batch in latest.reading().urls_of(S)] == [locs(3)]
+
+
+@pytest.mark.parametrize("kept", [pytest.param(4, id="compact"), pytest.param(1, id="prune-all-but-the-last")])
+def test_pending_rows_survive_packing_and_pruning(pending, kept):
+    before = held(pending.latest()), listed(pending.latest())
+    compact_all(pending)
+    prune(pending, {run.id for run in pending.runs[-kept:]})
+    latest = History(pending.site, pending.folder).latest()
+    assert (held(latest), listed(latest)) == before

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from sitemap_harvest.errors import StoreError
+from tests.snapshots.store.making import SITE, Making, locs
+
+
+@pytest.fixture
+def history(tmp_path):
+    """Runs of four days, two on the third."""
+    making = Making(tmp_path)
+    for hours in (24, 24, 1, 23):
+        making.every = timedelta(hours=hours)
+        making.run({f"{SITE}/s.xml": locs(2)})
+    making.run({f"{SITE}/s.xml": locs(2)})
+    return making.store.history(SITE)
+
+
+IDS = [
+    "20261101T030000Z-000000",
+    "20261102T030000Z-000001",
+    "20261103T030000Z-000002",
+    "20261103T040000Z-000003",
+    "20261104T030000Z-000004",
+]
+
+
+def test_runs_are_told_oldest_first(history):
+    assert [run.id for run in history.runs] == IDS
+
+
+@pytest.mark.parametrize(
+    ("when", "number"),
+    [
+        pytest.param("latest", 4, id="latest"),
+        pytest.param("previous", 3, id="previous"),
+        pytest.param("first", 0, id="first"),
+        pytest.param("20261102T030000Z-000001", 1, id="id"),
+        pytest.param("20261103T0300", 2, id="beginning-of-an-id"),
+        pytest.param("2026-11-01", 0, id="day"),
+        pytest.param("2026-11-03", 3, id="day-with-two-runs"),
+        pytest.param("2026-11-03T03:30:00Z", 2, id="instant-between"),
+        pytest.param("2026-11-03T05:30:00+02:00", 2, id="instant-of-another-zone"),
+        pytest.param("2026-11", 4, id="month"),
+        pytest.param("2030-01-01", 4, id="later-than-all"),
+    ],
+)
+def test_a_run_is_found(history, when, number):
+    assert history.run(when).id == IDS[number]
+    assert history.at(when).run.id == IDS[number]
+
+
+@pytest.mark.parametrize(
+    ("when", "words"),
+    [
+        pytest.param(
+            "2026-10-31", "there is no snapshot of 2026-10-31 or before; the first is 20261101T03", id="before"
+        ),
+        pytest.param("yesterday", "'yesterday' names no run", id="no-date"),
+        pytest.param("", "'' names no run", id="nothing"),
+        pytest.param("20261109T030000Z-000001", "names no run", id="id-that-is-not-there"),
+    ],
+)
+def test_a_run_that_is_not_there_is_told(history, when, words):
+    with pytest.raises(StoreError, match=words):
+        history.run(when)
+
+
+def test_without_a_run_there_is_nothing(tmp_path):
+    making = Making(tmp_path)
+    history = making.store.history(SITE)
+    assert (history.runs, history.latest(), history.next_row) == ([], None, 0)
+    with pytest.raises(StoreError, match="there is no snapshot"):
+        history.run("latest")
+    making.run({f"{SITE}/s.xml": locs(2)})
+    with pytest.raises(StoreError, match=f"there is only one snapshot, {IDS[0]}"):
+        making.store.site(SITE).run("previous")
+
+
+def test_a_run_that_goes_on_is_not_seen(tmp_path):
+    making = Making(tmp_path)
+    making.run({f"{SITE}/s.xml": locs(2)})
+    writer = making.begin()
+    making.document(writer, f"{SITE}/s.xml", locs(2, start=5))
+    writer.checkpoint()
+    history = making.store.history(SITE)
+    assert [run.id for run in history.runs] == IDS[:1]
+    assert history.unfinished() == [writer.run_id]
+    writer.drop()
+    assert history.unfinished() == []
+
+
+def test_what_came_since_is_seen_when_the_history_forgets(tmp_path):
+    making = Making(tmp_path)
+    history = making.store.history(SITE)
+    assert history.runs == []
+    making.run({f"{SITE}/s.xml": locs(2)})
+    assert history.runs == []
+    history.forget()
+    assert [run.id for run in history.runs] == IDS[:1]

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from sitemap_harvest.errors import StoreError
+from sitemap_harvest.snapshots.store import Run, open_store
+from sitemap_harvest.snapshots.store.manifest import FORMAT, MANIFEST, Manifest, StoredFile
+from sitemap_harvest.snapshots.store.storage import Folder
+
+RUN = Run(
+    id="20261101T030000Z-000000",
+    started_at=datetime(2026, 11, 1, 3, tzinfo=UTC),
+    ended_at=datetime(2026, 11, 1, 3, 1, tzinfo=UTC),
+    baseline="20261031T030000Z-000000",
+    rows=3,
+    urls=4,
+    complete=True,
+    changes={"added": 3},
+    arguments={"site": "https://a.example", "max_depth": 3, "filter": ["a", None]},
+)
+FILE = StoredFile(name="rows-0001.parquet", table="rows", bytes=10, sha256="0" * 64, first=7, count=3)
+WHOLE = Manifest(site="https://ä.example", runs=(RUN,), files=(FILE,), next_row=10)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Folder.at(tmp_path / "run")
+
+
+def test_a_manifest_is_read_as_it_was_put(folder):
+    assert Manifest.read(folder) is None
+    WHOLE.put(folder)
+    assert Manifest.read(folder) == WHOLE
+    assert folder.names() == [MANIFEST]
+
+
+def values_of(folder):
+    WHOLE.put(folder)
+    return json.loads(folder.read(MANIFEST))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b'{"format":1', id="cut"),
+        pytest.param(b"[]", id="no-object"),
+        pytest.param(b"{}", id="nothing-in-it"),
+        pytest.param(b'{"format":1,"site":"x","runs":[{}],"files":[],"next_row":0}', id="a-run-without-times"),
+        pytest.param(b"\xff\xfe\x00", id="no-text"),
+    ],
+)
+def test_a_damaged_manifest_is_told_by_its_name(folder, data):
+    folder.put(MANIFEST, data)
+    with pytest.raises(StoreError, match=r"run/manifest\.json is damaged"):
+        Manifest.read(folder)
+
+
+@pytest.mark.parametrize("number", [FORMAT + 1, 99, "1", None])
+def test_a_newer_format_is_refused(folder, number):
+    folder.put(MANIFEST, json.dumps(values_of(folder) | {"format": number}).encode())
+    with pytest.raises(StoreError, match="newer version of sitemap_harvest"):
+        Manifest.read(folder)
+
+
+def test_what_a_later_version_adds_to_a_run_or_a_file_is_passed_over(folder):
+    values = values_of(folder)
+    values["runs"][0]["later"] = values["files"][0]["later"] = values["later"] = 1
+    folder.put(MANIFEST, json.dumps(values).encode())
+    assert Manifest.read(folder) == WHOLE
+
+
+def test_a_store_is_there_or_made(tmp_path):
+    with pytest.raises(StoreError, match="there is no store of snapshots"):
+        open_store(tmp_path / "s")
+    open_store(tmp_path / "s", create=True)
+    assert open_store(tmp_path / "s").sites() == []
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        pytest.param(b'{"format": 99}', "newer version", id="newer"),
+        pytest.param(b"", "is damaged", id="empty"),
+        pytest.param(b"[1]", "is damaged", id="no-object"),
+    ],
+)
+def test_a_store_that_cannot_be_read_is_told(tmp_path, data, words):
+    (tmp_path / "store.json").write_bytes(data)
+    with pytest.raises(StoreError, match=words):
+        open_store(tmp_path)
+
+
+def test_a_file_in_the_place_of_a_store_is_told(tmp_path):
+    (tmp_path / "s").write_text("x")
+    with pytest.raises(StoreError, match="store '"):
+        open_store(tmp_path / "s", create=True)

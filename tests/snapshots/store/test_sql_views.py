@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+
+from sitemap_harvest.errors import StoreError
+from sitemap_harvest.snapshots.store.row_store import RowStore
+from tests.services import lacking
+from tests.snapshots.store.making import SITE, Making, entry, locs
+
+QUERIES = [
+    "select count(*) from urls",
+    "select count(title) from urls",
+    "select loc from urls where title = 'odd' order by position",
+    "select * from urls order by position",
+    "select count(*) from (select * from urls)",
+    "select max(columns(*)::varchar) from urls",
+    "select a.loc, b.key from urls a join urls b on a.loc = b.key where b.title is null order by all",
+    "with few as (select loc, position from urls) select avg(position) from few where loc like '%7'",
+    "select title, count(*), min(loc) from urls group by all order by all",
+    "select u.loc, s.outcome from urls u join sitemaps s on s.url = u.sitemap order by all limit 3",
+    "select loc from urls where loc in (select loc from urls where title = 'odd') order by all",
+    "select row_number() over (order by loc desc), position from urls order by all limit 5",
+    "from urls select loc where position = (select max(position) from urls)",
+    "select loc from urls order by title nulls last, position limit 3",
+    "select * from (select loc, title from urls union all select loc, key from urls) order by all",
+    "select * from urls limit 0",
+]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    making = Making(tmp_path_factory.mktemp("views"))
+    making.run({f"{SITE}/s.xml": [entry(loc, title="odd" if at % 2 else None) for at, loc in enumerate(locs(30))]})
+    return making.store
+
+
+@pytest.mark.parametrize("sql", QUERIES)
+def test_what_is_not_read_is_not_missed(store, sql, monkeypatch):
+    found = store.query(sql)
+    monkeypatch.setattr("sitemap_harvest.snapshots.store.sql_views.Views._columns_of", lambda self, sql: None)
+    assert found.equals(store.query(sql))
+
+
+@pytest.mark.parametrize(
+    ("sql", "columns"),
+    [
+        pytest.param("select count(*) from urls", set(), id="none"),
+        pytest.param("select count(*) from urls where lastmod is null", {"lastmod"}, id="one"),
+        pytest.param("select loc, title from urls", {"loc", "title"}, id="two"),
+        pytest.param("select count(*) from sitemaps", set(), id="another-view"),
+    ],
+)
+def test_only_the_columns_that_are_needed_are_read(store, sql, columns, monkeypatch):
+    read = set()
+    load = RowStore._load
+    monkeypatch.setattr(
+        RowStore, "_load", lambda self, number, group, names: read.update(names) or load(self, number, group, names)
+    )
+    store.query(sql)
+    assert read == columns
+
+
+def test_a_date_that_no_run_has_gives_no_rows_and_nonsense_is_told(store):
+    assert store.query("select count(*) from urls", at="2020-01-01").to_pylist() == [{"count_star()": 0}]
+    with pytest.raises(StoreError, match="'nonsense' names no run"):
+        store.query("select count(*) from urls", at="nonsense")
+
+
+def test_a_file_that_is_damaged_is_told(tmp_path):
+    making = Making(tmp_path)
+    making.run({f"{SITE}/s.xml": locs(3)})
+    next(tmp_path.rglob("rows-*.parquet")).write_bytes(b"")
+    with pytest.raises(StoreError, match=r"the query failed: .*rows-0001\.parquet cannot be read"):
+        making.store.query("select loc from urls")
+
+
+def test_rows_as_other_libraries_have_them(store):
+    snapshot = store.latest(SITE)
+    assert snapshot.relation(["loc"]).aggregate("count(*)").fetchall() == [(30,)]
+    if find_spec("pandas") is None:
+        lacking("pandas", "pip install '.[services]'")
+    frame = snapshot.to_pandas(["loc", "title"])
+    assert [*frame.columns] == ["loc", "title"]
+    assert sorted(frame["loc"]) == sorted(row["loc"] for row in snapshot.urls().read_all().to_pylist())
+
+
+def test_a_library_that_is_not_there_is_told(store, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "polars", None)
+    with pytest.raises(StoreError, match="polars is not installed: pip install polars"):
+        store.latest(SITE).to_polars()

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import hashlib
+import threading
+
+import pytest
+
+from sitemap_harvest.errors import StoreError
+from sitemap_harvest.snapshots.store.storage import Folder, shown
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Folder.at(tmp_path / "store") / "a"
+
+
+def test_a_folder_that_is_not_there_is_empty(folder):
+    assert folder.names() == []
+    assert folder.read("x") is None
+    assert folder.size("x") is None
+    folder.remove("x")
+    folder.remove_all()
+
+
+def test_what_was_put_is_read_and_nothing_else_stays(folder):
+    folder.put("x", b"one")
+    folder.put("x", b"two")
+    assert (folder.read("x"), folder.size("x"), folder.names()) == (b"two", 3, ["x"])
+
+
+def test_a_put_that_fails_leaves_what_was_there(folder, monkeypatch):
+    folder.put("x", b"one")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        folder.put("x", b"two")
+    assert folder.read("x") == b"one"
+
+
+def test_of_many_who_create_a_file_one_does(folder):
+    done = []
+    barrier = threading.Barrier(8)
+
+    def create(number):
+        barrier.wait()
+        done.append(folder.create("x", b"%d" % number))
+
+    threads = [threading.Thread(target=create, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(done) == [False] * 7 + [True]
+    assert folder.names() == ["x"]
+
+
+def test_a_written_file_has_its_digest(folder):
+    file = folder.writing("x")
+    assert [file.write(b"on"), file.write(b"e")] == [2, 1]
+    file.close()
+    assert (file.bytes, file.sha256) == (3, hashlib.sha256(b"one").hexdigest())
+    with folder.open("x") as opened:
+        assert opened.read() == b"one"
+
+
+def test_a_folder_is_removed_with_all_that_is_in_it(folder):
+    folder.put("x", b"one")
+    (folder / "b").put("y", b"two")
+    folder.remove_all()
+    assert folder.names() == []
+
+
+@pytest.mark.parametrize("address", ["nonsense://x", "http://a.example/x"])
+def test_an_address_that_names_no_folder_is_told(address):
+    with pytest.raises(StoreError, match="store '"):
+        Folder.at(address)
+
+
+def test_names_may_have_any_letters(tmp_path):
+    folder = Folder.at(tmp_path / "ä b %20 #x")
+    folder.put("ü", b"one")
+    assert folder.names() == ["ü"]
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        pytest.param("s3://bucket/folder", "s3://bucket/folder", id="none"),
+        pytest.param("s3://key:secret@bucket/folder", "s3://bucket/folder", id="both"),
+        pytest.param("s3://key@bucket/folder", "s3://bucket/folder", id="key-alone"),
+        pytest.param("s3://key:se/cr@et@bucket/folder", "s3://bucket/folder", id="slash-and-at"),
+        pytest.param("s3://bucket/a@b", "s3://bucket/a@b", id="at-in-the-path"),
+        pytest.param("snapshots/a@b", "snapshots/a@b", id="folder"),
+    ],
+)
+def test_the_address_of_a_store_is_shown_without_credentials(address, expected):
+    assert shown(address) == expected

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+
+from sitemap_harvest.errors import StoreError
+from sitemap_harvest.snapshots.store.store import folder_name
+from tests.snapshots.store.making import SITE, Making, locs
+
+OTHERS = ["https://b.example", "https://b.example/deep/sitemap.xml", "https://münchen.example"]
+
+
+@pytest.fixture
+def made(tmp_path):
+    making = Making(tmp_path)
+    for site in (SITE, *OTHERS):
+        making.run({f"{site}/s.xml": locs(2)}, site=site)
+    return making
+
+
+def test_sites_with_a_snapshot_are_told_sorted(made):
+    made.store.begin(made.store.history("https://never.example"))
+    made.begin("https://begun.example").keep_rows  # noqa: B018 - begun, and nothing more
+    assert made.store.sites() == sorted([SITE, *OTHERS])
+
+
+@pytest.mark.parametrize(
+    ("name", "site"),
+    [
+        pytest.param("https://a.example", SITE, id="as-it-was-named"),
+        pytest.param("a.example", SITE, id="without-scheme"),
+        pytest.param("https://a.example/", SITE, id="with-a-slash"),
+        pytest.param("https://b.example/deep/sitemap.xml", OTHERS[1], id="a-document"),
+    ],
+)
+def test_a_site_is_found_by_its_name(made, name, site):
+    assert made.store.site(name).site == site
+    assert made.store.latest(name).site == site
+
+
+def test_a_site_that_is_not_there_is_told_with_those_that_are(made):
+    with pytest.raises(StoreError, match=r"c\.example: the store has no snapshot of it; there is https://a\.example, "):
+        made.store.site("c.example")
+
+
+def test_each_site_has_a_folder_of_its_own_whose_name_can_be_read():
+    names = [folder_name(f"https://a.example/{'x' * 200}{end}") for end in ("", "/", "?", "1", "2", "/..", "\\")]
+    assert len(set(names)) == len(names)
+    assert all(name.startswith("https-a.example-xxx") and len(name) < 100 for name in names)
+    assert folder_name("..") not in ("..", ".")

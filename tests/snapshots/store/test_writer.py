@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sitemap_harvest.errors import StoreError
+from sitemap_harvest.model import Outcome, SitemapRef
+from sitemap_harvest.snapshots.store import DocumentRows, SiteWriter
+from tests.snapshots.store.making import SITE, Making, batch_of, entry, listed, locs, record_of
+
+S, T = f"{SITE}/s.xml", f"{SITE}/t.xml"
+
+
+@pytest.fixture
+def making(tmp_path):
+    return Making(tmp_path)
+
+
+def partly(making, rows, *, sound=None):
+    """Keep a run that has read *rows* of a document, and not all of it."""
+    writer = making.begin()
+    document = writer.document(S)
+    document.add(batch_of(rows, sitemap=S))
+    record = record_of(S, at=making.now, outcome=Outcome.PARTIAL, complete=False, rows_from=writer.run_id)
+    writer.keep(S, DocumentRows(record, document.added(writer.old_row_ranges(S), sound=sound)))
+    return making.commit(writer, [record])
+
+
+def test_what_was_read_in_part_adds_what_is_new_and_keeps_the_rest(making):
+    making.run({S: locs(5)})
+    known = entry(locs(1)[0], title="another")
+    after = partly(making, [known, *locs(2, start=9), *locs(1, start=3)])
+    assert [loc for _, _, loc in listed(after)] == [*locs(5), *locs(2, start=9)]
+    assert listed(after, ["title"]) == [(None,)] * 7
+    assert [position for _, position, _ in listed(after)] == list(range(1, 8))
+
+
+def test_what_comes_after_the_damage_is_not_added(making):
+    making.run({S: locs(1)})
+    assert [loc for _, _, loc in listed(partly(making, locs(5), sound=3))] == locs(3)
+
+
+def test_a_first_read_in_part_is_all_there_is(making):
+    assert [loc for _, _, loc in listed(partly(making, locs(5)))] == locs(5)
+
+
+def test_rows_that_come_in_batches_are_one_document(making):
+    making.run({S: locs(100)})
+    writer = making.begin()
+    document = writer.document(S)
+    rows = batch_of([*locs(50), *locs(10, start=500), *locs(50, start=50)], sitemap=S)
+    for start in range(0, 110, 7):
+        document.add(rows.slice(start, 7))
+    record = record_of(S, rows_from=writer.run_id)
+    writer.keep(S, DocumentRows(record, document.all()))
+    after = making.commit(writer, [record])
+    assert after.run.rows == 10
+    assert [loc for _, _, loc in listed(after)] == rows["loc"].to_pylist()
+
+
+def test_documents_may_be_read_side_by_side(making):
+    writer = making.begin()
+    documents = {url: writer.document(url) for url in (S, T)}
+    for start in range(0, 40, 10):
+        for url, document in documents.items():
+            document.add(batch_of([f"{url}?{number}" for number in range(40)], sitemap=url).slice(start, 10))
+    records = [record_of(url, rows_from=writer.run_id) for url in documents]
+    for record, document in zip(records, documents.values(), strict=True):
+        writer.keep(record.url, DocumentRows(record, document.all()))
+    after = making.commit(writer, records)
+    assert listed(after) == sorted((url, number + 1, f"{url}?{number}") for url in documents for number in range(40))
+
+
+def test_ids_go_on_where_the_last_run_ended(making):
+    making.run({S: locs(3)})
+    making.run({S: locs(3, start=7)})
+    assert making.store.history(SITE).next_row == 6
+    assert making.store.latest(SITE).row_ranges().rows().tolist() == [3, 4, 5]
+
+
+def test_what_was_kept_at_a_checkpoint_is_taken_over(making):
+    making.run({S: locs(3), T: locs(3)})
+    references = [SitemapRef(loc=S, position=1)]
+    writer = making.begin()
+    making.document(writer, S, [*locs(3), *locs(2, start=10)])
+    making.document(writer, T, None)
+    making.document(writer, f"{SITE}/index.xml", references)
+    writer.checkpoint()
+    making.document(writer, f"{SITE}/u.xml", locs(2, start=20))
+    writer.checkpoint()
+    making.document(writer, f"{SITE}/lost.xml", locs(2, start=30))
+    assert writer.unwritten == 1
+
+    history = making.store.history(SITE)
+    assert history.unfinished() == [writer.run_id]
+    again = SiteWriter(history, writer.run_id, history.latest())
+    assert again.take_over()
+    assert sorted(again.kept) == [f"{SITE}/{name}.xml" for name in ("index", "s", "t", "u")]
+    assert again.kept[T].row_ranges is None
+    assert again.kept[f"{SITE}/index.xml"].references == references
+    assert [loc for batch in again.urls_of(again.kept[S]) for loc in batch["loc"].to_pylist()] == [
+        *locs(3), *locs(2, start=10)
+    ]  # fmt: skip
+    lost = making.document(again, f"{SITE}/lost.xml", locs(1, start=40))
+    after = making.commit(again, [*(kept.record for url, kept in again.kept.items() if url != lost.url), lost])
+    assert [loc for _, _, loc in listed(after)] == [
+        *locs(1, start=40), *locs(3), *locs(2, start=10), *locs(3), *locs(2, start=20)
+    ]  # fmt: skip
+    assert after.references() == {f"{SITE}/index.xml": references}
+    assert making.store.site(SITE).unfinished() == []
+    names = again.folder.names()
+    assert [name for name in names if name.startswith(("checkpoint", "done", "sitemaps-"))] == []
+    assert {file.name for segment in making.store.site(SITE).segments for file in segment.manifest.files} >= {
+        name for name in names if name != "manifest.json"
+    }
+
+
+def test_without_a_checkpoint_there_is_nothing_to_take_over(making):
+    writer = making.begin()
+    making.document(writer, S, locs(2))
+    again = SiteWriter(making.store.history(SITE), writer.run_id, None)
+    assert not again.take_over()
+    assert again.folder.names() == []
+
+
+def test_a_run_that_is_dropped_leaves_nothing(making):
+    first = making.run({S: locs(2)})
+    writer = making.begin()
+    making.document(writer, S, locs(2, start=5))
+    writer.checkpoint()
+    making.document(writer, T, locs(2, start=5))
+    writer.drop()
+    history = making.store.history(SITE)
+    assert ([run.id for run in history.runs], history.unfinished()) == ([first.run.id], [])
+    assert writer.folder.names() == []
+
+
+def test_a_run_that_is_kept_is_not_dropped(making):
+    writer = making.begin()
+    making.commit(writer, [making.document(writer, S, locs(2))])
+    with pytest.raises(StoreError, match="is already a snapshot"):
+        writer.drop()
+    assert len(listed(making.store.latest(SITE))) == 2
+
+
+def test_nobody_sees_a_run_before_its_manifest(making, monkeypatch):
+    making.run({S: locs(2)})
+    writer = making.begin()
+    record = making.document(writer, S, locs(2, start=5))
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("sitemap_harvest.snapshots.store.manifest.Manifest.put", full)
+        with pytest.raises(OSError, match="No space"):
+            making.commit(writer, [record])
+    assert [loc for _, _, loc in listed(making.store.latest(SITE))] == locs(2)
+
+
+def test_positions_with_gaps_are_kept(making):
+    writer = making.begin()
+    document = writer.document(S)
+    rows = batch_of(locs(6), sitemap=S)
+    document.add(rows.filter(np.array([True, False, True, True, False, True])))
+    record = record_of(S, rows_from=writer.run_id)
+    writer.keep(S, DocumentRows(record, document.all()))
+    assert [position for _, position, _ in listed(making.commit(writer, [record]))] == [1, 3, 4, 6]
