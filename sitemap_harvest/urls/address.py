@@ -69,12 +69,12 @@ def resolve(text: str, base: str | None) -> Address:
 
 
 def _resolve_odd(loc: str, base: str | None) -> Address:
+    if _PLAIN_REFERENCE.fullmatch(loc) and "%%" not in loc:
+        return _join(loc, base)
     if flaw := disqualifier(loc) if loc else "loc/empty":
         return Address(None, flaw)
     if _WEB.match(loc):
         return Address(loc, _flaw(loc))
-    if _PLAIN_REFERENCE.fullmatch(loc):
-        return _join(loc, base)
     if _OTHER_SCHEME.match(loc):
         return Address(loc, "loc/scheme")
     if _NEARLY_ABSOLUTE.match(_BLANK.sub("", loc)):
@@ -121,13 +121,13 @@ def _flaw(loc: str) -> str | None:
 def _join(loc: str, base: str | None) -> Address:
     if base is not None and len(base) > MAX_BASE_CHARS:
         return Address(None, "loc/long-base")
-    if base is None or not _split(base).is_web:
+    if base is None or not (parts := _split(base)).is_web:
         return Address(loc, "loc/no-base")
-    if loc[0] != "/" and _first_segment(loc) == _split(base).first_segment:  # the scheme is missing
+    if loc[0] != "/" and _first_segment(loc) == parts.first_segment:  # the scheme is missing
         return Address(loc, "loc/malformed")
     joined = join(base, loc)
     has_own = ":" in loc or loc.startswith("//")  # a scheme or an authority
-    is_sound = _AUTHORITY.match(joined) if has_own else _split(base).is_sound
+    is_sound = _AUTHORITY.match(joined) if has_own else parts.is_sound
     return Address(joined, "loc/relative") if is_sound else Address(loc, "loc/malformed")
 
 
@@ -138,6 +138,8 @@ def join(base: str, reference: str) -> str:
     drops an empty query and empty path segments, and so returns another page.
     """
     scheme, authority, path, query, folder = _split(base)[:5]
+    if reference.startswith("/") and not reference.startswith("//") and "/." not in reference:
+        return f"{scheme}{authority}{reference}"
     own_scheme, own_authority, own_path, own_query, own_fragment = _PARTS.match(reference).groups()  # type: ignore[union-attr]  # the same
     if own_scheme is not None:
         return reference
