@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import shutil
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from scrapy_playwright.provider import PlaywrightBrowserProvider
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from playwright.async_api import Browser, BrowserContext, Page, Route
+    from playwright.async_api import Browser, BrowserContext, Page
     from scrapy.settings import BaseSettings
 
 __all__ = ["BrowserGoneError", "Chromium", "PlaywrightError", "launch_options"]
@@ -36,10 +36,11 @@ _ARGUMENTS = (  # disable network requests that are not for the page
     "--disable-sync",
     "--disable-domain-reliability",
     "--no-pings",
+    "--blink-settings=imagesEnabled=false",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # its former name
 )
-_NOT_NEEDED = frozenset({"image", "media", "font"})
+_NOWHERE = "http://127.0.0.1:1"  # the proxy for background requests of the browser, such as component updates
 _MOST_STARTS = 2
 _CLOSE_SECONDS = 10
 _LAUNCH_SECONDS = 60
@@ -80,69 +81,66 @@ class Chromium:
 
     def __init__(self, settings: BaseSettings, *, most_pages: int) -> None:
         """Open at most *most_pages* pages at a time."""
-        config = replace(Config.from_settings(settings), launch_options=launch_options(settings) or {})
-        self._config = replace(config, cdp_url=None, connect_url=None, browser_type_name="chromium")
+        options = {"proxy": {"server": _NOWHERE}, **(launch_options(settings) or {})}
+        config = replace(Config.from_settings(settings), launch_options=options, browser_type_name="chromium")
+        self._provider = PlaywrightBrowserProvider(replace(config, cdp_url=None, connect_url=None))
         self._pages = asyncio.Semaphore(most_pages)
         self._starting = asyncio.Lock()
-        self._provider: PlaywrightBrowserProvider | None = None
         self._browser: Browser | None = None
         self._is_closed = False
+        self._open_pages = 0
+        self.most_open_pages = 0
         self.starts = 0
         """Number of starts."""
-        self.open_pages = 0
-        self.most_open_pages = 0
 
     @asynccontextmanager
     async def page(
-        self, *, proxy: dict[str, str], dead_end: str, cookies: Sequence[Any], ignore_https_errors: bool
+        self, *, proxy: dict[str, str], cookies: Sequence[Any], ignore_https_errors: bool
     ) -> AsyncIterator[Page]:
         """Yield an empty page with *cookies*, in its own context, which is always closed.
 
-        The page connects through *proxy*. Background requests of the browser, such as
-        component updates, go to *dead_end*, the URL of a proxy that rejects them.
-        Raises :exc:`BrowserGoneError` if there is no browser.
+        The page connects through *proxy*, even to loopback. Raises
+        :exc:`BrowserGoneError` if there is no browser.
         """
         async with self._pages:
-            browser = await self._running(dead_end)
+            browser = await self._running()
             try:
                 async with asyncio.timeout(_ANSWER_SECONDS):
                     context = await browser.new_context(
-                        proxy=proxy,  # type: ignore[arg-type]  # a TypedDict of the same names
+                        proxy={**proxy, "bypass": "<-loopback>"},  # type: ignore[arg-type]  # a TypedDict of the same names
                         service_workers="block",
                         accept_downloads=False,
                         ignore_https_errors=ignore_https_errors,
                     )
+                    page = await _only_page(context, cookies)
             except (PlaywrightError, TimeoutError) as error:
-                await self.give_up(browser)
+                await self._give_up(browser)
                 raise BrowserGoneError(_first_line(error)) from error
-            self.open_pages += 1
-            self.most_open_pages = max(self.most_open_pages, self.open_pages)
+            self._open_pages += 1
+            self.most_open_pages = max(self.most_open_pages, self._open_pages)
             try:
-                async with asyncio.timeout(_ANSWER_SECONDS):
-                    page = await _new_page(context, cookies)
                 yield page
             except TimeoutError as error:
-                await self.give_up(browser)
+                await self._give_up(browser)
                 raise BrowserGoneError("it does not answer") from error
             finally:
-                self.open_pages -= 1
+                self._open_pages -= 1
                 await _end(context.close())
-
-    async def give_up(self, browser: Browser) -> None:
-        """Close *browser*, which is malfunctioning: the next page gets a new one."""
-        if self._browser is browser:
-            self._browser = None
-        await _end(browser.close())
 
     async def close(self) -> None:
         """Close the browser and its driver process."""
         self._is_closed = True
         if self._browser is not None:
             await _end(self._browser.close())
-        if self._provider is not None:
-            await _end(self._provider.close())
+        await _end(self._provider.close())
 
-    async def _running(self, dead_end: str) -> Browser:
+    async def _give_up(self, browser: Browser) -> None:
+        """Close *browser*, which is malfunctioning: the next page gets a new one."""
+        if self._browser is browser:
+            self._browser = None
+        await _end(browser.close())
+
+    async def _running(self) -> Browser:
         async with self._starting:
             if self._is_closed:
                 raise BrowserGoneError("the run ends")
@@ -152,9 +150,7 @@ class Chromium:
                 raise BrowserGoneError("it crashed twice and is not started again")
             self.starts += 1
             try:
-                if self._provider is None:
-                    options = {"proxy": {"server": dead_end}, **self._config.launch_options}
-                    self._provider = PlaywrightBrowserProvider(replace(self._config, launch_options=options))
+                if self._provider.playwright is None:
                     await self._provider.start()
                 self._browser = await self._provider.launch_browser()
             except (PlaywrightError, OSError, TypeError) as error:  # TypeError: an unknown option
@@ -162,23 +158,12 @@ class Chromium:
             return self._browser
 
 
-async def _new_page(context: BrowserContext, cookies: Sequence[Any]) -> Page:
+async def _only_page(context: BrowserContext, cookies: Sequence[Any]) -> Page:
     """Return an empty page of *context* with *cookies*, and block further pages."""
-    await context.route("**/*", _let_pass)
-    if cookies:
-        await context.add_cookies(cookies)
+    await context.add_cookies(cookies)
     page = await context.new_page()
     context.on("page", lambda other: asyncio.ensure_future(_end(other.close())))
     return page
-
-
-async def _let_pass(route: Route) -> None:
-    """Let a request of a page out, unless it is for purely visual content."""
-    with suppress(PlaywrightError):  # the page was closed
-        if route.request.resource_type in _NOT_NEEDED:
-            await route.abort()
-        else:
-            await route.continue_()
 
 
 async def _end(closing: Any) -> None:

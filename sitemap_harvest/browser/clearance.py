@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from http.cookiejar import Cookie
+from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
+from scrapy.http import Response
 from scrapy.http.cookies import CookieJar
-from scrapy.utils.httpobj import urlparse_cached
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from scrapy.http import Response
 
 _KEPT = "sitemap_harvest_headers"
 _HEADERS = ("Cookie", "User-Agent")
 
 
 class Clearance:
-    """Cookies of one site and a ``User-Agent``, never sent to another site."""
+    """Cookies, each sent only to the hosts for which it was set, and a ``User-Agent``."""
 
-    def __init__(self, cookies: Iterable[dict[str, Any]], user_agent: str | None, *, host: str) -> None:
-        """Take *cookies* in the browser's format, only those for *host*."""
+    def __init__(self, cookies: Iterable[dict[str, Any]], user_agent: bytes | None) -> None:
+        """Take *cookies* in the browser's format."""
         self._jar = CookieJar()
         self._user_agent = user_agent
         for cookie in cookies:
-            domain = cookie["domain"].lstrip(".").lower()
-            if host == domain or host.endswith(f".{domain}"):
-                self._jar.set_cookie(_cookie(cookie))
+            self.learn(Response(f"https://{cookie['domain'].lstrip('.')}", headers={"Set-Cookie": _set_cookie(cookie)}))
 
     def put_on(self, request: Request) -> None:
         """Add the clearance to *request*, until :func:`take_off`."""
@@ -40,9 +36,9 @@ class Clearance:
         if self._user_agent is not None:
             request.headers["User-Agent"] = self._user_agent
 
-    def learn(self, response: Response, request: Request) -> None:
+    def learn(self, response: Response) -> None:
         """Store the cookies that *response* sets: sites renew them before they expire."""
-        self._jar.extract_cookies(response, Request(request.url))
+        self._jar.extract_cookies(response, Request(response.url))
 
 
 def take_off(request: Request) -> None:
@@ -54,32 +50,13 @@ def take_off(request: Request) -> None:
             request.headers.pop(name, None)
 
 
-def _cookie(given: dict[str, Any]) -> Cookie:
-    domain = given["domain"]
-    if "." not in domain.strip("."):
-        domain = f"{domain}.local"  # the form of a host without a dot in http.cookiejar
-    expires = given.get("expires", -1)
-    return Cookie(
-        version=0,
-        name=given["name"],
-        value=given["value"],
-        port=None,
-        port_specified=False,
-        domain=domain,
-        domain_specified=domain.startswith("."),
-        domain_initial_dot=domain.startswith("."),
-        path=given.get("path", "/"),
-        path_specified=True,
-        secure=given.get("secure", False),
-        expires=None if expires < 0 else int(expires),
-        discard=expires < 0,
-        comment=None,
-        comment_url=None,
-        rest={},
-    )
-
-
-def origin_of(request: Request) -> str:
-    """Return the scheme, host and port of *request*, which identify the site of a challenge."""
-    url = urlparse_cached(request)
-    return f"{url.scheme}://{url.netloc.rpartition('@')[2].lower()}"
+def _set_cookie(given: dict[str, Any]) -> str:
+    """Return the header that sets the cookie *given*, which is in the browser's format."""
+    domain, expires = given["domain"], given.get("expires", -1)
+    return "; ".join([
+        f"{given['name']}={given['value']}",
+        f"Path={given.get('path', '/')}",
+        *([f"Domain={domain}"] if domain.startswith(".") else []),  # otherwise it is for the host alone
+        *([f"Expires={formatdate(expires, usegmt=True)}"] if expires >= 0 else []),
+        *(["Secure"] if given.get("secure") else []),
+    ])  # fmt: skip

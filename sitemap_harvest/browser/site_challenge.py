@@ -27,7 +27,7 @@ class SiteChallenge:
         """Whether a challenge was found."""
         self.solved = 0
         """How often the browser passed it; the number of the clearance that plain requests use."""
-        self.given: Clearance | None = None
+        self.clearance: Clearance | None = None
         """The last clearance."""
         self.cookies: Sequence[Any] = ()
         """The cookies of the last clearance, for the browser's next visit."""
@@ -44,10 +44,10 @@ class SiteChallenge:
         self.stays: str | None = None
         """Why the browser is not used for the site any more, as text."""
 
-    def let_in(self, given: Clearance, cookies: Sequence[Any]) -> None:
+    def let_in(self, clearance: Clearance, cookies: Sequence[Any]) -> None:
         """Record that the browser passed the challenge, with its clearance."""
         self.solved += 1
-        self.given, self.cookies, self.has_worked = given, cookies, False
+        self.clearance, self.cookies, self.has_worked = clearance, cookies, False
 
     def refuses(self, number: int) -> bool:
         """Record that a plain request with the clearance *number* was blocked; return whether to give up."""

@@ -8,7 +8,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
-from sitemap_harvest.browser.clearance import Clearance, origin_of, take_off
+from sitemap_harvest.browser.clearance import Clearance, take_off
 
 pytestmark = pytest.mark.quick
 
@@ -43,21 +43,21 @@ def cookie(name: str, **more: Any) -> dict[str, Any]:
 )
 def test_which_cookies_are_sent(given: dict[str, Any], url: str, sent: bytes | None) -> None:
     request = Request(url)
-    Clearance([given], "Browser", host="www.example.com").put_on(request)
+    Clearance([given], b"Browser").put_on(request)
     assert (request.headers.get("Cookie"), request.headers["User-Agent"]) == (sent, b"Browser")
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
 def test_hosts_without_a_domain(host: str) -> None:
     request = Request(f"http://{host}:8000/s.xml")
-    Clearance([cookie("a", domain=host)], None, host=host).put_on(request)
+    Clearance([cookie("a", domain=host)], None).put_on(request)
     assert request.headers.get("Cookie") == b"a=1"
 
 
 @pytest.mark.parametrize("headers", [{}, {"Cookie": "own=1", "User-Agent": "Own"}, {"User-Agent": "Own"}])
 def test_what_was_put_on_comes_off_again(headers: dict[str, str]) -> None:
     request = Request(f"{SITE}/s.xml", headers=headers)
-    Clearance([cookie("a")], "Browser", host="www.example.com").put_on(request)
+    Clearance([cookie("a")], b"Browser").put_on(request)
     assert request.headers["Cookie"].endswith(b"a=1")
     assert request.headers["Cookie"].startswith(headers.get("Cookie", "a=1").encode())
     take_off(request)
@@ -68,20 +68,8 @@ def test_what_was_put_on_comes_off_again(headers: dict[str, str]) -> None:
 
 
 def test_new_cookies_are_learnt() -> None:
-    given = Clearance([cookie("a")], "Browser", host="www.example.com")
+    given = Clearance([cookie("a")], b"Browser")
     request = Request(f"{SITE}/s.xml")
-    given.learn(Response(request.url, headers={"Set-Cookie": "a=2; Path=/"}), request)
+    given.learn(Response(request.url, headers={"Set-Cookie": "a=2; Path=/"}))
     given.put_on(request)
     assert request.headers["Cookie"] == b"a=2"
-
-
-@pytest.mark.parametrize(
-    ("url", "origin"),
-    [
-        ("https://WWW.example.com/a?b", "https://www.example.com"),
-        ("http://www.example.com:8080/", "http://www.example.com:8080"),
-        ("http://name:word@www.example.com/", "http://www.example.com"),
-    ],
-)
-def test_what_counts_as_one_site(url: str, origin: str) -> None:
-    assert origin_of(Request(url)) == origin

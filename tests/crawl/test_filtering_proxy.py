@@ -1,10 +1,9 @@
-"""The proxy through which the browser goes out: whom it lets through, where to, and how much."""
+"""The proxy of the browser: what it connects to, and how much it forwards."""
 
 from __future__ import annotations
 
 import asyncio
-from base64 import b64encode
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,28 +17,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MOST = 100_000
+_GREETING = b"\5\1\0"
+_GET = b"GET /s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
 
-def through(
-    policy: AddressPolicy, *asked: str, password: str | None = None, until: bytes | None = None
-) -> tuple[bytes, FilteringProxy]:
-    """Send *asked*, lines with ``{auth}`` where the password belongs, and return what comes, and the gate."""
+def connect_to(host: str, port: int) -> bytes:
+    return b"\5\1\0\3" + bytes([len(host)]) + host.encode() + port.to_bytes(2, "big")
+
+
+def through(policy: AddressPolicy, *asked: bytes) -> tuple[bytes, FilteringProxy]:
+    """Send *asked*, and return what comes, and the proxy."""
 
     async def send() -> tuple[bytes, FilteringProxy]:
-        gate = FilteringProxy(policy, most_bytes=_MOST, seconds=5)
-        await gate.open()
+        proxy = FilteringProxy(policy, most_bytes=_MOST, seconds=5)
+        host, _, port = (await proxy.open()).removeprefix("socks5://").partition(":")
         try:
-            host, _, port = gate.proxy["server"].removeprefix("http://").partition(":")
-            word = gate.proxy["password"] if password is None else password
-            auth = "Proxy-Authorization: Basic " + b64encode(f"harvest:{word}".encode()).decode()
             reader, writer = await asyncio.open_connection(host, int(port))
             for part in asked:
-                writer.write(part.replace("{auth}", auth).encode())
-            got = await asyncio.wait_for(reader.read(-1) if until is None else reader.readuntil(until), 10)
+                writer.write(part)
+            got = await asyncio.wait_for(reader.read(-1), 10)
             writer.close()
-            return got, gate
+            return got, proxy
         finally:
-            await gate.close()
+            await proxy.close()
 
     return asyncio.run(send())
 
@@ -51,87 +51,93 @@ def named(*urls: str) -> AddressPolicy:
     return policy
 
 
-def place(site: Site) -> str:
-    return site.url.removeprefix("http://")
+def port_of(site: Site) -> int:
+    return int(site.url.rpartition(":")[2])
 
 
 @pytest.mark.quick
-def test_a_request_goes_through_and_its_connection_ends_with_it(serve: Callable[..., Site]) -> None:
-    site = serve({"/s": Page("body", headers={"Connection": "keep-alive", "Keep-Alive": "timeout=99"})})
-    asked = f"GET {site.url}/s HTTP/1.1\r\nHost: {place(site)}\r\n{{auth}}\r\n\r\n"
-    got, _ = through(named(site.url), asked, until=b"body")  # for this server does not hang up
-    head, _, body = got.partition(b"\r\n\r\n")
-    assert body == b"body"
-    assert head.lower().count(b"connection: close") == 1
-    assert b"keep-alive" not in head.lower()
-
-
-@pytest.mark.quick
-def test_a_tunnel_goes_through(serve: Callable[..., Site]) -> None:
+def test_a_connection_goes_through(serve: Callable[..., Site]) -> None:
     site = serve({"/s": "body"})
-    inner = "GET /s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-    got, _ = through(named(site.url), f"CONNECT {place(site)} HTTP/1.1\r\n{{auth}}\r\n\r\n", inner)
-    assert got.startswith(b"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200")
+    got, _ = through(named(site.url), _GREETING, connect_to("127.0.0.1", port_of(site)), _GET)
+    assert got.startswith(b"\5\0\5\0\0\1\0\0\0\0\0\0HTTP/1.1 200")
     assert got.endswith(b"body")
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize(
-    "asked",
+    ("asked", "answer"),
     [
-        pytest.param("GET http://{place}/s HTTP/1.1\r\n\r\n", id="without-a-password"),
-        pytest.param("GET http://{place}/s HTTP/1.1\r\n{auth}\r\n\r\n", id="with-a-wrong-one"),
-        pytest.param("CONNECT {place} HTTP/1.1\r\n\r\n", id="a-tunnel-without"),
+        pytest.param(b"", b"", id="nothing"),
+        pytest.param(b"GET http://127.0.0.1/s HTTP/1.1\r\n\r\n", b"", id="http"),
+        pytest.param(b"\4\1\0\x50\x7f\0\0\1\0", b"", id="socks4"),
+        pytest.param(_GREETING, b"\5\0", id="only-a-greeting"),
+        pytest.param(_GREETING + b"\5\2\0\3\1a\0\x50", b"\5\0", id="bind"),
+        pytest.param(_GREETING + b"\5\1\0\1\x7f\0\0\1\0\x50", b"\5\0", id="an-address"),
+        pytest.param(_GREETING + b"\5\1\0\3\2\xff\xff\0\x50", b"\5\0", id="no-name"),
+        pytest.param(_GREETING + connect_to("a b", 80), b"\5\0", id="no-host"),
+        pytest.param(_GREETING + connect_to("", 80), b"\5\0", id="no-host-at-all"),
     ],
 )
-def test_nobody_else_is_let_through(serve: Callable[..., Site], asked: str) -> None:
-    site = serve({"/s": "body"})
-    got, _ = through(named(site.url), asked.replace("{place}", place(site)), password="guess")
-    assert got.startswith(b"HTTP/1.1 407 ")
-    assert site.requests == []
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        pytest.param("", id="nothing"),
-        pytest.param("\r\n\r\n", id="no-words"),
-        pytest.param("GET /s HTTP/1.1\r\n{auth}\r\n\r\n", id="no-proxy-request"),
-        pytest.param("GET\r\n\r\n", id="one-word"),
-        pytest.param("GET ftp://a/ HTTP/1.1\r\n{auth}\r\n\r\n", id="another-scheme"),
-        pytest.param("CONNECT a:99999 HTTP/1.1\r\n{auth}\r\n\r\n", id="no-port"),
-        pytest.param("\0" * 100_000, id="endless-line"),
-    ],
-)
-def test_what_is_no_request_gets_no_answer(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemap_harvest.browser.proxy._HEAD_SECONDS", 0.2)
+def test_what_is_no_request_of_a_browser_is_not_connected(
+    asked: bytes, answer: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sitemap_harvest.browser.proxy._HANDSHAKE_SECONDS", 0.2)
     got, _ = through(AddressPolicy(), asked)
-    assert got == b""
+    assert got == answer
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("method", ["GET http://{place}/s", "CONNECT {place}"])
-def test_a_private_address_is_not_connected_to(serve: Callable[..., Site], method: str) -> None:
+@pytest.mark.parametrize(("host", "reason"), [("127.0.0.1", "loopback address 127.0.0.1"), ("localhost", "localhost")])
+def test_a_private_address_is_not_connected_to(serve: Callable[..., Site], host: str, reason: str) -> None:
     site = serve({"/s": "secret"})
-    got, gate = through(AddressPolicy(), f"{method.replace('{place}', place(site))} HTTP/1.1\r\n{{auth}}\r\n\r\n")
-    failure = gate.failure("127.0.0.1", int(site.url.rpartition(":")[2]))
-    assert (got, site.requests) == (b"", [])
+    got, proxy = through(AddressPolicy(), _GREETING, connect_to(host, port_of(site)), _GET)
+    failure = proxy.failure(host, port_of(site))
+    assert (got, site.requests) == (b"\5\0", [])
     assert isinstance(failure, NotFetched)
-    assert failure.reason.startswith("its host has the loopback address 127.0.0.1")
+    assert reason in failure.reason
+
+
+@pytest.mark.quick
+def test_each_connection_is_checked_by_its_own_lookup(
+    serve: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name of the second connection leads elsewhere than that of the first (DNS rebinding)."""
+    site = serve({"/s": "secret"})
+    lookups = [["127.0.0.1", "93.184.215.14"], ["127.0.0.1"]]
+    connected: list[Any] = []
+
+    async def getaddrinfo(_: Any, host: str, port: int, **__: Any) -> list[Any]:
+        return [(2, 1, 6, "", (address, port)) for address in lookups.pop(0)]
+
+    async def connection(_: Any, address: Any, port: int) -> Any:
+        connected.append(str(address))
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(FilteringProxy, "_connection", connection)
+    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", getaddrinfo)
+    policy = named("http://turned.test")
+
+    async def both() -> list[Any]:
+        proxy = FilteringProxy(policy, most_bytes=0, seconds=5)
+        return [await proxy._connect("turned.test", 80) for _ in range(2)]
+
+    first, second = asyncio.run(both())
+    assert isinstance(first, ConnectionRefusedError)
+    assert isinstance(second, NotFetched)
+    assert second.reason.startswith("its host has the loopback address 127.0.0.1, and had a public one before")
+    assert (connected, site.requests) == (["93.184.215.14"], [])
 
 
 @pytest.mark.quick
 def test_no_more_comes_than_a_document_may_have(serve: Callable[..., Site]) -> None:
     site = serve({"/s": Page("body", manner=Manner.ENDLESS)})
-    got, gate = through(named(site.url), f"GET {site.url}/s HTTP/1.1\r\n{{auth}}\r\n\r\n")
+    got, proxy = through(named(site.url), _GREETING, connect_to("127.0.0.1", port_of(site)), _GET)
     assert len(got) < _MOST + 2 * 1024 * 1024
-    assert isinstance(gate.failure("127.0.0.1", int(site.url.rpartition(":")[2])), BodyLimitError)
+    assert isinstance(proxy.failure("127.0.0.1", port_of(site)), BodyLimitError)
 
 
 @pytest.mark.quick
-def test_why_there_is_no_way_is_told(serve: Callable[..., Site]) -> None:
+def test_why_there_is_no_connection_is_noted(serve: Callable[..., Site]) -> None:
     site = serve()
-    port = int(site.url.rpartition(":")[2])
     site.stop()
-    _, gate = through(named(site.url), f"GET {site.url}/s HTTP/1.1\r\n{{auth}}\r\n\r\n")
-    assert isinstance(gate.failure("127.0.0.1", port), ConnectionRefusedError)
+    _, proxy = through(named(site.url), _GREETING, connect_to("127.0.0.1", port_of(site)))
+    assert isinstance(proxy.failure("127.0.0.1", port_of(site)), ConnectionRefusedError)

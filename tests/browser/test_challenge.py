@@ -1,11 +1,16 @@
-"""Whether a browser is needed for what a plain answer should have been."""
+"""Whether a response is the document, or a browser is needed to get it."""
 
 from __future__ import annotations
 
-import pytest
+import gzip
 
-from sitemap_harvest.browser.fallback import BrowserNeed, PlainAnswer, may_open, need_of, wants_links
+import pytest
+from scrapy import Request
+from scrapy.http import Response
+
+from sitemap_harvest.browser.challenge import BrowserNeed, may_navigate, need_of
 from sitemap_harvest.discovery.candidate import Candidate
+from sitemap_harvest.formats import Limits
 from sitemap_harvest.model import FoundBy
 
 SITE = "https://www.example.com"
@@ -29,8 +34,20 @@ NEWS = REFRESH.replace('"0"', '"600"')
 BUSY = "<html><head><title>Service unavailable</title></head><body>We are busy</body></html>"
 
 
+FILE = Candidate(url=f"{SITE}/sitemap.xml", root=SITE, found_by=FoundBy.WELL_KNOWN)
+MAP = Candidate(url=f"{SITE}/map", root=f"{SITE}/map")
+
+
+def need(candidate: Candidate | None, head: str | bytes, status: int = 200, **headers: str) -> BrowserNeed | None:
+    """Return the need for *candidate*, which was answered with a page that begins with *head*."""
+    request = Request(f"{SITE}/sitemap.xml", cb_kwargs={"candidate": candidate})
+    body = head.encode() if isinstance(head, str) else head
+    given = {"Content-Type": "text/html", **headers}
+    return need_of(request, Response(request.url, status=status, headers=given, body=body), Limits())
+
+
 @pytest.mark.parametrize(
-    ("status", "head", "more", "need"),
+    ("status", "head", "headers", "expected"),
     [
         pytest.param(200, XML, {}, None, id="a-sitemap"),
         pytest.param(403, XML, {}, None, id="an-error-in-xml"),
@@ -39,14 +56,14 @@ BUSY = "<html><head><title>Service unavailable</title></head><body>We are busy</
         pytest.param(200, "User-agent: *\nDisallow:", {}, None, id="a-robots-txt"),
         pytest.param(403, CLOUDFLARE, {}, BrowserNeed.PASS, id="challenge-403"),
         pytest.param(200, CLOUDFLARE, {}, BrowserNeed.PASS, id="challenge-200"),
-        pytest.param(503, CLOUDFLARE, {"retry_after": True}, BrowserNeed.PASS, id="challenge-503-with-retry-after"),
+        pytest.param(503, CLOUDFLARE, {"Retry-After": "60"}, BrowserNeed.PASS, id="challenge-503-with-retry-after"),
         pytest.param(404, CLOUDFLARE, {}, None, id="challenge-404"),
         pytest.param(403, NGINX, {}, BrowserNeed.PASS, id="forbidden-in-html"),
-        pytest.param(403, NGINX, {"retry_after": True}, BrowserNeed.PASS, id="forbidden-says-nothing-of-waiting"),
+        pytest.param(403, NGINX, {"Retry-After": "60"}, BrowserNeed.PASS, id="forbidden-says-nothing-of-waiting"),
         pytest.param(429, BUSY, {}, BrowserNeed.PASS, id="too-many-in-html"),
         pytest.param(503, BUSY, {}, BrowserNeed.PASS, id="unavailable-in-html"),
-        pytest.param(429, BUSY, {"retry_after": True}, None, id="too-many-with-retry-after"),
-        pytest.param(503, BUSY, {"retry_after": True}, None, id="unavailable-with-retry-after"),
+        pytest.param(429, BUSY, {"Retry-After": "60"}, None, id="too-many-with-retry-after"),
+        pytest.param(503, BUSY, {"Retry-After": "60"}, None, id="unavailable-with-retry-after"),
         pytest.param(500, BUSY, {}, None, id="a-server-that-failed"),
         pytest.param(401, NGINX, {}, None, id="a-login"),
         pytest.param(404, LOST, {}, None, id="not-there"),
@@ -55,25 +72,36 @@ BUSY = "<html><head><title>Service unavailable</title></head><body>We are busy</
         pytest.param(407, NGINX, {}, None, id="a-proxy"),
         pytest.param(200, DOOR, {}, BrowserNeed.PROOF, id="cookie-by-script"),
         pytest.param(202, DOOR, {}, BrowserNeed.PROOF, id="cookie-by-script-accepted"),
-        pytest.param(200, DOOR, {"wants_links": True}, BrowserNeed.PROOF, id="cookie-by-script-for-a-page"),
-        pytest.param(200, REFRESH, {"sets_cookie": True}, BrowserNeed.PROOF, id="cookie-by-header-and-refresh"),
+        pytest.param(200, REFRESH, {"Set-Cookie": "a=1"}, BrowserNeed.PROOF, id="cookie-by-header-and-refresh"),
         pytest.param(200, REFRESH, {}, None, id="refresh-alone"),
-        pytest.param(200, NEWS, {"sets_cookie": True}, None, id="a-page-that-loads-anew-every-ten-minutes"),
+        pytest.param(200, NEWS, {"Set-Cookie": "a=1"}, None, id="a-page-that-loads-anew-every-ten-minutes"),
         pytest.param(200, HOME, {}, None, id="the-home-page"),
         pytest.param(200, ARTICLE, {}, None, id="an-article"),
-        pytest.param(200, SITE_MAP, {"wants_links": True}, None, id="a-site-map-with-its-links"),
-        pytest.param(200, LOST, {"wants_links": True}, None, id="a-soft-404"),
-        pytest.param(200, APP, {"wants_links": True}, BrowserNeed.RENDER, id="made-by-script"),
         pytest.param(200, APP, {}, None, id="made-by-script-where-a-file-was-due"),
-        pytest.param(200, HOME, {"wants_links": True}, None, id="a-page-with-links"),
         pytest.param(301, DOOR, {}, None, id="a-redirect"),
     ],
 )
-def test_need(status: int, head: str, more: dict[str, bool], need: BrowserNeed | None) -> None:
-    assert (
-        need_of(PlainAnswer(status=status, head=head, url=f"{SITE}/sitemap.xml", content_type="text/html", **more))
-        is need
-    )
+def test_need(status: int, head: str, headers: dict[str, str], expected: BrowserNeed | None) -> None:
+    assert need(FILE, head, status, **headers) is expected
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        pytest.param(DOOR, BrowserNeed.PROOF, id="cookie-by-script-for-a-page"),
+        pytest.param(SITE_MAP, None, id="a-site-map-with-its-links"),
+        pytest.param(LOST, None, id="a-soft-404"),
+        pytest.param(APP, BrowserNeed.RENDER, id="made-by-script"),
+        pytest.param(HOME, None, id="a-page-with-links"),
+    ],
+)
+def test_need_for_an_html_sitemap(head: str, expected: BrowserNeed | None) -> None:
+    assert need(MAP, head) is expected
+
+
+def test_a_compressed_page_is_decompressed_and_a_binary_file_is_none() -> None:
+    assert need(FILE, gzip.compress(CLOUDFLARE.encode()), **{"Content-Encoding": "gzip"}) is BrowserNeed.PASS
+    assert need(FILE, b"\x89PNG\r\n\x1a\n", 403) is None
 
 
 @pytest.mark.parametrize(
@@ -85,8 +113,9 @@ def test_need(status: int, head: str, more: dict[str, bool], need: BrowserNeed |
         pytest.param('<html><body><iframe src="/challenge"></iframe></body></html>', True, id="frame"),
     ],
 )
-def test_whether_a_page_may_open(head: str, opens: bool) -> None:
-    assert may_open(head) is opens
+def test_whether_a_page_may_navigate(head: str, opens: bool) -> None:
+    response = Response(SITE, headers={"Content-Type": "text/html"}, body=head.encode())
+    assert may_navigate(response, Limits()) is opens
 
 
 @pytest.mark.parametrize(
@@ -102,7 +131,8 @@ def test_whether_a_page_may_open(head: str, opens: bool) -> None:
         ),
         pytest.param(Candidate(url=f"{SITE}/a.xml", root=SITE, found_by=FoundBy.INDEX), False, id="named-by-an-index"),
         pytest.param(Candidate(url=f"{SITE}/", root=SITE, found_by=FoundBy.HOME), False, id="home"),
+        pytest.param(None, False, id="no-document"),
     ],
 )
-def test_whether_links_are_wanted(candidate: Candidate, wanted: bool) -> None:
-    assert wants_links(candidate) is wanted
+def test_which_pages_are_rendered_to_get_their_links(candidate: Candidate | None, wanted: bool) -> None:
+    assert need(candidate, APP) is (BrowserNeed.RENDER if wanted else None)
