@@ -82,9 +82,12 @@ class Snapshot:
     def pending(self) -> Pending:
         """The rows that no document lists any more, and whose removal is not certain yet."""
         table = self._history.segment_of(self.run.id).read("pending", PENDING, [self.run.id])
-        document = pc.index_in(table.column("document"), self.sitemaps().column("url").combine_chunks())
         since, runs = (table.column(name).to_pylist() for name in ("since", "runs"))
-        return Pending(_row_ranges(document.to_numpy().astype(np.int64), table), since, runs)
+        document = np.empty(0, dtype=np.int64)
+        if since:
+            urls = self.sitemaps().column("url").combine_chunks()
+            document = pc.index_in(table.column("document"), urls).to_numpy().astype(np.int64)
+        return Pending(_row_ranges(document, table), since, runs)
 
     def pending_rows(self) -> Intervals:
         """Return the ids of the rows whose removal is pending."""
@@ -211,7 +214,9 @@ class RowReader:
         order = np.argsort(self._row_ranges.document, kind="stable")
         self._order = order
         self._documents = self._row_ranges.document[order]
-        self._numbers = {url: number for number, url in enumerate(snapshot.sitemaps().column("url").to_pylist())}
+        with_rows = np.unique(self._documents)
+        urls = snapshot.sitemaps().column("url").take(pa.array(with_rows)).to_pylist()
+        self._numbers = dict(zip(urls, with_rows.tolist(), strict=True))
 
     def row_ranges_of(self, document: str) -> RowRanges:
         """Return the rows that the document with that URL lists, by position; none if it is not in the snapshot."""
