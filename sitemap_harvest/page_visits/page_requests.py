@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 import time
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 from scrapy import Request, signals
-from scrapy.exceptions import CloseSpider
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
@@ -19,7 +19,7 @@ from sitemap_harvest.engine.ports import PageVisits
 from sitemap_harvest.formats import Document
 from sitemap_harvest.integration.downloads import has_requests
 from sitemap_harvest.integration.referrer import Referrer, Referrers
-from sitemap_harvest.page_visits.disk_queue import DiskQueue, Piece
+from sitemap_harvest.page_visits.disk_queue import DiskQueue
 from sitemap_harvest.urls import host_of
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _MAX_SITES = 128  # active in one round; each takes some 150 KB of memory
 _MAX_SITES_APART = 64  # of one batch: storing a few rows separately costs more than it gains
 _SLICE_ROWS = 32  # converted to entries at a time
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -68,7 +69,8 @@ class _WaitingEntries:
     """The queued entries of one document."""
 
     document: Referrer
-    pieces: deque[Piece] = field(default_factory=deque)
+    pieces: deque[int] = field(default_factory=deque)
+    """Numbers in the disk queue."""
     rows: int = 0
     """Entries not processed yet."""
     requests: Iterator[Request] | None = None
@@ -95,7 +97,7 @@ class PageRequests(PageVisits):
         self._wake = wake
         self._rules = rules
         self._only_host = host_of(only_site) if only_site else None
-        self._spool = DiskQueue()
+        self._queue = DiskQueue()
         self._listers: dict[str, _Lister] = {}  # by URL
         self._waiting: dict[str, deque[_WaitingEntries]] = {}  # by site
         self._round: deque[str] = deque()
@@ -156,15 +158,12 @@ class PageRequests(PageVisits):
             self._store(rows, lister.entries.setdefault(site, _WaitingEntries(lister.document)))
 
     def _store(self, batch: UrlBatch, listed: _WaitingEntries) -> None:
-        stored = 0
         try:
-            for piece in self._spool.put(batch):
-                listed.pieces.append(piece)
-                listed.rows += piece.rows
-                stored += piece.rows
-        except OSError as error:
+            listed.pieces.extend(self._queue.put(batch))
+            listed.rows += len(batch)
+        except sqlite3.Error as error:
             words = f"the temporary file cannot be written: {error}"
-            self._leave_out("not_stored", words, len(batch) - stored, level=logging.ERROR)
+            self._leave_out("not_stored", words, len(batch), level=logging.ERROR)
             deferred_from_coro(self._crawler.engine.close_spider_async(reason="pages_not_stored"))
 
     def release(self, candidate: Candidate) -> None:
@@ -201,7 +200,7 @@ class PageRequests(PageVisits):
     def close(self) -> str | None:
         """Close the disk queue, and return a text about unvisited pages; ``None`` if all were visited."""
         left = self.left
-        self._spool.close()
+        self._queue.close()
         if not left:
             return None
         self._crawler.stats.set_value("sitemap_harvest/pages_left", left)
@@ -218,8 +217,6 @@ class PageRequests(PageVisits):
             self._round.remove(site)
             if self._later:
                 self._round.append(self._later.popleft())
-        if not self._waiting and not any(lister.entries for lister in self._listers.values()):
-            self._spool.clear()
 
     def _may_go(self, request: Request, busy: Counter[str], active: set[str]) -> bool:
         """Whether *request* may be sent now; *active* are the URLs in the downloader, *busy* their number by slot."""
@@ -247,8 +244,6 @@ class PageRequests(PageVisits):
         if listed.ahead is None:
             try:
                 listed.ahead = next(listed.requests, None)
-            except CloseSpider:
-                raise
             except Exception as error:  # noqa: BLE001 - one bad document must not end all others
                 self._note_error(listed, error)
         return listed.ahead
@@ -256,28 +251,25 @@ class PageRequests(PageVisits):
     def _requests(self, listed: _WaitingEntries) -> Iterator[Request]:
         document = listed.document.response()
         for visit in self._rules.visits(self._rows(listed), sitemap=listed.document.url):
-            if not visit.url.lower().startswith(("http://", "https://")):
-                self._leave_out("invalid_url", f"{visit.url!r} is not a web URL")
-            elif self._only_host not in {None, host_of(visit.url)}:
+            if self._only_host not in {None, host_of(visit.url)}:
                 self._leave_out("offsite", f"{visit.url} is not on the site that the folder replaces")
-            elif (request := self._request(visit, document)) is not None:
-                yield request
+                continue
+            try:
+                request = self._referring.from_document(page_request(visit), document)
+            except ValueError as error:
+                self._leave_out("invalid_url", f"{visit.url!r}: {error}")
+            else:
+                if request is not None:
+                    yield request
 
     def _rows(self, listed: _WaitingEntries) -> Iterator[UrlEntry]:
         """Yield the entries of *listed*, with few in memory at a time."""
         while listed.pieces:
-            rows = self._spool.get(listed.pieces.popleft())
+            rows = self._queue.pop(listed.pieces.popleft())
             for first in range(0, len(rows), _SLICE_ROWS):
                 for row in rows.slice(first, _SLICE_ROWS).rows():
                     listed.rows -= 1
                     yield row
-
-    def _request(self, visit: PageVisit, document: Response) -> Request | None:
-        try:
-            return self._referring.from_document(page_request(visit), document)
-        except ValueError as error:
-            self._leave_out("invalid_url", f"{visit.url!r}: {error}")
-            return None
 
     def _leave_out(self, why: str, words: str, count: int = 1, *, level: int = logging.WARNING) -> None:
         """Count pages that are not visited, and log the first."""
@@ -287,23 +279,11 @@ class PageRequests(PageVisits):
         self._crawler.stats.inc_value(key, count)
 
     def _note_error(self, listed: _WaitingEntries, error: Exception) -> None:
-        """Log *error* of the project's code as Scrapy does. No more pages of *listed* are visited."""
-        self._spider.logger.error(
-            "%s: sitemap_filter or visits failed; %s pages are not visited",
-            listed.document.url,
-            f"{listed.rows:,}",
-            exc_info=error,
-        )
-        stats = self._crawler.stats
-        stats.inc_value("spider_exceptions/count")
-        stats.inc_value(f"spider_exceptions/{type(error).__name__}")
-        stats.inc_value("sitemap_harvest/pages_filter_failed", listed.rows)
-        self._crawler.signals.send_catch_log(
-            signals.spider_error,
-            failure=Failure(error),  # type: ignore[no-untyped-call]  # Twisted has no hint for it
-            response=None,
-            spider=self._spider,
-        )
+        """Report *error* of the project's code as Scrapy does. No more pages of *listed* are visited."""
+        document = listed.document.response()
+        failure = Failure(error)  # type: ignore[no-untyped-call]  # Twisted has no hint for it
+        self._crawler.engine.scraper.handle_spider_error(failure, Request(document.url), document)
+        self._leave_out("filter_failed", f"sitemap_filter failed for {document.url}", listed.rows)
 
 
 def _by_site(batch: UrlBatch, *, is_whole: bool) -> Iterator[tuple[str, UrlBatch]]:
@@ -319,6 +299,8 @@ def _by_site(batch: UrlBatch, *, is_whole: bool) -> Iterator[tuple[str, UrlBatch
 
 def page_request(visit: PageVisit) -> Request:
     """Return the request for the page of *visit*. Raises :exc:`ValueError` for an invalid URL."""
+    if not visit.url.lower().startswith(("http://", "https://")):
+        raise ValueError("it is not a web URL")
     return Request(
         visit.url,
         callback=visit.rule.callback,
@@ -349,7 +331,10 @@ def host_share(*, concurrency: int, of_host: int, sites: int) -> int:
 def requests_of(
     response: Response, rules: PageRules, options: HarvestSettings, *, callback: Callable[..., Any]
 ) -> Iterator[Request]:
-    """Yield a request for each page that the document in *response* lists, and one to *callback* for each sitemap."""
+    """Yield a request for each page that the document in *response* lists, and one to *callback* for each sitemap.
+
+    Pages with an invalid URL are logged instead.
+    """
     content_type = response.headers.get("Content-Type")
     document = Document(
         response.body,
@@ -360,7 +345,12 @@ def requests_of(
     )
     rows = (row for batch in document.urls() for row in batch.rows())
     for visit in rules.visits(rows, sitemap=response.url):
-        yield page_request(visit)
+        try:
+            request = page_request(visit)
+        except ValueError as error:
+            _logger.warning("Page not visited: %r: %s", visit.url, error)
+        else:
+            yield request
     for reference, not_fetched in rules.children(list(document.sitemaps()), document.kind):
         if not_fetched is None and reference.found_by is None:
             yield Request(reference.loc, callback=callback)
