@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from multiprocessing.process import BaseProcess
 
-_FORKSERVER = multiprocessing.get_context("forkserver")
-_FORKSERVER.set_forkserver_preload([
+# Python has one such server in a process: all who fork take this one, as another list of modules would replace this.
+FORKSERVER = multiprocessing.get_context("forkserver")
+FORKSERVER.set_forkserver_preload([
     "tests.forked",
     "duckdb",
     "scrapy.commands.crawl",
@@ -40,8 +41,14 @@ _FORKSERVER.set_forkserver_preload([
     "sitemap_harvest.engine.snapshot_session",
     "sitemap_harvest.integration.middlewares.local_files",
     "sitemap_harvest.integration.middlewares.content_encoding",
+    "sitemap_harvest.integration.middlewares.retry_after",
     "sitemap_harvest.integration.middlewares.robots_cache",
+    "sitemap_harvest.integration.robots_parser",
+    "sitemap_harvest.addon",
+    "sitemap_harvest.settings",
+    "sitemap_harvest.spiders.changes",
     *{command.module for command in entry_points(group="scrapy.commands")},  # those of others: Scrapy loads all of them
+    "tests.formats.hostile",
     "tests.frozen",  # behind all others
 ])  # fmt: skip
 _OUT, _ERR = "stdout", "stderr"
@@ -83,7 +90,7 @@ def running(
     *limits* are those of :mod:`resource`.
     """
     given = (arguments, str(cwd), dict(os.environ) if environment is None else environment, folder, limits or {})
-    process = _FORKSERVER.Process(target=_execute, args=given, daemon=True)
+    process = FORKSERVER.Process(target=_execute, args=given, daemon=True)
     process.start()
     try:
         yield process

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from tests.forked import FORKSERVER
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+
+def test_a_forked_process_has_imported_what_a_crawl_needs_and_no_reactor() -> None:
+    ours, theirs = FORKSERVER.Pipe(duplex=False)
+    process = FORKSERVER.Process(target=_tell_modules, args=(theirs,))
+    process.start()
+    theirs.close()
+    loaded = ours.recv()
+    process.join()
+    assert {"scrapy.commands.crawl", "scrapy.core.scheduler", "sitemap_harvest.cli.crawl", "tests.frozen"} <= loaded
+    assert "twisted.internet.reactor" not in loaded
+
+
+def _tell_modules(pipe: Connection) -> None:
+    pipe.send(set(sys.modules))
