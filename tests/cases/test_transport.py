@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from typing import TYPE_CHECKING
 
 import pytest
 
 from sitemap_harvest import Limits, read
 from tests.cases.served import Case, cases
 from tests.documents import HERE, codes, locs, urlset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 A = "https://example.com/a"
 START = f"<urlset><url><loc>{A}</loc></url>".encode()
@@ -29,12 +33,12 @@ def deflated(blocks: int) -> bytes:
 @pytest.mark.parametrize(
     ("body", "code"),
     [
-        pytest.param(deflated(64), "unpack/ratio", id="bomb"),
-        pytest.param(gzip.compress(deflated(64)), "unpack/ratio", id="bomb-in-a-bomb"),
+        pytest.param(lambda: deflated(64), "unpack/ratio", id="bomb"),
+        pytest.param(lambda: gzip.compress(deflated(64)), "unpack/ratio", id="bomb-in-a-bomb"),
     ],
 )
-def test_a_bomb_is_stopped_and_what_came_before_is_read(body: bytes, code: str) -> None:
-    document = read(body, url=HERE, limits=Limits(ratio=100))
+def test_a_bomb_is_stopped_and_what_came_before_is_read(body: Callable[[], bytes], code: str) -> None:
+    document = read(body(), url=HERE, limits=Limits(ratio=100))
     assert locs(document) == [A]
     assert code in codes(document)
     assert document.bytes_unpacked < 64 * 2**20
@@ -43,7 +47,7 @@ def test_a_bomb_is_stopped_and_what_came_before_is_read(body: bytes, code: str) 
 
 @pytest.mark.case(41)
 def test_a_bomb_that_is_slow_costs_no_more_than_its_size() -> None:
-    """Much goes in and little comes out: 20,000 members with nothing in them."""
-    document = read(gzip.compress(b"") * 20_000 + gzip.compress(urlset(f"<url><loc>{A}</loc></url>")), url=HERE)
+    """Much goes in and little comes out: 9,000 members with nothing in them."""
+    document = read(gzip.compress(b"") * 9_000 + gzip.compress(urlset(f"<url><loc>{A}</loc></url>")), url=HERE)
     assert locs(document) == [A]
     assert document.problems == ()
