@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
+
+from tests import forked
+from tests.waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).parents[2]
 SITE = "https://www.example.com"
@@ -115,16 +116,9 @@ def crawled(tmp_path_factory):
 
 
 def crawl(emit, output):
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "scrapy", "crawl", "sitemap"),
-            *("-a", f"site={SITE}", "-a", "root=fixtures/demo", "-a", f"emit={emit}", "-O", str(output)),
-        ],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        timeout=120,
-    )
+    arguments = ("-a", f"site={SITE}", "-a", "root=fixtures/demo", "-a", f"emit={emit}", "-O", str(output))
+    run = forked.scrapy("crawl", "sitemap", *arguments, cwd=ROOT, timeout=PATIENCE_SECONDS)
+    assert run.returncode == 0, run.stderr
     return [json.loads(line) for line in output.read_text("utf-8").splitlines()]
 
 
