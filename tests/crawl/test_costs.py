@@ -299,12 +299,14 @@ def crawl_beside(
     """Crawl *sites* and a healthy one, which must be read whole; return the rows of *sites*, and what the run cost."""
     with healthy_site() as healthy:
         roots = " ".join([*(site.url for site in sites), healthy.url])
+        slow_before = slowdown()
         found = Runner(folder)(site=roots, settings=settings, patience=PATIENCE_SECONDS, **arguments)
+        slow = (slow_before + slowdown()) / 2
     mine = [loc for loc in found.locs if loc.startswith(healthy.url)]
     assert sorted(mine) == sorted(f"{healthy.url}{path}" for path in numbered(200))
     guesses = {"well-known", "home"}
     rows = [row for row in found.ledger if not row["url"].startswith(healthy.url) and row["found_by"] not in guesses]
-    return rows, Cost(found.stats["test/cpu_seconds"] / slowdown(), found.stats["test/peak_memory_bytes"])
+    return rows, Cost(found.stats["test/cpu_seconds"] / slow, found.stats["test/peak_memory_bytes"])
 
 
 @pytest.fixture(scope="module")
@@ -320,7 +322,7 @@ def harmless(tmp_path_factory):
 def test_a_hostile_document_costs_what_its_size_allows_and_other_sites_are_read_whole(tmp_path, harmless, name):
     hostile = HOSTILE[name]
     with Flood(hostile.answers()) as site:
-        for _ in range(2):  # a busy machine takes more time for the same
+        for _ in range(3):  # what else the machine does may slow down one run, and hardly three in a row
             rows, cost = crawl_beside(tmp_path, [site], hostile.settings)
             assert Counter((row["outcome"], row["reason"]) for row in rows) == hostile.fates
             assert cost.memory - harmless.memory <= MOST_MEMORY

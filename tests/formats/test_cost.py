@@ -49,9 +49,13 @@ def test_memory_stays_flat_in_a_large_document(name: str, size: int) -> None:
     "name", [pytest.param(one, marks=[] if one in FEW else pytest.mark.thorough) for one in DOCUMENTS]
 )
 def test_time_grows_no_faster_than_the_size(name: str) -> None:
-    size = next((size for size in SIZES if _seconds(name, 4 * size) >= FAST), SIZES[-1])
+    for size in SIZES:
+        if (larger := _seconds(name, 4 * size)) >= FAST:
+            break
+    if larger < FAST or larger < GROWTH * _seconds(name, size):
+        return
     # Other processes may disturb one measurement; and past a limit of one reader, another reader may take over.
-    assert any(_grows_with_size(name, size << doublings) for doublings in (0, 0, 1, 2, 3, 4))
+    assert any(_grows_with_size(name, size << doublings) for doublings in (0, 1, 2, 3, 4))
 
 
 @pytest.mark.parametrize(
