@@ -51,6 +51,9 @@ class ComparedSnapshot(Protocol):
     def sitemaps(self) -> pa.Table:
         """Return the document records. Records with ``left`` are not part of the snapshot."""
 
+    def named_documents(self) -> frozenset[str]:
+        """Return the keys (:func:`document_key`) of the documents that documents of the snapshot name."""
+
     def row_ranges(self) -> RowRanges:
         """Return the rows that each document lists, including those whose removal is pending."""
 

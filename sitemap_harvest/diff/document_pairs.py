@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sitemap_harvest.model import Kind
+from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     import pyarrow as pa
@@ -44,6 +47,8 @@ class SnapshotDocuments:
     """The record of each."""
     entries: dict[str, int]
     """Number of entries of each; only those with some."""
+    named: Callable[[], frozenset[str]]
+    """Returns the keys of the documents that others name: read only if needed, as there may be many."""
 
     @classmethod
     def of(cls, snapshot: ComparedSnapshot) -> SnapshotDocuments:
@@ -55,7 +60,11 @@ class SnapshotDocuments:
         entries: dict[str, int] = {}
         for document in np.flatnonzero(counts).tolist():
             entries[urls[document]] = entries.get(urls[document], 0) + int(counts[document])
-        return cls(_records(urls, table), entries)
+        return cls(_records(urls, table), entries, cache(snapshot.named_documents))
+
+    def names(self, url: str) -> bool:
+        """Whether a document of the snapshot names the document at *url*."""
+        return document_key(url) in self.named()
 
 
 def _records(urls: list[str], table: pa.Table) -> dict[str, Record]:
@@ -99,7 +108,7 @@ class DocumentPairs:
         urls = sorted(before.records.keys() | after.records.keys())
         return cls(
             urls,
-            np.array([_is_believable(url, before.records, after.records) for url in urls], dtype=bool),
+            np.array([_is_believable(url, before, after.records) for url in urls], dtype=bool),
             np.array([_was_whole(before.records.get(url)) for url in urls], dtype=bool),
             np.array([_kind(before.records.get(url)) == Kind.FEED for url in urls], dtype=bool),
             [_reason(url, after) for url in urls],
@@ -119,17 +128,20 @@ def _was_whole(record: Record | None) -> bool:
     return record is not None and record.fresh_at is not None
 
 
-def _is_believable(url: str, before: dict[str, Record], after: dict[str, Record]) -> bool:
+def _is_believable(url: str, before: SnapshotDocuments, after: dict[str, Record]) -> bool:
     """Whether it was read completely before, or was missing from a completely read document that leads to it now.
 
-    That document is the nearest known one above it: everything below is new.
+    That document is the nearest known one above it: everything below is new. A document
+    may be named without a record, if too many were not requested.
     """
-    seen = set()
+    seen: set[str] = set()
     while url not in seen:
-        seen.add(url)
-        known = before.get(url)
+        known = before.records.get(url)
         if known and (known.fresh_at is not None or known.left is None):
             return known.fresh_at is not None
+        if known is None and before.names(url):
+            return False
+        seen.add(url)
         parent = after[url].parent if url in after else None
         if parent is None:
             return False

@@ -51,7 +51,7 @@ def documents(before: SnapshotDocuments, after: SnapshotDocuments) -> dict[str, 
     here = {url for url, record in after.records.items() if record.left is None}
     left = [LeftSitemap(url=url, reason=_why(after.records.get(url))) for url in sorted(there - here)[:MAX_TOLD]]
     return {
-        "sitemaps_came": tuple(sorted(after.entries.keys() - there)[:MAX_TOLD]),
+        "sitemaps_came": tuple(sorted(url for url in after.entries.keys() - there if not before.names(url))[:MAX_TOLD]),
         "sitemaps_left": tuple(left),
         "sitemaps_emptied": tuple(sorted((before.entries.keys() & here) - after.entries.keys())[:MAX_TOLD]),
     }

@@ -209,6 +209,9 @@ class Stored:
     def sitemaps(self) -> pa.Table:
         return self.ledger
 
+    def named_documents(self) -> frozenset[str]:
+        return frozenset()
+
     def row_ranges(self) -> RowRanges:
         return self.listed
 

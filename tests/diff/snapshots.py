@@ -40,6 +40,8 @@ class Doc:
     parent: str | None = f"{SITE}/robots.txt"
     left: str | None = None
     outcome: Outcome = Outcome.READ
+    names: Sequence[str] = ()
+    """Paths of the documents that it names and that have no record."""
 
 
 @dataclass
@@ -58,9 +60,13 @@ class Memory:
     row_store: list[UrlEntry]
     ledger: pa.Table
     listed: RowRanges
+    named: frozenset[str]
 
     def sitemaps(self) -> pa.Table:
         return self.ledger
+
+    def named_documents(self) -> frozenset[str]:
+        return self.named
 
     def row_ranges(self) -> RowRanges:
         return self.listed
@@ -89,7 +95,8 @@ def history(*runs: dict[str, Doc], arguments: Sequence[Mapping[str, Any]] = ()) 
             for index, (path, document) in enumerate(documents.items())
             if document.entries
         ]
-        snapshots.append(Memory(SITE, run, row_store, ledger, RowRanges.joined(parts)))
+        named = frozenset(SITE + path for document in documents.values() for path in document.names)
+        snapshots.append(Memory(SITE, run, row_store, ledger, RowRanges.joined(parts), named))
     return snapshots
 
 

@@ -193,6 +193,12 @@ KNOWN = [
         id="in-an-index-that-was-read-in-part-before",
     ),
     pytest.param(
+        {"/i.xml": Doc(kind=Kind.INDEX, names=[S])},
+        {"/i.xml": INDEX, S: Doc(["/2"], parent=f"{SITE}/i.xml")},
+        False,
+        id="named-by-an-index-before-and-one-of-too-many-to-have-a-record",
+    ),
+    pytest.param(
         {}, {"/i.xml": INDEX, S: Doc(["/2"], parent=f"{SITE}/i.xml")}, True, id="in-an-index-that-is-new-itself"
     ),
     pytest.param(
@@ -216,6 +222,13 @@ def test_what_was_never_read_is_never_added(before: dict[str, Doc], after: dict[
     with compare(*history(robots | before, robots | after)) as found:
         assert [change.loc for batch in found.batches() for change in batch] == [f"{SITE}/2"] * is_added
     assert (found.summary.added, found.summary.newly_known) == (is_added, not is_added)
+
+
+def test_a_sitemap_that_an_index_named_before_did_not_come() -> None:
+    child = Doc(["/2"], parent=f"{SITE}/i.xml")
+    for names, came in (([S], ()), ([], (f"{SITE}{S}",))):
+        with compare(*history({"/i.xml": Doc(kind=Kind.INDEX, names=names)}, {"/i.xml": INDEX, S: child})) as found:
+            assert found.summary.sitemaps_came == came
 
 
 def test_what_a_document_listed_that_was_never_read_whole_is_neither_removed_nor_changed() -> None:

@@ -15,6 +15,7 @@ from sitemap_harvest.model import LedgerBatch, SitemapRef, UrlEntry, arrow_schem
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 from sitemap_harvest.snapshots.store.row_store import ROW_COLUMNS, RowStore
 from sitemap_harvest.snapshots.store.tables import PENDING, REFERENCES, ROW_RANGES, SITEMAPS
+from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -102,6 +103,11 @@ class Snapshot:
             for row in batch.to_pylist():
                 found.setdefault(row["document"], []).append(SitemapRef(**{name: row[name] for name in names}))
         return found
+
+    def named_documents(self) -> frozenset[str]:
+        """Return the keys of the documents that documents of the snapshot name, also of those without a record."""
+        table, _ = self._of_documents("references", REFERENCES)
+        return frozenset(map(document_key, table.column("loc").to_pylist()))
 
     def _of_documents(self, kind: str, schema: pa.Schema) -> tuple[pa.Table, np.ndarray]:
         """Return the rows of the table *kind* for the documents of the snapshot, and the document index of each."""

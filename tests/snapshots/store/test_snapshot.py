@@ -47,6 +47,15 @@ def test_another_order_costs_no_rows(making):
     assert [loc for batch in turned.reading().urls_of(S) for loc in batch["loc"].to_pylist()] == locs(10)[::-1]
 
 
+def test_the_documents_that_others_name_include_those_without_a_record(making):
+    named = [SitemapRef(loc=S, position=1), SitemapRef(loc="HTTPS://A.example/t.xml#x", position=2)]
+    making.run({I: named, S: locs(1)})
+    kept = making.store.latest(SITE)
+    assert kept.named_documents() == {S, T}
+    assert kept.sitemaps().column("url").to_pylist() == [I, S]
+    assert making.run({I: [], S: None}).named_documents() == frozenset()
+
+
 def test_a_row_belongs_to_its_document(making):
     making.run({S: locs(5)})
     moved = making.run({T: locs(5)})
