@@ -19,7 +19,7 @@ from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
 from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
-from sitemap_harvest.integration.base_spider import harvest_of
+from sitemap_harvest.integration.spider_attributes import harvest_of
 from sitemap_harvest.reporting.log_context import ErrorCount
 from sitemap_harvest.reporting.run_reports import report_refused
 from sitemap_harvest.reporting.setup import check_installed, start_log

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.text import Text
 from scrapy import signals
 
-from sitemap_harvest.integration.base_spider import harvest_of
+from sitemap_harvest.integration.spider_attributes import harvest_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

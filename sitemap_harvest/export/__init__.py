@@ -2,7 +2,7 @@
 
 from sitemap_harvest.export.csv import csv_header, csv_lines
 from sitemap_harvest.export.json import json_objects
-from sitemap_harvest.export.text import utf8_bytes
+from sitemap_harvest.export.text_columns import utf8_bytes
 from sitemap_harvest.export.xml import without_forbidden, xml_elements
 
 __all__ = ["csv_header", "csv_lines", "json_objects", "utf8_bytes", "without_forbidden", "xml_elements"]

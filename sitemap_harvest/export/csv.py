@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.export.json import json_values
-from sitemap_harvest.export.text import concat, replaced, text_of
+from sitemap_harvest.export.text_columns import concat, replaced, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.export.text import concat, joined_values, lists_of_pairs, replaced, text_of
+from sitemap_harvest.export.text_columns import concat, joined_values, lists_of_pairs, replaced, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

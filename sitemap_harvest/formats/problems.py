@@ -58,7 +58,7 @@ class ProblemLog:
     ) -> None:
         """Record *count* occurrences of the problem *code*, one of which is at the given place.
 
-        *detail* describes it; by default the text of the catalogue for *code*.
+        *detail* describes it; by default the meaning of its type.
         """
         if code in _UNRELIABLE:
             self.mark_unreliable(entry, _UNRELIABLE[code])

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from sitemap_harvest.formats.binary import START_BYTES, binary_format
 from sitemap_harvest.formats.decode import Encoding, decode, detect
-from sitemap_harvest.formats.decompress import unpack
 from sitemap_harvest.formats.decompressors import BLOCK_BYTES
 from sitemap_harvest.formats.html.viewer import Viewer, unwrapped, viewer_of
+from sitemap_harvest.formats.layers import unpack
 from sitemap_harvest.formats.problems import ProblemLog
 from sitemap_harvest.formats.sniff import sniff, telling_start
 

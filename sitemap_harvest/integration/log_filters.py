@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 
-from sitemap_harvest.integration.base_spider import SitemapAttributes
 from sitemap_harvest.integration.download_errors import of_error
+from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 from sitemap_harvest.redact import without_passwords
 
 _ROBOTS_LOGGER = "scrapy.downloadermiddlewares.robotstxt"

@@ -1,7 +1,6 @@
 """The records of the package: URLs, documents, sites, changes, problems, and batches of them as Arrow columns."""
 
 from sitemap_harvest.model.batch import MAX_ROWS, Batch, ChangeBatch, LedgerBatch, SiteBatch, SummaryBatch, UrlBatch
-from sitemap_harvest.model.catalogue import CATALOGUE, ProblemType, Reliability, Severity
 from sitemap_harvest.model.change import (
     Change,
     ChangeKind,
@@ -27,6 +26,7 @@ from sitemap_harvest.model.entry import (
 )
 from sitemap_harvest.model.kind import Kind
 from sitemap_harvest.model.problem import Problem, Sample
+from sitemap_harvest.model.problem_types import CATALOGUE, ProblemType, Reliability, Severity
 from sitemap_harvest.model.schema import SCHEMA_VERSION, arrow_schema
 from sitemap_harvest.model.site_record import Evidence, SiteRecord, SiteResult
 from sitemap_harvest.model.sitemap_ref import SitemapRef

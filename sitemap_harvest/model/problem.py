@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.model.catalogue import CATALOGUE
+from sitemap_harvest.model.problem_types import CATALOGUE
 
 if TYPE_CHECKING:
-    from sitemap_harvest.model.catalogue import Severity
+    from sitemap_harvest.model.problem_types import Severity
 
 MAX_SAMPLES = 5  # enough to see the pattern; ten thousand would be too many for a record
 MAX_EXCERPT_CHARS = 200  # enough for a URL, but not for a megabyte of garbage
@@ -45,5 +45,5 @@ class Problem:
 
     @property
     def severity(self) -> Severity:
-        """How bad it is. A judgement of the catalogue, which may change, so it is not a column."""
+        """How bad it is. A judgement that may change, so it is not a column."""
         return CATALOGUE[self.code].severity

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.config.settings import HarvestSettings
     from sitemap_harvest.discovery.candidate import Candidate
     from sitemap_harvest.engine.ports import DocumentResponse
-    from sitemap_harvest.integration.base_spider import SitemapAttributes
+    from sitemap_harvest.integration.spider_attributes import SitemapAttributes
     from sitemap_harvest.model import UrlBatch, UrlEntry
     from sitemap_harvest.page_visits.page_rules import PageRules, PageVisit
 

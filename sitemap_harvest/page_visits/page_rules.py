@@ -18,7 +18,7 @@ from scrapy import Spider
 from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.engine.ports import ChildRules
 from sitemap_harvest.errors import ArgumentError
-from sitemap_harvest.integration.base_spider import SitemapAttributes
+from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 from sitemap_harvest.model import Kind, Outcome, SitemapRef, UrlBatch, UrlEntry
 
 if TYPE_CHECKING:

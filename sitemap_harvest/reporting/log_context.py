@@ -10,7 +10,7 @@ from scrapy import Spider
 from scrapy.utils.trackref import live_refs
 
 from sitemap_harvest.engine.run_context import RunContext
-from sitemap_harvest.integration.base_spider import run_of
+from sitemap_harvest.integration.spider_attributes import run_of
 
 _current: ContextVar[RunContext | None] = ContextVar("sitemap_harvest_run", default=None)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.config.settings import HarvestSettings
     from sitemap_harvest.engine.run_state import RunState
-    from sitemap_harvest.integration.base_spider import SitemapAttributes
+    from sitemap_harvest.integration.spider_attributes import SitemapAttributes
     from sitemap_harvest.page_visits.page_rules import PageRules
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.discovery.candidate import Candidate
     from sitemap_harvest.engine.session import Session
-    from sitemap_harvest.integration.base_spider import SitemapAttributes
+    from sitemap_harvest.integration.spider_attributes import SitemapAttributes
     from sitemap_harvest.spiders.spider_arguments import SpiderArguments
 
 

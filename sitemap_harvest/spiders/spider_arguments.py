@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig
 from sitemap_harvest.errors import ArgumentError, probably_meant
-from sitemap_harvest.integration.base_spider import OWN_NAME
+from sitemap_harvest.integration.spider_attributes import OWN_NAME
 from sitemap_harvest.page_visits.page_rules import visits_pages
 
 if TYPE_CHECKING:
-    from sitemap_harvest.integration.base_spider import SitemapAttributes
+    from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 
 _TARGETS = ("site", "sites", "sitemap")
 _SCRAPYD = ("_job", "_version")  # set by Scrapyd for each job: its id, and the requested version

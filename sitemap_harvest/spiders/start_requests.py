@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 from scrapy import Request
 
 from sitemap_harvest.discovery.candidate import Candidate
-from sitemap_harvest.integration.base_spider import harvest_of
 from sitemap_harvest.integration.middlewares.address_guard import allow_named
+from sitemap_harvest.integration.spider_attributes import harvest_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from sitemap_harvest.frontier.site_queue import SiteQueue
-    from sitemap_harvest.integration.base_spider import SitemapAttributes
+    from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 
 CLOSEST_TO_THE_SPIDER = 1_000
 _NOT_THEIRS = ("sitemap_harvest.", "scrapy.")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.config.settings import HarvestSettings
-    from sitemap_harvest.integration.base_spider import SitemapAttributes
+    from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 
 
 def enable_components(spider: SitemapAttributes, arguments: Mapping[str, Any]) -> None:

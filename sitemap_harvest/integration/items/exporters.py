@@ -17,7 +17,7 @@ from lxml import etree
 from scrapy import exporters
 
 from sitemap_harvest.export import csv_header, csv_lines, json_objects, utf8_bytes, without_forbidden, xml_elements
-from sitemap_harvest.integration.base_spider import SitemapAttributes
+from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 from sitemap_harvest.model import Batch, ChangeBatch, LedgerBatch, SiteBatch, SummaryBatch, UrlBatch
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from scrapy.extensions import feedexport
 from scrapy.utils.defer import deferred_from_coro
 
 from sitemap_harvest.engine.run_context import fields
-from sitemap_harvest.integration.base_spider import run_of
 from sitemap_harvest.integration.items.item_processor import RowList
 from sitemap_harvest.integration.items.outputs import Outputs
+from sitemap_harvest.integration.spider_attributes import run_of
 from sitemap_harvest.model import Batch
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Self
 
 from scrapy.exceptions import NotConfigured
 
-from sitemap_harvest.integration.base_spider import SitemapAttributes
 from sitemap_harvest.integration.document_requests import candidate_of
 from sitemap_harvest.integration.fetch import FetchSpider
+from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -13,8 +13,8 @@ from scrapy.responsetypes import responsetypes
 from scrapy.utils.asyncio import run_in_thread
 from w3lib.url import file_uri_to_path
 
-from sitemap_harvest.integration.base_spider import SitemapAttributes, run_of
 from sitemap_harvest.integration.document_requests import OUTSIDE
+from sitemap_harvest.integration.spider_attributes import SitemapAttributes, run_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -8,8 +8,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import sleep
 
 from sitemap_harvest.engine.outcomes import retry_after
-from sitemap_harvest.integration.base_spider import SitemapAttributes, harvest_of
 from sitemap_harvest.integration.document_requests import candidate_of
+from sitemap_harvest.integration.spider_attributes import SitemapAttributes, harvest_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -10,7 +10,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from sitemap_harvest.integration.base_spider import SitemapAttributes
+from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -1,4 +1,4 @@
-"""The catalogue of problems: meaning, cause, consequence and remedy of each problem code.
+"""The problem types: meaning, cause, consequence and remedy of each problem code.
 
 The only definition of each code. The reference, ``scrapy harvest validate`` and
 ``Document.complete`` are based on it.
