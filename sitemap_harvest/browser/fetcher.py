@@ -20,7 +20,7 @@ from scrapy.exceptions import (
 )
 
 from sitemap_harvest.browser.chromium import BrowserGoneError, Chromium, PlaywrightError
-from sitemap_harvest.browser.navigation import FetchLimits, FetchResult, Navigation, NotReachedError
+from sitemap_harvest.browser.navigation import FetchResult, Navigation, NotReachedError
 from sitemap_harvest.browser.proxy import BodyLimitError, FilteringProxy
 from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.integration.middlewares.address_guard import address_policy_of, refused
@@ -112,20 +112,21 @@ class BrowserFetcher:
 
     async def _once(self, request: Request, *, wants_body: bool, cookies: Sequence[Any]) -> FetchResult:
         self._crawler.stats.inc_value("sitemap_harvest/browser/pages")
-        options = self._harvest.options
-        seconds = options.browser_seconds
-        limits = FetchLimits(
-            most_bytes=self._most_bytes,
-            seconds=seconds,
-            body_seconds=seconds + float(request.meta.get("download_timeout") or self._seconds),
-            of_formats=options.limits,
-        )
         verifies = self._crawler.settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES")
         proxy = _proxy_of(request) or {"server": await self._proxy.open()}
         async with self._chromium.page(proxy=proxy, cookies=cookies, ignore_https_errors=not verifies) as page:
-            visit = Navigation(page, request, limits, wants_body=wants_body)
+            options, body_seconds = self._harvest.options, float(request.meta.get("download_timeout") or self._seconds)
+            visit = Navigation(
+                page,
+                request,
+                options,
+                wants_body=wants_body,
+                most_bytes=self._most_bytes,
+                body_seconds=body_seconds,
+            )
             try:
-                async with asyncio.timeout(2 * seconds + limits.body_seconds):  # in case the browser hangs
+                # In case the browser hangs:
+                async with asyncio.timeout(3 * options.browser_seconds + body_seconds):
                     return await visit.result()
             except NotReachedError as error:
                 raise self._download_error(request, error) from error

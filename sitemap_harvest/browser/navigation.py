@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
+    from sitemap_harvest.config.settings import HarvestSettings
+
 _BLOCK = 1024 * 1024
 _MOST_CHALLENGES = 20  # in one visit; as many as a browser follows redirects
 _IDLE_MILLISECONDS = 5_000  # wait for links, after all requests are done
@@ -66,20 +68,6 @@ class NotReachedError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FetchLimits:
-    """The limits of one visit."""
-
-    most_bytes: int
-    """Maximum size of the document; 0: no limit."""
-    seconds: float
-    """Maximum wait for a response that is not a challenge."""
-    body_seconds: float
-    """Maximum wait for its body."""
-    of_formats: Limits
-    """For recognizing challenges."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResult:
     """The result of one visit."""
 
@@ -96,19 +84,34 @@ class FetchResult:
 class Navigation:
     """Waits in one page for a response of the host of a request that is not a challenge."""
 
-    def __init__(self, page: Page, request: Request, limits: FetchLimits, *, wants_body: bool) -> None:
-        """*wants_body*: whether to return the document itself, rather than only pass the challenge."""
+    def __init__(
+        self,
+        page: Page,
+        request: Request,
+        options: HarvestSettings,
+        *,
+        wants_body: bool,
+        most_bytes: int,
+        body_seconds: float,
+    ) -> None:
+        """*wants_body*: whether to return the document itself, rather than only pass the challenge.
+
+        *most_bytes* is the maximum size of the document (0: no limit), *body_seconds*
+        the maximum time for its body.
+        """
         self._page = page
         self._request = request
-        self._limits = limits
+        self._options = options
         self._wants_body = wants_body
+        self._most_bytes = most_bytes
+        self._body_seconds = body_seconds
         self._site_headers = added_headers(request)
         self._outcome: asyncio.Future[FetchResult | Exception] = asyncio.get_running_loop().create_future()
+        self._timer = asyncio.timeout(options.browser_seconds)
         self._challenge: FetchResult | None = None
         self._challenges = 0
-        self._began = asyncio.get_running_loop().time()
-        self._timer = asyncio.timeout(limits.seconds)
-        self._is_reading = False
+        self._is_document = False
+        """Whether the document has begun to arrive."""
 
     async def result(self) -> FetchResult:
         """Return the document, or the challenge if it remains.
@@ -132,7 +135,7 @@ class Navigation:
             async with self._timer:
                 outcome = await self._outcome
         except TimeoutError:
-            if self._challenge is None or self._is_reading:
+            if self._challenge is None or self._is_document:
                 raise NotReachedError("net::ERR_TIMED_OUT", self._request.url) from None
             return self._remaining(self._challenge)
         if isinstance(outcome, Exception):
@@ -195,6 +198,9 @@ class Navigation:
             return _GO_ON
         may_be_page = not is_redirect and b"html" in (headers.get("Content-Type") or b"html").lower()
         wants_body = may_be_page or (self._wants_body and not is_redirect)  # Scrapy follows redirects
+        if not may_be_page:
+            self._is_document = True
+            self._timer.reschedule(asyncio.get_running_loop().time() + self._body_seconds)
         result = _result_of(event, headers, await self._read(cdp, event, headers) if wants_body else None)
         if may_be_page:
             return await self._shown(result)
@@ -203,8 +209,7 @@ class Navigation:
 
     async def _shown(self, result: FetchResult) -> _Order:
         """Return the order to show the page of *result*, if it is a challenge or lacks its links; else take it."""
-        self._set_deadline(is_reading=False)  # a challenge arrived, and the document is not in flight yet
-        response, limits = result.response, self._limits.of_formats
+        response, limits = result.response, self._options.limits
         has_cookies = bool(await self._page.context.cookies(response.url))
         need = need_of(self._request, response, limits, has_cookies=has_cookies)
         result = replace(result, need=need)
@@ -229,12 +234,6 @@ class Navigation:
         is_challenge = result.need is BrowserNeed.PROOF and self._challenges > 1
         return replace(result, need=BrowserNeed.PASS) if is_challenge else result
 
-    def _set_deadline(self, *, is_reading: bool) -> None:
-        self._is_reading = is_reading
-        if not self._outcome.done():
-            seconds = self._limits.body_seconds if is_reading else self._limits.seconds
-            self._timer.reschedule(self._began + seconds)
-
     async def _read(self, cdp: CDPSession, event: dict[str, Any], headers: Headers) -> tuple[bytes, bool]:
         """Return the body of the response of *event*, and whether it is or may be incomplete.
 
@@ -244,7 +243,6 @@ class Navigation:
         given = None if "Content-Encoding" in headers else headers.get("Content-Length")
         length = int(given) if given is not None and given.isdigit() else None
         self._check(length or 0)
-        self._set_deadline(is_reading=True)
         stream = (await cdp.send("Fetch.takeResponseBodyAsStream", {"requestId": event["requestId"]}))["stream"]
         blocks, size, is_over = [], 0, False
         while not is_over:
@@ -257,7 +255,7 @@ class Navigation:
         return body, _may_lack_its_end(body, self._request) if length is None else size < length
 
     def _check(self, size: int) -> None:
-        if 0 < self._limits.most_bytes < size:
+        if 0 < self._most_bytes < size:
             raise DownloadCancelledError("larger than DOWNLOAD_MAXSIZE")
 
     async def _rendered(self, plain: Response) -> Response:
@@ -273,13 +271,13 @@ class Navigation:
 
     async def _settle(self) -> None:
         """Wait until the page has all its links, or its time is over: no request in flight, no new link."""
-        milliseconds = self._limits.seconds * 1000
+        milliseconds = self._options.browser_seconds * 1000
         with suppress(PlaywrightError):
             await self._page.wait_for_load_state("networkidle", timeout=milliseconds)
             await self._page.wait_for_function(_HAS_LINKS, timeout=min(milliseconds, _IDLE_MILLISECONDS))
         count = -1
         with suppress(PlaywrightError, TimeoutError):
-            async with asyncio.timeout(self._limits.seconds):
+            async with asyncio.timeout(self._options.browser_seconds):
                 while (now := await self._page.evaluate(_LINKS)) != count:
                     count = now
                     await asyncio.sleep(_CALM_SECONDS)

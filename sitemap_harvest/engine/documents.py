@@ -97,9 +97,7 @@ class Documents:
 
     def slow_down(self, url: str, delay: float) -> None:
         """Apply the ``Crawl-delay`` of the host of *url*, in seconds."""
-        delay = min(delay, self._parts.options.max_wait)
-        self.sites.frontier.slow_down(url, delay)
-        self._pages.slow_down(url, delay)
+        self.sites.frontier.slow_down(url, min(delay, self._parts.options.max_wait))
 
     def left_over(self) -> Iterator[Any]:
         """Yield the records of everything that a run which ended early did not process."""

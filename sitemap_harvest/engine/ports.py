@@ -93,9 +93,6 @@ class PageVisits:
     def next(self) -> Any:
         """Return the request for the next page; ``None`` if no page is due."""
 
-    def slow_down(self, url: str, delay: float) -> None:
-        """Request one page at a time from the host of *url*, at intervals of *delay* seconds."""
-
     def close(self) -> str | None:
         """Close the queue, and return a text about unvisited pages; ``None`` if all were visited."""
         return None

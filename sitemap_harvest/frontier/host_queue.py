@@ -148,6 +148,18 @@ class Frontier:
         """Return the delay between two requests to the host of *url*, in seconds."""
         return self._host(url).delay
 
+    def is_ready(self, url: str, now: float) -> bool:
+        """Whether the host of *url* may be requested from *now*."""
+        return self._host(url).ready_at <= now
+
+    def has_rules(self, url: str) -> bool:
+        """Whether the robots.txt rules of the host of *url* are loaded."""
+        return self._host(url).has_rules
+
+    def note_rules(self, url: str) -> None:
+        """Record that the robots.txt rules of the host of *url* are loaded."""
+        self._host(url).has_rules = True
+
     def next_turn(self) -> float | None:
         """Return when the first waiting host may be requested from; ``None`` if no host is waiting."""
         return self._sleeping[0][0] if self._sleeping else None

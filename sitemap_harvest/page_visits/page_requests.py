@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.config.settings import HarvestSettings
     from sitemap_harvest.discovery.candidate import Candidate
     from sitemap_harvest.engine.ports import DocumentResponse
+    from sitemap_harvest.frontier.host_queue import Frontier
     from sitemap_harvest.integration.spider_attributes import SitemapAttributes
     from sitemap_harvest.model import UrlBatch, UrlEntry
     from sitemap_harvest.page_visits.page_rules import PageRules, PageVisit
@@ -39,20 +40,6 @@ _MAX_SITES = 128  # active in one round; each takes some 150 KB of memory
 _MAX_SITES_APART = 64  # of one batch: storing a few rows separately costs more than it gains
 _SLICE_ROWS = 32  # converted to entries at a time
 _logger = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _PageHost:
-    """What is known of one host."""
-
-    has_rules: bool = False
-    """Whether its robots.txt is known."""
-    first_page: str | None = None
-    """The URL of its first page, while that is in flight."""
-    delay: float = 0.0
-    """Its ``Crawl-delay`` in seconds."""
-    not_before: float = 0.0
-    """Earliest time of the next page, in seconds of the monotonic clock."""
 
 
 @dataclass(slots=True)
@@ -90,12 +77,22 @@ class PageRequests(PageVisits):
     are_wanted = True
 
     def __init__(
-        self, spider: SitemapAttributes, rules: PageRules, wake: Callable[[], None], *, only_site: str | None = None
+        self,
+        spider: SitemapAttributes,
+        rules: PageRules,
+        frontier: Frontier,
+        wake: Callable[[], None],
+        *,
+        only_site: str | None = None,
     ) -> None:
-        """*wake* is called whenever a waiting page may be due. *only_site*: see :class:`RunConfig`."""
+        """*frontier* has the delays of hosts. *wake* is called whenever a page may be due.
+
+        *only_site*: see :class:`RunConfig`.
+        """
         self._spider = spider
         self._wake = wake
         self._rules = rules
+        self._frontier = frontier
         self._only_host = host_of(only_site) if only_site else None
         self._queue = DiskQueue()
         self._listers: dict[str, _Lister] = {}  # by URL
@@ -103,7 +100,8 @@ class PageRequests(PageVisits):
         self._round: deque[str] = deque()
         self._later: deque[str] = deque()
         self._referring = Referrers(spider.crawler)
-        self._hosts: defaultdict[str, _PageHost] = defaultdict(_PageHost)
+        self._first_pages: dict[str, str] = {}
+        """The first URL requested from each host whose robots.txt was unknown."""
         self._crawler: Crawler = spider.crawler
         settings = self._crawler.settings
         self._concurrency = settings.getint("CONCURRENT_REQUESTS")
@@ -133,11 +131,7 @@ class PageRequests(PageVisits):
     def note_reached(self, request: Request) -> None:
         """Record that the robots.txt of a host is known, because *request* passed it."""
         if not request.meta.get("dont_obey_robotstxt"):
-            self._hosts[host_of(request.url)].has_rules = True
-
-    def slow_down(self, url: str, delay: float) -> None:
-        """Request one page at a time from the host of *url*, at intervals of *delay* seconds."""
-        self._hosts[host_of(url)].delay = delay
+            self._frontier.note_rules(request.url)
 
     def note_answer(self, candidate: Candidate, response: DocumentResponse) -> None:
         """Record that *response* is the document of *candidate*, which is read now."""
@@ -221,19 +215,19 @@ class PageRequests(PageVisits):
     def _may_go(self, request: Request, busy: Counter[str], active: set[str]) -> bool:
         """Whether *request* may be sent now; *active* are the URLs in the downloader, *busy* their number by slot."""
         slot = self._crawler.engine.downloader.get_slot_key(request)
-        host, now = self._hosts[host_of(request.url)], time.monotonic()
-        if busy[slot] >= self._most(slot, host) or now < host.not_before or host.first_page in active:
+        host, now, delay = host_of(request.url), time.monotonic(), self._frontier.delay_of(request.url)
+        if busy[slot] >= (1 if delay else self._most(slot)) or not self._frontier.is_ready(request.url, now):
             return False
         # If several requests wait for one robots.txt, Scrapy 2.19 checks only the first and lets the others pass.
-        host.first_page = request.url if self._obeys_robots and not host.has_rules else None
-        if host.delay:
-            host.not_before = now + host.delay
+        if self._obeys_robots and not self._frontier.has_rules(request.url):
+            if self._first_pages.get(host) in active:
+                return False
+            self._first_pages[host] = request.url
+        self._frontier.hold(request.url, now + delay)
         return True
 
-    def _most(self, slot: str, host: _PageHost) -> int:
-        """Return the limit of in-flight requests to *host*, whose downloader slot is *slot*."""
-        if host.delay:
-            return 1
+    def _most(self, slot: str) -> int:
+        """Return the limit of in-flight requests to the host whose downloader slot is *slot*."""
         of_host = self._slots.get(slot, {}).get("concurrency", self._of_host)
         return host_share(concurrency=self._concurrency, of_host=of_host, sites=len(self._round))
 

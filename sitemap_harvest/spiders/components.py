@@ -43,7 +43,9 @@ class Components:
         self.session = session
         self.sites = site_queue(config, options, per_host=per_host, depth_limit=settings.getint("DEPTH_LIMIT"))
         self.seeds = SeedRequests(spider, self.sites)
-        self.pages = PageRequests(spider, rules, wakeup, only_site=config.only_site) if rules.rules else PageVisits()
+        self.pages = PageVisits()
+        if rules.rules:
+            self.pages = PageRequests(spider, rules, self.sites.frontier, wakeup, only_site=config.only_site)
         requests = DocumentRequests(crawler, session, self.seeds.like, read_declared=options.read_declared)
         parts = RunParts(
             config=config,

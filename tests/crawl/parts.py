@@ -33,7 +33,6 @@ from sitemap_harvest.model import SiteRecord
 from sitemap_harvest.network import address_policy as policy
 from sitemap_harvest.network import ip_ranges as networks
 from sitemap_harvest.page_visits.page_requests import PageRequests
-from sitemap_harvest.urls import host_of
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -183,8 +182,8 @@ class Turns:
 
         def goes(pages: PageRequests, request: Request, busy: Counter[str], active: set[str]) -> bool:
             if may := may_go(pages, request, busy, active):
-                host = pages._hosts[host_of(request.url)]
-                turns.append((request.url, host.not_before - host.delay, host.delay))
+                host = pages._frontier._host(request.url)
+                turns.append((request.url, host.ready_at - host.delay, host.delay))
             return may
 
         Frontier.take, PageRequests._may_go = taken, goes

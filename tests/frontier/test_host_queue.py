@@ -82,6 +82,24 @@ def test_a_host_that_asks_for_a_delay_gets_it_from_one_document_to_the_next() ->
     assert taken(frontier, now=200.0) == ["http://a/3"]
 
 
+def test_documents_and_pages_of_a_host_share_its_delay() -> None:
+    frontier, _ = filled("http://a/1", "http://a/2")
+    frontier.slow_down("http://a/", 10.0)
+    assert taken(frontier, now=100.0) == ["http://a/1"]
+    assert [frontier.is_ready("http://a/page", now) for now in (109.0, 110.0)] == [False, True]
+    frontier.hold("http://a/page", 120.0)
+    assert [frontier.is_ready("http://a/page", now) for now in (119.0, 120.0)] == [False, True]
+    assert frontier.is_ready("http://b/page", 100.0)
+
+
+def test_the_rules_of_a_host_may_become_known_by_a_page() -> None:
+    frontier, _ = filled("http://a/1", "http://a/2")
+    assert not frontier.has_rules("http://a/page")
+    frontier.note_rules("http://a/page")
+    assert frontier.has_rules("http://a/1")
+    assert taken(frontier) == ["http://a/1", "http://a/2"]
+
+
 def test_a_host_that_is_held_is_left_alone_until_then() -> None:
     frontier, candidates = filled("http://a/1", "http://a/2")
     assert taken(frontier) == ["http://a/1"]
