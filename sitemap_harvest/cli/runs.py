@@ -18,7 +18,7 @@ from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.escape import ascii_json
 from sitemap_harvest.snapshots.store import SiteLocks
-from sitemap_harvest.snapshots.store.compaction import compact_all, prune
+from sitemap_harvest.snapshots.store.compaction import compact, prune
 from sitemap_harvest.snapshots.store.cursors import cursors, drop, runs_held
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "and so are changes that a consumer has not received",
     )
     parser.add_argument("--drop-consumer", metavar="NAME", help="remove the cursor of the consumer NAME first")
-    parser.add_argument("--pack", action="store_true", help="merge the runs of each site into one smaller folder")
+    parser.add_argument("--pack", action="store_true", help="merge the small files of each site")
 
 
 def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
@@ -99,7 +99,7 @@ def _change(store: Store, history: History, rule: _Rule | None, *, pack: bool) -
             if rule is not None and (dropped := prune(history, _kept(history, rule))):
                 output.tell(f"{history.site}: {dropped} run{' was' if dropped == 1 else 's were'} removed")
             if pack:
-                compact_all(history)
+                compact(history, fewest=2)
         finally:
             locks.release(history.folder)
     return True
@@ -121,20 +121,19 @@ def _kept(history: History, rule: _Rule) -> set[str]:
 def _damaged(history: History) -> Iterator[str]:
     """Yield the problems with the files of a site as text."""
     try:
-        segments = history.segments
+        files = history.manifest.files
     except StoreError as error:
         yield str(error)
         return
-    for segment in segments:
-        for file in segment.manifest.files:
-            try:
-                with segment.folder.open(file.name) as opened:
-                    digest = hashlib.file_digest(opened, "sha256")
-            except (OSError, pa.ArrowException) as error:
-                yield f"{segment.folder}/{file.name}: {error}"
-                continue
-            if digest.hexdigest() != file.sha256:
-                yield f"{segment.folder}/{file.name}: its checksum is wrong"
+    for file in files:
+        try:
+            with history.folder.open(file.name) as opened:
+                digest = hashlib.file_digest(opened, "sha256")
+        except (OSError, pa.ArrowException) as error:
+            yield f"{history.folder}/{file.name}: {error}"
+            continue
+        if digest.hexdigest() != file.sha256:
+            yield f"{history.folder}/{file.name}: its checksum is wrong"
 
 
 def _show(histories: Sequence[History], *, as_json: bool) -> None:

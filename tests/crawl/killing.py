@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from sitemap_harvest.snapshots.store import open_store
 from tests.site import Page, Site, index, robots
 from tests.waiting import PATIENCE_SECONDS
 
@@ -23,10 +24,10 @@ _WRITTEN = (
     "references-*",
     "sitemaps.parquet",
     "changes.parquet",
-    "manifest*",
+    "../../manifest*",
     "checkpoint-*",
 )
-"""What a run writes, which some of the moments wait for."""
+"""What a run writes, as seen from its folder, which some of the moments wait for."""
 
 
 def listed(version: int) -> Listed:
@@ -75,25 +76,32 @@ class Moment:
             return cls(random.randrange(SITEMAPS + 3), "", random.random() * 0.05)
         return cls(None, random.choice(_WRITTEN), random.random() * 0.02)
 
-    def has_come(self, site: Site, run: Path | None) -> bool:
+    def has_come(self, site: Site, run: Path | None, before: set[tuple[Path, int]]) -> bool:
         if self.requests is not None:
             return len(site.requests) >= self.requests
-        return run is not None and any(run.glob(self.written))
+        return run is not None and bool(_files(run, self.written) - before)
 
 
-def committed(store: Path) -> set[Path]:
-    return {path.parent for path in store.glob("sites/*/runs/*/manifest.json")}
+def _files(folder: Path, pattern: str) -> set[tuple[Path, int]]:
+    """Return the files below *folder*. A file that was replaced has another number."""
+    return {(path.resolve(), path.stat().st_ino) for path in folder.glob(pattern)}
+
+
+def committed(store: Path) -> set[tuple[str, str]]:
+    """Return the ids of the finished runs, each with its site."""
+    return {(history.site, run.id) for history in open_store(store).histories() for run in history.runs}
 
 
 def kill(crawl: Runner, site: Site, store: Path, moment: Moment, **given: Any) -> None:
     """Begin a crawl and kill it at its moment, or see it end before."""
     before, deadline = set(store.glob("sites/*/runs/*")), time.monotonic() + PATIENCE_SECONDS
+    manifests = _files(store, "sites/*/manifest*")
     site.requests.clear()
     settings = {"LOG_LEVEL": "WARNING"}
     with crawl.running(spider="changes", site=site.url, store=store, settings=settings, **given) as process:
         while process.is_alive() and time.monotonic() < deadline:
             run = next((path for path in store.glob("sites/*/runs/*") if path not in before), None)
-            if moment.has_come(site, run):
+            if moment.has_come(site, run, manifests):
                 time.sleep(moment.pause)
                 break
             time.sleep(0.001)

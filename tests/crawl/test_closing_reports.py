@@ -18,6 +18,7 @@ from sitemap_harvest.model.run_report import RunReport
 from tests import forked
 from tests.crawl.crawling import HERE
 from tests.site import Manner, Page, index, robots, urlset
+from tests.snapshots.store.making import change_manifest
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 SCHEMA = ItemAdapter.get_json_schema(RunReport)
@@ -153,8 +154,7 @@ def test_where_the_clock_has_gone_back_the_record_tells_the_id_in_the_store(serv
     (runs,) = (tmp_path / "snapshots").glob("sites/*/runs")
     (before,) = runs.iterdir()
     later = "2099" + before.name[4:]
-    manifest = json.loads((before / "manifest.json").read_text().replace(before.name, later))
-    (before / "manifest.json").write_text(json.dumps(manifest))
+    change_manifest(tmp_path, before.name, later)
     before.rename(runs / later)
     run, record = close(site=site.url, store=str(tmp_path / "snapshots"), calm=False)
     (kept,) = record["snapshots"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import pytest
@@ -11,7 +10,7 @@ from sitemap_harvest.snapshots.store import open_store
 from tests import forked
 from tests.crawl.crawling import HERE
 from tests.site import Page, index, numbered, robots, urlset
-from tests.snapshots.store.making import Making
+from tests.snapshots.store.making import Making, change_manifest
 
 SITE = {
     "/robots.txt": robots("/index.xml"),
@@ -63,15 +62,18 @@ def test_a_store_that_is_a_file_ends_the_run_with_one_line(serve, keep):
     assert site.requests == []
 
 
+def _manifest(run):
+    return run.parent.parent / "manifest.json.gz"
+
+
 def _newer(folder):
-    path = folder / "manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 99}))
+    change_manifest(folder.parent.parent, '"format":1', '"format":99')
 
 
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        pytest.param(lambda run: (run / "manifest.json").write_text("{"), "manifest.json is damaged: ", id="manifest"),
+        pytest.param(lambda run: _manifest(run).write_text("{"), "manifest.json.gz is damaged: ", id="manifest"),
         pytest.param(_newer, "was written by a newer version of sitemap_harvest (format 99); update it", id="newer"),
         pytest.param(lambda run: (run / "rows-0001.parquet").unlink(), "rows-0001.parquet is missing", id="rows-gone"),
         pytest.param(lambda run: (run / "rows-0001.parquet").write_text(""), "has 0 bytes, but was", id="rows-cut"),
@@ -105,7 +107,7 @@ def test_rows_that_cannot_be_read_within_a_file_end_the_run_and_the_snapshot_sta
     assert "Traceback" not in told.run.log
     assert told.run.reason == "store_failed"
     assert "rows-0001.parquet cannot be read" in told.run.errors[0]
-    assert [path.name for path in runs_of(keep, site) if (path / "manifest.json").exists()] == [run.name]
+    assert [run.id for run in keep.store.site(site.url).runs] == [run.name]
 
 
 @pytest.mark.parametrize("room", [1_000, 5_000, 30_000])

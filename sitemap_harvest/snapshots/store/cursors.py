@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from sitemap_harvest.errors import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sitemap_harvest.snapshots.store.history import History
     from sitemap_harvest.snapshots.store.manifest import Run
 
@@ -63,7 +65,7 @@ def drop(history: History, consumer: str) -> bool:
     return has_one
 
 
-def runs_since(history: History, run: str) -> list[Run]:
+def runs_since(history: History, run: str) -> Sequence[Run]:
     """Return the runs after the run with id *run*, oldest first, preceded by their baseline.
 
     The baseline is *run* itself, or the last run before it if it was dropped: then

@@ -1,98 +1,61 @@
-"""``History``: the runs of one site, and the segments that hold them."""
+"""``History``: the runs of one site."""
 
 from __future__ import annotations
 
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from sitemap_harvest.dates import read_date
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model.run_ids import is_run_id
-from sitemap_harvest.snapshots.store.manifest import MANIFEST, Manifest, Run
+from sitemap_harvest.snapshots.store.manifest import Manifest
 from sitemap_harvest.snapshots.store.row_store import Part
 from sitemap_harvest.snapshots.store.snapshot import Snapshot
-from sitemap_harvest.snapshots.store.tables import read_table
+from sitemap_harvest.snapshots.store.tables import read_file, upgraded
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterator
 
-    import pyarrow as pa
-
+    from sitemap_harvest.snapshots.store.manifest import Run
     from sitemap_harvest.snapshots.store.storage import Folder
 
 RUNS = "runs"
-PACKS = "packs"
-
-
-class Segment:
-    """A folder that holds one run, or several that were compacted into one."""
-
-    def __init__(self, folder: Folder, manifest: Manifest) -> None:
-        """Take the contents of *folder* from *manifest*."""
-        self.folder = folder
-        self.manifest = manifest
-
-    @property
-    def name(self) -> str:
-        """Its path in the folder of the site, such as ``runs/20261122T014512Z-4f2a1c``."""
-        return "/".join(self.folder.path.split("/")[-2:])
-
-    @cached_property
-    def holds(self) -> frozenset[str]:
-        """Ids of the runs that it has data of."""
-        return frozenset({*(run.id for run in self.manifest.runs), *self.manifest.also})
-
-    @property
-    def first_run(self) -> str:
-        """The id of its first run; empty if it has none."""
-        return min(self.holds, default="")
-
-    def read(self, kind: str, schema: pa.Schema, runs: Sequence[str]) -> pa.Table:
-        """Return the table *kind* of *runs*."""
-        files = [file for file in self.manifest.files if file.table == kind]
-        return read_table(self.folder, files, schema, runs)
-
-    def parts(self) -> Iterator[Part]:
-        """Yield the files of rows."""
-        for file in self.manifest.files:
-            if file.table == "rows":
-                yield Part(
-                    self.folder, file.name, file.first, file.first + file.count if file.end is None else file.end
-                )
 
 
 class History:
     """The finished runs of one site, oldest first."""
 
-    def __init__(self, site: str, folder: Folder) -> None:
-        """Open the history of *site* in *folder*. Files are read on first use."""
+    def __init__(self, site: str, folder: Folder, manifest: Manifest | None = None) -> None:
+        """Open the history of *site* in *folder*. Files are read on first use.
+
+        *manifest*: a manifest that is not in the folder yet; ``None``: the one that is.
+        """
         self.site = site
         self.folder = folder
+        if manifest is not None:
+            self.__dict__["manifest"] = manifest
 
     @cached_property
-    def segments(self) -> list[Segment]:
-        """The folders that hold the runs, oldest first."""
-        packs = [Segment(folder, manifest) for folder in self.folders(PACKS) if (manifest := Manifest.read(folder))]
-        replaced = {name for pack in packs for name in pack.manifest.replaces}
-        found = [pack for pack in packs if pack.name not in replaced]
-        for folder in self.folders(RUNS, without=replaced):
-            if (manifest := Manifest.read(folder)) is not None:
-                found.append(Segment(folder, manifest))  # noqa: PERF401 - a loop says it better
-        return sorted(found, key=lambda segment: segment.first_run)
+    def manifest(self) -> Manifest:
+        """The runs and files of the site."""
+        return Manifest.read(self.folder)
 
-    def folders(self, kind: str, *, without: Collection[str] = ()) -> list[Folder]:
-        """Return the folders of *kind*: ``runs`` or ``packs``."""
-        return [self.folder / kind / name for name in (self.folder / kind).names() if f"{kind}/{name}" not in without]
+    def forget(self) -> None:
+        """Discard the manifest, so that it is read again on next use."""
+        self.__dict__.pop("manifest", None)
 
-    @cached_property
-    def runs(self) -> list[Run]:
+    @property
+    def runs(self) -> tuple[Run, ...]:
         """The runs, oldest first."""
-        return [run for segment in self.segments for run in segment.manifest.runs]
+        return self.manifest.runs
 
     @property
     def next_row(self) -> int:
         """The first unused row id."""
-        return max((segment.manifest.next_row for segment in self.segments), default=0)
+        return self.manifest.next_row
 
     def latest(self) -> Snapshot | None:
         """Return the last snapshot; ``None`` if there is none."""
@@ -135,37 +98,30 @@ class History:
         """Return the snapshot of *run*; *ledger* as for :class:`Snapshot`."""
         return Snapshot(self.site, run, self, ledger=ledger)
 
-    def segment_of(self, run: str) -> Segment:
-        """Return the folder that holds the run with that id. Raises :exc:`StoreError` if there is none."""
-        for segment in self.segments:
-            if run in segment.holds:
-                return segment
-        raise StoreError(f"{self.site}: the run {run} is missing from the store, and its rows are needed")
+    def tables(self, kind: str, schema: pa.Schema, runs: Collection[str]) -> Iterator[pa.Table]:
+        """Yield the data of *runs* in each file of that *kind*, with the columns of *schema*.
 
-    def segments_of(self, runs: Iterable[str]) -> dict[Segment, list[str]]:
-        """Return the folders that hold *runs*, each with its runs."""
-        found: dict[Segment, list[str]] = {}
-        for run in runs:
-            found.setdefault(self.segment_of(run), []).append(run)
-        return found
+        Columns that an older version lacks are null. Raises :exc:`StoreError` if a file
+        is missing or damaged.
+        """
+        wanted = pa.array(sorted(runs), pa.string())
+        for file in self.manifest.files:
+            if file.table == kind and any(file.runs[0] <= run <= file.runs[1] for run in runs):
+                table = read_file(self.folder, file)
+                is_wanted = pc.is_in(table.column("run"), wanted)
+                if not pc.all(is_wanted).as_py():  # otherwise the filter would only copy
+                    table = table.filter(is_wanted)
+                yield upgraded(table, schema)
 
-    def with_segment(self, segment: Segment) -> History:
-        """Return a copy of the history with *segment* as its last."""
-        history = History(self.site, self.folder)
-        history.__dict__["segments"] = [*self.segments, segment]
-        return history
+    def table(self, kind: str, schema: pa.Schema, runs: Collection[str]) -> pa.Table:
+        """Return the data of *runs* in the files of that *kind*, as for :meth:`tables`."""
+        return pa.concat_tables([schema.empty_table(), *self.tables(kind, schema, runs)])
 
     def parts(self) -> list[Part]:
         """Return the files of rows."""
-        return [part for segment in self.segments for part in segment.parts()]
+        return [Part(self.folder, file.name, *file.ids) for file in self.manifest.files if file.table == "rows"]
 
     def unfinished(self) -> list[str]:
         """Return the ids of runs that have not ended: they are still running, or were interrupted."""
-        replaced = {name for segment in self.segments for name in segment.manifest.replaces}
-        folders = self.folders(RUNS, without=replaced)
-        return [folder.name for folder in folders if is_run_id(folder.name) and folder.size(MANIFEST) is None]
-
-    def forget(self) -> None:
-        """Discard cached data, so that it is read again on next use."""
-        for name in ("segments", "runs"):
-            self.__dict__.pop(name, None)
+        known = {run.id for run in self.runs} | {file.name.split("/")[1] for file in self.manifest.files}
+        return [name for name in (self.folder / RUNS).names() if is_run_id(name) and name not in known]

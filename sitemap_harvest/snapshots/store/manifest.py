@@ -1,6 +1,7 @@
-"""Manifests: the runs and files of a folder of the store.
+"""The manifest: the runs of a site, and the files with their data.
 
-Written last, because readers see only what a manifest names.
+Readers see only what it names. It is replaced atomically, so a run, a compaction or a
+pruning happens completely or not at all.
 """
 
 from __future__ import annotations
@@ -20,11 +21,9 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.snapshots.store.storage import Folder, HashedFile
 
-FORMAT = 2
+FORMAT = 1
 """Incremented whenever older versions of the package cannot read the written format."""
-MANIFEST = "manifest.json"
-RUNS_FILE = "runs.json.gz"
-"""File with the run entries of a compacted segment: one JSON object per line."""
+MANIFEST = "manifest.json.gz"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,36 +68,41 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """One file that a manifest names."""
+    """One file that the manifest names."""
 
     name: str
+    """Its path in the folder of the site, such as ``runs/20261122T014512Z-4f2a1c/sitemaps.parquet``."""
     table: str
     """Its contents: ``rows``, ``row_ranges``, ``pending``, ``references``, ``sitemaps``, ``changes``."""
     bytes: int
     sha256: str
-    first: int = 0
-    """Id of its first row, if it holds rows."""
-    count: int = 0
+    count: int
     """Number of rows."""
-    end: int | None = None
-    """The id after that of its last row; ``None``: without gaps, so it is ``first`` + ``count``."""
+    runs: tuple[str, str]
+    """The first and the last run whose data it may have."""
+    ids: tuple[int, int] = (0, 0)
+    """Of a file of rows: the first id, and the id after the last. There may be gaps between them."""
 
     @classmethod
     def of_json(cls, values: Mapping[str, Any]) -> Self:
-        """Create it from a manifest entry."""
+        """Create it from the result of :func:`dataclasses.asdict`."""
         known = {one.name for one in dataclasses.fields(cls)}
-        return cls(**{name: value for name, value in values.items() if name in known})
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON-compatible values."""
-        return {name: value for name, value in dataclasses.asdict(self).items() if value not in (None, 0)}
+        pairs = {name: tuple(values[name]) for name in ("runs", "ids")}
+        return cls(**{**{name: value for name, value in values.items() if name in known}, **pairs})
 
     @classmethod
     def written(
-        cls, name: str, table: str, file: HashedFile, *, count: int, first: int = 0, end: int | None = None
+        cls,
+        name: str,
+        table: str,
+        file: HashedFile,
+        *,
+        count: int,
+        runs: tuple[str, str],
+        ids: tuple[int, int] = (0, 0),
     ) -> Self:
         """Return the entry of *file*, which has been written."""
-        return cls(name=name, table=table, bytes=file.bytes, sha256=file.sha256, first=first, count=count, end=end)
+        return cls(name=name, table=table, bytes=file.bytes, sha256=file.sha256, count=count, runs=runs, ids=ids)
 
     def check(self, folder: Folder) -> None:
         """Raise :exc:`StoreError` if the file is missing in *folder*, or its size differs."""
@@ -109,61 +113,39 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """The contents of a folder: one run, or several consecutive ones that were compacted."""
+    """The runs of a site, oldest first, and its files in the order of their runs."""
 
-    site: str
-    runs: tuple[Run, ...]
-    files: tuple[StoredFile, ...]
-    next_row: int
+    runs: tuple[Run, ...] = ()
+    files: tuple[StoredFile, ...] = ()
+    next_row: int = 0
     """The first unused row id."""
-    also: tuple[str, ...] = ()
-    """Ids of dropped runs with data that a later run still lists."""
-    replaces: tuple[str, ...] = ()
-    """Folders that it replaces, such as ``runs/20261122T014512Z-4f2a1c``: readers ignore them if they still exist."""
 
     def put(self, folder: Folder) -> None:
-        """Write it. From then on readers see its runs."""
+        """Write it to *folder*. From then on readers see its runs."""
         values = {
             "format": FORMAT,
-            "site": self.site,
             "next_row": self.next_row,
-            "runs": [] if any(file.table == "runs" for file in self.files) else [run.to_json() for run in self.runs],
-            "files": [file.to_json() for file in self.files],
-            "also": self.also,
-            "replaces": self.replaces,
+            "runs": [run.to_json() for run in self.runs],
+            "files": [dataclasses.asdict(file) for file in self.files],
         }
-        folder.put(MANIFEST, json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=str).encode())
+        text = json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=str)
+        folder.put(MANIFEST, gzip.compress(text.encode(), mtime=0))
 
     @classmethod
-    def read(cls, folder: Folder) -> Self | None:
-        """Read the manifest of *folder*; ``None`` if there is none. Raises :exc:`StoreError`."""
+    def read(cls, folder: Folder) -> Self:
+        """Read the manifest of *folder*; it is empty if there is none. Raises :exc:`StoreError`."""
         if (data := folder.read(MANIFEST)) is None:
-            return None
+            return cls()
         try:
-            values = json.loads(data)
+            values = json.loads(gzip.decompress(data))
             check_format(values["format"], folder)
-            files = tuple(StoredFile.of_json(file) for file in values["files"])
-            runs = _packed_runs(folder) if any(file.table == "runs" for file in files) else values["runs"]
             return cls(
-                site=values["site"],
-                runs=tuple(Run.of_json(run) for run in runs),
-                files=files,
+                runs=tuple(map(Run.of_json, values["runs"])),
+                files=tuple(map(StoredFile.of_json, values["files"])),
                 next_row=values["next_row"],
-                also=tuple(values.get("also", ())),
-                replaces=tuple(values.get("replaces", ())),
             )
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OSError, EOFError, zlib.error) as error:
             raise StoreError(f"{folder}/{MANIFEST} is damaged: {error!r}") from error
-
-
-def _packed_runs(folder: Folder) -> list[Any]:
-    """Return the run entries of *folder*."""
-    if (data := folder.read(RUNS_FILE)) is None:
-        raise StoreError(f"{folder}/{RUNS_FILE} is missing")
-    try:
-        return [json.loads(line) for line in gzip.decompress(data).splitlines()]
-    except (OSError, EOFError, zlib.error, ValueError) as error:
-        raise StoreError(f"{folder}/{RUNS_FILE} is damaged: {error!r}") from error
 
 
 def check_format(number: object, folder: Folder) -> None:

@@ -37,10 +37,10 @@ class Intervals:
         """Return the ids that are not in *other*."""
         return Intervals(*_swept(self.start, self.count, other.start, other.count))
 
-    def within(self, start: int, count: int) -> Intervals:
-        """Return the ids from *start* up to *start* + *count*."""
-        ends = np.minimum(self.start + self.count, start + count)
-        starts = np.maximum(self.start, start)
+    def within(self, first: int, end: int) -> Intervals:
+        """Return the ids from *first* up to *end*, which is excluded."""
+        ends = np.minimum(self.start + self.count, end)
+        starts = np.maximum(self.start, first)
         kept = ends > starts
         return Intervals(starts[kept], (ends - starts)[kept])
 

@@ -143,7 +143,7 @@ class RowStore:
     def rows(self, wanted: Intervals, columns: Sequence[str] = ROW_COLUMNS) -> Iterator[pa.RecordBatch]:
         """Yield the *wanted* rows, ascending: the column ``row``, and *columns* in that order."""
         for number, group, first, end in self.groups(wanted):
-            ids = wanted.within(first, end - first)
+            ids = wanted.within(first, end)
             rows = self._read(number, group, tuple(columns))
             if rows.num_rows < end - first:
                 if (there := places(rows, ids)).any():

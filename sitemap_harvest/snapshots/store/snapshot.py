@@ -62,7 +62,7 @@ class Snapshot:
     def _sitemaps(self) -> pa.Table:
         if self._ledger is not None:
             return self._ledger
-        table = self._history.segment_of(self.run.id).read("sitemaps", SITEMAPS, [self.run.id])
+        table = self._history.table("sitemaps", SITEMAPS, [self.run.id])
         return table.drop_columns(["run"]).combine_chunks().cast(LedgerBatch.schema())
 
     def row_ranges(self) -> RowRanges:
@@ -82,7 +82,7 @@ class Snapshot:
     @cached_property
     def pending(self) -> Pending:
         """The rows that no document lists any more, and whose removal is not certain yet."""
-        table = self._history.segment_of(self.run.id).read("pending", PENDING, [self.run.id])
+        table = self._history.table("pending", PENDING, [self.run.id])
         since, runs = (table.column(name).to_pylist() for name in ("since", "runs"))
         document = np.empty(0, dtype=np.int64)
         if since:
@@ -114,9 +114,8 @@ class Snapshot:
         ledger = self.sitemaps()
         urls = ledger.column("url").combine_chunks()
         given = pc.if_else(pc.is_null(ledger.column("left")), ledger.column("rows_from"), pa.scalar(None, pa.string()))
-        runs = sorted(run for run in pc.unique(given).to_pylist() if run is not None)
-        parts = [segment.read(kind, schema, some) for segment, some in self._history.segments_of(runs).items()]
-        table = pa.concat_tables(parts) if parts else schema.empty_table()
+        runs = [run for run in pc.unique(given).to_pylist() if run is not None]
+        table = self._history.table(kind, schema, runs)
         index = pc.index_in(table.column("document"), urls)
         is_wanted = pc.equal(
             given.take(pc.fill_null(index, 0)) if len(urls) else table.column("run"), table.column("run")
@@ -128,11 +127,9 @@ class Snapshot:
     def check(self) -> None:
         """Raise :exc:`StoreError` if a file with rows of the snapshot is missing, or its size has changed."""
         wanted = self.row_ranges().intervals()
-        for segment in self._history.segments:
-            for file in segment.manifest.files:
-                end = file.first + file.count if file.end is None else file.end
-                if file.table == "rows" and len(wanted.within(file.first, end - file.first)):
-                    file.check(segment.folder)
+        for file in self._history.manifest.files:
+            if file.table == "rows" and len(wanted.within(*file.ids)):
+                file.check(self._history.folder)
 
     def rows(self, wanted: Intervals, columns: Sequence[str] = ROW_COLUMNS) -> Iterator[pa.RecordBatch]:
         """Yield the *wanted* rows, ascending by id: the column ``row``, and *columns*, without ``position``.

@@ -167,8 +167,7 @@ class Views:
 
     def _changes(self) -> Iterator[pa.RecordBatch]:
         for history in self._histories():
-            for segment in history.segments:
-                table = segment.read("changes", _CHANGES, [run.id for run in segment.manifest.runs])
+            for table in history.tables("changes", _CHANGES, [run.id for run in history.runs]):
                 yield from with_keys(table).to_batches()
 
     def _runs(self) -> Iterator[pa.RecordBatch]:

@@ -15,7 +15,7 @@ from pyarrow import fs
 from sitemap_harvest.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 
@@ -129,30 +129,20 @@ class Folder:
         return HashedFile(lambda: self._begin(name))
 
     def _begin(self, name: str) -> pa.NativeFile:
-        self._files.create_dir(self.path)
-        return self._files.open_output_stream(f"{self.path}/{name}", compression=None)
+        path = f"{self.path}/{name}"
+        self._files.create_dir(path.rpartition("/")[0])
+        return self._files.open_output_stream(path, compression=None)
 
-    def take(self, name: str, other: Folder, other_name: str) -> None:
-        """Copy the file *other_name* of *other*, in the same store, to *name*.
-
-        On a disk this is a hard link, where possible, which takes no space.
-        """
-        self._files.create_dir(self.path)
+    def sync(self, names: Iterable[str]) -> None:
+        """Make the files *names*, which have been written, and their folders durable across a power cut."""
+        paths = set()
+        for path in (f"{self.path}/{name}" for name in names):
+            while path != self.path and path not in paths:
+                paths.add(path)
+                path = path.rpartition("/")[0]  # noqa: PLW2901 - up to this folder
         if self.is_local:
-            try:
-                os.link(f"{other.path}/{other_name}", f"{self.path}/{name}")
-            except FileExistsError:
-                raise
-            except OSError:  # a file system without hard links
-                pass
-            else:
-                return
-        self._files.copy_file(f"{other.path}/{other_name}", f"{self.path}/{name}")
-
-    def sync(self, name: str) -> None:
-        """Make the file *name*, which has been written, durable across a power cut."""
-        if self.is_local:
-            _sync(f"{self.path}/{name}")
+            for path in paths:
+                _sync(path)
 
     def remove(self, name: str) -> None:
         """Remove the file *name*, if there is one."""

@@ -15,7 +15,7 @@ from sitemap_harvest.snapshots.store.manifest import StoredFile
 from sitemap_harvest.snapshots.store.row_store import without_empty
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from sitemap_harvest.model import Batch
     from sitemap_harvest.snapshots.store.storage import Folder, HashedFile
@@ -42,18 +42,18 @@ _ALIKE = ("loc", "key")  # texts that share prefixes with their predecessor
 _GROUP_ROWS = 100_000
 
 
-def write_table(table: pa.Table, folder: Folder, name: str, *, kind: str) -> StoredFile:
-    """Write *table*, of that *kind*, to the file *name* of *folder*."""
+def write_table(table: pa.Table, folder: Folder, name: str, *, kind: str, runs: tuple[str, str]) -> StoredFile:
+    """Write *table*, of that *kind* and with data of *runs* (first, last), to the file *name* of *folder*."""
     table = without_empty(table)
     file = folder.writing(name)
     with _writer(file, table.schema) as writer:
         writer.write_table(table, row_group_size=_GROUP_ROWS)
     file.close()
-    return StoredFile.written(name, kind, file, count=table.num_rows)
+    return StoredFile.written(name, kind, file, count=table.num_rows, runs=runs)
 
 
-def write_batches(batches: Iterator[Batch[Any]], folder: Folder, name: str, *, kind: str) -> StoredFile | None:
-    """Write *batches*, of that *kind*, to the file *name* of *folder*; ``None`` if there are none."""
+def write_changes(batches: Iterator[Batch[Any]], folder: Folder, name: str, *, run: str) -> StoredFile | None:
+    """Write *batches* of changes of *run* to the file *name* of *folder*; ``None`` if there are none."""
     if (first := next(batches, None)) is None:
         return None
     file = folder.writing(name)
@@ -63,7 +63,7 @@ def write_batches(batches: Iterator[Batch[Any]], folder: Folder, name: str, *, k
             writer.write_batch(_without_keys(batch.arrow))
             count += len(batch)
     file.close()
-    return StoredFile.written(name, kind, file, count=count)
+    return StoredFile.written(name, "changes", file, count=count, runs=(run, run))
 
 
 def _without_keys(changes: pa.RecordBatch) -> pa.RecordBatch:
@@ -93,22 +93,6 @@ def _writer(file: HashedFile, schema: pa.Schema) -> pq.ParquetWriter:
         write_statistics=["run"] if "run" in schema.names else False,
         store_schema=False,
     )
-
-
-def read_table(folder: Folder, files: Sequence[StoredFile], schema: pa.Schema, runs: Sequence[str]) -> pa.Table:
-    """Return the rows of *runs* in *files*, with the columns of *schema*; columns that an older version lacks are null.
-
-    Raises :exc:`StoreError` if a file is missing or damaged.
-    """
-    wanted = pa.array(runs, pa.string())
-    tables = []
-    for stored in files:
-        table = read_file(folder, stored)
-        is_wanted = pc.is_in(table.column("run"), wanted)
-        if not pc.all(is_wanted).as_py():  # otherwise the filter would only copy
-            table = table.filter(is_wanted)
-        tables.append(upgraded(table, schema))
-    return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
 def read_file(folder: Folder, stored: StoredFile) -> pa.Table:

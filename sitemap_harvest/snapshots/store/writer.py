@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import LedgerBatch, SitemapRecord, SitemapRef, arrow_schema
 from sitemap_harvest.snapshots.store.document_writer import DocumentWriter
-from sitemap_harvest.snapshots.store.history import RUNS, Segment
+from sitemap_harvest.snapshots.store.history import RUNS, History
 from sitemap_harvest.snapshots.store.manifest import FORMAT, Manifest, StoredFile, check_format
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 from sitemap_harvest.snapshots.store.row_store import PartWriter, RowStore
@@ -25,7 +25,7 @@ from sitemap_harvest.snapshots.store.tables import (
     SITEMAPS,
     read_file,
     upgraded,
-    write_batches,
+    write_changes,
     write_table,
 )
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from sitemap_harvest.model import Batch, UrlBatch
-    from sitemap_harvest.snapshots.store.history import History
     from sitemap_harvest.snapshots.store.manifest import Run
     from sitemap_harvest.snapshots.store.snapshot import RowReader, Snapshot
     from sitemap_harvest.snapshots.store.storage import Folder, HashedFile
@@ -80,7 +79,7 @@ class SiteWriter:
         self.history = history
         self.run_id = run_id
         self.before = before
-        self.folder: Folder = history.folder / RUNS / run_id
+        self.folder: Folder = history.folder / RUNS / run_id  # all but the manifest of the site
         self.kept: dict[str, DocumentRows] = {}
         self._next_row = history.next_row
         self._files: list[StoredFile] = []
@@ -111,8 +110,7 @@ class SiteWriter:
     def urls_of(self, kept: DocumentRows) -> Iterator[UrlBatch]:
         """Yield the URLs of a document that this run has stored."""
         self._close_part()  # an unfinished file cannot be read
-        segment = Segment(self.folder, Manifest(site="", runs=(), files=tuple(self._files), next_row=0))
-        row_store = RowStore([*self.history.parts(), *segment.parts()])
+        row_store = RowStore(History("", self.history.folder, self._manifest()).parts())
         try:
             yield from row_store.urls(kept.row_ranges or RowRanges.joined([]))
         finally:
@@ -126,8 +124,8 @@ class SiteWriter:
         """Write *rows*, and return their new ids."""
         if self._part is None:
             self._number += 1
-            name = f"rows-{self._number:04}.parquet"
-            file = self.folder.writing(name)
+            name = self._name("rows")
+            file = self.history.folder.writing(name)
             self._part = _Open(name, file, PartWriter(file), self._next_row)
         first = self._next_row
         self._part.writer.add(rows, first)
@@ -164,9 +162,7 @@ class SiteWriter:
         self._close_part()
         files = self._write_documents()
         records = pa.Table.from_batches([LedgerBatch.of([kept.record for kept in self._unwritten.values()]).arrow])
-        files.append(
-            write_table(_with_run(records, self.run_id, SITEMAPS), self.folder, self._name("sitemaps"), kind="done")
-        )
+        files.append(self._write(_with_run(records, self.run_id, SITEMAPS), self._name("sitemaps"), kind="done"))
         self._files += files
         self._unwritten = {}
         values = {
@@ -188,10 +184,10 @@ class SiteWriter:
             return False
         self._files, self._next_row = self._checkpoint(name)
         for file in self._files:
-            file.check(self.folder)
+            file.check(self.history.folder)
         self._number = int(name.removeprefix(_CHECKPOINT).removesuffix(".json"))
         self._load()
-        self._remove_others(names, {*(file.name for file in self._files), name})
+        self._remove_others(names, {*(file.name.rpartition("/")[2] for file in self._files), name})
         return True
 
     def _checkpoint(self, name: str) -> tuple[list[StoredFile], int]:
@@ -223,7 +219,7 @@ class SiteWriter:
                 )
 
     def _tables(self, kind: str, schema: pa.Schema) -> pa.Table:
-        tables = [upgraded(read_file(self.folder, file), schema) for file in self._files if file.table == kind]
+        tables = [upgraded(read_file(self.history.folder, file), schema) for file in self._files if file.table == kind]
         return pa.concat_tables(tables) if tables else schema.empty_table()
 
     def _remove_others(self, names: Iterable[str], wanted: set[str]) -> None:
@@ -243,38 +239,42 @@ class SiteWriter:
         self._ledger = table = _rounded(_ledger_table(ledger))
         self._done = [file for file in self._files if file.table == "done"]
         self._files = [file for file in self._files if file.table != "done"]
-        self._files.append(
-            write_table(_with_run(table, run.id, SITEMAPS), self.folder, "sitemaps.parquet", kind="sitemaps")
-        )
+        self._files.append(self._write(_with_run(table, run.id, SITEMAPS), self._path("sitemaps"), kind="sitemaps"))
         return self._snapshot(run)
 
     def hold(self, pending: pa.Table, run: Run) -> Snapshot:
         """Add the rows *pending* (:data:`PENDING` without ``run``) to the sealed snapshot; return the new snapshot."""
         table = _with_run(pending, run.id, PENDING)
-        self._files.append(write_table(table, self.folder, "pending.parquet", kind="pending"))
+        self._files.append(self._write(table, self._path("pending"), kind="pending"))
         return self._snapshot(run)
 
     def publish(self, run: Run, changes: Batches) -> Snapshot:
         """Publish the sealed snapshot, with *changes* since the one before it, and return it.
 
-        *run*: the entry of the run for the manifest.
+        *run*: the entry of the run for the manifest. Raises :exc:`StoreError` if another
+        run has published a snapshot meanwhile, which a lock in an object store cannot
+        exclude.
         """
         run = dataclasses.replace(run, documents=self._documents)
-        if stored := write_batches(changes.batches(), self.folder, "changes.parquet", kind="changes"):
+        if stored := write_changes(changes.batches(), self.history.folder, self._path("changes"), run=run.id):
             self._files.append(stored)
-        for file in self._files:
-            self.folder.sync(file.name)
-        self._manifest(run).put(self.folder)
-        self._remove_others([file.name for file in self._done], set())
+        self.history.folder.sync(file.name for file in self._files)
+        if Manifest.read(self.history.folder) != self.history.manifest:
+            raise StoreError(f"{self.history.site}: another run has stored a snapshot in the meantime")
+        self._manifest(run).put(self.history.folder)
+        for file in self._done:
+            self.history.folder.remove(file.name)
         self._remove_others([name for name in self.folder.names() if name.startswith(_CHECKPOINT)], set())
         self.close()
         return self._snapshot(run)
 
     def _snapshot(self, run: Run) -> Snapshot:
-        return self.history.with_segment(Segment(self.folder, self._manifest(run))).snapshot(run, ledger=self._ledger)
+        history = History(self.history.site, self.history.folder, self._manifest(run))
+        return history.snapshot(run, ledger=self._ledger)
 
-    def _manifest(self, run: Run) -> Manifest:
-        return Manifest(site=self.history.site, runs=(run,), files=tuple(self._files), next_row=self._next_row)
+    def _manifest(self, *run: Run) -> Manifest:
+        before = self.history.manifest
+        return Manifest(runs=(*before.runs, *run), files=(*before.files, *self._files), next_row=self._next_row)
 
     @property
     def rows(self) -> int:
@@ -287,7 +287,8 @@ class SiteWriter:
         part, self._part = self._part, None
         part.writer.close()
         count = self._next_row - part.first
-        self._files.append(StoredFile.written(part.name, "rows", part.file, first=part.first, count=count))
+        runs, ids = (self.run_id, self.run_id), (part.first, self._next_row)
+        self._files.append(StoredFile.written(part.name, "rows", part.file, count=count, runs=runs, ids=ids))
 
     def _write_documents(self) -> list[StoredFile]:
         """Write the row ranges and references of the documents stored since the last call."""
@@ -299,21 +300,25 @@ class SiteWriter:
             if kept.row_ranges
         ]
         if row_ranges:
-            files.append(
-                write_table(pa.concat_tables(row_ranges), self.folder, self._name("row_ranges"), kind="row_ranges")
-            )
+            files.append(self._write(pa.concat_tables(row_ranges), self._name("row_ranges"), kind="row_ranges"))
         references = [
             _references_table(self.run_id, url, kept.references)
             for url, kept in self._unwritten.items()
             if kept.references
         ]
         if references:
-            table = pa.concat_tables(references)
-            files.append(write_table(table, self.folder, self._name("references"), kind="references"))
+            files.append(self._write(pa.concat_tables(references), self._name("references"), kind="references"))
         return files
 
+    def _write(self, table: pa.Table, name: str, *, kind: str) -> StoredFile:
+        return write_table(table, self.history.folder, name, kind=kind, runs=(self.run_id, self.run_id))
+
     def _name(self, kind: str) -> str:
-        return f"{kind}-{self._number:04}.parquet"
+        """Return the path of the next file of that *kind*, in the folder of the site."""
+        return self._path(f"{kind}-{self._number:04}")
+
+    def _path(self, name: str) -> str:
+        return f"{RUNS}/{self.run_id}/{name}.parquet"
 
     def close(self) -> None:
         """Close the files of the last snapshot."""
@@ -327,7 +332,7 @@ class SiteWriter:
             self._part.writer.close()
             self._part = None
         self.close()
-        if self.folder.size("manifest.json") is not None:
+        if any(run.id == self.run_id for run in Manifest.read(self.history.folder).runs):
             raise StoreError(f"{self.folder} is already a snapshot")
         self.folder.remove_all()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +127,14 @@ def listed(snapshot: Snapshot, columns: Sequence[str] = ("sitemap", "position", 
     """Return *columns* of the URLs of *snapshot*, sorted."""
     rows = zip(*(column.to_pylist() for column in table_of(snapshot, columns).columns), strict=True)
     return sorted(rows, key=lambda row: [(value is not None, value) for value in row])
+
+
+def change_manifest(folder: Path, before: str, after: str) -> None:
+    """Write *after* for *before* in the manifest of the only site below *folder*."""
+    (path,) = folder.rglob("manifest.json.gz")
+    text = gzip.decompress(path.read_bytes()).decode()
+    assert before in text
+    path.write_bytes(gzip.compress(text.replace(before, after).encode()))
 
 
 def table_of(snapshot: Snapshot, columns: Sequence[str] | None = None) -> pa.Table:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sitemap_harvest.model import SitemapRef
-from sitemap_harvest.snapshots.store import History, Snapshot, open_store
-from sitemap_harvest.snapshots.store.compaction import compact, compact_all, prune, tidy
+from sitemap_harvest.snapshots.store import History, SiteWriter, Snapshot, open_store
+from sitemap_harvest.snapshots.store.compaction import compact, prune, tidy
 from tests.snapshots.store.making import SITE, Making, entry, listed, locs, table_of
 
 S, T, INDEX = f"{SITE}/s.xml", f"{SITE}/t.xml", f"{SITE}/index.xml"
@@ -35,7 +35,7 @@ def story(making, days):
 
 
 def told(snapshot):
-    """Return all that a snapshot tells, in an order that packing does not change."""
+    """Return all that a snapshot tells, in an order that compaction does not change."""
     return (
         snapshot.run,
         snapshot.sitemaps().sort_by("url").to_pylist(),
@@ -51,35 +51,47 @@ def all_told(history):
     return {run.id: told(fresh.snapshot(run)) for run in fresh.runs}
 
 
-def folders(history):
-    return [segment.name.partition("/")[0] for segment in History(history.site, history.folder).segments]
+def files_of(history, table):
+    return [file for file in History(history.site, history.folder).manifest.files if file.table == table]
 
 
-def test_eight_runs_become_one_folder_and_read_as_before(making):
+def on_disk(history):
+    """Return the paths of all files of the site but its manifest and its name."""
+    folder = Path(history.folder.path)
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.parquet"))
+
+
+def test_the_small_files_of_eight_runs_become_one_of_each_table_and_read_as_before(making):
     history = story(making, 7)
     assert not compact(history)
     before = all_told(story(making, 1))
     assert compact(history)
     assert all_told(history) == before
-    assert (folders(history), (history.folder / "runs").names()) == (["packs"], [])
+    first, last = history.runs[0].id, history.runs[-1].id
+    assert sorted((file.table, file.runs) for file in history.manifest.files) == [
+        ("references", (first, first)),
+        ("references", (last, last)),  # too few to be merged
+        *((table, (first, last)) for table in ("row_ranges", "rows", "sitemaps")),
+    ]
+    assert on_disk(history) == sorted(file.name for file in history.manifest.files)
     assert not compact(history)
 
 
 @pytest.mark.thorough
-def test_packs_are_packed_in_their_turn(making):
+def test_merged_files_are_merged_again_until_they_are_large(making, monkeypatch):
+    monkeypatch.setattr("sitemap_harvest.snapshots.store.compaction._SMALL_ROWS", 60)
     history = making.store.history(SITE)
     counts = []
     for _ in range(70):
-        story(making, 1)
-        history.forget()
+        story(making, 1)  # with three ledger rows
         compact(history)
-        counts.append(len(history.segments))
-    assert max(counts) == 14
-    assert [len(segment.manifest.runs) for segment in history.segments] == [64, 1, 1, 1, 1, 1, 1]
+        counts.append(len(files_of(history, "sitemaps")))
+    assert max(counts) == 9
+    assert [file.count for file in files_of(history, "sitemaps")] == [66, 66, 66, 3, 3, 3, 3]
     assert len(history.runs) == 70
 
 
-def test_a_run_goes_on_from_a_pack(making):
+def test_a_run_goes_on_from_merged_files(making):
     history = story(making, 8)
     compact(history)
     after = making.run({S: None, T: locs(5, start=5000), INDEX: None})
@@ -94,12 +106,14 @@ def test_large_files_are_kept_as_they_are(making):
     making.run({S: locs(25_010)})
     making.run({S: [*locs(25_010), *locs(5, start=90_000)]})
     history = making.store.history(SITE)
-    large = max(Path(history.folder.path).rglob("rows-*.parquet"), key=lambda path: path.stat().st_size)
-    inode, before = large.stat().st_ino, all_told(history)
-    assert compact_all(history)
-    packed = sorted(Path(history.folder.path).rglob("rows-*.parquet"))
-    assert [path.name for path in packed] == ["rows-0001.parquet", "rows-0002.parquet"]
-    assert packed[0].stat().st_ino == inode
+    large, *_ = files_of(history, "rows")
+    before = all_told(history)
+    assert compact(history, fewest=2)
+    assert [(file.count, file.ids) for file in files_of(history, "rows")] == [
+        (25_000, (0, 25_000)),
+        (15, (25_000, 25_015)),
+    ]
+    assert files_of(history, "rows")[0] == large
     assert all_told(history) == before
 
 
@@ -111,8 +125,7 @@ def test_dropped_runs_take_their_rows_with_them(making):
     kept = [run.id for run in history.runs[-2:]]
     assert prune(history, kept) == 4
     assert all_told(history) == {run: before[run] for run in kept}
-    rows = [file for segment in history.segments for file in segment.manifest.files if file.table == "rows"]
-    assert sum(file.count for file in rows) == 2010
+    assert sum(file.count for file in files_of(history, "rows")) == 2010
     assert history.next_row == 6010
     assert prune(history, kept) == 0
 
@@ -134,8 +147,7 @@ def test_rows_that_are_needed_here_and_there_are_kept(making):
     last = history.runs[-1].id
     assert prune(history, [last]) == 1
     assert all_told(history) == {last: before[last]}
-    files = [file for segment in history.segments for file in segment.manifest.files if file.table == "rows"]
-    assert sum(file.count for file in files) == 3000
+    assert sum(file.count for file in files_of(history, "rows")) == 3000
 
 
 def test_what_was_dropped_and_is_not_needed_any_more_goes_with_the_next(making):
@@ -143,14 +155,14 @@ def test_what_was_dropped_and_is_not_needed_any_more_goes_with_the_next(making):
     making.run({S: None, T: locs(50, start=100)})
     history = making.store.history(SITE)
     prune(history, [])
-    assert history.segments[0].manifest.also == ("20261101T030000Z-000000",)
+    assert sum(file.count for file in files_of(history, "rows")) == 100
     making.run({S: locs(5, start=500), T: None})
     history.forget()
     before = all_told(history)
     last = history.runs[-1].id
     prune(history, [])
     assert all_told(history) == {last: before[last]}
-    assert not any("20261101" in run for segment in history.segments for run in segment.holds)
+    assert sum(file.count for file in files_of(history, "rows")) == 55
 
 
 class Killed(BaseException):
@@ -188,7 +200,7 @@ def killed_after(operations):
                 counted(child.unlink)()
 
     with pytest.MonkeyPatch.context() as patch:
-        for owner, names in ((Folder, ("put", "take", "sync")), (HashedFile, ("close",))):
+        for owner, names in ((Folder, ("put", "sync", "remove")), (HashedFile, ("close",))):
             for name in names:
                 patch.setattr(owner, name, counted(getattr(owner, name)))
         patch.setattr(Folder, "is_local", True)
@@ -203,7 +215,7 @@ def with_files(history, files):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("action", ["compact_all", "prune"])
+@pytest.mark.parametrize("action", ["compact", "prune"])
 def test_killed_at_any_moment_nothing_is_lost(tmp_path, action):
     made = story(Making(tmp_path / "made"), 9)
     before = all_told(made)
@@ -217,11 +229,15 @@ def test_killed_at_any_moment_nothing_is_lost(tmp_path, action):
             _act(with_files(history, files), action, kept)
             done = True
         assert all_told(history) in (before, after)
-        assert History(SITE, history.folder).unfinished() == []
+        leftovers = History(SITE, history.folder).unfinished()
+        assert set(leftovers) <= before.keys() - after.keys()
         if operations % 5 == 0:
+            for run in leftovers:  # as the next run does
+                SiteWriter(history, run, history.latest()).drop()
             _act(History(SITE, history.folder), action, kept)
             assert all_told(history) == after
-            assert (history.folder / "packs").names() != []
+            history.forget()
+            assert on_disk(history) == sorted(file.name for file in history.manifest.files)
         shutil.rmtree(tmp_path / "copy")
         operations += 1
     assert operations > 10
@@ -230,10 +246,8 @@ def test_killed_at_any_moment_nothing_is_lost(tmp_path, action):
 def _act(history, action, kept):
     if action == "prune":
         prune(history, kept)
-    elif action == "compact":
-        compact(history)
     else:
-        compact_all(history)
+        compact(history, fewest=2)
 
 
 @pytest.mark.thorough
@@ -245,7 +259,7 @@ def test_whatever_happens_each_kept_run_reads_as_it_did(tmp_path, seed):
     expected, now = {}, {S: locs(30), T: locs(10), INDEX: [SitemapRef(loc=S, position=1)]}
     for _ in range(15):
         history.forget()
-        action = chance.choice(["run", "run", "run", "compact", "compact_all", "prune"])
+        action = chance.choice(["run", "run", "run", "compact", "prune"])
         if action == "run":
             snapshot = making.run(_some_changes(chance, now, known=bool(expected)))
             expected[snapshot.run.id] = told(snapshot)
@@ -339,9 +353,9 @@ def test_pending_rows_are_part_of_a_snapshot_until_their_url_is_listed_again(pen
 
 
 @pytest.mark.parametrize("kept", [pytest.param(4, id="compact"), pytest.param(1, id="prune-all-but-the-last")])
-def test_pending_rows_survive_packing_and_pruning(pending, kept):
+def test_pending_rows_survive_compaction_and_pruning(pending, kept):
     before = held(pending.latest()), listed(pending.latest())
-    compact_all(pending)
+    compact(pending, fewest=2)
     prune(pending, {run.id for run in pending.runs[-kept:]})
     latest = History(pending.site, pending.folder).latest()
     assert (held(latest), listed(latest)) == before

@@ -75,4 +75,4 @@ def test_runs_begin_with_the_one_that_the_next_is_compared_with(
 
 def test_a_site_without_runs_has_none_to_deliver(tmp_path) -> None:
     history = Making(tmp_path).store.history(SITE)
-    assert (runs_since(history, BEGINNING), gap(history, Cursor("a", IDS[0])), cursors(history)) == ([], None, [])
+    assert (runs_since(history, BEGINNING), gap(history, Cursor("a", IDS[0])), cursors(history)) == ((), None, [])

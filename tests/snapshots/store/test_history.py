@@ -72,7 +72,7 @@ def test_a_run_that_is_not_there_is_told(history, when, words):
 def test_without_a_run_there_is_nothing(tmp_path):
     making = Making(tmp_path)
     history = making.store.history(SITE)
-    assert (history.runs, history.latest(), history.next_row) == ([], None, 0)
+    assert (history.runs, history.latest(), history.next_row) == ((), None, 0)
     with pytest.raises(StoreError, match="there is no snapshot"):
         history.run("latest")
     making.run({f"{SITE}/s.xml": locs(2)})
@@ -96,8 +96,8 @@ def test_a_run_that_goes_on_is_not_seen(tmp_path):
 def test_what_came_since_is_seen_when_the_history_forgets(tmp_path):
     making = Making(tmp_path)
     history = making.store.history(SITE)
-    assert history.runs == []
+    assert history.runs == ()
     making.run({f"{SITE}/s.xml": locs(2)})
-    assert history.runs == []
+    assert history.runs == ()
     history.forget()
     assert [run.id for run in history.runs] == IDS[:1]

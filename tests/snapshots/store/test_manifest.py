@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 from datetime import UTC, datetime
 
@@ -21,17 +22,25 @@ RUN = Run(
     changes={"added": 3},
     arguments={"site": "https://a.example", "max_depth": 3, "filter": ["a", None]},
 )
-FILE = StoredFile(name="rows-0001.parquet", table="rows", bytes=10, sha256="0" * 64, first=7, count=3)
-WHOLE = Manifest(site="https://ä.example", runs=(RUN,), files=(FILE,), next_row=10)
+FILE = StoredFile(
+    name=f"runs/{RUN.id}/rows-0001.parquet",
+    table="rows",
+    bytes=10,
+    sha256="0" * 64,
+    count=3,
+    runs=(RUN.id,) * 2,
+    ids=(7, 10),
+)
+WHOLE = Manifest(runs=(RUN,), files=(FILE,), next_row=10)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    return Folder.at(tmp_path / "run")
+    return Folder.at(tmp_path / "site")
 
 
 def test_a_manifest_is_read_as_it_was_put(folder):
-    assert Manifest.read(folder) is None
+    assert Manifest.read(folder) == Manifest()
     WHOLE.put(folder)
     assert Manifest.read(folder) == WHOLE
     assert folder.names() == [MANIFEST]
@@ -39,29 +48,35 @@ def test_a_manifest_is_read_as_it_was_put(folder):
 
 def values_of(folder):
     WHOLE.put(folder)
-    return json.loads(folder.read(MANIFEST))
+    return json.loads(gzip.decompress(folder.read(MANIFEST)))
+
+
+def put(folder, values):
+    folder.put(MANIFEST, gzip.compress(json.dumps(values).encode()))
 
 
 @pytest.mark.parametrize(
     "data",
     [
         pytest.param(b"", id="empty"),
-        pytest.param(b'{"format":1', id="cut"),
-        pytest.param(b"[]", id="no-object"),
-        pytest.param(b"{}", id="nothing-in-it"),
-        pytest.param(b'{"format":1,"site":"x","runs":[{}],"files":[],"next_row":0}', id="a-run-without-times"),
-        pytest.param(b"\xff\xfe\x00", id="no-text"),
+        pytest.param(b"{}", id="not-compressed"),
+        pytest.param(gzip.compress(b"{}")[:-3], id="cut"),
+        pytest.param(gzip.compress(b'{"format":1'), id="no-json"),
+        pytest.param(gzip.compress(b"[]"), id="no-object"),
+        pytest.param(gzip.compress(b"{}"), id="nothing-in-it"),
+        pytest.param(gzip.compress(b'{"format":1,"runs":[{}],"files":[],"next_row":0}'), id="a-run-without-times"),
+        pytest.param(gzip.compress(b"\xff\xfe\x00"), id="no-text"),
     ],
 )
 def test_a_damaged_manifest_is_told_by_its_name(folder, data):
     folder.put(MANIFEST, data)
-    with pytest.raises(StoreError, match=r"run/manifest\.json is damaged"):
+    with pytest.raises(StoreError, match=r"site/manifest\.json\.gz is damaged"):
         Manifest.read(folder)
 
 
 @pytest.mark.parametrize("number", [FORMAT + 1, 99, "1", None])
 def test_a_newer_format_is_refused(folder, number):
-    folder.put(MANIFEST, json.dumps(values_of(folder) | {"format": number}).encode())
+    put(folder, values_of(folder) | {"format": number})
     with pytest.raises(StoreError, match="newer version of sitemap_harvest"):
         Manifest.read(folder)
 
@@ -69,7 +84,7 @@ def test_a_newer_format_is_refused(folder, number):
 def test_what_a_later_version_adds_to_a_run_or_a_file_is_passed_over(folder):
     values = values_of(folder)
     values["runs"][0]["later"] = values["files"][0]["later"] = values["later"] = 1
-    folder.put(MANIFEST, json.dumps(values).encode())
+    put(folder, values)
     assert Manifest.read(folder) == WHOLE
 
 

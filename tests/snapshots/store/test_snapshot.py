@@ -6,7 +6,7 @@ import pytest
 
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import SitemapRef, UrlEntry, arrow_schema
-from tests.snapshots.store.making import SITE, Making, entry, listed, locs, record_of, table_of
+from tests.snapshots.store.making import SITE, Making, change_manifest, entry, listed, locs, record_of, table_of
 
 S, T, I = f"{SITE}/s.xml", f"{SITE}/t.xml", f"{SITE}/index.xml"  # noqa: E741 - an index
 
@@ -125,11 +125,11 @@ def test_what_is_missing_is_told(making, tmp_path):
         listed(making.store.latest(SITE))
 
 
-def test_a_run_whose_rows_are_needed_and_that_is_not_there_is_told(making, tmp_path):
+def test_a_table_of_an_earlier_run_that_is_needed_and_missing_is_told(making, tmp_path):
     first = making.run({S: locs(3)})
     making.run({S: None})
-    next(tmp_path.rglob(f"{first.run.id}/manifest.json")).unlink()
-    with pytest.raises(StoreError, match=f"the run {first.run.id} is missing from the store"):
+    next(tmp_path.rglob(f"{first.run.id}/row_ranges-*.parquet")).unlink()
+    with pytest.raises(StoreError, match=rf"{first.run.id}/row_ranges-0002\.parquet cannot be read"):
         listed(making.store.latest(SITE))
 
 
@@ -153,9 +153,8 @@ def test_a_ledger_of_an_older_version_lacks_columns(making, tmp_path, column, va
     making.run({S: locs(3)})
     path = next(tmp_path.rglob("sitemaps.parquet"))
     if column in pq.read_schema(path).names:
-        manifest = next(tmp_path.rglob("manifest.json"))
         before = path.stat().st_size
-        manifest.write_text(manifest.read_text().replace(f'"bytes":{before}', f'"bytes":{without(path, column)}'))
+        change_manifest(tmp_path, f'"bytes":{before}', f'"bytes":{without(path, column)}')
     ledger = making.store.latest(SITE).sitemaps()
     assert ledger.column(column).to_pylist() == [value if column != "problems" else []]
     assert isinstance(ledger, pa.Table)
