@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sitemap_harvest.diff.classify import GONE, KEPT, NEW, Block
 from sitemap_harvest.diff.fields import FLAT, READ, flat
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
 
 MEMORY_MB = 256  # memory limit of DuckDB; beyond it, DuckDB writes to the temporary folder
 _BATCH_ROWS = 50_000
-_BITS_A_ROW = 16  # so that at most one lookup in sixteen needs the second step
-_MAX_BITS = 1 << 28  # 32 MB
-_MAX_HASHES = 5_000_000  # 40 MB
 _PLACE = {"side": pa.int8(), "document": pa.int32(), "row": pa.int64()}
 _TOUCHED = pa.schema([*_PLACE.items(), *FLAT])
 
@@ -48,10 +44,30 @@ class Work:
         limits = {"memory_limit": f"{MEMORY_MB}MB", "temp_directory": str(self.folder)}
         return duckdb.connect(config={**limits, "preserve_insertion_order": False, "threads": 2})
 
+    def query(self, sql: str, **tables: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        """Yield the result of *sql* over *tables*, which are read once."""
+        failed: list[BaseException] = []
+        for name, table in tables.items():
+            self.duckdb.register(name, pa.RecordBatchReader.from_batches(table.schema, _watched(table, failed)))
+        try:
+            yield from self.duckdb.sql(sql).to_arrow_reader(_BATCH_ROWS)
+        except Exception as error:
+            if failed:  # DuckDB replaces reading errors with its own
+                raise failed[0] from error
+            raise
+
     def close(self) -> None:
         """Close the connection and its tables."""
         if "duckdb" in vars(self):
             self.duckdb.close()
+
+
+def _watched(batches: Iterator[pa.RecordBatch], failed: list[BaseException]) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from batches
+    except BaseException as error:
+        failed.append(error)
+        raise
 
 
 def touched(
@@ -63,23 +79,18 @@ def touched(
     """
     earlier, later = before.row_ranges().intervals(), after.row_ranges().intervals()
     gone, new = earlier.minus(later), later.minus(earlier)
-    count = len(gone) + len(new)
-    if not count:
+    if not (count := len(gone) + len(new)):
         return
     rows = Sorted(work.folder, _TOUCHED, count)
-    filled: set[str] = {"key"}
+    filled = {"key"}
     for snapshot, wanted, side in ((before, gone, GONE), (after, new, NEW)):
         _add(rows, snapshot, wanted, side, places[side == NEW], filled)
-    kept = earlier.minus(gone)
-    if len(kept):
-        keys = _HashSet(_hashes_of(rows, work), count)
-        found = [ids[keys.has(part)] for ids, part in _hashes(work, after, kept)]
-        _add(rows, after, Intervals.of_ids(np.concatenate(found)), KEPT, places[1], filled)
+    if len(kept := earlier.minus(gone)):
+        _add(rows, after, _with_keys_of(rows, after, kept, work), KEPT, places[1], filled)
     active = [name for name in FLAT.names if name in filled]
     for batch in rows.batches([*_PLACE, *active]):
-        columns = {name: batch[name] for name in active}
         side, document, row = (batch[name].to_numpy() for name in _PLACE)
-        yield Block(columns, side, document.astype(np.int64), row)
+        yield Block({name: batch[name] for name in active}, side, document.astype(np.int64), row)
 
 
 def _add(
@@ -94,39 +105,32 @@ def _add(
         rows.add(pa.RecordBatch.from_arrays(arrays, schema=_TOUCHED))
 
 
-class _HashSet:
-    """A set of 64-bit hashes with a small bit filter that answers most lookups.
+def _with_keys_of(rows: Sorted, snapshot: ComparedSnapshot, wanted: Intervals, work: Work) -> Intervals:
+    """Return those of the rows *wanted* of *snapshot* whose URL one of *rows* has."""
+    found = [np.array([], dtype=np.int64)]
+    # By hash, which takes half the time and less memory: that two URLs have the same one by chance does no harm.
+    query = "select row from kept semi join (select hash(key) as h from touched) as t on hash(kept.key) = t.h"
+    tables = {"touched": rows.keys(), "kept": _keys(snapshot, wanted)}
+    found += [batch["row"].to_numpy() for batch in work.query(query, **tables)]
+    return Intervals.of_ids(np.concatenate(found))
 
-    A very large set has only the filter, which allows false positives.
-    """
 
-    def __init__(self, parts: Iterator[np.ndarray], count: int) -> None:
-        size = 1 << int(np.clip(count * _BITS_A_ROW, 1 << 16, _MAX_BITS) - 1).bit_length()
-        self._mask = np.uint64(size - 1)
-        self._bits = np.zeros(size // 8, dtype=np.uint8)
-        self._hashes = np.zeros(count if count <= _MAX_HASHES else 0, dtype=np.uint64)
-        filled = 0
-        for part in parts:
-            np.bitwise_or.at(self._bits, *self._place(part))
-            if len(self._hashes):
-                self._hashes[filled : filled + len(part)] = part
-                filled += len(part)
-        self._hashes.sort()
+def _keys(snapshot: ComparedSnapshot, wanted: Intervals) -> pa.RecordBatchReader:
+    """Return the ids of the rows *wanted*, and the key of each, or ``loc`` if it has no key."""
+    schema = pa.schema({"row": pa.int64(), "key": pa.string()})
+    return pa.RecordBatchReader.from_batches(schema, _keys_of(snapshot, wanted, schema))
 
-    def has(self, hashes: np.ndarray) -> np.ndarray:
-        """Return which of *hashes* are in it."""
-        byte, bit = self._place(hashes)
-        found = (self._bits[byte] & bit) != 0
-        if len(self._hashes):
-            sought = hashes[found]
-            at = np.searchsorted(self._hashes, sought)
-            found[found] = self._hashes[np.minimum(at, len(self._hashes) - 1)] == sought
-        return np.asarray(found)
 
-    def _place(self, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the byte and the bit of each hash in the filter."""
-        place = hashes & self._mask
-        return place >> np.uint64(3), np.left_shift(np.uint8(1), (place & np.uint64(7)).astype(np.uint8))
+def _keys_of(snapshot: ComparedSnapshot, wanted: Intervals, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    keyless = [np.array([], dtype=np.int64)]
+    for batch in snapshot.rows(wanted, ["key"]):
+        if batch["key"].null_count:
+            keyless.append(batch.filter(batch["key"].is_null())["row"].to_numpy())
+            batch = batch.filter(batch["key"].is_valid())  # noqa: PLW2901 - the others follow
+        yield batch.cast(schema)
+    if len(ids := np.concatenate(keyless)):
+        for batch in snapshot.rows(Intervals.of_ids(ids), ["loc"]):
+            yield batch.rename_columns(schema.names).cast(schema)
 
 
 def count_urls(snapshot: ComparedSnapshot, wanted: Intervals | None = None) -> int:
@@ -138,55 +142,8 @@ def count_urls(snapshot: ComparedSnapshot, wanted: Intervals | None = None) -> i
     wanted = snapshot.row_ranges().intervals() if wanted is None else wanted
     hashes = np.zeros(len(wanted), dtype=np.int64)
     filled = 0
-    for batch in snapshot.rows(wanted, ["key", "loc"]):
-        names = pc.coalesce(batch["key"], batch["loc"]).to_pylist()
-        hashes[filled : filled + len(names)] = np.fromiter(map(hash, names), dtype=np.int64, count=len(names))
-        filled += len(names)
+    for keys in (batch["key"].to_pylist() for batch in _keys(snapshot, wanted)):
+        hashes[filled : filled + len(keys)] = np.fromiter(map(hash, keys), dtype=np.int64, count=len(keys))
+        filled += len(keys)
     hashes.sort()
     return int(np.count_nonzero(hashes[1:] != hashes[:-1])) + bool(len(hashes))
-
-
-def _hashes(work: Work, snapshot: ComparedSnapshot, wanted: Intervals) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the ids of the rows *wanted*, and the hash of the key of each, or of ``loc`` if it has no key."""
-    keyless = []
-    for batch in _hashed(work, snapshot.rows(wanted, ["key"]), "key"):
-        ids, hashes = batch["row"].to_numpy(), batch["h"].to_numpy()
-        if batch["absent"].true_count:
-            absent = batch["absent"].to_numpy(zero_copy_only=False)
-            keyless.append(ids[absent])
-            ids, hashes = ids[~absent], hashes[~absent]
-        yield ids, hashes
-    if keyless:
-        rows = snapshot.rows(Intervals.of_ids(np.concatenate(keyless)), ["loc"])
-        for batch in _hashed(work, rows, "loc"):
-            yield batch["row"].to_numpy(), batch["h"].to_numpy()
-
-
-def _hashes_of(rows: Sorted, work: Work) -> Iterator[np.ndarray]:
-    batches = (
-        pa.RecordBatch.from_arrays([pa.nulls(len(key), pa.int64()), key], ["row", "key"]) for key in rows.all_keys()
-    )
-    for batch in _hashed(work, batches, "key"):
-        yield batch["h"].to_numpy()
-
-
-def _hashed(work: Work, batches: Iterator[pa.RecordBatch], column: str) -> Iterator[pa.RecordBatch]:
-    """Yield ``row``, ``h`` (a hash of *column*) and ``absent`` (whether that is null) of *batches*."""
-    schema = pa.schema([("row", pa.int64()), (column, pa.string())])
-    failed: list[BaseException] = []
-    work.duckdb.register("arriving", pa.RecordBatchReader.from_batches(schema, _watched(batches, failed)))
-    query = f"select row, hash({column}) as h, {column} is null as absent from arriving"  # noqa: S608 - our own names
-    try:
-        yield from work.duckdb.sql(query).to_arrow_reader(_BATCH_ROWS)
-    except Exception as error:
-        if failed:  # DuckDB replaces reading errors with its own
-            raise failed[0] from error
-        raise
-
-
-def _watched(batches: Iterator[pa.RecordBatch], failed: list[BaseException]) -> Iterator[pa.RecordBatch]:
-    try:
-        yield from batches
-    except BaseException as error:
-        failed.append(error)
-        raise

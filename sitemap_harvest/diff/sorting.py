@@ -37,10 +37,9 @@ class Sorted:
         self._all.add(batch)
         self._sample.append(batch["key"].take(pa.array(np.arange(self._step // 2, batch.num_rows, self._step))))
 
-    def all_keys(self) -> Iterator[pa.StringArray]:
-        """Yield the key of each row, in any order."""
-        for batch in self._all.batches(["key"]):
-            yield batch["key"]
+    def keys(self) -> pa.RecordBatchReader:
+        """Return the key of each row, in any order."""
+        return pa.RecordBatchReader.from_batches(pa.schema({"key": pa.string()}), self._all.batches(["key"]))
 
     def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """Yield *columns* of all rows, by key; rows with one key are in one batch. Can be called once."""
