@@ -25,7 +25,7 @@ _WRITTEN = (
     "sitemaps.parquet",
     "changes.parquet",
     "../../manifest*",
-    "checkpoint-*",
+    "manifest*",
 )
 """What a run writes, as seen from its folder, which some of the moments wait for."""
 

@@ -79,7 +79,7 @@ def test_a_run_that_is_resumed_does_not_ask_again_for_what_was_read_whole(tmp_pa
     with Site(served(before)) as site:
         told(crawl, site, store)
         site.pages = served(after)
-        kill(crawl, site, store, Moment(None, "checkpoint-*", 0.1))
+        kill(crawl, site, store, Moment(None, "manifest*", 0.1))
         asked = set(site.requests)
         assert sorted(told(crawl, site, store, resume="yes"), key=str) == sorted(changes(before, after), key=str)
         assert 500 < len(asked) < MANY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import signal
 import time
@@ -41,7 +42,7 @@ def killed(serve, keep):
         assert process.is_alive()
     site.pages = pages()
     (folder,) = run_folders(keep)
-    assert [path.name for path in folder.glob("checkpoint-*")]
+    assert [path.name for path in folder.glob("manifest*")]
     assert keep.store.sites() == []
     return site
 
@@ -57,7 +58,7 @@ def test_what_was_read_whole_is_not_asked_for_again(killed, keep):
     assert told.fates == dict.fromkeys(["/robots.txt", "/index.xml", *NAMES], "read")
     assert (told.summary["run"], told.summary["urls_after"], told.summary["stale"]) == (folder.name, FILES, 0)
     assert keep.locs(killed) == LOCS
-    assert not list(folder.glob("checkpoint-*"))
+    assert not list(folder.glob("manifest*"))
     assert keep(killed).changes == []
 
 
@@ -73,8 +74,8 @@ def test_without_resume_what_was_interrupted_is_dropped(killed, keep):
 @pytest.mark.parametrize(
     "damage",
     [
-        pytest.param(lambda folder: _write(folder, "checkpoint-*", b'{"format": 1'), id="checkpoint-cut"),
-        pytest.param(lambda folder: _write(folder, "checkpoint-*", b"[]"), id="checkpoint-of-another-sort"),
+        pytest.param(lambda folder: _write(folder, "manifest*", b"{"), id="checkpoint-cut"),
+        pytest.param(lambda folder: _write(folder, "manifest*", gzip.compress(b"[]")), id="checkpoint-of-another-sort"),
         pytest.param(lambda folder: _write(folder, "row_ranges-*", b""), id="row_ranges-emptied"),
         pytest.param(lambda folder: [path.unlink() for path in folder.glob("rows-*")], id="rows-gone"),
     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,7 +14,7 @@ from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import LedgerBatch, SitemapRecord, SitemapRef, arrow_schema
 from sitemap_harvest.snapshots.store.document_writer import DocumentWriter
 from sitemap_harvest.snapshots.store.history import RUNS, History
-from sitemap_harvest.snapshots.store.manifest import FORMAT, Manifest, StoredFile, check_format
+from sitemap_harvest.snapshots.store.manifest import MANIFEST, Manifest, StoredFile
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 from sitemap_harvest.snapshots.store.row_store import PartWriter, RowStore
 from sitemap_harvest.snapshots.store.tables import (
@@ -30,14 +29,13 @@ from sitemap_harvest.snapshots.store.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from sitemap_harvest.model import Batch, UrlBatch
     from sitemap_harvest.snapshots.store.manifest import Run
     from sitemap_harvest.snapshots.store.snapshot import RowReader, Snapshot
     from sitemap_harvest.snapshots.store.storage import Folder, HashedFile
 
-_CHECKPOINT = "checkpoint-"
 _LEDGER_ROWS = 10_000  # made into columns at once
 _OURS = ("fetched_at", "fresh_at", "read_at")  # times recorded by this package; others are as published
 
@@ -89,7 +87,6 @@ class SiteWriter:
         self._reading: RowReader | None = None
         self._documents = 0  # of the sealed snapshot
         self._ledger: pa.Table | None = None  # of the sealed snapshot
-        self._done: list[StoredFile] = []  # of checkpoints, which the sealed snapshot replaces
 
     @property
     def reading(self) -> RowReader | None:
@@ -165,39 +162,23 @@ class SiteWriter:
         files.append(self._write(_with_run(records, self.run_id, SITEMAPS), self._name("sitemaps"), kind="done"))
         self._files += files
         self._unwritten = {}
-        values = {
-            "format": FORMAT,
-            "next_row": self._next_row,
-            "files": [dataclasses.asdict(file) for file in self._files],
-        }
-        self.folder.put(f"{_CHECKPOINT}{self._number:04}.json", json.dumps(values).encode())
+        Manifest(files=tuple(self._files), next_row=self._next_row).put(self.folder)
 
     def take_over(self) -> bool:
         """Resume an interrupted run with the same id from its checkpoints; return whether there were any.
 
         Raises :exc:`StoreError` if they are damaged.
         """
-        names = self.folder.names()
-        name = max((name for name in names if name.startswith(_CHECKPOINT)), default=None)
-        if name is None:
-            self._remove_others(names, set())
-            return False
-        self._files, self._next_row = self._checkpoint(name)
-        for file in self._files:
+        checkpoint = Manifest.read(self.folder)
+        for file in checkpoint.files:
             file.check(self.history.folder)
-        self._number = int(name.removeprefix(_CHECKPOINT).removesuffix(".json"))
+        self._remove_others(MANIFEST, *checkpoint.files)
+        if not checkpoint.files:
+            return False
+        self._files, self._next_row = list(checkpoint.files), checkpoint.next_row
+        self._number = len(self._files)  # each number has a file, so the next one is free
         self._load()
-        self._remove_others(names, {*(file.name.rpartition("/")[2] for file in self._files), name})
         return True
-
-    def _checkpoint(self, name: str) -> tuple[list[StoredFile], int]:
-        """Return the files of the checkpoint *name*, and its first unused row id."""
-        try:
-            values = json.loads(self.folder.read(name) or b"")
-            check_format(values["format"], self.folder)
-            return [StoredFile.of_json(file) for file in values["files"]], values["next_row"]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise StoreError(f"{self.folder}/{name} is damaged: {error!r}") from error
 
     def _load(self) -> None:
         row_ranges, references = self._tables("row_ranges", ROW_RANGES), self._tables("references", REFERENCES)
@@ -222,9 +203,11 @@ class SiteWriter:
         tables = [upgraded(read_file(self.history.folder, file), schema) for file in self._files if file.table == kind]
         return pa.concat_tables(tables) if tables else schema.empty_table()
 
-    def _remove_others(self, names: Iterable[str], wanted: set[str]) -> None:
-        for name in names:
-            if name not in wanted:
+    def _remove_others(self, *wanted: StoredFile | str) -> None:
+        """Delete the files of the run that are not *wanted*."""
+        names = {one if isinstance(one, str) else one.name.rpartition("/")[2] for one in wanted}
+        for name in self.folder.names():
+            if name not in names:
                 self.folder.remove(name)
 
     def seal(self, ledger: Sequence[SitemapRecord], run: Run) -> Snapshot:
@@ -237,7 +220,6 @@ class SiteWriter:
         self._unwritten = {}
         self._documents = sum(row.left is None for row in ledger)
         self._ledger = table = _rounded(_ledger_table(ledger))
-        self._done = [file for file in self._files if file.table == "done"]
         self._files = [file for file in self._files if file.table != "done"]
         self._files.append(self._write(_with_run(table, run.id, SITEMAPS), self._path("sitemaps"), kind="sitemaps"))
         return self._snapshot(run)
@@ -262,9 +244,7 @@ class SiteWriter:
         if Manifest.read(self.history.folder) != self.history.manifest:
             raise StoreError(f"{self.history.site}: another run has stored a snapshot in the meantime")
         self._manifest(run).put(self.history.folder)
-        for file in self._done:
-            self.history.folder.remove(file.name)
-        self._remove_others([name for name in self.folder.names() if name.startswith(_CHECKPOINT)], set())
+        self._remove_others(*self._files)
         self.close()
         return self._snapshot(run)
 
