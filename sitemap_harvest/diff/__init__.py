@@ -2,7 +2,6 @@
 
 from sitemap_harvest.diff.changes import Changes
 from sitemap_harvest.diff.compare import compare, compare_each
-from sitemap_harvest.diff.compared_snapshot import ComparedRun, ComparedSnapshot
 from sitemap_harvest.diff.missing import Missing, missing
 
-__all__ = ["Changes", "ComparedRun", "ComparedSnapshot", "Missing", "compare", "compare_each", "missing"]
+__all__ = ["Changes", "Missing", "compare", "compare_each", "missing"]

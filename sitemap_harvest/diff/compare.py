@@ -24,30 +24,23 @@ from sitemap_harvest.model import ChangeSummary, MassChange, Rename
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sitemap_harvest.diff.compared_snapshot import ComparedSnapshot
+    from sitemap_harvest.snapshots.store import Snapshot
 
 
-def compare(
-    before: ComparedSnapshot | None,
-    after: ComparedSnapshot,
-    *,
-    urls_before: int | None = None,
-    folder: Path | None = None,
-) -> Changes:
+def compare(before: Snapshot | None, after: Snapshot, *, folder: Path | None = None) -> Changes:
     """Return the changes of URLs from *before*, an earlier snapshot of the same site, to *after*.
 
     Without *before* (``None``) there are no changes, and the summary says so.
-    *urls_before*: the number of distinct URLs of *before*, which is ``urls_after`` of
-    its own summary. If it is not given, the URLs are counted, which reads the keys of
-    all rows even if no row has changed. Data that does not fit in memory is written
-    below *folder* (default: the system's folder for temporary files), and removed with
-    the result.
+    If the distinct URLs of *before* were not counted in its run, they are now, which
+    reads the keys of all rows even if no row has changed. Data that does not fit in
+    memory is written below *folder* (default: the system's folder for temporary files),
+    and removed with the result.
     """
     place = Path(tempfile.mkdtemp(prefix="sitemap-harvest-", dir=folder))
     work = Work(place)
     try:
         comparison = _Comparison(after, work)
-        summary = comparison.since(before, urls_before) if before else comparison.alone()
+        summary = comparison.since(before) if before else comparison.alone()
         return Changes(summary, comparison.urls, comparison.changes, comparison.pairs, place)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
@@ -56,16 +49,16 @@ def compare(
         work.close()
 
 
-def compare_each(snapshots: Iterable[ComparedSnapshot]) -> Iterator[Changes]:
+def compare_each(snapshots: Iterable[Snapshot]) -> Iterator[Changes]:
     """Yield the changes of each of *snapshots*, oldest first, since the one before it."""
     for before, after in pairwise(snapshots):
-        yield compare(before, after, urls_before=before.run.urls)
+        yield compare(before, after)
 
 
 class _Comparison:
     """One comparison, and the temporary files that it fills."""
 
-    def __init__(self, after: ComparedSnapshot, work: Work) -> None:
+    def __init__(self, after: Snapshot, work: Work) -> None:
         self.changes = Spill(work.folder / "changes.arrow", FOUND)
         self.pairs = Spill(work.folder / "pairs.arrow", PAIRED)
         self.urls: list[str] = []  # of the documents, by number
@@ -83,14 +76,13 @@ class _Comparison:
         run = self._after.run.id
         return ChangeSummary(site=self._after.site, run=run, newly_known=urls, urls_after=urls, **fresh)
 
-    def since(self, before: ComparedSnapshot, urls_before: int | None) -> ChangeSummary:
+    def since(self, before: Snapshot) -> ChangeSummary:
         """Find all changes since *before*, and return their summary."""
         after = self._after
         ledgers = SnapshotDocuments.of(before), SnapshotDocuments.of(after)
         counts = self._find(before, DocumentPairs.of(*ledgers))
         patterns, renames = self._pair()
-        if urls_before is None:
-            urls_before = count_urls(before)
+        urls_before = count_urls(before) if before.run.urls is None else before.run.urls
         untouched = urls_before - counts.before
         patterns = (*patterns, *self._mass_bump(counts.stay + untouched))
         added, removed, changed, moved, expired = self._kinds.tolist()
@@ -116,7 +108,7 @@ class _Comparison:
             differences=differences(before.run.arguments, after.run.arguments),
         )
 
-    def _find(self, before: ComparedSnapshot, known: DocumentPairs) -> ChangeCounts:
+    def _find(self, before: Snapshot, known: DocumentPairs) -> ChangeCounts:
         """Write all changes to the file, and return the counts of the URLs examined."""
         self.urls = known.urls
         was, is_ = (Places(one.row_ranges(), known.numbers(one.sitemaps())) for one in (before, self._after))

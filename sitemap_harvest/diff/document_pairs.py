@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from sitemap_harvest.diff.compared_snapshot import ComparedSnapshot
+    from sitemap_harvest.snapshots.store import Snapshot
     from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 
 LISTS_IT_NO_MORE = "its sitemap was read completely and no longer lists it"
@@ -51,7 +51,7 @@ class SnapshotDocuments:
     """Returns the keys of the documents that others name: read only if needed, as there may be many."""
 
     @classmethod
-    def of(cls, snapshot: ComparedSnapshot) -> SnapshotDocuments:
+    def of(cls, snapshot: Snapshot) -> SnapshotDocuments:
         """Read the document records of *snapshot*."""
         table = snapshot.sitemaps()
         urls = table["url"].to_pylist()

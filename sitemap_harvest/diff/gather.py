@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from sitemap_harvest.diff.compared_snapshot import ComparedSnapshot
     from sitemap_harvest.diff.document_pairs import Places
+    from sitemap_harvest.snapshots.store import Snapshot
 
 MEMORY_MB = 256  # memory limit of DuckDB; beyond it, DuckDB writes to the temporary folder
 _BATCH_ROWS = 50_000
@@ -70,9 +70,7 @@ def _watched(batches: Iterator[pa.RecordBatch], failed: list[BaseException]) -> 
         raise
 
 
-def touched(
-    before: ComparedSnapshot, after: ComparedSnapshot, places: tuple[Places, Places], work: Work
-) -> Iterator[Block]:
+def touched(before: Snapshot, after: Snapshot, places: tuple[Places, Places], work: Work) -> Iterator[Block]:
     """Yield the rows in only one snapshot, and all rows of their URLs, by URL; each URL is in one block.
 
     *places* find the documents of the rows in either snapshot.
@@ -93,9 +91,7 @@ def touched(
         yield Block({name: batch[name] for name in active}, side, document.astype(np.int64), row)
 
 
-def _add(
-    rows: Sorted, snapshot: ComparedSnapshot, wanted: Intervals, side: int, places: Places, filled: set[str]
-) -> None:
+def _add(rows: Sorted, snapshot: Snapshot, wanted: Intervals, side: int, places: Places, filled: set[str]) -> None:
     """Add the *wanted* rows, and add to *filled* the names of their columns that have values."""
     for batch in snapshot.rows(wanted, READ) if len(wanted) else ():
         columns = flat(batch)
@@ -105,7 +101,7 @@ def _add(
         rows.add(pa.RecordBatch.from_arrays(arrays, schema=_TOUCHED))
 
 
-def _with_keys_of(rows: Sorted, snapshot: ComparedSnapshot, wanted: Intervals, work: Work) -> Intervals:
+def _with_keys_of(rows: Sorted, snapshot: Snapshot, wanted: Intervals, work: Work) -> Intervals:
     """Return those of the rows *wanted* of *snapshot* whose URL one of *rows* has."""
     found = [np.array([], dtype=np.int64)]
     # By hash, which takes half the time and less memory: that two URLs have the same one by chance does no harm.
@@ -115,13 +111,13 @@ def _with_keys_of(rows: Sorted, snapshot: ComparedSnapshot, wanted: Intervals, w
     return Intervals.of_ids(np.concatenate(found))
 
 
-def _keys(snapshot: ComparedSnapshot, wanted: Intervals) -> pa.RecordBatchReader:
+def _keys(snapshot: Snapshot, wanted: Intervals) -> pa.RecordBatchReader:
     """Return the ids of the rows *wanted*, and the key of each, or ``loc`` if it has no key."""
     schema = pa.schema({"row": pa.int64(), "key": pa.string()})
     return pa.RecordBatchReader.from_batches(schema, _keys_of(snapshot, wanted, schema))
 
 
-def _keys_of(snapshot: ComparedSnapshot, wanted: Intervals, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _keys_of(snapshot: Snapshot, wanted: Intervals, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     keyless = [np.array([], dtype=np.int64)]
     for batch in snapshot.rows(wanted, ["key"]):
         if batch["key"].null_count:
@@ -133,7 +129,7 @@ def _keys_of(snapshot: ComparedSnapshot, wanted: Intervals, schema: pa.Schema) -
             yield batch.rename_columns(schema.names).cast(schema)
 
 
-def count_urls(snapshot: ComparedSnapshot, wanted: Intervals | None = None) -> int:
+def count_urls(snapshot: Snapshot, wanted: Intervals | None = None) -> int:
     """Return the number of distinct URLs in the rows *wanted* of *snapshot* (``None``: all rows).
 
     Counts distinct 64-bit hashes. Does not use DuckDB, which a first run needs for

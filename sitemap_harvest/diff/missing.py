@@ -14,7 +14,7 @@ from sitemap_harvest.diff.document_pairs import Places
 from sitemap_harvest.diff.gather import Work, touched
 
 if TYPE_CHECKING:
-    from sitemap_harvest.diff.compared_snapshot import ComparedSnapshot
+    from sitemap_harvest.snapshots.store import Snapshot
 
 
 class Missing(NamedTuple):
@@ -29,7 +29,7 @@ class Missing(NamedTuple):
     """The first position of each in its document."""
 
 
-def missing(before: ComparedSnapshot, after: ComparedSnapshot, *, folder: Path | None = None) -> Missing:
+def missing(before: Snapshot, after: Snapshot, *, folder: Path | None = None) -> Missing:
     """Return the rows of *before* whose URL *after*, a later snapshot of the same site, does not list.
 
     Data that does not fit in memory is written below *folder* (default: the system's

@@ -19,7 +19,7 @@ from sitemap_harvest.snapshots.conditional.conditional_requests import (
     Revalidation,
     revalidate,
 )
-from sitemap_harvest.snapshots.merge.evidence import is_exact
+from sitemap_harvest.snapshots.merge.merge_policy import is_exact
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sitemap_harvest.engine.session import KnownDocument
 from sitemap_harvest.model import FoundBy, Kind, LedgerBatch, Outcome
-from sitemap_harvest.snapshots.merge.evidence import final_key
+from sitemap_harvest.snapshots.merge.merge_policy import final_key
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:

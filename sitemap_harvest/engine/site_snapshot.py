@@ -15,8 +15,8 @@ from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import FoundBy, Kind, LedgerBatch, Outcome, SitemapRecord
 from sitemap_harvest.snapshots.conditional.lastmod_trust import LastmodStats, is_trusted, observe
 from sitemap_harvest.snapshots.merge.document_removal import needs_lister
-from sitemap_harvest.snapshots.merge.evidence import MergePolicy, final_key, is_exact, merge_policy
 from sitemap_harvest.snapshots.merge.merge import merge_snapshot
+from sitemap_harvest.snapshots.merge.merge_policy import MergePolicy, final_key, is_exact, merge_policy
 from sitemap_harvest.snapshots.merge.url_removal import is_settled, must_be_read_since
 from sitemap_harvest.snapshots.store import DocumentRows
 from sitemap_harvest.urls import document_key

@@ -316,7 +316,7 @@ class SnapshotSession(Session):
     def _commit(self, site: SiteSnapshot, *, is_over: bool) -> list[Changes]:
         writer = site.writer
         snapshot, run = self._sealed(site, is_over=is_over)
-        found = _compared(writer.before, snapshot)
+        found = compare(writer.before, snapshot)
         summary = found.summary
         counts = {kind: getattr(summary, kind) for kind in ("added", "removed", "changed", "moved", "expired")}
         snapshot = writer.publish(replace(run, urls=summary.urls_after, changes=counts), found)
@@ -324,7 +324,7 @@ class SnapshotSession(Session):
         wanted = site.baseline.run.id if site.baseline is not None else None
         if wanted != found.summary.baseline:
             found.close()
-            found = _compared(site.baseline, snapshot)
+            found = compare(site.baseline, snapshot)
         missed = [] if self._delivery is None else self._delivery.missed(writer.history, run.id)
         self._compact(writer.history)
         return [*missed, found]
@@ -398,8 +398,3 @@ def _is_confirmed(row: SitemapRecord) -> bool:
     if row.left is not None or (row.found_by.is_guess and row.rows_from is None):
         return True
     return row.complete and row.outcome in _CONFIRMED
-
-
-def _compared(before: Snapshot | None, after: Snapshot) -> Changes:
-    """Return the changes from *before*, whose URLs were counted at the end of its run, to *after*."""
-    return compare(before, after, urls_before=before.run.urls if before is not None else None)

@@ -100,7 +100,7 @@ def run_join(options: argparse.Namespace) -> None:
 
 def run_diff(options: argparse.Namespace) -> None:
     before, after = (Stored.opened(options, side) for side in ("before", "after"))
-    with compare(before, after, urls_before=options.rows, folder=options.folder) as changes:
+    with compare(before, after, folder=options.folder) as changes:
         rows = sum(len(batch) for batch in changes.batches())
     summary = changes.summary
     print(summary.removed, summary.added, summary.changed, summary.moved, summary.unchanged, rows)
@@ -178,6 +178,7 @@ def names(number: np.ndarray, side: str, options: argparse.Namespace) -> pa.Stri
 @dataclass
 class Run:
     id: str
+    urls: int
     started_at: datetime = START
     arguments: dict[str, str] = field(default_factory=dict)
 
@@ -204,7 +205,7 @@ class Stored:
             parts.append(RowRanges.of(index, np.arange(1, len(ids) + 1), ids))
             urls += names(number[:1], side, options).to_pylist()
         row_store = [parquet(options, name) for name in ("before", "new")[: 1 + (side == "after")]]
-        return cls("https://www.example.com", Run(side), row_store, ledger(urls), RowRanges.joined(parts))
+        return cls("https://www.example.com", Run(side, options.rows), row_store, ledger(urls), RowRanges.joined(parts))
 
     def sitemaps(self) -> pa.Table:
         return self.ledger

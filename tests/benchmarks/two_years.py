@@ -19,7 +19,6 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,10 +29,6 @@ from sitemap_harvest.model import FoundBy, SitemapRef
 from sitemap_harvest.snapshots.store import DocumentRows, History, Run, SiteWriter, open_store
 from sitemap_harvest.snapshots.store.compaction import compact
 from sitemap_harvest.snapshots.store.row_store import ROW_COLUMNS
-
-if TYPE_CHECKING:
-    from sitemap_harvest.diff import Changes
-    from sitemap_harvest.snapshots.store import Snapshot
 
 SITE = "https://www.example.com"
 _INDEX = f"{SITE}/sitemap_index.xml"
@@ -104,7 +99,7 @@ class Keeper:
         for url, record in self._ledger.items():
             if url not in changed and day:
                 self._ledger[url] = _unchanged(record, now)
-        changes = _compared(writer.before, writer.seal(list(self._ledger.values()), run))
+        changes = compare(writer.before, writer.seal(list(self._ledger.values()), run))
         writer.publish(dataclasses.replace(run, urls=changes.summary.urls_after), changes)
         compact(self._store.history(SITE))
 
@@ -161,10 +156,6 @@ def _unchanged(record: SitemapRecord, now: datetime) -> SitemapRecord:
     return dataclasses.replace(
         record, outcome=Outcome.UNCHANGED, status=304, bytes_downloaded=0, fetched_at=now, fresh_at=now, seconds=0.1
     )
-
-
-def _compared(before: Snapshot | None, after: Snapshot) -> Changes:
-    return compare(before, after, urls_before=before.run.urls if before is not None else None)
 
 
 def main() -> None:

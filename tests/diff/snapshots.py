@@ -48,6 +48,7 @@ class Doc:
 class Run:
     id: str
     started_at: datetime
+    urls: int | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -88,7 +89,7 @@ def history(*runs: dict[str, Doc], arguments: Sequence[Mapping[str, Any]] = ()) 
     ids: dict[tuple[str, str], int] = {}
     snapshots = []
     for number, documents in enumerate(runs):
-        run = Run(f"run-{number}", START + timedelta(days=number), arguments[number] if arguments else {})
+        run = Run(f"run-{number}", START + timedelta(days=number), arguments=arguments[number] if arguments else {})
         ledger = _ledger(documents, run.started_at)
         parts = [
             _listed(row_store, ids, index, SITE + path, document)

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sitemap_harvest import FoundBy, Kind, Outcome, Problem, SitemapRecord
-from sitemap_harvest.snapshots.merge.evidence import MergePolicy, is_exact, merge_policy
 from sitemap_harvest.snapshots.merge.merge import MergedSnapshot, merge_snapshot
+from sitemap_harvest.snapshots.merge.merge_policy import MergePolicy, is_exact, merge_policy
 
 if TYPE_CHECKING:
     from random import Random

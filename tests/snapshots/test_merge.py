@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitemap_harvest import FoundBy, Kind, Outcome, Problem, SitemapRecord
-from sitemap_harvest.snapshots.merge.evidence import merge_policy
 from sitemap_harvest.snapshots.merge.merge import merge_snapshot
+from sitemap_harvest.snapshots.merge.merge_policy import merge_policy
 from tests.snapshots.model_site import FAULTS, INDEXES, REFUSALS, ROBOTS, SITE, SITEMAPS, Keeper, ModelSite
 
 DOCUMENTS = [ROBOTS, *INDEXES, *SITEMAPS]

@@ -17,7 +17,7 @@ from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.filters.date_range import DateRange
 from sitemap_harvest.model import Outcome, SitemapRecord
 from sitemap_harvest.snapshots.conditional.validators import ROUNDED_SECONDS, conditions, is_request_tag
-from sitemap_harvest.snapshots.merge.evidence import final_key, is_exact
+from sitemap_harvest.snapshots.merge.merge_policy import final_key, is_exact
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from sitemap_harvest.model import Outcome, SitemapRecord
 from sitemap_harvest.snapshots.conditional.conditional_requests import says_unchanged
-from sitemap_harvest.snapshots.merge.evidence import is_exact
+from sitemap_harvest.snapshots.merge.merge_policy import is_exact
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:

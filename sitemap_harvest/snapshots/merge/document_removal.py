@@ -11,7 +11,7 @@ from sitemap_harvest.urls import document_key
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from sitemap_harvest.snapshots.merge.evidence import MergePolicy
+    from sitemap_harvest.snapshots.merge.merge_policy import MergePolicy
 
 _CONTAINERS = frozenset({Kind.INDEX, Kind.ROBOTS, Kind.LINKS})
 _NEVER_READ = "no document names it any more, and it was never read"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sitemap_harvest.model import FoundBy, Outcome, SitemapRecord
 from sitemap_harvest.snapshots.merge.document_removal import ListedDocument, unlisted
-from sitemap_harvest.snapshots.merge.evidence import MergePolicy, final_key, has_rows, merge_decision
+from sitemap_harvest.snapshots.merge.merge_policy import MergePolicy, final_key, has_rows, merge_decision
 from sitemap_harvest.snapshots.merge.merge_record import MergeRun, Visited, merge_record, not_visited
 from sitemap_harvest.urls import document_key
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sitemap_harvest.model import FoundBy, Outcome, SitemapRecord
-from sitemap_harvest.snapshots.merge.evidence import MergeDecision, MergePolicy, has_rows
+from sitemap_harvest.snapshots.merge.merge_policy import MergeDecision, MergePolicy, has_rows
 
 if TYPE_CHECKING:
     from datetime import datetime

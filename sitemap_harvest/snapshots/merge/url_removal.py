@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sitemap_harvest.model import Kind
 from sitemap_harvest.model.run_ids import moment_of
 from sitemap_harvest.snapshots.merge.document_removal import may_list
-from sitemap_harvest.snapshots.merge.evidence import final_key
+from sitemap_harvest.snapshots.merge.merge_policy import final_key
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

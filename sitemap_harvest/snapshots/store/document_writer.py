@@ -1,19 +1,29 @@
-"""``DocumentWriter``: writes the rows of one document as they are read, and returns the row ranges it lists."""
+"""``DocumentWriter``: writes the rows of one document as they are read, and returns the row ranges it lists.
+
+Unchanged rows keep their ids: ``KnownRows`` finds them by hash.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from sitemap_harvest.snapshots.store.row_hashes import KnownRows
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
+from sitemap_harvest.snapshots.store.row_store import ROW_COLUMNS, ROW_SCHEMA
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sitemap_harvest.model import UrlBatch
     from sitemap_harvest.snapshots.store.writer import SiteWriter
+
+
+_LISTS = {field.name for field in ROW_SCHEMA if pa.types.is_list(field.type)}
 
 
 @dataclass(slots=True)
@@ -65,3 +75,67 @@ class DocumentWriter:
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(parts) if parts else np.array([], dtype=np.int64)
+
+
+class KnownRows:
+    """The rows that a document had, looked up by their contents."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """Take *batches*, with the columns ``row`` and :data:`ROW_COLUMNS`."""
+        ids, prints, names = [], [], []
+        for batch in batches:  # all columns of a document with a million rows would not fit in memory
+            ids.append(batch.column("row").to_numpy())
+            prints.append(_prints(pa.Table.from_batches([batch])))
+            names.append(_names(batch.column("key"), batch.column("loc")))
+        self._ids = np.concatenate(ids) if ids else np.array([], dtype=np.int64)
+        self._prints = pa.concat_arrays(prints) if prints else pa.array([], pa.uint64())
+        self._names = pa.concat_arrays(names) if names else pa.array([], pa.string())
+
+    def find(self, batch: pa.RecordBatch) -> np.ndarray:
+        """Return for each row of *batch* the id of a known row that is equal in all columns, or -1."""
+        if not len(self._ids):
+            return np.full(batch.num_rows, -1)
+        at = pc.index_in(_prints(pa.Table.from_batches([batch])), self._prints)
+        # Two rows with the same hash by chance are next to impossible, even more so with the same URL.
+        same_name = pc.equal(self._names.take(at), _names(batch.column("key"), batch.column("loc")))
+        found = at.to_numpy(zero_copy_only=False)
+        is_found = pc.fill_null(same_name, False).to_numpy(zero_copy_only=False)  # noqa: FBT003 - pyarrow's interface
+        ids = np.full(batch.num_rows, -1)
+        ids[is_found] = self._ids[found[is_found].astype(np.int64)]
+        return ids
+
+    def knows(self, batch: pa.RecordBatch) -> np.ndarray:
+        """Return for each row of *batch* whether a known row has its URL."""
+        names = _names(batch.column("key"), batch.column("loc"))
+        known: np.ndarray = pc.is_in(names, self._names).to_numpy(zero_copy_only=False)
+        return known
+
+
+def _names(key: pa.Array, loc: pa.Array) -> pa.Array:
+    """Return the identity of each URL."""
+    return pc.coalesce(key, loc)
+
+
+def _prints(rows: pa.Table) -> pa.Array:
+    """Return a hash of each row over all of its columns.
+
+    Valid within one process: it may change with DuckDB's version.
+    """
+    # DuckDB's hash of a list does not distinguish null from empty, nor where nested lists end; the hash of its JSON
+    # does.
+    columns = ", ".join(f'to_json("{name}")' if name in _LISTS else f'"{name}"' for name in ROW_COLUMNS)
+    connection = _duckdb()
+    connection.register("fresh", rows.select(list(ROW_COLUMNS)))
+    try:
+        prints = connection.sql(f"SELECT hash({columns}) FROM fresh")  # noqa: S608 - names of our own columns
+        return prints.to_arrow_table().column(0).combine_chunks()
+    finally:
+        connection.unregister("fresh")
+
+
+@cache
+def _duckdb() -> Any:
+    """Return a cached connection: creating one takes longer than comparing a small document."""
+    import duckdb  # takes 0.1 seconds, and only changed documents need it
+
+    return duckdb.connect(config={"threads": 1})
