@@ -36,13 +36,6 @@ _SMALL_ROWS = GROUP_ROWS
 """A file with fewer rows is small. A file that is not is never rewritten, so that each row is rewritten a few times."""
 _OF_READINGS = frozenset({"row_ranges", "references"})
 """Tables about what a run read, which later runs may need; other tables are needed only for their own run."""
-_ORDER = {
-    "sitemaps": ("url", "run"),
-    "row_ranges": ("document", "row", "count", "position", "run"),
-    "pending": ("document", "row", "count", "position", "since", "run"),
-    "references": ("document", "run", "position"),
-}
-"""Sort orders that place equal values of different runs next to each other, which compresses well."""
 
 
 def compact(history: History, *, fewest: int = _FEWEST) -> bool:
@@ -107,12 +100,7 @@ def _merged(history: History, files: Sequence[StoredFile], table: str) -> Stored
     if table == "rows":
         return _written_rows(history, files, None)
     tables = [read_file(history.folder, file) for file in files]
-    return _written(history, files, pa.concat_tables(tables, promote_options="permissive"), table)
-
-
-def _written(history: History, files: Sequence[StoredFile], data: pa.Table, table: str) -> StoredFile:
-    if table in _ORDER:
-        data = data.sort_by([(name, "ascending") for name in _ORDER[table]])
+    data = pa.concat_tables(tables, promote_options="permissive")
     return write_table(data, history.folder, _name(table), kind=table, runs=_runs(files))
 
 
@@ -156,7 +144,9 @@ def _pruned(
     data = data.filter(_is_needed(data, needed) if file.table in _OF_READINGS else is_own)
     if data.num_rows == file.count:
         return file
-    return _written(history, [file], data, file.table) if data.num_rows else None
+    if not data.num_rows:
+        return None
+    return write_table(data, history.folder, _name(file.table), kind=file.table, runs=file.runs)
 
 
 def _needed(history: History, keep: Collection[str]) -> pa.Table:

@@ -37,8 +37,6 @@ REFERENCES = pa.schema([_RUN, _DOCUMENT, *arrow_schema(SitemapRef)])
 SITEMAPS = pa.schema([_RUN, *arrow_schema(SitemapRecord)])
 """The document records of each run."""
 
-_DELTAS = ("position", "row", "count", "fetched_at", "fresh_at", "read_at", "entries", "bytes_unpacked")
-_ALIKE = ("loc", "key")  # texts that share prefixes with their predecessor
 _GROUP_ROWS = 100_000
 
 
@@ -81,15 +79,11 @@ def with_keys(changes: pa.Table) -> pa.Table:
 
 
 def _writer(file: HashedFile, schema: pa.Schema) -> pq.ParquetWriter:
-    deltas = {column: "DELTA_BINARY_PACKED" for column in schema.names if column in _DELTAS}
-    deltas |= {column: "DELTA_BYTE_ARRAY" for column in schema.names if column in _ALIKE}
     return pq.ParquetWriter(
         file,
         schema,
         compression="zstd",
         compression_level=9,
-        use_dictionary=[column for column in _leaves(schema) if column.partition(".")[0] not in deltas],
-        column_encoding=deltas or None,
         write_statistics=["run"] if "run" in schema.names else False,
         store_schema=False,
     )
@@ -124,21 +118,3 @@ def _absent(field: pa.Field) -> pa.Scalar:
     if field.nullable:
         return pa.scalar(None, field.type)
     return pa.scalar([] if pa.types.is_list(field.type) else "" if pa.types.is_string(field.type) else 0, field.type)
-
-
-def _leaves(schema: pa.Schema) -> list[str]:
-    """Return the names of the columns in Parquet's numbering."""
-    return [name for field in schema for name in _leaves_of(field.name, field.type)]
-
-
-def _leaves_of(name: str, kind: pa.DataType) -> list[str]:
-    if pa.types.is_list(kind):
-        return _leaves_of(f"{name}.list.element", kind.value_type)
-    if pa.types.is_map(kind):
-        return [
-            *_leaves_of(f"{name}.key_value.key", kind.key_type),
-            *_leaves_of(f"{name}.key_value.value", kind.item_type),
-        ]
-    if pa.types.is_struct(kind):
-        return [leaf for field in kind for leaf in _leaves_of(f"{name}.{field.name}", field.type)]
-    return [name]
