@@ -22,6 +22,7 @@ from sitemap_harvest.model import CATALOGUE, Kind, Problem, Sample
 from tests import forked
 from tests.cli.test_crawl import on_terminal
 from tests.site import Manner, Page, Site, gzipped, moved, robots, urlset
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -366,12 +367,11 @@ def test_after_ctrl_c_it_tells_of_what_it_has(tmp_path: Path) -> None:
     with Site({"/s.xml": Page(urlset("/a"), manner=Manner.HANG)}) as site:
         command = [sys.executable, "-m", "scrapy", "harvest", "validate", f"{site.url}/s.xml", "s.xml"]
         with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
-            while not site.requests:
-                assert run.poll() is None
+            wait_until(lambda: site.requests or run.poll() is not None)
             run.send_signal(signal.SIGINT)
             time.sleep(1)  # two at once are one
             run.send_signal(signal.SIGINT)
-            told, errors = run.communicate(timeout=30)
+            told, errors = run.communicate(timeout=PATIENCE_SECONDS)
     assert run.returncode == 4, errors
     assert "not read: interrupted before there was a response" in told
     assert "sitemap · 2 URLs" in told
