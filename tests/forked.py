@@ -58,7 +58,7 @@ def scrapy(
     *arguments: str,
     cwd: Path,
     environment: dict[str, str] | None = None,
-    timeout: float = 60,
+    timeout: float = 300,  # of a run that has lost its way; on a busy machine, one of 500 hosts takes more than 60
     largest_file: int | None = None,
     open_files: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
