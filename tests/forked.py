@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Python has one such server in a process: all who fork take this one, as another list of modules would replace this.
 FORKSERVER = multiprocessing.get_context("forkserver")
-FORKSERVER.set_forkserver_preload([
+PRELOADED = [
     "tests.forked",
     "duckdb",
     "scrapy.commands.crawl",
@@ -50,7 +50,8 @@ FORKSERVER.set_forkserver_preload([
     *{command.module for command in entry_points(group="scrapy.commands")},  # those of others: Scrapy loads all of them
     "tests.formats.hostile",
     "tests.frozen",  # behind all others
-])  # fmt: skip
+]  # fmt: skip
+FORKSERVER.set_forkserver_preload(PRELOADED)
 _OUT, _ERR = "stdout", "stderr"
 
 
