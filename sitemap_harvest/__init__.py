@@ -83,8 +83,8 @@ _HOMES = (
 def __getattr__(name: str) -> Any:
     """Import a public name on first use.
 
-    Scrapy imports this package for each of its commands, to find the package's own;
-    that must not take the 0.3 seconds in which Arrow and lxml load.
+    Scrapy imports this package for every command, to find the command ``harvest``. Arrow
+    and lxml take 0.3 seconds to load, so they are imported only when they are needed.
     """
     if name in __all__:
         for home in _HOMES:

@@ -38,7 +38,7 @@ def test_a_long_value_is_shown_at_once(part: str) -> None:
 
 
 def test_what_is_no_address_is_shown_as_it_is() -> None:
-    text = "argument since='x': it must be a date (2025, 2025-03) or an instant (2025-03-09T14:00:00+01:00)"
+    text = "argument since='x': it must be a date (2025, 2025-03) or a timestamp (2025-03-09T14:00:00+01:00)"
     assert without_login(text) == text
 
 

@@ -105,7 +105,7 @@ class BrowserMiddleware:
         async with site.lock:
             is_none = site.is_none and need is BrowserNeed.PROOF
             if not is_none and site.refuses(number):
-                self._stay(site, request, "and the cookies of the browser do not last")
+                self._stay(site, request, "and the site rejects the browser's cookies after a short time")
             is_open = is_none or site.by_browser or site.stays is not None or number != site.solved
             failure = None if is_open else await self._solve(site, request)
         if site.is_none and need is BrowserNeed.PROOF:
@@ -179,7 +179,7 @@ class BrowserMiddleware:
             try:
                 result = await self._fetcher.run(request, wants_body=True, cookies=site.cookies)
             except Exception as error:  # noqa: BLE001 - there is a response already
-                _logger.info("The browser did not show %s: %s", request.url, _words(error))
+                _logger.info("The browser could not load %s: %s", request.url, _words(error))
                 return response
         if result.need is not BrowserNeed.RENDER:
             return response

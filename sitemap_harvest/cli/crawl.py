@@ -36,7 +36,7 @@ HELP = "Harvest the URLs of sites, sitemaps or files."
 USAGE = "TARGET..."
 EPILOG = (
     "Exit codes: 0 URLs were harvested and nothing failed; 1 Scrapy could not start; 2 wrong usage; "
-    "3 no URL was harvested, or 5 to 8 if there is one reason for it; 4 some of it failed.\n"
+    "3 no URL was harvested, or 5 to 8 if all targets have the same result; 4 part of the run failed.\n"
     "Arguments for -a NAME=VALUE:\n"
 ) + "\n".join(f"  {name:<18} {argument.help}" for name, argument in ARGUMENTS.items())
 _TARGET = "a site, the URL of a sitemap, or a file"

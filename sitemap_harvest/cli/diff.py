@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import Batch, ChangeSummary
     from sitemap_harvest.snapshots.store import History, Run
 
-HELP = "Show what changed on a site between two stored runs, or in each run after one."
+HELP = "Show what changed on a site between two stored runs, or in each run since a given one."
 USAGE = "--store S SITE [AFTER [BEFORE] | --after RUN | --consumer NAME]"
 EPILOG = (
-    "A run is latest, previous, first, its id, a date or an instant (the last run that began before its end). "
+    "A run is latest, previous, first, an id, a date or a timestamp (the last run that began before its end). "
     "Exit codes: 0 success; 2 wrong usage, or no such run."
 )
 _FIRST_CHANGES = 20
@@ -159,4 +159,4 @@ def _lines(summary: ChangeSummary) -> Iterator[str]:
         yield from (f"  {one.url}: {one.reason or one.outcome}" for one in summary.stale_sitemaps[:5])
     yield from (f"Pattern: {one.name}, {one.count:,} URLs ({one.detail})" for one in summary.patterns)
     yield from (f"Removed sitemap: {one.url}: {one.reason}" for one in summary.sitemaps_left[:5])
-    yield from (f"Different between runs: {one.name} was {one.before}, is {one.after}" for one in summary.differences)
+    yield from (f"Differs between runs: {one.name} was {one.before}, is now {one.after}" for one in summary.differences)

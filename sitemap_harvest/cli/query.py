@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--at",
         metavar="WHEN",
         default="latest",
-        help="the snapshots to query: latest, previous, first, a date, an instant, the id of a run, or all",
+        help="the snapshots to query: latest, previous, first, a date, a timestamp, the id of a run, or all",
     )
     output.add_output(parser)
 

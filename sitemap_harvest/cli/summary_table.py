@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.engine.run_summary import Notes, Summary
 
-NO_OUTPUT = "No output is named, so nothing is stored: add -O urls.jsonl"
+NO_OUTPUT = "No output file was given, so nothing is saved: add -O urls.jsonl"
 _MOST_PROBLEMS = 8  # codes shown; the document records have all of them
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.formats import Limits
     from sitemap_harvest.model import Problem, Severity
 
-CUT = "the connection was closed early; the part before was read"
+CUT = "the connection was closed early; the partial data was read"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

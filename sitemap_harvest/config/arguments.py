@@ -75,7 +75,7 @@ ARGUMENTS = {
     "has": Argument("only URLs with all of these parts, such as image or news", parse.words(PARTS)),
     "store": _unrecorded("where to store snapshots: a folder, or s3://bucket/folder", str),
     "baseline": _unrecorded("the snapshot to compare with: a run or a date", parse.baseline),
-    "consumer": _unrecorded("the receiver of the changes, which has a cursor in the store", parse.consumer),
+    "consumer": _unrecorded("name of the receiver of the changes; the store has a cursor for it", parse.consumer),
     "force": _unrecorded("yes: download and read everything, regardless of the store", _yes_or_no, "no"),
     "max_age": _unrecorded("download documents again after this time", parse.seconds),
     "resume": _unrecorded("yes: resume an interrupted run", _yes_or_no, "no"),
@@ -215,7 +215,7 @@ def _filters(arguments: Mapping[str, Any], parsed: dict[str, Any], now: datetime
 
 
 def _for(record: type, parsed: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of *parsed* that are given and have the name of a field of *record*."""
+    """Return the given values of *parsed* whose names are fields of *record*."""
     return {one.name: parsed[one.name] for one in fields(record) if parsed.get(one.name) is not None}
 
 

@@ -20,7 +20,7 @@ class Credentials:
         self._headers: dict[str, str] = {}
 
     def take(self, name: str, url: str) -> str:
-        """Return *url*, the value of the argument *name*, without its user name, and store that for its site.
+        """Return *url*, the value of the argument *name*, without its user name, and store the login for its site.
 
         Raises :exc:`ArgumentError` if the URL is invalid, or its site already has
         another login.

@@ -87,14 +87,14 @@ def choice(*names: str) -> Callable[[Any], str]:
 
 
 def switch(**words: bool) -> Callable[[Any], bool]:
-    """Return a parser of *words*, each with its meaning."""
+    """Return a parser that converts each of *words* to its value."""
     return parser(" or ".join(words), lambda value: words[str(value).strip().lower()])
 
 
 fraction = parser("a number from 0.0 to 1.0", lambda value: _within(float(value), 0.0, 1.0))
 boolean = parser("True or False", _as_in_scrapy)
 date_or_age = parser(
-    "a date (2025, 2025-03, 2025-03-09), an instant (2025-03-09T14:00:00+01:00) or an age (2w, 7d, 36h, 90min)",
+    "a date (2025, 2025-03, 2025-03-09), a timestamp (2025-03-09T14:00:00+01:00) or an age (2w, 7d, 36h, 90min)",
     _date_or_age,
 )
 seconds = parser("an age (2w, 7d, 36h, 90min) or a number of seconds", _seconds)
@@ -104,7 +104,7 @@ def baseline(value: Any) -> str:
     """Parse the name of a stored run."""
     text = str(value).strip()
     if text not in _BASELINES and not _RUN.fullmatch(text) and read_date(text) is None:
-        raise InvalidValueError(f"{', '.join(_BASELINES)}, the id of a run, a date or an instant")
+        raise InvalidValueError(f"{', '.join(_BASELINES)}, the id of a run, a date or a timestamp")
     return text
 
 

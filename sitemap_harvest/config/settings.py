@@ -83,12 +83,12 @@ class HarvestSettings:
     """The ``SITEMAP_HARVEST_*`` settings, read and validated only here. Explained in ``docs/reference/settings.md``."""
 
     items: str = _setting("auto", choice("auto", "rows"), "How URLs pass through Scrapy")
-    max_depth: int = _bound(10, whole(), "Levels of documents followed below the start of the run")
+    max_depth: int = _bound(10, whole(), "Maximum number of levels followed below the documents that a run starts with")
     max_documents: int = _bound(50_000, whole(), "Maximum number of documents of one site")
     max_site_bytes: int | None = _bound(None, whole(), "Maximum bytes downloaded for one site")
     max_site_urls: int | None = _bound(None, whole(), "Maximum number of URLs read for one site")
     max_site_seconds: int | None = _bound(
-        86_400, whole(), "Seconds after the first request of a site in which new documents are requested"
+        86_400, whole(), "Seconds for which new documents of a site are requested, counted from its first request"
     )
     max_unanswered: int = _setting(20, whole(), "Consecutive documents of one host without a response")
     max_wait: int = _setting(60, whole(), "Longest wait in seconds that a server can request")
@@ -98,12 +98,12 @@ class HarvestSettings:
     concurrency: int = _setting(64, whole(), "Maximum number of concurrent document downloads over all hosts")
     bodies: int = _setting(32 * MIB, whole(), "Bytes of large documents held in memory at a time")
     offsite: str = _bound(
-        Offsite.DOMAIN.value, choice(*Offsite), "Where a document may be that an index, a page or a feed names"
+        Offsite.DOMAIN.value, choice(*Offsite), "Hosts on which an index, a page or a feed may name documents"
     )
     private: PrivateAddresses = _setting(  # noqa: RUF009 - an enum
         PrivateAddresses.NAMED,
         parser(f"True, False or {PrivateAddresses.NEVER}", _private),
-        "Who may make the run connect to private networks",
+        "Whether a run may connect to private networks",
     )
     contact: str | None = _setting(None, _contact, "How site operators can reach you")
     site_headers: Mapping[str, Mapping[str, str]] = field(
@@ -123,7 +123,7 @@ class HarvestSettings:
     trust_lastmod: str = _setting(
         "auto",
         choice("auto", "always", NEVER),
-        "Whether to skip a document whose index says by lastmod that it has not changed",
+        "Whether to skip a document if its lastmod in the index has not changed",
     )
     browser: str = _setting(NEVER, choice(*MODES), "Whether to use a browser for sites that admit only browsers")
     browser_pages: int = _setting(2, whole(), "Maximum number of browser pages open at a time")

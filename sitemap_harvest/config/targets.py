@@ -64,7 +64,7 @@ def root_of(arguments: Mapping[str, Any]) -> Path | None:
 
 
 def document_address(name: str, logins: Credentials) -> str:
-    """Return the URL of the document that the user calls *name*; a login in it is moved to *logins*.
+    """Return the URL of the document that the user named *name*; a login in the URL is moved to *logins*.
 
     Raises :exc:`ArgumentError` if it is invalid.
     """

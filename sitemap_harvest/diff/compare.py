@@ -138,5 +138,5 @@ class _Comparison:
     def _mass_bump(self, stay: int) -> list[MassChange]:
         if not is_mass(self._later, stay):
             return []
-        detail = f"lastmod is later for {self._later} of the {stay} URLs that stay"
+        detail = f"lastmod is later for {self._later} of the {stay} URLs in both snapshots"
         return [MassChange(name=BUMPED, count=self._later, share=round(self._later / stay, 4), detail=detail)]

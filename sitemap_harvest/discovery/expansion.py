@@ -26,7 +26,7 @@ class Bounds:
     skip: re.Pattern[str] | None = None
     """Do not fetch sitemaps whose URL matches."""
     offsite: Offsite = Offsite.DOMAIN
-    """Where a document may be that an index, a page or a feed names."""
+    """On which hosts an index, a page or a feed may name documents."""
     only_site: str | None = None
     """The only site whose documents are available, if a local folder replaces it."""
     since: DateRange | None = None

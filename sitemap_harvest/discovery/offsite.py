@@ -13,7 +13,7 @@ from sitemap_harvest.urls.site import SITE
 
 
 class Offsite(StrEnum):
-    """Where a document may be that an index, a page or a feed names. Each value includes the ones before it."""
+    """On which hosts an index, a page or a feed may name documents. Each value includes the ones before it."""
 
     NONE = "none"
     """On the host of the naming document or of the site; ``www.`` and the scheme make no difference."""

@@ -99,7 +99,7 @@ def _of_unseen(site: SiteState, probes: Sequence[Evidence], usual: Sequence[Evid
     failed = [one for one in probes if _is_robots(one) and (one.outcome is Outcome.PARTIAL or _has_failed(one))]
     failed += [one for one in usual if one.outcome is Outcome.FAILED]
     if failed:
-        # A truncated robots.txt is unusable; a usual name may have a response that cannot be read.
+        # A truncated robots.txt is unusable; a well-known path may have a response that cannot be read.
         cause = Cause.SERVER_ERROR if failed[0].outcome is Outcome.PARTIAL else failed[0].cause
         return SearchOutcome(SiteResult.UNREACHABLE, _words(site, failed), cause)
     if any(one.outcome in _LOOKED_AT for one in usual):
@@ -134,7 +134,7 @@ def _absent_site(
     robots = "robots.txt names no sitemap" if site.has_robots else "there is no robots.txt"
     first = _words(site, named) if named else robots
     home = ", nor does the home page lead to one" if homes else ""
-    return SearchOutcome(SiteResult.ABSENT, f"{first}, and none of {len(usual)} usual names exists{home}")
+    return SearchOutcome(SiteResult.ABSENT, f"{first}, and none of the {len(usual)} well-known paths exists{home}")
 
 
 def _is_probed(one: Evidence) -> bool:

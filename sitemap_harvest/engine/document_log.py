@@ -158,7 +158,7 @@ class DocumentLog:
         """Yield the records of everything that a run which ended early did not process."""
         yield from self.pending_records()
         left = [*self._in_flight.unanswered()]
-        yield from self.cut_off(iter(left), "the run ended before it was answered")
+        yield from self.cut_off(iter(left), "the run ended before a response arrived")
         left += (waiting := [*self._sites.drain(time.monotonic())])
         yield from self.cut_off(iter(waiting), "the run ended before it was requested")
         self._summary.queued = len(left)

@@ -81,7 +81,7 @@ def describe(record: SitemapRecord, document: Document, *, was_cut: bool) -> Non
     record.sha256 = document.sha256
     record.complete = document.complete and not was_cut
     if was_cut and record.outcome in {Outcome.READ, Outcome.PARTIAL}:
-        record.outcome, record.reason = Outcome.PARTIAL, "the connection was cut; the part before was read"
+        record.outcome, record.reason = Outcome.PARTIAL, "the connection was cut; the partial data was read"
 
 
 def cut_short(record: SitemapRecord, reason: str) -> None:

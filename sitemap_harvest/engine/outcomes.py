@@ -86,7 +86,7 @@ def of_document(document: Document) -> tuple[Outcome, str | None]:
     codes = {problem.code: problem for problem in document.problems}
     for code in _TOO_LARGE:
         if code in codes:
-            return Outcome.TOO_LARGE, f"{codes[code].detail}; the part before was read"
+            return Outcome.TOO_LARGE, f"{codes[code].detail}; the part before the limit was read"
     if not document.kind.is_readable and any(code in LOSSY for code in codes):
         return Outcome.FAILED, f"it cannot be unpacked ({', '.join(codes)})"
     if document.kind is Kind.CHALLENGE:

@@ -150,7 +150,7 @@ class SnapshotSession(Session):
         run_id = id_after(before.run.id if before is not None else None, self.run_id)
         if run_id != self.run_id:
             extra = fields("stored-as", site=history.site, stored_as=run_id)
-            logger.info("%s: stored as the run %s, to sort after the last one", history.site, run_id, extra=extra)
+            logger.info("%s: stored under the id %s, which sorts after the last one", history.site, run_id, extra=extra)
         return SiteWriter(history, run_id, before)
 
     def _interrupted(self, history: History) -> list[str]:

@@ -40,7 +40,7 @@ def check_exporter(crawler: Crawler) -> None:
     enabled = build_component_list(settings.get_component_priority_dict_with_base("EXTENSIONS"))
     is_wanted = any(issubclass(load_object(extension), FeedExporter) for extension in enabled)
     if is_wanted and crawler.get_extension(FeedExporter) is None:
-        raise OptionError("FEEDS: Scrapy cannot write such an output; its error in the log says why")
+        raise OptionError("FEEDS: Scrapy cannot write to one of the outputs; the log has its error message")
 
 
 def _check_encodings(settings: BaseSettings) -> None:

@@ -32,7 +32,7 @@ _ERRORS: tuple[tuple[type[Exception], Outcome, str, Cause | None], ...] = (
     (FileNotFoundError, Outcome.ABSENT, "there is no such file", None),
     (IsADirectoryError, Outcome.FAILED, "it is a folder, not a file", None),
     (UnicodeError, Outcome.FAILED, "invalid host name", Cause.DNS),
-    (PermissionError, Outcome.FAILED, "the file may not be read", None),
+    (PermissionError, Outcome.FAILED, "the permissions of the file do not allow reading it", None),
     (NotImplementedError, Outcome.FAILED, "Scrapy does not support HTTPS requests through an https:// proxy", None),
 )
 _NO_HTTP = "the server does not speak HTTP"

@@ -22,7 +22,7 @@ class ChangeKind(StrEnum):
     MOVED = "moved"
     """Another document lists it, and none of those that listed it before."""
     EXPIRED = "expired"
-    """It disappeared from a feed or a news sitemap, which only list recent entries: that does not mean that it is gone.
+    """It disappeared from a feed or a news sitemap, which list only recent entries; the page may still exist.
     """
 
 
@@ -36,7 +36,7 @@ class Change:
     kind: ChangeKind
     """The kind of change."""
     loc: str
-    """The URL as published: now, or last if it is gone."""
+    """The URL as published in the later snapshot, or in the earlier one if it is gone."""
     key: str | None = None
     """Its canonical key, which identifies the URL; ``None`` if ``loc`` cannot be parsed."""
     site: str
@@ -93,7 +93,7 @@ class LeftSitemap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MassChange:
-    """Many changes with one rule."""
+    """Many changes that follow the same rule."""
 
     name: str
     """Name of the rule, such as ``http-to-https``; the ``pattern`` of each change."""

@@ -80,9 +80,9 @@ class FoundBy(StrEnum):
     ROBOTS = "robots"
     """A ``Sitemap:`` line of robots.txt."""
     WELL_KNOWN = "well-known"
-    """A usual file name, probed because nothing before it led to a sitemap."""
+    """A well-known path, probed because no earlier step led to a sitemap."""
     HOME = "home"
-    """The home page of a site, probed for its links because no usual name exists."""
+    """The home page of a site, whose links were read because no well-known path exists."""
     INDEX = "index"
     """Listed by a sitemap index."""
     HTML_LINK = "html-link"
@@ -124,7 +124,7 @@ class SitemapRecord:
     outcome: Outcome
     """Its outcome."""
     reason: str | None = None
-    """The reason of the outcome, as text; ``None`` if the outcome says all (``read``)."""
+    """The reason of the outcome, as text; ``None`` if the outcome says everything (``read``)."""
     cause: Cause | None = None
     """Why there was no usable response; ``None`` unless the outcome is ``failed`` for that reason."""
     via: str | None = None

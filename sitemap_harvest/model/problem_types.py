@@ -159,7 +159,7 @@ _DOCUMENT = {
         severity=_ERROR,
     ),
     "document/without-row": ProblemType(
-        meaning="The document lists too many documents that were not requested; most of them have no record.",
+        meaning="The document lists many documents that were not requested; most of them have no record.",
         cause="An index that lists more documents than the limit for a site, or documents that may not be followed.",
         consequence="The first 1,000 have a record with the reason. The others are only counted.",
         fix="Raise the setting that the records name, or name the sitemaps that you want.",
@@ -186,7 +186,7 @@ _ENCODING = {
     "encoding/lies": ProblemType(
         meaning="The declared encoding of the document does not match its bytes.",
         cause="A template whose first line was copied, or a server that always sends the same charset.",
-        consequence="The encoding was detected from the bytes. Others trust the declaration, and get wrong characters.",
+        consequence="The encoding was detected from the bytes. Other readers trust the declaration, and garble text.",
         fix='Write UTF-8 and declare it: <?xml version="1.0" encoding="UTF-8"?>.',
         severity=_WARNING,
     ),
@@ -310,7 +310,7 @@ _LASTMOD = {
 _LIMIT = {
     "limit/bytes": ProblemType(
         meaning="The site reached its limit of downloaded bytes, so the document was not requested.",
-        cause="A site larger than SITEMAP_HARVEST_MAX_SITE_BYTES allows, or sitemaps without end.",
+        cause="A site larger than SITEMAP_HARVEST_MAX_SITE_BYTES allows, or an endless series of sitemaps.",
         consequence="The URLs and documents that the document lists are missing.",
         fix="Raise the setting, or name the sitemaps that you want.",
         severity=_ERROR,
@@ -318,7 +318,7 @@ _LIMIT = {
     ),
     "limit/depth": ProblemType(
         meaning="The document is too many levels below its root, so it was not requested.",
-        cause="Usually indexes that list indexes without end; few sites need so many levels.",
+        cause="Usually an endless chain of indexes; few sites need so many levels.",
         consequence="All URLs that the document leads to are missing. Search engines read one level of indexes.",
         fix="List only sitemaps in the index, not other indexes.",
         severity=_ERROR,
@@ -326,7 +326,7 @@ _LIMIT = {
     ),
     "limit/documents": ProblemType(
         meaning="The site reached its limit of documents, so this one was not requested.",
-        cause="A site larger than SITEMAP_HARVEST_MAX_DOCUMENTS allows, or indexes without end.",
+        cause="A site larger than SITEMAP_HARVEST_MAX_DOCUMENTS allows, or an endless chain of indexes.",
         consequence="The URLs and documents that the document lists are missing.",
         fix="Raise the setting, or name the sitemaps that you want.",
         severity=_ERROR,
@@ -368,7 +368,7 @@ _LOC = {
     "loc/long-base": ProblemType(
         meaning="The URL is relative, and its base is longer than 2,048 characters; it was left out.",
         cause="A base element or xml:base that a template filled with other data, or an attack.",
-        consequence="The entry is missing. Others resolve it to a URL that is longer than the protocol allows.",
+        consequence="The entry is missing. Other readers resolve it to a URL that is longer than the protocol allows.",
         fix="Write absolute URLs.",
         severity=_ERROR,
         loses=True,
@@ -498,7 +498,7 @@ _PROTOCOL = {
         meaning="The date is more than a day in the future.",
         cause="The date of an event or a planned release instead of the last change, or a wrong clock.",
         consequence="Search engines may ignore the date, and may stop trusting the other dates.",
-        fix="Write the date on which the page was last changed.",
+        fix="Write the date of the last change to the page.",
         severity=_WARNING,
     ),
     "protocol/lastmod-schema": ProblemType(
@@ -538,7 +538,7 @@ _PROTOCOL = {
     ),
     "protocol/namespace": ProblemType(
         meaning="The root element is not in the namespace of the protocol.",
-        cause="The xmlns is missing, has https or an extra slash, or is an old one of Google's.",
+        cause="The xmlns is missing, has https or an extra slash, or is an outdated one from Google.",
         consequence="The document was still read. Google reports an incorrect namespace and may reject the document.",
         fix='Write exactly xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" in the root element.',
         severity=_ERROR,
@@ -567,7 +567,7 @@ _PROTOCOL = {
     "protocol/outside-folder": ProblemType(
         meaning="The URL is not below the folder of the document.",
         cause="Sitemaps in their own folder, such as /sitemaps/.",
-        consequence="By the protocol, the URL is not valid, unless robots.txt names the document or it was submitted.",
+        consequence="The protocol treats the URL as invalid, unless robots.txt names the document or it was submitted.",
         fix="Put the sitemap at the root of the site, or name it in robots.txt.",
         severity=_INFO,
     ),
@@ -711,7 +711,7 @@ _UNPACK = {
     ),
     "unpack/ratio": ProblemType(
         meaning="The decompressed document exceeded the allowed compression ratio; it was cut off.",
-        cause="A decompression bomb, or one value repeated without end.",
+        cause="A decompression bomb, or a value that is repeated endlessly.",
         consequence="The rest is missing.",
         fix="Inspect the file. To read more of it, raise SITEMAP_HARVEST_MAX_RATIO.",
         severity=_ERROR,
@@ -921,7 +921,7 @@ _XML = {
         reliability=Reliability.RECOVERED,
     ),
     "xml/undeclared-prefix": ProblemType(
-        meaning="A prefix is not declared; it was given its usual meaning.",
+        meaning="A prefix is not declared; it was read with its usual meaning.",
         cause="A plugin adds images, news or alternates without their namespace.",
         consequence="A strict XML parser rejects the document, or ignores elements with the prefix.",
         fix="Declare the namespace in the root element, as in xmlns:image.",

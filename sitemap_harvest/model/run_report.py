@@ -121,7 +121,7 @@ class RunReport:
     counts: Counts = field(default_factory=Counts)
     """The counts."""
     failed_sites: tuple[FailedSite, ...] = ()
-    """The first 50 sites with another result than ``found``; ``counts.sites`` has all."""
+    """The first 50 sites with a result other than ``found``; ``counts.sites`` has all."""
     outputs: tuple[Output, ...] = ()
     """The first 50 outputs."""
     store: str | None = None

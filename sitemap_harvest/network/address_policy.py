@@ -23,7 +23,7 @@ kinds: for those the user has to give the IP address."""
 
 
 class PrivateAddresses(StrEnum):
-    """Who may make a run connect to private networks."""
+    """Whether a run may connect to private networks."""
 
     NAMED = "named"
     """Only the user, by naming the host; no document and no redirect."""

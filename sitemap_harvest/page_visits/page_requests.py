@@ -144,7 +144,7 @@ class PageRequests(PageVisits):
             return
         if 0 < self._max_depth <= candidate.depth:
             self._leave_out(
-                "too_deep", f"DEPTH_LIMIT is {self._max_depth}: those of {candidate.url} are deeper", len(batch)
+                "too_deep", f"DEPTH_LIMIT is {self._max_depth}: the pages of {candidate.url} are deeper", len(batch)
             )
             return
         lister = self._listers.setdefault(candidate.url, _Lister(Referrer.of(candidate)))

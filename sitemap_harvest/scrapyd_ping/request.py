@@ -113,7 +113,7 @@ def job_settings(target: PingTarget, found: Sequence[IPAddress]) -> dict[str, st
     host again, so it applies the same rule.
     """
     if not found:
-        raise PingError("lookup-failed", f"{target.host} has no address at present: check the name, or retry later")
+        raise PingError("lookup-failed", f"{target.host} does not resolve at present: check the name, or retry later")
     policy = AddressPolicy(PrivateAddresses.NAMED if target.may_be_private else PrivateAddresses.NEVER)
     policy.name(target.url)
     allowed = [] if policy.refuse_url(target.url) else policy.allow(target.host, target.port, found)

@@ -68,7 +68,7 @@ class Ping(Resource):
             refused = error
         except Exception:  # noqa: BLE001 - the sender gets no traceback
             _log.failure("A ping failed")
-            refused = PingError("internal", "the service failed: the operator finds the reason in the log of Scrapyd")
+            refused = PingError("internal", "the service failed: the operator can find the reason in Scrapyd's log")
         request.setResponseCode(refused.status)
         if refused.status == 405:
             request.setHeader("Allow", "POST")
@@ -96,7 +96,7 @@ class Ping(Resource):
             if job.startswith(_PREFIX) and site_of(url) == site_of(target.url):
                 if url_key(url) == url_key(target.url):
                     return job
-                message = f"{site_of(url)} has the job {job}, for another sitemap: retry when it has ended"
+                message = f"the job {job} is crawling another sitemap of {site_of(url)}: retry when it has ended"
                 raise PingError("busy", message)
         return None
 

@@ -1,4 +1,4 @@
-"""The spiders: ``sitemap``, ``changes``, and the base of your own."""
+"""The spiders: ``sitemap``, ``changes``, and the base class of custom spiders."""
 
 from sitemap_harvest.spiders.harvest import HarvestSpider
 

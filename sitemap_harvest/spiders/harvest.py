@@ -1,4 +1,4 @@
-"""``HarvestSpider``: the base of the package's spiders, and of yours."""
+"""``HarvestSpider``: the base class of the package's spiders and of custom spiders."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class HarvestSpider(SitemapAttributes):
     """Reads the sitemaps of sites. Subclass it as you would :class:`scrapy.spiders.SitemapSpider`.
 
-    The run itself is an object of its own, so that attributes and methods of
-    subclasses may have any name but ``_harvest``.
+    The run itself is a separate object, so that attributes and methods of
+    subclasses may have any name except ``_harvest``.
     """
 
     def __init__(self, name: str | None = None, **arguments: Any) -> None:

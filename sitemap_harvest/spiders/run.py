@@ -1,4 +1,4 @@
-"""``Harvest``: one run of a spider: reads arguments and settings, creates the components, and logs the result."""
+"""``Harvest``, one run of a spider: reads arguments and settings, creates the components, and logs the result."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Harvest(RunState):
         except HarvestError as error:
             self.refuse(str(error))
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-            self.refuse(f"an argument, a setting or an attribute of the spider is of a wrong type: {error!r}")
+            self.refuse(f"an argument, a setting or an attribute of the spider has the wrong type: {error!r}")
         prepare_process()
         for reason in (*(reason for _, reason in config.no_sites), *self._given.complaints(type(self._spider))):
             self.logger.warning("%s", reason)

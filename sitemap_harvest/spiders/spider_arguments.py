@@ -25,13 +25,13 @@ class SpiderArguments:
     ours: dict[str, Any]
     """Arguments of the package."""
     attributes: dict[str, Any]
-    """All others: attributes of the spider."""
+    """Arguments that become attributes of the spider."""
     unusable: dict[str, Any]
     """Arguments that cannot become an attribute."""
 
     @property
     def all(self) -> dict[str, Any]:
-        """All of them."""
+        """All arguments."""
         return {**self.ours, **self.attributes, **self.unusable}
 
     @classmethod
@@ -80,7 +80,7 @@ class SpiderArguments:
         """Return a line for each attribute that is probably a misspelt argument of the package."""
         new = [name for name in self.attributes if not hasattr(spider, name)]
         return [
-            f"argument {name}: it became an attribute of the spider; if {meant} was meant, spell it so"
+            f"argument {name}: it was set as an attribute of the spider; did you mean {meant}?"
             for name in new
             if (meant := probably_meant(name, ARGUMENTS))
         ]

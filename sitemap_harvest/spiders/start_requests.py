@@ -91,7 +91,7 @@ class SeedRequests:
         return True
 
     def like(self, request: Request) -> Request:
-        """Return *request* of the run with the changes of ``start()``: headers, cookies, priority, ``meta``."""
+        """Return *request* of the run with the changes that ``start()`` made: headers, cookies, priority, ``meta``."""
         if (wanted := self._requests.get(request.url)) is None:
             return request
         headers = wanted.headers.copy()

@@ -1,4 +1,4 @@
-"""What a run adds to the settings of its crawler, and the checks of these settings when it opens."""
+"""Adds the components of a run to the settings of its crawler, and checks these settings when the run opens."""
 
 from __future__ import annotations
 

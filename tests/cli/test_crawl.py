@@ -230,7 +230,7 @@ def test_the_log_is_plain_lines_where_there_is_no_terminal(tmp_path: Path) -> No
     assert "Spider opened" in run.stderr
     assert "\x1b" not in run.stderr
     assert "Overridden settings" not in run.stderr
-    assert "No output is named, so nothing is stored" in run.stderr
+    assert "No output file was given, so nothing is saved" in run.stderr
 
 
 @pytest.mark.quick

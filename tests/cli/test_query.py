@@ -116,7 +116,7 @@ def test_a_wrong_query_is_told_with_what_there_is(folder: Path) -> None:
     ("when", "words"),
     [
         ("yesterdayish", "'yesterdayish' names no run; it must be latest, previous, first, the id of a run, a date"),
-        ("2020", "https://a.example: there is no snapshot of 2020 or before; the first is "),
+        ("2020", "https://a.example: there is no snapshot from 2020 or earlier; the first is "),
     ],
     ids=["no-time", "too-early"],
 )

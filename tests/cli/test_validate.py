@@ -144,7 +144,7 @@ def test_addresses_are_fetched_and_the_rest_is_validated_where_one_fails(tmp_pat
         (urls[1], urls[0], None, "sitemap", 2),
         (urls[2], urls[2], "HTTP 404: the server has no such document", None, None),
         (urls[3], urls[3], None, "sitemap", 1),
-        (urls[4], urls[4], "the connection was closed early; the part before was read", "sitemap", found[4][4]),
+        (urls[4], urls[4], "the connection was closed early; the partial data was read", "sitemap", found[4][4]),
         (urls[5], urls[5], "HTTP 403: the server refuses", None, None),
         (urls[6], None, "the host refuses the connection", None, None),
         (urls[7], None, "no such host: DNS cannot resolve its name", None, None),

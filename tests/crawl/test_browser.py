@@ -439,7 +439,7 @@ def test_a_pass_that_ends_is_renewed_once(serve: Callable[..., Site], browse: An
     assert sum(gap < 0.25 for gap in gaps) <= 2, "only the wall itself, as it loads anew, does not wait"
     assert sorted(fates.values()) == ["blocked", *["read"] * 6]
     (reason,) = [row["reason"] for row in run.ledger if row["outcome"] == "blocked"]
-    assert reason == "HTTP 403: the server refuses, and the cookies of the browser do not last"
+    assert reason == "HTTP 403: the server refuses, and the site rejects the browser's cookies after a short time"
 
 
 def test_a_cache_keeps_no_wall(serve: Callable[..., Site], browse: Any, tmp_path: Path) -> None:

@@ -170,9 +170,9 @@ def test_changes_are_against_the_run_that_is_asked_for(keep, serve):
     [
         (
             "yesterday",
-            "argument baseline='yesterday': it must be latest, previous, first, the id of a run, a date or an instant",
+            "argument baseline='yesterday': it must be latest, previous, first, the id of a run, a date or a timestamp",
         ),
-        ("2001", "there is no snapshot of 2001 or before; the first is "),
+        ("2001", "there is no snapshot from 2001 or earlier; the first is "),
         ("previous", "there is only one snapshot, "),
         ("20200101T000000Z-abcdef", "'20200101T000000Z-abcdef' names no run"),
     ],

@@ -203,7 +203,7 @@ HOSTILE = {
         lambda: {"/robots.txt": plain(listing(b"", b"Sitemap: /a/rather/long/path/%d.xml\n"))},
         40,
         Counter({
-            ("too-large", "more than 100000 sitemaps; the part before was read"): 1,
+            ("too-large", "more than 100000 sitemaps; the part before the limit was read"): 1,
             ("absent", NOT_FOUND): 99,
             ("over-limit", OVER_LIMIT): 1_000,
         }),
@@ -213,7 +213,7 @@ HOSTILE = {
         sitemap(lambda: plain(listing(SITEMAPS_XML, b"<sitemap><loc>/%d.xml</loc></sitemap>\n", b"</sitemapindex>"))),
         50,
         fates(
-            ("too-large", "more than 100000 sitemaps; the part before was read", 1),
+            ("too-large", "more than 100000 sitemaps; the part before the limit was read", 1),
             ("absent", NOT_FOUND, 98),
             ("over-limit", OVER_LIMIT, 1_000),
         ),
@@ -230,7 +230,7 @@ HOSTILE = {
         ),
         60,
         fates(
-            ("too-large", "more than 100000 sitemaps; the part before was read", 1),
+            ("too-large", "more than 100000 sitemaps; the part before the limit was read", 1),
             ("out-of-scope", OFFSITE, 1_000),
         ),
     ),
@@ -246,7 +246,7 @@ HOSTILE = {
     "a zip in gzip": document(
         "zip-stored-in-gzip",
         "too-large",
-        "more than 1000000 entries; the part before was read",
+        "more than 1000000 entries; the part before the limit was read",
         megabytes=190,
         settings={"SITEMAP_HARVEST_MAX_RATIO": 1_000},
     ),

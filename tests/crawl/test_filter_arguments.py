@@ -80,7 +80,7 @@ def test_pruning_takes_since() -> None:
     assert config(since="7d", prune_index="yes").pruned_before == instant("2025-03-02T14:30")
 
 
-DATES = "a date (2025, 2025-03, 2025-03-09), an instant (2025-03-09T14:00:00+01:00) or an age (2w, 7d, 36h, 90min)"
+DATES = "a date (2025, 2025-03, 2025-03-09), a timestamp (2025-03-09T14:00:00+01:00) or an age (2w, 7d, 36h, 90min)"
 NO_DATES = (
     *("yesterday", "2025-02-30", "2025-13", "01/02/2025", "2025-03-09T14:00:00+1", "25"),
     *("7", "7 d", "7D", "-7d", "1.5d", "7d12h", "d", "\u0667d", "99999999d", "9" * 5000 + "d"),

@@ -81,7 +81,7 @@ def test_each_bad_document_has_its_own_outcome_and_the_good_ones_are_read(serve,
     lost = "http://no-such-host.invalid/sitemap.xml"
     assert (fates[lost], rows[lost]["reason"]) == ("failed", "no such host: DNS cannot resolve its name")
     assert fates["/bomb.xml.gz"] == "too-large"
-    assert "the part before was read" in rows["/bomb.xml.gz"]["reason"]
+    assert "the part before the limit was read" in rows["/bomb.xml.gz"]["reason"]
     assert (fates["/cut.txt.gz"], rows["/cut.txt.gz"]["reason"]) == (
         "partial",
         "it is damaged (unpack/truncated, text/truncated)",

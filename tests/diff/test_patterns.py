@@ -104,7 +104,7 @@ def test_lastmods_that_are_all_later_are_one_change() -> None:
     assert [changes[f"{SITE}/{number}"] for number in (0, 21, 24)] == ["lastmods-bumped", "lastmods-bumped", None]
     (pattern,) = found.summary.patterns
     assert (pattern.name, pattern.count, pattern.share) == ("lastmods-bumped", 23, 0.92)
-    assert pattern.detail == "lastmod is later for 23 of the 25 URLs that stay"
+    assert pattern.detail == "lastmod is later for 23 of the 25 URLs in both snapshots"
 
 
 def test_lastmods_that_are_all_earlier_are_not() -> None:

@@ -55,7 +55,7 @@ def site_after(answers: dict[str, dict[str, object]], *, otherwise: dict[str, ob
         pytest.param({"sitemap.xml": SITEMAP}, ABSENT, "found", None, "1 URL in", id="usual-name"),
         pytest.param({"robots.txt": ROBOTS, "named/1": EMPTY}, ABSENT, "found", None, "0 URLs in 1", id="empty"),
         pytest.param({"robots.txt": ROBOTS, "": HTML}, ABSENT, "absent", None,
-                     "robots.txt names no sitemap, and none of 25 usual names exists", id="nothing"),
+                     "robots.txt names no sitemap, and none of the 25 well-known paths exists", id="nothing"),
         pytest.param({"": HTML}, ABSENT, "absent", None, "there is no robots.txt, and none", id="no-robots"),
         pytest.param({"": HTML}, HTML, "absent", None, "there is no robots.txt", id="pages-for-everything"),
         pytest.param({"robots.txt": ROBOTS, "named/1": ABSENT, "": HTML}, ABSENT, "absent", None,

@@ -63,10 +63,10 @@ def check(document: Document, *, now: datetime, location: str | None = None) -> 
 
 def _check_size(document: Document, listed: Listed, log: ProblemLog) -> None:
     if document.entries > _MOST_ENTRIES:
-        log.add("protocol/too-many-entries", f"{document.entries:,} entries, and 50,000 are allowed")
+        log.add("protocol/too-many-entries", f"{document.entries:,} entries, but only 50,000 are allowed")
     if document.bytes_unpacked > _MOST_BYTES:
-        log.add("protocol/too-large", f"{document.bytes_unpacked:,} bytes unpacked, and 52,428,800 are allowed")
+        log.add("protocol/too-large", f"{document.bytes_unpacked:,} bytes unpacked, but only 52,428,800 are allowed")
     if listed.news > _MOST_NEWS:
-        log.add("protocol/too-many-news", f"{listed.news:,} news articles, and 1,000 are allowed")
+        log.add("protocol/too-many-news", f"{listed.news:,} news articles, but only 1,000 are allowed")
     if document.encoding != "utf-8":
         log.add("protocol/not-utf-8", f"it was read as {document.encoding}")

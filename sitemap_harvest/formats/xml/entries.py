@@ -216,7 +216,7 @@ class EntryReader:
         if not role.is_field or not self._has_role_inside(value, roles):
             return "".join(value.itertext())
         if puts or self.position > self._before + 1 or not self.may_give_up:
-            detail = "a value holds another one, which was not read"
+            detail = "a value contains another element, which was not read"
             self._into.problems.add("xml/malformed", detail, entry=self.position, line=self._line(value))
             return value.text or ""
         raise OddShape

@@ -133,7 +133,7 @@ def _drain(root: Any, reader: EntryReader, into: Collector, *, keep: int) -> Non
         try:
             reader.read(element, tag)
         except OddShape as error:
-            raise NotWellFormed("a value holds another one") from error
+            raise NotWellFormed("a value contains another element") from error
         if text:
             _note_stray(text, root, into)
             text = None

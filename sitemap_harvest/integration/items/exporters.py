@@ -229,7 +229,7 @@ class XmlExporter(BatchExporter, exporters.XmlItemExporter):
         if not self._has_replaced:
             self._has_replaced = True
             logger.warning(
-                "XML cannot represent all characters of %r: they are U+FFFD in the file; other formats keep them", text
+                "XML cannot represent all characters of %r: they become U+FFFD; other formats preserve them", text
             )
         return without_forbidden(text)
 

@@ -62,9 +62,9 @@ class History:
         return self.snapshot(self.runs[-1]) if self.runs else None
 
     def at(self, when: str) -> Snapshot:
-        """Return the snapshot that *when* names: ``latest``, ``first``, ``previous``, a run's id, a date or an instant.
+        """Return the snapshot that *when* names: ``latest``, ``first``, ``previous``, a run id, a date or a timestamp.
 
-        A date or an instant names the last run that began before its end. Raises
+        A date or a timestamp names the last run that began before its end. Raises
         :exc:`StoreError` if there is none.
         """
         return self.snapshot(self.run(when))
@@ -86,12 +86,12 @@ class History:
         from sitemap_harvest.filters.date_range import DateRange
 
         if (date := read_date(when)) is None:
-            known = "latest, previous, first, the id of a run, a date or an instant"
+            known = "latest, previous, first, the id of a run, a date or a timestamp"
             raise StoreError(f"{when!r} names no run; it must be {known}")
         end = DateRange.of(date).last
         if not (before := [run for run in self.runs if run.started_at <= end]):
             first = self.runs[0]
-            raise StoreError(f"{self.site}: there is no snapshot of {when} or before; the first is {first.id}")
+            raise StoreError(f"{self.site}: there is no snapshot from {when} or earlier; the first is {first.id}")
         return before[-1]
 
     def snapshot(self, run: Run, *, ledger: pa.Table | None = None) -> Snapshot:

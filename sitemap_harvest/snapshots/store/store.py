@@ -90,7 +90,7 @@ class Store:
             if (history := self.history(site)).runs:
                 return history
         known = self.sites()
-        hint = f"; there is {', '.join(known[:5])}{' and more' if len(known) > 5 else ''}" if known else ""
+        hint = f", only of {', '.join(known[:5])}{' and more' if len(known) > 5 else ''}" if known else ""
         raise StoreError(f"{name}: the store has no snapshot of it{hint}")
 
     def latest(self, site: str) -> Snapshot:

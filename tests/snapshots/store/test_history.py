@@ -57,7 +57,7 @@ def test_a_run_is_found(history, when, number):
     ("when", "words"),
     [
         pytest.param(
-            "2026-10-31", "there is no snapshot of 2026-10-31 or before; the first is 20261101T03", id="before"
+            "2026-10-31", "there is no snapshot from 2026-10-31 or earlier; the first is 20261101T03", id="before"
         ),
         pytest.param("yesterday", "'yesterday' names no run", id="no-date"),
         pytest.param("", "'' names no run", id="nothing"),

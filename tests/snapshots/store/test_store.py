@@ -38,7 +38,7 @@ def test_a_site_is_found_by_its_name(made, name, site):
 
 
 def test_a_site_that_is_not_there_is_told_with_those_that_are(made):
-    with pytest.raises(StoreError, match=r"c\.example: the store has no snapshot of it; there is https://a\.example, "):
+    with pytest.raises(StoreError, match=r"c\.example: the store has no snapshot of it, only of https://a\.example, "):
         made.store.site("c.example")
 
 
