@@ -58,4 +58,4 @@ def check_root(root: Path | None, crawler: Crawler) -> None:
     """Raise :exc:`ArgumentError` if ``root`` is given but *crawler* would still use the network."""
     if root is not None and crawler.get_downloader_middleware(load_object(LOCAL_FILES)) is None:
         message = f"argument root={str(root)!r}: this project has no sitemap_harvest add-on, which it needs (ADDONS)"
-        raise ArgumentError("root", root, "given where the add-on is", message=message)
+        raise ArgumentError("root", root, "given in a project with the add-on", message=message)

@@ -132,8 +132,8 @@ def _running(summary: Summary, started: float, series: _Series) -> Iterator[Metr
     yield series.one(*_RUNNING, 1)
     yield series.one("running_started_timestamp_seconds", "When the active run started.", started)
     yield series.one("running_documents", "Documents that the active run has finished.", summary.documents)
-    yield series.one("running_queued_documents", "Documents that it has found and not finished.", summary.queued)
-    yield series.one("running_urls", "URLs that it has emitted.", summary.urls)
+    yield series.one("running_queued_documents", "Documents found but not finished by the active run.", summary.queued)
+    yield series.one("running_urls", "URLs that the active run has emitted.", summary.urls)
 
 
 def _ended(report: RunReport, previous: Mapping[str, float], series: _Series) -> Iterator[Metric]:
@@ -142,12 +142,12 @@ def _ended(report: RunReport, previous: Mapping[str, float], series: _Series) ->
     run = {"run": report.run, "job": report.job or "", "spider": report.spider, "version": report.version}
     yield series.many("run_info", "Identifies the last run that ended.", tuple(run), {tuple(run.values()): 1})
     yield series.one("run_seconds", "Duration of the last run.", report.seconds)
-    yield series.one("run_exit_code", "Its result: the exit code of scrapy harvest crawl.", report.exit_code)
+    yield series.one("run_exit_code", "Exit code of scrapy harvest crawl for the last run.", report.exit_code)
     now = report.ended_at.timestamp()
     yield series.one("last_run_timestamp_seconds", "When the last run ended.", now)
     for name, help_, is_now in (
-        ("last_success_timestamp_seconds", "When a run last ended with exit code 0.", report.exit_code == 0),
-        ("last_harvest_timestamp_seconds", "When a run that emitted URLs last ended.", report.counts.urls > 0),
+        ("last_success_timestamp_seconds", "When the last run with exit code 0 ended.", report.exit_code == 0),
+        ("last_harvest_timestamp_seconds", "When the last run that emitted URLs ended.", report.counts.urls > 0),
     ):
         if (moment := now if is_now else previous.get(f"{_PREFIX}{name}")) is not None:
             yield series.one(name, help_, moment)
@@ -160,9 +160,9 @@ def _ended(report: RunReport, previous: Mapping[str, float], series: _Series) ->
         yield series.words("changes", "URLs that changed since the baseline.", "kind", changes, ChangeKind)
     yield series.words("problems", "Problems of the documents of the last run.", "code", counts.problems)
     yield series.one("downloaded_bytes", "Bytes of the response bodies of the last run.", counts.bytes)
-    yield series.one("log_errors", "Its log records at level ERROR or above.", counts.errors)
+    yield series.one("log_errors", "Log records of the last run at level ERROR or above.", counts.errors)
     if report.peak_memory_bytes is not None:
-        yield series.one("peak_memory_bytes", "Peak memory of its process.", report.peak_memory_bytes)
+        yield series.one("peak_memory_bytes", "Peak memory of the process of the last run.", report.peak_memory_bytes)
 
 
 class _Series:

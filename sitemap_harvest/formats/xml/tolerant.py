@@ -102,7 +102,7 @@ class _Lane:
     def finish(self) -> None:
         """Process the end of the document. An open entry is incomplete, and is left out."""
         if self._read_before:
-            self._problems.add("xml/malformed", "the place where the XML stopped being well-formed was not found")
+            self._problems.add("xml/malformed", "the first error in the XML was not located")
         if self._open:
             self._note_once("xml/truncated", self.tokens.line, self._open[-1].text.strip() or None)
         if self._root is None:
