@@ -154,6 +154,8 @@ class SiteState:
             return None
         if record.cause is Cause.DNS:
             self.unknown_hosts.add(host_of(candidate.url))
+        if record.outcome is Outcome.SKIPPED and len(self.evidence) >= MAX_EVIDENCE:
+            return None  # an index may have 100,000 children that the user does not want
         evidence = Evidence(
             url=candidate.url,
             found_by=candidate.found_by,

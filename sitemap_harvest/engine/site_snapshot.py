@@ -32,6 +32,7 @@ _AS_BEFORE = (
 )  # fmt: skip
 WRITE_ERRORS = (OSError, pa.ArrowException)
 """Errors that mean that a store cannot be written."""
+_MANY_REFERENCES = 10_000  # releasing memory takes milliseconds, and a run may have a million sites
 _OF_THE_STORE = ("rows_from", "fresh_at", "fresh_run", "read_at", "absent_runs")
 
 
@@ -71,6 +72,8 @@ class SiteSnapshot(SiteSession):
         Raises :exc:`StoreError`.
         """
         _ = self.known, self._references, self.writer.reading
+        if sum(map(len, self._references.values())) > _MANY_REFERENCES:
+            pa.default_memory_pool().release_unused()  # otherwise the memory of the tables is not used again
 
     @cached_property
     def known(self) -> Mapping[str, SitemapRecord]:
@@ -90,6 +93,11 @@ class SiteSnapshot(SiteSession):
         """The documents that each document names, in the last snapshot."""
         before = self.writer.before
         return {} if before is None else {document_key(url): refs for url, refs in before.references().items()}
+
+    @cached_property
+    def _lists_before(self) -> Mapping[str, frozenset[str]]:
+        """The keys that each document lists, in the last snapshot."""
+        return {key: _keys(refs) for key, refs in self._references.items()}
 
     @cached_property
     def _pending(self) -> frozenset[str]:
@@ -163,7 +171,7 @@ class SiteSnapshot(SiteSession):
 
     def _gone(self, is_visited: Callable[[str], bool]) -> set[str]:
         """Return the keys of documents that were listed and are not any more, except by documents that are gone too."""
-        before = {document_key(ref.loc) for refs in self._references.values() for ref in refs}
+        before = frozenset().union(*self._lists_before.values())
         unvisited = {key for key, row in self.known.items() if key in before and not is_visited(row.url)}
         lists = self._lists_now()
         gone: set[str] = set()
@@ -175,11 +183,12 @@ class SiteSnapshot(SiteSession):
 
     def _lists_now(self) -> dict[str, frozenset[str]]:
         """Return the keys that each document lists, as far as known now."""
-        lists = {key: refs for key, refs in self._references.items() if key in self.known}
-        lists |= {
-            document_key(url): kept.references for url, kept in self.writer.kept.items() if kept.references is not None
+        lists = {key: listed for key, listed in self._lists_before.items() if key in self.known}
+        return lists | {
+            document_key(url): _keys(kept.references)
+            for url, kept in self.writer.kept.items()
+            if kept.references is not None
         }
-        return {key: frozenset(document_key(ref.loc) for ref in refs) for key, refs in lists.items()}
 
     def document(self, candidate: Candidate) -> DocumentSnapshot:
         """Start writing the document of *candidate*, under the URL of its first visit."""
@@ -324,13 +333,11 @@ class SiteSnapshot(SiteSession):
         freed.
         """
         records, self._records, self._latest = self._records, [], {}
-        references = self._lists_now()
-        before = {key: frozenset(document_key(ref.loc) for ref in refs) for key, refs in self._references.items()}
         documents = merge_snapshot(
             self.known,
             records,
-            references=references,
-            references_before=before,
+            references=self._lists_now(),
+            references_before=self._lists_before,
             run=self.writer.run_id,
             now=now,
             absent_runs=self._absent_runs,
@@ -338,10 +345,29 @@ class SiteSnapshot(SiteSession):
         )
         return [self._addressed(one.row) for one in documents.values()]
 
+    def stored(self, ledger: Iterable[SitemapRecord]) -> list[SitemapRecord]:
+        """Return the records in *ledger* that the store needs.
+
+        A document that the user does not want and that was never read needs none if
+        another document names it: an index may have 100,000 such children.
+        """
+        named = frozenset[str]().union(*self._lists_now().values())
+        return [row for row in ledger if not (_was_passed_over(row) and document_key(row.url) in named)]
+
     def _addressed(self, row: SitemapRecord) -> SitemapRecord:
         """Return *row* with the URL of its document in the spelling of the first visit."""
         address = self._address(row.url)
         return row if address == row.url else replace(row, url=address)
+
+
+def _keys(references: Iterable[SitemapRef]) -> frozenset[str]:
+    return frozenset(document_key(ref.loc) for ref in references)
+
+
+def _was_passed_over(row: SitemapRecord) -> bool:
+    """Whether the document of *row* was not requested, and nothing is known about its URLs."""
+    facts = (row.fetched_at, row.final_url, row.rows_from, row.fresh_at, row.left)
+    return row.outcome is Outcome.SKIPPED and facts.count(None) == len(facts)
 
 
 def _recalled(row: SitemapRecord) -> Candidate:

@@ -344,7 +344,7 @@ class SnapshotSession(Session):
             trust=site.observed({document_key(row.url): row for row in ledger}),
             arguments={**self._config.asked_for, **self._options.bounds},
         )
-        snapshot = writer.seal(ledger, run)
+        snapshot = writer.seal(site.stored(ledger), run)
         if (pending := self._pending(site, snapshot, ledger)) is not None:
             snapshot = writer.hold(pending, run)
         return snapshot, run

@@ -67,7 +67,7 @@ def unlisted(
     counts as listing it. *left*: keys of documents that were removed for another
     reason. Documents that the user named, or that were probed, need no lister.
     """
-    lists = {key: frozenset(references[key]) - {key} for key in standing.keys() & references.keys()}
+    lists = {key: _others(key, references[key]) for key in standing.keys() & references.keys()}
     counts = Counter(target for key, target in redirects.items() if key not in standing)
     lists |= {key: lists.get(key, frozenset()) | {redirects[key]} for key in redirects.keys() & standing.keys()}
     for listed in lists.values():
@@ -84,6 +84,10 @@ def unlisted(
         if is_certain and not one.has_rows and not one.is_met and not counts[key] and key not in leaving
     }
     return Unlisted(leaving, idle, is_certain)
+
+
+def _others(key: str, listed: Collection[str]) -> frozenset[str]:
+    return frozenset(listed) - {key} if key in listed else frozenset(listed)
 
 
 def _leaving(
