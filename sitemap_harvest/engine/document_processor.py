@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
     from sitemap_harvest.discovery.candidate import Candidate
-    from sitemap_harvest.engine.document_log import DocumentLog
+    from sitemap_harvest.engine.ledger import Ledger
     from sitemap_harvest.engine.parts import RunParts
     from sitemap_harvest.engine.ports import DocumentResponse
     from sitemap_harvest.engine.session import KnownDocument
@@ -51,13 +51,13 @@ class DocumentProcessor:
     document when the output has been read.
     """
 
-    def __init__(self, parts: RunParts, log: DocumentLog, emitter: UrlEmitter) -> None:
+    def __init__(self, parts: RunParts, ledger: Ledger, emitter: UrlEmitter) -> None:
         self._parts = parts
         self._config = parts.config
         self._options = parts.options
         self._sites = parts.sites
         self._session = parts.session
-        self._log = log
+        self._ledger = ledger
         self._emitter = emitter
 
     def answer(self, response: DocumentResponse, candidate: Candidate, requested_at: float) -> Iterator[Any]:
@@ -69,7 +69,7 @@ class DocumentProcessor:
             yield from self._answer(response, candidate, requested_at)
         except Exception as error:
             failure = NotFetched(Outcome.FAILED, f"reading it failed unexpectedly: {error!r}")
-            yield from self._log.ended(record_of(candidate, failure, requested_at=requested_at))
+            yield from self._ledger.ended(record_of(candidate, failure, requested_at=requested_at))
             raise
 
     def failure(
@@ -82,7 +82,7 @@ class DocumentProcessor:
     ) -> Iterator[SitemapRecord]:
         """Yield the record of the document of *candidate* that could not be downloaded.
 
-        For the arguments see :meth:`~sitemap_harvest.engine.documents.Documents.failed`.
+        For the arguments see :meth:`~sitemap_harvest.engine.crawl_loop.CrawlLoop.failed`.
         """
         if failure.cause in outcome.UNANSWERED:
             self._sites.unanswered(url, failure)
@@ -110,13 +110,13 @@ class DocumentProcessor:
         record = record_of(candidate, failure, requested_at=requested_at, response=response, is_local=is_local)
         if self._emitter.has_enough:
             record.outcome, record.reason = Outcome.OVER_LIMIT, self._emitter.limit_reason("before it was read")
-            yield from self._log.ended(record, is_wanted=True)
+            yield from self._ledger.ended(record, is_wanted=True)
             return
         if response.challenge is None and self._waits(response, candidate, record):
             return
         own = self._session.site(candidate.root).own_document(candidate, response.url)
         if own is not None:
-            yield from self._log.consider(own)
+            yield from self._ledger.consider(own)
         if not_read := self._sites.redirect(candidate, response.url):
             record.outcome, record.reason, record.cause = not_read.outcome, not_read.reason, not_read.cause
         elif response.status == 304:
@@ -129,9 +129,9 @@ class DocumentProcessor:
 
     def _give_up(self, candidate: Candidate, record: SitemapRecord) -> Iterator[SitemapRecord]:
         """Yield *record* of a document that is not read, and try https if plain http failed."""
-        yield from self._log.ended(record)
+        yield from self._ledger.ended(record)
         if twin := secure_twin(candidate, record):
-            yield from self._log.consider(twin)
+            yield from self._ledger.consider(twin)
 
     def _waits(self, response: DocumentResponse, candidate: Candidate, record: SitemapRecord) -> bool:
         """Requeue *candidate* if its server requires a wait; if the wait is too long, write that to *record*."""
@@ -144,7 +144,7 @@ class DocumentProcessor:
             limit = f"which is longer than SITEMAP_HARVEST_MAX_WAIT ({self._options.max_wait})"
             self._sites.frontier.shut(response.url, NotFetched(Outcome.BLOCKED, f"its host {wait}, {limit}"))
             return False
-        self._log.requeue(candidate, response.url, seconds)
+        self._ledger.requeue(candidate, response.url, seconds)
         return True
 
     def _read(self, response: DocumentResponse, candidate: Candidate, record: SitemapRecord) -> Iterator[Any]:
@@ -173,7 +173,7 @@ class DocumentProcessor:
         references = self._references(document, candidate, response)
         stored.finish(record, references, sound=document.last_sound_position)
         yield from self._follow(references, document.kind, candidate, addresses, record)
-        yield from self._log.ended(record, urls=counts.urls, listed=counts.listed, is_wanted=is_wanted)
+        yield from self._ledger.ended(record, urls=counts.urls, listed=counts.listed, is_wanted=is_wanted)
         if not record.outcome.has_rows:
             self._sites.release(candidate, response.url)
 
@@ -186,7 +186,7 @@ class DocumentProcessor:
             yield from self._confirm(candidate, record, known, was_downloaded=False)
         elif found is Revalidation.AGAIN and not candidate.attempt:
             self._sites.release(candidate, response.url)  # it will be redirected there again
-            self._log.requeue(candidate, response.url, 0)
+            self._ledger.requeue(candidate, response.url, 0)
         else:
             record.reason = NOT_MODIFIED_WITHOUT_STATE.reason
             yield from self._give_up(candidate, record)
@@ -217,7 +217,7 @@ class DocumentProcessor:
                 self._session.give_up(error)
                 record.outcome, record.complete = Outcome.FAILED, False
                 record.reason = f"its stored URLs cannot be read: {error}"
-                yield from self._log.ended(record)
+                yield from self._ledger.ended(record)
                 return
         else:
             references = sum(reference.found_by is None for reference in known.references)
@@ -225,7 +225,7 @@ class DocumentProcessor:
             counts = _UrlCounts(urls, 0, urls)
             self._emitter.count(urls)
         yield from self._follow(known.references, record.kind, candidate, addresses, record)
-        yield from self._log.ended(record, urls=counts.urls, listed=counts.listed)
+        yield from self._ledger.ended(record, urls=counts.urls, listed=counts.listed)
 
     def _emit(self, batches: Iterable[UrlBatch], candidate: Candidate) -> Generator[Any, None, _UrlCounts]:
         """Yield the items for *batches* of the document of *candidate*, up to the limits; return the counts."""
@@ -283,4 +283,4 @@ class DocumentProcessor:
             (candidate.child(reference, reference.found_by or found_by, authorized), unwanted)
             for reference, unwanted in self._parts.rules.children(list(references), kind)
         )
-        return self._emitter.as_wanted(self._log.follow(children, record))
+        return self._emitter.as_wanted(self._ledger.follow(children, record))

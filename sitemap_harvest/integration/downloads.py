@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser
     from twisted.python.failure import Failure
 
-    from sitemap_harvest.engine.documents import Documents
+    from sitemap_harvest.engine.crawl_loop import CrawlLoop
     from sitemap_harvest.integration.document_requests import DocumentRequests
 
 _Output = TypeVar("_Output", Iterator[Any], AsyncIterator[Any])
@@ -60,16 +60,16 @@ class Wakeup:
 
 
 class Downloads:
-    """The loop of a run, the callbacks of its requests, and the handlers of its signals."""
+    """Runs the crawl loop: the callbacks of its requests, and the handlers of its signals."""
 
     def __init__(
-        self, crawler: Crawler, documents: Documents, requests: DocumentRequests, wakeup: Wakeup, *, small: int
+        self, crawler: Crawler, loop: CrawlLoop, requests: DocumentRequests, wakeup: Wakeup, *, small: int
     ) -> None:
         """*small* is the size in bytes of the largest body that counts as small."""
         self._crawler = crawler
-        self._documents = documents
+        self._loop = loop
         self._requests = requests
-        self._in_flight = documents.in_flight
+        self._in_flight = loop.in_flight
         self._wakeup = wakeup
         self._turns = ReadingTurns(small=small)
         # Scrapy inspects the source of each callback object it has not seen, and each access to a method creates one.
@@ -86,7 +86,7 @@ class Downloads:
 
     async def steps(self) -> AsyncIterator[Any]:
         """Yield the requests and records of the run when they are due."""
-        for step in self._documents.steps():
+        for step in self._loop.steps():
             if step is None:
                 await self._wait()
             else:
@@ -99,7 +99,7 @@ class Downloads:
         self, response: Response, candidate: Candidate, requested_at: float
     ) -> Iterator[Any] | AsyncIterator[Any]:
         """Yield the URLs and the record of a document, and queue its children."""
-        output = self._documents.answered(document_response(response), candidate, requested_at)
+        output = self._loop.answered(document_response(response), candidate, requested_at)
         return self._watched(self._in_turn(output, len(response.body)), candidate)
 
     def failed(self, failure: Failure) -> Iterator[Any]:
@@ -116,7 +116,7 @@ class Downloads:
             return iter([self._with_callbacks(again)])
         response = document_response(failure.value.response) if isinstance(failure.value, HttpError) else None
         not_fetched = of_error(failure.value, request.meta.get("proxy"))
-        output = self._documents.failed(not_fetched, candidate, requested_at, url=request.url, response=response)
+        output = self._loop.failed(not_fetched, candidate, requested_at, url=request.url, response=response)
         return self._watched(output, candidate)
 
     def note_scheduled(self, request: Request) -> None:
@@ -145,23 +145,23 @@ class Downloads:
         """Give up a document if another component failed on its output: that is never exhausted."""
         request: Request | None = getattr(response, "request", None)
         if request is not None and (candidate := candidate_of(request)) is not None:
-            self._documents.end(candidate, f"the project's code failed: {failure.value!r}"[:_LONGEST_REASON])
+            self._loop.end(candidate, f"the project's code failed: {failure.value!r}"[:_LONGEST_REASON])
 
     def note_rules(self, request: Request, robotparser: RobotParser) -> None:
         """Apply the ``Crawl-delay`` of the robots.txt of a host."""
         settings = self._crawler.settings
         if delay := robotparser.crawl_delay(settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"]):
-            self._documents.slow_down(request.url, delay)
+            self._loop.slow_down(request.url, delay)
 
     async def _wait(self) -> None:
         """Wait until a document is done, or it is time to check waiting documents again."""
-        wait = (self._documents.sites.next_turn() or 0.0) - time.monotonic()
+        wait = (self._loop.sites.next_turn() or 0.0) - time.monotonic()
         await self._wakeup.wait(min(wait, _LOOK_SECONDS) if wait > 0 else _LOOK_SECONDS)
         engine = self._crawler.engine
         slot = engine.scraper.slot
         has_work = engine.downloader.active or has_requests(engine.scheduler) or (slot and not slot.is_idle())
         for candidate in self._in_flight.lost(time.monotonic(), is_idle=not has_work):
-            self._documents.end(candidate, "another component dropped its request")
+            self._loop.end(candidate, "another component dropped its request")
 
     def _with_callbacks(self, step: Any) -> Any:
         """Return *step*; the request for a document gets the callbacks."""
@@ -171,7 +171,7 @@ class Downloads:
 
     def _watched(self, output: _Output, candidate: Candidate) -> _Output:
         """Return *output*, and end *candidate* even if nothing reads the output, or not completely."""
-        weakref.finalize(output, self._documents.end, candidate).atexit = False
+        weakref.finalize(output, self._loop.end, candidate).atexit = False
         return output
 
     async def _in_turn(self, output: Iterator[Any], size: int) -> AsyncIterator[Any]:

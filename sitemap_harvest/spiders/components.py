@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy.utils.defer import deferred_from_coro
 
 from sitemap_harvest.config.arguments import check_store
-from sitemap_harvest.engine.documents import Documents
+from sitemap_harvest.engine.crawl_loop import CrawlLoop
 from sitemap_harvest.engine.in_flight import InFlight
 from sitemap_harvest.engine.parts import RunParts, site_queue
 from sitemap_harvest.engine.ports import PageVisits
@@ -62,8 +62,8 @@ class Components:
             max_in_flight=max_in_flight,
             max_attempts=settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0,
         )
-        self.documents = Documents(parts)
-        self.downloads = Downloads(crawler, self.documents, requests, wakeup, small=small)
+        self.loop = CrawlLoop(parts)
+        self.downloads = Downloads(crawler, self.loop, requests, wakeup, small=small)
 
 
 def open_store(crawler: Crawler, run: RunState, config: RunConfig, options: HarvestSettings) -> Session:

@@ -132,7 +132,7 @@ class Harvest(RunState):
         if (components := self._components) is None:
             return
         exporter = self._crawler.get_extension(FeedExporter)
-        for record in components.documents.left_over():
+        for record in components.loop.left_over():
             if exporter is not None:
                 exporter.item_scraped(record, self._spider)  # only for the feeds, because pipelines are closed by now
         components.session.close()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sitemap_harvest import ChangeBatch, SitemapRecord, SiteRecord, UrlBatch
 from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
-from sitemap_harvest.engine.documents import Documents
+from sitemap_harvest.engine.crawl_loop import CrawlLoop
 from sitemap_harvest.engine.in_flight import InFlight
 from sitemap_harvest.engine.parts import RunParts, site_queue
 from sitemap_harvest.engine.ports import ChildRules, DocumentResponse, PageVisits
@@ -99,14 +99,14 @@ def harvest(web: Web, *, session: Session | None = None, **arguments: str) -> Re
         max_attempts=2,
     )
     parts.sites.begin(config.candidates)
-    documents = Documents(parts)
-    for step in documents.steps():
+    loop = CrawlLoop(parts)
+    for step in loop.steps():
         assert step is not None, "a web in memory never has to be waited for"
         if not isinstance(step, Request):
             result.add(step)
             continue
         result.requests.append(step.candidate.url)
-        for item in documents.answered(respond(web, step), step.candidate, time.time()):
+        for item in loop.answered(respond(web, step), step.candidate, time.time()):
             result.add(item)
     session.close()
     return result

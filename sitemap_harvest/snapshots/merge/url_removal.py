@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.model import SitemapRecord
 
-    Ledger = Mapping[str, SitemapRecord]
-
 
 _LISTERS = frozenset({Kind.ROBOTS, Kind.INDEX})
 
@@ -27,7 +25,9 @@ class PendingLimits(NamedTuple):
     days: int
 
 
-def must_be_read_since(since: str, run: str, before: Mapping[str, SitemapRecord], ledger: Ledger) -> str:
+def must_be_read_since(
+    since: str, run: str, before: Mapping[str, SitemapRecord], ledger: Mapping[str, SitemapRecord]
+) -> str:
     """Return the run since which every document must be read before a removal is certain.
 
     That is *since*, the first run that did not find the URL. But if a document that
@@ -39,7 +39,9 @@ def must_be_read_since(since: str, run: str, before: Mapping[str, SitemapRecord]
     return run if any(_is_unread(row, since) for row in left) else since
 
 
-def is_settled(since: str, run: str, ledger: Ledger, references: Mapping[str, Collection[str]]) -> bool:
+def is_settled(
+    since: str, run: str, ledger: Mapping[str, SitemapRecord], references: Mapping[str, Collection[str]]
+) -> bool:
     """Return whether no document of a site can list a URL that the run *since* did not find in any.
 
     *ledger* has the documents of the new snapshot, and *references* what each of them

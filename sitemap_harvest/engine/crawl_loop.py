@@ -1,4 +1,4 @@
-"""``Documents``: one run. Requests the documents in the order of the frontier, and processes what comes of each."""
+"""``CrawlLoop``: one run. Requests the documents in the order of the frontier, and processes what comes of each."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
-from sitemap_harvest.engine.document_log import DocumentLog
 from sitemap_harvest.engine.document_processor import DocumentProcessor
 from sitemap_harvest.engine.document_records import record_of
+from sitemap_harvest.engine.ledger import Ledger
 from sitemap_harvest.engine.run_context import fields
 from sitemap_harvest.engine.url_emitter import UrlEmitter
 from sitemap_harvest.model import Outcome
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Documents:
-    """The documents of a run.
+class CrawlLoop:
+    """Decides which document a run requests next, and when the run is over.
 
     Does no input or output: the caller sends the requests that :meth:`steps` yields, and
     passes each response or error back. Candidates wait here instead of in Scrapy's
@@ -41,21 +41,21 @@ class Documents:
         self._session = parts.session
         self._pages = parts.pages
         self._emitter = UrlEmitter(parts)
-        self._log = DocumentLog(parts)
-        self._processor = DocumentProcessor(parts, self._log, self._emitter)
+        self._ledger = Ledger(parts)
+        self._processor = DocumentProcessor(parts, self._ledger, self._emitter)
         self._busy: list[SiteState] = []  # sites locked by another run
         self._waits: set[str] = set()  # sites for which the wait was logged
 
     def steps(self) -> Iterator[Any]:
         """Yield the requests and records of the run when they are due; ``None`` while nothing is due."""
-        yield from self._log.no_sites()
+        yield from self._ledger.no_sites()
         while True:
             yield from self._records_due()
             if (output := self._next_requests()) is not None:
                 yield from output
             elif len(self.sites) or len(self.in_flight) or self._pages or self._busy:
                 yield None
-            elif not self._log.pending:
+            elif not self._ledger.pending:
                 return
 
     def answered(self, response: DocumentResponse, candidate: Candidate, requested_at: float) -> Iterator[Any]:
@@ -89,11 +89,11 @@ class Documents:
         if candidate not in self.in_flight:
             return
         if self.in_flight.give_record(candidate.url):
-            self._log.add_pending(candidate, NotFetched(Outcome.FAILED, why))
+            self._ledger.add_pending(candidate, NotFetched(Outcome.FAILED, why))
         self._pages.release(candidate)
         self.in_flight.end(candidate)
         self.sites.done(candidate, time.monotonic())
-        self._log.count_queued()
+        self._ledger.count_queued()
 
     def slow_down(self, url: str, delay: float) -> None:
         """Apply the ``Crawl-delay`` of the host of *url*, in seconds."""
@@ -101,7 +101,7 @@ class Documents:
 
     def left_over(self) -> Iterator[Any]:
         """Yield the records of everything that a run which ended early did not process."""
-        return self._emitter.as_wanted(self._log.left_over())
+        return self._emitter.as_wanted(self._ledger.left_over())
 
     def _next_requests(self) -> Iterator[Any] | None:
         """Return the next request: for a document, else for a page; ``None`` if neither is due."""
@@ -130,7 +130,7 @@ class Documents:
             not_fetched = not_fetched or NotFetched(Outcome.FAILED, f"the URL cannot be requested: {error}")
         now = time.monotonic()
         if not_fetched is not None:
-            yield from self._log.refused(candidate, not_fetched)
+            yield from self._ledger.refused(candidate, not_fetched)
             self.in_flight.end(candidate)
             self.sites.done(candidate, now)
             return
@@ -143,7 +143,7 @@ class Documents:
         yield request
         if not self.in_flight.was_scheduled(candidate):  # so no response will come
             record = record_of(candidate, NotFetched(Outcome.SKIPPED, "a spider middleware dropped its request"))
-            yield from self._log.ended(record)
+            yield from self._ledger.ended(record)
             self.end(candidate)
 
     def _until_done(self, output: Iterator[Any], candidate: Candidate) -> Iterator[Any]:
@@ -154,12 +154,12 @@ class Documents:
 
     def _records_due(self) -> Iterator[Any]:
         """Yield the records that :meth:`steps` has to emit: of documents dropped after the limit, and of sites."""
-        yield from self._log.pending_records()
+        yield from self._ledger.pending_records()
         self._session.checkpoint()
         has_enough = self._emitter.has_enough
         if has_enough:
             waiting = self.sites.drain(time.monotonic())
-            cut_off = self._log.cut_off(waiting, self._emitter.limit_reason("before it was requested"))
+            cut_off = self._ledger.cut_off(waiting, self._emitter.limit_reason("before it was requested"))
             yield from self._emitter.as_wanted(cut_off)
         for site in self._settled():
             if (unavailable := self._session.begin(site.root)) is not None:
@@ -167,11 +167,11 @@ class Documents:
                 continue
             candidates = [] if has_enough else self._next_candidates(site)
             for candidate in candidates:
-                yield from self._log.consider(candidate)
+                yield from self._ledger.consider(candidate)
             if candidates:
                 self.sites.settle(site)
             else:
-                yield from self._emitter.as_wanted(self._log.site(site, is_over=not has_enough))
+                yield from self._emitter.as_wanted(self._ledger.site(site, is_over=not has_enough))
 
     def _settled(self) -> Iterator[SiteState]:
         """Yield the settled sites; first those that another run had locked."""
@@ -189,7 +189,7 @@ class Documents:
             return
         site.unavailable = unavailable.reason
         self._parts.summary.site_notes.add(f"{site.root}: {unavailable.reason}", site=site.root, result="unfinished")
-        yield from self._log.site(site, is_over=False)
+        yield from self._ledger.site(site, is_over=False)
 
     def _next_candidates(self, site: SiteState) -> list[Candidate]:
         """Return the next candidates of *site*: documents of the last snapshot before probes."""

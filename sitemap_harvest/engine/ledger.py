@@ -1,4 +1,4 @@
-"""``DocumentLog``: writes one record for each document of the run, and one for each site."""
+"""``Ledger``: writes one record for each document of the run, and one for each site."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROWS_TOGETHER = 1_000  # for documents that are not requested; as single items 
 _FEW_ROWS = 100  # are emitted one by one: an exporter writes records and batches separately
 
 
-class DocumentLog:
+class Ledger:
     """Counts each record once, updates the state of its site, and yields it if ``emit`` includes such records."""
 
     def __init__(self, parts: RunParts) -> None:
