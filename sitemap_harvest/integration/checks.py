@@ -1,12 +1,16 @@
-"""Start-up checks of the project: feeds, their exporters, and the add-on."""
+"""Start-up checks of the project: feeds, their exporters, conflicts between outputs, and the add-on."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
+from w3lib.url import file_uri_to_path
 
 from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.errors import ArgumentError, OptionError
@@ -14,10 +18,12 @@ from sitemap_harvest.integration.default_settings import LOCAL_FILES
 from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping
 
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
+
+    from sitemap_harvest.discovery.candidate import Candidate
 
 
 def check_feeds(settings: BaseSettings, emit: frozenset[str]) -> None:
@@ -52,6 +58,33 @@ def _check_encodings(settings: BaseSettings) -> None:
         except LookupError as error:
             message = f"{name} is {encoding!r}; it must be an encoding, such as utf-8"
             raise OptionError(without_login(message)) from error
+
+
+def check_output_conflicts(
+    feeds: Iterable[object], candidates: Iterable[Candidate], *, sites: object, watched: Mapping[str, Path | None]
+) -> None:
+    """Raise :exc:`OptionError` if an output of the run is an input, or the same file as another output.
+
+    *sites* is the argument of that name, and *watched* has the files that other
+    settings name.
+    """
+    inputs = [file_uri_to_path(one.url) for one in candidates if one.url.startswith("file:")]
+    users = {_real(path): "an input of the run" for path in inputs}
+    if sites is not None:
+        users[_real(str(sites))] = f"the argument sites={str(sites)!r}"
+    outputs = [(f"the output {uri}", uri) for uri in map(str, feeds) if urlsplit(uri).scheme in {"", "file"}]
+    for user, name in [*outputs, *watched.items()]:
+        if name is None:
+            continue
+        path = _real(file_uri_to_path(name) if isinstance(name, str) and name.startswith("file:") else name)
+        if path.exists() and not path.is_file():  # a device or a pipe, which several outputs may share
+            continue
+        if (other := users.setdefault(path, user)) != user:
+            raise OptionError(without_login(f"{user} is the same file as {other}; use a different file for each"))
+
+
+def _real(path: str | Path) -> Path:
+    return Path(os.path.realpath(path))
 
 
 def check_root(root: Path | None, crawler: Crawler) -> None:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sitemap_harvest.browser.setup import check_browser, enable_browser
-from sitemap_harvest.config.output_conflicts import check_output_conflicts
-from sitemap_harvest.integration.checks import check_exporter, check_feeds, check_root
+from sitemap_harvest.integration.checks import check_exporter, check_feeds, check_output_conflicts, check_root
 from sitemap_harvest.integration.log_filters import shorten_download_errors
 from sitemap_harvest.integration.middlewares.address_guard import allow_named, enable_address_guard
 from sitemap_harvest.integration.middlewares.site_headers import send_site_headers, site_headers
