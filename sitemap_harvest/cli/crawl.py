@@ -34,11 +34,14 @@ if TYPE_CHECKING:
 
 HELP = "Harvest the URLs of sites, sitemaps or files."
 USAGE = "TARGET..."
-EPILOG = (
-    "Exit codes: 0 URLs were harvested and nothing failed; 1 Scrapy could not start; 2 wrong usage; "
-    "3 no URL was harvested, or 5 to 8 if all targets have the same result; 4 part of the run failed.\n"
-    "Arguments for -a NAME=VALUE:\n"
-) + "\n".join(f"  {name:<18} {argument.help}" for name, argument in ARGUMENTS.items())
+EPILOG = "\n".join(
+    [
+        "Exit codes:",
+        *(f"  {outcome.exit_code:<18} {outcome.meaning}" for outcome in RunOutcome),
+        "Arguments for -a NAME=VALUE:",
+        *(f"  {name:<18} {argument.help}" for name, argument in ARGUMENTS.items()),
+    ]
+)
 _TARGET = "a site, the URL of a sitemap, or a file"
 _LOGGERS_OF_SET_UP = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware", "scrapy.utils.log")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from sitemap_harvest.model import SiteResult
 
@@ -19,24 +19,25 @@ OUTPUT_ERRORS = ("feedexport/failed_count/", "sitemap_harvest/output_failed")
 class RunOutcome(StrEnum):
     """The result of a run, in the order of the exit codes, which count from 0."""
 
-    WHOLE = "whole"
-    """URLs were harvested, and nothing failed."""
-    NOT_STARTED = "not-started"
-    """Scrapy could not start."""
-    WRONG_USAGE = "wrong-usage"
-    """An argument or a setting is wrong, and nothing was fetched."""
-    NOTHING_FOUND = "nothing-found"
-    """No URL was harvested, for several reasons, or because there is no sitemap."""
-    PARTLY_FAILED = "partly-failed"
-    """URLs were harvested, and something failed."""
-    BLOCKED = "blocked"
-    """No URL was harvested: every target is blocked."""
-    FORBIDDEN = "forbidden"
-    """No URL was harvested: robots.txt disallows every target."""
-    UNREACHABLE = "unreachable"
-    """No URL was harvested: no target gave a usable response."""
-    NOT_A_SITE = "not-a-site"
-    """No URL was harvested: no target is a site."""
+    meaning: str
+    """A sentence for users."""
+
+    def __new__(cls, word: str, meaning: str) -> Self:
+        """Create the result with that *word*."""
+        outcome = str.__new__(cls, word)
+        outcome._value_ = word
+        outcome.meaning = meaning
+        return outcome
+
+    WHOLE = "whole", "URLs were harvested, and nothing failed."
+    NOT_STARTED = "not-started", "Scrapy could not start."
+    WRONG_USAGE = "wrong-usage", "An option, argument or setting is wrong. Nothing was fetched."
+    NOTHING_FOUND = "nothing-found", "No URL was harvested: there is no sitemap, or there are several reasons."
+    PARTLY_FAILED = "partly-failed", "URLs were harvested, but part of the run failed."
+    BLOCKED = "blocked", "No URL was found: all targets are blocked."
+    FORBIDDEN = "forbidden", "No URL was found: robots.txt disallows all targets."
+    UNREACHABLE = "unreachable", "No URL was found: no target gave a usable response."
+    NOT_A_SITE = "not-a-site", "No URL was found: no target is a site."
 
     @property
     def exit_code(self) -> int:

@@ -294,19 +294,25 @@ class SnapshotSession(Session):
             return []
         try:
             return self._commit(site, is_over=is_over)
-        except (*WRITE_ERRORS, StoreError) as error:
+        except WRITE_ERRORS as error:
             self.give_up(error)
-        except Exception:  # a bug at one site must not affect the others
-            logger.exception(
-                "The snapshot of %s was not stored; the last one remains valid",
-                root,
-                extra=fields("not-kept", site=root),
-            )
-            self._stats.inc_value("sitemap_harvest/store_failed")
-            site.writer.close()
+        except Exception as error:  # noqa: BLE001 - damage or a bug at one site must not affect the others
+            self._not_stored(site, root, error)
         finally:
             self._release(root)
         return []
+
+    def _not_stored(self, site: SiteSnapshot, root: str, error: Exception) -> None:
+        is_known = isinstance(error, StoreError)
+        logger.error(
+            "The snapshot of %s was not stored; the last one remains valid%s",
+            root,
+            f": {error}" if is_known else "",
+            exc_info=None if is_known else error,
+            extra=fields("not-kept", site=root),
+        )
+        self._stats.inc_value("sitemap_harvest/store_failed")
+        site.writer.close()
 
     def mark_delivered(self, root: str) -> None:
         """Record that the spider has yielded all changes of the site *root*."""
