@@ -9,7 +9,7 @@ import pyarrow as pa
 from rich.console import Console
 
 from sitemap_harvest.cli import output
-from sitemap_harvest.config import parsers
+from sitemap_harvest.config import value_parsers
 from sitemap_harvest.diff import compare, compare_each
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import StoreError
@@ -76,7 +76,7 @@ def _deliver(history: History, opts: argparse.Namespace) -> None:
     if opts.runs:
         raise StoreError(f"{' '.join(opts.runs)}: --after and --consumer compare each run with the one before it")
     if opts.consumer is not None:
-        output.parsed_option("--consumer", opts.consumer, parsers.consumer)
+        output.parsed_option("--consumer", opts.consumer, value_parsers.consumer)
     runs = runs_since(history, _start(history, opts))
     _put(compare_each(map(history.snapshot, runs)), opts)
     if len(runs) == 1:

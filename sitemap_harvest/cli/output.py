@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 from scrapy.utils.misc import load_object
 
-from sitemap_harvest.config.parsers import InvalidValueError
+from sitemap_harvest.config.value_parsers import InvalidValueError
 from sitemap_harvest.errors import ArgumentError, StoreError
 from sitemap_harvest.escape import visible, visible_lines
 from sitemap_harvest.files import replacing

@@ -13,7 +13,7 @@ import pyarrow as pa
 from rich.console import Console
 
 from sitemap_harvest.cli import output
-from sitemap_harvest.config import parsers
+from sitemap_harvest.config import value_parsers
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.escape import ascii_json
@@ -61,7 +61,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     for words in damaged:
         output.tell(f"damaged: {words}")
     if opts.drop_consumer is not None:
-        name = output.parsed_option("--drop-consumer", opts.drop_consumer, parsers.consumer)
+        name = output.parsed_option("--drop-consumer", opts.drop_consumer, value_parsers.consumer)
         dropped = [drop(history, name) for history in histories]
         if not any(dropped):
             raise StoreError(f"--drop-consumer {name}: there is no such consumer")
@@ -78,12 +78,12 @@ def _rule(text: str) -> _Rule:
     """Parse *text*, the value of ``--prune``: a number of runs, or an age."""
     try:
         if text.isdecimal():
-            last = parsers.whole()(text)
+            last = value_parsers.whole()(text)
             return lambda runs: runs[-last:]
-        since = datetime.now(UTC) - timedelta(seconds=parsers.seconds(text))
-    except parsers.InvalidValueError as error:
+        since = datetime.now(UTC) - timedelta(seconds=value_parsers.seconds(text))
+    except value_parsers.InvalidValueError as error:
         accepted = "a number of runs to keep for each site (30), or an age (26w, 90d)"
-        raise parsers.InvalidValueError(accepted) from error
+        raise value_parsers.InvalidValueError(accepted) from error
     return lambda runs: [run for run in runs if run.started_at >= since]
 
 

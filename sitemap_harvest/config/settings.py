@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from sitemap_harvest.config.parsers import InvalidValueError, boolean, choice, parser, whole
+from sitemap_harvest.config.value_parsers import InvalidValueError, boolean, choice, parser, whole
 from sitemap_harvest.discovery.offsite import Offsite
 from sitemap_harvest.errors import OptionError, there_is_no
 from sitemap_harvest.formats.limits import MIB, Limits

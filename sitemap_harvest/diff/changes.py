@@ -18,14 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from sitemap_harvest.diff.spill import Spill
+    from sitemap_harvest.diff.temporary_file import TemporaryFile
     from sitemap_harvest.model import ChangeSummary
 
 
 class Changes:
     """The changes between two snapshots. A context manager: closing it removes its temporary files."""
 
-    def __init__(self, summary: ChangeSummary, urls: list[str], changes: Spill, pairs: Spill, folder: Path) -> None:
+    def __init__(
+        self, summary: ChangeSummary, urls: list[str], changes: TemporaryFile, pairs: TemporaryFile, folder: Path
+    ) -> None:
         """Take the results. *folder* is removed by :meth:`close`."""
         self.summary = summary
         """Summary for the site as a whole."""

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sitemap_harvest.diff.change_rows import FOUND, written
 from sitemap_harvest.diff.changes import Changes
 from sitemap_harvest.diff.classify import ADDED, EXPIRED, KINDS, REMOVED, ChangeCounts, classified
 from sitemap_harvest.diff.document_pairs import DocumentPairs, Places, SnapshotDocuments
-from sitemap_harvest.diff.gather import Work, count_urls, touched
 from sitemap_harvest.diff.pairs import PAIRED, Pairing
 from sitemap_harvest.diff.patterns import BUMPED, is_mass
-from sitemap_harvest.diff.spill import Spill
 from sitemap_harvest.diff.summary import differences, documents, staleness
-from sitemap_harvest.diff.written import FOUND, written
+from sitemap_harvest.diff.temporary_file import TemporaryFile
+from sitemap_harvest.diff.touched_rows import Work, count_urls, touched
 from sitemap_harvest.model import ChangeSummary, MassChange, Rename
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ class _Comparison:
     """One comparison, and the temporary files that it fills."""
 
     def __init__(self, after: Snapshot, work: Work) -> None:
-        self.changes = Spill(work.folder / "changes.arrow", FOUND)
-        self.pairs = Spill(work.folder / "pairs.arrow", PAIRED)
+        self.changes = TemporaryFile(work.folder / "changes.arrow", FOUND)
+        self.pairs = TemporaryFile(work.folder / "pairs.arrow", PAIRED)
         self.urls: list[str] = []  # of the documents, by number
         self._after = after
         self._work = work

@@ -11,7 +11,7 @@ import numpy as np
 
 from sitemap_harvest.diff.classify import GONE, url_numbers
 from sitemap_harvest.diff.document_pairs import Places
-from sitemap_harvest.diff.gather import Work, touched
+from sitemap_harvest.diff.touched_rows import Work, touched
 
 if TYPE_CHECKING:
     from sitemap_harvest.snapshots.store import Snapshot

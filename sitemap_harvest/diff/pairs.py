@@ -10,13 +10,13 @@ import pyarrow.compute as pc
 from sitemap_harvest.diff.classify import ADDED, EXPIRED, REMOVED
 from sitemap_harvest.diff.patterns import HOST, HOST_MOVE, MIN_HOST_SHARE, MIN_URLS, normal_forms, rules
 from sitemap_harvest.diff.renames import renames
-from sitemap_harvest.diff.spill import Spill
+from sitemap_harvest.diff.temporary_file import TemporaryFile
 from sitemap_harvest.model import MassChange, Rename
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sitemap_harvest.diff.gather import Work
+    from sitemap_harvest.diff.touched_rows import Work
 
 MAX_RENAMES_LOOKED_FOR = 100_000  # on either side: beyond it, a site was rebuilt, and names mean little
 _MAX_TOLD = 50
@@ -36,7 +36,7 @@ PAIRED = pa.schema({"change": pa.int64(), "pattern": pa.string(), "counterpart":
 class Pairing:
     """The pairs among the changes of one comparison."""
 
-    def __init__(self, work: Work, changes: Spill) -> None:
+    def __init__(self, work: Work, changes: TemporaryFile) -> None:
         """Find pairs in *changes*."""
         self._connection = work.duckdb
         self._folder = work.folder
@@ -69,7 +69,9 @@ class Pairing:
             f"""select gone.change as gone, came.change as came, gone.key as before, came.key as after
             from ({only.format("gone")}) gone join ({only.format("came")}) came using (normal)"""  # noqa: S608
         ).to_arrow_reader(_BATCH_ROWS)
-        found = Spill(self._folder / "rules.arrow", _PAIRS)  # a connection cannot read and write at the same time
+        found = TemporaryFile(
+            self._folder / "rules.arrow", _PAIRS
+        )  # a connection cannot read and write at the same time
         for batch in reader:
             names = rules(batch["before"], batch["after"])
             columns = [batch["gone"], batch["came"], names, pa.repeat(1.0, len(names))]

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.diff.spill import Spill
+from sitemap_harvest.diff.temporary_file import TemporaryFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ class Sorted:
     def __init__(self, folder: Path, schema: pa.Schema, expected: int) -> None:
         """Store the rows in files in *folder*; about *expected* rows will be added."""
         self._folder = folder
-        self._all = Spill(folder / "rows.arrow", schema)
+        self._all = TemporaryFile(folder / "rows.arrow", schema)
         self._parts = min(-(-expected // PART_ROWS), MAX_PARTS)
         self._step = max(1, expected // (self._parts * _SAMPLED))
         self._sample: list[pa.StringArray] = []
@@ -51,11 +51,11 @@ class Sorted:
                 yield batch.take(pc.sort_indices(batch["key"]))
             part.remove()
 
-    def _parted(self, columns: list[str]) -> list[Spill]:
+    def _parted(self, columns: list[str]) -> list[TemporaryFile]:
         """Partition the rows by ranges of keys into files."""
         limits = self._limits()
         schema = pa.schema([field for field in self._schema if field.name in columns])
-        parts = [Spill(self._folder / f"rows-{number}.arrow", schema) for number in range(len(limits) + 1)]
+        parts = [TemporaryFile(self._folder / f"rows-{number}.arrow", schema) for number in range(len(limits) + 1)]
         for rows in _together(self._all.batches(columns)):
             number = pc.search_sorted(limits, rows["key"], side="right").to_numpy().astype(np.int64)
             ordered = rows.take(pa.array(np.argsort(number, kind="stable")))

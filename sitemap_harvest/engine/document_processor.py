@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
     from sitemap_harvest.discovery.candidate import Candidate
+    from sitemap_harvest.engine.interfaces import DocumentResponse
     from sitemap_harvest.engine.ledger import Ledger
-    from sitemap_harvest.engine.parts import RunParts
-    from sitemap_harvest.engine.ports import DocumentResponse
+    from sitemap_harvest.engine.run_parts import RunParts
     from sitemap_harvest.engine.session import KnownDocument
     from sitemap_harvest.engine.url_emitter import UrlEmitter
     from sitemap_harvest.model import SitemapRecord, SitemapRef, UrlBatch

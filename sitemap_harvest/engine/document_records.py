@@ -11,7 +11,7 @@ from sitemap_harvest.model import Outcome, Problem, SitemapRecord
 
 if TYPE_CHECKING:
     from sitemap_harvest.discovery.candidate import Candidate, NotFetched
-    from sitemap_harvest.engine.ports import DocumentResponse
+    from sitemap_harvest.engine.interfaces import DocumentResponse
     from sitemap_harvest.formats import Document
 
 _CHALLENGE = "the response is a challenge page that admits only browsers"

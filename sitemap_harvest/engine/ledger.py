@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sitemap_harvest.discovery.site_state import SiteState
-    from sitemap_harvest.engine.parts import RunParts
+    from sitemap_harvest.engine.run_parts import RunParts
 
 
 MOST_REFUSED_ROWS = 1_000

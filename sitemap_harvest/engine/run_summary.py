@@ -12,7 +12,7 @@ from sitemap_harvest.model.run_report import FailedSite, KeptSnapshot
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sitemap_harvest.engine.ports import Stats
+    from sitemap_harvest.engine.interfaces import Stats
     from sitemap_harvest.model import ChangeSummary, Evidence, SiteRecord
 
 _READ = frozenset({Outcome.READ, Outcome.UNCHANGED})

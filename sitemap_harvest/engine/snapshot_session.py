@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.config.settings import HarvestSettings
     from sitemap_harvest.diff import Changes
     from sitemap_harvest.discovery.candidate import Candidate
-    from sitemap_harvest.engine.ports import ChangeDelivery, Stats
+    from sitemap_harvest.engine.interfaces import ChangeDelivery, Stats
     from sitemap_harvest.engine.session import KnownDocument
     from sitemap_harvest.model import SitemapRecord
     from sitemap_harvest.snapshots.store import History, Snapshot, Store

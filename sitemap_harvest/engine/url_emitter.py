@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
     from sitemap_harvest.discovery.candidate import Candidate
-    from sitemap_harvest.engine.parts import RunParts
+    from sitemap_harvest.engine.run_parts import RunParts
     from sitemap_harvest.model import UrlBatch
 
 

@@ -9,8 +9,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
+from sitemap_harvest.discovery.child_rules import refuse
 from sitemap_harvest.discovery.cross_submission import CrossSubmissions
-from sitemap_harvest.discovery.expansion import refuse
 from sitemap_harvest.discovery.provenance import Provenance
 from sitemap_harvest.discovery.site_state import SiteState
 from sitemap_harvest.frontier.host_queue import Frontier
@@ -20,7 +20,7 @@ from sitemap_harvest.urls import document_key, host_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sitemap_harvest.discovery.expansion import Bounds
+    from sitemap_harvest.discovery.child_rules import Bounds
     from sitemap_harvest.frontier.budget import Budget
     from sitemap_harvest.model import SitemapRecord, SiteRecord
 

@@ -43,7 +43,7 @@ ITEM_PROCESSOR = "sitemap_harvest.integration.items.item_processor.BatchItemProc
 
 EXTENSIONS: dict[str, int | None] = {
     "scrapy.extensions.feedexport.FeedExporter": None,  # replaced by the next one, its subclass
-    "sitemap_harvest.integration.items.feeds.FeedExporter": 0,
+    "sitemap_harvest.integration.items.feed_exporter.FeedExporter": 0,
     "sitemap_harvest.integration.items.counts.BatchCounts": 0,
 }
 LOCAL_FILES = "sitemap_harvest.integration.middlewares.local_files.LocalFilesMiddleware"

@@ -9,7 +9,7 @@ from scrapy import Request
 
 from sitemap_harvest.discovery.candidate import Candidate
 from sitemap_harvest.discovery.cross_submission import is_declared
-from sitemap_harvest.engine.ports import DocumentResponse
+from sitemap_harvest.engine.interfaces import DocumentResponse
 from sitemap_harvest.integration.referrer import Referrer, Referrers
 from sitemap_harvest.model import FoundBy
 

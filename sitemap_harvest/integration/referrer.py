@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
     from sitemap_harvest.discovery.candidate import Candidate
-    from sitemap_harvest.engine.ports import DocumentResponse
+    from sitemap_harvest.engine.interfaces import DocumentResponse
 
 _POLICY = "Referrer-Policy"
 

@@ -15,7 +15,7 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
-from sitemap_harvest.engine.ports import PageVisits
+from sitemap_harvest.engine.interfaces import PageVisits
 from sitemap_harvest.formats import Document
 from sitemap_harvest.integration.downloads import has_requests
 from sitemap_harvest.integration.referrer import Referrer, Referrers
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.config.settings import HarvestSettings
     from sitemap_harvest.discovery.candidate import Candidate
-    from sitemap_harvest.engine.ports import DocumentResponse
+    from sitemap_harvest.engine.interfaces import DocumentResponse
     from sitemap_harvest.frontier.host_queue import Frontier
     from sitemap_harvest.integration.spider_attributes import SitemapAttributes
     from sitemap_harvest.model import UrlBatch, UrlEntry

@@ -16,7 +16,7 @@ import pyarrow as pa
 from scrapy import Spider
 
 from sitemap_harvest.discovery.candidate import NotFetched
-from sitemap_harvest.engine.ports import ChildRules
+from sitemap_harvest.engine.interfaces import ChildRules
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 from sitemap_harvest.model import Kind, Outcome, SitemapRef, UrlBatch, UrlEntry

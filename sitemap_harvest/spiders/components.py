@@ -9,8 +9,8 @@ from scrapy.utils.defer import deferred_from_coro
 from sitemap_harvest.config.arguments import check_store
 from sitemap_harvest.engine.crawl_loop import CrawlLoop
 from sitemap_harvest.engine.in_flight import InFlight
-from sitemap_harvest.engine.parts import RunParts, site_queue
-from sitemap_harvest.engine.ports import PageVisits
+from sitemap_harvest.engine.interfaces import PageVisits
+from sitemap_harvest.engine.run_parts import RunParts, site_queue
 from sitemap_harvest.engine.session import Session
 from sitemap_harvest.integration.document_requests import DocumentRequests
 from sitemap_harvest.integration.downloads import Downloads, Wakeup

@@ -5,7 +5,7 @@ from sitemap_harvest.urls.columns import AddressColumns, address_columns
 from sitemap_harvest.urls.key import document_key, url_key
 from sitemap_harvest.urls.scope import Scope
 from sitemap_harvest.urls.site import host_of, site_of
-from sitemap_harvest.urls.user import user_of, without_user
+from sitemap_harvest.urls.userinfo import user_of, without_user
 
 __all__ = [
     "BLANKS",

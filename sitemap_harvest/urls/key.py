@@ -15,7 +15,7 @@ from string import ascii_lowercase, ascii_uppercase
 import idna
 
 from sitemap_harvest.urls.address import without_dot_segments
-from sitemap_harvest.urls.user import without_user
+from sitemap_harvest.urls.userinfo import without_user
 
 _KEYS_KEPT = 64  # the same few URLs are looked up several times in a row; one may have a megabyte
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)

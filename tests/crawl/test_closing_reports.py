@@ -316,7 +316,7 @@ def test_the_feed_exporter_of_scrapy_does_not_tell_whether_all_is_there(serve, c
     site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")})
     extensions = {
         "scrapy.extensions.feedexport.FeedExporter": 0,
-        "sitemap_harvest.integration.items.feeds.FeedExporter": None,
+        "sitemap_harvest.integration.items.feed_exporter.FeedExporter": None,
     }
     _, record = close(site=site.url, settings={"EXTENSIONS": extensions})
     assert {(output["uri"], output["ok"]) for output in record["outputs"]} >= {("FOLDER/urls.jsonl", None)}

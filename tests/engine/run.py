@@ -12,8 +12,8 @@ from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.crawl_loop import CrawlLoop
 from sitemap_harvest.engine.in_flight import InFlight
-from sitemap_harvest.engine.parts import RunParts, site_queue
-from sitemap_harvest.engine.ports import ChildRules, DocumentResponse, PageVisits
+from sitemap_harvest.engine.interfaces import ChildRules, DocumentResponse, PageVisits
+from sitemap_harvest.engine.run_parts import RunParts, site_queue
 from sitemap_harvest.engine.run_summary import Summary
 from sitemap_harvest.engine.session import Session
 

@@ -103,7 +103,7 @@ def test_an_add_on_in_the_settings_of_a_spider_makes_no_other_spiders_known(proj
     (plain.module / "spiders/one_file.py").write_text(spider)
     ran = plain.crawl("one-file", "-a", f"site={site.url}", "-a", "emit=urls", "-O", "x.jsonl")
     assert ran.stats["sitemap_harvest/urls"] == 6
-    assert "sitemap_harvest.integration.items.feeds.FeedExporter" in ran.dump["parts"]["extensions"]
+    assert "sitemap_harvest.integration.items.feed_exporter.FeedExporter" in ran.dump["parts"]["extensions"]
     ran = plain.crawl("sitemap", "-a", f"site={site.url}", code=1, calm=False)
     assert "Spider not found: sitemap" in ran.log + ran.out
 

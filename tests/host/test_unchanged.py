@@ -77,7 +77,7 @@ def test_settings_differ_by_those_that_the_reference_names(both):
 def test_the_same_parts_stand_in_the_same_order(both):
     without, with_addon = (run.dump["parts"] for run in both)
     assert "scrapy.extensions.feedexport.FeedExporter" in without["extensions"][:-1]
-    ours = {"scrapy.extensions.feedexport.FeedExporter": "sitemap_harvest.integration.items.feeds.FeedExporter"}
+    ours = {"scrapy.extensions.feedexport.FeedExporter": "sitemap_harvest.integration.items.feed_exporter.FeedExporter"}
     expected = [ours.get(name, name) for name in without["extensions"]]
     assert with_addon["extensions"] == [*expected, "sitemap_harvest.integration.items.counts.BatchCounts"]
     assert with_addon["addons"] == ["sitemap_harvest.addon.Addon"]
@@ -124,7 +124,7 @@ def test_a_run_ends_as_it_ends_without(project, plain, site, settings, reason):
     for one in (project, plain):
         one.configure(settings)
         ran = one.crawl("own", "-a", f"site={site.url}", "-o", "x.jl", calm=False, code=None)
-        log = ran.log.replace("sitemap_harvest.integration.items.feeds", "scrapy.extensions.feedexport")
+        log = ran.log.replace("sitemap_harvest.integration.items.feed_exporter", "scrapy.extensions.feedexport")
         errors = re.findall(r"\] (?:ERROR|CRITICAL): (.*?)(?= at 0x|$)", log, re.MULTILINE)
         stats = ran.dumps["own"]["stats"] if ran.dumps else {}
         # Which of two answers comes first is chance.

@@ -10,7 +10,7 @@ from scrapy.extensions import feedexport
 from scrapy.utils.misc import load_object
 
 from sitemap_harvest.integration.items.counts import BatchCounts
-from sitemap_harvest.integration.items.feeds import FeedExporter
+from sitemap_harvest.integration.items.feed_exporter import FeedExporter
 from sitemap_harvest.integration.items.item_processor import BatchItemProcessor
 
 if TYPE_CHECKING:

@@ -141,8 +141,8 @@ class JsonExporter(BatchExporter, exporters.JsonItemExporter):
     """One JSON array of objects."""
 
     can_append = False
-    """Whether the file may already have contents; :class:`~sitemap_harvest.integration.items.feeds.FeedExporter` checks
-    it before opening a file."""
+    """Whether the file may already have contents;
+    :class:`~sitemap_harvest.integration.items.feed_exporter.FeedExporter` checks it before opening a file."""
 
     def _write(self, batch: Batch[Any]) -> None:
         if self.indent:
@@ -250,8 +250,8 @@ class ParquetExporter(BatchExporter):
     """
 
     can_append = False
-    """Whether the file may already have contents; :class:`~sitemap_harvest.integration.items.feeds.FeedExporter` checks
-    it before opening a file."""
+    """Whether the file may already have contents;
+    :class:`~sitemap_harvest.integration.items.feed_exporter.FeedExporter` checks it before opening a file."""
 
     _FEW_VALUES: ClassVar[tuple[str, ...]] = (
         "site", "sitemap", "lastmod_precision", "changefreq", "priority", "priority_text", "found_by", "outcome",

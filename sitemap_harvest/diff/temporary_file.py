@@ -1,4 +1,4 @@
-"""``Spill``: a temporary file of record batches, for data that does not fit in memory."""
+"""``TemporaryFile``: a temporary file of record batches, for data that does not fit in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Spill:
+class TemporaryFile:
     """A file of record batches with one schema, written once and read any number of times."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:

@@ -15,7 +15,7 @@ from sitemap_harvest.model import FoundBy, Outcome
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """The limits of an expansion."""
+    """The limits for the documents that others name."""
 
     max_depth: int = 10
     """Levels below the start of the run."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.discovery.expansion import Bounds
+from sitemap_harvest.discovery.child_rules import Bounds
 from sitemap_harvest.discovery.offsite import Offsite
 from sitemap_harvest.frontier.site_queue import SiteQueue
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.config.settings import HarvestSettings
     from sitemap_harvest.engine.in_flight import InFlight
-    from sitemap_harvest.engine.ports import ChildRules, PageVisits, RequestFactory, Stats
+    from sitemap_harvest.engine.interfaces import ChildRules, PageVisits, RequestFactory, Stats
     from sitemap_harvest.engine.run_summary import Summary
     from sitemap_harvest.engine.session import Session
 
