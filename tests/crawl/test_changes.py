@@ -232,6 +232,15 @@ def test_what_was_passed_over_before_is_newly_known_and_what_is_now_is_kept(keep
     assert keep.locs(site) == ["/changes", "/goes", "/moves", "/other", "/stays"]
 
 
+def test_a_sitemap_that_was_new_while_it_was_passed_over_is_added_when_it_is_read(keep, serve):
+    site = serve({**SITE, "/index.xml": index("/1.xml")})
+    keep(site, skip=r"2\.xml")
+    site.pages["/index.xml"] = SITE["/index.xml"]
+    assert keep(site, skip=r"2\.xml").changes == []
+    assert keep(site, skip=r"2\.xml").changes == []
+    assert keep(site).kinds == {"/other": "added"}
+
+
 def test_a_smaller_limit_on_documents_takes_nothing_away(keep, serve):
     site = serve(SITE)
     keep(site)
