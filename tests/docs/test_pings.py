@@ -41,6 +41,7 @@ def reference(tmp_path_factory):
     return lxml.html.parse(str(folder / "html" / "index.html")).getroot()
 
 
+@pytest.mark.thorough
 def test_every_option_is_in_the_reference(reference):
     prefix = "sitemap_harvest.scrapyd_ping.PingConfig."
     names = [field.name for field in dataclasses.fields(PingConfig)]

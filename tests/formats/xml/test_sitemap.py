@@ -16,6 +16,7 @@ from sitemap_harvest.formats.xml.strict import NotWellFormed, read_strictly
 from sitemap_harvest.formats.xml.tolerant import read_tolerantly
 from tests.documents import HERE, SITEMAPS, codes, collected, collector, fixture_bytes, index, locs, noted, urlset
 from tests.formats.xml.sitemaps import NAMESPACES, odd_sitemaps, plain_sitemaps
+from tests.rings import some_quick
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -266,7 +267,9 @@ def test_an_index_is_read_like_a_sitemap() -> None:
         pytest.param("<url><loc><![CDATA[https://example.com/</url>]]></loc><a b='>'/></url>", id="cdata"),
     ],
 )
-@pytest.mark.parametrize("flaw", ["<url><loc>https://example.com/?a&b</loc></url>", "<image:image/>", "<url>", ""])
+@pytest.mark.parametrize(
+    "flaw", some_quick(["<url><loc>https://example.com/?a&b</loc></url>", "<image:image/>", "<url>", ""], every=2)
+)
 def test_from_lane_to_lane_no_entry_is_lost_or_comes_twice(odd: str, flaw: str) -> None:
     plain = [f"https://example.com/{number}" for number in range(6000)]
     entries = [f"<url><loc>{loc}</loc></url>" for loc in plain]

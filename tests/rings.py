@@ -1,0 +1,18 @@
+"""The two rings of the tests: of many cases that are alike, the quick one has some, and the thorough one the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def some_quick(cases: Iterable[Any], *, every: int) -> list[Any]:
+    """Return *cases* as parameters: the first of *every* so many is in the quick ring."""
+    return [
+        pytest.param(case, marks=() if number % every == 0 else pytest.mark.thorough)
+        for number, case in enumerate(cases)
+    ]
