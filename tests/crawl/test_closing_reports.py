@@ -161,7 +161,7 @@ def test_where_the_clock_has_gone_back_the_record_tells_the_id_in_the_store(serv
     assert kept["baseline"] == later
     assert kept["run"] > later
     assert kept["run"][-6:] == run.stats["sitemap_harvest/run"][-6:]
-    assert f"{site.url}: stored as the run {kept['run']}, " in run.log
+    assert f"{site.url}: stored under the id {kept['run']}, " in run.log
 
 
 REFUSED = [

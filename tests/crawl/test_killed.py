@@ -7,6 +7,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from sitemap_harvest.snapshots.store import open_store
+from sitemap_harvest.snapshots.store.history import RUNS
+from sitemap_harvest.snapshots.store.manifest import Manifest
 from tests.crawl.crawling import Runner, lines
 from tests.crawl.killing import Moment, committed, kill, listed, pages, served
 from tests.crawl.matrix.listed import Change, Listed, changes
@@ -71,6 +74,14 @@ def test_most_of_the_runs_were_killed_before_they_were_committed(history):
     assert sum(was_committed for _, _, was_committed in history) < KILLS / 2
 
 
+def checkpoint_of(store: Path, site: Site) -> int:
+    """Return the number of documents in the checkpoint of the unfinished run; a slow machine writes it before 500."""
+    history = open_store(store).history(site.url)
+    (unfinished,) = history.unfinished()
+    manifest = Manifest.read(history.folder / RUNS / unfinished)
+    return sum(file.count for file in manifest.files if file.table == "done")
+
+
 def test_a_run_that_is_resumed_does_not_ask_again_for_what_was_read_whole(tmp_path):
     crawl, store = Runner(tmp_path), tmp_path / "store"
     before: Listed = {f"/{number}.xml": {f"/{number}": "2026-01-01"} for number in range(MANY)}
@@ -80,7 +91,7 @@ def test_a_run_that_is_resumed_does_not_ask_again_for_what_was_read_whole(tmp_pa
         told(crawl, site, store)
         site.pages = served(after)
         kill(crawl, site, store, Moment(None, "manifest*", 0.1))
-        asked = set(site.requests)
+        asked, checkpoint = set(site.requests), checkpoint_of(store, site)
         assert sorted(told(crawl, site, store, resume="yes"), key=str) == sorted(changes(before, after), key=str)
-        assert 500 < len(asked) < MANY
-        assert len(site.requests) <= MANY + 2 - 500
+        assert 0 < checkpoint <= len(asked) < MANY
+        assert len(site.requests) <= MANY + 2 - checkpoint

@@ -15,9 +15,9 @@ PAGE = Path(__file__).parents[3] / "docs" / "explain" / "faults.md"
 _HEAD = """\
 # When a document fails
 
-What a run reports if robots.txt, an index or a sitemap cannot be read while the rest of the site changes. Each cell of
-the table is a site that the tests crawl four times: before the fault, during it, after it, and once more. URLs are
-added, removed, changed and moved in every document while the fault lasts.
+This page shows what a run reports if robots.txt, an index or a sitemap cannot be read while the rest of the site
+changes. Each cell of the table represents a site that the tests crawl four times: before the fault, during it, after
+it, and once more. URLs are added, removed, changed and moved in every document while the fault lasts.
 
 No cell has a false removal or a false addition. Changes in other documents are reported in the run of the fault, except
 for removals, which are [pending](snapshots.md#pending-removals): the failing document may list those URLs now. They are
@@ -25,10 +25,11 @@ reported, with the changes of the failing document, as soon as it can be read, a
 says what the run of the fault reports from the failing document:
 
 * **nothing**: its known URLs stay.
-* **new**: URLs that are new in it are added; all other changes wait. *In part*: only those before the damage.
-* **all**: nothing of it was lost.
-* **empty**: it was read whole and lists nothing. All its URLs are removed, with that reason, and are added again when
-  it lists them again.
+* **new**: URLs that are new in it are reported as added; all other changes wait. *In part*: only those before the
+  damage.
+* **all**: all changes in the document are reported.
+* **empty**: the document was read completely and lists nothing. All its URLs are reported as removed, with that reason,
+  and as added when it lists them again.
 * **n/a**: such a document cannot fail this way, or the failure cannot be detected. A robots.txt has no end mark, so a
   truncated one is read as it is.
 
@@ -41,8 +42,8 @@ removed with that reason. No other fault removes a URL that its document lists, 
 ledger says when the rows of each document were last confirmed, and the summary of a run gives the share of unconfirmed
 URLs.
 
-A complete, well-formed document is accepted, whatever it lists. If its publisher generated it wrongly, its changes are
-not changes of the pages.
+A complete, well-formed document is accepted, whatever it lists. If its publisher generated it incorrectly, the reported
+changes do not reflect changes to the pages.
 
 ## Whole histories
 
@@ -50,7 +51,7 @@ The matrix tests one fault at a time. `python -m tests.histories --crawls 2000 -
 fail at random, dozens of times: URLs are added, removed, edited and moved; sitemaps are split, merged, emptied, renamed
 and renumbered; sites move to `https` or `www`, and some share an index. Validators and index dates are right, wrong or
 absent. Several documents fail at once, for up to four crawls, or the whole site; some runs are killed. An oracle that
-uses no code of the package compares the reports with the truth, for each URL:
+does not use the package's code compares the reports with the actual changes, for each URL:
 
 | count | URLs |
 | --- | --- |
@@ -59,14 +60,15 @@ uses no code of the package compares the reports with the truth, for each URL:
 | VIEW | wrong in the store after two such crawls |
 | NOISE | reported although nothing changed since the last report |
 
-The last line of the output is the score; all four must be 0. `--seed` selects the history, `--only` some of its sites,
-and `--log` names a file for what changed and failed in each crawl.
+The last line of the output is the score; all four must be 0. `--seed` selects the history, `--only` selects some of its
+sites, and `--log` names a file in which the changes and failures of each crawl are recorded.
 
-The oracle excuses only what no reader can know: a server that sends an earlier or an empty version of a document, both
-valid; a validator that stays the same although the content changes; and the URLs of a removed document while a document
-that may list them fails. Undetectable damage does not occur: a robots.txt or text list truncated with a matching
-`Content-Length`, an empty text list, and, in a first reading, a wrong encoding or an empty index. If the first crawl of
-a site fails, comparison starts after the first two crawls without a failure.
+The oracle tolerates only errors that no reader can avoid. They are caused by: a server that sends an earlier or an
+empty version of a document, both valid; a validator that stays the same although the content changes; and the URLs of a
+removed document while a document that may list them fails. Undetectable damage does not occur: a robots.txt or text
+list truncated with a matching `Content-Length`, an empty text list, and, when a document is read for the first time, a
+wrong encoding or an empty index. If the first crawl of a site fails, comparison starts after the first two crawls
+without a failure.
 """
 _WORDS = {
     Belief.KEPT: "nothing",
