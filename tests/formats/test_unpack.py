@@ -174,7 +174,14 @@ def test_blocks_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> No
         assert unpacked(body) == (TEXT, ["gzip"], {})
 
 
-@pytest.mark.parametrize("body", [TEXT, gzip.compress(TEXT), gzip.compress(TEXT[:9]) + gzip.compress(TEXT[9:])])
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(TEXT, id="plain"),
+        pytest.param(gzip.compress(TEXT), id="gzip"),
+        pytest.param(gzip.compress(TEXT[:9]) + gzip.compress(TEXT[9:]), id="two-members"),
+    ],
+)
 @pytest.mark.parametrize("size", [512, 700, 10_000])
 def test_blocks_have_the_size_that_is_wanted(body: bytes, size: int) -> None:
     blocks = list(unpack(body, DEFAULT, log(), [], block_bytes=size))
