@@ -9,7 +9,6 @@ neither the script nor the tag.
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -102,11 +101,7 @@ SIGNS = (
 )
 """The signs of known vendors."""
 
-
-@cache
-def _patterns() -> tuple[tuple[Sign, list[re.Pattern[str]]], ...]:
-    """Return the signs with their patterns. Compiling them takes a tenth of a second, and few runs need it."""
-    return tuple((sign, [re.compile(pattern, re.IGNORECASE | re.DOTALL) for pattern in sign[1:]]) for sign in SIGNS)
+_PATTERNS = tuple((sign, [re.compile(pattern, re.IGNORECASE | re.DOTALL) for pattern in sign[1:]]) for sign in SIGNS)
 
 
 def challenger(page: Page) -> str | None:
@@ -114,7 +109,7 @@ def challenger(page: Page) -> str | None:
     if len(page.words) > _MAX_WORDS_CHARS:
         return None
     texts = (page.scripts, page.tags, page.words)
-    for sign, (title, *others) in _patterns():
+    for sign, (title, *others) in _PATTERNS:
         if sign.title and not title.fullmatch(page.title):
             continue
         if all(not pattern.pattern or pattern.search(text) for pattern, text in zip(others, texts, strict=True)):
