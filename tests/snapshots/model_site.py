@@ -103,9 +103,9 @@ class Keeper:
         known_rows, known_references = self.rows, self.references
         references = dict(known_references)
         for record, _, listed in reads:
-            belief = merge_policy(self.ledger, record, absent_runs=self.absent_runs)
-            if belief in {MergePolicy.REPLACE, MergePolicy.ADD}:
-                old = known_references.get(record.url, set()) if belief is MergePolicy.ADD else set()
+            policy = merge_policy(self.ledger, record, absent_runs=self.absent_runs)
+            if policy in {MergePolicy.REPLACE, MergePolicy.ADD}:
+                old = known_references.get(record.url, set()) if policy is MergePolicy.ADD else set()
                 references[record.url] = listed | old
         documents = merge_snapshot(
             self.ledger,
@@ -118,16 +118,16 @@ class Keeper:
         )
         read = {record.url: urls for record, urls, _ in reads}
         self.ledger = {key: one.row for key, one in documents.items()}
-        kept = {key: one.belief for key, one in documents.items() if one.row.rows_from is not None}
-        self.rows = {key: _rows(belief, known_rows.get(key, set()), read.get(key)) for key, belief in kept.items()}
+        kept = {key: one.policy for key, one in documents.items() if one.row.rows_from is not None}
+        self.rows = {key: _rows(policy, known_rows.get(key, set()), read.get(key)) for key, policy in kept.items()}
         self.references = {key: references[key] for key in kept if key in references}
         return documents
 
 
-def _rows(belief: MergePolicy, known: set[str], read: set[str] | None) -> set[str]:
-    if belief is MergePolicy.REPLACE:
+def _rows(policy: MergePolicy, known: set[str], read: set[str] | None) -> set[str]:
+    if policy is MergePolicy.REPLACE:
         return set(read or ())
-    return known | set(read or ()) if belief is MergePolicy.ADD else known
+    return known | set(read or ()) if policy is MergePolicy.ADD else known
 
 
 @dataclass

@@ -77,7 +77,7 @@ NEVER_READ = {"rows_from": None, "fresh_at": None, "fresh_run": None}
 
 
 @pytest.mark.parametrize(
-    ("known", "record", "belief"),
+    ("known", "record", "policy"),
     [
         pytest.param(None, row(SITEMAP), "replace", id="first-time"),
         pytest.param(kept(SITEMAP), row(SITEMAP), "replace", id="whole"),
@@ -137,14 +137,14 @@ NEVER_READ = {"rows_from": None, "fresh_at": None, "fresh_run": None}
         pytest.param(kept(SITEMAP), row(SITEMAP, final_url=f"{SITE}/new"), "replace", id="redirects-to-a-new-place"),
     ],
 )  # fmt: skip
-def test_what_a_run_says_of_rows(known: SitemapRecord | None, record: SitemapRecord, belief: str) -> None:
+def test_what_a_run_says_of_rows(known: SitemapRecord | None, record: SitemapRecord, policy: str) -> None:
     record.outcome = Outcome(record.outcome)
     before = {OTHER: kept(OTHER)} | ({} if known is None else {known.url: known})
-    assert merge_policy(before, record, absent_runs=3) == belief
+    assert merge_policy(before, record, absent_runs=3) == policy
 
 
 @pytest.mark.parametrize(
-    ("other", "belief"),
+    ("other", "policy"),
     [
         pytest.param(kept(OTHER), "keep", id="read"),
         pytest.param(row(OTHER, **NOTHING_READ, outcome=Outcome.FAILED), "keep", id="listed-and-never-read"),
@@ -154,18 +154,18 @@ def test_what_a_run_says_of_rows(known: SitemapRecord | None, record: SitemapRec
         pytest.param(kept(OTHER, left="gone"), "replace", id="left"),
     ],
 )
-def test_a_redirect_to_what_was_a_document_of_its_own_is_in_doubt(other: SitemapRecord, belief: str) -> None:
+def test_a_redirect_to_what_was_a_document_of_its_own_is_in_doubt(other: SitemapRecord, policy: str) -> None:
     before = {OTHER: other, SITEMAP: kept(SITEMAP)}
-    assert merge_policy(before, row(SITEMAP, **MOVED), absent_runs=3) == belief
+    assert merge_policy(before, row(SITEMAP, **MOVED), absent_runs=3) == policy
 
 
 def after(
     before: list[SitemapRecord], records: list[SitemapRecord], **references: Any
 ) -> dict[str, tuple[SitemapRecord, str]]:
-    """Return the row and the belief of each document after a run; nothing lists another, if not said otherwise."""
+    """Return the row and the policy of each document after a run; nothing lists another, if not said otherwise."""
     lists = {"references": {}, "references_before": {}} | references
     found = merge_snapshot({one.url: one for one in before}, records, run="run-2", now=NOW, **lists)
-    return {key: (one.row, str(one.belief)) for key, one in found.items()}
+    return {key: (one.row, str(one.policy)) for key, one in found.items()}
 
 
 LISTS = {ROBOTS: [INDEX], INDEX: [SITEMAP]}
@@ -377,8 +377,8 @@ def test_who_leaves(
 
 def test_what_is_not_certain_to_be_delisted_waits() -> None:
     records = [row(ROBOTS, **BROKEN), row(INDEX), row(SITEMAP, found_by=FoundBy.SNAPSHOT)]
-    one, belief = after(TREE, records, references=INDEX_DROPPED, references_before=LISTS)[SITEMAP]
-    assert (one, belief) == (row(SITEMAP, rows_from="run-2", **FRESH, read_at=NOW, absent_runs=1), "replace")
+    one, policy = after(TREE, records, references=INDEX_DROPPED, references_before=LISTS)[SITEMAP]
+    assert (one, policy) == (row(SITEMAP, rows_from="run-2", **FRESH, read_at=NOW, absent_runs=1), "replace")
 
 
 def test_of_several_rows_the_one_that_tells_most_counts() -> None:

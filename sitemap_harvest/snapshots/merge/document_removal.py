@@ -21,7 +21,7 @@ class ListedDocument(NamedTuple):
     """A document of the new snapshot, before it is decided whether it is removed."""
 
     row: SitemapRecord
-    belief: MergePolicy
+    policy: MergePolicy
     is_met: bool
     """Whether something other than the last snapshot led to it in this run."""
 
@@ -52,7 +52,7 @@ class Unlisted(NamedTuple):
 
 
 def unlisted(
-    standing: Mapping[str, ListedDocument],
+    present: Mapping[str, ListedDocument],
     *,
     references: Mapping[str, Collection[str]],
     references_before: Mapping[str, Collection[str]],
@@ -60,27 +60,27 @@ def unlisted(
     left: Collection[str],
     absent_runs: int,
 ) -> Unlisted:
-    """Return the documents in *standing* (by key) that nothing in the snapshot leads to any more.
+    """Return the documents in *present* (by key) that nothing in the snapshot leads to any more.
 
     *references* are those known after this run, *references_before* those after the
     last run; both by key. *redirects*: which documents redirect to another, which
     counts as listing it. *left*: keys of documents that were removed for another
     reason. Documents that the user named, or that were probed, need no lister.
     """
-    lists = {key: _others(key, references[key]) for key in standing.keys() & references.keys()}
-    counts = Counter(target for key, target in redirects.items() if key not in standing)
-    lists |= {key: lists.get(key, frozenset()) | {redirects[key]} for key in redirects.keys() & standing.keys()}
+    lists = {key: _others(key, references[key]) for key in present.keys() & references.keys()}
+    counts = Counter(target for key, target in redirects.items() if key not in present)
+    lists |= {key: lists.get(key, frozenset()) | {redirects[key]} for key in redirects.keys() & present.keys()}
     for listed in lists.values():
         counts.update(listed)
-    leaving = _leaving(standing, lists, counts, references_before, redirects)
-    staying = ((key, one) for key, one in standing.items() if key not in leaving)
-    unmet = counts.keys() - standing.keys() - set(left) - set(redirects.values())  # read under another URL
+    leaving = _leaving(present, lists, counts, references_before, redirects)
+    staying = ((key, one) for key, one in present.items() if key not in leaving)
+    unmet = counts.keys() - present.keys() - set(left) - set(redirects.values())  # read under another URL
     is_certain = not any(counts[key] for key in unmet) and not any(
-        _is_unheard(one, bool(references.get(key)), absent_runs) for key, one in staying
+        _may_list_more(one, bool(references.get(key)), absent_runs) for key, one in staying
     )
     idle = {
         key: _NEVER_READ
-        for key, one in standing.items()
+        for key, one in present.items()
         if is_certain and not one.has_rows and not one.is_met and not counts[key] and key not in leaving
     }
     return Unlisted(leaving, idle, is_certain)
@@ -91,49 +91,49 @@ def _others(key: str, listed: Collection[str]) -> frozenset[str]:
 
 
 def _leaving(
-    standing: Mapping[str, ListedDocument],
+    present: Mapping[str, ListedDocument],
     lists: Mapping[str, frozenset[str]],
     counts: Counter[str],
     references_before: Mapping[str, Collection[str]],
     redirects: Mapping[str, str],
 ) -> dict[str, Removal]:
     """Return the documents that no lister lists any more, and those that only such documents list."""
-    waiting = [key for key, one in standing.items() if not counts[key] and needs_lister(one.row)]
+    waiting = [key for key, one in present.items() if not counts[key] and needs_lister(one.row)]
     leaving: dict[str, Removal] = {}
     if not waiting:
         return leaving
-    listers = _listers(standing, references_before)
+    listers = _listers(present, references_before)
     listed_by = _reversed(listers)
     while waiting:
         key = waiting.pop()
-        if key in leaving or counts[key] or not needs_lister(standing[key].row):
+        if key in leaving or counts[key] or not needs_lister(present[key].row):
             continue
-        current = (one if one in standing else redirects.get(one, one) for one in listers.get(key, ()))
-        removal = _evidence(standing, current, leaving)
+        current = (one if one in present else redirects.get(one, one) for one in listers.get(key, ()))
+        removal = _evidence(present, current, leaving)
         if removal is None:
             continue
         leaving[key] = removal
         counts.subtract(lists.get(key, ()))
-        waiting += [one for one in (*lists.get(key, ()), *listed_by.get(key, ())) if one in standing]
+        waiting += [one for one in (*lists.get(key, ()), *listed_by.get(key, ())) if one in present]
     return leaving
 
 
 def _evidence(
-    standing: Mapping[str, ListedDocument], listers: Iterable[str], leaving: Mapping[str, Removal]
+    present: Mapping[str, ListedDocument], listers: Iterable[str], leaving: Mapping[str, Removal]
 ) -> Removal | None:
     """Return the evidence that a document, which nothing lists now, is no longer listed by its *listers*."""
     for lister in listers:
         if lister in leaving:
-            return Removal(f"{standing[lister].row.url}, which listed it, is not listed any more", lister)
-        if lister in standing and standing[lister].belief.is_whole:
-            return Removal(f"{standing[lister].row.url} was read completely and no longer lists it", lister)
+            return Removal(f"{present[lister].row.url}, which listed it, is not listed any more", lister)
+        if lister in present and present[lister].policy.is_whole:
+            return Removal(f"{present[lister].row.url} was read completely and no longer lists it", lister)
     return None
 
 
-def _is_unheard(one: ListedDocument, lists_something: bool, absent_runs: int) -> bool:  # noqa: FBT001 - a fact of *one*
+def _may_list_more(one: ListedDocument, lists_something: bool, absent_runs: int) -> bool:  # noqa: FBT001 - a fact of *one*
     """Whether *one* may list documents that are unknown to this run."""
     row = one.row
-    if one.belief.is_whole or row.absent_runs >= absent_runs:
+    if one.policy.is_whole or row.absent_runs >= absent_runs:
         return False
     if one.has_rows:
         return lists_something or row.kind in _CONTAINERS
@@ -155,11 +155,11 @@ def needs_lister(row: SitemapRecord) -> bool:
     return row.parent is not None and row.depth > 0 and not row.found_by.is_guess
 
 
-def _listers(standing: Mapping[str, ListedDocument], references: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
+def _listers(present: Mapping[str, ListedDocument], references: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
     """Return the documents known to have listed each one: from *references*, and from its own record."""
     listers = _reversed(references)
     keys: dict[str, str] = {}  # of the parents, which are few
-    for key, one in standing.items():
+    for key, one in present.items():
         if (parent := one.row.parent) is not None and needs_lister(one.row):
             if parent not in keys:
                 keys[parent] = document_key(parent)

@@ -27,7 +27,7 @@ class MergedSnapshot(NamedTuple):
 
     row: SitemapRecord
     """Its new record. If ``left`` is set, the document is not part of the snapshot and has no rows in it."""
-    belief: MergePolicy
+    policy: MergePolicy
     """Where its rows come from; meaningless if ``rows_from`` is ``None``: it has no rows."""
 
 
@@ -56,68 +56,68 @@ def merge_snapshot(
     No argument is modified.
     """
     this = MergeRun(run, now, absent_runs)
-    heard = _hear(before, records, absent_runs)
-    elsewhere = _read_elsewhere(heard)
+    visited = _visited(before, records, absent_runs)
+    elsewhere = _read_elsewhere(visited)
     documents: dict[str, MergedSnapshot] = {}
-    for key in dict.fromkeys((*before, *heard)):
+    for key in dict.fromkeys((*before, *visited)):
         known = before.get(key)
-        if key in heard:
-            documents[key] = _after(key, known, heard, this)
-            if (known is None or known.left is not None) and not documents[key].belief.is_whole:
-                documents[key] = _new(key, documents[key], heard, before, references_before)
+        if key in visited:
+            documents[key] = _after(key, known, visited, this)
+            if (known is None or known.left is not None) and not documents[key].policy.is_whole:
+                documents[key] = _new(key, documents[key], visited, before, references_before)
         elif known is not None and known.left is None:
             left = f"it was read as {elsewhere[key]}, which redirects to it" if key in elsewhere else None
             documents[key] = MergedSnapshot(_leave(not_visited(known), left), MergePolicy.KEEP)
         elif known is not None and key in pending:
             documents[key] = MergedSnapshot(known, MergePolicy.KEEP)
-    _leave_unlisted(documents, heard, before, references, references_before, absent_runs)
-    _leave_absent(documents, heard, absent_runs)
+    _leave_unlisted(documents, visited, before, references, references_before, absent_runs)
+    _leave_absent(documents, visited, absent_runs)
     return documents
 
 
-def _hear(
+def _visited(
     before: Mapping[str, SitemapRecord], records: Iterable[SitemapRecord], absent_runs: int
 ) -> dict[str, Visited]:
     """Return the information of the run about each document: of several records, the most informative one."""
-    heard: dict[str, Visited] = {}
+    visited: dict[str, Visited] = {}
     for record in records:
         key = document_key(record.url)
         found = Visited(record, merge_decision(key, before, record, absent_runs=absent_runs))
-        if key not in heard or _weight(found) > _weight(heard[key]):
-            heard[key] = found
-    return heard
+        if key not in visited or _weight(found) > _weight(visited[key]):
+            visited[key] = found
+    return visited
 
 
 def _weight(found: Visited) -> tuple[int, bool]:
-    return _WEIGHTS[found.judgement.belief], found.record.fetched_at is not None
+    return _WEIGHTS[found.decision.policy], found.record.fetched_at is not None
 
 
-def _read_elsewhere(heard: Mapping[str, Visited]) -> dict[str, str]:
+def _read_elsewhere(visited: Mapping[str, Visited]) -> dict[str, str]:
     """Return the keys of documents read completely through another URL that redirects to them, and that URL."""
     return {
         final: found.record.url
-        for key, found in heard.items()
-        if found.judgement.belief.is_whole and (final := final_key(found.record, key)) != key
+        for key, found in visited.items()
+        if found.decision.policy.is_whole and (final := final_key(found.record, key)) != key
     }
 
 
-def _after(key: str, known: SitemapRecord | None, heard: Mapping[str, Visited], run: MergeRun) -> MergedSnapshot:
+def _after(key: str, known: SitemapRecord | None, visited: Mapping[str, Visited], run: MergeRun) -> MergedSnapshot:
     """Return the document *key*, which the run visited. It may be removed here, but not yet for being unlisted."""
-    found = heard[key]
-    is_passed_on = _is_passed_on(key, found, heard)
-    is_gone = is_passed_on or found.judgement.is_absent
+    found = visited[key]
+    is_passed_on = _is_passed_on(key, found, visited)
+    is_gone = is_passed_on or found.decision.is_absent
     row = merge_record(found, known, run, is_gone=is_gone)
     left = None
     was_there = known is not None and has_rows(known) and final_key(known, key) == final_key(found.record, key)
     if is_passed_on and was_there:  # its rows belong to the target, which was read separately
         left = f"it redirects to {found.record.final_url}, which was read separately"
-    return MergedSnapshot(_leave(row, left), found.judgement.belief)
+    return MergedSnapshot(_leave(row, left), found.decision.policy)
 
 
 def _new(
     key: str,
     document: MergedSnapshot,
-    heard: Mapping[str, Visited],
+    visited: Mapping[str, Visited],
     before: Mapping[str, SitemapRecord],
     references_before: Mapping[str, Collection[str]],
 ) -> MergedSnapshot:
@@ -138,22 +138,22 @@ def _new(
             if did_not_list:
                 row = replace(row, fresh_at=known.fresh_at, fresh_run=known.fresh_run)
             return document._replace(row=row)
-        above = heard[lister].record.parent if lister in heard else None
+        above = visited[lister].record.parent if lister in visited else None
     return document
 
 
-def _is_passed_on(key: str, found: Visited, heard: Mapping[str, Visited]) -> bool:
+def _is_passed_on(key: str, found: Visited, visited: Mapping[str, Visited]) -> bool:
     """Whether the document *key* redirects to a document that was read completely by itself."""
     record = found.record
-    if record.outcome is not Outcome.SKIPPED or found.judgement.belief is not MergePolicy.KEEP:
+    if record.outcome is not Outcome.SKIPPED or found.decision.policy is not MergePolicy.KEEP:
         return False
-    target = heard.get(final_key(record, key))
-    return target is not None and target.judgement.belief.is_whole
+    target = visited.get(final_key(record, key))
+    return target is not None and target.decision.policy.is_whole
 
 
 def _leave_unlisted(
     documents: dict[str, MergedSnapshot],
-    heard: Mapping[str, Visited],
+    visited: Mapping[str, Visited],
     before: Mapping[str, SitemapRecord],
     references: Mapping[str, Collection[str]],
     references_before: Mapping[str, Collection[str]],
@@ -164,17 +164,19 @@ def _leave_unlisted(
     If a document that may list them was not visited, they may have moved there. Then
     they count as absent in this run, whatever their response was.
     """
-    standing = {
-        key: ListedDocument(one.row, one.belief, key in heard and heard[key].record.found_by is not FoundBy.SNAPSHOT)
+    present = {
+        key: ListedDocument(
+            one.row, one.policy, key in visited and visited[key].record.found_by is not FoundBy.SNAPSHOT
+        )
         for key, one in documents.items()
         if one.row.left is None
     }
     gone = unlisted(
-        standing,
+        present,
         references=references,
         references_before=references_before,
-        redirects={key: final for key, one in heard.items() if (final := final_key(one.record, key)) != key},
-        left=documents.keys() - standing.keys(),
+        redirects={key: final for key, one in visited.items() if (final := final_key(one.record, key)) != key},
+        left=documents.keys() - present.keys(),
         absent_runs=absent_runs,
     )
     for key, words in gone.dropped.items():
@@ -187,21 +189,21 @@ def _leave_unlisted(
         else:
             while lister in gone.leaving:  # up to the document that stays, and will be requested again
                 lister = gone.leaving[lister].lister  # noqa: PLW2901 - up the chain
-            row = replace(row, absent_runs=runs, parent=standing[lister].row.url)
+            row = replace(row, absent_runs=runs, parent=present[lister].row.url)
         documents[key] = documents[key]._replace(row=row)
 
 
-def _leave_absent(documents: dict[str, MergedSnapshot], heard: Mapping[str, Visited], absent_runs: int) -> None:
+def _leave_absent(documents: dict[str, MergedSnapshot], visited: Mapping[str, Visited], absent_runs: int) -> None:
     """Mark documents in *documents* as removed after enough consecutive runs of absence.
 
     This runs last, so that the removal of an unlisted index also removes the documents
     that only it listed.
     """
-    for key, found in heard.items():
+    for key, found in visited.items():
         row = documents[key].row
         if row.rows_from is None or row.absent_runs < absent_runs:
             continue
-        if found.judgement.is_absent or _is_passed_on(key, found, heard):
+        if found.decision.is_absent or _is_passed_on(key, found, visited):
             words = f"it was absent in {row.absent_runs} consecutive runs"
             documents[key] = documents[key]._replace(row=_leave(row, words))
 

@@ -33,20 +33,20 @@ class MergePolicy(StrEnum):
 class MergeDecision(NamedTuple):
     """A merge policy, with its reason."""
 
-    belief: MergePolicy
+    policy: MergePolicy
     doubt: str | None = None
     """Why a reading is not accepted, as text; ``None`` if it is accepted, or there was none."""
     is_absent: bool = False
     """Whether the document counts as absent in this run."""
 
 
-_UNHEARD, _ABSENT = (
+_KEEP, _ABSENT = (
     MergeDecision(MergePolicy.KEEP),
     MergeDecision(MergePolicy.KEEP, is_absent=True),
 )  # shared by many documents
 
 
-class _Suspicion(NamedTuple):
+class _Doubt(NamedTuple):
     words: str
     may_be_true: bool
     """Whether it is accepted after some runs with the same result."""
@@ -58,7 +58,7 @@ def merge_policy(before: Mapping[str, SitemapRecord], record: SitemapRecord, *, 
     *before*: the records of the last snapshot by :func:`document_key`, empty for the
     first run. *absent_runs*: ``SITEMAP_HARVEST_ABSENT_RUNS``.
     """
-    return merge_decision(document_key(record.url), before, record, absent_runs=absent_runs).belief
+    return merge_decision(document_key(record.url), before, record, absent_runs=absent_runs).policy
 
 
 def merge_decision(
@@ -70,7 +70,7 @@ def merge_decision(
         return MergeDecision(MergePolicy.CONFIRM if known and is_exact(known) else MergePolicy.KEEP)
     is_whole = record.outcome is Outcome.READ and record.complete
     if not is_whole and not (record.outcome.has_rows and record.entries):
-        return _ABSENT if record.outcome is Outcome.ABSENT else _UNHEARD
+        return _ABSENT if record.outcome is Outcome.ABSENT else _KEEP
     doubt = _doubt(key, record, before)
     if doubt is None:
         return MergeDecision(MergePolicy.REPLACE if is_whole else MergePolicy.ADD)
@@ -101,30 +101,28 @@ def final_key(record: SitemapRecord, key: str) -> str:
 
 def _doubt(  # noqa: PLR0911 - one return per rule, in order
     key: str, record: SitemapRecord, before: Mapping[str, SitemapRecord]
-) -> _Suspicion | None:
+) -> _Doubt | None:
     """Return why *record* is not accepted although the document could be read; ``None`` if it is accepted."""
     known = before.get(key)
     known = known if known is not None and has_rows(known) else None
     final = final_key(record, key)
     is_moved = final not in {key, final_key(known, key) if known else key}
     if is_moved and final in before and _is_document(before[final]):
-        return _Suspicion(f"it redirects to {record.final_url}, which is a separate document", may_be_true=True)
+        return _Doubt(f"it redirects to {record.final_url}, which is a separate document", may_be_true=True)
     if known is None:
         return _doubt_of_new(record, before.get(key), is_first_run=not before)
     if known.kind is Kind.ROBOTS and key.endswith("/robots.txt") and record.kind is not Kind.ROBOTS:
-        return _Suspicion("the response is not a robots.txt", may_be_true=False)
+        return _Doubt("the response is not a robots.txt", may_be_true=False)
     if known.kind is Kind.ROBOTS and known.entries and not record.entries:
         # May be the default robots.txt of a content management system.
-        return _Suspicion("it no longer names a sitemap", may_be_true=True)
+        return _Doubt("it no longer names a sitemap", may_be_true=True)
     if record.kind is Kind.LINKS and known.kind is not Kind.LINKS:
-        return _Suspicion(f"it was of kind {known.kind}, and is a web page now", may_be_true=True)
+        return _Doubt(f"it was of kind {known.kind}, and is a web page now", may_be_true=True)
     if not record.entries and known.kind is not record.kind:
-        return _Suspicion(
-            f"it was of kind {known.kind}, and is of kind {record.kind} without an entry", may_be_true=True
-        )
+        return _Doubt(f"it was of kind {known.kind}, and is of kind {record.kind} without an entry", may_be_true=True)
     if (guessed := _guesses(record)) and (guessed - _guesses(known) or known.encoding != record.encoding):
         words = f"its encoding is uncertain ({', '.join(sorted(guessed))}), and was {known.encoding} before"
-        return _Suspicion(words, may_be_true=True)
+        return _Doubt(words, may_be_true=True)
     return None
 
 
@@ -133,7 +131,7 @@ def _is_document(row: SitemapRecord) -> bool:
     return row.left is None and (row.rows_from is not None or not row.found_by.is_guess)
 
 
-def _doubt_of_new(record: SitemapRecord, unread: SitemapRecord | None, *, is_first_run: bool) -> _Suspicion | None:
+def _doubt_of_new(record: SitemapRecord, unread: SitemapRecord | None, *, is_first_run: bool) -> _Doubt | None:
     """Return why the first reading of a document is not accepted; ``None`` if it is.
 
     *unread*: its record in the last snapshot, if it was known but could not be read. In
@@ -141,9 +139,9 @@ def _doubt_of_new(record: SitemapRecord, unread: SitemapRecord | None, *, is_fir
     """
     found_by = unread.found_by if unread is not None and record.found_by is FoundBy.SNAPSHOT else record.found_by
     if record.kind is Kind.LINKS and found_by in {FoundBy.INDEX, FoundBy.ROBOTS}:
-        return _Suspicion("it is listed as a sitemap, and is a web page", may_be_true=True)
+        return _Doubt("it is listed as a sitemap, and is a web page", may_be_true=True)
     if (guessed := _guesses(record)) and not is_first_run:
-        return _Suspicion(f"its encoding is uncertain ({', '.join(sorted(guessed))})", may_be_true=True)
+        return _Doubt(f"its encoding is uncertain ({', '.join(sorted(guessed))})", may_be_true=True)
     return None
 
 

@@ -27,7 +27,7 @@ class Visited(NamedTuple):
     """The information of a run about one document."""
 
     record: SitemapRecord
-    judgement: MergeDecision
+    decision: MergeDecision
 
 
 class MergeRun(NamedTuple):
@@ -59,18 +59,18 @@ def merge_record(found: Visited, known: SitemapRecord | None, run: MergeRun, *, 
     *known*: its record in the last snapshot. *is_gone*: whether it counts as absent in
     this run.
     """
-    record, belief = found.record, found.judgement.belief
+    record, policy = found.record, found.decision.policy
     kept = known if known is not None and has_rows(known) else None
     moment = record.fetched_at or run.now
     fresh = {"fresh_at": moment, "fresh_run": run.name}
     values = _provenance(record, known)
-    if belief is MergePolicy.REPLACE:
+    if policy is MergePolicy.REPLACE:
         values |= fresh | {"rows_from": run.name, "read_at": moment, "absent_runs": 0}
-    elif belief is MergePolicy.ADD:
+    elif policy is MergePolicy.ADD:
         values |= _added(kept, run)
         if known is not None and known.left is None:
             values |= _of(known, _FRESHNESS)  # also for a new document that could not be read so far
-    elif belief is MergePolicy.CONFIRM and kept is not None:
+    elif policy is MergePolicy.CONFIRM and kept is not None:
         values |= _confirmed(record, kept, moment) | fresh
     else:
         values |= _kept(found, kept) | {"absent_runs": (known.absent_runs if known else 0) + is_gone}
@@ -108,8 +108,8 @@ def _confirmed(record: SitemapRecord, kept: SitemapRecord, moment: datetime) -> 
 def _kept(found: Visited, kept: SitemapRecord | None) -> dict[str, Any]:
     """Return the values that a document without new information takes from its last reading."""
     values: dict[str, Any] = {"complete": False}
-    if found.judgement.doubt is not None:
-        values["reason"] = f"{found.judgement.doubt}: not accepted yet"
+    if found.decision.doubt is not None:
+        values["reason"] = f"{found.decision.doubt}: not accepted yet"
     if kept is not None:
         values |= _of(kept, (*_OF_THE_READING, "rows_from", *_FRESHNESS, "read_at"))
     return values

@@ -49,11 +49,11 @@ def is_settled(
     from *since* on has read it whole or found it unchanged. robots.txt and an
     index may list a new document, so they must be known as of this *run*.
     """
-    standing = {key: row for key, row in ledger.items() if row.left is None}
-    if any(_is_unread(row, run if row.kind in _LISTERS else since) and may_list(row) for row in standing.values()):
+    present = {key: row for key, row in ledger.items() if row.left is None}
+    if any(_is_unread(row, run if row.kind in _LISTERS else since) and may_list(row) for row in present.values()):
         return False
     met = ledger.keys() | {final_key(row, key) for key, row in ledger.items()}
-    return all(met.issuperset(references.get(key, ())) for key in standing)
+    return all(met.issuperset(references.get(key, ())) for key in present)
 
 
 def _is_unread(row: SitemapRecord, since: str) -> bool:
