@@ -69,9 +69,8 @@ class Pairing:
             f"""select gone.change as gone, came.change as came, gone.key as before, came.key as after
             from ({only.format("gone")}) gone join ({only.format("came")}) came using (normal)"""  # noqa: S608
         ).to_arrow_reader(_BATCH_ROWS)
-        found = TemporaryFile(
-            self._folder / "rules.arrow", _PAIRS
-        )  # a connection cannot read and write at the same time
+        # A connection cannot read and write at the same time.
+        found = TemporaryFile(self._folder / "rules.arrow", _PAIRS)
         for batch in reader:
             names = rules(batch["before"], batch["after"])
             columns = [batch["gone"], batch["came"], names, pa.repeat(1.0, len(names))]

@@ -33,7 +33,7 @@ class DocumentResponse:
     was_cut: bool = False
     """Whether the connection ended before the body did."""
     is_outside: bool = False
-    """Whether it stands for a file outside the local folder that replaces the site."""
+    """Whether it refers to a file outside the local folder that replaces the site."""
     via: str | None = None
     """How it was downloaded, as in :attr:`~sitemap_harvest.SitemapRecord.via`."""
     challenge: str | None = None

@@ -27,7 +27,7 @@ class AllowedHost(NamedTuple):
     host: str
     """In canonical form."""
     is_parent: bool
-    """Whether it stands for all hosts below it, but not for itself."""
+    """Whether it matches all hosts below it, but not itself."""
     ports: tuple[int, ...]
 
     def allows(self, host: str, port: int) -> bool:
