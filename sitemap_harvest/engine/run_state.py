@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sitemap_harvest.engine.run_summary import Summary
-from sitemap_harvest.model.run_ids import new_run_id
+from sitemap_harvest.model.run import new_run_id
 
 if TYPE_CHECKING:
     import logging

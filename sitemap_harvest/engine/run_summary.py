@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.model import Cause, Outcome, SitemapRecord, SiteResult
-from sitemap_harvest.model.run_report import FailedSite, KeptSnapshot
+from sitemap_harvest.model.run import FailedSite, KeptSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

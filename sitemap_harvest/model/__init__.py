@@ -1,6 +1,16 @@
 """The records of the package: URLs, documents, sites, changes, problems, and batches of them as Arrow columns."""
 
-from sitemap_harvest.model.batch import MAX_ROWS, Batch, ChangeBatch, LedgerBatch, SiteBatch, SummaryBatch, UrlBatch
+from sitemap_harvest.model.batch import (
+    MAX_ROWS,
+    SCHEMA_VERSION,
+    Batch,
+    ChangeBatch,
+    LedgerBatch,
+    SiteBatch,
+    SummaryBatch,
+    UrlBatch,
+    arrow_schema,
+)
 from sitemap_harvest.model.change import (
     Change,
     ChangeKind,
@@ -11,7 +21,7 @@ from sitemap_harvest.model.change import (
     Rename,
     StaleSitemap,
 )
-from sitemap_harvest.model.document_record import Cause, FoundBy, Outcome, SitemapRecord
+from sitemap_harvest.model.document_record import Cause, FoundBy, Kind, Outcome, SitemapRecord, SitemapRef
 from sitemap_harvest.model.entry import (
     Alternate,
     Attribute,
@@ -24,12 +34,8 @@ from sitemap_harvest.model.entry import (
     UrlEntry,
     Video,
 )
-from sitemap_harvest.model.kind import Kind
-from sitemap_harvest.model.problem import Problem, Sample
-from sitemap_harvest.model.problem_types import CATALOGUE, ProblemType, Reliability, Severity
-from sitemap_harvest.model.schema import SCHEMA_VERSION, arrow_schema
+from sitemap_harvest.model.problem import CATALOGUE, Problem, ProblemType, Reliability, Sample, Severity
 from sitemap_harvest.model.site_record import Evidence, SiteRecord, SiteResult
-from sitemap_harvest.model.sitemap_ref import SitemapRef
 
 __all__ = [
     "CATALOGUE",

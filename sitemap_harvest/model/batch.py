@@ -1,9 +1,11 @@
-"""``Batch``: many records of one kind as one Arrow record batch."""
+"""``Batch``: many records of one kind as one Arrow record batch, with the schema of their dataclass."""
 
 from __future__ import annotations
 
 import dataclasses
+import types
 import typing
+from datetime import datetime
 from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
@@ -14,17 +16,59 @@ from sitemap_harvest.errors import SchemaError
 from sitemap_harvest.model.change import Change, ChangeSummary
 from sitemap_harvest.model.document_record import SitemapRecord
 from sitemap_harvest.model.entry import UrlEntry
-from sitemap_harvest.model.schema import arrow_schema
 from sitemap_harvest.model.site_record import SiteRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+SCHEMA_VERSION = 5
+"""Incremented whenever a column is added, renamed or changes its type."""
+
 MAX_ROWS = 10_000  # some 4 MB of typical rows: large enough for vectorized code, small enough for flat memory
-
 _ROWS_AT_ONCE = 500  # as Python objects they take a megabyte, and several documents may be read concurrently
-
+_PLAIN: dict[type, pa.DataType] = {
+    str: pa.string(),
+    int: pa.int64(),
+    float: pa.float64(),
+    bool: pa.bool_(),
+    datetime: pa.timestamp("us", tz="UTC"),
+}
 Row = TypeVar("Row")
+
+
+@cache
+def arrow_schema(record: type) -> pa.Schema:
+    """Return the Arrow schema of the dataclass *record*: one field each, in order.
+
+    ``X | None`` is a nullable field, ``tuple[X, ...]`` a list, ``dict[X, Y]`` a
+    map, a dataclass a struct, an instant a timestamp of microseconds in UTC.
+    """
+    return pa.schema(_fields(record), metadata={"sitemap_harvest.schema": str(SCHEMA_VERSION)})
+
+
+def _fields(record: type) -> list[pa.Field]:
+    hints = typing.get_type_hints(record)
+    return [_field(field.name, hints[field.name]) for field in dataclasses.fields(record)]
+
+
+def _field(name: str, hint: Any) -> pa.Field:
+    is_nullable = isinstance(hint, types.UnionType)
+    return pa.field(name, _type(hint.__args__[0] if is_nullable else hint), nullable=is_nullable)
+
+
+def _type(hint: Any) -> pa.DataType:
+    if typing.get_origin(hint) is tuple:
+        return pa.list_(pa.field("item", _type(typing.get_args(hint)[0]), nullable=False))
+    if typing.get_origin(hint) is dict:
+        keys, values = typing.get_args(hint)
+        return pa.map_(_type(keys), _field("value", values))
+    if not isinstance(hint, type):
+        raise TypeError(f"no Arrow type for {hint!r}")
+    if dataclasses.is_dataclass(hint):
+        return pa.struct(_fields(hint))
+    if issubclass(hint, StrEnum):
+        return pa.string()
+    return _PLAIN[hint]
 
 
 class Batch(Generic[Row]):

@@ -1,4 +1,4 @@
-"""``SitemapRecord``: the outcome of each document of a run (the ledger)."""
+"""``SitemapRecord``: one document of a run, with its kind and outcome; ``SitemapRef``: a reference to a document."""
 
 from __future__ import annotations
 
@@ -7,8 +7,46 @@ from datetime import datetime  # noqa: TC003 - the schema is built from these an
 from enum import StrEnum
 
 from sitemap_harvest.model.entry import INSTANT
-from sitemap_harvest.model.kind import Kind  # noqa: TC001 - the schema is built from these annotations at run time
 from sitemap_harvest.model.problem import Problem  # noqa: TC001 - the same
+
+
+class Kind(StrEnum):
+    """The kinds of documents, determined by content rather than name."""
+
+    SITEMAP = "sitemap"
+    """An XML ``<urlset>``."""
+    INDEX = "index"
+    """An XML ``<sitemapindex>``."""
+    LIST = "list"
+    """A plain text file with one URL per line."""
+    FEED = "feed"
+    """RSS, Atom, JSON Feed or CDF."""
+    ROBOTS = "robots"
+    """A robots.txt."""
+    LINKS = "links"
+    """An HTML page that lists links: an HTML sitemap."""
+    HTML = "html"
+    """Any other web page."""
+    CHALLENGE = "challenge"
+    """A page of a firewall that asks visitors to prove that they are human, or rejects them."""
+    SOFT_404 = "soft-404"
+    """A web page whose title or first heading says that the page does not exist."""
+    XML = "xml"
+    """Any other XML, including XSLT."""
+    BINARY = "binary"
+    """An image, a PDF, an office document, an archive, a program: not text."""
+    EMPTY = "empty"
+    """No bytes, or only whitespace."""
+    UNKNOWN = "unknown"
+    """Anything else: text without a URL, or JSON that is not a feed."""
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether documents of this kind publish URLs and can be read."""
+        return self in _READABLE
+
+
+_READABLE = frozenset({Kind.SITEMAP, Kind.INDEX, Kind.LIST, Kind.FEED, Kind.ROBOTS, Kind.LINKS})
 
 
 class Outcome(StrEnum):
@@ -101,6 +139,23 @@ class FoundBy(StrEnum):
 
 
 _GUESSES = frozenset({FoundBy.VARIANT, FoundBy.WELL_KNOWN, FoundBy.HOME})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SitemapRef:
+    """A document that another one names: an index, a robots.txt, or a page or its headers as a hint."""
+
+    loc: str
+    """URL of the sitemap: trimmed and made absolute, otherwise as published."""
+    position: int
+    """Position of the reference in the document, from 1. In robots.txt, the line."""
+    lastmod: datetime | None = None
+    """Last change of the sitemap according to the index, in UTC. ``None`` if absent or unreadable."""
+    lastmod_text: str | None = None
+    """``lastmod`` as published; ``None`` if absent."""
+    found_by: FoundBy | None = None
+    """The kind of hint in a page: ``html-link``, ``feed-link`` or ``http-link``. ``None`` in an index or a robots.txt,
+    whose purpose is to list sitemaps."""
 
 
 @dataclass(slots=True, kw_only=True)

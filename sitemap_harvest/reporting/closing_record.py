@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from sitemap_harvest.engine.run_context import RunContext
-    from sitemap_harvest.model.run_report import RunReport
+    from sitemap_harvest.model.run import RunReport
 
 NAME = "closing record"
 _SETTING = "SITEMAP_HARVEST_CLOSING"

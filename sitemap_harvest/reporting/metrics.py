@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.engine.run_context import RunContext
     from sitemap_harvest.engine.run_state import RunState
     from sitemap_harvest.engine.run_summary import Summary
-    from sitemap_harvest.model.run_report import RunReport
+    from sitemap_harvest.model.run import RunReport
 
 logger = logging.getLogger(__name__)
 

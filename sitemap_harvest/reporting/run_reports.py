@@ -25,8 +25,7 @@ from sitemap_harvest.engine.run_summary import Summary
 from sitemap_harvest.errors import OptionError
 from sitemap_harvest.integration.items.outputs import Outputs
 from sitemap_harvest.integration.spider_attributes import run_of
-from sitemap_harvest.model.run_ids import new_run_id
-from sitemap_harvest.model.run_report import Counts, RunReport
+from sitemap_harvest.model.run import Counts, RunReport, new_run_id
 from sitemap_harvest.redact import without_login
 from sitemap_harvest.reporting.log_context import ErrorCount
 

@@ -14,7 +14,7 @@ import pytest
 from itemadapter import ItemAdapter
 
 from sitemap_harvest import __version__
-from sitemap_harvest.model.run_report import RunReport
+from sitemap_harvest.model.run import RunReport
 from tests import forked
 from tests.crawl.crawling import HERE
 from tests.site import Manner, Page, index, robots, urlset

@@ -11,7 +11,7 @@ import pytest
 from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.snapshot_session import SnapshotSession
-from sitemap_harvest.model.run_ids import new_run_id
+from sitemap_harvest.model.run import new_run_id
 from tests.documents import index, urlset
 from tests.engine.run import CountedStats, Result, Web, harvest
 

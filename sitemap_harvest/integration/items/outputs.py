@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.defer import ensure_awaitable
 
-from sitemap_harvest.model.run_report import Output
+from sitemap_harvest.model.run import Output
 
 if TYPE_CHECKING:
     from scrapy.extensions.feedexport import FeedSlot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from sitemap_harvest.model import Kind
-from sitemap_harvest.model.run_ids import moment_of
+from sitemap_harvest.model.run import moment_of
 from sitemap_harvest.snapshots.merge.document_removal import may_list
 from sitemap_harvest.snapshots.merge.merge_policy import final_key
 

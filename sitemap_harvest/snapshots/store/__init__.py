@@ -1,6 +1,6 @@
 """The store: snapshots of sites on disk or in an object store, one for each run."""
 
-from sitemap_harvest.model.run_ids import id_after, moment_of, new_run_id
+from sitemap_harvest.model.run import id_after, moment_of, new_run_id
 from sitemap_harvest.snapshots.store.document_writer import DocumentWriter
 from sitemap_harvest.snapshots.store.history import History
 from sitemap_harvest.snapshots.store.lock import SiteLocks

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from sitemap_harvest.dates import read_date
 from sitemap_harvest.errors import StoreError
-from sitemap_harvest.model.run_ids import is_run_id
+from sitemap_harvest.model.run import is_run_id
 from sitemap_harvest.snapshots.store.manifest import Manifest
 from sitemap_harvest.snapshots.store.row_store import Part
 from sitemap_harvest.snapshots.store.snapshot import Snapshot

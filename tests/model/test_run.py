@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sitemap_harvest.model.run_ids import id_after, is_run_id, moment_of, new_run_id
+from sitemap_harvest.model.run import id_after, is_run_id, moment_of, new_run_id
 
 NOON = datetime(2026, 11, 22, 12, 0, 5, 999_999, tzinfo=UTC)
 

@@ -25,7 +25,7 @@ def told_codes() -> set[str]:
     texts = {
         node.value
         for module in PACKAGE.rglob("*.py")
-        if module.name != "problem_types.py"
+        if module.name != "problem.py"
         for node in ast.walk(ast.parse(module.read_bytes()))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
