@@ -23,7 +23,7 @@ from sitemap_harvest.browser.chromium import BrowserGoneError, Chromium, Playwri
 from sitemap_harvest.browser.navigation import FetchResult, Navigation, NotReachedError
 from sitemap_harvest.browser.proxy import BodyLimitError, FilteringProxy
 from sitemap_harvest.discovery.candidate import NotFetched
-from sitemap_harvest.integration.middlewares.address_guard import address_policy_of, refused
+from sitemap_harvest.integration.guards import address_policy_of, refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from sitemap_harvest.browser.clearance import Clearance, take_off
 from sitemap_harvest.browser.site_challenge import MOST_FAILURES, SiteChallenge
 from sitemap_harvest.config.settings import ALWAYS
 from sitemap_harvest.integration.document_requests import BY_BROWSER, BY_COOKIES, candidate_of, remaining_challenge
-from sitemap_harvest.integration.middlewares.robots_cache import PASS, is_robots
+from sitemap_harvest.integration.middlewares import PASS, is_robots
 from sitemap_harvest.integration.spider_attributes import SitemapAttributes, harvest_of
 from sitemap_harvest.urls import site_of
 

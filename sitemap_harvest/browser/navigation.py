@@ -27,8 +27,8 @@ from sitemap_harvest.formats import Limits
 from sitemap_harvest.formats.sniff import sniff
 from sitemap_harvest.formats.source import Source
 from sitemap_harvest.integration.document_requests import BY_BROWSER
-from sitemap_harvest.integration.middlewares.robots_cache import is_robots
-from sitemap_harvest.integration.middlewares.site_headers import added_headers
+from sitemap_harvest.integration.guards import added_headers
+from sitemap_harvest.integration.middlewares import is_robots
 from sitemap_harvest.model import Kind
 from sitemap_harvest.urls import site_of
 

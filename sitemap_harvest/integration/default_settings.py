@@ -22,7 +22,7 @@ def user_agent(contact: str | None = None) -> str:
 PLAIN: dict[str, Any] = {
     "USER_AGENT": user_agent(),
     "ROBOTSTXT_OBEY": True,
-    "ROBOTSTXT_PARSER": "sitemap_harvest.integration.robots_parser.BoundedRobotParser",  # at most 512 KiB
+    "ROBOTSTXT_PARSER": "sitemap_harvest.integration.middlewares.BoundedRobotParser",  # at most 512 KiB
     "COOKIES_ENABLED": False,  # sitemaps need none, and the cookie middleware downloads a suffix list
     "TELNETCONSOLE_ENABLED": False,
     "REMOTE_CONTROL_ENABLED": False,  # on by default in Scrapy 2.19: a server that executes what it receives
@@ -44,17 +44,17 @@ ITEM_PROCESSOR = "sitemap_harvest.integration.items.item_processor.BatchItemProc
 EXTENSIONS: dict[str, int | None] = {
     "scrapy.extensions.feedexport.FeedExporter": None,  # replaced by the next one, its subclass
     "sitemap_harvest.integration.items.feed_exporter.FeedExporter": 0,
-    "sitemap_harvest.integration.items.counts.BatchCounts": 0,
+    "sitemap_harvest.integration.items.batch_support.BatchCounts": 0,
 }
-LOCAL_FILES = "sitemap_harvest.integration.middlewares.local_files.LocalFilesMiddleware"
+LOCAL_FILES = "sitemap_harvest.integration.middlewares.LocalFilesMiddleware"
 DOWNLOADER_MIDDLEWARES: dict[str, int | None] = {
     # before RetryMiddleware
-    "sitemap_harvest.integration.middlewares.retry_after.RetryAfterMiddleware": 551,
+    "sitemap_harvest.integration.middlewares.RetryAfterMiddleware": 551,
     # before HttpCompressionMiddleware
-    "sitemap_harvest.integration.middlewares.content_encoding.ContentEncodingMiddleware": 595,
+    "sitemap_harvest.integration.middlewares.ContentEncodingMiddleware": 595,
     LOCAL_FILES: 890,  # before HttpCacheMiddleware, which must not respond for a file
     # Next to the downloader: a middleware in between might wait, and two concurrent requests would both pass.
-    "sitemap_harvest.integration.middlewares.robots_cache.RobotsCacheMiddleware": 1_000_000,
+    "sitemap_harvest.integration.middlewares.RobotsCacheMiddleware": 1_000_000,
 }
 FEED_EXPORTERS: dict[str, str] = {
     "jsonl": "sitemap_harvest.integration.items.exporters.JsonLinesExporter",

@@ -1,25 +1,30 @@
-"""The Scrapy requests and responses of documents: headers, timeouts, meta keys and flags."""
+"""The Scrapy requests and responses of documents: headers, timeouts, meta keys, flags, depth and ``Referer``."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request
+from scrapy.http import Response
+from scrapy.spidermiddlewares.depth import DepthMiddleware
+from scrapy.spidermiddlewares.referer import RefererMiddleware
 
 from sitemap_harvest.discovery.candidate import Candidate
 from sitemap_harvest.discovery.cross_submission import is_declared
 from sitemap_harvest.engine.interfaces import DocumentResponse
-from sitemap_harvest.integration.referrer import Referrer, Referrers
 from sitemap_harvest.model import FoundBy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
+    from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
     from sitemap_harvest.engine.session import Session
+
 
 OUTSIDE = "outside"
 """Flag of a response for a file outside the local folder."""
@@ -52,6 +57,11 @@ class DocumentRequests:
 
     def build(self, candidate: Candidate, **meta: Any) -> Request:
         """Return the request for *candidate*, with *meta* added. Raises :exc:`ValueError` for an invalid URL."""
+        limits: dict[str, Any] = {"retry_times": candidate.attempt} if candidate.attempt else {}
+        if candidate.site_root:
+            limits["download_timeout"] = min(self._timeout, _FIRST_ANSWER_SECONDS)
+        if candidate.found_by is FoundBy.VARIANT:
+            limits |= {"download_timeout": min(self._timeout, _VARIANT_SECONDS), "max_retry_times": 0}
         request = Request(
             candidate.url,
             headers=self._session.ask(candidate).headers,
@@ -61,7 +71,7 @@ class DocumentRequests:
                 "handle_httpstatus_list": _STATUSES_WITHOUT_DOCUMENT,
                 "dont_obey_robotstxt": candidate.site_root or (self._read_declared and is_declared(candidate)),
                 "dont_retry": candidate.url.startswith("file:"),
-                **self._limits(candidate),
+                **limits,
                 **meta,
             },
         )
@@ -69,14 +79,6 @@ class DocumentRequests:
             return self._like(request)
         parent = Referrer(candidate.parent, candidate.depth - 1)
         return self._like(self._referring.from_document(request, parent.response()) or request)
-
-    def _limits(self, candidate: Candidate) -> dict[str, Any]:
-        limits: dict[str, Any] = {"retry_times": candidate.attempt} if candidate.attempt else {}
-        if candidate.site_root:
-            limits["download_timeout"] = min(self._timeout, _FIRST_ANSWER_SECONDS)
-        if candidate.found_by is FoundBy.VARIANT:
-            limits |= {"download_timeout": min(self._timeout, _VARIANT_SECONDS), "max_retry_times": 0}
-        return limits
 
 
 def candidate_of(request: Request) -> Candidate | None:
@@ -109,3 +111,53 @@ def document_response(response: Response) -> DocumentResponse:
         via=next((flag for flag in flags if flag in {BY_BROWSER, BY_COOKIES}), None),
         challenge=next((flag.removeprefix(_CHALLENGE) for flag in flags if flag.startswith(_CHALLENGE)), None),
     )
+
+
+_POLICY = "Referrer-Policy"
+
+
+@dataclass(frozen=True, slots=True)
+class Referrer:
+    """A document that leads to others. Many may be in memory at a time."""
+
+    url: str
+    """Its URL, after redirects."""
+    depth: int
+    policies: tuple[str, ...] = ()
+    """The values of its headers ``Referrer-Policy``."""
+
+    @classmethod
+    def of(cls, candidate: Candidate, response: DocumentResponse | None = None) -> Self:
+        """Return the document of *candidate*; *response* is the response, if there was one."""
+        if response is None:
+            return cls(candidate.url, candidate.depth)
+        return cls(response.url, candidate.depth, tuple(response.headers.get(_POLICY.lower(), ())))
+
+    def response(self) -> Response:
+        """Return the document as a Scrapy response without a body."""
+        request = Request(self.url, meta={"depth": self.depth})
+        return Response(self.url, headers={_POLICY: list(self.policies)} if self.policies else {}, request=request)
+
+
+class Referrers:
+    """Adds depth and ``Referer`` to requests, as Scrapy's spider middlewares do if a callback yields them.
+
+    The run does not yield its requests from a callback, so these middlewares cannot see
+    the response that led to them.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    def from_document(self, request: Request, document: Response) -> Request | None:
+        """Return *request*, to which *document* led; ``None`` if a middleware drops it."""
+        passed: Request | None = request
+        for middleware in self._middlewares:
+            if passed is not None:
+                passed = middleware.get_processed_request(passed, document)
+        return passed
+
+    @cached_property
+    def _middlewares(self) -> list[BaseSpiderMiddleware]:
+        found = (self._crawler.get_spider_middleware(kind) for kind in (DepthMiddleware, RefererMiddleware))
+        return [middleware for middleware in found if middleware is not None]

@@ -19,7 +19,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 
 from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.engine.outcomes import ON_THE_WAY, STATUS_WORDS, of_status
-from sitemap_harvest.integration.middlewares.address_guard import PrivateAddressError
+from sitemap_harvest.integration.guards import PrivateAddressError
 from sitemap_harvest.model import Cause, Outcome
 from sitemap_harvest.urls import without_user
 

@@ -19,9 +19,8 @@ from sitemap_harvest.engine import outcomes as outcome
 from sitemap_harvest.escape import escape_log
 from sitemap_harvest.integration import default_settings as defaults
 from sitemap_harvest.integration import download_errors
+from sitemap_harvest.integration.guards import allow_named, enable_guards, send_site_headers, site_headers
 from sitemap_harvest.integration.log_filters import redact_passwords
-from sitemap_harvest.integration.middlewares.address_guard import allow_named, enable_address_guard
-from sitemap_harvest.integration.middlewares.site_headers import send_site_headers, site_headers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -91,7 +90,7 @@ class FetchSpider(Spider):
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         """Create the spider."""
         spider = super().from_crawler(crawler, *args, **kwargs)
-        enable_address_guard(crawler.settings)
+        enable_guards(crawler.settings)
         allow_named(crawler, spider._into)  # noqa: SLF001 - its own
         headers = site_headers(HarvestSettings.from_settings(crawler.settings), spider._logins)  # noqa: SLF001 - its own
         send_site_headers(crawler, headers)

@@ -17,8 +17,8 @@ from twisted.python.failure import Failure
 
 from sitemap_harvest.engine.interfaces import PageVisits
 from sitemap_harvest.formats import Document
+from sitemap_harvest.integration.document_requests import Referrer, Referrers
 from sitemap_harvest.integration.downloads import has_requests
-from sitemap_harvest.integration.referrer import Referrer, Referrers
 from sitemap_harvest.page_visits.disk_queue import DiskQueue
 from sitemap_harvest.urls import host_of
 

@@ -23,7 +23,7 @@ from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
 from sitemap_harvest.engine.run_context import RunContext
 from sitemap_harvest.engine.run_summary import Summary
 from sitemap_harvest.errors import OptionError
-from sitemap_harvest.integration.items.outputs import Outputs
+from sitemap_harvest.integration.items.feed_exporter import Outputs
 from sitemap_harvest.integration.spider_attributes import run_of
 from sitemap_harvest.model.run import Counts, RunReport, new_run_id
 from sitemap_harvest.redact import without_login

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from scrapy import Request
 
 from sitemap_harvest.discovery.candidate import Candidate
-from sitemap_harvest.integration.middlewares.address_guard import allow_named
+from sitemap_harvest.integration.guards import allow_named
 from sitemap_harvest.integration.spider_attributes import harvest_of
 
 if TYPE_CHECKING:

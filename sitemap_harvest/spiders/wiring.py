@@ -8,9 +8,8 @@ import pyarrow as pa
 
 from sitemap_harvest.browser.setup import check_browser, enable_browser
 from sitemap_harvest.integration.checks import check_exporter, check_feeds, check_output_conflicts, check_root
+from sitemap_harvest.integration.guards import allow_named, enable_guards, send_site_headers, site_headers
 from sitemap_harvest.integration.log_filters import shorten_download_errors
-from sitemap_harvest.integration.middlewares.address_guard import allow_named, enable_address_guard
-from sitemap_harvest.integration.middlewares.site_headers import send_site_headers, site_headers
 from sitemap_harvest.reporting.setup import start_log
 from sitemap_harvest.spiders.start_requests import CLOSEST_TO_THE_SPIDER, StartRequestsMiddleware
 
@@ -29,7 +28,7 @@ def enable_components(spider: SitemapAttributes, arguments: Mapping[str, Any]) -
     """Add the components of the run of *spider* to its settings; *arguments* are those of the package."""
     settings = spider.crawler.settings
     start_log(settings, spider)
-    enable_address_guard(settings)
+    enable_guards(settings)
     settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", StartRequestsMiddleware, CLOSEST_TO_THE_SPIDER)
     enable_browser(settings, arguments, spider.harvest_arguments)
 

@@ -5,7 +5,7 @@ from unittest.mock import Mock
 import pytest
 from twisted.internet.defer import Deferred
 
-from sitemap_harvest.integration.connections import FewIdleConnections
+from sitemap_harvest.integration.download_handler import FewIdleConnections
 
 pytestmark = pytest.mark.quick
 

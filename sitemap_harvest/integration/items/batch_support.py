@@ -1,22 +1,59 @@
-"""Whether all components of the crawler support batches, or each URL must be a separate item."""
+"""Whether all components of the crawl support batches, and the correction of Scrapy's item counts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pydispatch import dispatcher
 from scrapy import signals
 from scrapy.extensions import feedexport
+from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
 
-from sitemap_harvest.integration.items.counts import BatchCounts
 from sitemap_harvest.integration.items.feed_exporter import FeedExporter
-from sitemap_harvest.integration.items.item_processor import BatchItemProcessor
+from sitemap_harvest.integration.items.item_processor import BatchItemProcessor, RowList
+from sitemap_harvest.model import Batch
 
 if TYPE_CHECKING:
     import logging
 
     from scrapy.crawler import Crawler
+
+
+class BatchCounts:
+    """Makes ``item_scraped_count``, ``item_dropped_count`` and ``CLOSESPIDER_ITEMCOUNT`` count the rows of a batch."""
+
+    accepts_batches = True
+
+    def __init__(self, crawler: Crawler, close_at: int) -> None:
+        self._crawler = crawler
+        self._close_at = close_at
+        self._rows = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Create the extension, and subscribe it to the item signals."""
+        counts = cls(crawler, crawler.settings.getint("CLOSESPIDER_ITEMCOUNT"))
+        crawler.signals.connect(counts.item_scraped, signal=signals.item_scraped)
+        crawler.signals.connect(counts.item_dropped, signal=signals.item_dropped)
+        return counts
+
+    def item_scraped(self, item: Any) -> None:
+        """Add the rows of a batch beyond the one item that Scrapy counts."""
+        rows = len(item) if isinstance(item, (Batch, RowList)) else 1
+        if rows != 1:
+            self._crawler.stats.inc_value("item_scraped_count", rows - 1)
+        before = self._rows
+        self._rows += rows
+        if self._close_at and before < self._close_at <= self._rows:
+            deferred_from_coro(self._crawler.engine.close_spider_async(reason="closespider_itemcount"))
+
+    def item_dropped(self, item: Any, exception: BaseException) -> None:
+        """Add the same for a batch that a pipeline dropped completely."""
+        if isinstance(item, Batch):
+            self._crawler.stats.inc_value("item_dropped_count", len(item) - 1)
+            self._crawler.stats.inc_value(f"item_dropped_reasons_count/{type(exception).__name__}", len(item) - 1)
+
 
 _OWN = ("scrapy.extensions.", "scrapy.spidermiddlewares.", "sitemap_harvest.")
 _METHODS = ("process_spider_output", "process_spider_output_async", "process_start")
@@ -27,7 +64,7 @@ def batch_incompatibility(crawler: Crawler) -> str | None:
     if not issubclass(load_object(crawler.settings["ITEM_PROCESSOR"]), BatchItemProcessor):
         return "ITEM_PROCESSOR is not sitemap_harvest's"
     if crawler.get_extension(BatchCounts) is None:
-        return "the extension sitemap_harvest.integration.items.counts.BatchCounts is not enabled"
+        return "the extension sitemap_harvest.integration.items.batch_support.BatchCounts is not enabled"
     exporter = crawler.get_extension(feedexport.FeedExporter)
     if exporter is not None and not isinstance(exporter, FeedExporter):
         return f"the extension {type(exporter).__qualname__} is not sitemap_harvest's"

@@ -11,13 +11,13 @@ import pyarrow as pa
 from scrapy.exceptions import CloseSpider
 from scrapy.exporters import JsonItemExporter, XmlItemExporter
 from scrapy.extensions import feedexport
-from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.defer import deferred_from_coro, ensure_awaitable
 
 from sitemap_harvest.engine.run_context import fields
 from sitemap_harvest.integration.items.item_processor import RowList
-from sitemap_harvest.integration.items.outputs import Outputs
 from sitemap_harvest.integration.spider_attributes import run_of
 from sitemap_harvest.model import Batch
+from sitemap_harvest.model.run import Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,8 +63,7 @@ class FeedExporter(feedexport.FeedExporter):
             if run is None:
                 raise
             self.slots = []
-            words = f"FEEDS: unknown placeholder in an output URI: {error}"
-            run.refuse(words)
+            run.refuse(f"FEEDS: unknown placeholder in an output URI: {error}")
         for slot in self.slots:
             if reason := _why_not(slot, is_ours=run is not None):
                 self.slots = []
@@ -238,3 +237,41 @@ def _accepted(batch: Batch[Any], item_filter: feedexport.ItemFilter) -> Iterator
         yield type(batch).of(row for row in batch.rows() if item_filter.accepts(row))
     elif not item_filter.item_classes or issubclass(batch.row_type, item_filter.item_classes):
         yield batch
+
+
+_MOST = 50  # with batch_item_count there may be thousands
+
+
+class Outputs:
+    """The outputs of a run: the first 50."""
+
+    def __init__(self) -> None:
+        self._slots: list[feedexport.FeedSlot] = []
+        self._stored: list[feedexport.FeedSlot] = []
+        self._closed: list[feedexport.FeedSlot] = []
+
+    def watch(self, slot: feedexport.FeedSlot) -> None:
+        """Track *slot*, which was just opened."""
+        if len(self._slots) >= _MOST:
+            return
+        store = slot.storage.store
+
+        async def watched(file: Any) -> None:
+            await ensure_awaitable(store(file))
+            self._stored.append(slot)
+
+        with suppress(AttributeError):  # it has slots, so the attribute cannot be set
+            slot.storage.store = watched  # type: ignore[method-assign, assignment]  # Scrapy tells nobody how it went
+            self._slots.append(slot)
+
+    def note_closed(self, slot: feedexport.FeedSlot) -> None:
+        """Record that *slot* was closed, successfully or not."""
+        if len(self._closed) < _MOST:
+            self._closed.append(slot)
+
+    def records(self) -> tuple[Output, ...]:
+        """Return the outputs that were written to or closed."""
+        others = [slot for slot in self._closed if slot not in self._slots]
+        seen = [(slot, slot in self._stored) for slot in self._slots if slot.itemcount or slot in self._closed]
+        every = [*seen, *((slot, None) for slot in others)]
+        return tuple(Output(uri=slot.uri, items=slot.itemcount, ok=ok) for slot, ok in every[:_MOST])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
+from dataclasses import fields
 from inspect import iscoroutine
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,16 @@ from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.log import logformatter_adapter
 from twisted.python.failure import Failure
 
-from sitemap_harvest.integration.items.media import BypassedMediaPipeline, is_bypassed
-from sitemap_harvest.model import Batch, LedgerBatch, UrlBatch, UrlEntry
+from sitemap_harvest.model import (
+    Batch,
+    Change,
+    ChangeSummary,
+    LedgerBatch,
+    SitemapRecord,
+    SiteRecord,
+    UrlBatch,
+    UrlEntry,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -179,3 +188,41 @@ def _gathered(kind: type[Batch[Any]], rows: list[Any]) -> list[Batch[Any] | RowL
         return [RowList(rows)]
     middle = len(rows) // 2
     return _gathered(kind, rows[:middle]) + _gathered(kind, rows[middle:])
+
+
+_RECORDS = (UrlEntry, SitemapRecord, SiteRecord, Change, ChangeSummary)
+_SCRAPYS = "scrapy.pipelines."
+_METHODS = ("process_item", "get_media_requests", "item_completed")
+_URL_FIELDS = ("images_urls_field", "files_urls_field")
+
+
+class BypassedMediaPipeline:
+    """A files or images pipeline of Scrapy that does not get the package's items.
+
+    It looks for a field ``image_urls``, finds none, and writes its empty result to the
+    field ``images``, which holds the images of the sitemap.
+    """
+
+    def __init__(self, pipeline: Any) -> None:
+        self._pipeline = pipeline
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pipeline, name)
+
+    async def process_item(self, item: Any) -> Any:
+        """Process *item*; an item of this package is returned unchanged."""
+        return item if isinstance(item, _RECORDS) else await self._pipeline.process_item(item)
+
+
+def is_bypassed(pipeline: Any) -> bool:
+    """Whether *pipeline* looks for a field that the package's items lack, in Scrapy's way.
+
+    A pipeline with its own method, or with a field that the items have, is not
+    bypassed.
+    """
+    methods = [getattr(type(pipeline), method, None) for method in _METHODS]
+    if not all(getattr(method, "__module__", "").startswith(_SCRAPYS) for method in methods):
+        return False
+    wanted = [getattr(pipeline, name) for name in _URL_FIELDS if hasattr(pipeline, name)]
+    known = {field.name for record in _RECORDS for field in fields(record)}
+    return bool(wanted) and not known & set(wanted)

@@ -1,4 +1,4 @@
-"""``AddressGuardMiddleware``: stops requests of documents and redirects to private networks."""
+"""Guards next to the downloader: no requests to private networks, and credentials only for their site."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from scrapy.utils.misc import load_object
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.integration import default_settings as defaults
 from sitemap_harvest.integration.document_requests import candidate_of
-from sitemap_harvest.integration.middlewares.site_headers import NEXT_TO_THE_CACHE, SiteHeadersMiddleware
 from sitemap_harvest.network.address_policy import AddressPolicy
+from sitemap_harvest.urls import site_of, without_user
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Iterable, Mapping
 
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
     from scrapy.settings import BaseSettings
 
     from sitemap_harvest.discovery.candidate import NotFetched
+
 
 HANDLER = "sitemap_harvest.integration.download_handler.AddressCheckingHandler"
 _SCHEMES = ("http", "https")
@@ -48,8 +49,8 @@ class PrivateAddressError(IgnoreRequest):
         self.refusal = refusal  #: The outcome of the document, and the reason.
 
 
-def enable_address_guard(settings: BaseSettings) -> None:
-    """Add the guard and :class:`SiteHeadersMiddleware` to *settings*, and the contact to the ``User-Agent``.
+def enable_guards(settings: BaseSettings) -> None:
+    """Add both guards to *settings*, and the contact to the ``User-Agent``.
 
     Call it in ``from_crawler()``, because Scrapy 2.19 may undo what
     ``update_settings()`` puts into a component setting. A download handler that the
@@ -103,23 +104,22 @@ class AddressGuardMiddleware:
     impossible.
     """
 
-    def __init__(self, crawler: Crawler, unguarded: Collection[str]) -> None:
-        """*unguarded* are the schemes with another download handler."""
-        self._crawler = crawler
-        self._unguarded = unguarded
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Create the middleware, and log where it is the only check."""
+    def __init__(self, crawler: Crawler) -> None:
+        """Log the schemes for which this is the only check, because another handler downloads them."""
         handlers = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
-        unguarded = tuple(scheme for scheme in _SCHEMES if not _is_ours(handlers.get(scheme)))
-        if unguarded:
+        self._crawler = crawler
+        self._unguarded = [scheme for scheme in _SCHEMES if not _is_ours(handlers.get(scheme))]
+        if self._unguarded:
             _logger.info(
                 "Private addresses: another handler downloads %s, so the address of a host is checked after its "
                 "response, not before the request",
-                " and ".join(unguarded),
+                " and ".join(self._unguarded),
             )
-        return cls(crawler, unguarded)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Create the middleware."""
+        return cls(crawler)
 
     def process_request(self, request: Request) -> None:
         """Stop *request* if its URL leads to a private network."""
@@ -140,3 +140,72 @@ class AddressGuardMiddleware:
 def _is_ours(handler: str | type | None) -> bool:
     found = load_object(handler) if handler else None
     return isinstance(found, type) and issubclass(found, load_object(HANDLER))
+
+
+NEXT_TO_THE_CACHE = 950  # behind HttpCacheMiddleware, so that no component that stores requests sees the added headers
+_ADDED = "sitemap_harvest_site_headers"
+_headers: WeakKeyDictionary[Crawler, Mapping[str, Mapping[str, str]]] = WeakKeyDictionary()
+
+
+def site_headers(options: HarvestSettings, logins: Mapping[str, str]) -> Mapping[str, Mapping[str, str]]:
+    """Return the headers for each site: from the settings, and *logins* from URLs that the user gave."""
+    headers = {site: dict(given) for site, given in options.site_headers.items()}
+    for site, login in logins.items():
+        own = headers.setdefault(site, {})
+        headers[site] = {name: value for name, value in own.items() if name.lower() != "authorization"}
+        headers[site]["Authorization"] = login
+    return headers
+
+
+def send_site_headers(crawler: Crawler, headers: Mapping[str, Mapping[str, str]]) -> None:
+    """Make *crawler* send *headers*, by site (scheme, host and port)."""
+    _headers[crawler] = headers
+
+
+class SiteHeadersMiddleware:
+    """Downloader middleware: adds the headers of a site to requests, and removes them with the response.
+
+    A request has them only while it is downloaded: retries, redirects, caches and disk
+    queues never see them. Headers that a request already has, from settings or the
+    project, are not replaced.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Create the middleware."""
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> Request | None:
+        """Add the headers of the site of *request*, and remove a user name from its URL."""
+        if "@" in request.url and (address := without_user(request.url)) != request.url:
+            return request.replace(url=address)  # Scrapy would resolve it as part of the host name
+        if (by_site := _headers.get(self._crawler)) and (headers := by_site.get(site_of(request.url) or "")):
+            added = [name for name in headers if name not in request.headers]
+            request.headers.update({name: headers[name] for name in added})
+            request.meta[_ADDED] = added
+        return None
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Remove the headers, and a user name from the URL of a redirect."""
+        _take_off(request)
+        if b"@" in (location := response.headers.get("Location") or b""):
+            response.headers["Location"] = without_user(location.decode("latin-1")).encode("latin-1")
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002 - Scrapy's interface
+        """Remove the headers."""
+        _take_off(request)
+
+
+def added_headers(request: Request) -> dict[str, str]:
+    """Return the added headers that *request* has, except cookies, which a browser manages itself."""
+    names = [name for name in request.meta.get(_ADDED, ()) if name.lower() != "cookie"]
+    return {name: (request.headers[name] or b"").decode("latin-1") for name in names}
+
+
+def _take_off(request: Request) -> None:
+    for name in request.meta.pop(_ADDED, ()):
+        request.headers.pop(name, None)

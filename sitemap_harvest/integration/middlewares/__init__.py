@@ -1,1 +1,0 @@
-"""Downloader middlewares: private addresses, site headers, robots.txt cache, local files, Retry-After, encodings."""
