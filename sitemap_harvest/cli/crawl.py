@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.engine.run_state import RunState
 
-HELP = "Harvest the URLs of sites, sitemaps or files."
 USAGE = "TARGET..."
 EPILOG = "\n".join(
     [

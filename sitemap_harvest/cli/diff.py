@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import Batch, ChangeSummary
     from sitemap_harvest.snapshots.store import History, Run
 
-HELP = "Show what changed on a site between two stored runs, or in each run since a given one."
 USAGE = "--store S SITE [AFTER [BEFORE] | --after RUN | --consumer NAME]"
 EPILOG = (
     "A run is latest, previous, first, an id, a date or a timestamp (the last run that began before its end). "

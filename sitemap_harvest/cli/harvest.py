@@ -1,21 +1,47 @@
 """``scrapy harvest ACTION``: the Scrapy command, which runs the module of the action.
 
 Scrapy imports this module for each of its commands, so it imports other modules only
-when it runs.
+when it runs; and of the actions, only the module of the one that runs.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import textwrap
-from typing import Any
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+from scrapy.cmdline import ScrapyArgumentParser
 from scrapy.commands import BaseRunSpiderCommand, ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from sitemap_harvest.errors import HarvestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ACTIONS = {
+    "crawl": "Harvest the URLs of sites, sitemaps or files.",
+    "validate": "Report the problems of sitemaps, and how to fix them.",
+    "runs": "List the runs in a store; verify, remove or compact them.",
+    "diff": "Show what changed on a site between two stored runs, or in each run since a given one.",
+    "query": "Query the snapshots of a store with SQL.",
+}
+"""The actions, each with its help in one line; the module of the same name has the rest."""
+
+
+class _ActionParser(ScrapyArgumentParser):
+    """The parser of one action."""
+
+    add_options: Callable[[], None]
+    """Adds the options, before they are parsed."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self.add_options()
+        return super().parse_known_args(args, namespace)
 
 
 class HarvestCommand(BaseRunSpiderCommand):
@@ -32,25 +58,26 @@ class HarvestCommand(BaseRunSpiderCommand):
         """Return the description that ``scrapy`` shows."""
         return "Harvest sitemaps into files, validate them, and query stored snapshots (sitemap_harvest)"
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
+    def add_options(self, parser: ArgumentParser) -> None:
         """Add the actions, each with its options."""
-        actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
-        for name, action in _actions().items():
+        actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", parser_class=_ActionParser)
+        for name, help_ in _ACTIONS.items():
             subparser = actions.add_parser(
-                name,
-                usage=f"scrapy harvest {name} [options] {action.USAGE}",
-                help=action.HELP,
-                description=action.HELP,
-                epilog="\n".join(map(_wrapped, action.EPILOG.split("\n"))),
-                formatter_class=argparse.RawDescriptionHelpFormatter,
+                name, help=help_, description=help_, formatter_class=RawDescriptionHelpFormatter
             )
-            if name == "crawl":
-                super().add_options(subparser)
-            else:
-                ScrapyCommand.add_options(self, subparser)
-            action.add_options(subparser)
+            subparser.add_options = partial(self._add_options_of, name, subparser)
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+    def _add_options_of(self, name: str, parser: ArgumentParser) -> None:
+        action = _module_of(name)
+        parser.usage = f"scrapy harvest {name} [options] {action.USAGE}"
+        parser.epilog = "\n".join(map(_wrapped, action.EPILOG.split("\n")))
+        if name == "crawl":
+            super().add_options(parser)
+        else:
+            ScrapyCommand.add_options(self, parser)
+        action.add_options(parser)
+
+    def process_options(self, args: list[str], opts: Namespace) -> None:
         """Check that there is an action, and apply its options to the settings."""
         from sitemap_harvest.addon import Addon
 
@@ -65,7 +92,7 @@ class HarvestCommand(BaseRunSpiderCommand):
         else:  # without arguments of a spider, and without outputs
             ScrapyCommand.process_options(self, args, opts)
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002 - process_options parsed args
+    def run(self, args: list[str], opts: Namespace) -> None:  # noqa: ARG002 - process_options parsed args
         """Run the action, which returns a :class:`RunOutcome`."""
         from sitemap_harvest.cli import output
         from sitemap_harvest.engine.exit_codes import RunOutcome
@@ -74,7 +101,7 @@ class HarvestCommand(BaseRunSpiderCommand):
         escape_log()
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # it is a text file here
         try:
-            outcome = _actions()[opts.action].run(opts, self.settings)
+            outcome = _module_of(opts.action).run(opts, self.settings)
         except HarvestError as error:
             output.tell(*f"scrapy harvest {opts.action}: {error}".split("\n"))
             outcome = RunOutcome.WRONG_USAGE
@@ -84,11 +111,8 @@ class HarvestCommand(BaseRunSpiderCommand):
         self.exitcode = outcome.exit_code
 
 
-def _actions() -> dict[str, Any]:
-    """Return the modules of the actions, by name."""
-    from sitemap_harvest.cli import crawl, diff, query, runs, validate
-
-    return {"crawl": crawl, "validate": validate, "runs": runs, "diff": diff, "query": query}
+def _module_of(action: str) -> Any:
+    return import_module(f"sitemap_harvest.cli.{action}")
 
 
 def _wrapped(line: str) -> str:

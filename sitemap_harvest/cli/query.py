@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.snapshots.store.history import History
 
-HELP = "Query the snapshots of a store with SQL."
 USAGE = '--store S "SELECT ..."'
 EPILOG = (
     "Views: urls, sitemaps, problems (of the last snapshot of each site, or of those that --at names); "

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.snapshots.store import History, Run, Store
 
-HELP = "List the runs in a store; verify, remove or compact them."
 USAGE = "--store S [SITE]"
 EPILOG = "Exit codes: 0 success; 2 wrong usage; 3 the store has no run; 4 a file is damaged, or a site is locked."
 _Rule: TypeAlias = "Callable[[Sequence[Run]], Sequence[Run]]"

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.formats import Limits
 
-HELP = "Report the problems of sitemaps, and how to fix them."
 USAGE = "TARGET..."
 EPILOG = (
     "Exit codes: 0 no document has a problem of the severity of --fail-on, or worse; 1 Scrapy could not start; "
