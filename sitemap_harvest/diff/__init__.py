@@ -2,6 +2,6 @@
 
 from sitemap_harvest.diff.changes import Changes
 from sitemap_harvest.diff.compare import compare, compare_each
-from sitemap_harvest.diff.missing import Missing, missing
+from sitemap_harvest.diff.pending import pending_rows
 
-__all__ = ["Changes", "Missing", "compare", "compare_each", "missing"]
+__all__ = ["Changes", "compare", "compare_each", "pending_rows"]

@@ -18,7 +18,7 @@ from sitemap_harvest.model import ChangeKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from sitemap_harvest.diff.document_pairs import DocumentPairs
+    from sitemap_harvest.diff.documents import DocumentPairs
 
     Positions = Callable[[np.ndarray], np.ndarray]
 

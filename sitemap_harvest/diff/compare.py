@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sitemap_harvest.diff.change_rows import FOUND, written
-from sitemap_harvest.diff.changes import Changes
+from sitemap_harvest.diff.changes import FOUND, Changes, written
 from sitemap_harvest.diff.classify import ADDED, EXPIRED, KINDS, REMOVED, ChangeCounts, classified
-from sitemap_harvest.diff.document_pairs import DocumentPairs, Places, SnapshotDocuments
-from sitemap_harvest.diff.pairs import PAIRED, Pairing
-from sitemap_harvest.diff.patterns import BUMPED, is_mass
-from sitemap_harvest.diff.summary import differences, documents, staleness
-from sitemap_harvest.diff.temporary_file import TemporaryFile
+from sitemap_harvest.diff.documents import DocumentPairs, Places, SnapshotDocuments, differences, documents, staleness
+from sitemap_harvest.diff.pairs import BUMPED, PAIRED, Pairing, is_mass
+from sitemap_harvest.diff.temporary_files import TemporaryFile
 from sitemap_harvest.diff.touched_rows import Work, count_urls, touched
 from sitemap_harvest.model import ChangeSummary, MassChange, Rename
 
@@ -128,7 +125,7 @@ class _Comparison:
         patterns: tuple[MassChange, ...] = ()
         renames: tuple[Rename, ...] = ()
         if self._kinds[ADDED] and self._kinds[REMOVED] + self._kinds[EXPIRED]:
-            pairing = Pairing(self._work, self.changes)
+            pairing = Pairing(self._work.duckdb, self.changes)
             patterns, renames = pairing.patterns, pairing.renames
             for batch in pairing.halves():
                 self.pairs.add(batch)

@@ -1,48 +1,72 @@
-"""Pairing of removed with added URLs: mass changes by rule, and likely renames by similarity. Joins run in DuckDB."""
+"""Pairing of removed with added URLs: mass changes by rule, and likely renames by similarity. Joins run in DuckDB.
+
+A rule is reported only if it holds for many URLs, never guessed from a few.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sitemap_harvest.diff.classify import ADDED, EXPIRED, REMOVED
-from sitemap_harvest.diff.patterns import HOST, HOST_MOVE, MIN_HOST_SHARE, MIN_URLS, normal_forms, rules
 from sitemap_harvest.diff.renames import renames
-from sitemap_harvest.diff.temporary_file import TemporaryFile
 from sitemap_harvest.model import MassChange, Rename
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sitemap_harvest.diff.touched_rows import Work
+    from sitemap_harvest.diff.temporary_files import TemporaryFile
 
+MIN_URLS = 20  # with fewer, a rule is no mass change: the pairs are likely renames, one by one
+MIN_SHARE = 0.9  # of the remaining URLs, for lastmod; one page in ten may be new or unchanged
+MIN_HOST_SHARE = 0.5  # of the removed URLs of a host: paths such as /about may match by chance
+BUMPED = "lastmods-bumped"
+HOST_MOVE = "host-move"
 MAX_RENAMES_LOOKED_FOR = 100_000  # on either side: beyond it, a site was rebuilt, and names mean little
 _MAX_TOLD = 50
 _BATCH_ROWS = 50_000
 _HOST_SCORE = 0.95
 _BOTH = "from pairs join gone on gone.change = pairs.gone join came on came.change = pairs.came"
 _SIDES = {"gone": (REMOVED, EXPIRED), "came": (ADDED,)}
-_COLUMNS = ["kind", "loc", "key", "title"]
-_NARROW = pa.schema(
-    {name: pa.string() for name in _COLUMNS} | {"change": pa.int64(), "kind": pa.int8(), "normal": pa.string()}
-)
 _PAIRS = pa.schema({"gone": pa.int64(), "came": pa.int64(), "name": pa.string(), "score": pa.float64()})
 PAIRED = pa.schema({"change": pa.int64(), "pattern": pa.string(), "counterpart": pa.string(), "score": pa.float64()})
 """One half of a pair, by the number of the change."""
+
+MACROS = r"""
+create macro bare(path) as if(contains(path, '?') or contains(path, '#'),
+    regexp_replace(path, '^([^?#]+)/([?#].*)?$', '\1\2'), if(ends_with(path, '/'), path[:-2], path));
+create macro normal_form(key) as bare(regexp_replace(key, '^(https://)?(http://)?(www[.])?', ''));
+create macro has_www(key) as starts_with(key, 'https://www.') or starts_with(key, 'http://www.');
+create macro has_slash(key) as regexp_matches(key, '^[^?#]+/([?#].*)?$');
+create macro either(was, now, came, went) as case when now and not was then came when was and not now then went end;
+create macro rule(before, after) as nullif(concat_ws('+',
+    either(starts_with(before, 'https:'), starts_with(after, 'https:'), 'http-to-https', 'https-to-http'),
+    either(has_www(before), has_www(after), 'www-added', 'www-removed'),
+    either(has_slash(before), has_slash(after), 'slash-added', 'slash-removed')), '');
+create macro host(normal) as regexp_extract(normal, '^[^/?#]*');
+"""
+"""Functions of keys in SQL. A normal form is a key without scheme, ``www.`` and the trailing slash of the path:
+migrations do not change the rest. A rule, such as ``http-to-https``, turns one key into the other with the same normal
+form; several are joined by ``+``. A host may have a port: a move to another host does not change the rest."""
+
+
+def is_mass(count: int, total: int, share: float = MIN_SHARE) -> bool:
+    """Whether *count* of *total* are enough for a mass change."""
+    return count >= MIN_URLS and count >= share * total
 
 
 class Pairing:
     """The pairs among the changes of one comparison."""
 
-    def __init__(self, work: Work, changes: TemporaryFile) -> None:
-        """Find pairs in *changes*."""
-        self._connection = work.duckdb
-        self._folder = work.folder
+    def __init__(self, connection: Any, changes: TemporaryFile) -> None:
+        """Find pairs in *changes* with *connection*, to DuckDB."""
+        self._connection = connection
+        self._connection.execute(MACROS)
         for side, kinds in _SIDES.items():
-            narrow = (_narrow(batch, kinds) for batch in changes.numbered(_COLUMNS))
-            self._fill(side, pa.RecordBatchReader.from_batches(_NARROW, narrow))
+            rows = changes.numbered(["kind", "loc", "key", "title"])
+            where = f"kind in ({', '.join(map(str, kinds))}) and key is not null"
+            self._fill(side, rows, f"select *, normal_form(key) as normal from arriving where {where}")  # noqa: S608
         self._fill("pairs", _PAIRS.empty_table())
         self._pair_by_rule()
         self._pair_by_host()
@@ -65,25 +89,18 @@ class Pairing:
         """Pair URLs with the same normal form, if it is unique on both sides."""
         only = """select any_value(change) as change, any_value(key) as key, normal from {}
             group by normal having count(*) = 1"""
-        reader = self._connection.sql(
-            f"""select gone.change as gone, came.change as came, gone.key as before, came.key as after
-            from ({only.format("gone")}) gone join ({only.format("came")}) came using (normal)"""  # noqa: S608
-        ).to_arrow_reader(_BATCH_ROWS)
-        # A connection cannot read and write at the same time.
-        found = TemporaryFile(self._folder / "rules.arrow", _PAIRS)
-        for batch in reader:
-            names = rules(batch["before"], batch["after"])
-            columns = [batch["gone"], batch["came"], names, pa.repeat(1.0, len(names))]
-            found.add(pa.RecordBatch.from_arrays(columns, schema=_PAIRS).filter(names.is_valid()))
-        found.close()
-        self._fill("pairs", pa.RecordBatchReader.from_batches(_PAIRS, found.batches()))
+        self._connection.execute(
+            f"""insert into pairs select gone.change, came.change, rule(gone.key, came.key) as name, 1.0
+            from ({only.format("gone")}) gone join ({only.format("came")}) came using (normal)
+            where name is not null"""  # noqa: S608 - our own names
+        )
 
     def _pair_by_host(self) -> None:
         """Pair URLs with the same path on another host, if that holds for most URLs of the host."""
-        parts = f"regexp_extract(normal, '{HOST}') as host, regexp_replace(normal, '{HOST}', '') as path"
         for side in _SIDES:
             self._connection.execute(
-                f"""create table {side}_parts as select change, {parts} from {side}
+                f"""create table {side}_parts as
+                select change, host(normal) as host, normal[length(host) + 1 :] as path from {side}
                 where not exists (from pairs where pairs.{side} = {side}.change)"""  # noqa: S608 - our own names
             )
         only = """select any_value(change) as change, any_value(host) as host, path from {}_parts
@@ -157,17 +174,9 @@ class Pairing:
     def _rows(self, query: str) -> list[Any]:
         return list(self._connection.execute(query).fetchall())  # all: an unfinished result blocks the connection
 
-    def _fill(self, table: str, rows: pa.RecordBatchReader | pa.Table) -> None:
-        """Append *rows* to *table*, which is created if needed."""
+    def _fill(self, table: str, rows: pa.RecordBatchReader | pa.Table, query: str = "from arriving") -> None:
+        """Append *rows*, the result of *query* over the table ``arriving``, to *table*, which is created if needed."""
         self._connection.register("arriving", rows.schema.empty_table())
-        self._connection.execute(f"create table if not exists {table} as from arriving")
+        self._connection.execute(f"create table if not exists {table} as {query}")
         self._connection.register("arriving", rows)
-        self._connection.execute(f"insert into {table} from arriving")
-
-
-def _narrow(batch: pa.RecordBatch, kinds: tuple[int, ...]) -> pa.RecordBatch:
-    """Return the changes of *batch* that are of *kinds*, with the columns used for pairing."""
-    mask = pc.is_in(batch["kind"], pa.array(kinds, pa.int8()))
-    batch = batch.filter(pc.and_(mask, batch["key"].is_valid()))
-    columns = [batch[name] for name in _COLUMNS]
-    return pa.RecordBatch.from_arrays([*columns, batch["change"], normal_forms(batch["key"])], schema=_NARROW)
+        self._connection.execute(f"insert into {table} {query}")

@@ -14,14 +14,14 @@ import pyarrow as pa
 
 from sitemap_harvest.diff.classify import GONE, KEPT, NEW, Block
 from sitemap_harvest.diff.fields import FLAT, READ, flat
-from sitemap_harvest.diff.sorting import Sorted
+from sitemap_harvest.diff.temporary_files import Sorted
 from sitemap_harvest.snapshots.store.row_ranges import Intervals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from sitemap_harvest.diff.document_pairs import Places
+    from sitemap_harvest.diff.documents import Places
     from sitemap_harvest.snapshots.store import Snapshot
 
 MEMORY_MB = 256  # memory limit of DuckDB; beyond it, DuckDB writes to the temporary folder

@@ -14,7 +14,7 @@ from sitemap_harvest.formats import Document
 from sitemap_harvest.formats.html.hints import header_hints
 from sitemap_harvest.frontier.site_queue import secure_twin
 from sitemap_harvest.model import FoundBy, Kind, Outcome
-from sitemap_harvest.snapshots.conditional.conditional_requests import (
+from sitemap_harvest.snapshots.conditional_requests import (
     NOT_MODIFIED_WITHOUT_STATE,
     Revalidation,
     revalidate,

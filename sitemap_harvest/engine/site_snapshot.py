@@ -13,11 +13,10 @@ from sitemap_harvest.discovery.candidate import Candidate
 from sitemap_harvest.engine.session import DocumentSession, KnownDocument, SiteSession
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import FoundBy, Kind, LedgerBatch, Outcome, SitemapRecord
-from sitemap_harvest.snapshots.conditional.lastmod_trust import LastmodStats, is_trusted, observe
-from sitemap_harvest.snapshots.merge.document_removal import needs_lister
+from sitemap_harvest.snapshots.conditional_requests import LastmodStats, is_trusted, observe
 from sitemap_harvest.snapshots.merge.merge import merge_snapshot
-from sitemap_harvest.snapshots.merge.merge_policy import MergePolicy, final_key, is_exact, merge_policy
-from sitemap_harvest.snapshots.merge.url_removal import is_settled, must_be_read_since
+from sitemap_harvest.snapshots.merge.merge_policy import MergePolicy, final_key, is_exact, merge_decision
+from sitemap_harvest.snapshots.merge.removal import is_settled, must_be_read_since, needs_lister
 from sitemap_harvest.snapshots.store import DocumentRows
 from sitemap_harvest.urls import document_key
 
@@ -207,8 +206,8 @@ class SiteSnapshot(SiteSession):
         *references* are the documents that it names; *sound* is the last reliable
         position, ``None`` if all are.
         """
-        policy = merge_policy(self.known, record, absent_runs=self._absent_runs)
         key = document_key(record.url)
+        policy = merge_decision(key, self.known, record, absent_runs=self._absent_runs).policy
         row_ranges, named = None, None
         if policy is MergePolicy.REPLACE and not self._feeds_only:
             row_ranges, named = writer.all(), references

@@ -8,16 +8,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.diff import compare
-from sitemap_harvest.engine.pending_rows import pending_rows
+from sitemap_harvest.diff import compare, pending_rows
 from sitemap_harvest.engine.run_context import fields
 from sitemap_harvest.engine.session import DocumentRequest, Session, SiteSession, SiteUnavailable
 from sitemap_harvest.engine.shared_documents import copy_shared, of_snapshot
 from sitemap_harvest.engine.site_snapshot import WRITE_ERRORS, SiteSnapshot
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import FoundBy, Outcome
-from sitemap_harvest.snapshots.conditional.conditional_requests import Freshness, Trust, conditional_request
-from sitemap_harvest.snapshots.merge.url_removal import PendingLimits
+from sitemap_harvest.snapshots.conditional_requests import Freshness, Trust, conditional_request
+from sitemap_harvest.snapshots.merge.removal import is_overdue
 from sitemap_harvest.snapshots.store import Run, SiteLocks, SiteWriter, id_after, moment_of, open_store
 from sitemap_harvest.snapshots.store.compaction import compact
 from sitemap_harvest.urls import document_key
@@ -359,8 +358,14 @@ class SnapshotSession(Session):
         """Return the rows that *snapshot* must keep pending because an unread document may list their URLs."""
         if (before := site.writer.before) is None:
             return None
-        limits = PendingLimits(self._options.pending_runs, self._options.pending_days)
-        return pending_rows(before, snapshot, limits=limits, waits_since=lambda since: site.waits_since(since, ledger))
+        limits = {"most_runs": self._options.pending_runs, "most_days": self._options.pending_days}
+
+        def waits_since(since: str, runs: int) -> str | None:
+            if is_overdue(since, snapshot.run.id, runs=runs, **limits):
+                return None
+            return site.waits_since(since, ledger)
+
+        return pending_rows(before, snapshot, waits_since=waits_since)
 
     @staticmethod
     def _compact(history: History) -> None:

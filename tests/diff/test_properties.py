@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sitemap_harvest import ChangeKind, Kind
-from sitemap_harvest.diff import compare, sorting
+from sitemap_harvest.diff import compare, temporary_files
 from sitemap_harvest.model import Image, News
 from tests.diff.snapshots import FRESH, NEVER, SITE, Doc, at, history
 from tests.diff.test_compare import DAY, LATER, ROBOTS
@@ -89,13 +89,16 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> tuple[str, ...]:
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=80, deadline=None)
 @given(sides, sides, st.sampled_from([1, 2, 100_000]))
 def test_changes_are_those_of_a_naive_comparison(before: dict[str, Any], after: dict[str, Any], part: int) -> None:
-    sorting.PART_ROWS, usual = part, sorting.PART_ROWS  # parts of a row or two, so that URLs meet their ends
+    temporary_files.PART_ROWS, usual = (
+        part,
+        temporary_files.PART_ROWS,
+    )  # parts of a row or two, so that URLs meet their ends
     try:
         with compare(*history(run_of(before), run_of(after))) as found:
             changes = [change for batch in found.batches() for change in batch]
             summary = found.summary
     finally:
-        sorting.PART_ROWS = usual
+        temporary_files.PART_ROWS = usual
     short = [
         (
             str(change.kind),

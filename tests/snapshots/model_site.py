@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sitemap_harvest import FoundBy, Kind, Outcome, Problem, SitemapRecord
-from sitemap_harvest.snapshots.merge.merge import MergedSnapshot, merge_snapshot
-from sitemap_harvest.snapshots.merge.merge_policy import MergePolicy, is_exact, merge_policy
+from sitemap_harvest.snapshots.merge.merge import MergedDocument, merge_snapshot
+from sitemap_harvest.snapshots.merge.merge_policy import MergePolicy, is_exact, merge_decision
+from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
     from random import Random
@@ -95,7 +96,7 @@ class Keeper:
         """Return the URLs of the last snapshot."""
         return set().union(*self.rows.values())
 
-    def harvest(self, site: ModelSite, faults: dict[str, str], random: Random) -> dict[str, MergedSnapshot]:
+    def harvest(self, site: ModelSite, faults: dict[str, str], random: Random) -> dict[str, MergedDocument]:
         """Read *site*, of which some documents show *faults* (by URL), and keep the next snapshot."""
         self.runs += 1
         now = DAY_ONE + timedelta(days=self.runs)
@@ -103,7 +104,7 @@ class Keeper:
         known_rows, known_references = self.rows, self.references
         references = dict(known_references)
         for record, _, listed in reads:
-            policy = merge_policy(self.ledger, record, absent_runs=self.absent_runs)
+            policy = merge_decision(document_key(record.url), self.ledger, record, absent_runs=self.absent_runs).policy
             if policy in {MergePolicy.REPLACE, MergePolicy.ADD}:
                 old = known_references.get(record.url, set()) if policy is MergePolicy.ADD else set()
                 references[record.url] = listed | old

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from sitemap_harvest import FoundBy, Outcome, SitemapRecord
 from sitemap_harvest.dates import read_date
-from sitemap_harvest.snapshots.conditional.conditional_requests import (
+from sitemap_harvest.snapshots.conditional_requests import (
     ConditionalRequest,
     Freshness,
     Revalidation,
     Trust,
     conditional_request,
+    conditions,
     revalidate,
 )
-from sitemap_harvest.snapshots.conditional.validators import conditions
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

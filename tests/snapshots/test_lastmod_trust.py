@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_harvest import Outcome, SitemapRecord
-from sitemap_harvest.snapshots.conditional.lastmod_trust import LastmodStats, is_trusted, observe
+from sitemap_harvest.snapshots.conditional_requests import LastmodStats, is_trusted, observe
 from tests.snapshots.test_conditional_requests import KNOWN, NOW, instant
 
 INDEX = "https://example.com/index.xml"

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from sitemap_harvest import FoundBy, Kind, Outcome, Problem, SitemapRecord
 from sitemap_harvest.snapshots.merge.merge import merge_snapshot
-from sitemap_harvest.snapshots.merge.merge_policy import merge_policy
+from sitemap_harvest.snapshots.merge.merge_policy import merge_decision
+from sitemap_harvest.urls import document_key
 from tests.snapshots.model_site import FAULTS, INDEXES, REFUSALS, ROBOTS, SITE, SITEMAPS, Keeper, ModelSite
 
 DOCUMENTS = [ROBOTS, *INDEXES, *SITEMAPS]
@@ -140,7 +141,7 @@ NEVER_READ = {"rows_from": None, "fresh_at": None, "fresh_run": None}
 def test_what_a_run_says_of_rows(known: SitemapRecord | None, record: SitemapRecord, policy: str) -> None:
     record.outcome = Outcome(record.outcome)
     before = {OTHER: kept(OTHER)} | ({} if known is None else {known.url: known})
-    assert merge_policy(before, record, absent_runs=3) == policy
+    assert merge_decision(document_key(record.url), before, record, absent_runs=3).policy == policy
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,8 @@ def test_what_a_run_says_of_rows(known: SitemapRecord | None, record: SitemapRec
 )
 def test_a_redirect_to_what_was_a_document_of_its_own_is_in_doubt(other: SitemapRecord, policy: str) -> None:
     before = {OTHER: other, SITEMAP: kept(SITEMAP)}
-    assert merge_policy(before, row(SITEMAP, **MOVED), absent_runs=3) == policy
+    record = row(SITEMAP, **MOVED)
+    assert merge_decision(document_key(record.url), before, record, absent_runs=3).policy == policy
 
 
 def after(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sitemap_harvest import FoundBy, Kind, Outcome, SitemapRecord
-from sitemap_harvest.snapshots.merge.url_removal import PendingLimits, is_overdue, is_settled, must_be_read_since
+from sitemap_harvest.snapshots.merge.removal import is_overdue, is_settled, must_be_read_since
 
 SITE = "https://example.com"
 ROBOTS, INDEX, SITEMAP, OTHER = (f"{SITE}/{name}" for name in ("robots.txt", "index.xml", "a.xml", "b.xml"))
@@ -80,8 +80,8 @@ def test_urls_of_an_unread_document_that_leaves_may_be_in_any_other(before, afte
     ],
 )
 def test_a_removal_is_overdue_once_both_limits_are_reached(run, runs, expected) -> None:
-    assert is_overdue(SINCE, run, runs=runs, limits=PendingLimits(runs=3, days=7)) is expected
+    assert is_overdue(SINCE, run, runs=runs, most_runs=3, most_days=7) is expected
 
 
 def test_without_limits_no_removal_is_pending() -> None:
-    assert is_overdue(SINCE, SINCE, runs=0, limits=PendingLimits(runs=0, days=0))
+    assert is_overdue(SINCE, SINCE, runs=0, most_runs=0, most_days=0)

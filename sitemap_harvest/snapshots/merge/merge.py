@@ -7,28 +7,43 @@ Absence is never taken for removal, and an unread document never causes addition
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sitemap_harvest.model import FoundBy, Outcome, SitemapRecord
-from sitemap_harvest.snapshots.merge.document_removal import ListedDocument, unlisted
-from sitemap_harvest.snapshots.merge.merge_policy import MergePolicy, final_key, has_rows, merge_decision
-from sitemap_harvest.snapshots.merge.merge_record import MergeRun, Visited, merge_record, not_visited
+from sitemap_harvest.snapshots.merge.merge_policy import MergeDecision, MergePolicy, final_key, has_rows, merge_decision
+from sitemap_harvest.snapshots.merge.removal import NEVER_READ, MergedDocument, unlisted
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from datetime import datetime
 
+NOT_ASKED_FOR = "not requested in this run"
+"""The reason of a document in the last snapshot that the run did not request."""
+
+_OF_THE_READING = (
+    *("final_url", "kind", "content_type", "etag", "last_modified", "bytes_unpacked", "layers", "encoding"),
+    *("entries", "out_of_scope", "problems", "sha256", "lastmod", "lastmod_text"),
+)  # fields about the reading that its rows come from, not about the last attempt
+_OF_THE_DOWNLOAD = ("final_url", "content_type", "etag", "last_modified")
+_FRESHNESS = ("fresh_at", "fresh_run")
+_OF_THE_PROVENANCE = ("parent", "depth", "found_by")
 _WEIGHTS = {MergePolicy.KEEP: 0, MergePolicy.ADD: 1, MergePolicy.CONFIRM: 2, MergePolicy.REPLACE: 3}
 
 
-class MergedSnapshot(NamedTuple):
-    """One document after a run."""
+class _Visited(NamedTuple):
+    """The information of a run about one document."""
 
-    row: SitemapRecord
-    """Its new record. If ``left`` is set, the document is not part of the snapshot and has no rows in it."""
-    policy: MergePolicy
-    """Where its rows come from; meaningless if ``rows_from`` is ``None``: it has no rows."""
+    record: SitemapRecord
+    decision: MergeDecision
+
+
+class _MergeRun(NamedTuple):
+    """Values shared by all documents of a run."""
+
+    name: str
+    now: datetime
+    absent_runs: int
 
 
 def merge_snapshot(
@@ -41,7 +56,7 @@ def merge_snapshot(
     now: datetime,
     absent_runs: int = 3,
     pending: Collection[str] = (),
-) -> dict[str, MergedSnapshot]:
+) -> dict[str, MergedDocument]:
     """Return each document of the new snapshot, by :func:`document_key`: those of *before* first, in its order.
 
     *before*: the records of the last snapshot by key, including those that were removed
@@ -55,10 +70,14 @@ def merge_snapshot(
     whose rows include pending removals; a removed document among them keeps its record.
     No argument is modified.
     """
-    this = MergeRun(run, now, absent_runs)
+    this = _MergeRun(run, now, absent_runs)
     visited = _visited(before, records, absent_runs)
-    elsewhere = _read_elsewhere(visited)
-    documents: dict[str, MergedSnapshot] = {}
+    elsewhere = {
+        final: found.record.url  # which redirects to it, and was read completely
+        for key, found in visited.items()
+        if found.decision.policy.is_whole and (final := final_key(found.record, key)) != key
+    }
+    documents: dict[str, MergedDocument] = {}
     for key in dict.fromkeys((*before, *visited)):
         known = before.get(key)
         if key in visited:
@@ -67,9 +86,9 @@ def merge_snapshot(
                 documents[key] = _new(key, documents[key], visited, before, references_before)
         elif known is not None and known.left is None:
             left = f"it was read as {elsewhere[key]}, which redirects to it" if key in elsewhere else None
-            documents[key] = MergedSnapshot(_leave(not_visited(known), left), MergePolicy.KEEP)
+            documents[key] = MergedDocument(_leave(_not_visited(known), left), MergePolicy.KEEP)
         elif known is not None and key in pending:
-            documents[key] = MergedSnapshot(known, MergePolicy.KEEP)
+            documents[key] = MergedDocument(known, MergePolicy.KEEP)
     _leave_unlisted(documents, visited, before, references, references_before, absent_runs)
     _leave_absent(documents, visited, absent_runs)
     return documents
@@ -77,50 +96,41 @@ def merge_snapshot(
 
 def _visited(
     before: Mapping[str, SitemapRecord], records: Iterable[SitemapRecord], absent_runs: int
-) -> dict[str, Visited]:
+) -> dict[str, _Visited]:
     """Return the information of the run about each document: of several records, the most informative one."""
-    visited: dict[str, Visited] = {}
+    visited: dict[str, _Visited] = {}
     for record in records:
         key = document_key(record.url)
-        found = Visited(record, merge_decision(key, before, record, absent_runs=absent_runs))
+        found = _Visited(record, merge_decision(key, before, record, absent_runs=absent_runs))
         if key not in visited or _weight(found) > _weight(visited[key]):
             visited[key] = found
     return visited
 
 
-def _weight(found: Visited) -> tuple[int, bool]:
+def _weight(found: _Visited) -> tuple[int, bool]:
     return _WEIGHTS[found.decision.policy], found.record.fetched_at is not None
 
 
-def _read_elsewhere(visited: Mapping[str, Visited]) -> dict[str, str]:
-    """Return the keys of documents read completely through another URL that redirects to them, and that URL."""
-    return {
-        final: found.record.url
-        for key, found in visited.items()
-        if found.decision.policy.is_whole and (final := final_key(found.record, key)) != key
-    }
-
-
-def _after(key: str, known: SitemapRecord | None, visited: Mapping[str, Visited], run: MergeRun) -> MergedSnapshot:
+def _after(key: str, known: SitemapRecord | None, visited: Mapping[str, _Visited], run: _MergeRun) -> MergedDocument:
     """Return the document *key*, which the run visited. It may be removed here, but not yet for being unlisted."""
     found = visited[key]
     is_passed_on = _is_passed_on(key, found, visited)
     is_gone = is_passed_on or found.decision.is_absent
-    row = merge_record(found, known, run, is_gone=is_gone)
+    row = _merge_record(found, known, run, is_gone=is_gone)
     left = None
     was_there = known is not None and has_rows(known) and final_key(known, key) == final_key(found.record, key)
     if is_passed_on and was_there:  # its rows belong to the target, which was read separately
         left = f"it redirects to {found.record.final_url}, which was read separately"
-    return MergedSnapshot(_leave(row, left), found.decision.policy)
+    return MergedDocument(_leave(row, left), found.decision.policy)
 
 
 def _new(
     key: str,
-    document: MergedSnapshot,
-    visited: Mapping[str, Visited],
+    document: MergedDocument,
+    visited: Mapping[str, _Visited],
     before: Mapping[str, SitemapRecord],
     references_before: Mapping[str, Collection[str]],
-) -> MergedSnapshot:
+) -> MergedDocument:
     """Return *document*, which is new or listed again and was not read completely, with the URLs that it lists as new.
 
     It is known to have listed nothing before if it was removed, or if a completely read
@@ -142,7 +152,7 @@ def _new(
     return document
 
 
-def _is_passed_on(key: str, found: Visited, visited: Mapping[str, Visited]) -> bool:
+def _is_passed_on(key: str, found: _Visited, visited: Mapping[str, _Visited]) -> bool:
     """Whether the document *key* redirects to a document that was read completely by itself."""
     record = found.record
     if record.outcome is not Outcome.SKIPPED or found.decision.policy is not MergePolicy.KEEP:
@@ -152,8 +162,8 @@ def _is_passed_on(key: str, found: Visited, visited: Mapping[str, Visited]) -> b
 
 
 def _leave_unlisted(
-    documents: dict[str, MergedSnapshot],
-    visited: Mapping[str, Visited],
+    documents: dict[str, MergedDocument],
+    visited: Mapping[str, _Visited],
     before: Mapping[str, SitemapRecord],
     references: Mapping[str, Collection[str]],
     references_before: Mapping[str, Collection[str]],
@@ -164,23 +174,18 @@ def _leave_unlisted(
     If a document that may list them was not visited, they may have moved there. Then
     they count as absent in this run, whatever their response was.
     """
-    present = {
-        key: ListedDocument(
-            one.row, one.policy, key in visited and visited[key].record.found_by is not FoundBy.SNAPSHOT
-        )
-        for key, one in documents.items()
-        if one.row.left is None
-    }
+    present = {key: one for key, one in documents.items() if one.row.left is None}
     gone = unlisted(
         present,
         references=references,
         references_before=references_before,
         redirects={key: final for key, one in visited.items() if (final := final_key(one.record, key)) != key},
         left=documents.keys() - present.keys(),
+        met={key for key, one in visited.items() if one.record.found_by is not FoundBy.SNAPSHOT},
         absent_runs=absent_runs,
     )
-    for key, words in gone.dropped.items():
-        documents[key] = documents[key]._replace(row=_leave(documents[key].row, words))
+    for key in gone.dropped:
+        documents[key] = documents[key]._replace(row=_leave(documents[key].row, NEVER_READ))
     for key, (words, lister) in gone.leaving.items():
         row = documents[key].row
         runs = 1 + (before[key].absent_runs if key in before else 0)
@@ -193,7 +198,7 @@ def _leave_unlisted(
         documents[key] = documents[key]._replace(row=row)
 
 
-def _leave_absent(documents: dict[str, MergedSnapshot], visited: Mapping[str, Visited], absent_runs: int) -> None:
+def _leave_absent(documents: dict[str, MergedDocument], visited: Mapping[str, _Visited], absent_runs: int) -> None:
     """Mark documents in *documents* as removed after enough consecutive runs of absence.
 
     This runs last, so that the removal of an unlisted index also removes the documents
@@ -210,3 +215,79 @@ def _leave_absent(documents: dict[str, MergedSnapshot], visited: Mapping[str, Vi
 
 def _leave(row: SitemapRecord, left: str | None) -> SitemapRecord:
     return row if left is None else replace(row, left=left, rows_from=None)
+
+
+def _not_visited(known: SitemapRecord) -> SitemapRecord:
+    """Return the record of a document that the run did not visit; *known* is its record in the last snapshot."""
+    return replace(
+        known,
+        outcome=Outcome.SKIPPED,
+        reason=NOT_ASKED_FOR,
+        cause=None,
+        status=None,
+        bytes_downloaded=None,
+        fetched_at=None,
+        seconds=None,
+        complete=False,
+    )
+
+
+def _merge_record(found: _Visited, known: SitemapRecord | None, run: _MergeRun, *, is_gone: bool) -> SitemapRecord:
+    """Return the record of a document with the result *found*, assuming that it is not removed.
+
+    *known*: its record in the last snapshot. *is_gone*: whether it counts as absent in
+    this run.
+    """
+    record, policy = found.record, found.decision.policy
+    kept = known if known is not None and has_rows(known) else None
+    moment = record.fetched_at or run.now
+    fresh = {"fresh_at": moment, "fresh_run": run.name}
+    values = {}
+    if known is not None and (record.found_by is FoundBy.SNAPSHOT or record.found_by.is_guess):
+        values = _of(known, _OF_THE_PROVENANCE)  # only the last snapshot or a probe led to it
+    if policy is MergePolicy.REPLACE:
+        values |= fresh | {"rows_from": run.name, "read_at": moment, "absent_runs": 0}
+    elif policy is MergePolicy.ADD:
+        values |= _added(kept, run)
+        if known is not None and known.left is None:
+            values |= _of(known, _FRESHNESS)  # also for a new document that could not be read so far
+    elif policy is MergePolicy.CONFIRM and kept is not None:
+        values |= _confirmed(record, kept, moment) | fresh
+    else:
+        values |= _kept(found, kept) | {"absent_runs": (known.absent_runs if known else 0) + is_gone}
+        if kept is None and values["absent_runs"] >= run.absent_runs:
+            values |= fresh  # absent for enough runs: it lists nothing
+    if all(getattr(record, name) == value for name, value in values.items()):
+        return record  # unchanged, as for 100,000 documents that the user does not want
+    return replace(record, **values)
+
+
+def _added(kept: SitemapRecord | None, run: _MergeRun) -> dict[str, Any]:
+    """Return the changes to the record of a partly read document: no digest covers its rows."""
+    values = _of(kept, ("kind", "encoding", "read_at")) if kept is not None else {}
+    unspoken = {"etag": None, "last_modified": None, "sha256": None}
+    return {**values, **unspoken, "rows_from": run.name, "absent_runs": 0, "complete": False}
+
+
+def _confirmed(record: SitemapRecord, kept: SitemapRecord, moment: datetime) -> dict[str, Any]:
+    """Return the values that an unchanged document takes from its last reading."""
+    values = _of(kept, (*_OF_THE_READING, "rows_from", "read_at"))
+    if record.lastmod_text is not None:
+        values |= _of(record, ("lastmod", "lastmod_text"))
+    if record.outcome is Outcome.UNCHANGED and record.status != 304:  # it was downloaded, and has the same digest
+        values |= _of(record, _OF_THE_DOWNLOAD) | {"read_at": moment}
+    return values | {"complete": True, "absent_runs": 0}
+
+
+def _kept(found: _Visited, kept: SitemapRecord | None) -> dict[str, Any]:
+    """Return the values that a document without new information takes from its last reading."""
+    values: dict[str, Any] = {"complete": False}
+    if found.decision.doubt is not None:
+        values["reason"] = f"{found.decision.doubt}: not accepted yet"
+    if kept is not None:
+        values |= _of(kept, (*_OF_THE_READING, "rows_from", *_FRESHNESS, "read_at"))
+    return values
+
+
+def _of(row: SitemapRecord, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in names}

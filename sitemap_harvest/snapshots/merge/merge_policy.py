@@ -1,4 +1,4 @@
-"""``merge_policy``: whether the reading of a document replaces its rows, adds to them, or leaves them as they were."""
+"""``merge_decision``: whether the reading of a document replaces its rows, adds to them, or leaves them alone."""
 
 from __future__ import annotations
 
@@ -40,10 +40,8 @@ class MergeDecision(NamedTuple):
     """Whether the document counts as absent in this run."""
 
 
-_KEEP, _ABSENT = (
-    MergeDecision(MergePolicy.KEEP),
-    MergeDecision(MergePolicy.KEEP, is_absent=True),
-)  # shared by many documents
+_KEEP = MergeDecision(MergePolicy.KEEP)  # shared by many documents, as is the next
+_ABSENT = MergeDecision(MergePolicy.KEEP, is_absent=True)
 
 
 class _Doubt(NamedTuple):
@@ -52,19 +50,14 @@ class _Doubt(NamedTuple):
     """Whether it is accepted after some runs with the same result."""
 
 
-def merge_policy(before: Mapping[str, SitemapRecord], record: SitemapRecord, *, absent_runs: int) -> MergePolicy:
-    """Return where the rows of the document of *record*, a record of this run, come from.
+def merge_decision(
+    key: str, before: Mapping[str, SitemapRecord], record: SitemapRecord, *, absent_runs: int
+) -> MergeDecision:
+    """Return where the rows of the document *key* come from, and why; *record* is its record of this run.
 
     *before*: the records of the last snapshot by :func:`document_key`, empty for the
     first run. *absent_runs*: ``SITEMAP_HARVEST_ABSENT_RUNS``.
     """
-    return merge_decision(document_key(record.url), before, record, absent_runs=absent_runs).policy
-
-
-def merge_decision(
-    key: str, before: Mapping[str, SitemapRecord], record: SitemapRecord, *, absent_runs: int
-) -> MergeDecision:
-    """Return the policy for *record*, a record of the document *key*, with its reason. See :func:`merge_policy`."""
     known = before.get(key)
     if record.is_confirmation:
         return MergeDecision(MergePolicy.CONFIRM if known and is_exact(known) else MergePolicy.KEEP)

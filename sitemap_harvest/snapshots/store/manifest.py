@@ -49,7 +49,7 @@ class Run:
     """Number of changes of each kind since the previous run."""
     trust: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Statistics of the dates of each index up to this run: correct, missed, spurious, runs
-    (:class:`~sitemap_harvest.snapshots.conditional.lastmod_trust.LastmodStats`)."""
+    (:class:`~sitemap_harvest.snapshots.conditional_requests.LastmodStats`)."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """Arguments and settings of the run that affect what is read or emitted."""
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sitemap_harvest.model import Batch
+    from sitemap_harvest.snapshots.store.row_ranges import RowRanges
     from sitemap_harvest.snapshots.store.storage import Folder, HashedFile
 
 _RUN = pa.field("run", pa.string(), nullable=False)
@@ -87,6 +88,13 @@ def _writer(file: HashedFile, schema: pa.Schema) -> pq.ParquetWriter:
         write_statistics=["run"] if "run" in schema.names else False,
         store_schema=False,
     )
+
+
+def row_ranges_table(schema: pa.Schema, row_ranges: RowRanges, **facts: str | int) -> pa.Table:
+    """Return *row_ranges* as a table with *schema*; *facts* are its columns with one value."""
+    columns = {name: getattr(row_ranges, name) for name in ("position", "row", "count")}
+    columns |= {name: pa.repeat(value, len(row_ranges.row)) for name, value in facts.items()}
+    return pa.Table.from_arrays([pa.array(columns[name]) for name in schema.names], schema=schema)
 
 
 def read_file(folder: Folder, stored: StoredFile) -> pa.Table:

@@ -18,11 +18,11 @@ from sitemap_harvest.snapshots.store.manifest import MANIFEST, Manifest, StoredF
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 from sitemap_harvest.snapshots.store.row_store import PartWriter, RowStore
 from sitemap_harvest.snapshots.store.tables import (
-    PENDING,
     REFERENCES,
     ROW_RANGES,
     SITEMAPS,
     read_file,
+    row_ranges_table,
     upgraded,
     write_changes,
     write_table,
@@ -225,9 +225,8 @@ class SiteWriter:
         return self._snapshot(run)
 
     def hold(self, pending: pa.Table, run: Run) -> Snapshot:
-        """Add the rows *pending* (:data:`PENDING` without ``run``) to the sealed snapshot; return the new snapshot."""
-        table = _with_run(pending, run.id, PENDING)
-        self._files.append(self._write(table, self._path("pending"), kind="pending"))
+        """Add the rows *pending* (:data:`PENDING`) to the sealed snapshot; return the new snapshot."""
+        self._files.append(self._write(pending, self._path("pending"), kind="pending"))
         return self._snapshot(run)
 
     def publish(self, run: Run, changes: Batches) -> Snapshot:
@@ -275,7 +274,7 @@ class SiteWriter:
         self._number += 1
         files = []
         row_ranges = [
-            _row_ranges_table(self.run_id, url, kept.row_ranges)
+            row_ranges_table(ROW_RANGES, kept.row_ranges, run=self.run_id, document=url)
             for url, kept in self._unwritten.items()
             if kept.row_ranges
         ]
@@ -315,12 +314,6 @@ class SiteWriter:
         if any(run.id == self.run_id for run in Manifest.read(self.history.folder).runs):
             raise StoreError(f"{self.folder} is already a snapshot")
         self.folder.remove_all()
-
-
-def _row_ranges_table(run: str, url: str, row_ranges: RowRanges) -> pa.Table:
-    rows = len(row_ranges.row)
-    columns = [pa.array([run] * rows), pa.array([url] * rows), row_ranges.position, row_ranges.row, row_ranges.count]
-    return pa.Table.from_arrays([pa.array(column) for column in columns], schema=ROW_RANGES)
 
 
 def _references_table(run: str, url: str, references: Sequence[SitemapRef]) -> pa.Table:

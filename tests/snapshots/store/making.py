@@ -7,10 +7,8 @@ import gzip
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from sitemap_harvest.diff import compare
-from sitemap_harvest.engine.pending_rows import pending_rows
+from sitemap_harvest.diff import compare, pending_rows
 from sitemap_harvest.model import ChangeKind, FoundBy, Kind, Outcome, SitemapRecord, SitemapRef, UrlBatch, UrlEntry
-from sitemap_harvest.snapshots.merge.url_removal import PendingLimits
 from sitemap_harvest.snapshots.store import DocumentRows, Run, SiteWriter, Snapshot, Store, open_store
 
 if TYPE_CHECKING:
@@ -83,9 +81,7 @@ class Making:
         run = Run(id=writer.run_id, started_at=self.now, ended_at=self.now + timedelta(minutes=1), **values)
         sealed = writer.seal(records, run)
         if self.holds and writer.before is not None:
-            pending = pending_rows(
-                writer.before, sealed, limits=PendingLimits(runs=99, days=0), waits_since=lambda run: run
-            )
+            pending = pending_rows(writer.before, sealed, waits_since=lambda since, _: since)
             sealed = sealed if pending is None else writer.hold(pending, run)
         changes, run = self._compared(writer.before, sealed, run)
         snapshot = writer.publish(run, changes)

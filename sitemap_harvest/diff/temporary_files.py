@@ -1,4 +1,4 @@
-"""External sort by ``key``: rows are partitioned by ranges of keys into files, and each file is sorted alone."""
+"""Temporary files of record batches, for data that does not fit in memory, and an external sort by ``key``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-
-from sitemap_harvest.diff.temporary_file import TemporaryFile
+from pyarrow import ipc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +19,55 @@ _TOGETHER_ROWS = 200_000
 _SAMPLED = 100  # keys sampled for each part, to choose its limit
 
 
+class TemporaryFile:
+    """A file of record batches with one schema, written once and read any number of times."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        """Create the file at *path*."""
+        self.rows = 0
+        self._path = path
+        self._schema = schema
+        self._file = pa.OSFile(str(path), "wb")
+        self._writer = ipc.new_stream(self._file, schema, options=ipc.IpcWriteOptions(compression="lz4"))
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Write *batch*."""
+        self._writer.write_batch(batch)
+        self.rows += batch.num_rows
+
+    def close(self) -> None:
+        """Close the file for writing."""
+        self._writer.close()
+        self._file.close()
+
+    def remove(self) -> None:
+        """Delete the file, which must be closed."""
+        self._path.unlink()
+
+    def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the written batches, even if the file is not closed yet: all columns, or *columns*."""
+        chosen = None if columns is None else [self._schema.get_field_index(name) for name in columns]
+        with pa.OSFile(str(self._path)) as file:
+            yield from ipc.open_stream(file, options=ipc.IpcReadOptions(included_fields=chosen))
+
+    def numbered(self, columns: list[str]) -> pa.RecordBatchReader:
+        """Return ``change``, the number of each row from 0, and *columns*."""
+        schema = pa.schema([("change", pa.int64()), *(self._schema.field(name) for name in columns)])
+        return pa.RecordBatchReader.from_batches(schema, self._numbered(columns, schema))
+
+    def _numbered(self, columns: list[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        start = 0
+        for batch in self.batches(columns):
+            number = pa.array(np.arange(start, start + batch.num_rows))
+            start += batch.num_rows
+            yield pa.RecordBatch.from_arrays([number, *(batch[name] for name in columns)], schema=schema)
+
+
 class Sorted:
-    """Rows with a column ``key``, added in any order and read in the order of the keys (bytewise)."""
+    """Rows with a column ``key``, added in any order and read in the order of the keys (bytewise).
+
+    They are partitioned by ranges of keys into files, and each file is sorted alone.
+    """
 
     def __init__(self, folder: Path, schema: pa.Schema, expected: int) -> None:
         """Store the rows in files in *folder*; about *expected* rows will be added."""

@@ -1,4 +1,4 @@
-"""Which documents are removed from a snapshot because nothing lists them any more, and why."""
+"""Which documents are removed from a snapshot because nothing lists them, and when the removal of a URL is certain."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from sitemap_harvest.model import Kind, Outcome, SitemapRecord
+from sitemap_harvest.model.run import moment_of
+from sitemap_harvest.snapshots.merge.merge_policy import final_key
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
@@ -14,21 +16,17 @@ if TYPE_CHECKING:
     from sitemap_harvest.snapshots.merge.merge_policy import MergePolicy
 
 _CONTAINERS = frozenset({Kind.INDEX, Kind.ROBOTS, Kind.LINKS})
-_NEVER_READ = "no document names it any more, and it was never read"
+_LISTERS = frozenset({Kind.ROBOTS, Kind.INDEX})
+NEVER_READ = "no document names it any more, and it was never read"
 
 
-class ListedDocument(NamedTuple):
-    """A document of the new snapshot, before it is decided whether it is removed."""
+class MergedDocument(NamedTuple):
+    """One document after a run."""
 
     row: SitemapRecord
+    """Its new record. If ``left`` is set, the document is not part of the snapshot and has no rows in it."""
     policy: MergePolicy
-    is_met: bool
-    """Whether something other than the last snapshot led to it in this run."""
-
-    @property
-    def has_rows(self) -> bool:
-        """Whether it has rows or references."""
-        return self.row.rows_from is not None
+    """Where its rows come from; meaningless if ``rows_from`` is ``None``: it has no rows."""
 
 
 class Removal(NamedTuple):
@@ -45,19 +43,20 @@ class Unlisted(NamedTuple):
 
     leaving: dict[str, Removal]
     """Documents with evidence, by key: a lister was read completely and no longer lists it, or is removed itself."""
-    dropped: dict[str, str]
-    """Reasons by key, for documents that never had rows and were not found in this run: nothing is lost."""
+    dropped: list[str]
+    """Keys of documents that never had rows and were not found in this run: nothing is lost."""
     is_certain: bool
     """Whether all documents that might list them were visited."""
 
 
 def unlisted(
-    present: Mapping[str, ListedDocument],
+    present: Mapping[str, MergedDocument],
     *,
     references: Mapping[str, Collection[str]],
     references_before: Mapping[str, Collection[str]],
     redirects: Mapping[str, str],
     left: Collection[str],
+    met: Collection[str],
     absent_runs: int,
 ) -> Unlisted:
     """Return the documents in *present* (by key) that nothing in the snapshot leads to any more.
@@ -65,9 +64,10 @@ def unlisted(
     *references* are those known after this run, *references_before* those after the
     last run; both by key. *redirects*: which documents redirect to another, which
     counts as listing it. *left*: keys of documents that were removed for another
-    reason. Documents that the user named, or that were probed, need no lister.
+    reason. *met*: keys of documents that something other than the last snapshot led to in
+    this run. Documents that the user named, or that were probed, need no lister.
     """
-    lists = {key: _others(key, references[key]) for key in present.keys() & references.keys()}
+    lists = {key: frozenset(references[key]) - {key} for key in present.keys() & references.keys()}
     counts = Counter(target for key, target in redirects.items() if key not in present)
     lists |= {key: lists.get(key, frozenset()) | {redirects[key]} for key in redirects.keys() & present.keys()}
     for listed in lists.values():
@@ -78,20 +78,16 @@ def unlisted(
     is_certain = not any(counts[key] for key in unmet) and not any(
         _may_list_more(one, bool(references.get(key)), absent_runs) for key, one in staying
     )
-    idle = {
-        key: _NEVER_READ
+    idle = [
+        key
         for key, one in present.items()
-        if is_certain and not one.has_rows and not one.is_met and not counts[key] and key not in leaving
-    }
+        if is_certain and one.row.rows_from is None and key not in met and not counts[key] and key not in leaving
+    ]
     return Unlisted(leaving, idle, is_certain)
 
 
-def _others(key: str, listed: Collection[str]) -> frozenset[str]:
-    return frozenset(listed) - {key} if key in listed else frozenset(listed)
-
-
 def _leaving(
-    present: Mapping[str, ListedDocument],
+    present: Mapping[str, MergedDocument],
     lists: Mapping[str, frozenset[str]],
     counts: Counter[str],
     references_before: Mapping[str, Collection[str]],
@@ -119,7 +115,7 @@ def _leaving(
 
 
 def _evidence(
-    present: Mapping[str, ListedDocument], listers: Iterable[str], leaving: Mapping[str, Removal]
+    present: Mapping[str, MergedDocument], listers: Iterable[str], leaving: Mapping[str, Removal]
 ) -> Removal | None:
     """Return the evidence that a document, which nothing lists now, is no longer listed by its *listers*."""
     for lister in listers:
@@ -130,12 +126,12 @@ def _evidence(
     return None
 
 
-def _may_list_more(one: ListedDocument, lists_something: bool, absent_runs: int) -> bool:  # noqa: FBT001 - a fact of *one*
+def _may_list_more(one: MergedDocument, lists_something: bool, absent_runs: int) -> bool:  # noqa: FBT001 - a fact of *one*
     """Whether *one* may list documents that are unknown to this run."""
     row = one.row
     if one.policy.is_whole or row.absent_runs >= absent_runs:
         return False
-    if one.has_rows:
+    if row.rows_from is not None:
         return lists_something or row.kind in _CONTAINERS
     return may_list(row)
 
@@ -155,7 +151,7 @@ def needs_lister(row: SitemapRecord) -> bool:
     return row.parent is not None and row.depth > 0 and not row.found_by.is_guess
 
 
-def _listers(present: Mapping[str, ListedDocument], references: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
+def _listers(present: Mapping[str, MergedDocument], references: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
     """Return the documents known to have listed each one: from *references*, and from its own record."""
     listers = _reversed(references)
     keys: dict[str, str] = {}  # of the parents, which are few
@@ -174,3 +170,47 @@ def _reversed(lists: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
             if key != lister:
                 listers.setdefault(key, []).append(lister)
     return listers
+
+
+def must_be_read_since(
+    since: str, run: str, before: Mapping[str, SitemapRecord], ledger: Mapping[str, SitemapRecord]
+) -> str:
+    """Return the run since which every document must be read before a removal is certain.
+
+    That is *since*, the first run that did not find the URL. But if a document that
+    was not read since then leaves in this *run*, its URLs may have moved to any
+    other document: then it is this run. *before* is the ledger of the last
+    snapshot, *ledger* that of the new one, both by :func:`document_key`.
+    """
+    left = (row for key, row in ledger.items() if row.left is not None and key in before and before[key].left is None)
+    return run if any(_is_unread(row, since) for row in left) else since
+
+
+def is_settled(
+    since: str, run: str, ledger: Mapping[str, SitemapRecord], references: Mapping[str, Collection[str]]
+) -> bool:
+    """Return whether no document of a site can list a URL that the run *since* did not find in any.
+
+    *ledger* has the documents of the new snapshot, and *references* what each of them
+    lists, both by :func:`document_key`. A document can list the URL if no run
+    from *since* on has read it whole or found it unchanged. robots.txt and an
+    index may list a new document, so they must be known as of this *run*.
+    """
+    present = {key: row for key, row in ledger.items() if row.left is None}
+    if any(_is_unread(row, run if row.kind in _LISTERS else since) and may_list(row) for row in present.values()):
+        return False
+    met = ledger.keys() | {final_key(row, key) for key, row in ledger.items()}
+    return all(met.issuperset(references.get(key, ())) for key in present)
+
+
+def _is_unread(row: SitemapRecord, since: str) -> bool:
+    return row.fresh_run is None or row.fresh_run < since
+
+
+def is_overdue(since: str, run: str, *, runs: int, most_runs: int, most_days: int) -> bool:
+    """Return whether a removal has been pending for too long: it is reported once both limits are reached.
+
+    *since* is the first run that did not find the URL, *run* this one, and *runs*
+    in how many runs the removal has been pending so far.
+    """
+    return runs >= most_runs and (moment_of(run) - moment_of(since)).days >= most_days

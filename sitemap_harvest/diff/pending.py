@@ -1,0 +1,87 @@
+"""Pending removals: rows that a snapshot stores although no document lists them, until their removal is certain."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from sitemap_harvest.diff.classify import GONE, url_numbers
+from sitemap_harvest.diff.documents import Places
+from sitemap_harvest.diff.touched_rows import Work, touched
+from sitemap_harvest.snapshots.store.row_ranges import RowRanges
+from sitemap_harvest.snapshots.store.tables import PENDING, row_ranges_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sitemap_harvest.snapshots.store import Snapshot
+    from sitemap_harvest.snapshots.store.snapshot import Pending
+
+
+def pending_rows(
+    before: Snapshot, after: Snapshot, *, waits_since: Callable[[str, int], str | None]
+) -> pa.Table | None:
+    """Return the rows of *before* whose removal is pending in *after*; ``None`` if there are none.
+
+    *waits_since* returns, for the run that did not find a URL and the number of runs
+    for which its removal has been pending, the run since which every document must be
+    read before the removal is certain; ``None`` if it is reported now. The result has
+    the columns :data:`~sitemap_harvest.snapshots.store.tables.PENDING`.
+    """
+    known = before.pending
+    groups = [(after.run.id, 0), *dict.fromkeys(zip(known.since, known.runs, strict=True))]  # missed since, runs so far
+    waits = {number: waits_since(since, runs) for number, (since, runs) in enumerate(groups)}
+    if set(waits.values()) == {None}:
+        return None
+    rows, documents, positions = _missing(before, after)
+    urls = before.sitemaps()["url"]
+    group = _groups(rows, known, groups)
+    tables = []
+    for number, since in waits.items():
+        if since is None:
+            continue
+        chosen = np.flatnonzero(group == number)
+        chosen = chosen[np.lexsort((positions[chosen], documents[chosen]))]
+        for part in np.split(chosen, np.flatnonzero(np.diff(documents[chosen])) + 1):
+            if len(part):
+                row_ranges = RowRanges.of(0, positions[part], rows[part])
+                facts = {"run": after.run.id, "document": urls[documents[part[0]]].as_py()}
+                runs = groups[number][1] + 1
+                tables.append(row_ranges_table(PENDING, row_ranges, **facts, since=since, runs=runs))
+    return pa.concat_tables(tables) if tables else None
+
+
+def _missing(before: Snapshot, after: Snapshot) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the rows of *before* whose URL *after* does not list: their ids, ascending, documents and positions.
+
+    A document is an index into ``before.sitemaps()``.
+    """
+    was, is_ = (Places(one.row_ranges(), np.arange(len(one.sitemaps()), dtype=np.int32)) for one in (before, after))
+    found = [np.array([], dtype=np.int64)]
+    with (
+        tempfile.TemporaryDirectory(prefix="sitemap-harvest-", ignore_cleanup_errors=True) as folder,
+        closing(Work(Path(folder))) as work,
+    ):
+        for block in touched(before, after, (was, is_), work):
+            url = url_numbers(block.columns["key"])
+            is_listed = np.zeros(int(url[-1]) + 1, dtype=bool)
+            is_listed[url[block.side != GONE]] = True
+            found.append(block.row[~is_listed[url]])
+    rows = np.sort(np.concatenate(found))
+    return rows, was.documents(rows), was.positions(rows)
+
+
+def _groups(rows: np.ndarray, known: Pending, groups: Sequence[tuple[str, int]]) -> np.ndarray:
+    """Return the group number of each of *rows*: 0 unless its removal was pending before."""
+    numbers = {group: number for number, group in enumerate(groups)}
+    of_ranges = [numbers[group] for group in zip(known.since, known.runs, strict=True)]
+    ids, group = known.row_ranges.rows(), np.repeat(np.array(of_ranges, dtype=np.int64), known.row_ranges.count)
+    order = np.argsort(ids, kind="stable")
+    ids, group = np.append(ids[order], -1), np.append(group[order], 0)  # -1 is not an id
+    at = np.searchsorted(ids[:-1], rows)
+    return np.where(ids[at] == rows, group[at], 0)
