@@ -195,7 +195,8 @@ class CrawlLoop:
         """Return the next candidates of *site*: documents of the last snapshot before probes."""
         feeds_only = self._parts.config.snapshots.feeds_only
         if feeds_only or self.sites.is_visited(site.first.url, site.root):
-            known = self._session.site(site.root).recall(lambda url: self.sites.is_visited(url, site.root))
+            stored = self._session.site(site.root)
+            known = stored.recall(lambda url: self.sites.is_visited(url, site.root)) if stored is not None else []
             if known or feeds_only:
                 return known
         candidate = site.next_candidate()

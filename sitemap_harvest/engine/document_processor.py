@@ -114,8 +114,8 @@ class DocumentProcessor:
             return
         if response.challenge is None and self._waits(response, candidate, record):
             return
-        own = self._session.site(candidate.root).own_document(candidate, response.url)
-        if own is not None:
+        site = self._session.site(candidate.root)
+        if site is not None and (own := site.own_document(candidate, response.url)) is not None:
             yield from self._ledger.consider(own)
         if not_read := self._sites.redirect(candidate, response.url):
             record.outcome, record.reason, record.cause = not_read.outcome, not_read.reason, not_read.cause
@@ -165,21 +165,29 @@ class DocumentProcessor:
         addresses = (candidate.url, *response.redirect_urls, response.url)
         candidate = self._sites.cross_submissions.joined(candidate, addresses)
         scope_check = ScopeCheck(candidate, document.kind, addresses)
-        stored = self._session.site(candidate.root).document(candidate)
-        counts = yield from self._emit(stored.passing(scope_check.checked(document.urls())), candidate)
+        site = self._session.site(candidate.root)
+        stored = None if site is None else site.document(candidate)
+        batches = scope_check.checked(document.urls())
+        counts = yield from self._emit(batches if stored is None else stored.passing(batches), candidate)
         describe(record, document, was_cut=response.was_cut)
         record.out_of_scope = scope_check.outside
         is_wanted = self._note_limits(record, document, counts)
         references = self._references(document, candidate, response)
-        stored.finish(record, references, sound=document.last_sound_position)
+        if stored is not None:
+            stored.finish(record, references, sound=document.last_sound_position)
         yield from self._follow(references, document.kind, candidate, addresses, record)
         yield from self._ledger.ended(record, urls=counts.urls, listed=counts.listed, is_wanted=is_wanted)
         if not record.outcome.has_rows:
             self._sites.release(candidate, response.url)
 
+    def _known(self, candidate: Candidate) -> KnownDocument | None:
+        """Return the stored data of the document of *candidate*, if there is some."""
+        site = self._session.site(candidate.root)
+        return None if site is None else site.of(candidate)
+
     def _not_modified(self, response: DocumentResponse, candidate: Candidate, record: SitemapRecord) -> Iterator[Any]:
         """Yield the stored rows of a document after a 304; or request it unconditionally."""
-        known = self._session.site(candidate.root).of(candidate)
+        known = self._known(candidate)
         found = revalidate(known.record if known else None, record, is_conditional=response.is_conditional)
         if found is Revalidation.UNCHANGED and known is not None:
             record.outcome, record.reason, record.cause = Outcome.UNCHANGED, "HTTP 304: it has not changed", None
@@ -193,7 +201,7 @@ class DocumentProcessor:
 
     def _unchanged(self, document: Document, candidate: Candidate, record: SitemapRecord) -> KnownDocument | None:
         """Return the stored data of *document* if it is byte for byte the same, so that it need not be read."""
-        known = self._session.site(candidate.root).of(candidate)
+        known = self._known(candidate)
         if known is None or not is_exact(known.record) or self._config.snapshots.force:
             return None
         record.sha256 = document.digest()
@@ -203,7 +211,8 @@ class DocumentProcessor:
         self, candidate: Candidate, record: SitemapRecord, known: KnownDocument, *, was_downloaded: bool
     ) -> Iterator[Any]:
         """Yield the stored rows of an unchanged document. *was_downloaded*: whether its body proves that."""
-        self._session.site(candidate.root).confirm(record, known, was_downloaded=was_downloaded)
+        if (site := self._session.site(candidate.root)) is not None:
+            site.confirm(record, known, was_downloaded=was_downloaded)
         return self._pass_on(candidate, record, known)
 
     def _pass_on(self, candidate: Candidate, record: SitemapRecord, known: KnownDocument) -> Iterator[Any]:

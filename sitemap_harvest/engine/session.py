@@ -1,4 +1,4 @@
-"""The store of a run, as its documents use it. The classes here store nothing: for a run without a store."""
+"""``Session``: the store of a run, as the engine uses it. This one stores nothing: for a run without a store."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from sitemap_harvest.diff import Changes
     from sitemap_harvest.discovery.candidate import Candidate
+    from sitemap_harvest.engine.site_snapshot import SiteSnapshot
     from sitemap_harvest.model import SitemapRecord, SitemapRef, UrlBatch
 
 
@@ -47,52 +48,16 @@ class SiteUnavailable(NamedTuple):
 # ruff: noqa: ARG002 - methods that do nothing use no arguments
 
 
-class DocumentSession:
-    """One document while it is read."""
-
-    def passing(self, batches: Iterable[UrlBatch]) -> Iterable[UrlBatch]:
-        """Return *batches*, each of which is stored first."""
-        return batches
-
-    def finish(self, record: SitemapRecord, references: Sequence[SitemapRef], *, sound: int | None) -> None:
-        """Store what was read: its *record*, its *references*, and its URLs up to the position *sound*."""
-
-
-class SiteSession:
-    """One site, with its last snapshot."""
-
-    def of(self, candidate: Candidate) -> KnownDocument | None:
-        """Return the stored data of the document of *candidate*."""
-        return None
-
-    def own_document(self, candidate: Candidate, url: str) -> Candidate | None:
-        """Return a candidate for *url*, the final URL of *candidate*, if the last snapshot has that document."""
-        return None
-
-    def recall(self, is_visited: Callable[[str], bool]) -> list[Candidate]:
-        """Return candidates for known documents that the run has not visited (*is_visited*)."""
-        return []
-
-    def document(self, candidate: Candidate) -> DocumentSession:
-        """Start storing the document of *candidate*."""
-        return DocumentSession()
-
-    def confirm(self, record: SitemapRecord, known: KnownDocument, *, was_downloaded: bool) -> None:
-        """Copy the stored facts of the unchanged document *known* into *record*."""
-
-
 class Session:
-    """All sites of a run."""
-
-    _nothing = SiteSession()
+    """The store of a run without a store."""
 
     def begin(self, root: str) -> SiteUnavailable | None:
         """Lock and open the site *root*, unless it is open; return the obstacle, if there is one."""
         return None
 
-    def site(self, root: str) -> SiteSession:
-        """Return the site *root*."""
-        return self._nothing
+    def site(self, root: str) -> SiteSnapshot | None:
+        """Return the site *root*; ``None`` if it is not stored."""
+        return None
 
     def ask(self, candidate: Candidate) -> DocumentRequest:
         """Return how to request the document of *candidate*."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.engine.session import KnownDocument
 from sitemap_harvest.model import FoundBy, Kind, LedgerBatch, Outcome
-from sitemap_harvest.snapshots.merge.merge_policy import final_key
+from sitemap_harvest.snapshots.merge.merge_policy import final_key, is_exact
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
@@ -44,10 +45,47 @@ def copy_shared(
         if (shared_from := shared_source_of(owner)) is None or (copied := shared_from(key)) is None:
             continue
         copied = _redirected(copied, key, owner_of=owner_of, shared_source_of=shared_source_of) or copied
-        borrower.copy_from(copied, candidate)
+        _copy(borrower, copied, candidate)
         found_by = FoundBy.ROBOTS if copied.record.kind is Kind.ROBOTS else FoundBy.INDEX
         children = [candidate.child(reference, reference.found_by or found_by) for reference in copied.references]
         todo += [(child, child.url) for child in children]
+
+
+def _copy(site: SiteSnapshot, copied: KnownDocument, candidate: Candidate) -> None:
+    """Store the document of *candidate* for *site*, as it was read for another site.
+
+    A partly read document is not copied: its rows are merged with those of the
+    other site's last snapshot, which may be older than this site's.
+    """
+    record = replace(
+        copied.record,
+        url=candidate.url,
+        root=candidate.root,
+        parent=candidate.parent,
+        depth=candidate.depth,
+        found_by=candidate.found_by,
+        lastmod=candidate.lastmod,
+        lastmod_text=candidate.lastmod_text,
+        rows_from=None,
+        fresh_at=None,
+        fresh_run=None,
+        read_at=None,
+        absent_runs=0,
+    )
+    known = site.of(candidate)
+    is_same = known is not None and is_exact(known.record) and known.record.sha256 == record.sha256
+    if record.complete and known is not None and is_same:
+        record.outcome = Outcome.UNCHANGED
+        site.confirm(record, known, was_downloaded=True, now=copied.record.fresh_at or datetime.now(UTC))
+    elif record.complete:
+        record.outcome = Outcome.READ
+        document = site.document(candidate)
+        for _ in document.passing(copied.urls()):
+            pass  # it is stored
+        document.finish(record, copied.references, sound=None)
+    else:
+        record.entries = 0
+    site.note(record)
 
 
 def _redirected(

@@ -8,23 +8,19 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.diff import compare, pending_rows
+from sitemap_harvest.diff import compare
 from sitemap_harvest.engine.run_context import fields
-from sitemap_harvest.engine.session import DocumentRequest, Session, SiteSession, SiteUnavailable
+from sitemap_harvest.engine.session import DocumentRequest, Session, SiteUnavailable
 from sitemap_harvest.engine.shared_documents import copy_shared, of_snapshot
 from sitemap_harvest.engine.site_snapshot import WRITE_ERRORS, SiteSnapshot
 from sitemap_harvest.errors import StoreError
-from sitemap_harvest.model import FoundBy, Outcome
-from sitemap_harvest.snapshots.conditional_requests import Freshness, Trust, conditional_request
-from sitemap_harvest.snapshots.merge.removal import is_overdue
+from sitemap_harvest.model import Outcome
 from sitemap_harvest.snapshots.store import Run, SiteLocks, SiteWriter, id_after, moment_of, open_store
 from sitemap_harvest.snapshots.store.compaction import compact
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    import pyarrow as pa
 
     from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.config.settings import HarvestSettings
@@ -97,7 +93,8 @@ class SnapshotSession(Session):
             self._sites[root] = site = self._site(history)
             self._written_at[root] = time.monotonic()
             if self._config.snapshots.feeds_only and site.writer.before is None:
-                self._forget(root)
+                self.guard(self._sites.pop(root).writer.drop)
+                self._release(root)
                 return SiteUnavailable("feeds_only=yes needs a snapshot of it: harvest it once without feeds_only")
         except StoreError as error:  # of one site: the others may be intact
             self._release(root)
@@ -114,16 +111,14 @@ class SnapshotSession(Session):
         if self._delivery is not None:
             self._delivery.begin(history)
         writer = self._writer(history, before)
-        site = SiteSnapshot(
+        return SiteSnapshot(
             writer,
+            self._config.snapshots,
+            self._options,
             started_at=moment_of(writer.run_id) if writer.kept else self._started_at,
             baseline=self._baseline(history),
-            absent_runs=self._options.absent_runs,
-            feeds_only=self._config.snapshots.feeds_only,
             give_up=self.give_up,
         )
-        site.load()
-        return site
 
     def _writer(self, history: History, before: Snapshot | None) -> SiteWriter:
         """Return the writer for the next run of *history*; it resumes an interrupted run if the user wants that.
@@ -190,34 +185,14 @@ class SnapshotSession(Session):
         if (when := self._config.snapshots.baseline) is not None:
             self.store.history(root).at(when)
 
-    def site(self, root: str) -> SiteSession:
-        """Return the open snapshot of the site *root*; an empty one if there is none."""
-        return self._sites.get(root, self._nothing)
+    def site(self, root: str) -> SiteSnapshot | None:
+        """Return the open snapshot of the site *root*; ``None`` if there is none."""
+        return self._sites.get(root)
 
     def ask(self, candidate: Candidate) -> DocumentRequest:
         """Return how to request the document of *candidate*."""
         site = self._sites.get(candidate.root)
-        if site is not None and (taken_over := site.taken_over(candidate)) is not None:
-            return DocumentRequest(known=taken_over)
-        known = site.of(candidate) if site is not None else None
-        if site is None or known is None or candidate.site_root or candidate.attempt:
-            # The rules of a robots.txt are needed, and a repeated request must be unconditional.
-            return DocumentRequest()
-        options = self._config.snapshots
-        is_seen = candidate.found_by is not FoundBy.SNAPSHOT  # otherwise the index was not read, and the date is old
-        found = conditional_request(
-            known.record,
-            Freshness(
-                now=datetime.now(UTC),
-                max_age=self._options.max_age if options.max_age is None else options.max_age,
-                force=options.force,
-                trust=Trust(self._options.trust_lastmod),
-            ),
-            lastmod=candidate.lastmod if is_seen else None,
-            lastmod_text=candidate.lastmod_text if is_seen else None,
-            is_trusted=site.trusts(candidate.parent),
-        )
-        return DocumentRequest(found.headers, known if found.skip is not None else None, found.skip)
+        return DocumentRequest() if site is None else site.ask(candidate)
 
     def note(self, record: SitemapRecord) -> None:
         """Store *record*."""
@@ -331,7 +306,10 @@ class SnapshotSession(Session):
             found.close()
             found = compare(site.baseline, snapshot)
         missed = [] if self._delivery is None else self._delivery.missed(writer.history, run.id)
-        self._compact(writer.history)
+        try:
+            compact(writer.history)
+        except (*WRITE_ERRORS, StoreError) as error:  # the snapshot is published, so nothing is lost
+            logger.warning("The runs of %s in the store could not be compacted: %s", writer.history.site, error)
         return [*missed, found]
 
     def _sealed(self, site: SiteSnapshot, *, is_over: bool) -> tuple[Snapshot, Run]:
@@ -339,6 +317,7 @@ class SnapshotSession(Session):
         now = datetime.now(UTC)
         writer = site.writer
         ledger = site.ledger(now=now)
+        after = {document_key(row.url): row for row in ledger}
         run = Run(
             id=writer.run_id,
             started_at=site.started_at,
@@ -346,40 +325,13 @@ class SnapshotSession(Session):
             baseline=writer.before.run.id if writer.before is not None else None,
             rows=writer.rows,
             complete=is_over and all(map(_is_confirmed, ledger)),
-            trust=site.observed({document_key(row.url): row for row in ledger}),
+            trust=site.observed(after),
             arguments={**self._config.asked_for, **self._options.bounds},
         )
         snapshot = writer.seal(site.stored(ledger), run)
-        if (pending := self._pending(site, snapshot, ledger)) is not None:
+        if (pending := site.pending(snapshot, after)) is not None:
             snapshot = writer.hold(pending, run)
         return snapshot, run
-
-    def _pending(self, site: SiteSnapshot, snapshot: Snapshot, ledger: Sequence[SitemapRecord]) -> pa.Table | None:
-        """Return the rows that *snapshot* must keep pending because an unread document may list their URLs."""
-        if (before := site.writer.before) is None:
-            return None
-        limits = {"most_runs": self._options.pending_runs, "most_days": self._options.pending_days}
-
-        def waits_since(since: str, runs: int) -> str | None:
-            if is_overdue(since, snapshot.run.id, runs=runs, **limits):
-                return None
-            return site.waits_since(since, ledger)
-
-        return pending_rows(before, snapshot, waits_since=waits_since)
-
-    @staticmethod
-    def _compact(history: History) -> None:
-        """Compact small runs of a site, if due."""
-        try:
-            compact(history)
-        except (*WRITE_ERRORS, StoreError) as error:  # the snapshot is published, so nothing is lost
-            logger.warning("The runs of %s in the store could not be compacted: %s", history.site, error)
-
-    def _forget(self, root: str) -> None:
-        """Discard everything about the site *root*."""
-        site = self._sites.pop(root)
-        self.guard(site.writer.drop)
-        self._release(root)
 
     def _release(self, root: str) -> None:
         self._written_at.pop(root, None)

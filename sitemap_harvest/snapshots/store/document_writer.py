@@ -41,7 +41,7 @@ class DocumentWriter:
         """Add *batch*: unchanged rows keep their id, all others get a new one."""
         rows = batch.arrow
         if self._old is None:
-            self._old = KnownRows(self._site.old_rows(self.url))
+            self._old = KnownRows(self._site.old.rows_of(self.url))
         ids = self._old.find(rows)
         is_fresh = ids < 0
         is_new_url = is_fresh.copy()

@@ -49,7 +49,7 @@ class Snapshot:
         self._ledger = ledger
         self.site = site
         self.run = run
-        self._history = history
+        self.history = history
 
     def __repr__(self) -> str:
         return f"<Snapshot of {self.site}, run {self.run.id}>"
@@ -62,7 +62,7 @@ class Snapshot:
     def _sitemaps(self) -> pa.Table:
         if self._ledger is not None:
             return self._ledger
-        table = self._history.table("sitemaps", SITEMAPS, [self.run.id])
+        table = self.history.table("sitemaps", SITEMAPS, [self.run.id])
         return table.drop_columns(["run"]).combine_chunks().cast(LedgerBatch.schema())
 
     def row_ranges(self) -> RowRanges:
@@ -82,7 +82,7 @@ class Snapshot:
     @cached_property
     def pending(self) -> Pending:
         """The rows that no document lists any more, and whose removal is not certain yet."""
-        table = self._history.table("pending", PENDING, [self.run.id])
+        table = self.history.table("pending", PENDING, [self.run.id])
         since, runs = (table.column(name).to_pylist() for name in ("since", "runs"))
         document = np.empty(0, dtype=np.int64)
         if since:
@@ -115,7 +115,7 @@ class Snapshot:
         urls = ledger.column("url").combine_chunks()
         given = pc.if_else(pc.is_null(ledger.column("left")), ledger.column("rows_from"), pa.scalar(None, pa.string()))
         runs = [run for run in pc.unique(given).to_pylist() if run is not None]
-        table = self._history.table(kind, schema, runs)
+        table = self.history.table(kind, schema, runs)
         index = pc.index_in(table.column("document"), urls)
         is_wanted = pc.equal(
             given.take(pc.fill_null(index, 0)) if len(urls) else table.column("run"), table.column("run")
@@ -127,16 +127,16 @@ class Snapshot:
     def check(self) -> None:
         """Raise :exc:`StoreError` if a file with rows of the snapshot is missing, or its size has changed."""
         wanted = self.row_ranges().intervals()
-        for file in self._history.manifest.files:
+        for file in self.history.manifest.files:
             if file.table == "rows" and len(wanted.within(*file.ids)):
-                file.check(self._history.folder)
+                file.check(self.history.folder)
 
     def rows(self, wanted: Intervals, columns: Sequence[str] = ROW_COLUMNS) -> Iterator[pa.RecordBatch]:
         """Yield the *wanted* rows, ascending by id: the column ``row``, and *columns*, without ``position``.
 
         Reads only the needed columns of the needed parts of files.
         """
-        row_store = RowStore(self._history.parts())
+        row_store = RowStore(self.history.parts())
         try:
             found = 0
             for batch in row_store.rows(wanted, columns):
@@ -192,7 +192,7 @@ class Snapshot:
 
     def reading(self) -> RowReader:
         """Return a reader for the URLs of individual documents."""
-        return RowReader(self, RowStore(self._history.parts()))
+        return RowReader(self)
 
 
 def _row_ranges(document: np.ndarray, table: pa.Table) -> RowRanges:
@@ -210,16 +210,17 @@ def _needs(name: str) -> Any:
 class RowReader:
     """Reads the URLs of one document after the other; adjacent rows are read once."""
 
-    def __init__(self, snapshot: Snapshot, row_store: RowStore) -> None:
-        """Read the documents of *snapshot* from *row_store*."""
-        self._row_ranges = snapshot.listed
-        self._row_store = row_store
-        order = np.argsort(self._row_ranges.document, kind="stable")
-        self._order = order
-        self._documents = self._row_ranges.document[order]
-        with_rows = np.unique(self._documents)
-        urls = snapshot.sitemaps().column("url").take(pa.array(with_rows)).to_pylist()
-        self._numbers = dict(zip(urls, with_rows.tolist(), strict=True))
+    def __init__(self, snapshot: Snapshot | None) -> None:
+        """Read the documents of *snapshot*; ``None``: there are none."""
+        self._row_ranges = RowRanges.joined([]) if snapshot is None else snapshot.listed
+        self._row_store = RowStore([] if snapshot is None else snapshot.history.parts())
+        self._order = np.argsort(self._row_ranges.document, kind="stable")
+        self._documents = self._row_ranges.document[self._order]
+        self._numbers: dict[str, int] = {}
+        if snapshot is not None:
+            with_rows = np.unique(self._documents)
+            urls = snapshot.sitemaps().column("url").take(pa.array(with_rows)).to_pylist()
+            self._numbers = dict(zip(urls, with_rows.tolist(), strict=True))
 
     def row_ranges_of(self, document: str) -> RowRanges:
         """Return the rows that the document with that URL lists, by position; none if it is not in the snapshot."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from sitemap_harvest.snapshots.store.history import RUNS, History
 from sitemap_harvest.snapshots.store.manifest import MANIFEST, Manifest, StoredFile
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 from sitemap_harvest.snapshots.store.row_store import PartWriter, RowStore
+from sitemap_harvest.snapshots.store.snapshot import RowReader
 from sitemap_harvest.snapshots.store.tables import (
     REFERENCES,
     ROW_RANGES,
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.model import Batch, UrlBatch
     from sitemap_harvest.snapshots.store.manifest import Run
-    from sitemap_harvest.snapshots.store.snapshot import RowReader, Snapshot
+    from sitemap_harvest.snapshots.store.snapshot import Snapshot
     from sitemap_harvest.snapshots.store.storage import Folder, HashedFile
 
 _LEDGER_ROWS = 10_000  # made into columns at once
@@ -84,25 +86,13 @@ class SiteWriter:
         self._unwritten: dict[str, DocumentRows] = {}
         self._part: _Open | None = None
         self._number = 0
-        self._reading: RowReader | None = None
         self._documents = 0  # of the sealed snapshot
         self._ledger: pa.Table | None = None  # of the sealed snapshot
 
-    @property
-    def reading(self) -> RowReader | None:
-        """Reader of the last snapshot; ``None`` if there is none."""
-        if self._reading is None and self.before is not None:
-            self._reading = self.before.reading()
-        return self._reading
-
-    def old_rows(self, url: str) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the document at *url* in the last snapshot, with the column ``row``."""
-        if self.reading is not None:
-            yield from self.reading.rows_of(url)
-
-    def old_row_ranges(self, url: str) -> RowRanges:
-        """Return the row ranges of the document at *url* in the last snapshot."""
-        return self.reading.row_ranges_of(url) if self.reading is not None else RowRanges.joined([])
+    @cached_property
+    def old(self) -> RowReader:
+        """Reader of the last snapshot; it has no documents if there is none."""
+        return RowReader(self.before)
 
     def urls_of(self, kept: DocumentRows) -> Iterator[UrlBatch]:
         """Yield the URLs of a document that this run has stored."""
@@ -301,9 +291,8 @@ class SiteWriter:
 
     def close(self) -> None:
         """Close the files of the last snapshot."""
-        if self._reading is not None:
-            self._reading.close()
-            self._reading = None
+        if "old" in vars(self):
+            self.old.close()
 
     def drop(self) -> None:
         """Delete everything that was written."""
