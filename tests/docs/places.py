@@ -48,11 +48,17 @@ def make_place(page: Page, folder: Path) -> Path:
     return place
 
 
-def make_environment(page: Page, folder: Path, web: StandIn, wheels: Path | None) -> dict[str, str]:
-    """Return the environment of a shell in which *page* is followed; programs that it needs and lacks skip the test."""
+def make_environment(
+    page: Page, folder: Path, web: StandIn, *, wheels: Path | None, commands: Path | None
+) -> dict[str, str]:
+    """Return the environment of a shell in which *page* is followed; programs that it needs and lacks skip the test.
+
+    *commands* is a folder of programs that are found before those of the environment in which the tests run.
+    """
     if "chromium" in page.needs:
         programs.chromium()
     first = [programs.scrapyd()] if "scrapyd" in page.needs and not page.makes_an_environment else []
+    first += [commands] if commands else []
     home = folder / "home"
     home.mkdir()
     environment = {

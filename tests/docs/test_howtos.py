@@ -12,6 +12,7 @@ import pytest
 from tests.docs.following import PageFailedError, follow
 from tests.docs.howtos import SERVICES, Does, PageError, read_page
 from tests.docs.places import ROOT, build_wheel, make_environment, make_place, make_web
+from tests.forked_program import scrapy_program
 from tests.services.object_store import object_store
 from tests.standin import StandIn
 
@@ -33,6 +34,8 @@ NOT_RUN = {
     "from-advertools": ["advertools is not installed"] * 2,
 }
 """What is not run, with its reason, page by page."""
+INSTALLED = "start"
+"""The page whose ``scrapy`` is the installed program: that of the others is forked, for its start takes most time."""
 
 
 def page_of(name):
@@ -76,8 +79,10 @@ def test_the_page_does_what_it_says(name, tmp_path, wheels):
     page = page_of(name)
     make_web(tmp_path / "web")
     failed = ""
-    with StandIn(tmp_path / "web") as web, objects(page, tmp_path) as reached:
-        environment = make_environment(page, tmp_path, web, wheels() if page.makes_an_environment else None) | reached
+    with StandIn(tmp_path / "web") as web, objects(page, tmp_path) as reached, scrapy_program() as commands:
+        wheel = wheels() if page.makes_an_environment else None
+        first = None if name == INSTALLED else commands
+        environment = make_environment(page, tmp_path, web, wheels=wheel, commands=first) | reached
         try:
             follow(page, make_place(page, tmp_path), environment)
         except PageFailedError as error:

@@ -1,0 +1,114 @@
+"""A program ``scrapy`` for a shell, which runs in a process that is forked off: see :mod:`tests.forked`.
+
+It has the arguments, folder, environment, standard files and signals of the program, and ends as that does.
+"""
+
+from __future__ import annotations
+
+import atexit
+import marshal
+import os
+import socket
+import sys
+from contextlib import contextmanager, suppress
+from multiprocessing import connection, reduction
+from pathlib import Path
+from socketserver import BaseRequestHandler, ThreadingUnixStreamServer
+from tempfile import TemporaryDirectory
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from scrapy import cmdline
+
+from tests.forked import FORKSERVER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PROGRAM = """\
+#!{python} -IS
+import marshal, os, signal, socket, sys
+
+server = socket.socket(socket.AF_UNIX)
+server.connect({address!r})
+given = marshal.dumps((sys.argv, os.getcwd(), dict(os.environ)))
+socket.send_fds(server, [len(given).to_bytes(8, "big")], [0, 1, 2])
+server.sendall(given)
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+    if signal.getsignal(number) is not signal.SIG_IGN:
+        signal.signal(number, lambda number, _: server.sendall(bytes([number])))
+code = int.from_bytes(server.recv(4), "big", signed=True)
+if code < 0:
+    if -code != signal.SIGKILL:
+        signal.signal(-code, signal.SIG_DFL)
+    os.kill(os.getpid(), -code)
+sys.exit(code)
+"""
+
+
+@contextmanager
+def scrapy_program() -> Iterator[Path]:
+    """Return a folder for ``PATH`` with a program ``scrapy``, which works until the end of the block."""
+    with TemporaryDirectory() as folder, ThreadingUnixStreamServer(f"{folder}/socket", _Command) as server:
+        program = Path(folder, "scrapy")
+        program.write_text(_PROGRAM.format(python=sys.executable, address=server.server_address))
+        program.chmod(0o755)
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield program.parent
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class _Command(BaseRequestHandler):
+    def handle(self) -> None:
+        length, files, *_ = socket.recv_fds(self.request, 8, 3)
+        given = self.request.recv(int.from_bytes(length, "big"), socket.MSG_WAITALL)
+        process = FORKSERVER.Process(target=_execute, args=(given, [_Sent(file) for file in files]), daemon=True)
+        process.start()
+        for file in files:
+            os.close(file)
+        while process.sentinel not in connection.wait([process.sentinel, self.request]):
+            signal = self.request.recv(1)
+            if signal:
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, signal[0])
+            else:  # the program was killed
+                process.kill()
+                break
+        process.join()
+        with suppress(OSError):
+            self.request.sendall(process.exitcode.to_bytes(4, "big", signed=True))
+
+
+class _Sent:
+    """A file descriptor among the arguments of a process: there it is the number that the process has it by."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __reduce__(self):
+        return _received, (reduction.DupFd(self.number),)
+
+
+def _received(sent) -> int:
+    return sent.detach()
+
+
+def _execute(given: bytes, files: list[int]) -> None:
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    sys.stdin, sys.stdout, sys.stderr = (os.fdopen(n, "r" if n == 0 else "w", 1, closefd=False) for n in range(3))
+    arguments, folder, environment = marshal.loads(given)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    own = [path for path in sys.path if path.startswith((sys.prefix, sys.base_prefix))]
+    sys.path = [*filter(None, environment.get("PYTHONPATH", "").split(os.pathsep)), *own]
+    try:
+        cmdline.execute(arguments)
+    finally:
+        atexit._run_exitfuncs()  # multiprocessing ends its children without
