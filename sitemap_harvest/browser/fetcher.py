@@ -99,12 +99,12 @@ class BrowserFetcher:
 
     async def _wait_for_turn(self, request: Request) -> None:
         """Wait until the host of *request* may be requested again."""
-        frontier, slot = self._harvest.sites.frontier, self._slot(request)
-        delay = max(frontier.delay_of(request.url), slot.download_delay())
+        host, slot = self._harvest.sites.frontier.host(request.url), self._slot(request)
+        delay = max(host.delay, slot.download_delay())
         while (left := slot.lastseen + delay - time.monotonic()) > 0:  # noqa: ASYNC110 - a clock
             await asyncio.sleep(left)
         if delay:
-            frontier.hold(request.url, time.monotonic() + delay)
+            host.ready_at = max(host.ready_at, time.monotonic() + delay)
 
     def _slot(self, request: Request) -> Any:
         downloader = self._crawler.engine.downloader

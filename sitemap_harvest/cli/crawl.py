@@ -17,7 +17,7 @@ from sitemap_harvest.cli import output, summary_table
 from sitemap_harvest.cli.progress import ProgressLine
 from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
-from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
+from sitemap_harvest.engine.run_summary import RunOutcome, verdict
 from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
 from sitemap_harvest.integration.spider_attributes import harvest_of
 from sitemap_harvest.reporting.log_context import ErrorCount

@@ -8,7 +8,7 @@ from rich.filesize import decimal
 from rich.table import Table
 
 from sitemap_harvest.cli.output import say
-from sitemap_harvest.engine.run_context import RUN
+from sitemap_harvest.engine.run_state import RUN
 from sitemap_harvest.engine.run_summary import Tally
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from sitemap_harvest.cli.validation_report import show, show_closing
 from sitemap_harvest.cli.validation_targets import Target, targets_of
 from sitemap_harvest.config.credentials import Credentials
 from sitemap_harvest.config.settings import HarvestSettings
-from sitemap_harvest.engine.exit_codes import RunOutcome
+from sitemap_harvest.engine.run_summary import RunOutcome
 from sitemap_harvest.integration import download_errors
 from sitemap_harvest.integration.fetch import Fetched, FetchSpider
 from sitemap_harvest.model import Kind, Severity

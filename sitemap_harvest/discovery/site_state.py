@@ -1,13 +1,12 @@
-"""The state of one site of a run (or of one named document): counts, shared documents, next candidate, final record."""
+"""The state of one site of a run (or of one named document), and the links between the documents of all sites."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from sitemap_harvest.discovery.provenance import DocumentProvenance
 from sitemap_harvest.discovery.site_result import search_outcome
 from sitemap_harvest.discovery.well_known import search
 from sitemap_harvest.model import Cause, Evidence, FoundBy, Kind, Outcome, SiteRecord, SiteResult
@@ -17,9 +16,76 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sitemap_harvest.discovery.candidate import Candidate
-    from sitemap_harvest.discovery.provenance import Provenance
     from sitemap_harvest.discovery.site_result import SearchOutcome
     from sitemap_harvest.model import SitemapRecord
+
+
+class DocumentProvenance(NamedTuple):
+    """The result of one document."""
+
+    lists: bool
+    """Whether it lists URLs."""
+    is_whole: bool
+    """Whether no URL is missing because of this document."""
+    evidence: Evidence | None
+    """Why the document may be incomplete; ``None`` if it is complete."""
+
+
+class Provenance:
+    """Links between documents, by document key, and their results, passed up to all documents above."""
+
+    def __init__(self) -> None:
+        self._above: dict[str, tuple[str, ...]] = {}
+        self._one: tuple[str, ...] = ()  # shared by all children of the last parent
+        self._lists: set[str] = set()
+        self._flawed: dict[str, Evidence | None] = {}
+
+    def link(self, key: str, above: str) -> None:
+        """Record that the document *above* names the document *key*, or redirects to it."""
+        known = self._above.get(key, ())
+        if above in known:
+            return
+        if self._one != (above,):
+            self._one = (above,)
+        self._above[key] = (*known, above) if known else self._one
+        if key in self._lists:
+            self._mark_listing(above)
+        if key in self._flawed:
+            self._mark_flawed(above, self._flawed[key])
+
+    def note(self, key: str, trace: DocumentProvenance) -> None:
+        """Record the result of the document *key*."""
+        if trace.lists:
+            self._mark_listing(key)
+        if not trace.is_whole or trace.evidence is not None:
+            self._mark_flawed(key, trace.evidence)
+
+    def lists(self, key: str) -> bool:
+        """Whether the document *key* lists URLs, or led to one that does."""
+        return key in self._lists
+
+    def is_flawed(self, key: str) -> bool:
+        """Whether URLs may be missing because of the document *key*, or because of a document below it."""
+        return key in self._flawed
+
+    def evidence(self, key: str) -> Evidence | None:
+        """Return the first failure of the document *key* or of a document below it; ``None`` if there is none."""
+        return self._flawed.get(key)
+
+    def _mark_listing(self, key: str) -> None:
+        todo = [key]
+        while todo:
+            if (one := todo.pop()) not in self._lists:
+                self._lists.add(one)
+                todo += self._above.get(one, ())
+
+    def _mark_flawed(self, key: str, evidence: Evidence | None) -> None:
+        todo = [key]
+        while todo:
+            if (one := todo.pop()) not in self._flawed:
+                self._flawed[one] = evidence
+                todo += self._above.get(one, ())
+
 
 MAX_EVIDENCE = 50  # documents: all that a search tries; the document records have the rest
 _GAVE_ALL = frozenset({Outcome.READ, Outcome.UNCHANGED})
@@ -30,7 +96,7 @@ _LISTS = frozenset({Kind.SITEMAP, Kind.LIST, Kind.FEED, Kind.LINKS})
 
 @dataclass(slots=True, kw_only=True)
 class SiteState:
-    """The state of one site in a run: updated by :meth:`note`, read by :meth:`next_candidate` and :meth:`record`."""
+    """The state of one site in a run: updated by :meth:`note`, read by :meth:`next_candidate` and :meth:`conclude`."""
 
     root: str = field(init=False)
     """The site or document that the user named."""
@@ -92,9 +158,9 @@ class SiteState:
             return None
         return next(self._search, None)
 
-    def share(self, candidate: Candidate, url: str, owner: str | None) -> None:
+    def share(self, candidate: Candidate, url: str, owner: str) -> None:
         """Record that the document of *candidate*, found at *url*, was already claimed for *owner*."""
-        if owner is not None and owner != self.root:
+        if owner != self.root:
             key = document_key(url)
             self.shared[key] = owner
             self.shared_keys.add(key)
@@ -172,15 +238,10 @@ class SiteState:
         """Whether its result is known."""
         return self.verdict is not None
 
-    def close(self) -> None:
-        """Free the data that is not needed once the result is known."""
-        self.evidence = []
-        self.shared_documents = []
-        self.shared_keys = set()
-        self._search = iter(())
+    def conclude(self, *, is_over: bool, epoch: float) -> SiteRecord:
+        """Return the record of the site, and free the data that is not needed any more.
 
-    def record(self, *, is_over: bool, epoch: float) -> SiteRecord:
-        """Return the record of the site. *is_over*: ``False`` if the run ended before the site was finished.
+        *is_over*: ``False`` if the run ended before the site was finished.
 
         *epoch*: seconds to add to the clock of the run to get seconds since 1970.
         """
@@ -188,7 +249,7 @@ class SiteState:
         seconds = None
         if self.started_at is not None and self.ended_at is not None:
             seconds = round(max(0.0, self.ended_at - self.started_at), 3)
-        return SiteRecord(
+        record = SiteRecord(
             root=self.root,
             base=self.base,
             result=verdict.result,
@@ -205,6 +266,9 @@ class SiteState:
             started_at=None if self.started_at is None else datetime.fromtimestamp(self.started_at + epoch, UTC),
             seconds=seconds,
         )
+        self.evidence, self.shared_documents, self.shared_keys = [], [], set()
+        self._search = iter(())
+        return record
 
 
 def _misses_nothing(candidate: Candidate, record: SitemapRecord) -> bool:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
 from sitemap_harvest.engine.document_processor import DocumentProcessor
 from sitemap_harvest.engine.document_records import record_of
-from sitemap_harvest.engine.ledger import Ledger
-from sitemap_harvest.engine.run_context import fields
-from sitemap_harvest.engine.url_emitter import UrlEmitter
+from sitemap_harvest.engine.results import Results
+from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.model import Outcome
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.discovery.site_state import SiteState
     from sitemap_harvest.engine.interfaces import DocumentResponse
-    from sitemap_harvest.engine.run_parts import RunParts
+    from sitemap_harvest.engine.run_state import RunParts
     from sitemap_harvest.engine.session import SiteUnavailable
 
 logger = logging.getLogger(__name__)
@@ -40,22 +40,22 @@ class CrawlLoop:
         self.in_flight = parts.in_flight
         self._session = parts.session
         self._pages = parts.pages
-        self._emitter = UrlEmitter(parts)
-        self._ledger = Ledger(parts)
-        self._processor = DocumentProcessor(parts, self._ledger, self._emitter)
+        self._results = Results(parts)
+        self._processor = DocumentProcessor(parts, self._results)
         self._busy: list[SiteState] = []  # sites locked by another run
         self._waits: set[str] = set()  # sites for which the wait was logged
 
     def steps(self) -> Iterator[Any]:
         """Yield the requests and records of the run when they are due; ``None`` while nothing is due."""
-        yield from self._ledger.no_sites()
+        yield from self._results.no_sites()
         while True:
+            self._parts.summary.queued = len(self.sites.frontier) + len(self.in_flight.downloads)
             yield from self._records_due()
             if (output := self._next_requests()) is not None:
                 yield from output
-            elif len(self.sites) or len(self.in_flight) or self._pages or self._busy:
+            elif len(self.sites.frontier) or self.in_flight.downloads or self._pages or self._busy:
                 yield None
-            elif not self._ledger.pending:
+            elif not self._results.pending:
                 return
 
     def answered(self, response: DocumentResponse, candidate: Candidate, requested_at: float) -> Iterator[Any]:
@@ -63,9 +63,10 @@ class CrawlLoop:
 
         *requested_at*: when it was requested, in seconds since 1970.
         """
-        if candidate not in self.in_flight:
+        if candidate.url not in self.in_flight.downloads:
             return iter(())  # already done: something requested it twice
-        self._pages.note_answer(candidate, response)
+        if self._pages is not None:
+            self._pages.note_answer(candidate, response)
         return self._until_done(self._processor.answer(response, candidate, requested_at), candidate)
 
     def failed(
@@ -86,41 +87,38 @@ class CrawlLoop:
 
     def end(self, candidate: Candidate, why: str = "a spider middleware did not read it to its end") -> None:
         """End *candidate*; *why* is the reason in its record, if it has none yet."""
-        if candidate not in self.in_flight:
+        if (download := self.in_flight.downloads.get(candidate.url)) is None:
             return
-        if self.in_flight.give_record(candidate.url):
-            self._ledger.add_pending(candidate, NotFetched(Outcome.FAILED, why))
-        self._pages.release(candidate)
+        if download.needs_record:
+            self._results.add_pending(candidate, NotFetched(Outcome.FAILED, why))
+        if self._pages is not None:
+            self._pages.release(candidate)
         self.in_flight.end(candidate)
         self.sites.done(candidate, time.monotonic())
-        self._ledger.count_queued()
 
     def slow_down(self, url: str, delay: float) -> None:
         """Apply the ``Crawl-delay`` of the host of *url*, in seconds."""
-        self.sites.frontier.slow_down(url, min(delay, self._parts.options.max_wait))
+        self.sites.frontier.host(url).slow_down(min(delay, self._parts.options.max_wait))
 
     def left_over(self) -> Iterator[Any]:
         """Yield the records of everything that a run which ended early did not process."""
-        return self._emitter.as_wanted(self._ledger.left_over())
+        return self._results.left_over()
 
     def _next_requests(self) -> Iterator[Any] | None:
         """Return the next request: for a document, else for a page; ``None`` if neither is due."""
         now = time.monotonic()
         if (postponed := self.in_flight.next_postponed(now)) is not None:
             return self._request(postponed, None)
-        if self._has_room(now) and (taken := self.sites.take(now)):
+        has_room = not self._results.has_enough and len(self.in_flight.downloads) < self._parts.max_in_flight
+        is_full = not has_room or self.in_flight.is_full(now, most=self._parts.options.concurrency)
+        if not is_full and (taken := self.sites.take(now)):
             candidate, not_fetched = taken
             if not_fetched is not None or self.in_flight.fits(candidate, now):
                 return self._request(candidate, not_fetched)
             self.in_flight.postpone(candidate)
             return iter(())
-        page = self._pages.next()
+        page = self._pages.next() if self._pages is not None else None
         return None if page is None else iter([page])
-
-    def _has_room(self, now: float) -> bool:
-        if self._emitter.has_enough or len(self.in_flight) >= self._parts.max_in_flight:
-            return False
-        return not self.in_flight.is_full(now, most=self._parts.options.concurrency)
 
     def _request(self, candidate: Candidate, not_fetched: NotFetched | None) -> Iterator[Any]:
         """Yield the request for *candidate*, or its record if it may not be requested after all."""
@@ -130,7 +128,7 @@ class CrawlLoop:
             not_fetched = not_fetched or NotFetched(Outcome.FAILED, f"the URL cannot be requested: {error}")
         now = time.monotonic()
         if not_fetched is not None:
-            yield from self._ledger.refused(candidate, not_fetched)
+            yield from self._results.refused(candidate, not_fetched)
             self.in_flight.end(candidate)
             self.sites.done(candidate, now)
             return
@@ -141,9 +139,10 @@ class CrawlLoop:
             return
         self.in_flight.reserve(candidate, now)
         yield request
-        if not self.in_flight.was_scheduled(candidate):  # so no response will come
+        download = self.in_flight.downloads.get(candidate.url)
+        if download is not None and not download.was_scheduled:  # so no response will come
             record = record_of(candidate, NotFetched(Outcome.SKIPPED, "a spider middleware dropped its request"))
-            yield from self._ledger.ended(record)
+            yield from self._results.ended(record)
             self.end(candidate)
 
     def _until_done(self, output: Iterator[Any], candidate: Candidate) -> Iterator[Any]:
@@ -154,34 +153,28 @@ class CrawlLoop:
 
     def _records_due(self) -> Iterator[Any]:
         """Yield the records that :meth:`steps` has to emit: of documents dropped after the limit, and of sites."""
-        yield from self._ledger.pending_records()
+        yield from self._results.pending_records()
         self._session.checkpoint()
-        has_enough = self._emitter.has_enough
+        has_enough = self._results.has_enough
         if has_enough:
             waiting = self.sites.drain(time.monotonic())
-            cut_off = self._ledger.cut_off(waiting, self._emitter.limit_reason("before it was requested"))
-            yield from self._emitter.as_wanted(cut_off)
-        for site in self._settled():
+            yield from self._results.cut_off(waiting, self._results.limit_reason("before it was requested"))
+        busy, self._busy = self._busy, []
+        for site in chain(busy, self.sites.settled()):
             if (unavailable := self._session.begin(site.root)) is not None:
                 yield from self._unavailable(site, unavailable)
                 continue
             candidates = [] if has_enough else self._next_candidates(site)
             for candidate in candidates:
-                yield from self._ledger.consider(candidate)
+                yield from self._results.consider(candidate)
             if candidates:
                 self.sites.settle(site)
             else:
-                yield from self._emitter.as_wanted(self._ledger.site(site, is_over=not has_enough))
-
-    def _settled(self) -> Iterator[SiteState]:
-        """Yield the settled sites; first those that another run had locked."""
-        busy, self._busy = self._busy, []
-        yield from busy
-        yield from self.sites.settled()
+                yield from self._results.site(site, is_over=not has_enough)
 
     def _unavailable(self, site: SiteState, unavailable: SiteUnavailable) -> Iterator[Any]:
         """Queue *site* to wait for the other run, if the user wants that, or else yield the record of the failure."""
-        if unavailable.is_temporary and self._parts.options.busy == "wait" and not self._emitter.has_enough:
+        if unavailable.is_temporary and self._parts.options.busy == "wait" and not self._results.has_enough:
             if site.root not in self._waits:
                 self._waits.add(site.root)
                 logger.info("%s waits: %s", site.root, unavailable.reason, extra=fields("waits", site=site.root))
@@ -189,7 +182,7 @@ class CrawlLoop:
             return
         site.unavailable = unavailable.reason
         self._parts.summary.site_notes.add(f"{site.root}: {unavailable.reason}", site=site.root, result="unfinished")
-        yield from self._ledger.site(site, is_over=False)
+        yield from self._results.site(site, is_over=False)
 
     def _next_candidates(self, site: SiteState) -> list[Candidate]:
         """Return the next candidates of *site*: documents of the last snapshot before probes."""

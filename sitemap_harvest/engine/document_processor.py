@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.discovery.cross_submission import ScopeCheck, is_declared, sites_of_robots
-from sitemap_harvest.engine import outcomes as outcome
-from sitemap_harvest.engine.document_records import cut_short, describe, record_of
+from sitemap_harvest.engine.document_records import (
+    UNANSWERED,
+    cut_short,
+    describe,
+    outcome_of_status,
+    record_of,
+    retry_after,
+)
+from sitemap_harvest.engine.results import UrlCounts
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.formats import Document
 from sitemap_harvest.formats.html.hints import header_hints
@@ -22,26 +29,14 @@ from sitemap_harvest.snapshots.conditional_requests import (
 from sitemap_harvest.snapshots.merge.merge_policy import is_exact
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from sitemap_harvest.discovery.candidate import Candidate
     from sitemap_harvest.engine.interfaces import DocumentResponse
-    from sitemap_harvest.engine.ledger import Ledger
-    from sitemap_harvest.engine.run_parts import RunParts
+    from sitemap_harvest.engine.results import Results
+    from sitemap_harvest.engine.run_state import RunParts
     from sitemap_harvest.engine.session import KnownDocument
-    from sitemap_harvest.engine.url_emitter import UrlEmitter
-    from sitemap_harvest.model import SitemapRecord, SitemapRef, UrlBatch
-
-
-class _UrlCounts(NamedTuple):
-    """URL counts of one document."""
-
-    listed: int
-    """URLs that were read."""
-    dropped: int
-    """URLs that the filters dropped."""
-    urls: int
-    """URLs that were emitted."""
+    from sitemap_harvest.model import SitemapRecord, SitemapRef
 
 
 class DocumentProcessor:
@@ -51,14 +46,13 @@ class DocumentProcessor:
     document when the output has been read.
     """
 
-    def __init__(self, parts: RunParts, ledger: Ledger, emitter: UrlEmitter) -> None:
+    def __init__(self, parts: RunParts, results: Results) -> None:
         self._parts = parts
         self._config = parts.config
         self._options = parts.options
         self._sites = parts.sites
         self._session = parts.session
-        self._ledger = ledger
-        self._emitter = emitter
+        self._results = results
 
     def answer(self, response: DocumentResponse, candidate: Candidate, requested_at: float) -> Iterator[Any]:
         """Yield the URLs and the record of the document of *candidate*, and queue its children.
@@ -69,7 +63,7 @@ class DocumentProcessor:
             yield from self._answer(response, candidate, requested_at)
         except Exception as error:
             failure = NotFetched(Outcome.FAILED, f"reading it failed unexpectedly: {error!r}")
-            yield from self._ledger.ended(record_of(candidate, failure, requested_at=requested_at))
+            yield from self._results.ended(record_of(candidate, failure, requested_at=requested_at))
             raise
 
     def failure(
@@ -84,7 +78,7 @@ class DocumentProcessor:
 
         For the arguments see :meth:`~sitemap_harvest.engine.crawl_loop.CrawlLoop.failed`.
         """
-        if failure.cause in outcome.UNANSWERED:
+        if failure.cause in UNANSWERED:
             self._sites.unanswered(url, failure)
         if failure.outcome is Outcome.FORBIDDEN and is_declared(candidate):
             reason = f"{failure.reason}, and names it or what led to it (SITEMAP_HARVEST_READ_DECLARED)"
@@ -104,19 +98,19 @@ class DocumentProcessor:
         yield from self._confirm(candidate, record, known, was_downloaded=False)
 
     def _answer(self, response: DocumentResponse, candidate: Candidate, requested_at: float) -> Iterator[Any]:
-        self._sites.frontier.note_answer(response.url, has_answered=True)
+        self._sites.frontier.host(response.url).unanswered = 0
         is_local = self._config.root is not None or candidate.url.startswith("file:")
-        failure = outcome.of_status(response.status, is_local=is_local)
+        failure = outcome_of_status(response.status, is_local=is_local)
         record = record_of(candidate, failure, requested_at=requested_at, response=response, is_local=is_local)
-        if self._emitter.has_enough:
-            record.outcome, record.reason = Outcome.OVER_LIMIT, self._emitter.limit_reason("before it was read")
-            yield from self._ledger.ended(record, is_wanted=True)
+        if self._results.has_enough:
+            record.outcome, record.reason = Outcome.OVER_LIMIT, self._results.limit_reason("before it was read")
+            yield from self._results.ended(record, is_wanted=True)
             return
         if response.challenge is None and self._waits(response, candidate, record):
             return
         site = self._session.site(candidate.root)
         if site is not None and (own := site.own_document(candidate, response.url)) is not None:
-            yield from self._ledger.consider(own)
+            yield from self._results.consider(own)
         if not_read := self._sites.redirect(candidate, response.url):
             record.outcome, record.reason, record.cause = not_read.outcome, not_read.reason, not_read.cause
         elif response.status == 304:
@@ -129,22 +123,22 @@ class DocumentProcessor:
 
     def _give_up(self, candidate: Candidate, record: SitemapRecord) -> Iterator[SitemapRecord]:
         """Yield *record* of a document that is not read, and try https if plain http failed."""
-        yield from self._ledger.ended(record)
+        yield from self._results.ended(record)
         if twin := secure_twin(candidate, record):
-            yield from self._ledger.consider(twin)
+            yield from self._results.consider(twin)
 
     def _waits(self, response: DocumentResponse, candidate: Candidate, record: SitemapRecord) -> bool:
         """Requeue *candidate* if its server requires a wait; if the wait is too long, write that to *record*."""
-        seconds = outcome.retry_after(response.status, response.header("retry-after"), candidate.attempt)
+        seconds = retry_after(response.status, response.header("retry-after"), candidate.attempt)
         if seconds is None or candidate.attempt >= self._parts.max_attempts:
             return False
         if seconds > self._options.max_wait:
             wait = f"requires a wait of {seconds:,.0f} seconds"
             record.reason = f"{record.reason}, and {wait}"
             limit = f"which is longer than SITEMAP_HARVEST_MAX_WAIT ({self._options.max_wait})"
-            self._sites.frontier.shut(response.url, NotFetched(Outcome.BLOCKED, f"its host {wait}, {limit}"))
+            self._sites.frontier.host(response.url).shut = NotFetched(Outcome.BLOCKED, f"its host {wait}, {limit}")
             return False
-        self._ledger.requeue(candidate, response.url, seconds)
+        self._results.requeue(candidate, response.url, seconds)
         return True
 
     def _read(self, response: DocumentResponse, candidate: Candidate, record: SitemapRecord) -> Iterator[Any]:
@@ -168,7 +162,7 @@ class DocumentProcessor:
         site = self._session.site(candidate.root)
         stored = None if site is None else site.document(candidate)
         batches = scope_check.checked(document.urls())
-        counts = yield from self._emit(batches if stored is None else stored.passing(batches), candidate)
+        counts = yield from self._results.urls(batches if stored is None else stored.passing(batches), candidate)
         describe(record, document, was_cut=response.was_cut)
         record.out_of_scope = scope_check.outside
         is_wanted = self._note_limits(record, document, counts)
@@ -176,7 +170,7 @@ class DocumentProcessor:
         if stored is not None:
             stored.finish(record, references, sound=document.last_sound_position)
         yield from self._follow(references, document.kind, candidate, addresses, record)
-        yield from self._ledger.ended(record, urls=counts.urls, listed=counts.listed, is_wanted=is_wanted)
+        yield from self._results.ended(record, counts, is_wanted=is_wanted)
         if not record.outcome.has_rows:
             self._sites.release(candidate, response.url)
 
@@ -194,7 +188,7 @@ class DocumentProcessor:
             yield from self._confirm(candidate, record, known, was_downloaded=False)
         elif found is Revalidation.AGAIN and not candidate.attempt:
             self._sites.release(candidate, response.url)  # it will be redirected there again
-            self._ledger.requeue(candidate, response.url, 0)
+            self._results.requeue(candidate, response.url, 0)
         else:
             record.reason = NOT_MODIFIED_WITHOUT_STATE.reason
             yield from self._give_up(candidate, record)
@@ -219,45 +213,31 @@ class DocumentProcessor:
         """Yield the stored URLs of a document, and *record*; queue the documents that it names."""
         addresses = (candidate.url, record.final_url or candidate.url)
         candidate = self._sites.cross_submissions.joined(candidate, addresses)
-        if self._emitter.needs_rows:
+        if self._results.needs_urls:
             try:
-                counts = yield from self._emit(known.urls(), candidate)
+                counts = yield from self._results.urls(known.urls(), candidate)
             except StoreError as error:
                 self._session.give_up(error)
                 record.outcome, record.complete = Outcome.FAILED, False
                 record.reason = f"its stored URLs cannot be read: {error}"
-                yield from self._ledger.ended(record)
+                yield from self._results.ended(record)
                 return
         else:
             references = sum(reference.found_by is None for reference in known.references)
             urls = max(0, record.entries - references)
-            counts = _UrlCounts(urls, 0, urls)
-            self._emitter.count(urls)
+            counts = UrlCounts(listed=urls, urls=urls)
+            self._results.count(urls)
         yield from self._follow(known.references, record.kind, candidate, addresses, record)
-        yield from self._ledger.ended(record, urls=counts.urls, listed=counts.listed)
+        yield from self._results.ended(record, counts)
 
-    def _emit(self, batches: Iterable[UrlBatch], candidate: Candidate) -> Generator[Any, None, _UrlCounts]:
-        """Yield the items for *batches* of the document of *candidate*, up to the limits; return the counts."""
-        listed, dropped, urls = 0, 0, 0
-        left = self._sites.urls_left(candidate)
-        for found in batches:
-            part = found if left is None else found.slice(0, left - listed)
-            batch = self._emitter.filtered(part)
-            listed += len(part)
-            dropped += len(part) - len(batch)
-            urls += yield from self._emitter.items(batch, candidate)
-            if self._emitter.has_enough or len(part) < len(found):
-                break
-        return _UrlCounts(listed, dropped, urls)
-
-    def _note_limits(self, record: SitemapRecord, document: Document, counts: _UrlCounts) -> bool:
+    def _note_limits(self, record: SitemapRecord, document: Document, counts: UrlCounts) -> bool:
         """Write to *record* the limit that stopped the reading; return whether it was the user's ``limit``."""
         references = sum(ref.found_by is None for ref in document.sitemaps())
         in_all = max(counts.listed, document.entries - references)
-        if self._emitter.has_enough and counts.urls + counts.dropped < in_all:
+        if self._results.has_enough and counts.urls + counts.dropped < in_all:
             record.outcome, record.reason, record.complete = (
                 Outcome.PARTIAL,
-                self._emitter.limit_reason("within it"),
+                self._results.limit_reason("within it"),
                 False,
             )
             return True
@@ -292,4 +272,4 @@ class DocumentProcessor:
             (candidate.child(reference, reference.found_by or found_by, authorized), unwanted)
             for reference, unwanted in self._parts.rules.children(list(references), kind)
         )
-        return self._emitter.as_wanted(self._ledger.follow(children, record))
+        return self._results.follow(children, record)

@@ -1,18 +1,24 @@
-"""Builds the record of a document from its candidate, its response and its contents."""
+"""The record of a document, from its candidate, its response and its contents; the outcome that these mean."""
 
 from __future__ import annotations
 
+import re
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.engine import outcomes as outcome
-from sitemap_harvest.model import Outcome, Problem, SitemapRecord
+from sitemap_harvest.dates import read_date
+from sitemap_harvest.discovery.candidate import NotFetched
+from sitemap_harvest.formats.problems import LOSSY
+from sitemap_harvest.model import Cause, Kind, Outcome, Problem, SitemapRecord
 
 if TYPE_CHECKING:
-    from sitemap_harvest.discovery.candidate import Candidate, NotFetched
+    from collections.abc import Mapping
+
+    from sitemap_harvest.discovery.candidate import Candidate
     from sitemap_harvest.engine.interfaces import DocumentResponse
     from sitemap_harvest.formats import Document
+
 
 _CHALLENGE = "the response is a challenge page that admits only browsers"
 _OUTSIDE = "it is outside the folder that replaces the site, and is not read"
@@ -48,13 +54,8 @@ def record_of(
     if requested_at is not None:
         record.fetched_at = datetime.fromtimestamp(requested_at, UTC)
         record.seconds = round(max(0.0, time.time() - requested_at), 3)
-    if response is not None:
-        _answered(record, response, is_local=is_local)
-    return record
-
-
-def _answered(record: SitemapRecord, response: DocumentResponse, *, is_local: bool) -> None:
-    """Copy the facts of *response* into *record*."""
+    if response is None:
+        return record
     record.final_url = response.url
     record.status = None if is_local else response.status
     record.bytes_downloaded = len(response.body)
@@ -67,12 +68,13 @@ def _answered(record: SitemapRecord, response: DocumentResponse, *, is_local: bo
     if response.challenge is not None:
         record.outcome, record.cause = Outcome.BLOCKED, None
         record.reason = f"{record.reason or _CHALLENGE}, {response.challenge}"
+    return record
 
 
 def describe(record: SitemapRecord, document: Document, *, was_cut: bool) -> None:
     """Copy the facts of *document* into *record*. *was_cut*: whether the connection ended early."""
     record.kind = document.kind
-    record.outcome, record.reason = outcome.of_document(document)
+    record.outcome, record.reason = outcome_of_document(document)
     record.bytes_unpacked = document.bytes_unpacked
     record.layers = document.layers
     record.encoding = document.encoding
@@ -94,3 +96,90 @@ def note_without_row(record: SitemapRecord, count: int) -> None:
     """Write to *record* that *count* of the documents that it names are not requested and have no record."""
     detail = f"{count:,} more documents that it names are not requested, and have no record"
     record.problems += (Problem(code="document/without-row", document=record.url, detail=detail, count=count),)
+
+
+STATUS_WORDS = {
+    204: "the server sent no content",
+    401: "the server requires a login",
+    403: "the server refuses",
+    404: "the server has no such document",
+    407: "a proxy requires a login",
+    410: "the document is gone for good",
+    429: "too many requests",
+    451: "it is unavailable for legal reasons",
+}
+_KIND_WORDS = {
+    Kind.EMPTY: "it is empty",
+    Kind.HTML: "it is a web page",
+    Kind.SOFT_404: "it is a web page that says that the page does not exist",
+    Kind.XML: "it is other XML",
+}
+ON_THE_WAY = frozenset({Cause.DNS, Cause.REFUSED, Cause.TIMEOUT, Cause.CONNECTION, Cause.NOT_HTTP})
+UNANSWERED = ON_THE_WAY | {Cause.TLS}
+"""Causes for which a host counts as not responding."""
+_TOO_LARGE = ("unpack/too-large", "unpack/ratio", "document/too-many-urls", "document/too-many-sitemaps")
+_SECONDS = re.compile(r"\d{1,20}", re.ASCII)
+_WITHOUT_HEADER = 5.0  # seconds after a 429 without Retry-After, doubled each time
+_ABSENT = frozenset({404, 410})
+_BLOCKED = frozenset({401, 403, 407, 429, 451})
+
+
+def outcome_of_status(status: int, *, is_local: bool = False) -> NotFetched | None:
+    """Return the failure that an HTTP status means, ``None`` if the body is to be read.
+
+    *is_local*: whether the response comes from a local file.
+    """
+    if is_local:
+        return None if status == 200 else NotFetched(Outcome.ABSENT, "there is no such file")
+    if 200 <= status < 300 and status != 204:
+        return None
+    words = STATUS_WORDS.get(status, "the server failed" if status >= 500 else "the server sent no document")
+    reason = f"HTTP {status}: {words}"
+    if status in _ABSENT:
+        return NotFetched(Outcome.ABSENT, reason)
+    if status in _BLOCKED:
+        return NotFetched(Outcome.BLOCKED, reason)
+    is_without_document = status == 204 or 400 <= status < 500
+    return NotFetched(Outcome.FAILED, reason, None if is_without_document else Cause.SERVER_ERROR)
+
+
+def retry_after(status: int, header: str | None, attempt: int, now: datetime | None = None) -> float | None:
+    """Return how many seconds to wait before the next request; ``None`` if the server does not require a wait.
+
+    Specs: https://www.rfc-editor.org/rfc/rfc9110#field.retry-after and
+    https://www.rfc-editor.org/rfc/rfc6585#section-4
+
+    *status* and *header* (``Retry-After``, ``None`` if absent) are those of the
+    response, *attempt* is the number of earlier retries.
+    """
+    if status not in {429, 503}:
+        return None
+    text = (header or "").strip()
+    if _SECONDS.fullmatch(text):
+        return float(text)
+    if text and (date := read_date(text)):
+        return max(0.0, (date.value - (now or datetime.now(UTC))).total_seconds())
+    return _WITHOUT_HEADER * float(2**attempt) if status == 429 else None
+
+
+def outcome_of_document(document: Document) -> tuple[Outcome, str | None]:
+    """Return the outcome and its reason for a document that was read to its end."""
+    codes = {problem.code: problem for problem in document.problems}
+    for code in _TOO_LARGE:
+        if code in codes:
+            return Outcome.TOO_LARGE, f"{codes[code].detail}; the part before the limit was read"
+    if not document.kind.is_readable and any(code in LOSSY for code in codes):
+        return Outcome.FAILED, f"it cannot be unpacked ({', '.join(codes)})"
+    if document.kind is Kind.CHALLENGE:
+        return Outcome.BLOCKED, f"a firewall blocks it: {codes['document/challenge'].detail}"
+    if not document.kind.is_readable:
+        return Outcome.NOT_A_SITEMAP, _words_of(document.kind, codes)
+    if not document.complete:
+        return Outcome.PARTIAL, f"it is damaged ({', '.join(code for code in codes if code in LOSSY)})"
+    return Outcome.READ, None
+
+
+def _words_of(kind: Kind, codes: Mapping[str, Problem]) -> str:
+    if kind is Kind.BINARY and "document/binary" in codes:
+        return codes["document/binary"].detail
+    return _KIND_WORDS.get(kind, "it lists no URLs")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sitemap_harvest.urls import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from sitemap_harvest.discovery.candidate import Candidate
 
@@ -20,7 +20,9 @@ _MOST_USUAL = 10_000  # documents and hosts whose usual body size is remembered
 
 
 @dataclass(slots=True)
-class _Download:
+class Download:
+    """One document in flight."""
+
     candidate: Candidate
     began: float
     """Seconds of the monotonic clock; minus infinity while it waits for memory for its body."""
@@ -28,6 +30,7 @@ class _Download:
     """Whether its response has begun to arrive."""
     needs_record: bool = True
     was_scheduled: bool = False
+    """Whether its request has reached the downloader's queue."""
     held: int | None = None
     """Bytes of memory reserved for its body; ``None`` before it was requested."""
     received: int = 0
@@ -35,9 +38,14 @@ class _Download:
     expected: int = 0
     """The expected size of its body after its download was stopped; 0: it was not."""
 
+    @property
+    def was_stopped(self) -> bool:
+        """Whether its download was stopped because its body did not fit."""
+        return self.expected > 0 and not self.held
+
 
 class InFlight:
-    """Tracks in-flight documents, guarantees each exactly one log record, and limits the memory for their bodies.
+    """Tracks in-flight documents, each of which gets exactly one record, and limits the memory for their bodies.
 
     The download of a large body that does not fit in memory with the others is stopped
     and postponed. The size of a body is known once its headers or its bytes arrive.
@@ -55,30 +63,24 @@ class InFlight:
         self._most = most
         self._small = small
         self._wake = wake
-        self._downloads: dict[str, _Download] = {}  # by URL
+        self.downloads: dict[str, Download] = {}
+        """The documents in flight, by URL."""
         self._idle_since: float | None = None
         self._large = 0  # bytes of the bodies larger than small
         self._usual: OrderedDict[str | None, int] = OrderedDict()  # by parent document, and by host
         self._first: dict[str | None, float] = {}  # when the first child of each parent document was requested
 
-    def __len__(self) -> int:
-        """Return the number of documents in flight."""
-        return len(self._downloads)
-
-    def __contains__(self, candidate: Candidate) -> bool:
-        return candidate.url in self._downloads
-
     def begin(self, candidate: Candidate, now: float) -> None:
         """Record that *candidate* is in flight."""
         self._idle_since = None
-        download = self._downloads.setdefault(candidate.url, _Download(candidate, now))
+        download = self.downloads.setdefault(candidate.url, Download(candidate, now))
         download.began, download.is_coming, download.was_scheduled = now, False, False
 
     def reserve(self, candidate: Candidate, now: float) -> None:
         """Reserve memory for the body of *candidate*, which is being requested."""
         if candidate.parent is not None and candidate.parent not in self._usual:
             self._first.setdefault(candidate.parent, now)
-        self._hold(self._downloads[candidate.url], self._expected(candidate))
+        self._hold(self.downloads[candidate.url], self._expected(candidate))
 
     def fits(self, candidate: Candidate, now: float) -> bool:
         """Whether *candidate* may be requested: its estimated body fits in memory."""
@@ -86,16 +88,16 @@ class InFlight:
 
     def postpone(self, candidate: Candidate) -> None:
         """Let *candidate* wait, in flight, until its body fits."""
-        download = self._downloads.pop(candidate.url, None) or _Download(candidate, -math.inf)
+        download = self.downloads.pop(candidate.url, None) or Download(candidate, -math.inf)
         download.began = -math.inf
-        self._downloads[candidate.url] = download  # behind those that wait already
+        self.downloads[candidate.url] = download  # behind those that wait already
         self._idle_since = None
         self._wake()
 
     def next_postponed(self, now: float) -> Candidate | None:
         """Return the candidate that has waited longest, if its body fits now."""
-        for download in self._postponed():
-            if not self._awaits_first(download.candidate, now):
+        for download in self.downloads.values():
+            if download.began == -math.inf and not self._awaits_first(download.candidate, now):
                 if not self._has_room(download.candidate):
                     return None
                 download.began = now
@@ -110,21 +112,9 @@ class InFlight:
         """
         bodies = sum(
             not download.candidate.site_root and (download.is_coming or now - download.began < _PATIENCE_SECONDS)
-            for download in self._downloads.values()
+            for download in self.downloads.values()
         )
         return bodies >= most
-
-    def candidate_without_record(self, url: str) -> Candidate | None:
-        """Return the candidate of the document at *url* if it was requested and has no record yet; else ``None``."""
-        download = self._downloads.get(url)
-        return download.candidate if download and download.needs_record else None
-
-    def give_record(self, url: str) -> bool:
-        """Record that the document at *url* gets its record; return ``False`` if it already has one."""
-        if self.candidate_without_record(url) is None:
-            return False
-        self._downloads[url].needs_record = False
-        return True
 
     def lost(self, now: float, *, is_idle: bool) -> list[Candidate]:
         """Return the candidates that are lost: the downloader has been idle for long, and no response has begun.
@@ -139,42 +129,23 @@ class InFlight:
             self._idle_since = now
         if now - self._idle_since < _IDLE_SECONDS:
             return []
-        return [download.candidate for download in self._downloads.values() if download.began > -math.inf]
-
-    def unanswered(self) -> Iterator[Candidate]:
-        """Yield the candidates of the documents without a record."""
-        yield from (download.candidate for download in self._downloads.values() if download.needs_record)
+        return [download.candidate for download in self.downloads.values() if download.began > -math.inf]
 
     def end(self, candidate: Candidate) -> None:
         """End *candidate*."""
-        download = self._downloads.get(candidate.url)
+        download = self.downloads.pop(candidate.url, None)
         if download is not None and download.held is not None:
             self._first.pop(candidate.parent, None)
             self._learn(candidate, download.received)
             self._hold(download, 0)
-        self._downloads.pop(candidate.url, None)
         self._wake()
-
-    def was_stopped(self, candidate: Candidate) -> bool:
-        """Whether the download of *candidate* was stopped because its body did not fit."""
-        download = self._downloads.get(candidate.url)
-        return download is not None and download.expected > 0 and not download.held
-
-    def note_scheduled(self, candidate: Candidate, *, was_scheduled: bool) -> None:
-        """Record whether the request for *candidate* has reached the downloader's queue, or was rejected."""
-        if download := self._downloads.get(candidate.url):
-            download.was_scheduled = was_scheduled
-
-    def was_scheduled(self, candidate: Candidate) -> bool:
-        """Whether the request for *candidate*, which was just created, has reached the downloader's queue."""
-        return candidate.url not in self._downloads or self._downloads[candidate.url].was_scheduled
 
     def note_headers(self, candidate: Candidate, size: int | None) -> bool:
         """Record that the headers of a response have arrived, with the *size* of the body if they announce one.
 
         Return whether the download has to be stopped.
         """
-        if (download := self._downloads.get(candidate.url)) is None:
+        if (download := self.downloads.get(candidate.url)) is None:
             return False
         download.is_coming = True
         if download.held is None:
@@ -185,13 +156,13 @@ class InFlight:
         self._first.pop(candidate.parent, None)
         self._learn(candidate, size)
         must_stop = self._must_stop(download, size, expected=size)
-        if any(self._postponed()):
+        if any(other.began == -math.inf for other in self.downloads.values()):
             self._wake()
         return must_stop
 
     def note_bytes(self, candidate: Candidate, size: int) -> bool:
         """Record that *size* more bytes were received; return whether the download has to be stopped."""
-        download = self._downloads.get(candidate.url)
+        download = self.downloads.get(candidate.url)
         if download is None or download.held is None:
             return False
         download.received += size
@@ -201,7 +172,7 @@ class InFlight:
             return False
         return self._must_stop(download, download.received, expected=2 * download.received)
 
-    def _must_stop(self, download: _Download, size: int, *, expected: int) -> bool:
+    def _must_stop(self, download: Download, size: int, *, expected: int) -> bool:
         """Hold *size* bytes for *download*, or nothing if they do not fit; then expect *expected* bytes."""
         self._hold(download, size)
         if size <= self._small or size >= self._large or self._large <= self._most:
@@ -209,9 +180,6 @@ class InFlight:
         self._hold(download, 0)
         download.expected = expected
         return True
-
-    def _postponed(self) -> Iterator[_Download]:
-        return (download for download in self._downloads.values() if download.began == -math.inf)
 
     def _learn(self, candidate: Candidate, size: int) -> None:
         """Use *size*, the known size of the body of *candidate*, as an estimate for others."""
@@ -231,10 +199,10 @@ class InFlight:
 
     def _expected(self, candidate: Candidate) -> int:
         usual = self._usual.get(candidate.parent, self._usual.get(host_of(candidate.url), 0))
-        download = self._downloads.get(candidate.url)
+        download = self.downloads.get(candidate.url)
         return max(usual, download.expected if download else 0)
 
-    def _hold(self, download: _Download, size: int) -> None:
+    def _hold(self, download: Download, size: int) -> None:
         for bytes_held, sign in ((download.held or 0, -1), (size, 1)):
             self._large += sign * bytes_held if bytes_held > self._small else 0
         download.held = size

@@ -59,27 +59,18 @@ class RequestFactory(Protocol):
         """Return the request for *candidate*. Raises :exc:`ValueError` for an invalid URL."""
 
 
-class ChildRules:
-    """Rules about which children of a document are wanted; these want all."""
+class ChildRules(Protocol):
+    """Rules about which children of a document are wanted."""
 
-    def children(
-        self,
-        refs: Iterable[SitemapRef],
-        kind: Kind | None,  # noqa: ARG002 - for others
-    ) -> Iterator[tuple[SitemapRef, NotFetched | None]]:
+    def children(self, refs: Iterable[SitemapRef], kind: Kind | None) -> Iterator[tuple[SitemapRef, NotFetched | None]]:
         """Yield each of *refs*, from a document of that *kind*, with the reason if it is not wanted."""
-        yield from ((ref, None) for ref in refs)
 
 
-class PageVisits:
-    """The visits to pages that the entries of documents request; these are none."""
-
-    are_wanted = False
-    """Whether the spider visits pages at all."""
+class PageVisits(Protocol):
+    """The visits to pages that the entries of documents request."""
 
     def __bool__(self) -> bool:
         """Whether pages are queued."""
-        return False
 
     def add(self, batch: UrlBatch, candidate: Candidate) -> None:
         """Queue visits for the entries of *batch*, which the document of *candidate* lists."""
@@ -92,10 +83,6 @@ class PageVisits:
 
     def next(self) -> Any:
         """Return the request for the next page; ``None`` if no page is due."""
-
-    def close(self) -> str | None:
-        """Close the queue, and return a text about unvisited pages; ``None`` if all were visited."""
-        return None
 
 
 class ChangeDelivery(Protocol):

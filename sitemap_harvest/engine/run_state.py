@@ -1,23 +1,57 @@
-"""``RunState``: the shared state of one run from start to end."""
+"""The identity and the state of one run, and what its components share."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from sitemap_harvest.discovery.child_rules import Bounds, Offsite
 from sitemap_harvest.engine.run_summary import Summary
+from sitemap_harvest.frontier.site_queue import SiteQueue
 from sitemap_harvest.model.run import new_run_id
 
 if TYPE_CHECKING:
     import logging
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
     from pathlib import Path
 
     from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.config.settings import HarvestSettings
-    from sitemap_harvest.engine.run_context import RunContext
-    from sitemap_harvest.frontier.site_queue import SiteQueue
+    from sitemap_harvest.engine.in_flight import InFlight
+    from sitemap_harvest.engine.interfaces import ChildRules, PageVisits, RequestFactory, Stats
+    from sitemap_harvest.engine.session import Session
+
+
+RUN = "sitemap_harvest/run"
+"""Stat with the id of the run."""
+
+FIELDS = "harvest"
+"""Attribute of a log record with its structured fields."""
+
+
+def fields(event: str, **values: Any) -> dict[str, Any]:
+    """Return the ``extra`` of a log call: the name of the *event*, and its fields *values* as plain values."""
+    return {FIELDS: {"event": event, **values}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext:
+    """The identity of a run."""
+
+    run: str | None
+    """Its id; ``None`` for a spider that is not from this package."""
+    job: str | None
+    """The id of its Scrapyd job; ``None`` elsewhere."""
+    spider: str
+    """The name of its spider."""
+
+    @classmethod
+    def of(cls, spider: Any, run: str | None = None) -> Self:
+        """Return the identity of the *run* of a Scrapy *spider*."""
+        job = getattr(spider, "_job", None)
+        return cls(run=run, job=None if job is None else str(job), spider=str(spider.name))
 
 
 class RunState(ABC):
@@ -72,3 +106,46 @@ class RunState(ABC):
     def browser_mode(self) -> str:
         """The browser mode: ``never``, ``fallback`` or ``always``."""
         return (self.config.browser if self.config is not None else None) or self.options.browser
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunParts:
+    """What the components of one run share."""
+
+    config: RunConfig
+    options: HarvestSettings
+    stats: Stats
+    summary: Summary
+    sites: SiteQueue
+    in_flight: InFlight
+    session: Session
+    requests: RequestFactory
+    pages: PageVisits | None
+    """The visits to pages; ``None`` if the spider visits none."""
+    rules: ChildRules
+    needs_rows: Callable[[], bool]
+    """Returns whether URLs must be emitted one by one, for a component without batch support."""
+    max_in_flight: int
+    """Documents requested at a time."""
+    max_attempts: int
+    """How often a document is requested again if its server requires a wait."""
+
+
+def site_queue(config: RunConfig, options: HarvestSettings, *, per_host: int, depth_limit: int) -> SiteQueue:
+    """Return the queue of the sites of a run.
+
+    *per_host*: documents of one host in flight at a time. *depth_limit*: Scrapy's
+    ``DEPTH_LIMIT``, whose middleware sees no depth, because all requests come from
+    ``start()``; 0: no limit.
+    """
+    is_lower = 0 < depth_limit < options.max_depth
+    bounds = Bounds(
+        max_depth=depth_limit if is_lower else options.max_depth,
+        depth_setting="DEPTH_LIMIT" if is_lower else "MAX_DEPTH",
+        follow=config.follow,
+        skip=config.skip,
+        offsite=Offsite(options.offsite),
+        only_site=config.only_site,
+        since=config.pruned_before,
+    )
+    return SiteQueue(bounds=bounds, budget=options.budget, per_host=per_host, most_unanswered=options.max_unanswered)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.diff import compare
-from sitemap_harvest.engine.run_context import fields
+from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.engine.session import DocumentRequest, Session, SiteUnavailable
 from sitemap_harvest.engine.shared_documents import copy_shared, of_snapshot
 from sitemap_harvest.engine.site_snapshot import WRITE_ERRORS, SiteSnapshot

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import deque
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
 from sitemap_harvest.discovery.child_rules import refuse
 from sitemap_harvest.discovery.cross_submission import CrossSubmissions
-from sitemap_harvest.discovery.provenance import Provenance
-from sitemap_harvest.discovery.site_state import SiteState
+from sitemap_harvest.discovery.site_state import Provenance, SiteState
 from sitemap_harvest.frontier.host_queue import Frontier
 from sitemap_harvest.model import Cause, FoundBy, Outcome
 from sitemap_harvest.urls import document_key, host_of
@@ -21,8 +19,35 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sitemap_harvest.discovery.child_rules import Bounds
-    from sitemap_harvest.frontier.budget import Budget
     from sitemap_harvest.model import SitemapRecord, SiteRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """Limits of one site, or of one document that the user named; ``None``: no limit."""
+
+    documents: int | None = None
+    """Documents requested."""
+    bytes: int | None = None
+    """Bytes of bodies, as downloaded. Responses in flight when it is reached are still read."""
+    urls: int | None = None
+    """URLs listed by its documents."""
+    seconds: float | None = None
+    """Seconds between its first and its last request."""
+
+    def refuse(self, site: SiteState, now: float) -> NotFetched | None:
+        """Return which limit the harvest of *site* has reached at *now* (seconds), ``None`` if none."""
+        seconds = 0.0 if site.started_at is None else now - site.started_at
+        for most, spent, code, name in (
+            (self.documents, site.documents, "limit/documents", "MAX_DOCUMENTS"),
+            (self.bytes, site.bytes_downloaded, "limit/bytes", "MAX_SITE_BYTES"),
+            (self.urls, site.urls, "limit/urls", "MAX_SITE_URLS"),
+            (self.seconds, seconds, "limit/seconds", "MAX_SITE_SECONDS"),
+        ):
+            if most is not None and spent >= most:
+                return NotFetched(Outcome.OVER_LIMIT, f"{name} ({most:,}) was reached", problem=code)
+        return None
+
 
 MOST_OPEN = 5_000  # sites at a time: each takes some kilobytes, and a list may have a million
 _MAY_BE_SECURE = frozenset({Cause.REFUSED, Cause.TIMEOUT, Cause.CONNECTION, Cause.NOT_HTTP})
@@ -38,6 +63,8 @@ class SiteQueue:
         self._bounds = bounds
         self._budget = budget
         self._most_unanswered = most_unanswered
+        self._owners: dict[str, str] = {}  # the root that claimed each document, by its key
+        self._refused: set[str] = set()  # keys; such a document can still be claimed
         self._fresh: Iterator[Candidate] = iter(())
         self._sites: dict[str, SiteState] = {}
         self._open = 0
@@ -45,8 +72,6 @@ class SiteQueue:
         self._sharing: dict[str, SiteState] = {}
         self._waiting = 0
         self._provenance = Provenance()
-        self._later: list[tuple[float, int, Candidate]] = []  # due time, and order of requeueing
-        self._requeue = 0
 
     def begin(self, candidates: Iterable[Candidate]) -> None:
         """Add *candidates*, one for each site or document that the user named, after those added so far."""
@@ -55,20 +80,15 @@ class SiteQueue:
             ({candidate.root: candidate for candidate in candidates if candidate.root not in self._sites}).values(),
         )
 
-    def __len__(self) -> int:
-        """Return the number of queued documents."""
-        return len(self.frontier) + len(self._later)
+    def owner(self, url: str) -> str | None:
+        """Return the root that claimed the document at *url*, under any spelling; ``None`` if it is not claimed."""
+        return self._owners.get(document_key(url))
 
     def is_visited(self, url: str, root: str) -> bool:
         """Whether the document at *url* was considered for the site *root*, or was refused in this run."""
-        key, owner = document_key(url), self.frontier.owner(url)
-        is_refused = owner is None and self.frontier.is_known(url)
-        return owner == root or is_refused or key in self._sites[root].shared_keys
-
-    def next_turn(self) -> float | None:
-        """Return when the first waiting document is due; ``None`` if none is waiting."""
-        turns = [turn for turn in (self.frontier.next_turn(), self._later[0][0] if self._later else None) if turn]
-        return min(turns, default=None)
+        key = document_key(url)
+        owner = self._owners.get(key)
+        return owner == root or (owner is None and key in self._refused) or key in self._sites[root].shared_keys
 
     def __getitem__(self, root: str) -> SiteState:
         return self._sites[root]
@@ -81,79 +101,70 @@ class SiteQueue:
         *unwanted*: why the user does not want it, if so. *remembers*: whether to
         remember a refusal, which takes some memory; if not, it is returned each time.
         """
-        site = self._sites[candidate.root]
-        owner = self.frontier.owner(candidate.url)
-        if owner is not None:
-            self._link(candidate)
-            site.share(candidate, candidate.url, owner)
-            self.cross_submissions.note(candidate)
-            return None
-        not_fetched = unwanted or refuse(candidate, self._bounds) or self._budget.refuse(site, now)
-        if not_fetched is None:
-            self._link(candidate)
-            site.documents += 1
-            self._wait_for(site)
-            self.frontier.add(candidate)
-            return None
-        if not remembers:
-            return None if self.frontier.is_known(candidate.url) else not_fetched
-        self._link(candidate)
-        self.cross_submissions.note(candidate)
-        return not_fetched if self.frontier.refuse(candidate.url) else None
-
-    def _link(self, candidate: Candidate) -> None:
+        site, key = self._sites[candidate.root], document_key(candidate.url)
+        owner, not_fetched = self._owners.get(key), None
+        if owner is None:
+            not_fetched = unwanted or refuse(candidate, self._bounds) or self._budget.refuse(site, now)
+            if not_fetched is not None and not remembers:
+                return None if key in self._refused else not_fetched
         if candidate.parent is not None:
-            self._provenance.link(document_key(candidate.url), document_key(candidate.parent))
+            self._provenance.link(key, document_key(candidate.parent))
+        if owner is None and not_fetched is None:
+            self._owners[key] = site.root
+            site.documents += 1
+            self._queue(candidate)
+            return None
+        self.cross_submissions.note(candidate)
+        if owner is not None:
+            site.share(candidate, candidate.url, owner)
+        elif key not in self._refused:
+            self._refused.add(key)
+            return not_fetched
+        return None
 
     def redirect(self, candidate: Candidate, url: str) -> NotFetched | None:
         """Return why the document of *candidate* is not read from *url*, its final URL; ``None`` if it is read."""
-        if document_key(url) == document_key(candidate.url):
+        key, target = document_key(candidate.url), document_key(url)
+        if target == key:
             return None  # not a redirect, though Scrapy may have escaped the URL
         if not_fetched := refuse(replace(candidate, url=url), self._bounds):
             return NotFetched(not_fetched.outcome, f"it redirects to {url}: {not_fetched.reason}")
-        if not self._claim(url, candidate):
-            return NotFetched(Outcome.SKIPPED, f"it redirects to {url}, which is read separately")
-        return None
+        self._provenance.link(key, target)
+        if (owner := self._owners.get(target)) is None:
+            self._owners[target] = candidate.root
+            return None
+        self._provenance.link(target, key)
+        self.cross_submissions.note(replace(candidate, url=url))
+        self._sites[candidate.root].share(candidate, url, owner)
+        return NotFetched(Outcome.SKIPPED, f"it redirects to {url}, which is read separately")
 
     def release(self, candidate: Candidate, url: str) -> None:
         """Allow another candidate to fetch *url*, where the document of *candidate* was found but could not be used."""
-        if document_key(url) != document_key(candidate.url):
-            self.frontier.release(url)
+        if (target := document_key(url)) != document_key(candidate.url):
+            self._owners.pop(target, None)
 
-    def _claim(self, url: str, candidate: Candidate) -> bool:
-        """Claim *url*, to which *candidate* redirects; return ``False`` if it was claimed before."""
-        self._provenance.link(document_key(candidate.url), document_key(url))
-        if self.frontier.claim(url, candidate.root):
-            return True
-        self._provenance.link(document_key(url), document_key(candidate.url))
-        self.cross_submissions.note(replace(candidate, url=url))
-        self._sites[candidate.root].share(candidate, url, self.frontier.owner(url))
-        return False
-
-    def _wait_for(self, site: SiteState) -> None:
-        site.waiting += 1
+    def _queue(self, candidate: Candidate, until: float | None = None) -> None:
+        self._sites[candidate.root].waiting += 1
         self._waiting += 1
+        self.frontier.add(candidate, until)
 
     def take(self, now: float) -> tuple[Candidate, NotFetched | None] | None:
         """Return the next candidate, and why it may not be requested after all; ``None`` if all have to wait."""
-        while self._later and self._later[0][0] <= now:
-            self.frontier.requeue(heapq.heappop(self._later)[2])
         if (candidate := self.frontier.take(now)) is None:
             return None
-        site = self._sites[candidate.root]
+        site, host = self._sites[candidate.root], self.frontier.host(candidate.url)
         site.documents -= 1  # it was counted when queued, but the budget counts only requested documents
-        not_fetched = self._budget.refuse(site, now) or self.frontier.why_shut(candidate.url)
+        not_fetched = self._budget.refuse(site, now) or host.shut
         site.documents += not_fetched is None
         if not_fetched is not None:
-            self.frontier.forgo(candidate, now)
+            host.ready_at = now  # nothing is requested, so the host does not need the delay
         elif site.started_at is None:
             site.started_at = now
         return candidate, not_fetched
 
     def done(self, candidate: Candidate, now: float) -> None:
         """Mark *candidate*, which was taken, as done."""
-        # The robots.txt of a site is requested without checking the rules of its host.
-        self.frontier.done(candidate, has_rules=not candidate.site_root)
+        self.frontier.done(candidate)
         self._let_go(candidate, now)
 
     def requeue(self, candidate: Candidate, url: str, until: float) -> None:
@@ -161,17 +172,17 @@ class SiteQueue:
 
         The wait applies to the host of *url*, which may be the target of a redirect.
         """
-        self._wait_for(self._sites[candidate.root])
-        self.frontier.hold(url, until)
-        self._requeue += 1
-        heapq.heappush(self._later, (until, self._requeue, replace(candidate, attempt=candidate.attempt + 1)))
+        host = self.frontier.host(url)
+        host.ready_at = max(host.ready_at, until)
+        self._queue(replace(candidate, attempt=candidate.attempt + 1), until)
 
     def unanswered(self, url: str, failure: NotFetched) -> None:
         """Record that the host of *url* did not respond (*failure*: why); shut the host after too many in a row."""
-        count = self.frontier.note_answer(url, has_answered=False)
-        if count == self._most_unanswered:
-            reason = f"its host did not respond {count} times in a row: {failure.reason}"
-            self.frontier.shut(url, replace(failure, reason=reason))
+        host = self.frontier.host(url)
+        host.unanswered += 1
+        if host.unanswered == self._most_unanswered:
+            reason = f"its host did not respond {host.unanswered} times in a row: {failure.reason}"
+            host.shut = replace(failure, reason=reason)
 
     def note(self, candidate: Candidate, record: SitemapRecord, *, urls: int) -> None:
         """Record the outcome of *candidate*, which listed *urls* URLs."""
@@ -186,9 +197,6 @@ class SiteQueue:
 
     def drain(self, now: float) -> Iterator[Candidate]:
         """Yield all queued candidates, and empty the queue."""
-        for _, _, candidate in self._later:
-            self.frontier.requeue(candidate)
-        self._later.clear()
         for candidate in self.frontier.drain():
             self._sites[candidate.root].documents -= 1
             self._let_go(candidate, now)
@@ -209,17 +217,12 @@ class SiteQueue:
                 yield site
 
     def _next_settled(self) -> SiteState | None:
-        """Return the site that settled first, else a new one; ``None`` if enough sites are open."""
+        """Return the site that settled first, else a new one, else one whose shared documents are all done."""
         if self._settled:
             return self._settled.popleft()
-        candidate = next(self._fresh, None) if self._open < MOST_OPEN else None
-        if candidate is not None:
+        if self._open < MOST_OPEN and (candidate := next(self._fresh, None)) is not None:
             return self._begin(candidate)
-        return self._next_sharing() if not self._waiting else None
-
-    def _next_sharing(self) -> SiteState | None:
-        """Return a site that shares documents, updated with their outcomes; ``None`` if there is none."""
-        if not self._sharing:
+        if self._waiting or not self._sharing:
             return None
         site = self._sharing.pop(next(iter(self._sharing)))
         for key, owner in site.shared.items():
@@ -233,11 +236,9 @@ class SiteQueue:
         return site
 
     def conclude(self, site: SiteState, *, is_over: bool, epoch: float) -> SiteRecord:
-        """Return the record of *site*, which gets no more documents. For the arguments see :meth:`SiteState.record`."""
-        record = site.record(is_over=is_over, epoch=epoch)
+        """Return the record of *site*, which gets no more documents: see :meth:`SiteState.conclude`."""
         self._open -= 1
-        site.close()
-        return record
+        return site.conclude(is_over=is_over, epoch=epoch)
 
     def settle(self, site: SiteState) -> None:
         """Mark *site* as settled again if its next candidate was not queued."""

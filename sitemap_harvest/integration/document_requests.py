@@ -41,6 +41,11 @@ _VARIANT_SECONDS = 15  # for a probed variant
 class DocumentRequests:
     """Builds the requests for documents."""
 
+    callback: Callable[..., Any] | None = None
+    """Gets the responses. One object for all requests: Scrapy inspects the source of each that it has not seen."""
+    errback: Callable[..., Any] | None = None
+    """Gets the failures."""
+
     def __init__(
         self, crawler: Crawler, session: Session, like: Callable[[Request], Request], *, read_declared: bool
     ) -> None:
@@ -64,6 +69,8 @@ class DocumentRequests:
             limits |= {"download_timeout": min(self._timeout, _VARIANT_SECONDS), "max_retry_times": 0}
         request = Request(
             candidate.url,
+            callback=self.callback,
+            errback=self.errback,
             headers=self._session.ask(candidate).headers,
             cb_kwargs={"candidate": candidate, "requested_at": time.time()},
             dont_filter=True,  # the frontier filters duplicates

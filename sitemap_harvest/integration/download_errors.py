@@ -18,7 +18,7 @@ from scrapy.exceptions import (
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from sitemap_harvest.discovery.candidate import NotFetched
-from sitemap_harvest.engine.outcomes import ON_THE_WAY, STATUS_WORDS, of_status
+from sitemap_harvest.engine.document_records import ON_THE_WAY, STATUS_WORDS, outcome_of_status
 from sitemap_harvest.integration.guards import PrivateAddressError
 from sitemap_harvest.model import Cause, Outcome
 from sitemap_harvest.urls import without_user
@@ -51,7 +51,7 @@ def of_error(error: BaseException | None, proxy: str | None = None) -> NotFetche
 def _of_error(error: BaseException | None) -> NotFetched:
     text = " ".join(str(error).split())
     if isinstance(error, HttpError):
-        return of_status(error.response.status) or NotFetched(Outcome.FAILED, text)
+        return outcome_of_status(error.response.status) or NotFetched(Outcome.FAILED, text)
     if isinstance(error, (DownloadCancelledError, IgnoreRequest)):
         is_cancelled = isinstance(error, DownloadCancelledError)
         return error.refusal if isinstance(error, PrivateAddressError) else _of_refusal(text, is_cancelled=is_cancelled)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from scrapy import Request, signals
+from scrapy import signals
 from scrapy.exceptions import ResponseDataLossError, StopDownload
 from scrapy.http import Response  # noqa: TC002 - others, such as scrapy-poet, inspect the signatures of callbacks
 from scrapy.spidermiddlewares.httperror import HttpError
@@ -22,6 +22,7 @@ from sitemap_harvest.integration.download_errors import of_error
 from sitemap_harvest.model import Batch
 
 if TYPE_CHECKING:
+    from scrapy import Request
     from scrapy.core.scheduler import BaseScheduler
     from scrapy.crawler import Crawler
     from scrapy.http.headers import Headers
@@ -72,8 +73,7 @@ class Downloads:
         self._in_flight = loop.in_flight
         self._wakeup = wakeup
         self._turns = ReadingTurns(small=small)
-        # Scrapy inspects the source of each callback object it has not seen, and each access to a method creates one.
-        self._callback, self._errback = self.answered, self.failed
+        requests.callback, requests.errback = self.answered, self.failed
         for handler, signal in (
             (self.note_scheduled, signals.request_scheduled),
             (self.note_dropped, signals.request_dropped),
@@ -90,7 +90,7 @@ class Downloads:
             if step is None:
                 await self._wait()
             else:
-                yield self._with_callbacks(step)
+                yield step
         # Scrapy checks for idleness when the last item enters the pipelines, and then only every five seconds.
         while (slot := self._crawler.engine.scraper.slot) is not None and not slot.is_idle():
             await self._wakeup.wait(_ITEM_SECONDS)
@@ -106,14 +106,15 @@ class Downloads:
         """Yield the record of a document that could not be downloaded."""
         request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy puts it there
         candidate, requested_at = request.cb_kwargs["candidate"], request.cb_kwargs["requested_at"]
-        if isinstance(failure.value, StopDownload) and self._in_flight.was_stopped(candidate):
+        download = self._in_flight.downloads.get(candidate.url)
+        if isinstance(failure.value, StopDownload) and download is not None and download.was_stopped:
             failure.value.response = failure.value.__traceback__ = None  # both hold the partial body
             self._in_flight.postpone(candidate)
             return iter(())
         if isinstance(failure.value, ResponseDataLossError) and "download_fail_on_dataloss" not in request.meta:
             # A truncated body is better than none, now that the retries have failed.
             again = self._requests.build(candidate, download_fail_on_dataloss=False, dont_retry=True)
-            return iter([self._with_callbacks(again)])
+            return iter([again])
         response = document_response(failure.value.response) if isinstance(failure.value, HttpError) else None
         not_fetched = of_error(failure.value, request.meta.get("proxy"))
         output = self._loop.failed(not_fetched, candidate, requested_at, url=request.url, response=response)
@@ -121,13 +122,13 @@ class Downloads:
 
     def note_scheduled(self, request: Request) -> None:
         """Record that the request of a candidate has reached the scheduler."""
-        if candidate := candidate_of(request):
-            self._in_flight.note_scheduled(candidate, was_scheduled=True)
+        if (candidate := candidate_of(request)) and (download := self._in_flight.downloads.get(candidate.url)):
+            download.was_scheduled = True
 
     def note_dropped(self, request: Request) -> None:
         """Record that the scheduler rejected the request of a candidate."""
-        if candidate := candidate_of(request):
-            self._in_flight.note_scheduled(candidate, was_scheduled=False)
+        if (candidate := candidate_of(request)) and (download := self._in_flight.downloads.get(candidate.url)):
+            download.was_scheduled = False
 
     def note_headers(self, headers: Headers, body_length: object, request: Request) -> None:
         """Record the headers of a response; stop the download if its body does not fit in memory."""
@@ -155,19 +156,13 @@ class Downloads:
 
     async def _wait(self) -> None:
         """Wait until a document is done, or it is time to check waiting documents again."""
-        wait = (self._loop.sites.next_turn() or 0.0) - time.monotonic()
+        wait = (self._loop.sites.frontier.next_turn() or 0.0) - time.monotonic()
         await self._wakeup.wait(min(wait, _LOOK_SECONDS) if wait > 0 else _LOOK_SECONDS)
         engine = self._crawler.engine
         slot = engine.scraper.slot
         has_work = engine.downloader.active or has_requests(engine.scheduler) or (slot and not slot.is_idle())
         for candidate in self._in_flight.lost(time.monotonic(), is_idle=not has_work):
             self._loop.end(candidate, "another component dropped its request")
-
-    def _with_callbacks(self, step: Any) -> Any:
-        """Return *step*; the request for a document gets the callbacks."""
-        if isinstance(step, Request) and candidate_of(step) is not None:
-            step.callback, step.errback = self._callback, self._errback
-        return step
 
     def _watched(self, output: _Output, candidate: Candidate) -> _Output:
         """Return *output*, and end *candidate* even if nothing reads the output, or not completely."""

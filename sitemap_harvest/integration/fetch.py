@@ -15,7 +15,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.discovery.candidate import Candidate
-from sitemap_harvest.engine import outcomes as outcome
+from sitemap_harvest.engine.document_records import outcome_of_status
 from sitemap_harvest.escape import escape_log
 from sitemap_harvest.integration import default_settings as defaults
 from sitemap_harvest.integration import download_errors
@@ -121,7 +121,7 @@ class FetchSpider(Spider):
     def keep(self, response: Response, candidate: Candidate, number: int) -> None:
         """Write the body of *response* to a file."""
         fetched = Fetched(final_url=response.url, reason=None, was_cut="dataloss" in response.flags)
-        if refusal := outcome.of_status(response.status):
+        if refusal := outcome_of_status(response.status):
             fetched.reason = refusal.reason
         else:
             content_type = response.headers.get("Content-Type")

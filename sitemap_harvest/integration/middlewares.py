@@ -18,7 +18,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from w3lib.url import file_uri_to_path
 
-from sitemap_harvest.engine.outcomes import retry_after
+from sitemap_harvest.engine.document_records import retry_after
 from sitemap_harvest.integration.document_requests import OUTSIDE, candidate_of
 from sitemap_harvest.integration.fetch import FetchSpider
 from sitemap_harvest.integration.spider_attributes import SitemapAttributes, harvest_of, run_of

@@ -15,7 +15,6 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
-from sitemap_harvest.engine.interfaces import PageVisits
 from sitemap_harvest.formats import Document
 from sitemap_harvest.integration.document_requests import Referrer, Referrers
 from sitemap_harvest.integration.downloads import has_requests
@@ -66,15 +65,13 @@ class _WaitingEntries:
     """The next request, if it had to wait."""
 
 
-class PageRequests(PageVisits):
+class PageRequests:
     """Creates requests for entries, only when they can be sent, and site by site in turn.
 
     Entries wait on disk rather than as requests in Scrapy's scheduler, where each takes
     kilobytes. A request is emitted when the scheduler is empty, the downloader has
     capacity, and the host has not used its share.
     """
-
-    are_wanted = True
 
     def __init__(
         self,
@@ -131,7 +128,7 @@ class PageRequests(PageVisits):
     def note_reached(self, request: Request) -> None:
         """Record that the robots.txt of a host is known, because *request* passed it."""
         if not request.meta.get("dont_obey_robotstxt"):
-            self._frontier.note_rules(request.url)
+            self._frontier.host(request.url).has_rules = True
 
     def note_answer(self, candidate: Candidate, response: DocumentResponse) -> None:
         """Record that *response* is the document of *candidate*, which is read now."""
@@ -215,15 +212,15 @@ class PageRequests(PageVisits):
     def _may_go(self, request: Request, busy: Counter[str], active: set[str]) -> bool:
         """Whether *request* may be sent now; *active* are the URLs in the downloader, *busy* their number by slot."""
         slot = self._crawler.engine.downloader.get_slot_key(request)
-        host, now, delay = host_of(request.url), time.monotonic(), self._frontier.delay_of(request.url)
-        if busy[slot] >= (1 if delay else self._most(slot)) or not self._frontier.is_ready(request.url, now):
+        host, now = self._frontier.host(request.url), time.monotonic()
+        if busy[slot] >= (1 if host.delay else self._most(slot)) or host.ready_at > now:
             return False
         # If several requests wait for one robots.txt, Scrapy 2.19 checks only the first and lets the others pass.
-        if self._obeys_robots and not self._frontier.has_rules(request.url):
-            if self._first_pages.get(host) in active:
+        if self._obeys_robots and not host.has_rules:
+            if self._first_pages.get(host.name) in active:
                 return False
-            self._first_pages[host] = request.url
-        self._frontier.hold(request.url, now + delay)
+            self._first_pages[host.name] = request.url
+        host.ready_at = max(host.ready_at, now + host.delay)
         return True
 
     def _most(self, slot: str) -> int:

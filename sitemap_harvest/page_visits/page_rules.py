@@ -16,7 +16,6 @@ import pyarrow as pa
 from scrapy import Spider
 
 from sitemap_harvest.discovery.candidate import NotFetched
-from sitemap_harvest.engine.interfaces import ChildRules
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 from sitemap_harvest.model import Kind, Outcome, SitemapRef, UrlBatch, UrlEntry
@@ -68,7 +67,7 @@ class Entries:
         return next(self._entries)
 
 
-class PageRules(ChildRules):
+class PageRules:
     """The rules of a spider. Raises :exc:`ArgumentError` if they are invalid."""
 
     def __init__(self, spider: SitemapAttributes) -> None:

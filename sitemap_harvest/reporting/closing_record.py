@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from sitemap_harvest.engine.run_context import RunContext
+    from sitemap_harvest.engine.run_state import RunContext
     from sitemap_harvest.model.run import RunReport
 
 NAME = "closing record"

@@ -14,7 +14,7 @@ from typing import Any
 
 from scrapy.utils.log import get_scrapy_root_handler
 
-from sitemap_harvest.engine.run_context import FIELDS
+from sitemap_harvest.engine.run_state import FIELDS
 from sitemap_harvest.escape import visible, visible_lines, visible_traceback
 from sitemap_harvest.reporting.log_context import run_context_of_record
 

@@ -9,7 +9,7 @@ from typing import Any
 from scrapy import Spider
 from scrapy.utils.trackref import live_refs
 
-from sitemap_harvest.engine.run_context import RunContext
+from sitemap_harvest.engine.run_state import RunContext
 from sitemap_harvest.integration.spider_attributes import run_of
 
 _current: ContextVar[RunContext | None] = ContextVar("sitemap_harvest_run", default=None)

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from sitemap_harvest.engine.run_context import RunContext
-    from sitemap_harvest.engine.run_state import RunState
+    from sitemap_harvest.engine.run_state import RunContext, RunState
     from sitemap_harvest.engine.run_summary import Summary
     from sitemap_harvest.model.run import RunReport
 

@@ -9,8 +9,7 @@ from scrapy.utils.defer import deferred_from_coro
 from sitemap_harvest.config.arguments import check_store
 from sitemap_harvest.engine.crawl_loop import CrawlLoop
 from sitemap_harvest.engine.in_flight import InFlight
-from sitemap_harvest.engine.interfaces import PageVisits
-from sitemap_harvest.engine.run_parts import RunParts, site_queue
+from sitemap_harvest.engine.run_state import RunParts, site_queue
 from sitemap_harvest.engine.session import Session
 from sitemap_harvest.integration.document_requests import DocumentRequests
 from sitemap_harvest.integration.downloads import Downloads, Wakeup
@@ -43,9 +42,11 @@ class Components:
         self.session = session
         self.sites = site_queue(config, options, per_host=per_host, depth_limit=settings.getint("DEPTH_LIMIT"))
         self.seeds = SeedRequests(spider, self.sites)
-        self.pages = PageVisits()
-        if rules.rules:
-            self.pages = PageRequests(spider, rules, self.sites.frontier, wakeup, only_site=config.only_site)
+        self.pages = (
+            PageRequests(spider, rules, self.sites.frontier, wakeup, only_site=config.only_site)
+            if rules.rules
+            else None
+        )
         requests = DocumentRequests(crawler, session, self.seeds.like, read_declared=options.read_declared)
         parts = RunParts(
             config=config,

@@ -12,8 +12,7 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.utils.defer import deferred_from_coro
 
 from sitemap_harvest.config.settings import HarvestSettings
-from sitemap_harvest.engine.run_context import RUN, RunContext, fields
-from sitemap_harvest.engine.run_state import RunState
+from sitemap_harvest.engine.run_state import RUN, RunContext, RunState, fields
 from sitemap_harvest.errors import HarvestError
 from sitemap_harvest.page_visits.page_requests import requests_of
 from sitemap_harvest.page_visits.page_rules import PageRules
@@ -136,7 +135,7 @@ class Harvest(RunState):
             if exporter is not None:
                 exporter.item_scraped(record, self._spider)  # only for the feeds, because pipelines are closed by now
         components.session.close()
-        if unvisited := components.pages.close():
+        if components.pages is not None and (unvisited := components.pages.close()):
             self.logger.info("%s", unvisited)
         if self.logs_summary:
             self._log_summary()

@@ -8,8 +8,7 @@ from rich.console import Console
 
 from sitemap_harvest.cli.progress import line
 from sitemap_harvest.cli.summary_table import show
-from sitemap_harvest.engine.exit_codes import verdict
-from sitemap_harvest.engine.run_summary import Summary, Tally
+from sitemap_harvest.engine.run_summary import Summary, Tally, verdict
 from sitemap_harvest.model import Outcome
 
 pytestmark = pytest.mark.quick

@@ -177,12 +177,12 @@ class Turns:
 
         def taken(frontier: Frontier, now: float) -> Candidate | None:
             if (candidate := take(frontier, now)) is not None:
-                turns.append((candidate.url, now, frontier.delay_of(candidate.url)))
+                turns.append((candidate.url, now, frontier.host(candidate.url).delay))
             return candidate
 
         def goes(pages: PageRequests, request: Request, busy: Counter[str], active: set[str]) -> bool:
             if may := may_go(pages, request, busy, active):
-                host = pages._frontier._host(request.url)
+                host = pages._frontier.host(request.url)
                 turns.append((request.url, host.ready_at - host.delay, host.delay))
             return may
 

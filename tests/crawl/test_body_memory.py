@@ -78,9 +78,9 @@ def test_a_body_whose_length_is_not_known_is_stopped_when_it_does_not_fit_any_mo
     assert downloads.receive(A, 600)
     assert downloads.receive(B, 400)
     assert not downloads.receive(B, 1)
-    assert downloads.bodies.was_stopped(B)
+    assert downloads.bodies.downloads[B.url].was_stopped
     assert downloads.receive(A, 5_000)
-    assert not downloads.bodies.was_stopped(A)
+    assert not downloads.bodies.downloads[A.url].was_stopped
 
 
 @pytest.mark.quick

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from sitemap_harvest.engine.run_context import fields
+from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.reporting.json_log import JsonFormatter
 from tests import forked
 from tests.crawl.crawling import HERE

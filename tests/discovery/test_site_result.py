@@ -95,22 +95,22 @@ def site_after(answers: dict[str, dict[str, object]], *, otherwise: dict[str, ob
 def test_results(
     answers: dict[str, dict[str, object]], otherwise: dict[str, object], result: str, cause: str | None, words: str
 ) -> None:
-    record = site_after(answers, otherwise=otherwise).record(is_over=True, epoch=0.0)
+    record = site_after(answers, otherwise=otherwise).conclude(is_over=True, epoch=0.0)
     assert (record.result, record.cause) == (result, cause)
     assert words in record.reason
 
 
 def test_what_a_limit_cut_off_is_unfinished_and_not_complete() -> None:
-    record = site_after({"robots.txt": ROBOTS, "named/1": LIMIT}, otherwise=ABSENT).record(is_over=True, epoch=0.0)
+    record = site_after({"robots.txt": ROBOTS, "named/1": LIMIT}, otherwise=ABSENT).conclude(is_over=True, epoch=0.0)
     assert (record.result, record.limits, record.complete) == (SiteResult.UNFINISHED, ("limit/documents",), False)
-    record = site_after({"robots.txt": ROBOTS, "named/1": SITEMAP, "named/2": LIMIT}, otherwise=ABSENT).record(
+    record = site_after({"robots.txt": ROBOTS, "named/1": SITEMAP, "named/2": LIMIT}, otherwise=ABSENT).conclude(
         is_over=True, epoch=0.0
     )
     assert (record.result, record.limits, record.complete) == (SiteResult.FOUND, ("limit/documents",), False)
 
 
 def test_what_a_run_that_ended_early_did_not_come_to_is_unfinished() -> None:
-    assert site_after({}, otherwise=ABSENT).record(is_over=False, epoch=0.0).result is SiteResult.UNFINISHED
+    assert site_after({}, otherwise=ABSENT).conclude(is_over=False, epoch=0.0).result is SiteResult.UNFINISHED
 
 
 @pytest.mark.parametrize(
@@ -127,12 +127,12 @@ def test_what_a_run_that_ended_early_did_not_come_to_is_unfinished() -> None:
     ],
 )
 def test_complete_only_if_no_url_can_be_missing(answers: dict[str, dict[str, object]], complete: bool) -> None:
-    assert site_after(answers, otherwise=ABSENT).record(is_over=True, epoch=0.0).complete is complete
+    assert site_after(answers, otherwise=ABSENT).conclude(is_over=True, epoch=0.0).complete is complete
 
 
 def test_a_record_of_a_site_holds_what_was_tried() -> None:
     site = site_after({"robots.txt": ROBOTS, "": HTML}, otherwise=ABSENT)
-    record = site.record(is_over=True, epoch=0.0)
+    record = site.conclude(is_over=True, epoch=0.0)
     assert len(record.evidence) == 26
     first = record.evidence[0]
     assert (first.url, first.found_by, first.outcome, first.reason, first.cause) == (

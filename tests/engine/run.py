@@ -12,14 +12,15 @@ from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.crawl_loop import CrawlLoop
 from sitemap_harvest.engine.in_flight import InFlight
-from sitemap_harvest.engine.interfaces import ChildRules, DocumentResponse, PageVisits
-from sitemap_harvest.engine.run_parts import RunParts, site_queue
+from sitemap_harvest.engine.interfaces import DocumentResponse
+from sitemap_harvest.engine.run_state import RunParts, site_queue
 from sitemap_harvest.engine.run_summary import Summary
 from sitemap_harvest.engine.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from sitemap_harvest import Kind, SitemapRef
     from sitemap_harvest.discovery.candidate import Candidate
 
 Web = dict[str, "bytes | int | str"]
@@ -49,6 +50,13 @@ class Requests:
 
     def build(self, candidate: Candidate) -> Request:
         return Request(candidate, self.session.ask(candidate).headers)
+
+
+class AllChildren:
+    """Rules that want every child."""
+
+    def children(self, refs: Iterable[SitemapRef], kind: Kind | None) -> Iterator[tuple[SitemapRef, None]]:
+        return ((ref, None) for ref in refs)
 
 
 @dataclass
@@ -92,8 +100,8 @@ def harvest(web: Web, *, session: Session | None = None, **arguments: str) -> Re
         in_flight=InFlight(most=options.bodies, small=options.bodies // 64),
         session=session,
         requests=Requests(session),
-        pages=PageVisits(),
-        rules=ChildRules(),
+        pages=None,
+        rules=AllChildren(),
         needs_rows=lambda: False,
         max_in_flight=16,
         max_attempts=2,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sitemap_harvest.engine.outcomes import retry_after
+from sitemap_harvest.engine.document_records import retry_after
 
 NOW = datetime(2025, 3, 9, 12, 0, 0, tzinfo=UTC)
 

@@ -6,8 +6,8 @@ from sitemap_harvest.frontier.host_queue import Frontier
 ROOT = "https://example.com"
 
 
-def candidate(url: str, *, depth: int = 0) -> Candidate:
-    return Candidate(url=url, root=ROOT, depth=depth)
+def candidate(url: str, *, depth: int = 0, site_root: bool = False) -> Candidate:
+    return Candidate(url=url, root=ROOT, depth=depth, site_root=site_root)
 
 
 def filled(*urls: str, per_host: int = 8) -> tuple[Frontier, list[Candidate]]:
@@ -23,32 +23,12 @@ def taken(frontier: Frontier, now: float = 0.0) -> list[str]:
     return [one.url for one in iter(lambda: frontier.take(now), None)]
 
 
-def test_a_document_is_claimed_once_under_any_spelling() -> None:
-    frontier = Frontier(per_host=8)
-    assert frontier.claim("https://example.com/a.xml", ROOT)
-    assert not frontier.claim("HTTPS://EXAMPLE.com:443/%61.xml", "https://other.example")
-    assert frontier.claim("https://example.com/A.xml", ROOT)
-    assert frontier.claim("no url", ROOT)
-    assert not frontier.claim("no url", ROOT)
-    assert frontier.owner("https://example.com/%61.xml") == ROOT
-    assert frontier.owner("https://example.com/b.xml") is None
-
-
-def test_a_document_that_was_refused_is_still_to_be_had() -> None:
-    frontier = Frontier(per_host=8)
-    assert frontier.refuse("https://example.com/a.xml")
-    assert not frontier.refuse("HTTPS://EXAMPLE.com:443/%61.xml")
-    assert frontier.owner("https://example.com/a.xml") is None
-    frontier.add(candidate("https://example.com/a.xml"))
-    assert frontier.owner("https://example.com/a.xml") == ROOT
-
-
 def test_of_a_host_that_was_not_met_one_document_is_on_its_way_and_then_as_many_as_allowed() -> None:
     frontier, candidates = filled("http://a/1", "http://a/2", "http://a/3", "http://a/4", per_host=2)
     assert taken(frontier) == ["http://a/1"]
-    frontier.done(candidates[0], has_rules=False)
+    frontier.done(candidate("http://a/1", site_root=True))  # its request did not check the rules
     assert taken(frontier) == ["http://a/2"]
-    frontier.done(candidates[1], has_rules=True)
+    frontier.done(candidates[1])
     assert taken(frontier) == ["http://a/3", "http://a/4"]
     assert len(frontier) == 0
 
@@ -58,7 +38,7 @@ def test_hosts_take_turns_and_a_busy_one_holds_up_only_its_own_documents() -> No
         "http://a:80/1", "http://a:80/2", "http://b/1", "http://b/2", "file:///1", "file:///2"
     )
     assert taken(frontier) == ["http://a:80/1", "http://b/1", "file:///1", "file:///2"]
-    frontier.done(candidates[0], has_rules=True)
+    frontier.done(candidates[0])
     assert taken(frontier) == ["http://a:80/2"]
     assert len(frontier) == 1
 
@@ -72,40 +52,36 @@ def test_the_deepest_documents_come_first_in_the_order_in_which_they_were_named(
 
 def test_a_host_that_asks_for_a_delay_gets_it_from_one_document_to_the_next() -> None:
     frontier, candidates = filled("http://a/1", "http://a/2", "http://a/3", "http://b/1")
-    frontier.slow_down("http://a/", 10.0)
+    frontier.host("http://a/").slow_down(10.0)
     assert taken(frontier, now=100.0) == ["http://a/1", "http://b/1"]
-    frontier.done(candidates[0], has_rules=True)
+    frontier.done(candidates[0])
     assert taken(frontier, now=109.0) == []
     assert frontier.next_turn() == 110.0
     assert taken(frontier, now=110.0) == ["http://a/2"]
-    frontier.done(candidates[1], has_rules=True)
+    frontier.done(candidates[1])
     assert taken(frontier, now=200.0) == ["http://a/3"]
 
 
 def test_documents_and_pages_of_a_host_share_its_delay() -> None:
     frontier, _ = filled("http://a/1", "http://a/2")
-    frontier.slow_down("http://a/", 10.0)
+    frontier.host("http://a/").slow_down(10.0)
     assert taken(frontier, now=100.0) == ["http://a/1"]
-    assert [frontier.is_ready("http://a/page", now) for now in (109.0, 110.0)] == [False, True]
-    frontier.hold("http://a/page", 120.0)
-    assert [frontier.is_ready("http://a/page", now) for now in (119.0, 120.0)] == [False, True]
-    assert frontier.is_ready("http://b/page", 100.0)
+    assert [frontier.host(f"http://{host}/page").ready_at for host in "ab"] == [110.0, 0.0]
 
 
 def test_the_rules_of_a_host_may_become_known_by_a_page() -> None:
     frontier, _ = filled("http://a/1", "http://a/2")
-    assert not frontier.has_rules("http://a/page")
-    frontier.note_rules("http://a/page")
-    assert frontier.has_rules("http://a/1")
+    assert not frontier.host("http://a/page").has_rules
+    frontier.host("http://a/page").has_rules = True
     assert taken(frontier) == ["http://a/1", "http://a/2"]
 
 
 def test_a_host_that_is_held_is_left_alone_until_then() -> None:
     frontier, candidates = filled("http://a/1", "http://a/2")
     assert taken(frontier) == ["http://a/1"]
-    frontier.hold("http://a/1", 30.0)
-    frontier.requeue(candidates[0])
-    frontier.done(candidates[0], has_rules=True)
+    frontier.host("http://a/1").ready_at = 30.0
+    frontier.add(candidates[0])
+    frontier.done(candidates[0])
     assert len(frontier) == 2
     assert taken(frontier, now=29.0) == []
     assert taken(frontier, now=30.0) == ["http://a/2", "http://a/1"]
@@ -122,7 +98,7 @@ def test_what_is_drained_waits_no_longer() -> None:
 def test_a_hundred_thousand_hosts_that_have_to_wait_are_not_looked_through_for_each_turn() -> None:
     frontier = Frontier(per_host=8)
     for number in range(100_000):
-        frontier.hold(f"http://{number}.example/", 1e9)
+        frontier.host(f"http://{number}.example/").ready_at = 1e9
         frontier.add(candidate(f"http://{number}.example/"))
     assert taken(frontier) == []
     frontier.add(candidate("http://ready.example/"))

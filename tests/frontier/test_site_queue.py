@@ -11,8 +11,7 @@ from sitemap_harvest.discovery.candidate import Candidate, NotFetched
 from sitemap_harvest.discovery.child_rules import Bounds
 from sitemap_harvest.discovery.site_state import SiteState
 from sitemap_harvest.discovery.well_known import robots_of
-from sitemap_harvest.frontier.budget import Budget
-from sitemap_harvest.frontier.site_queue import MOST_OPEN, SiteQueue, secure_twin
+from sitemap_harvest.frontier.site_queue import MOST_OPEN, Budget, SiteQueue, secure_twin
 
 A, B = "https://a.example", "https://b.example"
 
@@ -72,6 +71,27 @@ def test_a_document_that_another_site_has_is_not_asked_for_again_and_that_site_i
     assert len(state.frontier) == 3
 
 
+def test_a_document_is_claimed_once_under_any_spelling() -> None:
+    state = sites(A, B)
+    begun(state)
+    spellings = (child(f"{A}/a.xml"), child("HTTPS://A.example:443/%61.xml", B), child(f"{A}/A.xml"), child("no url"))
+    assert [state.consider(one, 0.0) for one in spellings[:3]] == [None] * 3
+    assert [state.owner(one.url) for one in spellings] == [A, A, A, None]
+    assert state.owner(f"{A}/b.xml") is None
+    assert len(state.frontier) == 4
+
+
+def test_a_document_that_was_refused_is_still_to_be_had() -> None:
+    state = sites()
+    begun(state)
+    unwanted = NotFetched(Outcome.SKIPPED, "not this one")
+    assert state.consider(child(f"{A}/a.xml"), 0.0, unwanted) == unwanted
+    assert state.consider(child("HTTPS://A.example:443/%61.xml"), 0.0, unwanted) is None
+    assert state.owner(f"{A}/a.xml") is None
+    assert state.consider(child(f"{A}/a.xml"), 0.0) is None
+    assert state.owner(f"{A}/a.xml") == A
+
+
 def test_a_refusal_is_told_once_for_each_document() -> None:
     state = sites()
     begun(state)
@@ -119,7 +139,7 @@ def test_how_many_urls_are_left() -> None:
 def test_a_host_that_is_shut_is_asked_for_nothing_more() -> None:
     state = sites(A, B)
     begun(state)
-    state.frontier.shut(f"{A}/x", NotFetched(Outcome.BLOCKED, "it wants to be left alone"))
+    state.frontier.host(f"{A}/x").shut = NotFetched(Outcome.BLOCKED, "it wants to be left alone")
     taken = [state.take(0.0), state.take(0.0)]
     assert [(candidate.root, refusal) for candidate, refusal in filter(None, taken)] == [
         (A, NotFetched(Outcome.BLOCKED, "it wants to be left alone")), (B, None)
@@ -134,7 +154,7 @@ def test_a_host_that_gives_no_answer_to_so_many_documents_in_a_row_is_asked_for_
         assert state.consider(child(f"{A}/{number}.xml"), 0.0) is None
     for url in (f"{A}/a", f"{B}/b", f"{A}/c"):
         state.unanswered(url, silence)
-    state.frontier.note_answer(f"{A}/d", has_answered=True)
+    state.frontier.host(f"{A}/d").unanswered = 0
     (robots, refusal) = state.take(0.0) or pytest.fail("none is taken")
     assert refusal is None
     state.done(robots, 0.0)
@@ -149,7 +169,7 @@ def test_what_is_refused_when_its_turn_comes_does_not_wait_for_a_host_that_wants
     state = sites(seconds=60)
     begun(state)
     (robots, _) = state.take(0.0) or pytest.fail("none is taken")
-    state.frontier.slow_down(A, 30.0)
+    state.frontier.host(A).slow_down(30.0)
     candidates = [child(f"{A}/{number}.xml") for number in range(3)]
     assert [state.consider(candidate, 0.0) for candidate in candidates] == [None, None, None]
     state.done(robots, 0.0)
@@ -169,7 +189,7 @@ def test_a_document_that_is_put_back_is_taken_again_when_its_host_may_be_asked()
     state.requeue(robots, robots.url, 5.0)
     state.done(robots, 1.0)
     assert list(state.settled()) == []
-    assert (len(state), state.next_turn()) == (1, 5.0)
+    assert (len(state.frontier), state.frontier.next_turn()) == (1, 5.0)
     assert state.take(4.0) is None
     (again, _) = state.take(5.0) or pytest.fail("none is taken")
     assert (again.url, again.attempt) == (robots.url, 1)
@@ -222,9 +242,9 @@ def test_a_site_whose_sitemap_came_with_https_instead_is_whole() -> None:
     assert twin is not None
     values = {"outcome": Outcome.READ, "kind": Kind.SITEMAP, "complete": True, "entries": 1}
     state.note(twin, record(twin, **values), urls=1)
-    assert site.record(is_over=True, epoch=0.0).complete
+    assert site.conclude(is_over=True, epoch=0.0).complete
     state.note(twin, record(twin, **{**values, "complete": False}), urls=1)
-    assert not site.record(is_over=True, epoch=0.0).complete
+    assert not site.conclude(is_over=True, epoch=0.0).complete
 
 
 def test_of_many_sites_only_so_many_are_open_at_a_time() -> None:

@@ -13,7 +13,7 @@ from scrapy.exporters import JsonItemExporter, XmlItemExporter
 from scrapy.extensions import feedexport
 from scrapy.utils.defer import deferred_from_coro, ensure_awaitable
 
-from sitemap_harvest.engine.run_context import fields
+from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.integration.items.item_processor import RowList
 from sitemap_harvest.integration.spider_attributes import run_of
 from sitemap_harvest.model import Batch

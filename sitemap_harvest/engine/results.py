@@ -1,22 +1,23 @@
-"""``Ledger``: writes one record for each document of the run, and one for each site."""
+"""``Results``: everything that a run emits: URLs, one record for each document and each site, and changes."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
 from sitemap_harvest.engine.document_records import note_without_row, record_of
+from sitemap_harvest.filters.filters import Filters
 from sitemap_harvest.model import LedgerBatch, Outcome, SitemapRecord, SiteRecord, SiteResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
 
     from sitemap_harvest.discovery.site_state import SiteState
-    from sitemap_harvest.engine.run_parts import RunParts
-
+    from sitemap_harvest.engine.run_state import RunParts
+    from sitemap_harvest.model import Batch, UrlBatch
 
 MOST_REFUSED_ROWS = 1_000
 """Maximum number of records for refused children of one document: an index may name 100,000 of them."""
@@ -24,19 +25,88 @@ _ROWS_TOGETHER = 1_000  # for documents that are not requested; as single items 
 _FEW_ROWS = 100  # are emitted one by one: an exporter writes records and batches separately
 
 
-class Ledger:
-    """Counts each record once, updates the state of its site, and yields it if ``emit`` includes such records."""
+class UrlCounts(NamedTuple):
+    """URL counts of one document."""
+
+    listed: int = 0
+    """URLs that were read."""
+    dropped: int = 0
+    """URLs that the filters dropped."""
+    urls: int = 0
+    """URLs that were emitted."""
+
+
+_NO_URLS = UrlCounts()
+
+
+class Results:
+    """Filters, limits and counts what the documents of a run give, and yields what ``emit`` includes.
+
+    Each document is counted once, and the state of its site is updated with it. URLs go
+    to the page visits too.
+    """
 
     def __init__(self, parts: RunParts) -> None:
-        self._session = parts.session
+        self._parts = parts
         self._config = parts.config
+        self._session = parts.session
         self._summary = parts.summary
         self._stats = parts.stats
         self._sites = parts.sites
         self._in_flight = parts.in_flight
+        self._has_filters = parts.config.filters != Filters()
+        self._as_rows = False
+        self._epoch = time.time() - time.monotonic()
         self.pending: deque[SitemapRecord] = deque()
         """Records of documents that nothing else will end."""
-        self._epoch = time.time() - time.monotonic()
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether ``limit`` URLs were emitted."""
+        return self._config.limit is not None and self._summary.urls >= self._config.limit
+
+    def limit_reason(self, when: str) -> str:
+        """Return the text that the limit was reached *when*."""
+        return f"limit={self._config.limit} was reached {when}"
+
+    @property
+    def needs_urls(self) -> bool:
+        """Whether anything uses the URLs themselves, and not only their number."""
+        is_limited = self._has_filters or self._config.limit is not None
+        return "urls" in self._config.emit or self._parts.pages is not None or is_limited
+
+    def count(self, urls: int) -> None:
+        """Count *urls* that are emitted, or that nothing uses."""
+        self._summary.urls += urls
+        self._stats.inc_value("sitemap_harvest/urls", urls)
+
+    def urls(self, batches: Iterable[UrlBatch], candidate: Candidate) -> Generator[Any, None, UrlCounts]:
+        """Yield the URLs in *batches*, of the document of *candidate*, up to the limits; return the counts.
+
+        Do not compute them from ``summary.urls``: other documents may emit URLs between
+        two yields.
+        """
+        listed, dropped, urls = 0, 0, 0
+        left = self._sites.urls_left(candidate)
+        for found in batches:
+            batch = part = found if left is None else found.slice(0, left - listed)
+            if self._has_filters:
+                batch, why = self._config.filters.keep(part)
+                self._summary.count_filtered(why, self._stats, kept=len(batch))
+            listed += len(part)
+            dropped += len(part) - len(batch)
+            if self._config.limit is not None:
+                batch = batch.slice(0, self._config.limit - self._summary.urls)
+            if len(batch):
+                urls += len(batch)
+                self.count(len(batch))
+                if self._parts.pages is not None:
+                    self._parts.pages.add(batch, candidate)
+                if "urls" in self._config.emit:
+                    yield from self._as_wanted(batch)
+            if self.has_enough or len(part) < len(found):
+                break
+        return UrlCounts(listed, dropped, urls)
 
     def consider(self, candidate: Candidate, unwanted: NotFetched | None = None) -> Iterator[SitemapRecord]:
         """Queue *candidate*, or yield the record of why it is not fetched, once for each document.
@@ -44,7 +114,6 @@ class Ledger:
         *unwanted*: why the user does not want it, if so.
         """
         not_fetched = self._sites.consider(candidate, time.monotonic(), unwanted)
-        self.count_queued()
         if not_fetched is not None:
             yield from self.refused(candidate, not_fetched)
 
@@ -56,7 +125,7 @@ class Ledger:
         Of those refused for other reasons, the first :data:`MOST_REFUSED_ROWS` get a
         record. The number without a record is written to *record*.
         """
-        return _together(self._follow(children, record))
+        return self._together(self._follow(children, record))
 
     def _follow(
         self, children: Iterable[tuple[Candidate, NotFetched | None]], record: SitemapRecord
@@ -70,19 +139,15 @@ class Ledger:
             refused += not_fetched.outcome is not Outcome.SKIPPED
             if has_row or not_fetched.outcome is Outcome.SKIPPED:
                 yield from self.refused(candidate, not_fetched)
-        self.count_queued()
         if refused > MOST_REFUSED_ROWS:
             note_without_row(record, refused - MOST_REFUSED_ROWS)
 
     def requeue(self, candidate: Candidate, url: str, seconds: float) -> None:
-        """Queue *candidate* again after *seconds*, the wait that the host of *url* requires."""
-        self._in_flight.give_record(candidate.url)  # it gets its record when it is done
+        """Queue *candidate*, which is in flight, again after *seconds*, the wait that the host of *url* requires."""
+        if (download := self._in_flight.downloads.get(candidate.url)) is not None:
+            download.needs_record = False  # it gets its record when it is done
         self._sites.requeue(candidate, url, time.monotonic() + seconds)
         self._stats.inc_value("sitemap_harvest/requeued")
-
-    def count_queued(self) -> None:
-        """Update the count of documents queued or in flight."""
-        self._summary.queued = len(self._sites) + len(self._in_flight)
 
     def add_pending(self, candidate: Candidate, not_fetched: NotFetched) -> None:
         """Store that *candidate* was *not_fetched*; its record cannot be yielded now."""
@@ -103,31 +168,33 @@ class Ledger:
         self._sites.note(candidate, record, urls=0)
         yield from self._enter(record)
 
-    def cut_off(self, candidates: Iterator[Candidate], reason: str) -> Iterator[SitemapRecord | LedgerBatch]:
+    def cut_off(self, candidates: Iterable[Candidate], reason: str) -> Iterator[SitemapRecord | LedgerBatch]:
         """Yield the records of *candidates*, not requested because of the limit or because the user stopped the run."""
         not_fetched = NotFetched(Outcome.OVER_LIMIT, reason)
-        return _together(
+        return self._together(
             row for candidate in candidates for row in self._enter(record_of(candidate, not_fetched), is_wanted=True)
         )
 
     def ended(
-        self, record: SitemapRecord, *, urls: int = 0, listed: int = 0, is_wanted: bool = False
+        self, record: SitemapRecord, counts: UrlCounts = _NO_URLS, *, is_wanted: bool = False
     ) -> Iterator[SitemapRecord]:
         """Yield *record* of a requested document, unless it already has one.
 
-        It lists *listed* URLs, of which *urls* were emitted. *is_wanted*: whether the
-        user caused its outcome (``limit``).
+        *counts* are those of its URLs. *is_wanted*: whether the user caused its outcome
+        (``limit``).
         """
-        if (candidate := self._in_flight.candidate_without_record(record.url)) is None:
+        download = self._in_flight.downloads.get(record.url)
+        if download is None or not download.needs_record:
             return
         self._session.note(record)
         try:
             if "sitemaps" in self._config.emit:
                 yield record
         finally:  # also if a spider middleware failed on the record and another record replaced it
-            if self._in_flight.give_record(record.url):
-                self._sites.note(candidate, record, urls=listed)
-                self._summary.add(record, self._stats, urls=urls, is_wanted=is_wanted)
+            if download.needs_record:
+                download.needs_record = False
+                self._sites.note(download.candidate, record, urls=counts.listed)
+                self._summary.add(record, self._stats, urls=counts.urls, is_wanted=is_wanted)
 
     def site(self, site: SiteState, *, is_over: bool) -> Iterator[Any]:
         """Yield the record of *site* and its changes.
@@ -136,7 +203,7 @@ class Ledger:
         """
         shared = site.shared_documents
         yield from self._enter_site(self._sites.conclude(site, is_over=is_over, epoch=self._epoch))
-        found = self._session.commit(site.root, shared, self._sites.frontier.owner, is_over=is_over)
+        found = self._session.commit(site.root, shared, self._sites.owner, is_over=is_over)
         if not found:
             return
         self._summary.add_snapshot(found[-1].summary)
@@ -144,7 +211,8 @@ class Ledger:
             with changes:
                 self._summary.add_changes(changes.summary, self._stats)
                 if "changes" in self._config.emit:
-                    yield from changes.batches()
+                    for batch in changes.batches():
+                        yield from self._as_wanted(batch)
                 if "summaries" in self._config.emit:
                     yield changes.summary
         self._session.mark_delivered(site.root)
@@ -157,11 +225,11 @@ class Ledger:
     def left_over(self) -> Iterator[Any]:
         """Yield the records of everything that a run which ended early did not process."""
         yield from self.pending_records()
-        left = [*self._in_flight.unanswered()]
-        yield from self.cut_off(iter(left), "the run ended before a response arrived")
-        left += (waiting := [*self._sites.drain(time.monotonic())])
-        yield from self.cut_off(iter(waiting), "the run ended before it was requested")
-        self._summary.queued = len(left)
+        left = [download.candidate for download in self._in_flight.downloads.values() if download.needs_record]
+        yield from self.cut_off(left, "the run ended before a response arrived")
+        waiting = list(self._sites.drain(time.monotonic()))
+        yield from self.cut_off(waiting, "the run ended before it was requested")
+        self._summary.queued = len(left) + len(waiting)
         for site in self._sites.unfinished():
             yield from self.site(site, is_over=False)
 
@@ -176,11 +244,18 @@ class Ledger:
         if "sites" in self._config.emit:
             yield record
 
+    def _together(self, rows: Iterator[SitemapRecord]) -> Iterator[SitemapRecord | LedgerBatch]:
+        """Yield *rows*, as batches if there are many."""
+        while some := list(islice(rows, _ROWS_TOGETHER)):
+            if len(some) < _FEW_ROWS:
+                yield from some
+            else:
+                yield from self._as_wanted(LedgerBatch.of(some))
 
-def _together(rows: Iterator[SitemapRecord]) -> Iterator[SitemapRecord | LedgerBatch]:
-    """Yield *rows*, as batches if there are many."""
-    while some := list(islice(rows, _ROWS_TOGETHER)):
-        if len(some) < _FEW_ROWS:
-            yield from some
+    def _as_wanted(self, batch: Batch[Any]) -> Iterator[Any]:
+        """Yield *batch*, or its rows if a component without batch support needs them."""
+        self._as_rows = self._as_rows or self._parts.needs_rows()  # each time: a handler may have been connected since
+        if self._as_rows:
+            yield from batch.rows()
         else:
-            yield LedgerBatch.of(some)
+            yield batch
