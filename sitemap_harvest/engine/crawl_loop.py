@@ -40,14 +40,14 @@ class CrawlLoop:
         self.in_flight = parts.in_flight
         self._session = parts.session
         self._pages = parts.pages
-        self._results = Results(parts)
-        self._processor = DocumentProcessor(parts, self._results)
+        self.results = Results(parts)
+        self._processor = DocumentProcessor(parts, self.results)
         self._busy: list[SiteState] = []  # sites locked by another run
         self._waits: set[str] = set()  # sites for which the wait was logged
 
     def steps(self) -> Iterator[Any]:
         """Yield the requests and records of the run when they are due; ``None`` while nothing is due."""
-        yield from self._results.no_sites()
+        yield from self.results.no_sites()
         while True:
             self._parts.summary.queued = len(self.sites.frontier) + len(self.in_flight.downloads)
             yield from self._records_due()
@@ -55,7 +55,7 @@ class CrawlLoop:
                 yield from output
             elif len(self.sites.frontier) or self.in_flight.downloads or self._pages or self._busy:
                 yield None
-            elif not self._results.pending:
+            elif not self.results.pending:
                 return
 
     def answered(self, response: DocumentResponse, candidate: Candidate, requested_at: float) -> Iterator[Any]:
@@ -67,7 +67,8 @@ class CrawlLoop:
             return iter(())  # already done: something requested it twice
         if self._pages is not None:
             self._pages.note_answer(candidate, response)
-        return self._until_done(self._processor.answer(response, candidate, requested_at), candidate)
+        output = self._processor.answer(response, candidate, requested_at)
+        return self._until_done(output, candidate, requested_at)
 
     def failed(
         self,
@@ -90,7 +91,7 @@ class CrawlLoop:
         if (download := self.in_flight.downloads.get(candidate.url)) is None:
             return
         if download.needs_record:
-            self._results.add_pending(candidate, NotFetched(Outcome.FAILED, why))
+            self.results.add_pending(candidate, NotFetched(Outcome.FAILED, why))
         if self._pages is not None:
             self._pages.release(candidate)
         self.in_flight.end(candidate)
@@ -100,16 +101,12 @@ class CrawlLoop:
         """Apply the ``Crawl-delay`` of the host of *url*, in seconds."""
         self.sites.frontier.host(url).slow_down(min(delay, self._parts.options.max_wait))
 
-    def left_over(self) -> Iterator[Any]:
-        """Yield the records of everything that a run which ended early did not process."""
-        return self._results.left_over()
-
     def _next_requests(self) -> Iterator[Any] | None:
         """Return the next request: for a document, else for a page; ``None`` if neither is due."""
         now = time.monotonic()
         if (postponed := self.in_flight.next_postponed(now)) is not None:
             return self._request(postponed, None)
-        has_room = not self._results.has_enough and len(self.in_flight.downloads) < self._parts.max_in_flight
+        has_room = not self.results.has_enough and len(self.in_flight.downloads) < self._parts.max_in_flight
         is_full = not has_room or self.in_flight.is_full(now, most=self._parts.options.concurrency)
         if not is_full and (taken := self.sites.take(now)):
             candidate, not_fetched = taken
@@ -128,37 +125,42 @@ class CrawlLoop:
             not_fetched = not_fetched or NotFetched(Outcome.FAILED, f"the URL cannot be requested: {error}")
         now = time.monotonic()
         if not_fetched is not None:
-            yield from self._results.refused(candidate, not_fetched)
+            yield from self.results.refused(candidate, not_fetched)
             self.in_flight.end(candidate)
             self.sites.done(candidate, now)
             return
-        self.in_flight.begin(candidate, now)
         plan = self._session.ask(candidate)
+        self.in_flight.begin(candidate, now, is_requested=plan.known is None)
         if plan.known is not None:
             yield from self._until_done(self._processor.known(candidate, plan.known, plan.reason), candidate)
             return
-        self.in_flight.reserve(candidate, now)
         yield request
         download = self.in_flight.downloads.get(candidate.url)
         if download is not None and not download.was_scheduled:  # so no response will come
             record = record_of(candidate, NotFetched(Outcome.SKIPPED, "a spider middleware dropped its request"))
-            yield from self._results.ended(record)
+            yield from self.results.ended(record)
             self.end(candidate)
 
-    def _until_done(self, output: Iterator[Any], candidate: Candidate) -> Iterator[Any]:
+    def _until_done(
+        self, output: Iterator[Any], candidate: Candidate, requested_at: float | None = None
+    ) -> Iterator[Any]:
         try:
             yield from output
+        except Exception as error:
+            failure = NotFetched(Outcome.FAILED, f"reading it failed unexpectedly: {error!r}")
+            yield from self.results.ended(record_of(candidate, failure, requested_at=requested_at))
+            raise
         finally:
             self.end(candidate)
 
     def _records_due(self) -> Iterator[Any]:
         """Yield the records that :meth:`steps` has to emit: of documents dropped after the limit, and of sites."""
-        yield from self._results.pending_records()
+        yield from self.results.pending_records()
         self._session.checkpoint()
-        has_enough = self._results.has_enough
+        has_enough = self.results.has_enough
         if has_enough:
             waiting = self.sites.drain(time.monotonic())
-            yield from self._results.cut_off(waiting, self._results.limit_reason("before it was requested"))
+            yield from self.results.cut_off(waiting, self.results.limit_reason("before it was requested"))
         busy, self._busy = self._busy, []
         for site in chain(busy, self.sites.settled()):
             if (unavailable := self._session.begin(site.root)) is not None:
@@ -166,15 +168,15 @@ class CrawlLoop:
                 continue
             candidates = [] if has_enough else self._next_candidates(site)
             for candidate in candidates:
-                yield from self._results.consider(candidate)
+                yield from self.results.consider(candidate)
             if candidates:
                 self.sites.settle(site)
             else:
-                yield from self._results.site(site, is_over=not has_enough)
+                yield from self.results.site(site, is_over=not has_enough)
 
     def _unavailable(self, site: SiteState, unavailable: SiteUnavailable) -> Iterator[Any]:
         """Queue *site* to wait for the other run, if the user wants that, or else yield the record of the failure."""
-        if unavailable.is_temporary and self._parts.options.busy == "wait" and not self._results.has_enough:
+        if unavailable.is_temporary and self._parts.options.busy == "wait" and not self.results.has_enough:
             if site.root not in self._waits:
                 self._waits.add(site.root)
                 logger.info("%s waits: %s", site.root, unavailable.reason, extra=fields("waits", site=site.root))
@@ -182,7 +184,7 @@ class CrawlLoop:
             return
         site.unavailable = unavailable.reason
         self._parts.summary.site_notes.add(f"{site.root}: {unavailable.reason}", site=site.root, result="unfinished")
-        yield from self._results.site(site, is_over=False)
+        yield from self.results.site(site, is_over=False)
 
     def _next_candidates(self, site: SiteState) -> list[Candidate]:
         """Return the next candidates of *site*: documents of the last snapshot before probes."""

@@ -18,8 +18,6 @@ from sitemap_harvest.engine.document_records import (
 from sitemap_harvest.engine.results import UrlCounts
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.formats import Document
-from sitemap_harvest.formats.html.hints import header_hints
-from sitemap_harvest.frontier.site_queue import secure_twin
 from sitemap_harvest.model import FoundBy, Kind, Outcome
 from sitemap_harvest.snapshots.conditional_requests import (
     NOT_MODIFIED_WITHOUT_STATE,
@@ -59,45 +57,6 @@ class DocumentProcessor:
 
         *requested_at* is in seconds since 1970.
         """
-        try:
-            yield from self._answer(response, candidate, requested_at)
-        except Exception as error:
-            failure = NotFetched(Outcome.FAILED, f"reading it failed unexpectedly: {error!r}")
-            yield from self._results.ended(record_of(candidate, failure, requested_at=requested_at))
-            raise
-
-    def failure(
-        self,
-        failure: NotFetched,
-        candidate: Candidate,
-        requested_at: float,
-        url: str,
-        response: DocumentResponse | None,
-    ) -> Iterator[SitemapRecord]:
-        """Yield the record of the document of *candidate* that could not be downloaded.
-
-        For the arguments see :meth:`~sitemap_harvest.engine.crawl_loop.CrawlLoop.failed`.
-        """
-        if failure.cause in UNANSWERED:
-            self._sites.unanswered(url, failure)
-        if failure.outcome is Outcome.FORBIDDEN and is_declared(candidate):
-            reason = f"{failure.reason}, and names it or what led to it (SITEMAP_HARVEST_READ_DECLARED)"
-            failure = replace(failure, reason=reason)
-        yield from self._give_up(candidate, record_of(candidate, failure, requested_at=requested_at, response=response))
-
-    def known(self, candidate: Candidate, known: KnownDocument, reason: str | None) -> Iterator[Any]:
-        """Yield the URLs and the record of *candidate*, which need not be requested, for *reason*.
-
-        ``None``: this run read it before it was interrupted.
-        """
-        if reason is None:
-            yield from self._pass_on(candidate, replace(known.record), known)
-            return
-        record = record_of(candidate, NotFetched(Outcome.SKIPPED, reason))
-        record.final_url = known.record.final_url
-        yield from self._confirm(candidate, record, known, was_downloaded=False)
-
-    def _answer(self, response: DocumentResponse, candidate: Candidate, requested_at: float) -> Iterator[Any]:
         self._sites.frontier.host(response.url).unanswered = 0
         is_local = self._config.root is not None or candidate.url.startswith("file:")
         failure = outcome_of_status(response.status, is_local=is_local)
@@ -119,13 +78,40 @@ class DocumentProcessor:
         if record.outcome is Outcome.READ:
             yield from self._read(response, candidate, record)
         else:
-            yield from self._give_up(candidate, record)
+            yield from self._results.not_read(candidate, record)
 
-    def _give_up(self, candidate: Candidate, record: SitemapRecord) -> Iterator[SitemapRecord]:
-        """Yield *record* of a document that is not read, and try https if plain http failed."""
-        yield from self._results.ended(record)
-        if twin := secure_twin(candidate, record):
-            yield from self._results.consider(twin)
+    def failure(
+        self,
+        failure: NotFetched,
+        candidate: Candidate,
+        requested_at: float,
+        url: str,
+        response: DocumentResponse | None,
+    ) -> Iterator[SitemapRecord]:
+        """Yield the record of the document of *candidate* that could not be downloaded.
+
+        For the arguments see :meth:`~sitemap_harvest.engine.crawl_loop.CrawlLoop.failed`.
+        """
+        if failure.cause in UNANSWERED:
+            self._sites.unanswered(url, failure)
+        if failure.outcome is Outcome.FORBIDDEN and is_declared(candidate):
+            reason = f"{failure.reason}, and names it or what led to it (SITEMAP_HARVEST_READ_DECLARED)"
+            failure = replace(failure, reason=reason)
+        yield from self._results.not_read(
+            candidate, record_of(candidate, failure, requested_at=requested_at, response=response)
+        )
+
+    def known(self, candidate: Candidate, known: KnownDocument, reason: str | None) -> Iterator[Any]:
+        """Yield the URLs and the record of *candidate*, which need not be requested, for *reason*.
+
+        ``None``: this run read it before it was interrupted.
+        """
+        if reason is None:
+            yield from self._pass_on(candidate, replace(known.record), known)
+            return
+        record = record_of(candidate, NotFetched(Outcome.SKIPPED, reason))
+        record.final_url = known.record.final_url
+        yield from self._confirm(candidate, record, known, was_downloaded=False)
 
     def _waits(self, response: DocumentResponse, candidate: Candidate, record: SitemapRecord) -> bool:
         """Requeue *candidate* if its server requires a wait; if the wait is too long, write that to *record*."""
@@ -191,7 +177,7 @@ class DocumentProcessor:
             self._results.requeue(candidate, response.url, 0)
         else:
             record.reason = NOT_MODIFIED_WITHOUT_STATE.reason
-            yield from self._give_up(candidate, record)
+            yield from self._results.not_read(candidate, record)
 
     def _unchanged(self, document: Document, candidate: Candidate, record: SitemapRecord) -> KnownDocument | None:
         """Return the stored data of *document* if it is byte for byte the same, so that it need not be read."""
@@ -250,7 +236,7 @@ class DocumentProcessor:
         references = list(document.sitemaps())
         is_home = candidate.found_by is FoundBy.HOME
         if is_home or (candidate.found_by is FoundBy.ARGUMENT and not candidate.site_root):
-            return [*references, *header_hints(response.headers.get("link", ()), url=response.url)]
+            return [*references, *response.hints()]
         return [reference for reference in references if reference.found_by is None]
 
     def _follow(

@@ -70,17 +70,16 @@ class InFlight:
         self._usual: OrderedDict[str | None, int] = OrderedDict()  # by parent document, and by host
         self._first: dict[str | None, float] = {}  # when the first child of each parent document was requested
 
-    def begin(self, candidate: Candidate, now: float) -> None:
-        """Record that *candidate* is in flight."""
+    def begin(self, candidate: Candidate, now: float, *, is_requested: bool = True) -> None:
+        """Record that *candidate* is in flight; reserve memory for its body if it *is_requested*."""
         self._idle_since = None
         download = self.downloads.setdefault(candidate.url, Download(candidate, now))
         download.began, download.is_coming, download.was_scheduled = now, False, False
-
-    def reserve(self, candidate: Candidate, now: float) -> None:
-        """Reserve memory for the body of *candidate*, which is being requested."""
+        if not is_requested:
+            return
         if candidate.parent is not None and candidate.parent not in self._usual:
             self._first.setdefault(candidate.parent, now)
-        self._hold(self.downloads[candidate.url], self._expected(candidate))
+        self._hold(download, self._expected(candidate))
 
     def fits(self, candidate: Candidate, now: float) -> bool:
         """Whether *candidate* may be requested: its estimated body fits in memory."""

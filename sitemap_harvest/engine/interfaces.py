@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sitemap_harvest.formats.html.hints import header_hints
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -43,6 +45,10 @@ class DocumentResponse:
         """Return the last value of the header *name*, which is in lower case; ``None`` if it is absent."""
         values = self.headers.get(name)
         return values[-1] if values else None
+
+    def hints(self) -> list[SitemapRef]:
+        """Return the documents that its ``Link`` headers hint at."""
+        return list(header_hints(self.headers.get("link", ()), url=self.url))
 
 
 class Stats(Protocol):

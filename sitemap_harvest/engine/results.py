@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
 from sitemap_harvest.engine.document_records import note_without_row, record_of
 from sitemap_harvest.filters.filters import Filters
+from sitemap_harvest.frontier.site_queue import secure_twin
 from sitemap_harvest.model import LedgerBatch, Outcome, SitemapRecord, SiteRecord, SiteResult
 
 if TYPE_CHECKING:
@@ -195,6 +196,12 @@ class Results:
                 download.needs_record = False
                 self._sites.note(download.candidate, record, urls=counts.listed)
                 self._summary.add(record, self._stats, urls=counts.urls, is_wanted=is_wanted)
+
+    def not_read(self, candidate: Candidate, record: SitemapRecord) -> Iterator[SitemapRecord]:
+        """Yield *record* of a requested document that is not read, and try https if plain http failed."""
+        yield from self.ended(record)
+        if twin := secure_twin(candidate, record):
+            yield from self.consider(twin)
 
     def site(self, site: SiteState, *, is_over: bool) -> Iterator[Any]:
         """Yield the record of *site* and its changes.

@@ -14,7 +14,7 @@ from w3lib.url import file_uri_to_path
 
 from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.errors import ArgumentError, OptionError
-from sitemap_harvest.integration.default_settings import LOCAL_FILES
+from sitemap_harvest.integration.middlewares import LocalFilesMiddleware
 from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
@@ -23,30 +23,32 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.discovery.candidate import Candidate
 
 
-def check_feeds(settings: BaseSettings, emit: frozenset[str]) -> None:
-    """Raise :exc:`ArgumentError` if a feed would contain several kinds of items, which have different columns."""
-    if len(emit) < 2:
-        return
-    for uri, options in settings.getdict("FEEDS").items():
+def check_project(crawler: Crawler, config: RunConfig, *, sites: object, reports: Mapping[str, Path | None]) -> None:
+    """Raise :exc:`ArgumentError` or :exc:`OptionError` if the settings of *crawler* do not allow the run of *config*.
+
+    *sites* is the argument of that name, *reports* has the files of the reports.
+    """
+    settings, feeds = crawler.settings, crawler.settings.getdict("FEEDS")
+    for uri, options in feeds.items() if len(config.emit) > 1 else ():  # their columns are different
         if not options.get("item_classes") and not options.get("item_filter"):
-            given = ",".join(name for name in EMIT if name in emit)
+            given = ",".join(name for name in EMIT if name in config.emit)
             message = f"argument emit={given!r}: the feed {uri} would hold several kinds; give it item_classes"
             raise ArgumentError("emit", given, " or ".join(EMIT), message=message)
-
-
-def check_exporter(crawler: Crawler) -> None:
-    """Raise :exc:`OptionError` if outputs are configured but Scrapy has disabled the feed exporter."""
-    settings = crawler.settings
     _check_encodings(settings)
-    if not settings["FEEDS"] and not settings["FEED_URI"]:
-        return
-    enabled = build_component_list(settings.get_component_priority_dict_with_base("EXTENSIONS"))
-    is_wanted = any(issubclass(load_object(extension), FeedExporter) for extension in enabled)
-    if is_wanted and crawler.get_extension(FeedExporter) is None:
-        raise OptionError("FEEDS: Scrapy cannot write to one of the outputs; the log has its error message")
+    if feeds or settings["FEED_URI"]:
+        enabled = build_component_list(settings.get_component_priority_dict_with_base("EXTENSIONS"))
+        is_wanted = any(issubclass(load_object(extension), FeedExporter) for extension in enabled)
+        if is_wanted and crawler.get_extension(FeedExporter) is None:
+            raise OptionError("FEEDS: Scrapy cannot write to one of the outputs; the log has its error message")
+    if config.root is not None and crawler.get_downloader_middleware(LocalFilesMiddleware) is None:
+        root = str(config.root)
+        message = f"argument root={root!r}: this project has no sitemap_harvest add-on, which it needs (ADDONS)"
+        raise ArgumentError("root", root, "given in a project with the add-on", message=message)
+    _check_output_conflicts(feeds, config.candidates, sites=sites, watched=reports)
 
 
 def _check_encodings(settings: BaseSettings) -> None:
@@ -60,7 +62,7 @@ def _check_encodings(settings: BaseSettings) -> None:
             raise OptionError(without_login(message)) from error
 
 
-def check_output_conflicts(
+def _check_output_conflicts(
     feeds: Iterable[object], candidates: Iterable[Candidate], *, sites: object, watched: Mapping[str, Path | None]
 ) -> None:
     """Raise :exc:`OptionError` if an output of the run is an input, or the same file as another output.
@@ -85,10 +87,3 @@ def check_output_conflicts(
 
 def _real(path: str | Path) -> Path:
     return Path(os.path.realpath(path))
-
-
-def check_root(root: Path | None, crawler: Crawler) -> None:
-    """Raise :exc:`ArgumentError` if ``root`` is given but *crawler* would still use the network."""
-    if root is not None and crawler.get_downloader_middleware(load_object(LOCAL_FILES)) is None:
-        message = f"argument root={str(root)!r}: this project has no sitemap_harvest add-on, which it needs (ADDONS)"
-        raise ArgumentError("root", root, "given in a project with the add-on", message=message)

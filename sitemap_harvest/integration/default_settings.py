@@ -46,13 +46,13 @@ EXTENSIONS: dict[str, int | None] = {
     "sitemap_harvest.integration.items.feed_exporter.FeedExporter": 0,
     "sitemap_harvest.integration.items.batch_support.BatchCounts": 0,
 }
-LOCAL_FILES = "sitemap_harvest.integration.middlewares.LocalFilesMiddleware"
 DOWNLOADER_MIDDLEWARES: dict[str, int | None] = {
     # before RetryMiddleware
     "sitemap_harvest.integration.middlewares.RetryAfterMiddleware": 551,
     # before HttpCompressionMiddleware
     "sitemap_harvest.integration.middlewares.ContentEncodingMiddleware": 595,
-    LOCAL_FILES: 890,  # before HttpCacheMiddleware, which must not respond for a file
+    # before HttpCacheMiddleware, which must not respond for a file
+    "sitemap_harvest.integration.middlewares.LocalFilesMiddleware": 890,
     # Next to the downloader: a middleware in between might wait, and two concurrent requests would both pass.
     "sitemap_harvest.integration.middlewares.RobotsCacheMiddleware": 1_000_000,
 }

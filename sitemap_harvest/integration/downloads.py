@@ -14,7 +14,7 @@ from scrapy.http import Response  # noqa: TC002 - others, such as scrapy-poet, i
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.asyncio import call_later, sleep
 from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredSemaphore
 
 from sitemap_harvest.discovery.candidate import Candidate  # noqa: TC001 - the same
 from sitemap_harvest.integration.document_requests import candidate_of, document_response
@@ -188,27 +188,17 @@ class ReadingTurns:
     def __init__(self, *, small: int) -> None:
         """*small* is the size in bytes of the largest body that counts as small."""
         self._small = small
-        self._come_small: list[Deferred[None]] = []  # all that arrived and have not left; the first have their turn
-        self._come_large: list[Deferred[None]] = []
+        self._of_small, self._of_large = DeferredSemaphore(_MOST_SMALL), DeferredSemaphore(_MOST_LARGE)
 
     @asynccontextmanager
     async def turn(self, size: int) -> AsyncIterator[None]:
         """Wait for the turn of a document whose body has *size* bytes; the turn lasts as long as the block."""
-        mine: Deferred[None] = Deferred()
-        come = self._come_large if size > self._small else self._come_small
-        come.append(mine)
-        self._call()
+        turns = self._of_large if size > self._small else self._of_small
+        await maybe_deferred_to_future(turns.acquire())
         try:
-            await maybe_deferred_to_future(mine)
             yield
         finally:
-            come.remove(mine)
-            self._call()
-
-    def _call(self) -> None:
-        for one in (*self._come_small[:_MOST_SMALL], *self._come_large[:_MOST_LARGE]):
-            if not one.called:
-                one.callback(None)
+            turns.release()
 
 
 def has_requests(scheduler: BaseScheduler | None) -> bool:

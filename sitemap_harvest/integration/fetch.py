@@ -20,7 +20,7 @@ from sitemap_harvest.escape import escape_log
 from sitemap_harvest.integration import default_settings as defaults
 from sitemap_harvest.integration import download_errors
 from sitemap_harvest.integration.guards import allow_named, enable_guards, send_site_headers, site_headers
-from sitemap_harvest.integration.log_filters import redact_passwords
+from sitemap_harvest.integration.log_filters import filter_logs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -83,7 +83,7 @@ class FetchSpider(Spider):
         for name, value in _OF_ITS_OWN.items():
             settings.set(name, value, priority="spider")
         super().update_settings(settings)
-        redact_passwords()
+        filter_logs()
         escape_log()
 
     @classmethod

@@ -12,10 +12,6 @@ from sitemap_harvest.integration.download_errors import of_error
 from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 from sitemap_harvest.redact import without_passwords
 
-_ROBOTS_LOGGER = "scrapy.downloadermiddlewares.robotstxt"
-_SCRAPER_LOGGER = "scrapy.core.scraper"
-_SETTINGS_LOGGER = "scrapy.crawler"
-
 
 def _as_information(record: logging.LogRecord) -> bool:
     """Let *record* pass; for this package's spiders as information, with a short reason and no traceback."""
@@ -42,14 +38,6 @@ def _with_reason(record: logging.LogRecord) -> bool:
     return True
 
 
-def shorten_download_errors() -> None:
-    """Make Scrapy log a failed download in one line."""
-    for name, one_line in ((_ROBOTS_LOGGER, _as_information), (_SCRAPER_LOGGER, _with_reason)):
-        logger = logging.getLogger(name)
-        if one_line not in logger.filters:
-            logger.addFilter(one_line)
-
-
 def _without_passwords(record: logging.LogRecord) -> bool:
     """Remove passwords from *record* if it lists settings, and let it pass."""
     if isinstance(record.args, dict) and isinstance(listed := record.args.get("settings"), str):
@@ -57,8 +45,16 @@ def _without_passwords(record: logging.LogRecord) -> bool:
     return True
 
 
-def redact_passwords() -> None:
-    """Keep passwords, such as ``HTTPAUTH_PASS``, out of Scrapy's log of overridden settings."""
-    logger = logging.getLogger(_SETTINGS_LOGGER)
-    if _without_passwords not in logger.filters:
-        logger.addFilter(_without_passwords)
+_FILTERS = {
+    "scrapy.downloadermiddlewares.robotstxt": _as_information,
+    "scrapy.core.scraper": _with_reason,
+    "scrapy.crawler": _without_passwords,
+}
+
+
+def filter_logs() -> None:
+    """Make Scrapy log a failed download in one line, and its settings without passwords, such as ``HTTPAUTH_PASS``."""
+    for name, one in _FILTERS.items():
+        logger = logging.getLogger(name)
+        if one not in logger.filters:
+            logger.addFilter(one)

@@ -1,16 +1,12 @@
-"""The components of a run, created from its configuration: the store, the engine, and the downloads with Scrapy."""
+"""The components of a run, created from its configuration: the engine, and the downloads with Scrapy."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy.utils.defer import deferred_from_coro
-
-from sitemap_harvest.config.arguments import check_store
 from sitemap_harvest.engine.crawl_loop import CrawlLoop
 from sitemap_harvest.engine.in_flight import InFlight
 from sitemap_harvest.engine.run_state import RunParts, site_queue
-from sitemap_harvest.engine.session import Session
 from sitemap_harvest.integration.document_requests import DocumentRequests
 from sitemap_harvest.integration.downloads import Downloads, Wakeup
 from sitemap_harvest.integration.items.batch_support import needs_rows
@@ -18,12 +14,9 @@ from sitemap_harvest.page_visits.page_requests import PageRequests
 from sitemap_harvest.spiders.start_requests import SeedRequests
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
-
     from sitemap_harvest.config.arguments import RunConfig
-    from sitemap_harvest.config.settings import HarvestSettings
     from sitemap_harvest.engine.run_state import RunState
+    from sitemap_harvest.engine.session import Session
     from sitemap_harvest.integration.spider_attributes import SitemapAttributes
     from sitemap_harvest.page_visits.page_rules import PageRules
 
@@ -36,8 +29,8 @@ class Components:
     ) -> None:
         crawler, options, wakeup = spider.crawler, run.options, Wakeup()
         settings = crawler.settings
-        per_host = _limit(settings, "CONCURRENT_REQUESTS_PER_DOMAIN") or options.concurrency
-        max_in_flight = _limit(settings, "CONCURRENT_REQUESTS") or options.concurrency
+        limits = (settings.getint(name) for name in ("CONCURRENT_REQUESTS_PER_DOMAIN", "CONCURRENT_REQUESTS"))
+        per_host, max_in_flight = (limit if limit > 0 else options.concurrency for limit in limits)  # 0: no limit
         small = options.bodies // max(max_in_flight, options.concurrency)
         self.session = session
         self.sites = site_queue(config, options, per_host=per_host, depth_limit=settings.getint("DEPTH_LIMIT"))
@@ -65,36 +58,3 @@ class Components:
         )
         self.loop = CrawlLoop(parts)
         self.downloads = Downloads(crawler, self.loop, requests, wakeup, small=small)
-
-
-def open_store(crawler: Crawler, run: RunState, config: RunConfig, options: HarvestSettings) -> Session:
-    """Open the store of an argument or a setting, if there is one. Raises :exc:`StoreError`."""
-    store = config.snapshots.store or options.store
-    check_store(config.snapshots, config.emit, store)
-    if store is None:
-        return Session()
-    from sitemap_harvest.engine.snapshot_session import SnapshotSession
-    from sitemap_harvest.integration.items.delivery import Delivery
-
-    def end_run() -> None:
-        deferred_from_coro(crawler.engine.close_spider_async(reason="store_failed"))
-
-    consumer = config.snapshots.consumer
-    session = SnapshotSession(
-        store,
-        config,
-        options,
-        crawler.stats,
-        run_id=run.run_id,
-        started_at=run.started_at,
-        fail=end_run,
-        delivery=None if consumer is None else Delivery(consumer, crawler),
-    )
-    if len(config.candidates) == 1:  # with several, sites without such a snapshot are reported
-        session.check_baseline(config.candidates[0].root)
-    return session
-
-
-def _limit(settings: BaseSettings, name: str) -> int:
-    """Return the setting *name*; 0, Scrapy's value for no limit, if it is negative."""
-    return max(0, settings.getint(name))

@@ -13,7 +13,7 @@ from scrapy.http import Response  # noqa: TC002 - the same
 
 from sitemap_harvest.escape import escape_log
 from sitemap_harvest.integration import default_settings as defaults
-from sitemap_harvest.integration.log_filters import redact_passwords
+from sitemap_harvest.integration.log_filters import filter_logs
 from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 from sitemap_harvest.page_visits.page_rules import has_wrong_rules
 from sitemap_harvest.reporting.setup import enable_reports
@@ -56,7 +56,7 @@ class HarvestSpider(SitemapAttributes):
         defaults.apply_defaults(settings)
         super().update_settings(settings)
         enable_reports(settings)
-        redact_passwords()
+        filter_logs()
         escape_log()
 
     @classmethod

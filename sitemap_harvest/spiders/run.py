@@ -6,6 +6,7 @@ from contextlib import suppress
 from logging import INFO, WARNING
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import pyarrow as pa
 from scrapy import signals
 from scrapy.exceptions import CloseSpider
 from scrapy.extensions.feedexport import FeedExporter
@@ -13,18 +14,12 @@ from scrapy.utils.defer import deferred_from_coro
 
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.run_state import RUN, RunContext, RunState, fields
-from sitemap_harvest.errors import HarvestError
+from sitemap_harvest.errors import ArgumentError, HarvestError
 from sitemap_harvest.page_visits.page_requests import requests_of
 from sitemap_harvest.page_visits.page_rules import PageRules
-from sitemap_harvest.reporting.setup import check_reporting
-from sitemap_harvest.spiders.components import Components, open_store
+from sitemap_harvest.spiders.components import Components
 from sitemap_harvest.spiders.start_requests import has_own, state_of
-from sitemap_harvest.spiders.wiring import (
-    apply_targets,
-    check_project,
-    enable_components,
-    prepare_process,
-)
+from sitemap_harvest.spiders.wiring import apply_targets, enable_components, prepare
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -36,7 +31,6 @@ if TYPE_CHECKING:
     from scrapy.utils.log import SpiderLoggerAdapter
 
     from sitemap_harvest.config.arguments import RunConfig
-    from sitemap_harvest.discovery.candidate import Candidate
     from sitemap_harvest.engine.session import Session
     from sitemap_harvest.integration.spider_attributes import SitemapAttributes
     from sitemap_harvest.spiders.spider_arguments import SpiderArguments
@@ -84,7 +78,7 @@ class Harvest(RunState):
             self.refuse(str(error))
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             self.refuse(f"an argument, a setting or an attribute of the spider has the wrong type: {error!r}")
-        prepare_process()
+        pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool retains some 25 MB of freed memory
         for reason in (*(reason for _, reason in config.no_sites), *self._given.complaints(type(self._spider))):
             self.logger.warning("%s", reason)
         self._components = Components(self._spider, self, config, session, self._rules)
@@ -103,13 +97,13 @@ class Harvest(RunState):
         if self._components is None:
             return
         try:
-            candidates = self._candidates()
+            config = self._current_config()
         except HarvestError as error:
             with suppress(CloseSpider):
                 self.refuse(str(error))
             deferred_from_coro(self._crawler.engine.close_spider_async(reason="wrong_argument"))
             return
-        yield from self._components.seeds.requests(candidates)
+        yield from self._components.seeds.requests(config.candidates)
 
     def take(self, request: Any) -> bool:
         """Start with the document of *request*, yielded by ``start()``; ``False`` if it is not for a document."""
@@ -131,7 +125,7 @@ class Harvest(RunState):
         if (components := self._components) is None:
             return
         exporter = self._crawler.get_extension(FeedExporter)
-        for record in components.loop.left_over():
+        for record in components.loop.results.left_over():
             if exporter is not None:
                 exporter.item_scraped(record, self._spider)  # only for the feeds, because pipelines are closed by now
         components.session.close()
@@ -146,7 +140,6 @@ class Harvest(RunState):
 
     def _read_settings(self) -> tuple[RunConfig, Session]:
         """Read arguments and settings, and open the store; raise an error for invalid values or combinations."""
-        reports = check_reporting(self._spider)
         self._urls = state_of(self._spider.sitemap_urls)
         config = self.config = self._given.config_for(self._spider)
         self._rules = PageRules(self._spider)
@@ -155,19 +148,21 @@ class Harvest(RunState):
         elif config.snapshots.consumer is not None:
             self.summary.since = f"the cursor of {config.snapshots.consumer}"
         self.options = HarvestSettings.from_settings(self._crawler.settings)
-        apply_targets(self._crawler, config, self.options)
-        check_project(self._crawler, config, self.options, sites=self._given.ours.get("sites"), reports=reports)
-        return config, open_store(self._crawler, self, config, self.options)
+        return config, prepare(self._spider, self, config, sites=self._given.ours.get("sites"))
 
-    def _candidates(self) -> tuple[Candidate, ...]:
-        """Return the first candidates; ``sitemap_urls`` may have been set when the spider was opened."""
+    def _current_config(self) -> RunConfig:
+        """Return the configuration; ``sitemap_urls`` may have been set when the spider was opened."""
         config = self.config
         if config is None or state_of(self._spider.sitemap_urls) != self._urls:
             config = self._given.config_for(self._spider)
             apply_targets(self._crawler, config, self.options)
-        if not has_own(self._spider, "start"):
-            self._given.check_targets(config, self._spider)
-        return config.candidates
+        if not config.candidates and not has_own(self._spider, "start"):
+            message = (
+                f"nothing to harvest: {type(self._spider).__name__} has no sitemap_urls, "
+                "and none of the arguments site, sites and sitemap is given"
+            )
+            raise ArgumentError("site", None, "a site", message=message)
+        return config
 
     def _log_summary(self) -> None:
         """Log the run in one line, and the documents that were not read."""

@@ -51,30 +51,18 @@ class SpiderArguments:
         """Return the configuration for *spider*. Raises :exc:`ArgumentError` if an argument or an attribute is invalid.
 
         If the arguments name nothing to harvest, the spider may still do so when the
-        run begins (:meth:`check_targets`).
+        run begins.
         """
         if self.unusable and not spider.refuses_unknown_arguments:
             name, value = next(iter(self.unusable.items()))
             message = f"argument {name}: the spider itself uses this name; give it another one"
             raise ArgumentError(name, value, "another name", message=message)
+        given = self.ours
+        if "sitemap_urls" in vars(spider):  # it has set them itself
+            given = {name: value for name, value in given.items() if name not in _TARGETS}
         arguments: dict[str, Any] = {"emit": "none"} if visits_pages(spider) else {}
-        arguments |= {**_defaults(spider, self._given_to(spider)), **self._given_to(spider), **self.unusable}
+        arguments |= {**_defaults(spider, given), **given, **self.unusable}
         return RunConfig.of(arguments, needs_target=spider.refuses_unknown_arguments)
-
-    def check_targets(self, config: RunConfig, spider: SitemapAttributes) -> None:
-        """Raise :exc:`ArgumentError` if neither the arguments nor *spider* name anything to harvest."""
-        if not config.candidates:
-            message = (
-                f"nothing to harvest: {type(spider).__name__} has no sitemap_urls, "
-                "and none of the arguments site, sites and sitemap is given"
-            )
-            raise ArgumentError("site", None, "a site", message=message)
-
-    def _given_to(self, spider: SitemapAttributes) -> dict[str, Any]:
-        """Return the arguments of the package; without targets, if *spider* has set its ``sitemap_urls`` itself."""
-        if "sitemap_urls" not in vars(spider):
-            return self.ours
-        return {name: value for name, value in self.ours.items() if name not in _TARGETS}
 
     def complaints(self, spider: type[SitemapAttributes]) -> list[str]:
         """Return a line for each attribute that is probably a misspelt argument of the package."""

@@ -1,26 +1,27 @@
-"""Adds the components of a run to the settings of its crawler, and checks these settings when the run opens."""
+"""Prepares the crawler of a run: adds components to its settings, checks these, names targets, opens the store."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+from scrapy.utils.defer import deferred_from_coro
 
 from sitemap_harvest.browser.setup import check_browser, enable_browser
-from sitemap_harvest.integration.checks import check_exporter, check_feeds, check_output_conflicts, check_root
+from sitemap_harvest.config.arguments import check_store
+from sitemap_harvest.engine.session import Session
+from sitemap_harvest.integration.checks import check_project
 from sitemap_harvest.integration.guards import allow_named, enable_guards, send_site_headers, site_headers
-from sitemap_harvest.integration.log_filters import shorten_download_errors
-from sitemap_harvest.reporting.setup import start_log
+from sitemap_harvest.reporting.setup import check_reporting, start_log
 from sitemap_harvest.spiders.start_requests import CLOSEST_TO_THE_SPIDER, StartRequestsMiddleware
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from scrapy.crawler import Crawler
 
     from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.config.settings import HarvestSettings
+    from sitemap_harvest.engine.run_state import RunState
     from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 
 
@@ -39,22 +40,40 @@ def apply_targets(crawler: Crawler, config: RunConfig, options: HarvestSettings)
     send_site_headers(crawler, site_headers(options, config.logins))
 
 
-def check_project(
-    crawler: Crawler, config: RunConfig, options: HarvestSettings, *, sites: object, reports: Mapping[str, Path | None]
-) -> None:
-    """Raise :exc:`ArgumentError` or :exc:`OptionError` if the settings of *crawler* do not allow the run.
+def prepare(spider: SitemapAttributes, run: RunState, config: RunConfig, *, sites: object) -> Session:
+    """Check the settings of the project, name the targets, and open the store; raise an error if the run may not begin.
 
-    *sites* is the argument of that name, *reports* has the files of the reports.
+    *sites* is the argument of that name.
     """
-    settings = crawler.settings
-    check_feeds(settings, config.emit)
-    check_exporter(crawler)
-    check_root(config.root, crawler)
-    check_output_conflicts(settings.getdict("FEEDS"), config.candidates, sites=sites, watched=reports)
-    check_browser(settings, config.browser or options.browser)
+    apply_targets(spider.crawler, config, run.options)
+    check_project(spider.crawler, config, sites=sites, reports=check_reporting(spider))
+    check_browser(spider.crawler.settings, run.browser_mode)
+    return _open_store(spider.crawler, run, config, run.options)
 
 
-def prepare_process() -> None:
-    """Shorten Scrapy's lines for failed downloads, and let Arrow return freed memory."""
-    shorten_download_errors()
-    pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool retains some 25 MB of freed memory
+def _open_store(crawler: Crawler, run: RunState, config: RunConfig, options: HarvestSettings) -> Session:
+    """Open the store of an argument or a setting, if there is one. Raises :exc:`StoreError`."""
+    store = config.snapshots.store or options.store
+    check_store(config.snapshots, config.emit, store)
+    if store is None:
+        return Session()
+    from sitemap_harvest.engine.snapshot_session import SnapshotSession
+    from sitemap_harvest.integration.items.delivery import Delivery
+
+    def end_run() -> None:
+        deferred_from_coro(crawler.engine.close_spider_async(reason="store_failed"))
+
+    consumer = config.snapshots.consumer
+    session = SnapshotSession(
+        store,
+        config,
+        options,
+        crawler.stats,
+        run_id=run.run_id,
+        started_at=run.started_at,
+        fail=end_run,
+        delivery=None if consumer is None else Delivery(consumer, crawler),
+    )
+    if len(config.candidates) == 1:  # with several, sites without such a snapshot are reported
+        session.check_baseline(config.candidates[0].root)
+    return session

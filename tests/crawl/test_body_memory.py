@@ -38,7 +38,6 @@ class Downloads:
     def request(self, one: Candidate) -> None:
         """Request *one*."""
         self.bodies.begin(one, 0.0)
-        self.bodies.reserve(one, 0.0)
 
     def begin(self, one: Candidate, length: int | None = None) -> bool:
         """Begin to download *one*; return whether that goes on."""
@@ -203,7 +202,7 @@ def test_who_waits_is_woken_by_headers() -> None:
 @pytest.mark.quick
 def test_what_was_not_requested_does_not_count() -> None:
     downloads = Downloads()
-    downloads.bodies.begin(B, 0.0)  # known from the store
+    downloads.bodies.begin(B, 0.0, is_requested=False)  # known from the store
     for one in (A, B):
         assert not downloads.bodies.note_headers(one, 5_000)
         assert not downloads.bodies.note_bytes(one, 5_000)
