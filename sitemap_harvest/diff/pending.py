@@ -23,36 +23,32 @@ if TYPE_CHECKING:
     from sitemap_harvest.snapshots.store.snapshot import Pending
 
 
-def pending_rows(
-    before: Snapshot, after: Snapshot, *, waits_since: Callable[[str, int], str | None]
-) -> pa.Table | None:
+def pending_rows(before: Snapshot, after: Snapshot, *, is_due: Callable[[str, int], bool]) -> pa.Table | None:
     """Return the rows of *before* whose removal is pending in *after*; ``None`` if there are none.
 
-    *waits_since* returns, for the run that did not find a URL and the number of runs
-    for which its removal has been pending, the run since which every document must be
-    read before the removal is certain; ``None`` if it is reported now. The result has
-    the columns :data:`~sitemap_harvest.snapshots.store.tables.PENDING`.
+    *is_due* returns whether a removal is reported now although it is not certain, for the
+    first run that did not find the URL and the number of runs for which it has been
+    pending. The result has the columns
+    :data:`~sitemap_harvest.snapshots.store.tables.PENDING`.
     """
     known = before.pending
     groups = [(after.run.id, 0), *dict.fromkeys(zip(known.since, known.runs, strict=True))]  # missed since, runs so far
-    waits = {number: waits_since(since, runs) for number, (since, runs) in enumerate(groups)}
-    if set(waits.values()) == {None}:
+    waiting = [number for number, group in enumerate(groups) if not is_due(*group)]
+    if not waiting:
         return None
     rows, documents, positions = _missing(before, after)
     urls = before.sitemaps()["url"]
     group = _groups(rows, known, groups)
     tables = []
-    for number, since in waits.items():
-        if since is None:
-            continue
+    for number in waiting:
+        since, runs = groups[number]
         chosen = np.flatnonzero(group == number)
         chosen = chosen[np.lexsort((positions[chosen], documents[chosen]))]
         for part in np.split(chosen, np.flatnonzero(np.diff(documents[chosen])) + 1):
             if len(part):
                 row_ranges = RowRanges.of(0, positions[part], rows[part])
                 facts = {"run": after.run.id, "document": urls[documents[part[0]]].as_py()}
-                runs = groups[number][1] + 1
-                tables.append(row_ranges_table(PENDING, row_ranges, **facts, since=since, runs=runs))
+                tables.append(row_ranges_table(PENDING, row_ranges, **facts, since=since, runs=runs + 1))
     return pa.concat_tables(tables) if tables else None
 
 

@@ -23,7 +23,7 @@ from sitemap_harvest.snapshots.conditional_requests import (
 )
 from sitemap_harvest.snapshots.merge.merge import merge_snapshot
 from sitemap_harvest.snapshots.merge.merge_policy import MergePolicy, final_key, merge_decision
-from sitemap_harvest.snapshots.merge.removal import is_overdue, is_settled, must_be_read_since, needs_lister
+from sitemap_harvest.snapshots.merge.removal import is_overdue, is_settled, needs_lister
 from sitemap_harvest.snapshots.store import DocumentRows
 from sitemap_harvest.urls import document_key
 
@@ -290,17 +290,11 @@ class SiteSnapshot:
 
         ``None`` if there are none. *after* has the records of the new snapshot by key.
         """
-        run, lists = self.writer.run_id, self._lists_now()
+        run, before = self.writer.run_id, self.writer.before
         limits = {"most_runs": self._options.pending_runs, "most_days": self._options.pending_days}
-
-        def waits_since(since: str, runs: int) -> str | None:
-            if is_overdue(since, run, runs=runs, **limits):
-                return None
-            since = must_be_read_since(since, run, self._known, after)
-            return None if is_settled(since, run, after, lists) else since
-
-        before = self.writer.before
-        return None if before is None else pending_rows(before, snapshot, waits_since=waits_since)
+        if before is None or is_settled(run, after, self._lists_now()):
+            return None
+        return pending_rows(before, snapshot, is_due=lambda since, runs: is_overdue(since, run, runs=runs, **limits))
 
     def ledger(self, *, now: datetime) -> list[SitemapRecord]:
         """Return the document records of the new snapshot, with the URLs that their rows have.

@@ -102,7 +102,7 @@ def test_urls_that_move_to_a_sitemap_that_cannot_be_read_are_not_removed(keep, s
     assert net_effect([outage, keep(site), keep(site)]) == {"/p3": "moved", "/p4": "moved"}
 
 
-def test_a_pending_removal_is_reported_once_every_sitemap_is_read(keep, serve):
+def test_a_pending_removal_is_reported_once_one_run_reads_every_sitemap(keep, serve):
     site = site_of(serve, "/1.xml", "/2.xml", **{"/1.xml": urlset(*numbered(4)), "/2.xml": urlset("/x")})
     keep(site)
     site.pages |= {"/1.xml": urlset("/p1", "/p2"), "/2.xml": DOWN}
@@ -122,16 +122,33 @@ def test_a_pending_removal_is_reported_once_every_sitemap_is_read(keep, serve):
     assert keep.locs(site) == ["/p1", "/p2", "/x"]
 
 
-def test_a_removal_waits_only_for_the_sitemaps_that_were_not_read_since(keep, serve):
-    pages = {f"/{name}.xml": urlset(f"/{name}") for name in "abc"} | {"/a.xml": urlset("/a", "/gone")}
+def test_a_url_that_moves_from_one_unreadable_sitemap_to_another_is_not_removed(keep, serve):
+    pages = {f"/{name}.xml": urlset(f"/{name}") for name in "abc"} | {"/a.xml": urlset("/a", "/moving")}
     site = site_of(serve, *pages, **pages)
     keep(site)
-    site.pages |= {"/a.xml": urlset("/a"), "/b.xml": DOWN, "/c.xml": DOWN}
-    assert keep(site).kinds == {}
-    site.pages |= {"/b.xml": pages["/b.xml"]}
-    assert keep(site).kinds == {}
-    site.pages |= {"/b.xml": DOWN, "/c.xml": pages["/c.xml"]}
-    assert keep(site).kinds == {"/gone": "removed"}
+    site.pages |= {"/a.xml": urlset("/a"), "/b.xml": DOWN}
+    assert keep(site).kinds == {}  # it is in /b.xml now
+    site.pages |= {"/b.xml": urlset("/b"), "/c.xml": DOWN}
+    assert keep(site).kinds == {}  # and now in /c.xml
+    site.pages["/c.xml"] = urlset("/c", "/moving")
+    assert keep(site).kinds == {"/moving": "moved"}
+
+
+def test_urls_of_a_renamed_sitemap_that_is_split_while_it_is_cut_are_not_removed(keep, serve):
+    urls = numbered(6)
+    site = site_of(serve, "/1.xml?v=1", **{"/1.xml?v=1": urlset(*urls)})
+    keep(site)
+    before_split, part = urlset(*urls), urlset("/p3", "/p4", "/p5")
+    site.pages |= {"/index.xml": index("/1.xml?v=2"), "/1.xml?v=2": before_split[: before_split.index("/p2")]}
+    assert keep(site).kinds == {"/p1": "moved"}
+    site.pages |= {
+        "/index.xml": index("/1.xml?v=2", "/2.xml"),
+        "/1.xml?v=2": urlset("/p1", "/p2"),
+        "/2.xml": part[: part.index("/p4")],
+    }
+    assert keep(site).kinds == {"/p2": "moved", "/p3": "moved"}
+    site.pages["/2.xml"] = part
+    assert keep(site).kinds == {"/p4": "moved", "/p5": "moved", "/p6": "removed"}
 
 
 def test_a_removal_waits_for_an_index_that_fails_as_it_may_list_a_new_sitemap(keep, serve):

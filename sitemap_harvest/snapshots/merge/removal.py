@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from sitemap_harvest.snapshots.merge.merge_policy import MergePolicy
 
 _CONTAINERS = frozenset({Kind.INDEX, Kind.ROBOTS, Kind.LINKS})
-_LISTERS = frozenset({Kind.ROBOTS, Kind.INDEX})
 NEVER_READ = "no document names it any more, and it was never read"
 
 
@@ -172,39 +171,19 @@ def _reversed(lists: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
     return listers
 
 
-def must_be_read_since(
-    since: str, run: str, before: Mapping[str, SitemapRecord], ledger: Mapping[str, SitemapRecord]
-) -> str:
-    """Return the run since which every document must be read before a removal is certain.
-
-    That is *since*, the first run that did not find the URL. But if a document that
-    was not read since then leaves in this *run*, its URLs may have moved to any
-    other document: then it is this run. *before* is the ledger of the last
-    snapshot, *ledger* that of the new one, both by :func:`document_key`.
-    """
-    left = (row for key, row in ledger.items() if row.left is not None and key in before and before[key].left is None)
-    return run if any(_is_unread(row, since) for row in left) else since
-
-
-def is_settled(
-    since: str, run: str, ledger: Mapping[str, SitemapRecord], references: Mapping[str, Collection[str]]
-) -> bool:
-    """Return whether no document of a site can list a URL that the run *since* did not find in any.
+def is_settled(run: str, ledger: Mapping[str, SitemapRecord], references: Mapping[str, Collection[str]]) -> bool:
+    """Return whether no document of a site can list a URL that this *run* did not find.
 
     *ledger* has the documents of the new snapshot, and *references* what each of them
-    lists, both by :func:`document_key`. A document can list the URL if no run
-    from *since* on has read it whole or found it unchanged. robots.txt and an
-    index may list a new document, so they must be known as of this *run*.
+    lists, both by :func:`document_key`. This one run must have read each of them whole
+    or found it unchanged: between two runs a URL may have moved from a document that
+    only the second run read to one that only the first run read.
     """
     present = {key: row for key, row in ledger.items() if row.left is None}
-    if any(_is_unread(row, run if row.kind in _LISTERS else since) and may_list(row) for row in present.values()):
+    if any(row.fresh_run != run and may_list(row) for row in present.values()):
         return False
     met = ledger.keys() | {final_key(row, key) for key, row in ledger.items()}
     return all(met.issuperset(references.get(key, ())) for key in present)
-
-
-def _is_unread(row: SitemapRecord, since: str) -> bool:
-    return row.fresh_run is None or row.fresh_run < since
 
 
 def is_overdue(since: str, run: str, *, runs: int, most_runs: int, most_days: int) -> bool:

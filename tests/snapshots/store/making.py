@@ -81,7 +81,7 @@ class Making:
         run = Run(id=writer.run_id, started_at=self.now, ended_at=self.now + timedelta(minutes=1), **values)
         sealed = writer.seal(records, run)
         if self.holds and writer.before is not None:
-            pending = pending_rows(writer.before, sealed, waits_since=lambda since, _: since)
+            pending = pending_rows(writer.before, sealed, is_due=lambda *_: False)
             sealed = sealed if pending is None else writer.hold(pending, run)
         changes, run = self._compared(writer.before, sealed, run)
         snapshot = writer.publish(run, changes)
