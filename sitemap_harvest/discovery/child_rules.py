@@ -12,8 +12,7 @@ from sitemap_harvest.dates import read_date
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
 from sitemap_harvest.filters.date_range import DateRange
 from sitemap_harvest.model import FoundBy, Outcome
-from sitemap_harvest.urls.domain import registrable_domain
-from sitemap_harvest.urls.site import SITE
+from sitemap_harvest.urls.site import SITE, registrable_domain
 
 
 class Offsite(StrEnum):

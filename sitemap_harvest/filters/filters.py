@@ -10,17 +10,18 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.filters import languages, patterns
-from sitemap_harvest.filters import lastmod as dates
+from sitemap_harvest.filters.date_range import PRECISIONS, DateRange, floor
+from sitemap_harvest.filters.patterns import found
+from sitemap_harvest.urls import BLANKS, address_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from sitemap_harvest.filters.date_range import DateRange
     from sitemap_harvest.model import UrlBatch
 
 USUAL_PRIORITY = 0.5
@@ -37,6 +38,7 @@ PARTS = {
     "title": "title",
 }
 """The names that ``has`` accepts, and the column of each."""
+_INSTANT = pa.timestamp("us", tz="UTC")
 
 
 class FilterCounts(NamedTuple):
@@ -104,21 +106,21 @@ class Filters:
             yield "changefreq", pc.is_in(pc.ascii_lower(batch["changefreq"]), value_set=words)
         yield from self._by_address(batch)
         if self.lang:
-            yield "lang", languages.is_in(batch, self.lang)
+            yield "lang", _is_in_language(batch, self.lang)
         if self.has:
             yield "has", reduce(pc.and_, [_has(batch[PARTS[part]]) for part in self.has])
 
     def _by_lastmod(self, batch: UrlBatch) -> Iterator[tuple[str, pa.BooleanArray]]:
         if self.drop_missing_lastmod:
-            yield "missing_lastmod", pc.invert(dates.has_no_lastmod(batch))
+            yield "missing_lastmod", pc.or_(batch["lastmod"].is_valid(), batch["lastmod_text"].is_valid())
         if self.drop_unreadable_lastmod:
-            yield "unreadable_lastmod", pc.invert(dates.has_unreadable_lastmod(batch))
+            yield "unreadable_lastmod", pc.or_(batch["lastmod"].is_valid(), batch["lastmod_text"].is_null())
         if self.drop_lastmod_after:
-            yield "future_lastmod", pc.invert(dates.begins_after(batch, self.drop_lastmod_after))
+            yield "future_lastmod", _begins_by(batch, self.drop_lastmod_after)
         if self.since:
-            yield "since", pc.invert(dates.ends_before(batch, self.since.first))
+            yield "since", _ends_after(batch, self.since.first)
         if self.until:
-            yield "until", pc.invert(dates.begins_after(batch, self.until.last))
+            yield "until", _begins_by(batch, self.until.last)
 
     def _by_priority(self, batch: UrlBatch) -> Iterator[tuple[str, pa.BooleanArray]]:
         if self.min_priority is None and self.max_priority is None:
@@ -141,7 +143,7 @@ class Filters:
 
 
 def _any_found(texts: pa.StringArray, wanted: tuple[re.Pattern[str], ...]) -> pa.BooleanArray:
-    return reduce(pc.or_, [patterns.found(texts, pattern) for pattern in wanted])
+    return reduce(pc.or_, [found(texts, pattern) for pattern in wanted])
 
 
 def _has(column: pa.Array) -> pa.BooleanArray:
@@ -150,3 +152,45 @@ def _has(column: pa.Array) -> pa.BooleanArray:
     if pa.types.is_list(column.type):
         return pc.fill_null(pc.greater(pc.list_value_length(column), 0), fill_value=False)
     return column.is_valid()
+
+
+def _ends_after(batch: UrlBatch, moment: datetime) -> pa.BooleanArray:
+    """Return whether the range of each ``lastmod`` ends at *moment* or later; ``True`` for null."""
+    words = pa.array(PRECISIONS, pa.string())
+    bounds = pa.array([floor(moment, precision) for precision in PRECISIONS], _INSTANT)
+    bound = bounds.take(pc.index_in(batch["lastmod_precision"], value_set=words))
+    bound = pc.fill_null(bound, pa.scalar(moment, _INSTANT))  # a custom row may have no precision
+    return pc.fill_null(pc.greater_equal(batch["lastmod"], bound), fill_value=True)
+
+
+def _begins_by(batch: UrlBatch, moment: datetime) -> pa.BooleanArray:
+    """Return whether the range of each ``lastmod`` begins at *moment* or before; ``True`` for null."""
+    return pc.fill_null(pc.less_equal(batch["lastmod"], pa.scalar(moment, _INSTANT)), fill_value=True)
+
+
+def _is_in_language(batch: UrlBatch, languages: tuple[str, ...]) -> pa.BooleanArray:
+    """Return whether each row is in one of *languages*: in lower case with hyphens, such as ``de`` or ``de-at``.
+
+    A row declares its language with an alternate that links to itself, or as news.
+    ``de`` includes ``de-AT``, but ``de-AT`` does not include all of ``de``: the basic
+    filtering of https://www.rfc-editor.org/rfc/rfc4647#section-3.3.1
+    """
+    alternates = pc.list_flatten(batch["alternates"])
+    href = pc.struct_field(alternates, "href")
+    wanted = pc.and_(_is_any(pc.struct_field(alternates, "hreflang"), languages), href.is_valid())
+    rows = pc.list_parent_indices(batch["alternates"]).filter(wanted)
+    keys = address_columns(href.filter(wanted), None).key
+    is_row = np.zeros(len(batch), dtype=bool)
+    is_row[rows.filter(pc.equal(keys, batch["key"].take(rows)))] = True
+    published = pc.struct_field(pc.list_flatten(batch["news"]), "publication_language")
+    is_row[pc.list_parent_indices(batch["news"]).filter(_is_any(published, languages))] = True
+    return pa.array(is_row)
+
+
+def _is_any(tags: pa.StringArray, languages: tuple[str, ...]) -> pa.BooleanArray:
+    """Return whether each of *tags*, as published, is one of *languages*; ``False`` for null."""
+    tags = pc.replace_substring(pc.ascii_lower(pc.utf8_trim(tags, characters=BLANKS)), "_", "-")
+    wanted = pc.is_in(tags, value_set=pa.array(languages, pa.string()))
+    for language in languages:
+        wanted = pc.or_(wanted, pc.fill_null(pc.starts_with(tags, f"{language}-"), fill_value=False))
+    return wanted

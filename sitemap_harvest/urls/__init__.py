@@ -2,10 +2,9 @@
 
 from sitemap_harvest.urls.address import BLANKS, MAX_BASE_CHARS, Address, disqualifier, join, resolve, several, web_line
 from sitemap_harvest.urls.columns import AddressColumns, address_columns
-from sitemap_harvest.urls.key import document_key, url_key
+from sitemap_harvest.urls.key import document_key, url_key, user_of, without_user
 from sitemap_harvest.urls.scope import Scope
-from sitemap_harvest.urls.site import host_of, site_of
-from sitemap_harvest.urls.userinfo import user_of, without_user
+from sitemap_harvest.urls.site import host_of, registrable_domain, site_of
 
 __all__ = [
     "BLANKS",
@@ -18,6 +17,7 @@ __all__ = [
     "document_key",
     "host_of",
     "join",
+    "registrable_domain",
     "resolve",
     "several",
     "site_of",

@@ -63,13 +63,9 @@ def _keys(locs: pa.StringArray) -> pa.StringArray:
 def _canonical(texts: pa.StringArray) -> pa.BooleanArray:
     """Return which of *texts* are canonical URLs."""
     if len(texts) < _FEW:  # compiling RE2 takes longer than matching so few
-        return pa.array([text is not None and _is_canonical(text) for text in texts.to_pylist()], pa.bool_())
+        matches = (text and len(text) <= _MAX_CHARS and _CANONICAL.fullmatch(text) for text in texts.to_pylist())
+        return pa.array(map(bool, matches), pa.bool_())
     return pc.match_substring_regex(texts, CANONICAL_PATTERN)
-
-
-def _is_canonical(text: str) -> bool:
-    """Whether *text* is certainly a canonical URL; very long ones are not checked."""
-    return len(text) <= _MAX_CHARS and _CANONICAL.fullmatch(text) is not None
 
 
 def _put(column: pa.StringArray, mask: pa.BooleanArray, values: list[str | None]) -> pa.StringArray:

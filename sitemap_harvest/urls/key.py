@@ -3,7 +3,7 @@
 Spec: https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2 (syntax-based) and section
 6.2.3 (scheme-based normalisation), and no more: anything that could identify another
 page stays different (query order, trailing slash, letter case of the path, ``www``, the
-fragment).
+fragment). :func:`document_key` leaves out the user name and the fragment, which are never sent.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from string import ascii_lowercase, ascii_uppercase
 import idna
 
 from sitemap_harvest.urls.address import without_dot_segments
-from sitemap_harvest.urls.userinfo import without_user
 
 _KEYS_KEPT = 64  # the same few URLs are looked up several times in a row; one may have a megabyte
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
 _AUTHORITY = re.compile(r"(?>(.*)@)?+(\[[^\]]*\]|[^:]*)(?::([0-9]*))?", re.DOTALL)
+_USER = re.compile(r"((?:[A-Za-z][A-Za-z0-9+.\-]*:)?//)([^/?#\\]*)@", re.DOTALL)
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _ESCAPE_OR_ILLEGAL = re.compile(r"%[0-9A-Fa-f]{2}|%|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?#%]++")
@@ -63,9 +63,20 @@ def url_key(url: str) -> str | None:
     return f"{scheme}://{host}{path}{_escaped(query)}{_escaped(fragment)}"
 
 
+def without_user(url: str) -> str:
+    """Return *url* without a user name and a password: they belong to the client."""
+    return f"{match[1]}{url[match.end() :]}" if "@" in url and (match := _USER.match(url)) else url
+
+
+def user_of(url: str) -> str | None:
+    """Return the raw text before the ``@`` of the host of *url*; ``None`` if there is no ``@``."""
+    match = _USER.match(url)
+    return match[2] if match else None
+
+
 @lru_cache(maxsize=_KEYS_KEPT)
 def document_key(url: str) -> str:
-    """Return the identity of the document at *url*: its key without user name and fragment, which are never sent."""
+    """Return the identity of the document at *url*: its key without user name and fragment."""
     address = without_user(url.partition("#")[0])  # not urldefrag(), which raises for an invalid host
     return url_key(address) or address
 

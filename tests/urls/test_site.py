@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_harvest.urls.domain import registrable_domain
+from sitemap_harvest.urls import registrable_domain
 
 
 @pytest.mark.parametrize(
