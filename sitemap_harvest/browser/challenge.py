@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from sitemap_harvest.discovery.well_known import PAGES
-from sitemap_harvest.formats.html.challenges import challenger
-from sitemap_harvest.formats.html.page import look
+from sitemap_harvest.formats.html.page import challenger, look
 from sitemap_harvest.formats.sniff import sniff
 from sitemap_harvest.formats.source import Source
 from sitemap_harvest.integration.document_requests import candidate_of

@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.formats.collector import Collector, LimitReached
-from sitemap_harvest.formats.feeds import read_feed
-from sitemap_harvest.formats.html.challenges import challenger
+from sitemap_harvest.formats.feeds.json import read_json_feed
+from sitemap_harvest.formats.feeds.xml import read_xml_feed
 from sitemap_harvest.formats.html.links import read_hints, read_links
-from sitemap_harvest.formats.html.page import look
+from sitemap_harvest.formats.html.page import challenger, look
 from sitemap_harvest.formats.limits import Limits
 from sitemap_harvest.formats.problems import ProblemLog
 from sitemap_harvest.formats.robots import read_robots
@@ -187,7 +187,8 @@ class Document:
         if self.kind in {Kind.SITEMAP, Kind.INDEX}:
             yield from read_sitemap(self._source, self.kind, into)
         elif self.kind is Kind.FEED:
-            yield from read_feed(self._source, into)
+            read_feed = read_json_feed if self._source.head.startswith("{") else read_xml_feed
+            yield from read_feed(self._source.text(into.problems), into)
         elif self.kind is Kind.LIST:
             yield from read_text(self._source.text(into.problems), into)
         elif self.kind is Kind.LINKS:

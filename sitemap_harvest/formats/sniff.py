@@ -9,10 +9,9 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.formats.html.challenges import challenger
 from sitemap_harvest.formats.html.headings import says_failure, says_not_found, says_site_map
 from sitemap_harvest.formats.html.links import has_links
-from sitemap_harvest.formats.html.page import look
+from sitemap_harvest.formats.html.page import challenger, look
 from sitemap_harvest.formats.robots import may_be_robots
 from sitemap_harvest.model import Kind
 

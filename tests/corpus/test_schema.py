@@ -11,7 +11,7 @@ from lxml import etree
 
 from sitemap_harvest import Kind
 from sitemap_harvest.formats.problems import ProblemLog
-from sitemap_harvest.formats.protocol.structure import check_structure
+from sitemap_harvest.formats.protocol.schema import check_structure
 from tests.corpus.test_corpus import CORPUS, FILES, WALKED
 from tests.documents import HERE, SITEMAPS, noted
 

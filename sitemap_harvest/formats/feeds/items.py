@@ -1,6 +1,9 @@
 """``ItemReader``: converts an item of an XML feed to an entry: page URL, date, title, and further elements.
 
-The text or summary of the page is not part of an entry.
+Specs: https://www.rssboard.org/rss-specification,
+https://web.resource.org/rss/1.0/spec,
+https://www.rfc-editor.org/rfc/rfc4287#section-4.2.7 (which link is the page). The text
+or summary of the page is not part of an entry.
 """
 
 from __future__ import annotations
@@ -10,8 +13,8 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sitemap_harvest.formats.feeds.elements import DATES, PAGE_TEXT, XML_BASE, FeedElement, Meanings, MeaningsByItem
-from sitemap_harvest.formats.feeds.links import Link, is_absolute, joined, page_link
 from sitemap_harvest.formats.xml.extensions import Extensions
+from sitemap_harvest.urls import BLANKS, MAX_BASE_CHARS, join, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,6 +24,53 @@ if TYPE_CHECKING:
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--[^<>]*-->")
 _HTML = frozenset({"html", "text/html"})
 _ALTERNATE_FIELDS = ("href", "hreflang", "media", "type")
+_ALTERNATE = "alternate"
+_REGISTRY = re.compile(r"https?://www\.iana\.org/assignments/(?:link-)?relations?/", re.IGNORECASE)
+_PAGE_TYPES = ("text/html", "application/xhtml+xml", "")  # a link without a type is assumed to be a page
+_ANYWHERE = "https://example.com/"  # any base shows whether a text is relative
+_ABSOLUTE = re.compile(r"https?://[^/?#\s]", re.IGNORECASE)
+
+
+class _Link(NamedTuple):
+    """A link of an item."""
+
+    element: FeedElement
+    href: str
+    """As published; not empty."""
+    relation: str
+    """In lower case; ``alternate`` by default."""
+    is_text: bool
+    """Whether the URL is the text of the element, as in RSS, rather than an attribute, as in Atom."""
+
+    @classmethod
+    def of(cls, element: FeedElement) -> _Link | None:
+        """Return *element* as a link, or ``None`` if it has no URL."""
+        href = element.get("href")
+        if href is not None and href.strip():
+            relation = _REGISTRY.sub("", (element.get("rel") or _ALTERNATE).strip().lower())
+            return cls(element, href, relation, is_text=False)
+        return cls(element, element.raw_text(), _ALTERNATE, is_text=True) if element.whole_text() else None
+
+    @property
+    def type(self) -> str:
+        """The media type without its parameters, in lower case; empty if not given."""
+        return (self.element.get("type") or "").partition(";")[0].strip().lower()
+
+    @property
+    def language(self) -> str | None:
+        """The attribute ``hreflang``."""
+        return self.element.get("hreflang")
+
+    @property
+    def is_alternate(self) -> bool:
+        """Whether this is a version of the page, rather than something related to it or to the feed."""
+        return self.relation == _ALTERNATE
+
+    @property
+    def says_no_more(self) -> bool:
+        """Whether the link has no attributes beyond the URL of the page."""
+        known = {name for name, _ in self.element.items()} <= {"href", "rel", "type", "hreflang", XML_BASE}
+        return known and self.type in _PAGE_TYPES and not len(self.element)
 
 
 class _FoundElements(NamedTuple):
@@ -28,7 +78,7 @@ class _FoundElements(NamedTuple):
 
     values: dict[str, list[FeedElement]]
     """Children with a text, by the name of the value."""
-    links: list[Link]
+    links: list[_Link]
 
 
 class _Page(NamedTuple):
@@ -86,7 +136,7 @@ class ItemReader:
             meaning = meanings[child.tag]
             if meaning == "link" and not child.text and is_absolute(child.tail):
                 child.text = child.tail  # its URL, as placed by programs that only know HTML
-            if meaning == "link" and (link := Link.of(child)):
+            if meaning == "link" and (link := _Link.of(child)):
                 found.links.append(link)
                 self._note_repeated(child, seen if link.is_text else set())
                 self._note_markup(child)
@@ -132,7 +182,7 @@ def _page(item: FeedElement, found: _FoundElements, used: list[FeedElement]) -> 
     """Return the page of *item*, or ``None``; its source elements are appended to *used*."""
     if original := _absolute(found.values.get("origlink", ()), used):
         return _Page(original, original)
-    if link := page_link(found.links, text_first=item.local != "entry"):
+    if link := _page_link(found.links, text_first=item.local != "entry"):
         used.append(link.element)
         return _Page(joined(link.element.base, link.href), link.href)
     if (href := item.attribute("href")) and href.strip():  # CDF
@@ -142,6 +192,34 @@ def _page(item: FeedElement, found: _FoundElements, used: list[FeedElement]) -> 
         return _Page(identity, identity)
     about = item.attribute("about") or ""
     return _Page(about, about) if is_absolute(about) else None
+
+
+def _page_link(links: Iterable[_Link], *, text_first: bool) -> _Link | None:
+    """Return the link of the page: of several alternates the first web page, else the first one.
+
+    *text_first*: whether links of the format have their URL as text.
+    """
+    alternates = [link for link in links if link.is_alternate]
+    return min(alternates, key=lambda link: (link.is_text is not text_first, *_rank(link)), default=None)
+
+
+def _rank(link: _Link) -> tuple[bool, bool]:
+    return link.type not in _PAGE_TYPES, link.language is not None
+
+
+def is_absolute(text: str) -> bool:
+    """Whether *text* is clearly the URL of a page: other identifiers are not links."""
+    return bool(_ABSOLUTE.match(text.strip(BLANKS)))
+
+
+def joined(base: str, address: str) -> str | None:
+    """Return *address*, resolved against the current ``xml:base`` if it is relative; otherwise unchanged.
+
+    ``None`` if the base is too long.
+    """
+    if not base or resolve(address, _ANYWHERE).flaw != "loc/relative":
+        return address
+    return join(base, address.strip(BLANKS)) if len(base) <= MAX_BASE_CHARS else None
 
 
 def _absolute(elements: Iterable[FeedElement], used: list[FeedElement]) -> str | None:
@@ -170,6 +248,6 @@ def _plain(title: FeedElement) -> str:
     return text
 
 
-def _alternate(link: Link) -> dict[str, str]:
+def _alternate(link: _Link) -> dict[str, str]:
     given = {name: link.element.get(name) for name in _ALTERNATE_FIELDS}
     return {name: value for name, value in given.items() if value is not None}

@@ -13,8 +13,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from sitemap_harvest.formats.feeds.elements import FEED_PREFIXES, PAGE_TEXT, FeedElement
-from sitemap_harvest.formats.feeds.items import ItemReader
-from sitemap_harvest.formats.feeds.links import joined
+from sitemap_harvest.formats.feeds.items import ItemReader, joined
 from sitemap_harvest.formats.xml.elements import MAX_PREFIXES, Namespaces
 from sitemap_harvest.formats.xml.entries import Role
 from sitemap_harvest.formats.xml.tokens import Sort, Token, Tokenizer, attributes

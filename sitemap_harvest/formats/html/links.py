@@ -1,7 +1,9 @@
-"""Reads the links of an HTML sitemap, and the hints of any page to sitemaps and feeds.
+"""Reads the links of an HTML sitemap, and the hints of any page or header ``Link`` to sitemaps and feeds.
 
-Specs: https://html.spec.whatwg.org/multipage/links.html (links),
-https://html.spec.whatwg.org/multipage/parsing.html (tags, and references in attributes).
+Specs: https://html.spec.whatwg.org/multipage/links.html (links and their relations),
+https://html.spec.whatwg.org/multipage/parsing.html (tags, and references in attributes),
+https://www.rssboard.org/rss-autodiscovery (feeds), https://www.rfc-editor.org/rfc/rfc8288
+(the header).
 lxml finds the tags. Character references are decoded here, because versions of libraries
 differ in the URL that they make of ``?a=1&copy=2``.
 """
@@ -18,9 +20,8 @@ from lxml import etree
 from sitemap_harvest.formats.caches import cached
 from sitemap_harvest.formats.collector import Collector
 from sitemap_harvest.formats.html.headings import says_site_map
-from sitemap_harvest.formats.html.hints import hinted
 from sitemap_harvest.formats.limits import Limits
-from sitemap_harvest.model import FoundBy
+from sitemap_harvest.model import FoundBy, SitemapRef
 from sitemap_harvest.urls import resolve, site_of
 
 if TYPE_CHECKING:
@@ -45,6 +46,14 @@ _NOTED = {  # problems of links that should be URLs
     "loc/control-character": "loc/control-character",
     "loc/template": "loc/not-a-url",  # a script fills it in the browser: not a flaw, and the page is complete
 }
+_FEED_TYPES = frozenset({"application/rss+xml", "application/atom+xml", "application/feed+json"})
+_LINK_SEPARATORS = re.compile(r"[\s,]*+")
+_LINK_TARGET = re.compile(r"<([^>]*+)>")
+_LINK_PARAMETER = re.compile(
+    r"""\s*+;\s*+(?:([^\s=;,"<>]++)\s*+(?:=\s*+(?:"((?:[^"\\]|\\.)*+)(?:"|\Z)|([^\s;,"]*+)))?)?""", re.DOTALL
+)
+_LINK_REST = re.compile(r"""(?:[^,"<]|"(?:[^"\\]|\\.)*+(?:"|\Z)|<[^>]*+(?:>|\Z))*+""", re.DOTALL)
+_QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 _NUL = "\ufdd0"  # replaces NUL, at which libxml2 stops silently; a noncharacter that occurs in no text
 _REPLACEMENT = "\ufffd"
 
@@ -241,7 +250,7 @@ class LinkTarget:
             self._site = self._site or _host(address.loc)  # of a page in a local file
 
     def _hint(self, attributes: Mapping[str, str]) -> None:
-        found_by = hinted(decoded(attributes.get("rel", "")), decoded(attributes.get("type", "")))
+        found_by = _hinted(decoded(attributes.get("rel", "")), decoded(attributes.get("type", "")))
         if found_by and (href := attributes.get("href")):
             address = resolve(decoded(href), self._base)
             if address.flaw == "loc/long-base":
@@ -284,3 +293,48 @@ def _host(url: str) -> str:
 @cached
 def _host_of(origin: str) -> str:
     return (site_of(origin) or "").partition("://")[2].removeprefix("www.")
+
+
+def _hinted(relations: str, media_type: str) -> FoundBy | None:
+    """Return what a link with these *relations* and this *media_type* hints at: a sitemap, a feed, or nothing."""
+    words = relations.lower().split()
+    if "sitemap" in words:
+        return FoundBy.HTML_LINK
+    is_feed = media_type.partition(";")[0].strip().lower() in _FEED_TYPES
+    return FoundBy.FEED_LINK if is_feed and "alternate" in words else None
+
+
+def header_hints(values: Iterable[str], *, url: str) -> Iterator[SitemapRef]:
+    """Yield the sitemaps and feeds in the ``Link`` headers with these *values*, each once.
+
+    *url* is the URL of their document. Links about another document (``anchor``), and
+    malformed ones, are skipped.
+    """
+    seen: set[str] = set()
+    for value in values:
+        for target, parameters in _header_links(value):
+            is_about_this = resolve(parameters.get("anchor", url), url).loc == url
+            address = resolve(target, url)
+            if not is_about_this or address.loc is None or address.flaw not in {None, "loc/relative"}:
+                continue
+            if _hinted(parameters.get("rel", ""), parameters.get("type", "")) and address.loc not in seen:
+                seen.add(address.loc)
+                yield SitemapRef(loc=address.loc, position=len(seen), found_by=FoundBy.HTTP_LINK)
+
+
+def _header_links(value: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the targets of the links in *value* with their parameters; of a duplicate parameter the first counts."""
+    at = 0
+    while (at := _LINK_SEPARATORS.match(value, at).end()) < len(value):  # type: ignore[union-attr]  # it matches nothing, too
+        if link := _LINK_TARGET.match(value, at):
+            at = link.end()
+            parameters: dict[str, str] = {}
+            while parameter := _LINK_PARAMETER.match(value, at):
+                name, quoted, plain = parameter.groups()
+                if name:
+                    text = (plain or "") if quoted is None else _QUOTED_PAIR.sub(r"\1", quoted)
+                    parameters.setdefault(name.lower(), text)
+                at = parameter.end()
+            yield link[1], parameters
+        rest = _LINK_REST.match(value, at)  # skips a malformed link, up to the comma before the next one
+        at = (rest.end() if rest else at) + 1

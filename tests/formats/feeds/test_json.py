@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_harvest import Kind, Limits, UrlEntry, read
-from sitemap_harvest.formats.feeds.json_cut import Cutter
+from sitemap_harvest.formats.feeds.json import Cutter
 from tests.documents import HERE, codes, fixture_bytes, locs, log
 
 A = "https://example.com/a"

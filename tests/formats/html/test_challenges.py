@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_harvest.formats.html.challenges import SIGNS, challenger
-from sitemap_harvest.formats.html.page import look
+from sitemap_harvest.formats.html.page import SIGNS, challenger, look
 
 PAGES = {
     "Cloudflare": "<title>Just a moment...</title><script>window._cf_chl_opt={cvId:'3'};</script>",

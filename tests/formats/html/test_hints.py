@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_harvest import FoundBy, Kind, read
-from sitemap_harvest.formats.html.hints import header_hints
+from sitemap_harvest.formats.html.links import header_hints
 from sitemap_harvest.model import SitemapRef
 from tests.documents import HERE, codes
 

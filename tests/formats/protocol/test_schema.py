@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_harvest.formats.protocol import values
+from sitemap_harvest.formats.protocol import schema
 
 URI, SHORT = "protocol/loc-not-a-uri", "protocol/loc-too-short"
 
@@ -41,7 +41,7 @@ URI, SHORT = "protocol/loc-not-a-uri", "protocol/loc-too-short"
     ],
 )
 def test_loc(text: str, expected: str | None) -> None:
-    assert values.loc(text) == expected
+    assert schema.check_loc(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_loc(text: str, expected: str | None) -> None:
     ],
 )
 def test_lastmod(text: str, expected: str | None) -> None:
-    assert values.lastmod(text) == expected
+    assert schema.check_lastmod(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_lastmod(text: str, expected: str | None) -> None:
     ],
 )
 def test_priority(text: str, expected: str | None) -> None:
-    assert values.priority(text) == expected
+    assert schema.check_priority(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -110,4 +110,4 @@ def test_priority(text: str, expected: str | None) -> None:
     ],
 )
 def test_changefreq(text: str, expected: str | None) -> None:
-    assert values.changefreq(text) == expected
+    assert schema.check_changefreq(text) == expected
