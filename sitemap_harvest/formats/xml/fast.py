@@ -1,120 +1,349 @@
-"""The fast path: reads sitemaps in the usual form of generators as whole columns.
+"""The fast path: reads plain entries as whole columns, with a few vectorized operations on all tags of a chunk.
 
-Takes about a megabyte of whole entries at a time, finds all of their tags at once, and
-extracts the columns between them. Every ``<``, ``>``, ``&`` and control character must
-be accounted for; otherwise the rest of the document goes to the strict parser, from the
-next entry on. The results are the same as the strict parser's, which a differential
-test verifies.
+Plain is what generators write: the protocol's own fields, each at most once per entry,
+and any number of alternates and images. Every ``<``, ``>``, ``&`` and control character
+must be accounted for; constructs that cannot be split with certainty (a comment, a
+CDATA section, a ``>`` in a text) are rejected. The results are the same as the strict
+parser's, which a differential test verifies.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from lxml import etree
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from sitemap_harvest.formats.xml.markup import NotExplained
-from sitemap_harvest.formats.xml.shape import Shape
+from sitemap_harvest.formats.columns import trimmed
+from sitemap_harvest.formats.xml.extensions import IMAGE_FIELDS, LINK_ATTRIBUTES, is_image, is_link
+from sitemap_harvest.model import UrlBatch
+from sitemap_harvest.urls import BLANKS
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Mapping
 
-    from sitemap_harvest.formats.collector import Collector
-    from sitemap_harvest.model import UrlBatch
+    import numpy.typing as npt
 
-_ENOUGH_BYTES = 1024 * 1024  # per step: some 5,000 entries, so that the cost of a step is negligible
+    Numbers = npt.NDArray[np.intp]
 
-_PROLOG = re.compile(
-    rb"""(?:<\?xml[ ]version=["']1\.0["'](?:[ ]encoding=["'][A-Za-z0-9._-]+["'])?(?:[ ]standalone=["']\w+["'])?[ ]?\?>)?
-    (?:[ \t\r\n]++|<\?(?![xX][mM][lL]\s)[^<>?]*+\?>|<!--[^-]*+(?:-[^-]++)*+-->)*+
-    <urlset(?:\s[^<>&]*+)?(?<!/)>[ \t\r\n]*+(?=<url>)""",
-    re.VERBOSE,
-)
-_NAMESPACE = re.compile(r"(?:https?:)?//www\.(?:sitemaps\.org|google\.com)/schemas/sitemap/")
-_BLANKS = b" \t\r\n"  # Python's white space includes more than XML's
-_LINE_END = b"\n"[0]
-_END_OF_ENTRY = b"</url>"
-_END = re.compile(rb"[ \t\r\n]*</urlset>[ \t\r\n]*")
+Texts = dict[str, Any]  # by column: a pa.Array, or None if no entry has it
 
-
-@dataclass(frozen=True, slots=True)
-class Rest:
-    """The part of a document that the fast path leaves to the strict parser."""
-
-    blocks: Iterator[bytes]
-    """A separate document: the prolog, then the remaining entries."""
-    entries: int = 0
-    """Number of entries read before."""
-    lines: int = 0
-    """Number of lines read before, which are not in :attr:`blocks`."""
+_LESS, _GREATER, _QUOTE, _FIRST_ALLOWED = b"<"[0], b">"[0], b'"'[0], 0x20
+_NONCHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")  # U+FFFE and U+FFFF, which XML forbids
+_MAX_QUOTES = 64  # in one tag: each takes a pass over all tags with as many
+_MAX_FORMS = 64  # no generator writes so many different tags
+_FIELDS = ("loc", "lastmod", "changefreq", "priority")
+_LINK_ATTRIBUTES = frozenset({"rel", *LINK_ATTRIBUTES})
+_SHORTEST_URL = len("http://a")
+_XML_BLANKS = " \t\n"
+_TAG = re.compile(r'(/?)([A-Za-z_][\w:.\-]*)((?:\s+[A-Za-z_][\w:.\-]*="")+\s*|)(/?)', re.ASCII)
+_HTTP, _BLANK, _LOWER = b"http", b" "[0], 0x20  # setting the bit makes a letter lower case
+_TWO_URLS = r"(?i)[^ \t\n][ \t\n]+https?://"
+_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))  # & last
 
 
-def read_fast(blocks: Iterator[bytes], into: Collector) -> Generator[UrlBatch, None, Rest | None]:
-    """Yield the batches of plain entries as far as possible; return the rest, ``None`` if there is none."""
-    data = _gather(blocks, b"")
-    prolog, namespaces = _prolog(data)
-    data = data[len(prolog) :]
-    shape = Shape(namespaces)
-    entries = lines = 0
-    while prolog:
-        chunk, rest = _cut(data)
-        is_last = _END.fullmatch(rest) is not None
-        if is_last and (more := next(blocks, b"")):
-            data += more
-            break
-        try:
-            texts = shape.texts(chunk)
-        except NotExplained:
-            break
-        yield from into.add_columns(texts)
-        if is_last:
+class _Role(IntEnum):
+    """The role of an element."""
+
+    URL = 0
+    FIELD = 1
+    LINK = 2
+    IMAGE = 3
+    IMAGE_FIELD = 4
+
+
+_DEPTH = np.array([0, 1, 1, 1, 2])  # depth of the elements of each role below the root
+
+
+class _Tag(NamedTuple):
+    """The meaning of the tags of one form."""
+
+    role: _Role
+    name: str
+    attributes: tuple[str, ...]
+    is_start: bool
+    is_end: bool
+
+
+class _Values(NamedTuple):
+    """The quoted values of all tags of one form: a row for each tag, a column for each attribute."""
+
+    tags: Numbers
+    starts: Numbers
+    stops: Numbers
+
+
+class NotExplained(Exception):  # noqa: N818 - not an error: it selects the strict parser
+    """The document contains something that the fast path does not read."""
+
+
+def element_roles(namespaces: Mapping[str | None, str]) -> dict[str, _Role]:
+    """Return the roles of elements by name, with the prefixes that the root declares in *namespaces*."""
+    roles = {"url": _Role.URL} | dict.fromkeys(_FIELDS, _Role.FIELD)
+    for prefix, namespace in namespaces.items():
+        if prefix and is_link(f"{{{namespace}}}link"):
+            roles[f"{prefix}:link"] = _Role.LINK
+        if prefix and is_image(f"{{{namespace}}}image") and _Role.IMAGE not in roles.values():
+            roles[f"{prefix}:image"] = _Role.IMAGE
+            roles |= {f"{prefix}:{name}": _Role.IMAGE_FIELD for name in IMAGE_FIELDS}
+    return roles
+
+
+def read_columns(chunk: bytes, roles: Mapping[str, _Role]) -> Texts:
+    """Return the columns of *chunk*, which has complete entries in UTF-8. Raises :exc:`NotExplained`."""
+    if b"\r" in chunk:
+        chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")  # normalized as in XML
+    texts = _Entries(chunk, roles).columns()
+    if _has_blank_before_url(chunk) and pc.any(pc.match_substring_regex(texts["loc"], _TWO_URLS)).as_py():
+        raise NotExplained
+    return texts
+
+
+def _meaning(form: str, roles: Mapping[str, _Role]) -> _Tag:
+    """Return the meaning of a tag of *form*. Raises :exc:`NotExplained`."""
+    match = _TAG.fullmatch(form)
+    if not match or match[2] not in roles:
+        raise NotExplained
+    role = roles[match[2]]
+    attributes = tuple(match[3].replace('=""', "").split())
+    is_empty, is_end = bool(match[4]), bool(match[1])
+    if is_empty != (role is _Role.LINK) or (attributes and role is not _Role.LINK) or (is_empty and is_end):
+        raise NotExplained
+    if len(set(attributes)) < len(attributes) or not _LINK_ATTRIBUTES.issuperset(attributes):
+        raise NotExplained
+    return _Tag(role, match[2], attributes, is_start=not (is_empty or is_end), is_end=is_end)
+
+
+class _Markup:
+    """The positions of all tags of *data*, which begins with a tag and has normalized line ends; names mean nothing.
+
+    Raises :exc:`NotExplained` if *data* contains a character that XML forbids, or
+    cannot be split into tags and texts.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        codes = np.frombuffer(data, np.uint8)
+        controls = codes[codes < _FIRST_ALLOWED]
+        if ((controls != 0x0A) & (controls != 0x09) & (controls != 0x0D)).any():
+            raise NotExplained
+        if not data.isascii():
+            try:
+                data.decode()
+            except UnicodeDecodeError as error:
+                raise NotExplained from error
+            if any(character in data for character in _NONCHARACTERS):
+                raise NotExplained
+        self._data = pa.py_buffer(data)
+        self.starts = np.flatnonzero(codes == _LESS) + 1
+        """Start of the inside of each tag."""
+        self.stops = np.flatnonzero(codes == _GREATER)
+        """End of the inside of each tag: its ``>``."""
+        self.next = np.append(self.starts[1:] - 1, len(data))
+        """End of the text after each tag."""
+        if len(self.starts) != len(self.stops) or not len(self.starts) or self.starts[0] != 1:
+            raise NotExplained
+        if (self.starts >= self.stops).any() or (self.stops >= self.next).any():
+            raise NotExplained
+        self.forms: list[str] = []
+        """The distinct forms of tags: tags without their quoted values, as in ``xhtml:link href=""/``."""
+        self.form = np.zeros(len(self.starts), np.intp)
+        """Index of the form of each tag in :attr:`forms`."""
+        self.values: dict[int, _Values] = {}
+        """The quoted values of tags that have some, by form."""
+        self._find_forms(np.flatnonzero(codes == _QUOTE))
+
+    def texts(self, starts: Numbers, stops: Numbers) -> pa.StringArray:
+        """Return the texts between *starts* and *stops*, which are ascending."""
+        if not len(starts):
+            return pa.array([], pa.string())
+        offsets = np.empty(2 * len(starts), np.int32)
+        offsets[::2], offsets[1::2] = starts, stops
+        both = pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), self._data)
+        return both.take(pa.array(np.arange(0, len(offsets) - 1, 2)))
+
+    def _find_forms(self, quotes: Numbers) -> None:
+        tag = np.searchsorted(self.starts, quotes, side="right") - 1
+        is_inside = quotes < self.stops[tag]
+        quotes, tag = quotes[is_inside], tag[is_inside]
+        count = np.bincount(tag, minlength=len(self.starts)) if len(tag) else np.zeros(len(self.starts), np.intp)
+        plain = np.flatnonzero(count == 0) if len(tag) else slice(None)
+        words = self._encoded(self.starts[plain], self.stops[plain])
+        self.form[plain] = words.indices.to_numpy()
+        self.forms += words.dictionary.to_pylist()
+        if not len(tag):
+            return
+        for number in np.unique(count[count > 0]).tolist():
+            tags = np.flatnonzero(count == number)
+            self._find_quoted(tags, quotes[count[tag] == number].reshape(-1, number))
+
+    def _find_quoted(self, tags: Numbers, quotes: npt.NDArray[np.intp]) -> None:
+        """Add the forms of *tags*; each row of *quotes* has the quotes in one of them."""
+        if quotes.shape[1] % 2 or quotes.shape[1] > _MAX_QUOTES:
+            raise NotExplained
+        starts = np.column_stack([self.starts[tags], quotes[:, 1::2] + 1])
+        stops = np.column_stack([quotes[:, ::2], self.stops[tags]])
+        between = [self._encoded(starts[:, n], stops[:, n]) for n in range(starts.shape[1])]
+        kind = np.zeros(len(tags), np.intp)
+        for words in between:
+            kind = kind * len(words.dictionary) + words.indices.to_numpy()
+        kinds, first, which = np.unique(kind, return_index=True, return_inverse=True)
+        for number in range(len(kinds)):
+            self.forms.append('""'.join(words[first[number].item()].as_py() for words in between))
+            rows = np.flatnonzero(which == number)
+            form = len(self.forms) - 1
+            self.form[tags[rows]] = form
+            self.values[form] = _Values(tags[rows], quotes[rows, ::2] + 1, quotes[rows, 1::2])
+
+    def _encoded(self, starts: Numbers, stops: Numbers) -> Any:
+        """Return the texts between *starts* and *stops*, of which few are distinct, as a dictionary array."""
+        words = self.texts(starts, stops).dictionary_encode()
+        if len(words.dictionary) > _MAX_FORMS:
+            raise NotExplained
+        return words
+
+
+class _Entries(_Markup):
+    """The entries of a chunk. Raises :exc:`NotExplained` if they are not plain."""
+
+    def __init__(self, chunk: bytes, roles: Mapping[str, _Role]) -> None:
+        super().__init__(chunk)
+        self._tags = tags = [_meaning(form, roles) for form in self.forms]
+        self._entities = _entities(chunk) if b"&" in chunk else []
+        self._role = np.array([tag.role for tag in tags])[self.form]
+        self._is_start = np.array([tag.is_start for tag in tags])[self.form]
+        self._is_end = np.array([tag.is_end for tag in tags])[self.form]
+        self._check()
+        self._entry = np.cumsum((self._role == _Role.URL) & self._is_start) - 1
+
+    def _check(self) -> None:
+        """Check that each element is where its role requires it, and ends; and that only values contain text."""
+        is_start, is_end = self._is_start, self._is_end
+        depth = np.cumsum(is_start.astype(np.int8) - is_end)
+        if depth[-1] or (depth - is_start != _DEPTH[self._role]).any():
+            raise NotExplained
+        names = [tag.name for tag in self._tags]
+        name = np.array([names.index(tag.name) for tag in self._tags])[self.form]
+        is_value = (self._role == _Role.FIELD) | (self._role == _Role.IMAGE_FIELD)
+        values = np.flatnonzero(is_value & is_start)
+        after = values + 1
+        # Two consecutive values cannot be mixed up, and there is one surrounding element per level.
+        if not is_end[after].all() or (name[after] != name[values]).any():
+            raise NotExplained
+        if np.count_nonzero(is_value & is_end) != len(after):
+            raise NotExplained
+        is_gap = np.ones(len(self._role), np.bool_)
+        is_gap[values] = False
+        starts, stops = self.stops[is_gap] + 1, self.next[is_gap]
+        is_filled = starts < stops
+        gaps = self.texts(starts[is_filled], stops[is_filled]).unique()
+        if any(gap.strip(_XML_BLANKS) for gap in gaps.to_pylist()):
+            raise NotExplained
+
+    def columns(self) -> Texts:
+        """Return the columns of the entries."""
+        count = int(self._entry[-1]) + 1
+        found: Texts = {name: self._column(name, self._entry, count) for name in _FIELDS}
+        loc = found["loc"]
+        if loc is None or loc.null_count or pc.min(pc.binary_length(loc)).as_py() < _SHORTEST_URL:
+            raise NotExplained
+        if pc.min(pc.binary_length(pc.utf8_ltrim(loc, characters=BLANKS))).as_py() == 0:
+            raise NotExplained  # no URL at all
+        if (self._role == _Role.LINK).any():
+            found["alternates"] = self._alternates(count)
+        if (self._role == _Role.IMAGE).any():
+            found["images"] = self._images(count)
+        return found
+
+    def _column(self, name: str, owner: Numbers, count: int) -> pa.StringArray | None:
+        """Return the values of *name*, each for a different *owner*, of *count* owners."""
+        forms = [number for number, tag in enumerate(self._tags) if tag.name == name and tag.is_start]
+        if not forms:
             return None
-        entries += len(texts["loc"])
-        lines += _lines(data) - _lines(rest)
-        data = _gather(blocks, rest)
-        if len(data) == len(rest):
-            break  # the document ends, and the root is still open
-    return Rest(_joined(prolog + data, blocks), entries, lines)
+        tags = np.flatnonzero(self.form == forms[0])
+        texts = self._decoded(self.texts(self.stops[tags] + 1, self.next[tags]))
+        return _spread(texts, owner[tags], count)
+
+    def _alternates(self, count: int) -> pa.ListArray:
+        links = np.flatnonzero(self._role == _Role.LINK)
+        found = {name: self._attribute(name, links) for name in _LINK_ATTRIBUTES}
+        relations = found.pop("rel")
+        if relations is not None and any(
+            rel is not None and rel.lower() != "alternate" for rel in relations.unique().to_pylist()
+        ):
+            raise NotExplained
+        return _lists("alternates", found, self._entry[links], count)
+
+    def _attribute(self, name: str, links: Numbers) -> pa.StringArray | None:
+        """Return the attribute *name* of *links*, null if one lacks it; ``None`` if all lack it."""
+        starts, stops = np.full(len(links), -1), np.full(len(links), -1)
+        for form, values in self.values.items():
+            attributes = self._tags[form].attributes
+            if name in attributes:
+                rows, number = np.searchsorted(links, values.tags), attributes.index(name)
+                starts[rows], stops[rows] = values.starts[:, number], values.stops[:, number]
+        given = np.flatnonzero(starts >= 0)
+        if not len(given):
+            return None
+        texts = self.texts(starts[given], stops[given])
+        if any(pc.any(pc.match_substring(texts, blank)).as_py() for blank in "\t\n"):
+            raise NotExplained  # in an attribute these become spaces
+        return _spread(self._decoded(texts), given, len(links))
+
+    def _images(self, count: int) -> pa.ListArray:
+        is_image = (self._role == _Role.IMAGE) & self._is_start
+        owners = self._entry[is_image]
+        image = np.cumsum(is_image) - 1
+        prefix = next(tag.name.partition(":")[0] for tag in self._tags if tag.role is _Role.IMAGE)
+        found = {name: self._column(f"{prefix}:{name}", image, len(owners)) for name in IMAGE_FIELDS}
+        return _lists("images", {n: None if c is None else trimmed(c) for n, c in found.items()}, owners, count)
+
+    def _decoded(self, texts: pa.StringArray) -> pa.StringArray:
+        for entity, character in self._entities:
+            texts = pc.replace_substring(texts, entity, character)
+        return texts
 
 
-def _prolog(data: bytes) -> tuple[bytes, dict[str | None, str]]:
-    """Return everything before the first entry, empty if the document is not supported here; and its namespaces."""
-    if not (match := _PROLOG.match(data)):
-        return b"", {}
-    prolog = match[0]
-    try:
-        root = etree.fromstring(prolog + b"</urlset>")
-    except etree.XMLSyntaxError:
-        return b"", {}
-    if (own := root.nsmap.get(None)) and not _NAMESPACE.match(own):
-        return b"", {}
-    return prolog, root.nsmap
+def _has_blank_before_url(chunk: bytes) -> bool:
+    """Whether a URL follows whitespace, like the second of two; many times as fast as a search."""
+    codes = np.frombuffer(chunk, np.uint8)
+    at = np.flatnonzero((codes[:-4] <= _BLANK) & (codes[1:-3] | _LOWER == _HTTP[0]))
+    for place, letter in enumerate(_HTTP[1:], start=2):
+        at = at[codes[at + place] | _LOWER == letter]
+    return bool(len(at))
 
 
-def _cut(data: bytes) -> tuple[bytes, bytes]:
-    """Return the complete entries in *data*, and the rest."""
-    end = data.rfind(_END_OF_ENTRY) + len(_END_OF_ENTRY)
-    return (data[:end], data[end:].lstrip(_BLANKS)) if end >= len(_END_OF_ENTRY) else (b"", data)
+def _spread(texts: pa.StringArray, owners: Numbers, count: int) -> pa.StringArray:
+    """Return *texts* as a column of *count* rows, each in its owner's row.
+
+    Raises :exc:`NotExplained` if one has two.
+    """
+    if (np.diff(owners) <= 0).any():
+        raise NotExplained
+    if len(texts) == count:
+        return texts
+    at = np.full(count, -1)
+    at[owners] = np.arange(len(texts))
+    return texts.take(pa.array(at, mask=at < 0))
 
 
-def _lines(data: bytes) -> int:
-    """Return the number of line ends in *data*; many times as fast as ``count()``, which stops at each."""
-    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == _LINE_END))
+def _lists(name: str, fields: Mapping[str, pa.Array | None], owners: Numbers, count: int) -> pa.ListArray:
+    """Return the column *name* of lists of records with *fields*, each in the list of its owner, of *count* owners."""
+    kind = UrlBatch.schema().field(name).type
+    record = kind.value_type
+    rows = len(owners)
+    arrays = [pa.nulls(rows, f.type) if (c := fields.get(f.name)) is None else c for f in record]
+    sizes = np.bincount(owners, minlength=count)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
+    values = pa.StructArray.from_arrays(arrays, fields=list(record))
+    return pa.ListArray.from_arrays(offsets, values, type=kind, mask=pa.array(sizes == 0))
 
 
-def _gather(blocks: Iterator[bytes], start: bytes) -> bytes:
-    parts, size = [start], 0
-    for block in blocks:
-        parts.append(block)
-        size += len(block)
-        if size >= _ENOUGH_BYTES:
-            break
-    return b"".join(parts)
-
-
-def _joined(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from rest
+def _entities(data: bytes) -> list[tuple[str, str]]:
+    """Return the entities in *data*. Raises :exc:`NotExplained` if it has others than XML's own."""
+    found = [one for one in _ENTITIES if one[0].encode() in data]
+    if sum(data.count(entity.encode()) for entity, _ in found) < data.count(b"&"):
+        raise NotExplained
+    return found

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from sitemap_harvest import Kind, read
 from sitemap_harvest.formats import source
 from sitemap_harvest.formats.xml.entries import EntryReader
-from sitemap_harvest.formats.xml.fast import read_fast
+from sitemap_harvest.formats.xml.sitemap import read_fast
 from sitemap_harvest.formats.xml.strict import NotWellFormed, read_strictly
 from sitemap_harvest.formats.xml.tolerant import read_tolerantly
 from tests.documents import HERE, SITEMAPS, codes, collected, collector, fixture_bytes, index, locs, noted, urlset
