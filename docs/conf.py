@@ -12,7 +12,7 @@ from itemadapter import ItemAdapter
 from sphinx.util.docutils import SphinxDirective
 
 import sitemap_harvest
-from sitemap_harvest.formats.limits import Limits
+from sitemap_harvest.formats import Limits
 from sitemap_harvest.integration import default_settings as defaults
 from sitemap_harvest.model import CATALOGUE, Reliability
 

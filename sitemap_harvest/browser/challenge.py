@@ -15,6 +15,7 @@ from sitemap_harvest.discovery.well_known import PAGES
 from sitemap_harvest.formats.html.page import challenger, look
 from sitemap_harvest.formats.sniff import sniff
 from sitemap_harvest.formats.source import Source
+from sitemap_harvest.formats.unpack import binary_format
 from sitemap_harvest.integration.document_requests import candidate_of
 from sitemap_harvest.model import FoundBy, Kind
 
@@ -95,7 +96,7 @@ def _head(response: Response, limits: Limits) -> str:
         limits=limits,
         content_encodings=tuple(filter(None, map(str.strip, encodings.lower().split(",")))),
     )
-    return "" if source.binary_format else source.head.lstrip()
+    return "" if binary_format(source.start.data) else source.start.head.lstrip()
 
 
 def _content_type(response: Response) -> str | None:

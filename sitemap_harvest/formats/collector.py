@@ -20,7 +20,7 @@ from sitemap_harvest.urls import BLANKS, MAX_BASE_CHARS, address_columns, resolv
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from sitemap_harvest.formats.limits import Limits
+    from sitemap_harvest.formats.unpack import Limits
     from sitemap_harvest.model import FoundBy
 
 _MAX_RECORDS = 20_000  # images, alternates and the like of one batch: as Python objects they take some 10 MB

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -52,11 +51,11 @@ _WEB_NAMES = {  # the encodings that browsers use for these names: supersets, so
     "big5": "big5hkscs",
     "utf-8-sig": "utf-8",
 }
-_LABELS = {
+_LABELS = {  # used on the web, but unknown to Python
     "windows-31j": "cp932",
     "windows-874": "cp874",
     "iso-8859-8-i": "iso8859-8",
-}  # used on the web, but unknown to Python
+}
 _NAME = re.compile(r"[A-Za-z0-9]+(?:[._:\-][A-Za-z0-9]+)*")  # Python reads UTF--8 too
 _NICKNAMES = frozenset({"u7", "u8", "u16", "u32", "utf"})  # aliases that only Python knows
 _ASCII_BYTES = bytes(range(0x80))
@@ -64,7 +63,7 @@ _TELLING_BYTES = 64 * 1024  # from the first byte that is not ASCII
 _UPPER_BYTES = bytes(range(0x80, 0x100))
 _NO_DOCUMENTS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
 _OF_THREE_BYTES = re.compile("[\u0800-\uffff]")  # in UTF-8; rare in two-byte and three-byte encodings
-_WIDE = ("utf-16", "utf-32")
+_WIDE = ("utf-16", "utf-32")  # a character takes two or four bytes
 _ESCAPE_BASE = 0xDC00  # added to an invalid byte: no text decodes to the result
 _ERRORS = {"utf-8": "surrogateescape"}  # as _ESCAPE, since no byte below 0x80 is invalid; much faster
 _ESCAPED_BYTE = re.compile("[\udc00-\udcff]")
@@ -77,19 +76,13 @@ _UNFINISHED_ESCAPE = re.compile(rb"\x1b(?:&@|[^A-Z@]){0,15}\Z")
 _ASCII = b"<?xml version='1.0'?>"
 
 
-@dataclass(frozen=True, slots=True)
-class Encoding:
+class Encoding(NamedTuple):
     """How to decode a document."""
 
     name: str
     """A Python codec."""
     mark_bytes: int
     """Length of the byte order mark at the start."""
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether a character takes two or four bytes."""
-        return self.name.startswith(_WIDE)
 
 
 def detect(head: bytes, content_type: str | None, problems: ProblemLog) -> Encoding:
@@ -170,12 +163,13 @@ def _holds_ascii(codec: str) -> bool:
 
 def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) -> Iterator[str]:
     """Yield *blocks* as text. Invalid bytes become windows-1252 characters, and a problem."""
-    errors = "replace" if encoding.is_wide else _ERRORS.get(encoding.name, _ESCAPE)
-    bad = _REPLACED if encoding.is_wide else _ESCAPED_BYTE
+    is_wide = encoding.name.startswith(_WIDE)
+    errors = "replace" if is_wide else _ERRORS.get(encoding.name, _ESCAPE)
+    bad = _REPLACED if is_wide else _ESCAPED_BYTE
     decoder = _decoder(encoding.name, errors)
     skip = encoding.mark_bytes
     # While there is only ASCII, which in hz may be Chinese.
-    is_undecided = not encoding.is_wide and encoding.name not in {"utf-8", "hz"}
+    is_undecided = not is_wide and encoding.name not in {"utf-8", "hz"}
     blocks = iter(blocks)
     for block in blocks:
         if is_undecided and isinstance(decoder, _Iso2022):
@@ -193,7 +187,7 @@ def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) ->
         yield from _mended(text, bad, problems)
     while last := decoder.decode(b"", final=True):  # each call consumes one of the remaining bytes
         problems.add("encoding/cut-character")
-        if not encoding.is_wide:
+        if not is_wide:
             yield from _mended(last, bad, problems)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import bz2
 import copy
 import io
+import re
 import struct
 import sys
 import zipfile
@@ -28,8 +29,6 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-from sitemap_harvest.formats.binary import START_BYTES, is_office_document
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -44,15 +43,12 @@ _ZIP_END_BYTES = 65_535 + 22 + 20 + 56  # the longest comment, and the records o
 _MANY_MEMBERS = 10_000  # of any size: each takes as long as reading some 300 bytes
 _LEAST_MEMBER_BYTES = 16  # average size of the members of a document with more
 _TRIED_BYTES = 32  # text fails within these; a document with a later error is compressed, and damaged
+OFFICE_DOCUMENT = re.compile(
+    rb"PK\x03\x04.{26}(?:\[Content_Types\]\.xml|_rels/|docProps/|word/|xl/|ppt/|mimetype|META-INF/)", re.DOTALL
+)
+"""Matches the start of an office document or a program package: a zip archive, but not a compressed document."""
 _ERRORS = (zlib.error, OSError, EOFError, zstd.ZstdError, brotli.error)
-_ZIP_ERRORS = (
-    NotImplementedError,
-    RuntimeError,
-    ValueError,
-    IndexError,
-    struct.error,
-    *_ERRORS,
-)  # method, password, name, error
+_ZIP_ERRORS = (NotImplementedError, RuntimeError, ValueError, IndexError, struct.error, *_ERRORS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +279,7 @@ class Zip(Packing):
 
     def begins(self, data: bytes) -> bool:
         """Whether *data* is the start of an archive that contains a document."""
-        return super().begins(data) and not is_office_document(data)
+        return super().begins(data) and not OFFICE_DOCUMENT.match(data)
 
     def unpack(self, packed: Iterator[bytes], problems: ProblemLog) -> Iterator[bytes]:
         """Yield the first file of an archive."""
@@ -364,5 +360,3 @@ CONTENT_ENCODINGS = {
     "zstd": (_ZSTD,),
 }
 """Possible formats of each name in the header ``Content-Encoding`` (RFC 9110, section 8.4.1)."""
-TELLING_BYTES = max(_TRIED_BYTES, START_BYTES)
-"""Number of bytes needed to recognize a format."""

@@ -11,12 +11,12 @@ from sitemap_harvest.formats.feeds.json import read_json_feed
 from sitemap_harvest.formats.feeds.xml import read_xml_feed
 from sitemap_harvest.formats.html.links import read_hints, read_links
 from sitemap_harvest.formats.html.page import challenger, look
-from sitemap_harvest.formats.limits import Limits
 from sitemap_harvest.formats.problems import ProblemLog
 from sitemap_harvest.formats.robots import read_robots
 from sitemap_harvest.formats.sniff import sniff
 from sitemap_harvest.formats.source import Source
 from sitemap_harvest.formats.text import read_text
+from sitemap_harvest.formats.unpack import Limits, binary_format
 from sitemap_harvest.formats.xml import read_sitemap
 from sitemap_harvest.model import Kind
 
@@ -79,9 +79,9 @@ class Document:
     @cached_property
     def kind(self) -> Kind:
         """The kind of the document, from its content."""
-        if self._source.binary_format:
+        if binary_format(self._source.start.data):
             return Kind.BINARY
-        return sniff(self._source.head, url=self.url, content_type=self._content_type, base=self._base)
+        return sniff(self._source.start.head, url=self.url, content_type=self._content_type, base=self._base)
 
     def urls(self) -> Iterator[UrlBatch]:
         """Yield the URLs of the document, in batches of up to 10,000 rows; each call reads it again."""
@@ -152,7 +152,7 @@ class Document:
     @property
     def encoding(self) -> str:
         """Name of the encoding used to decode the document."""
-        return self._source.encoding.name
+        return self._source.start.encoding.name
 
     @property
     def bytes_unpacked(self) -> int:
@@ -187,7 +187,7 @@ class Document:
         if self.kind in {Kind.SITEMAP, Kind.INDEX}:
             yield from read_sitemap(self._source, self.kind, into)
         elif self.kind is Kind.FEED:
-            read_feed = read_json_feed if self._source.head.startswith("{") else read_xml_feed
+            read_feed = read_json_feed if self._source.start.head.startswith("{") else read_xml_feed
             yield from read_feed(self._source.text(into.problems), into)
         elif self.kind is Kind.LIST:
             yield from read_text(self._source.text(into.problems), into)
@@ -204,10 +204,10 @@ class Document:
     def _judge(self, into: Collector) -> None:
         if into.problems.lost_bytes and not self.kind.is_readable:
             return  # its kind is unknown
-        if self._source.viewer:
+        if self._source.start.viewer:
             into.problems.add("document/viewer")
         if not self.kind.is_readable:
-            into.problems.add(*self._why_nothing(), excerpt=self._source.head.strip()[:200] or None)
+            into.problems.add(*self._why_nothing(), excerpt=self._source.start.head.strip()[:200] or None)
         elif not into.entries and self.kind is not Kind.ROBOTS:
             into.problems.add("document/no-entries")
 
@@ -216,10 +216,10 @@ class Document:
         if self.kind is Kind.EMPTY:
             return "document/empty", None
         if self.kind is Kind.BINARY:
-            return "document/binary", f"it is {self._source.binary_format or 'not text'}"
+            return "document/binary", f"it is {binary_format(self._source.start.data) or 'not text'}"
         if self.kind is Kind.CHALLENGE:
-            return "document/challenge", f"it is a page of {challenger(look(self._source.head))}"
+            return "document/challenge", f"it is a page of {challenger(look(self._source.start.head))}"
         if self.kind is Kind.SOFT_404:
-            page = look(self._source.head)
+            page = look(self._source.start.head)
             return "document/soft-404", f"the page says: {page.title or page.heading}"
         return "document/not-a-sitemap", f"it is {self.kind}"

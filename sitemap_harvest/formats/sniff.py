@@ -30,13 +30,7 @@ _NO_MARKUP = re.compile(  # comments, instructions, and elements whose contents 
 )
 _FIRST_TAG = re.compile(r"(?:<\?[^<>]*>\s*)*<(?:[\w.\-]+:)?([a-zA-Z]+)(?=[\s/>])")  # the start of almost all documents
 _TAG = re.compile(r"<!doctype\s+html|<(?:[\w.\-]+:)?([a-zA-Z_][\w.\-]*)(?=[\s/>])", re.IGNORECASE)
-_ROOTS = {
-    "urlset": Kind.SITEMAP,
-    "sitemapindex": Kind.INDEX,
-    "rss": Kind.FEED,
-    "rdf": Kind.FEED,
-    "feed": Kind.FEED,
-}
+_ROOTS = {"urlset": Kind.SITEMAP, "sitemapindex": Kind.INDEX} | dict.fromkeys(("rss", "rdf", "feed"), Kind.FEED)
 _ENTRIES = {  # as the first tag: a document without its root, or CDF
     "url": Kind.SITEMAP,
     "sitemap": Kind.INDEX,
@@ -88,7 +82,9 @@ def telling_start(chunks: Iterable[str]) -> str:
             if end:
                 at, end = found + len(end), ""
             mark = _PASSED_OVER.search(text, at)
-            stop = mark.start() if mark else _perhaps_cut(text, at)
+            # Without one, the last < may begin one that continues in the next chunk.
+            cut = -1 if mark else text.rfind("<", max(at, len(text) - len("<!ELEMENT")))
+            stop = mark.start() if mark else len(text) if cut < 0 else cut
             start = (start + text[at:stop]).lstrip(_BLANK)
             if not mark:
                 held = text[stop:]
@@ -97,12 +93,6 @@ def telling_start(chunks: Iterable[str]) -> str:
         if len(start) >= _HEAD_CHARS:
             break
     return (start if end else (start + held).lstrip(_BLANK))[:_HEAD_CHARS]
-
-
-def _perhaps_cut(text: str, at: int) -> int:
-    """Return the index in *text*, from *at* on, of a possible construct to skip that continues in the next chunk."""
-    mark = text.rfind("<", max(at, len(text) - len("<!ELEMENT")))
-    return len(text) if mark < 0 else mark
 
 
 def sniff(head: str, *, url: str, content_type: str | None = None, base: str | None = None) -> Kind:
@@ -118,7 +108,9 @@ def sniff(head: str, *, url: str, content_type: str | None = None, base: str | N
     may_be_markup = text.startswith("<") or ("<" in text and not _is_named_robots(url))
     if _URL_AND_BREAK.match(text):
         return Kind.LIST
-    kind = _by_first_tag(text) or (_by_tags(_without_json(text)) if may_be_markup else None)
+    first = _FIRST_TAG.match(text)
+    if not (kind := _ROOTS.get(first[1].lower()) if first else None) and may_be_markup:
+        kind = _by_tags(_without_json(text))
     if kind is Kind.HTML:
         page = _of_page(text, base or url)
         return Kind.HTML if page is Kind.LINKS and _is_named_robots(url) else page
@@ -168,12 +160,6 @@ def _without_json(text: str) -> str:
         return text
     after = _AFTER_JSON.search(text)
     return text[after.end() :] if after else ""
-
-
-def _by_first_tag(text: str) -> Kind | None:
-    """Return the kind of *text* if it clearly begins with a known root, which avoids further checks."""
-    first = _FIRST_TAG.match(text)
-    return _ROOTS.get(first[1].lower()) if first else None
 
 
 def _by_tags(text: str) -> Kind | None:

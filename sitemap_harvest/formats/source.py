@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import hashlib
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from sitemap_harvest.formats.binary import START_BYTES, binary_format
 from sitemap_harvest.formats.decode import Encoding, decode, detect
 from sitemap_harvest.formats.decompressors import BLOCK_BYTES
 from sitemap_harvest.formats.html.viewer import Viewer, unwrapped, viewer_of
-from sitemap_harvest.formats.layers import unpack
 from sitemap_harvest.formats.problems import ProblemLog
 from sitemap_harvest.formats.sniff import sniff, telling_start
+from sitemap_harvest.formats.unpack import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sitemap_harvest.formats.limits import Limits
+    from sitemap_harvest.formats.unpack import Limits
 
 _HEAD_BYTES = 64 * 1024  # for detecting the encoding, which is declared at the start or nowhere
+
+
+class Start(NamedTuple):
+    """What the start of a document shows."""
+
+    data: bytes
+    """The first 64 KiB."""
+    encoding: Encoding
+    """The encoding of the bytes."""
+    head: str
+    """The first 64 Ki significant characters, for detecting the kind of the document."""
+    viewer: Viewer | None
+    """The browser viewer that wraps the document; ``None`` if there is none."""
 
 
 class Source:
@@ -57,9 +69,9 @@ class Source:
 
     def utf8(self, problems: ProblemLog) -> Iterator[bytes]:
         """Yield the document in non-empty blocks of UTF-8. A document declared as UTF-8 is unchanged, valid or not."""
-        encoding = detect(self._head, self._content_type, problems)
+        encoding = detect(self.start.data, self._content_type, problems)
         blocks = self._unpacked(problems)
-        if encoding.name != "utf-8" or self.viewer:
+        if encoding.name != "utf-8" or self.start.viewer:
             yield from (text.encode() for text in self._shown(decode(blocks, encoding, problems), problems) if text)
             return
         skip = encoding.mark_bytes
@@ -70,62 +82,39 @@ class Source:
 
     def text(self, problems: ProblemLog) -> Iterator[str]:
         """Yield the document as text, in pieces."""
-        encoding = detect(self._head, self._content_type, problems)
+        encoding = detect(self.start.data, self._content_type, problems)
         yield from self._shown(decode(self._unpacked(problems), encoding, problems), problems)
 
     def digest(self, problems: ProblemLog) -> str | None:
         """Return the value that :attr:`sha256` has after a complete reading, without one."""
-        digest = hashlib.sha256()
-        for block in self._blocks(problems, layers=[]):
-            digest.update(block)
-        return _hexdigest(digest, problems)
+        for _ in self._unpacked(problems):
+            pass
+        return self.sha256
 
     def _shown(self, text: Iterator[str], problems: ProblemLog) -> Iterator[str]:
-        return unwrapped(text, self.viewer, problems) if self.viewer else text
+        return unwrapped(text, self.start.viewer, problems) if self.start.viewer else text
 
     @cached_property
-    def head(self) -> str:
-        """The first 64 Ki significant characters, for detecting the kind of the document."""
-        return self._in_viewer if self.viewer else self._page_head
-
-    @cached_property
-    def viewer(self) -> Viewer | None:
-        """The browser viewer that wraps the document; ``None`` if there is none."""
-        is_shown = viewer_of(self._page_head) is not None and sniff(self._in_viewer, url=self._url).is_readable
-        return viewer_of(self._page_head) if is_shown else None
-
-    @cached_property
-    def binary_format(self) -> str | None:
-        """A description of the document, if its first bytes show that it is not text."""
-        return binary_format(self._head[:START_BYTES])
-
-    @cached_property
-    def _page_head(self) -> str:
+    def start(self) -> Start:
+        """What the start of the document shows."""
         unheard = ProblemLog("")
-        return telling_start(decode(self._blocks(unheard, size=_HEAD_BYTES), self.encoding, unheard))
+        first = next(self._blocks(unheard, size=_HEAD_BYTES), b"")
+        encoding = detect(first, self._content_type, unheard)
+        head = telling_start(decode(self._blocks(unheard, size=_HEAD_BYTES), encoding, unheard))
+        if viewer := viewer_of(head):
+            inside = telling_start(unwrapped([head], viewer, unheard))
+            if sniff(inside, url=self._url).is_readable:
+                head = inside
+            else:
+                viewer = None
+        return Start(first, encoding, head, viewer)
 
-    @cached_property
-    def _in_viewer(self) -> str:
-        viewer = viewer_of(self._page_head)
-        return telling_start(unwrapped([self._page_head], viewer, ProblemLog(""))) if viewer else ""
-
-    @cached_property
-    def encoding(self) -> Encoding:
-        """The encoding of the bytes."""
-        return detect(self._head, self._content_type, ProblemLog(""))
-
-    @cached_property
-    def _head(self) -> bytes:
-        return next(self._blocks(ProblemLog(""), size=_HEAD_BYTES), b"")
-
-    def _blocks(
-        self, problems: ProblemLog, *, layers: list[str] | None = None, size: int = BLOCK_BYTES
-    ) -> Iterator[bytes]:
+    def _blocks(self, problems: ProblemLog, *, size: int) -> Iterator[bytes]:
         return unpack(
             self._body,
             self._limits,
             problems,
-            self.layers if layers is None else layers,
+            self.layers,
             name=self._name,
             content_encodings=self._content_encodings,
             block_bytes=size,
@@ -133,12 +122,9 @@ class Source:
 
     def _unpacked(self, problems: ProblemLog) -> Iterator[bytes]:
         digest, self.bytes_unpacked, self.sha256 = hashlib.sha256(), 0, None
-        for block in self._blocks(problems):
+        for block in self._blocks(problems, size=BLOCK_BYTES):
             digest.update(block)
             self.bytes_unpacked += len(block)
             yield block
-        self.sha256 = _hexdigest(digest, problems)
-
-
-def _hexdigest(digest: hashlib._Hash, problems: ProblemLog) -> str | None:
-    return None if problems.was_cut or problems.lost_bytes else digest.hexdigest()
+        if not (problems.was_cut or problems.lost_bytes):
+            self.sha256 = digest.hexdigest()

@@ -14,7 +14,7 @@ import pytest
 
 from sitemap_harvest import Limits, read
 from sitemap_harvest.formats import decompressors as module
-from sitemap_harvest.formats.layers import unpack
+from sitemap_harvest.formats.unpack import unpack
 from tests.documents import HERE, codes, locs, log, noted, urlset
 
 if sys.version_info >= (3, 14):

@@ -20,7 +20,7 @@ from lxml import etree
 from sitemap_harvest.formats.caches import cached
 from sitemap_harvest.formats.collector import Collector
 from sitemap_harvest.formats.html.headings import says_site_map
-from sitemap_harvest.formats.limits import Limits
+from sitemap_harvest.formats.unpack import Limits
 from sitemap_harvest.model import FoundBy, SitemapRef
 from sitemap_harvest.urls import resolve, site_of
 
