@@ -71,13 +71,15 @@ def need_of(request: Request, response: Response, limits: Limits, *, has_cookies
     if kind not in _PAGES:
         return None
     page = look(head)
-    if kind is Kind.CHALLENGE or challenger(page) or _keeps_out(response):
+    is_temporary = response.status in _WAITS and "Retry-After" in response.headers  # such a response is retried
+    if kind is Kind.CHALLENGE or challenger(page) or (response.status in _KEEPS_OUT and not is_temporary):
         return BrowserNeed.PASS
     if not 200 <= response.status < 300 or kind in {Kind.LINKS, Kind.SOFT_404}:
         return None
     if _only_sets_cookie(page, by_header=has_cookies or "Set-Cookie" in response.headers):
         return BrowserNeed.PROOF
-    return BrowserNeed.RENDER if _wants_links(request) and _lacks_links(page) else None
+    lacks_links = _SCRIPT.search(page.tags) and len(_LINK.findall(page.tags)) <= MOST_LINKS
+    return BrowserNeed.RENDER if lacks_links and _wants_links(request) else None
 
 
 def may_navigate(response: Response, limits: Limits) -> bool:
@@ -113,19 +115,9 @@ def _wants_links(request: Request) -> bool:
     return candidate.found_by is FoundBy.WELL_KNOWN and urlsplit(candidate.url).path in PAGES
 
 
-def _keeps_out(response: Response) -> bool:
-    """Whether the status of a page refuses access; one with Retry-After is retried instead."""
-    return response.status in _KEEPS_OUT and not (response.status in _WAITS and "Retry-After" in response.headers)
-
-
 def _only_sets_cookie(page: Page, *, by_header: bool) -> bool:
     """Whether the only purpose of *page* is to set a cookie and reload."""
     if len(page.words) > _MOST_WORDS_CHARS or len(_LINK.findall(page.tags)) > MOST_LINKS:
         return False
     by_script = bool(_AGAIN.search(page.scripts)) and (by_header or bool(_COOKIE.search(page.scripts)))
     return by_script or (by_header and bool(_REFRESH.search(page.tags)))
-
-
-def _lacks_links(page: Page) -> bool:
-    """Whether *page* has scripts and almost no links."""
-    return bool(_SCRIPT.search(page.tags)) and len(_LINK.findall(page.tags)) <= MOST_LINKS

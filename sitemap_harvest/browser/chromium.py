@@ -7,73 +7,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import shutil
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from playwright.async_api import Error as PlaywrightError
 from scrapy_playwright.handler import Config
 from scrapy_playwright.provider import PlaywrightBrowserProvider
 
+from sitemap_harvest.browser.setup import launch_options
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from playwright.async_api import Browser, BrowserContext, Page
+    from playwright.async_api import Browser, Page
     from scrapy.settings import BaseSettings
 
-__all__ = ["BrowserGoneError", "Chromium", "PlaywrightError", "launch_options"]
+__all__ = ["BrowserGoneError", "Chromium", "PlaywrightError"]
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
-_ARGUMENTS = (  # disable network requests that are not for the page
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-domain-reliability",
-    "--no-pings",
-    "--blink-settings=imagesEnabled=false",
-    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
-    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # its former name
-)
 _NOWHERE = "http://127.0.0.1:1"  # the proxy for background requests of the browser, such as component updates
 _MOST_STARTS = 2
 _CLOSE_SECONDS = 10
-_LAUNCH_SECONDS = 60
 _ANSWER_SECONDS = 30  # for operations that a working browser finishes at once
 _logger = logging.getLogger(__name__)
 
 
 class BrowserGoneError(Exception):
     """There is no browser, or it has ended; the message is the reason."""
-
-
-def launch_options(settings: BaseSettings) -> dict[str, Any] | None:
-    """Return the launch options of Chromium: from settings, or as found; ``None`` if there is no browser."""
-    is_for_chromium = (settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium") == "chromium"
-    given: dict[str, Any] = settings.getdict("PLAYWRIGHT_LAUNCH_OPTIONS") if is_for_chromium else {}
-    options: dict[str, Any] = {"args": _arguments(), "timeout": _LAUNCH_SECONDS * 1000, **given}
-    if given.keys() & {"executable_path", "channel"} or _has_its_own():
-        return options
-    found = next(filter(None, map(shutil.which, _NAMES)), None)
-    return None if found is None else {**options, "executable_path": found}
-
-
-def _arguments() -> list[str]:
-    # Chromium does not start as root with its sandbox.
-    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
-    return [*_ARGUMENTS, *(["--no-sandbox"] if is_root else [])]
-
-
-def _has_its_own() -> bool:
-    """Whether ``playwright install chromium`` was run, judged by its target folder."""
-    usual = Path.home() / ".cache" / "ms-playwright"
-    folder = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
-    return any(Path(folder or usual).glob("chromium*")) if folder != "0" else True
 
 
 class Chromium:
@@ -112,7 +72,9 @@ class Chromium:
                         accept_downloads=False,
                         ignore_https_errors=ignore_https_errors,
                     )
-                    page = await _only_page(context, cookies)
+                    await context.add_cookies(cookies)
+                    page = await context.new_page()
+                    context.on("page", lambda other: asyncio.ensure_future(_end(other.close())))  # blocks further pages
             except (PlaywrightError, TimeoutError) as error:
                 await self._give_up(browser)
                 raise BrowserGoneError(_first_line(error)) from error
@@ -156,14 +118,6 @@ class Chromium:
             except (PlaywrightError, OSError, TypeError) as error:  # TypeError: an unknown option
                 raise BrowserGoneError(f"it does not start: {_first_line(error)}") from error
             return self._browser
-
-
-async def _only_page(context: BrowserContext, cookies: Sequence[Any]) -> Page:
-    """Return an empty page of *context* with *cookies*, and block further pages."""
-    await context.add_cookies(cookies)
-    page = await context.new_page()
-    context.on("page", lambda other: asyncio.ensure_future(_end(other.close())))
-    return page
 
 
 async def _end(closing: Any) -> None:

@@ -9,8 +9,7 @@ from scrapy import signals
 from scrapy.exceptions import DownloadCancelledError, NotConfigured
 
 from sitemap_harvest.browser.challenge import BrowserNeed, need_of
-from sitemap_harvest.browser.clearance import Clearance, take_off
-from sitemap_harvest.browser.site_challenge import MOST_FAILURES, SiteChallenge
+from sitemap_harvest.browser.site_challenge import MOST_FAILURES, Clearance, SiteChallenge, take_off
 from sitemap_harvest.config.settings import ALWAYS
 from sitemap_harvest.integration.document_requests import BY_BROWSER, BY_COOKIES, candidate_of, remaining_challenge
 from sitemap_harvest.integration.middlewares import PASS, is_robots
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from sitemap_harvest.browser.fetcher import BrowserFetcher
-    from sitemap_harvest.browser.navigation import FetchResult
 
 _LONGEST_REASON = 200  # characters of foreign text
 _NOT_PASSED = "and the browser did not pass it either"
@@ -145,7 +143,11 @@ class BrowserMiddleware:
             site.is_none = True
             _logger.info("Not a challenge page after all: %s", request.url)
         else:
-            self._let_in(site, request, result)
+            site.let_in(Clearance(result.cookies, result.user_agent), result.cookies)
+            self._count("challenges_passed")
+            _logger.info(
+                "The browser passed the challenge of %s; Scrapy continues with its cookies", site_of(request.url)
+            )
         return None
 
     async def _by_browser(self, request: Request) -> Response:
@@ -185,11 +187,6 @@ class BrowserMiddleware:
             return response
         self._count("rendered")
         return result.response
-
-    def _let_in(self, site: SiteChallenge, request: Request, result: FetchResult) -> None:
-        site.let_in(Clearance(result.cookies, result.user_agent), result.cookies)
-        self._count("challenges_passed")
-        _logger.info("The browser passed the challenge of %s; Scrapy continues with its cookies", site_of(request.url))
 
     def _stay(self, site: SiteChallenge, request: Request, words: str) -> None:
         site.stays = words

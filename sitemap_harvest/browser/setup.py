@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +23,21 @@ SETTING = "SITEMAP_HARVEST_BROWSER"
 MIDDLEWARE = "sitemap_harvest.browser.middleware.BrowserMiddleware"
 # Next to the downloader, behind the package's other middlewares: to them its responses come from the server.
 _ORDER = 1_000_002
+_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+_ARGUMENTS = (  # disable network requests that are not for the page
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-domain-reliability",
+    "--no-pings",
+    "--blink-settings=imagesEnabled=false",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # its former name
+)
+_LAUNCH_MILLISECONDS = 60_000
 _INSTALL = 'pip install "scrapy-sitemap-harvest[browser]"'
 
 
@@ -31,7 +48,7 @@ def enable_browser(settings: BaseSettings, *given: Mapping[str, Any]) -> None:
     """
     named = (arguments["browser"] for arguments in given if arguments.get("browser") is not None)
     mode = next(named, settings.get(SETTING, NEVER))
-    if mode in {FALLBACK, ALWAYS} and not settings.frozen:
+    if mode in {FALLBACK, ALWAYS}:
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", load_object(MIDDLEWARE), _ORDER)
 
 
@@ -44,8 +61,6 @@ def check_browser(settings: BaseSettings, mode: str) -> None:
         raise OptionError(f"{spec} needs scrapy-playwright, which is not installed: {_INSTALL}")
     if not is_asyncio_available():
         raise OptionError(f"{spec} needs asyncio; TWISTED_REACTOR names a reactor without it")
-    from sitemap_harvest.browser.chromium import launch_options  # imports Playwright
-
     try:
         options = launch_options(settings)
     except (TypeError, ValueError) as error:
@@ -59,3 +74,23 @@ def check_browser(settings: BaseSettings, mode: str) -> None:
     path = options.get("executable_path")
     if path is not None and not Path(path).is_file():
         raise OptionError(f"PLAYWRIGHT_LAUNCH_OPTIONS: executable_path is {str(path)!r}; there is no such file")
+
+
+def launch_options(settings: BaseSettings) -> dict[str, Any] | None:
+    """Return the launch options of Chromium: from settings, or as found; ``None`` if there is no browser."""
+    is_for_chromium = (settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium") == "chromium"
+    given: dict[str, Any] = settings.getdict("PLAYWRIGHT_LAUNCH_OPTIONS") if is_for_chromium else {}
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0  # Chromium does not start as root with its sandbox
+    arguments = [*_ARGUMENTS, *(["--no-sandbox"] if is_root else [])]
+    options: dict[str, Any] = {"args": arguments, "timeout": _LAUNCH_MILLISECONDS, **given}
+    if given.keys() & {"executable_path", "channel"} or _has_its_own():
+        return options
+    found = next(filter(None, map(shutil.which, _NAMES)), None)
+    return None if found is None else {**options, "executable_path": found}
+
+
+def _has_its_own() -> bool:
+    """Whether ``playwright install chromium`` was run, judged by its target folder."""
+    usual = Path.home() / ".cache" / "ms-playwright"
+    folder = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
+    return any(Path(folder or usual).glob("chromium*")) if folder != "0" else True

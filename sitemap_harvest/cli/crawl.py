@@ -13,16 +13,14 @@ from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.utils.log import get_scrapy_root_handler
 
-from sitemap_harvest.cli import output, summary_table
-from sitemap_harvest.cli.progress import ProgressLine
+from sitemap_harvest.cli import crawl_display, output
 from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.run_summary import RunOutcome, verdict
 from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
 from sitemap_harvest.integration.spider_attributes import harvest_of
-from sitemap_harvest.reporting.log_context import ErrorCount
-from sitemap_harvest.reporting.run_reports import report_refused
-from sitemap_harvest.reporting.setup import check_installed, start_log
+from sitemap_harvest.reporting.json_log import start_log
+from sitemap_harvest.reporting.run_reports import ErrorCount, check_installed, report_refused
 from sitemap_harvest.spiders.sitemap import SitemapSpider
 
 if TYPE_CHECKING:
@@ -69,7 +67,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     start_log(settings)
     console = Console(stderr=True)
     if not (has_output := bool(settings.getdict("FEEDS"))):
-        output.say(console, summary_table.NO_OUTPUT)
+        output.say(console, crawl_display.NO_OUTPUT)
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(SitemapSpider)
     opened: list[RunState] = []
@@ -88,7 +86,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     if opened[0].refused is not None and not _log_is_shown():
         raise OptionError(opened[0].refused)
     summary, stats = opened[0].summary, crawler.stats.get_stats()
-    summary_table.show(summary, stats, console=console, has_output=has_output)
+    crawl_display.show(summary, stats, console=console, has_output=has_output)
     return verdict(summary, stats, errors=errors.errors)
 
 
@@ -139,6 +137,6 @@ def _set_up_log(opts: argparse.Namespace, settings: Settings) -> None:
     settings.set("STATS_DUMP", False, priority="addon")  # noqa: FBT003 - Scrapy's interface; the table has them
     settings.set("LOG_LEVEL", "WARNING" if sys.stderr.isatty() else "INFO", priority="addon")
     if sys.stderr.isatty():
-        settings.set_in_component_priority_dict("EXTENSIONS", ProgressLine, 0)
+        settings.set_in_component_priority_dict("EXTENSIONS", crawl_display.ProgressLine, 0)
     for name in _LOGGERS_OF_SET_UP:
         logging.getLogger(name).disabled = True  # Scrapy's log set-up would reset a level

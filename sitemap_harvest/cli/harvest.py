@@ -68,9 +68,12 @@ class HarvestCommand(BaseRunSpiderCommand):
             subparser.add_options = partial(self._add_options_of, name, subparser)
 
     def _add_options_of(self, name: str, parser: ArgumentParser) -> None:
-        action = _module_of(name)
+        action = import_module(f"sitemap_harvest.cli.{name}")
         parser.usage = f"scrapy harvest {name} [options] {action.USAGE}"
-        parser.epilog = "\n".join(map(_wrapped, action.EPILOG.split("\n")))
+        parser.epilog = "\n".join(
+            textwrap.fill(line, 79, subsequent_indent=" " * 21 if line.startswith(" ") else "")
+            for line in action.EPILOG.split("\n")
+        )
         if name == "crawl":
             super().add_options(parser)
         else:
@@ -101,7 +104,7 @@ class HarvestCommand(BaseRunSpiderCommand):
         escape_log()
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # it is a text file here
         try:
-            outcome = _module_of(opts.action).run(opts, self.settings)
+            outcome = import_module(f"sitemap_harvest.cli.{opts.action}").run(opts, self.settings)
         except HarvestError as error:
             output.tell(*f"scrapy harvest {opts.action}: {error}".split("\n"))
             outcome = RunOutcome.WRONG_USAGE
@@ -109,11 +112,3 @@ class HarvestCommand(BaseRunSpiderCommand):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             outcome = RunOutcome.PARTLY_FAILED
         self.exitcode = outcome.exit_code
-
-
-def _module_of(action: str) -> Any:
-    return import_module(f"sitemap_harvest.cli.{action}")
-
-
-def _wrapped(line: str) -> str:
-    return textwrap.fill(line, 79, subsequent_indent=" " * 21 if line.startswith(" ") else "")

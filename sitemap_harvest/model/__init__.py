@@ -21,7 +21,6 @@ from sitemap_harvest.model.change import (
     Rename,
     StaleSitemap,
 )
-from sitemap_harvest.model.document_record import Cause, FoundBy, Kind, Outcome, SitemapRecord, SitemapRef
 from sitemap_harvest.model.entry import (
     Alternate,
     Attribute,
@@ -35,7 +34,17 @@ from sitemap_harvest.model.entry import (
     Video,
 )
 from sitemap_harvest.model.problem import CATALOGUE, Problem, ProblemType, Reliability, Sample, Severity
-from sitemap_harvest.model.site_record import Evidence, SiteRecord, SiteResult
+from sitemap_harvest.model.records import (
+    Cause,
+    Evidence,
+    FoundBy,
+    Kind,
+    Outcome,
+    SitemapRecord,
+    SitemapRef,
+    SiteRecord,
+    SiteResult,
+)
 
 __all__ = [
     "CATALOGUE",

@@ -14,9 +14,8 @@ import pyarrow as pa
 
 from sitemap_harvest.errors import SchemaError
 from sitemap_harvest.model.change import Change, ChangeSummary
-from sitemap_harvest.model.document_record import SitemapRecord
 from sitemap_harvest.model.entry import UrlEntry
-from sitemap_harvest.model.site_record import SiteRecord
+from sitemap_harvest.model.records import SitemapRecord, SiteRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

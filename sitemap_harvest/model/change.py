@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime  # noqa: TC003 - the schema is built from these annotations at run time
 from enum import StrEnum
 
-from sitemap_harvest.model.document_record import Outcome  # noqa: TC001 - the same
 from sitemap_harvest.model.entry import INSTANT
+from sitemap_harvest.model.records import Outcome  # noqa: TC001 - the same
 
 
 class ChangeKind(StrEnum):
@@ -190,16 +190,8 @@ class ChangeSummary:
     @property
     def counts(self) -> dict[str, int]:
         """Number of URLs of each kind of change, and of those without a change."""
-        return {
-            "added": self.added,
-            "removed": self.removed,
-            "changed": self.changed,
-            "moved": self.moved,
-            "expired": self.expired,
-            "newly known": self.newly_known,
-            "retracted": self.retracted,
-            "pending": self.pending,
-        }
+        names = ("added", "removed", "changed", "moved", "expired", "newly_known", "retracted", "pending")
+        return {name.replace("_", " "): getattr(self, name) for name in names}
 
     def in_words(self) -> str:
         """Return the changes in one line."""

@@ -99,7 +99,9 @@ class Problem:
 
 
 _error = partial(ProblemType, severity=Severity.ERROR)
-_loss = partial(_error, loses=True)  # of entries
+_recovered = partial(_error, reliability=Reliability.RECOVERED)
+_loss = partial(_error, loses=True)
+_cut = partial(_loss, reliability=Reliability.REST)
 _warning = partial(ProblemType, severity=Severity.WARNING)
 _info = partial(ProblemType, severity=Severity.INFO)
 
@@ -116,12 +118,11 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="Nothing can be read. Search engines report an unsupported format.",
         fix="Serve the sitemap at this URL.",
     ),
-    "document/bloated": _loss(
+    "document/bloated": _cut(
         meaning="The document contains too much data without an entry; reading stopped here.",
         cause="Endlessly nested elements, or a file made to exhaust its readers.",
         consequence="The rest is missing. Other readers may run out of memory.",
         fix="Inspect the file, and remove everything that is not an entry.",
-        reliability=Reliability.REST,
     ),
     "document/challenge": _error(
         meaning="A firewall returned a challenge or a block page instead of the document.",
@@ -147,12 +148,11 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="Nothing can be read. Search engines report an unsupported format.",
         fix="Serve the sitemap at this URL, or respond with status 404 if there is none.",
     ),
-    "document/nul-bytes": _loss(
+    "document/nul-bytes": _cut(
         meaning="The document contains NUL bytes; part of its content is missing there.",
         cause="A file that was not written completely, a full disk, or a server crash.",
         consequence="The URLs at that position are missing. A strict XML parser rejects the whole document.",
         fix="Write the file again, and publish it only when it is complete.",
-        reliability=Reliability.REST,
     ),
     "document/soft-404": _error(
         meaning='The server returned a page that says "not found" instead of the document.',
@@ -221,26 +221,23 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="The link is ignored, because an HTML sitemap lists only its own site.",
         fix="If the page belongs to the site, link to its URL on that site. Otherwise, change nothing.",
     ),
-    "html/too-deep": _loss(
+    "html/too-deep": _cut(
         meaning="Elements are nested too deeply; the rest of the page was not read.",
         cause="Elements that are never closed, or a file made to exhaust its readers.",
         consequence="All later links are missing.",
         fix="Close the elements.",
-        reliability=Reliability.REST,
     ),
-    "html/too-large": _loss(
+    "html/too-large": _cut(
         meaning="The page is too large for an HTML sitemap; the rest of it was not read.",
         cause="A file made to exhaust its readers, or a page with embedded images.",
         consequence="All later links are missing.",
         fix="Split the page, or publish an XML sitemap.",
-        reliability=Reliability.REST,
     ),
-    "html/truncated": _loss(
+    "html/truncated": _cut(
         meaning="The page has no end tag, so it may be truncated; a partial link was left out.",
         cause="An aborted transfer, or a template that omits the end tag.",
         consequence="Links may be missing. Browsers still display the page.",
         fix="Publish the whole page, and end it with </html>.",
-        reliability=Reliability.REST,
     ),
     "json/control-character": _error(
         meaning="A string contains a control character that JSON requires to be escaped; it was left unchanged.",
@@ -267,12 +264,11 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="Other readers may use the first value, or reject the feed.",
         fix="Write each name once.",
     ),
-    "json/truncated": _loss(
+    "json/truncated": _cut(
         meaning="The document ends before the JSON is complete; a partial item was left out.",
         cause="An aborted transfer, or a generator that ran out of time or memory.",
         consequence="The rest is missing. A strict JSON parser rejects the whole feed.",
         fix="Publish the file only when it is complete.",
-        reliability=Reliability.REST,
     ),
     "lastmod/no-zone": _info(
         meaning="A time has no time zone; it was read as UTC.",
@@ -346,12 +342,11 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="No client can fetch it.",
         fix="Write the full URL, with https:// and the host.",
     ),
-    "loc/markup": _error(
+    "loc/markup": _recovered(
         meaning="The URL contains an element; the text of the element was read as part of the URL.",
         cause="An HTML link was inserted, or editor markup was not removed.",
         consequence="Other readers may read only the text before the element, which is a different URL.",
         fix="Write only the URL in the <loc>, with <, > and & escaped.",
-        reliability=Reliability.RECOVERED,
     ),
     "loc/no-base": _error(
         meaning="The URL is relative, and the address of the document is unknown; the URL was left unchanged.",
@@ -359,12 +354,11 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="Search engines ignore relative URLs, or guess.",
         fix="Write the full URL, with https:// and the host.",
     ),
-    "loc/no-element": _error(
+    "loc/no-element": _recovered(
         meaning="The URL is directly in the entry instead of in its own element; it was read.",
         cause="A text list was converted to XML.",
         consequence="Search engines report a missing tag.",
         fix="Put the URL in a <loc>.",
-        reliability=Reliability.RECOVERED,
     ),
     "loc/not-a-url": _error(
         meaning="The text is not the URL of a page, so it is not an entry.",
@@ -372,12 +366,11 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="Search engines report an invalid URL.",
         fix="List only URLs of pages.",
     ),
-    "loc/outside-entry": _error(
+    "loc/outside-entry": _recovered(
         meaning="A URL is outside any entry; it was read as a separate entry.",
         cause="The <url> around it is missing, or was closed too early.",
         consequence="Other readers miss the URL.",
         fix="Put each <loc> in a <url>, or in an index in a <sitemap>.",
-        reliability=Reliability.RECOVERED,
     ),
     "loc/relative": _error(
         meaning="The URL is relative; it was resolved against the address of the document.",
@@ -385,12 +378,11 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="The protocol allows only absolute URLs, and search engines reject others.",
         fix="Write the full URL, with https:// and the host.",
     ),
-    "loc/repeated": _error(
+    "loc/repeated": _recovered(
         meaning="An entry contains several URLs; each was read as a separate entry.",
         cause="A loop in the template repeats the <loc> instead of the entry.",
         consequence="Other readers use the first, the last, or none.",
         fix="Give each URL its own entry.",
-        reliability=Reliability.RECOVERED,
     ),
     "loc/scheme": _warning(
         meaning="The scheme of the URL is neither http nor https.",
@@ -602,12 +594,11 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="The line was ignored. Search engines report an invalid URL.",
         fix="Remove all lines that are not URLs.",
     ),
-    "text/truncated": _loss(
+    "text/truncated": _cut(
         meaning="The document is truncated in its last line; that line was left out.",
         cause="An aborted transfer or compression.",
         consequence="The rest is missing.",
         fix="Publish the file only when it is complete.",
-        reliability=Reliability.REST,
     ),
     "unpack/bad-checksum": _loss(
         meaning="The compressed data does not match its checksum.",
@@ -665,12 +656,11 @@ CATALOGUE: Mapping[str, ProblemType] = {
         fix="Compress it again with gzip, and compare the server's response with the file.",
         reliability=Reliability.ALL,
     ),
-    "xml/bad-attributes": _error(
+    "xml/bad-attributes": _recovered(
         meaning="The attributes of a tag are not well-formed; only the unambiguous ones were read.",
         cause="A missing or doubled quote, or a quote inside a value.",
         consequence="Values may be missing. A strict XML parser rejects the document.",
         fix="Put each value in quotes, and write a quote inside it as &quot;.",
-        reliability=Reliability.RECOVERED,
     ),
     "xml/bad-declaration": _error(
         meaning="The XML declaration is not well-formed, or not at the very start; it was ignored.",
@@ -684,12 +674,11 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="A strict XML parser rejects the whole document. Other parsers alter the URL.",
         fix="Write & as &amp;.",
     ),
-    "xml/bare-less-than": _error(
+    "xml/bare-less-than": _recovered(
         meaning="The text contains a bare <; it was left unchanged.",
         cause="Text or a URL was inserted without escaping it.",
         consequence="A strict XML parser rejects the whole document.",
         fix="Write < as &lt;.",
-        reliability=Reliability.RECOVERED,
     ),
     "xml/control-character": _error(
         meaning="The text contains a control character that XML forbids; it was left unchanged.",
@@ -709,12 +698,11 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="The entry is missing. Other readers differ in how they handle it.",
         fix="Write the text itself instead of the entity.",
     ),
-    "xml/entry-outside": _error(
+    "xml/entry-outside": _recovered(
         meaning="An entry is outside the root element of the document.",
         cause="Two files were concatenated, or the root element was closed too early.",
         consequence="The entry was read. A strict XML parser rejects the document.",
         fix="Put all entries in one root element.",
-        reliability=Reliability.RECOVERED,
     ),
     "xml/extension-outside": _warning(
         meaning="An image, an alternate or another extension is outside any entry; it was ignored.",
@@ -729,12 +717,11 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="The element was read by its name. Search engines ignore it, or reject the document.",
         fix="List sitemaps in the index, and pages in sitemaps.",
     ),
-    "xml/junk-after": _error(
+    "xml/junk-after": _recovered(
         meaning="Other content follows the end of the document.",
         cause="A message, a script or a page footer that the server adds.",
         consequence="The content was ignored. A strict XML parser rejects the document.",
         fix="Write nothing after the end tag of the root element.",
-        reliability=Reliability.RECOVERED,
     ),
     "xml/junk-before": _error(
         meaning="Other content precedes the document.",
@@ -749,12 +736,11 @@ CATALOGUE: Mapping[str, ProblemType] = {
         fix="Generate the document with an XML library instead of string concatenation.",
         reliability=Reliability.RECOVERED,
     ),
-    "xml/nested-entry": _error(
+    "xml/nested-entry": _recovered(
         meaning="An entry is inside another entry; both were read.",
         cause="An end tag is missing or misplaced.",
         consequence="Other readers see only the outer entry.",
         fix="Close each entry before the next one.",
-        reliability=Reliability.RECOVERED,
     ),
     "xml/not-well-formed": _error(
         meaning="The document is not well-formed XML; it was repaired as the other problems describe.",
@@ -774,19 +760,17 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="Most readers ignore the text. A validator rejects the document.",
         fix="Remove the text.",
     ),
-    "xml/truncated": _loss(
+    "xml/truncated": _cut(
         meaning="The document ends before its root element is closed; a partial entry was left out.",
         cause="An aborted transfer, a generator that ran out of time or memory, or a full disk.",
         consequence="The rest is missing. A strict XML parser rejects the document.",
         fix="Publish the file only when it is complete.",
-        reliability=Reliability.REST,
     ),
-    "xml/unclosed-entry": _error(
+    "xml/unclosed-entry": _recovered(
         meaning="An entry is not closed before the next one begins.",
         cause="An end tag is missing in the template.",
         consequence="The entry was read. A strict XML parser rejects the document.",
         fix="Close each entry.",
-        reliability=Reliability.RECOVERED,
     ),
     "xml/undeclared-prefix": _error(
         meaning="A prefix is not declared; it was read with its usual meaning.",
@@ -800,12 +784,11 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="A strict XML parser rejects the whole document.",
         fix="Write the character itself; XML defines only &amp; &lt; &gt; &quot; and &apos;.",
     ),
-    "xml/unlike-tags": _error(
+    "xml/unlike-tags": _recovered(
         meaning="A start tag and its end tag differ in letter case or prefix; they were matched anyway.",
         cause="The document was written by hand, or by string concatenation.",
         consequence="A strict XML parser rejects the document.",
         fix="Write both tags identically.",
-        reliability=Reliability.RECOVERED,
     ),
 }
 """The only definition of each problem code. Those of ``protocol/`` are reported only by validation, not by reading."""

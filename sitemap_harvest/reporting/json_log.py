@@ -1,4 +1,4 @@
-"""The JSON log: one line per log record (``SITEMAP_HARVEST_LOG=json``).
+"""Assigns log records to runs, and writes them as lines of JSON (``SITEMAP_HARVEST_LOG=json``).
 
 Scrapy creates its log handler anew for each crawler, and again when the crawler's
 settings are final. So the formatter is set by another handler, which comes before it at
@@ -9,15 +9,23 @@ from __future__ import annotations
 
 import json
 import logging
+from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from scrapy import Spider
 from scrapy.utils.log import get_scrapy_root_handler
+from scrapy.utils.trackref import live_refs
 
-from sitemap_harvest.engine.run_state import FIELDS
+from sitemap_harvest.engine.run_state import FIELDS, RunContext
 from sitemap_harvest.escape import visible, visible_lines, visible_traceback
-from sitemap_harvest.reporting.log_context import run_context_of_record
+from sitemap_harvest.integration.spider_attributes import run_of
 
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+LOG = "SITEMAP_HARVEST_LOG"
+_current: ContextVar[RunContext | None] = ContextVar("sitemap_harvest_run", default=None)
 _MOST = 2**63  # numbers beyond this exceed the range of JSON readers
 
 
@@ -57,11 +65,33 @@ class JsonFormatter(logging.Formatter):
         return "\n".join(texts) or None
 
 
-def begin() -> None:
-    """Make Scrapy's log JSON from now on, until the process ends."""
-    if not any(isinstance(handler, _FormatterSetter) for handler in logging.root.handlers):
+def start_log(settings: BaseSettings, spider: Spider | None = None) -> None:
+    """Make log records carry the run of *spider*, also in tasks that it starts; as JSON if *settings* say so."""
+    if spider is not None:
+        _current.set(run_context_of_spider(spider))
+    if settings.get(LOG) == "json" and not any(isinstance(one, _FormatterSetter) for one in logging.root.handlers):
         logging.root.addHandler(setter := _FormatterSetter())
         setter.set_formatter()
+
+
+def run_context_of_record(record: logging.LogRecord) -> RunContext | None:
+    """Return the run that *record* belongs to; ``None`` if it is unknown.
+
+    It is the run of the spider that the record names, as in most of Scrapy's records;
+    or of the context in which it was logged; or of the only spider of the process.
+    """
+    if isinstance(spider := getattr(record, "spider", None), Spider):
+        return run_context_of_spider(spider)
+    if (context := _current.get()) is not None:
+        return context
+    spiders: list[Any] = [one for cls, found in live_refs.items() if issubclass(cls, Spider) for one in list(found)]
+    return run_context_of_spider(spiders[0]) if len(spiders) == 1 else None
+
+
+def run_context_of_spider(spider: Spider) -> RunContext:
+    """Return the identity of the run of *spider*, which may be from another package."""
+    run = run_of(spider)
+    return RunContext.of(spider) if run is None else run.context
 
 
 class _FormatterSetter(logging.Handler):

@@ -1,4 +1,8 @@
-"""``RunReports``: notices the end of a run, however it ended, and writes its metrics and its closing record."""
+"""``RunReports``: notices the end of a run, however it ended, and writes its metrics and its closing record.
+
+This package's spiders load it if a setting requests a report. Other spiders of a
+project do not.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,9 @@ from typing import TYPE_CHECKING, Any, Self
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter
+from scrapy.settings import SETTINGS_PRIORITIES
+from scrapy.utils.log import get_scrapy_root_handler
+from scrapy.utils.misc import load_object
 
 from sitemap_harvest import __version__
 from sitemap_harvest.engine.run_state import RunContext
@@ -26,11 +33,12 @@ from sitemap_harvest.integration.items.feed_exporter import Outputs
 from sitemap_harvest.integration.spider_attributes import run_of
 from sitemap_harvest.model.run import Counts, RunReport, new_run_id
 from sitemap_harvest.redact import without_login
-from sitemap_harvest.reporting.log_context import ErrorCount
+from sitemap_harvest.reporting.json_log import LOG, run_context_of_record, run_context_of_spider
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
     from scrapy.settings import BaseSettings
@@ -42,6 +50,28 @@ _WRITERS = {  # the closing record comes last, because it counts an error if the
     METRICS: "sitemap_harvest.reporting.metrics",
     CLOSING: "sitemap_harvest.reporting.closing_record",
 }
+_NO_HANDLER = (
+    "SITEMAP_HARVEST_LOG is 'json', but Scrapy has not configured logging: "
+    "set the formatter of your own handler to sitemap_harvest.reporting.json_log.JsonFormatter"
+)
+
+
+class ErrorCount(logging.Handler):
+    """Counts records at ERROR or above, except those of other runs.
+
+    Scrapy's own count only includes records that pass the log level.
+    """
+
+    def __init__(self, run: str | None = None) -> None:
+        """Count the records of *run*, and those of unknown runs; ``None``: all records."""
+        super().__init__(logging.ERROR)
+        self.errors = 0
+        self._run = run
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Count *record*."""
+        if self._run is None or (context := run_context_of_record(record)) is None or context.run == self._run:
+            self.errors += 1
 
 
 class RunReports:
@@ -131,6 +161,31 @@ class RunReports:
             finish_reason=stats.get("finish_reason"),
             outputs=self._known_outputs().records(),
         )
+
+
+def enable_reports(settings: BaseSettings) -> None:
+    """Add the extension that writes the reports, if *settings* request one, before others, which may fail."""
+    given = settings.getdict("EXTENSIONS")
+    if writers(settings) and RunReports not in map(load_object, given):
+        # A runner replaces values of the same priority with its own.
+        priority = max((settings.getpriority("EXTENSIONS") or 0) + 1, SETTINGS_PRIORITIES["spider"])
+        settings.set("EXTENSIONS", {**given, RunReports: -1_000}, priority=priority)
+
+
+def check_reporting(spider: Spider) -> dict[str, Path | None]:
+    """Return the files of the reports by setting. Raises :exc:`OptionError` if one cannot be written."""
+    settings, context = spider.crawler.settings, run_context_of_spider(spider)
+    check_installed(settings)
+    if settings.get(LOG) == "json" and get_scrapy_root_handler() is None:
+        spider.logger.warning("%s", _NO_HANDLER)
+    return {name: module.check(settings, context) for name, module in writers(settings).items()}
+
+
+def check_installed(settings: BaseSettings) -> None:
+    """Raise :exc:`OptionError` if a required library is not installed."""
+    if settings.get(METRICS) and METRICS not in writers(settings):
+        install = "pip install 'scrapy-sitemap-harvest[observe]'"
+        raise OptionError(f"{METRICS} needs prometheus_client, which is not installed: {install}")
 
 
 def report_refused(error: Exception, settings: BaseSettings, *, spider: str, arguments: Mapping[str, Any]) -> None:

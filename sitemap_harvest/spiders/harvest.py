@@ -16,7 +16,7 @@ from sitemap_harvest.integration import default_settings as defaults
 from sitemap_harvest.integration.log_filters import filter_logs
 from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 from sitemap_harvest.page_visits.page_rules import has_wrong_rules
-from sitemap_harvest.reporting.setup import enable_reports
+from sitemap_harvest.reporting.run_reports import enable_reports
 from sitemap_harvest.spiders.run import Harvest, RunInfo
 from sitemap_harvest.spiders.spider_arguments import SpiderArguments, check_class
 from sitemap_harvest.spiders.start_requests import takes_scrapys_steps

@@ -11,7 +11,8 @@ from sitemap_harvest.config.arguments import check_store
 from sitemap_harvest.engine.session import Session
 from sitemap_harvest.integration.checks import check_project
 from sitemap_harvest.integration.guards import allow_named, enable_guards, send_site_headers, site_headers
-from sitemap_harvest.reporting.setup import check_reporting, start_log
+from sitemap_harvest.reporting.json_log import start_log
+from sitemap_harvest.reporting.run_reports import check_reporting
 from sitemap_harvest.spiders.start_requests import CLOSEST_TO_THE_SPIDER, StartRequestsMiddleware
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from base64 import b64encode
 import pytest
 
 from sitemap_harvest.config.arguments import RunConfig
-from sitemap_harvest.config.credentials import Credentials
+from sitemap_harvest.config.targets import Credentials
 from sitemap_harvest.errors import ArgumentError
 
 pytestmark = pytest.mark.quick

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
+from sitemap_harvest.cli import crawl_display as closing
 from sitemap_harvest.cli import output
-from sitemap_harvest.cli import summary_table as closing
-from sitemap_harvest.cli import validation_report as report
+from sitemap_harvest.cli import validation as report
 from sitemap_harvest.cli.validation import Validation
 from sitemap_harvest.engine.run_summary import Summary
 from sitemap_harvest.escape import ascii_json, visible

@@ -6,8 +6,7 @@ from collections import Counter
 import pytest
 from rich.console import Console
 
-from sitemap_harvest.cli.progress import line
-from sitemap_harvest.cli.summary_table import show
+from sitemap_harvest.cli.crawl_display import line, show
 from sitemap_harvest.engine.run_summary import Summary, Tally, verdict
 from sitemap_harvest.model import Outcome
 
