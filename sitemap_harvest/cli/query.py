@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
-    from sitemap_harvest.snapshots.store.history import History
+    from sitemap_harvest.snapshots.store.store import History
 
 USAGE = '--store S "SELECT ..."'
 EPILOG = (

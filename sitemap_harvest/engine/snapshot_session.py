@@ -299,7 +299,7 @@ class SnapshotSession(Session):
         found = compare(writer.before, snapshot)
         summary = found.summary
         counts = {kind: getattr(summary, kind) for kind in ("added", "removed", "changed", "moved", "expired")}
-        snapshot = writer.publish(replace(run, urls=summary.urls_after, changes=counts), found)
+        snapshot = writer.publish(replace(run, urls=summary.urls_after, changes=counts), found.batches())
         self._stats.inc_value("sitemap_harvest/snapshots")
         wanted = site.baseline.run.id if site.baseline is not None else None
         if wanted != found.summary.baseline:

@@ -100,7 +100,7 @@ class Keeper:
             if url not in changed and day:
                 self._ledger[url] = _unchanged(record, now)
         changes = compare(writer.before, writer.seal(list(self._ledger.values()), run))
-        writer.publish(dataclasses.replace(run, urls=changes.summary.urls_after), changes)
+        writer.publish(dataclasses.replace(run, urls=changes.summary.urls_after), changes.batches())
         compact(self._store.history(SITE))
 
     def _keep_sitemap(self, writer: SiteWriter, url: str, now: datetime) -> None:

@@ -17,17 +17,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sitemap_harvest.snapshots.store.history import RUNS
 from sitemap_harvest.snapshots.store.manifest import Manifest, StoredFile
 from sitemap_harvest.snapshots.store.row_ranges import Intervals
 from sitemap_harvest.snapshots.store.row_store import GROUP_ROWS, ROW_SCHEMA, PartWriter, places
+from sitemap_harvest.snapshots.store.store import RUNS
 from sitemap_harvest.snapshots.store.tables import PENDING, ROW_RANGES, SITEMAPS, read_file, upgraded, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from sitemap_harvest.snapshots.store.history import History
     from sitemap_harvest.snapshots.store.manifest import Run
+    from sitemap_harvest.snapshots.store.store import History
 
 MERGED = "merged"
 _FEWEST = 8
@@ -106,22 +106,15 @@ def _merged(history: History, files: Sequence[StoredFile], table: str) -> Stored
 
 def _written_rows(history: History, files: Sequence[StoredFile], wanted: Intervals | None) -> StoredFile:
     """Write the *wanted* rows of *files* (``None``: all) to one file. There must be some."""
-    name = _name("rows")
-    opened = history.folder.writing(name)
-    writer = PartWriter(opened)
-    count = 0
+    writer = PartWriter(history.folder, _name("rows"))
     for file in files:
         with history.folder.open(file.name) as source:
             parquet = pq.ParquetFile(source)
             for group in range(parquet.metadata.num_row_groups):
                 table = upgraded(parquet.read_row_group(group), ROW_SCHEMA)
                 for batch in table.combine_chunks().to_batches():
-                    rows = batch if wanted is None else batch.filter(pa.array(places(batch, wanted)))
-                    writer.add_stored(rows)
-                    count += rows.num_rows
-    writer.close()
-    ids = files[0].ids[0], files[-1].ids[1]
-    return StoredFile.written(name, "rows", opened, count=count, runs=_runs(files), ids=ids)
+                    writer.add_stored(batch if wanted is None else batch.filter(pa.array(places(batch, wanted))))
+    return writer.close(_runs(files), (files[0].ids[0], files[-1].ids[1]))
 
 
 def _name(table: str) -> str:

@@ -14,8 +14,8 @@ from sitemap_harvest.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sitemap_harvest.snapshots.store.history import History
     from sitemap_harvest.snapshots.store.manifest import Run
+    from sitemap_harvest.snapshots.store.store import History
 
 BEGINNING = ""
 """The run of a cursor that has not received any run."""

@@ -19,7 +19,7 @@ from sitemap_harvest.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sitemap_harvest.snapshots.store.storage import Folder, HashedFile
+    from sitemap_harvest.snapshots.store.storage import Folder
 
 FORMAT = 1
 """Incremented whenever older versions of the package cannot read the written format."""
@@ -89,20 +89,6 @@ class StoredFile:
         known = {one.name for one in dataclasses.fields(cls)}
         pairs = {name: tuple(values[name]) for name in ("runs", "ids")}
         return cls(**{**{name: value for name, value in values.items() if name in known}, **pairs})
-
-    @classmethod
-    def written(
-        cls,
-        name: str,
-        table: str,
-        file: HashedFile,
-        *,
-        count: int,
-        runs: tuple[str, str],
-        ids: tuple[int, int] = (0, 0),
-    ) -> Self:
-        """Return the entry of *file*, which has been written."""
-        return cls(name=name, table=table, bytes=file.bytes, sha256=file.sha256, count=count, runs=runs, ids=ids)
 
     def check(self, folder: Folder) -> None:
         """Raise :exc:`StoreError` if the file is missing in *folder*, or its size differs."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +16,11 @@ from sitemap_harvest.model import MAX_ROWS, UrlBatch, UrlEntry, arrow_schema
 from sitemap_harvest.snapshots.store.row_ranges import Intervals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from sitemap_harvest.snapshots.store.manifest import StoredFile
     from sitemap_harvest.snapshots.store.row_ranges import RowRanges
-    from sitemap_harvest.snapshots.store.storage import Folder, HashedFile
+    from sitemap_harvest.snapshots.store.storage import Folder
 
 GROUP_ROWS = 20_000  # per row group: some 10 MB in memory
 _FILES_OPEN = 8
@@ -35,31 +37,19 @@ ROW_COLUMNS: tuple[str, ...] = tuple(name for name in _ENTRY.names if name != "p
 ROW_SCHEMA = pa.schema([pa.field("row", pa.int64(), nullable=False), *(_ENTRY.field(name) for name in ROW_COLUMNS)])
 
 
-class Part(NamedTuple):
-    """A file with rows, ascending by id."""
-
-    folder: Folder
-    name: str
-    first: int
-    """Id of its first row."""
-    end: int
-    """The id after that of its last row. Ids may have gaps."""
-
-
 class PartWriter:
     """Writes one file of rows."""
 
-    def __init__(self, file: HashedFile) -> None:
-        """Write to *file*."""
-        self._file = file
-        self._writer: pq.ParquetWriter | None = None
-        self._waiting: list[pa.RecordBatch] = []
-        self._waiting_rows = 0
-
-    @property
-    def waiting(self) -> int:
+    def __init__(self, folder: Folder, name: str) -> None:
+        """Write to the file *name* of *folder*."""
+        self.count = 0
+        """Number of rows added."""
+        self.waiting = 0
         """Number of rows buffered in memory."""
-        return self._waiting_rows
+        self._name = name
+        self._file = folder.writing(name)
+        self._writer: pq.ParquetWriter | None = None
+        self._batches: list[pa.RecordBatch] = []
 
     @property
     def is_open(self) -> bool:
@@ -68,35 +58,36 @@ class PartWriter:
 
     def add(self, rows: pa.RecordBatch, first: int) -> None:
         """Write *rows*, with the columns of :class:`UrlEntry`, under ids from *first* on."""
-        ids = pa.array(np.arange(first, first + rows.num_rows))
-        columns = [_stored(rows, name) for name in ROW_COLUMNS]
-        self.add_stored(pa.RecordBatch.from_arrays([ids, *columns], schema=ROW_SCHEMA))
+        found = {name: rows.column(name) for name in ROW_COLUMNS} | {
+            "row": pa.array(np.arange(first, first + rows.num_rows))
+        }
+        is_loc = pc.equal(found["key"], found["loc"])  # then it is stored once
+        found["key"] = pc.if_else(is_loc, pa.scalar(None, pa.string()), found["key"])
+        self.add_stored(pa.RecordBatch.from_arrays([found[name] for name in ROW_SCHEMA.names], schema=ROW_SCHEMA))
 
     def add_stored(self, rows: pa.RecordBatch) -> None:
         """Write *rows* in stored form: with the columns of the row store, ids ascending."""
-        self._waiting.append(rows)
-        self._waiting_rows += rows.num_rows
-        if self._waiting_rows >= GROUP_ROWS:
-            self.flush()
+        self._batches.append(rows)
+        self.count += rows.num_rows
+        self.waiting += rows.num_rows
+        if self.waiting >= GROUP_ROWS:
+            self._write(pa.Table.from_batches(self._batches))
 
-    def flush(self) -> None:
-        """Write the buffered rows as a row group."""
-        waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
-        if waiting:
-            self._write(pa.Table.from_batches(waiting, ROW_SCHEMA))
+    def close(self, runs: tuple[str, str], ids: tuple[int, int]) -> StoredFile:
+        """Finish the file, and return its entry; an unfinished file cannot be read.
 
-    def close(self) -> None:
-        """Finish the file; an unfinished file cannot be read."""
-        if self._writer is None and self._waiting:  # few rows: empty columns would take more space than the rows
-            table = pa.Table.from_batches(self._waiting, ROW_SCHEMA)
-            self._waiting = []
-            self._write(without_empty(table))
-        self.flush()
+        *runs* and *ids* as for :class:`StoredFile`.
+        """
+        if self._batches:
+            table = pa.Table.from_batches(self._batches)
+            # With few rows, empty columns would take more space than the rows.
+            self._write(without_empty(table) if self._writer is None else table)
         if self._writer is not None:
             self._writer.close()
-        self._file.close()
+        return self._file.stored(self._name, "rows", count=self.count, runs=runs, ids=ids)
 
     def _write(self, table: pa.Table) -> None:
+        self._batches, self.waiting = [], 0
         if self._writer is None:
             names = table.schema.names
             deltas = {name: "DELTA_BYTE_ARRAY" for name in _ALIKE if name in names}
@@ -119,30 +110,22 @@ def without_empty(table: pa.Table) -> pa.Table:
     )
 
 
-def _stored(rows: pa.RecordBatch, name: str) -> pa.Array:
-    """Return a column in stored form: a key that equals its loc is null."""
-    if name != "key":
-        return rows.column(name)
-    return pc.if_else(
-        pc.equal(rows.column("key"), rows.column("loc")), pa.scalar(None, pa.string()), rows.column("key")
-    )
-
-
 class RowStore:
     """Reads rows by their ids."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
-        """Read from *parts*, whose id ranges must not overlap."""
-        self._parts = sorted((part for part in parts if part.end > part.first), key=lambda part: part.first)
-        self._first = np.array([part.first for part in self._parts], dtype=np.int64)
-        self._end = np.array([part.end for part in self._parts], dtype=np.int64)
+    def __init__(self, folder: Folder, files: Iterable[StoredFile]) -> None:
+        """Read from those of *files* in *folder* that have rows; their id ranges must not overlap."""
+        self._folder = folder
+        self._parts = sorted((file for file in files if file.table == "rows"), key=lambda file: file.ids)
+        self._first = np.array([file.ids[0] for file in self._parts], dtype=np.int64)
+        self._end = np.array([file.ids[1] for file in self._parts], dtype=np.int64)
         self._files: OrderedDict[int, pq.ParquetFile] = OrderedDict()
-        self._bounds: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self._groups: OrderedDict[tuple[int, int, tuple[str, ...]], pa.RecordBatch] = OrderedDict()
+        self._bounds_of = cache(self._read_bounds)
+        self._read = lru_cache(maxsize=_GROUPS_KEPT)(self._read_group)
 
     def rows(self, wanted: Intervals, columns: Sequence[str] = ROW_COLUMNS) -> Iterator[pa.RecordBatch]:
         """Yield the *wanted* rows, ascending: the column ``row``, and *columns* in that order."""
-        for number, group, first, end in self.groups(wanted):
+        for number, group, first, end in self._groups(wanted):
             ids = wanted.within(first, end)
             rows = self._read(number, group, tuple(columns))
             if rows.num_rows < end - first:
@@ -153,32 +136,21 @@ class RowStore:
             else:
                 yield rows.take(pa.array(ids.ids() - first))
 
-    def groups(self, wanted: Intervals) -> Iterator[tuple[int, int, int, int]]:
+    def _groups(self, wanted: Intervals) -> Iterator[tuple[int, int, int, int]]:
         """Yield the row groups that may hold *wanted* rows: file, group, first id, and the id after the last."""
-        for number in _meeting(wanted, self._first, self._end):
-            first, end = self._bounds_of(int(number))
-            for group in _meeting(wanted, first, end):
-                yield int(number), int(group), int(first[group]), int(end[group])
+        for number in _meeting(wanted, self._first, self._end).tolist():
+            first, end = self._bounds_of(number)
+            for group in _meeting(wanted, first, end).tolist():
+                yield number, group, int(first[group]), int(end[group])
 
-    def _bounds_of(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+    def _read_bounds(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the first id of each row group of a file, and the id after its last."""
-        if number not in self._bounds:
-            metadata = self._file(number).metadata
-            found = [metadata.row_group(group).column(0).statistics for group in range(metadata.num_row_groups)]
-            firsts, lasts = (np.array([getattr(one, end) for one in found]) for end in ("min", "max"))
-            self._bounds[number] = firsts, lasts + 1
-        return self._bounds[number]
+        metadata = self._file(number).metadata
+        found = [metadata.row_group(group).column(0).statistics for group in range(metadata.num_row_groups)]
+        return np.array([one.min for one in found]), np.array([one.max + 1 for one in found])
 
-    def _read(self, number: int, group: int, columns: tuple[str, ...]) -> pa.RecordBatch:
-        key = (number, group, columns)
-        if key not in self._groups:
-            self._groups[key] = self._load(number, group, columns)
-            if len(self._groups) > _GROUPS_KEPT:
-                self._groups.popitem(last=False)
-        self._groups.move_to_end(key)
-        return self._groups[key]
-
-    def _load(self, number: int, group: int, columns: tuple[str, ...]) -> pa.RecordBatch:
+    def _read_group(self, number: int, group: int, columns: tuple[str, ...]) -> pa.RecordBatch:
+        """Return the column ``row`` and *columns* of a row group."""
         needed = {"row", *columns} | ({"loc", "site"} if "key" in columns else set())
         file = self._file(number)
         there = [name for name in file.schema_arrow.names if name in needed]
@@ -186,7 +158,7 @@ class RowStore:
             # Each reader thread would have its own allocator arena, whose free memory the others cannot use.
             batch = file.read_row_group(group, there, use_threads=False).combine_chunks().to_batches()[0]
         except (OSError, pa.ArrowException) as error:
-            raise _unreadable(self._parts[number], error) from error
+            raise self._unreadable(number, error) from error
         found = {name: pa.nulls(batch.num_rows, ROW_SCHEMA.field(name).type) for name in needed}
         found |= {name: batch.column(name) for name in there}
         if "key" in columns:
@@ -199,11 +171,10 @@ class RowStore:
 
     def _file(self, number: int) -> pq.ParquetFile:
         if number not in self._files:
-            part = self._parts[number]
             try:
-                self._files[number] = pq.ParquetFile(part.folder.open(part.name), pre_buffer=False)
+                self._files[number] = pq.ParquetFile(self._folder.open(self._parts[number].name), pre_buffer=False)
             except (OSError, pa.ArrowException) as error:
-                raise _unreadable(part, error) from error
+                raise self._unreadable(number, error) from error
             if len(self._files) > _FILES_OPEN:
                 self._files.popitem(last=False)[1].close()
         self._files.move_to_end(number)
@@ -227,7 +198,10 @@ class RowStore:
         for file in self._files.values():
             file.close()
         self._files.clear()
-        self._groups.clear()
+        self._read.cache_clear()
+
+    def _unreadable(self, number: int, error: Exception) -> StoreError:
+        return StoreError(f"{self._folder}/{self._parts[number].name} cannot be read: {error}")
 
 
 def _meeting(wanted: Intervals, first: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -245,7 +219,3 @@ def places(rows: pa.RecordBatch, wanted: Intervals) -> np.ndarray:
     at = np.maximum(np.searchsorted(wanted.start, ids, side="right") - 1, 0)
     is_wanted: np.ndarray = (ids >= wanted.start[at]) & (ids < wanted.start[at] + wanted.count[at])
     return is_wanted
-
-
-def _unreadable(part: Part, error: Exception) -> StoreError:
-    return StoreError(f"{part.folder}/{part.name} cannot be read: {error}")

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sitemap_harvest.model import UrlBatch
-    from sitemap_harvest.snapshots.store.history import History
     from sitemap_harvest.snapshots.store.manifest import Run
     from sitemap_harvest.snapshots.store.row_ranges import Intervals
+    from sitemap_harvest.snapshots.store.store import History
 
 
 class Pending(NamedTuple):
@@ -40,38 +40,33 @@ class Pending(NamedTuple):
 class Snapshot:
     """The state of :attr:`site` at the end of :attr:`run`. Files are read on first use."""
 
-    def __init__(self, site: str, run: Run, history: History, *, ledger: pa.Table | None = None) -> None:
+    def __init__(self, run: Run, history: History, *, ledger: pa.Table | None = None) -> None:
         """Open the snapshot of *run*, whose rows may be stored in any run of *history*.
 
         *ledger*: the result of :meth:`sitemaps`, if the caller has it; ``None``: read
         it.
         """
         self._ledger = ledger
-        self.site = site
+        self._row_ranges: RowRanges | None = None
+        self.site = history.site
         self.run = run
-        self.history = history
+        self._history = history
 
     def __repr__(self) -> str:
         return f"<Snapshot of {self.site}, run {self.run.id}>"
 
     def sitemaps(self) -> pa.Table:
         """Return the document records: one for each document of the snapshot, and for those removed in this run."""
-        return self._sitemaps
-
-    @cached_property
-    def _sitemaps(self) -> pa.Table:
-        if self._ledger is not None:
-            return self._ledger
-        table = self.history.table("sitemaps", SITEMAPS, [self.run.id])
-        return table.drop_columns(["run"]).combine_chunks().cast(LedgerBatch.schema())
+        if self._ledger is None:
+            table = self._history.table("sitemaps", SITEMAPS, [self.run.id])
+            self._ledger = table.drop_columns(["run"]).combine_chunks().cast(LedgerBatch.schema())
+        return self._ledger
 
     def row_ranges(self) -> RowRanges:
         """Return the rows of each document, including pending ones: ``document`` is an index into :meth:`sitemaps`."""
+        if self._row_ranges is None:
+            self._row_ranges = RowRanges.joined([self.listed, self.pending.row_ranges])
         return self._row_ranges
-
-    @cached_property
-    def _row_ranges(self) -> RowRanges:
-        return RowRanges.joined([self.listed, self.pending.row_ranges])
 
     @cached_property
     def listed(self) -> RowRanges:
@@ -82,7 +77,7 @@ class Snapshot:
     @cached_property
     def pending(self) -> Pending:
         """The rows that no document lists any more, and whose removal is not certain yet."""
-        table = self.history.table("pending", PENDING, [self.run.id])
+        table = self._history.table("pending", PENDING, [self.run.id])
         since, runs = (table.column(name).to_pylist() for name in ("since", "runs"))
         document = np.empty(0, dtype=np.int64)
         if since:
@@ -115,7 +110,7 @@ class Snapshot:
         urls = ledger.column("url").combine_chunks()
         given = pc.if_else(pc.is_null(ledger.column("left")), ledger.column("rows_from"), pa.scalar(None, pa.string()))
         runs = [run for run in pc.unique(given).to_pylist() if run is not None]
-        table = self.history.table(kind, schema, runs)
+        table = self._history.table(kind, schema, runs)
         index = pc.index_in(table.column("document"), urls)
         is_wanted = pc.equal(
             given.take(pc.fill_null(index, 0)) if len(urls) else table.column("run"), table.column("run")
@@ -127,16 +122,16 @@ class Snapshot:
     def check(self) -> None:
         """Raise :exc:`StoreError` if a file with rows of the snapshot is missing, or its size has changed."""
         wanted = self.row_ranges().intervals()
-        for file in self.history.manifest.files:
+        for file in self._history.manifest.files:
             if file.table == "rows" and len(wanted.within(*file.ids)):
-                file.check(self.history.folder)
+                file.check(self._history.folder)
 
     def rows(self, wanted: Intervals, columns: Sequence[str] = ROW_COLUMNS) -> Iterator[pa.RecordBatch]:
         """Yield the *wanted* rows, ascending by id: the column ``row``, and *columns*, without ``position``.
 
         Reads only the needed columns of the needed parts of files.
         """
-        row_store = RowStore(self.history.parts())
+        row_store = RowStore(self._history.folder, self._history.manifest.files)
         try:
             found = 0
             for batch in row_store.rows(wanted, columns):
@@ -192,7 +187,7 @@ class Snapshot:
 
     def reading(self) -> RowReader:
         """Return a reader for the URLs of individual documents."""
-        return RowReader(self)
+        return RowReader(self._history, self)
 
 
 def _row_ranges(document: np.ndarray, table: pa.Table) -> RowRanges:
@@ -210,10 +205,10 @@ def _needs(name: str) -> Any:
 class RowReader:
     """Reads the URLs of one document after the other; adjacent rows are read once."""
 
-    def __init__(self, snapshot: Snapshot | None) -> None:
-        """Read the documents of *snapshot*; ``None``: there are none."""
+    def __init__(self, history: History, snapshot: Snapshot | None) -> None:
+        """Read the documents of *snapshot*, one of *history*; ``None``: there are none."""
         self._row_ranges = RowRanges.joined([]) if snapshot is None else snapshot.listed
-        self._row_store = RowStore([] if snapshot is None else snapshot.history.parts())
+        self._row_store = RowStore(history.folder, history.manifest.files)
         self._order = np.argsort(self._row_ranges.document, kind="stable")
         self._documents = self._row_ranges.document[self._order]
         self._numbers: dict[str, int] = {}

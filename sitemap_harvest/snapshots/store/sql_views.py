@@ -19,9 +19,9 @@ from sitemap_harvest.snapshots.store.tables import with_keys
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from sitemap_harvest.snapshots.store.history import History
     from sitemap_harvest.snapshots.store.manifest import Run
     from sitemap_harvest.snapshots.store.snapshot import Snapshot
+    from sitemap_harvest.snapshots.store.store import History
 
 ALL_RUNS = "all"
 _BATCH_ROWS = 100_000

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import secrets
-from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 from pyarrow import fs
 
 from sitemap_harvest.errors import StoreError
+from sitemap_harvest.snapshots.store.manifest import StoredFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -160,7 +161,7 @@ class Folder:
             os.rmdir(self.path)  # noqa: PTH106 - the same
 
 
-class HashedFile:
+class HashedFile(io.RawIOBase):
     """A file being written that computes its digest.
 
     It is opened with the first byte: most of the many sites of a run have few rows, and
@@ -170,50 +171,40 @@ class HashedFile:
     def __init__(self, begin: Callable[[], pa.NativeFile]) -> None:
         """Write to the file that *begin* opens."""
         self._begin = begin
+        self._file: pa.NativeFile | None = None
         self._digest = hashlib.sha256()
-        self.bytes = 0
-        self.closed = False
+        self._bytes = 0
 
-    @cached_property
-    def _file(self) -> pa.NativeFile:
-        return self._begin()
-
-    def write(self, data: bytes) -> int:
+    def write(self, data: bytes) -> int:  # type: ignore[override]  # pyarrow writes bytes
         """Write *data*."""
+        if self._file is None:
+            self._file = self._begin()
         self._digest.update(data)
         self._file.write(data)
-        self.bytes += len(data)
+        self._bytes += len(data)
         return len(data)
 
     def tell(self) -> int:
         """Return the number of bytes written."""
-        return self.bytes
-
-    def flush(self) -> None:
-        """Flush the underlying file."""
-        self._file.flush()
+        return self._bytes
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
-        self.closed = True
-
-    def readable(self) -> bool:
-        """Return ``False``."""
-        return False
+        if self._file is not None:
+            self._file.close()
+        super().close()
 
     def writable(self) -> bool:
         """Return ``True``."""
         return True
 
-    def seekable(self) -> bool:
-        """Return ``False``."""
-        return False
-
-    @property
-    def sha256(self) -> str:
-        """Hex SHA-256 digest of the written bytes."""
-        return self._digest.hexdigest()
+    def stored(
+        self, name: str, table: str, *, count: int, runs: tuple[str, str], ids: tuple[int, int] = (0, 0)
+    ) -> StoredFile:
+        """Close the file, and return its entry in the manifest."""
+        self.close()
+        digest = self._digest.hexdigest()
+        return StoredFile(name=name, table=table, bytes=self._bytes, sha256=digest, count=count, runs=runs, ids=ids)
 
 
 def _sync(path: str) -> None:

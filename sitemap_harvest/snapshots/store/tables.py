@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import SitemapRecord, SitemapRef, arrow_schema
-from sitemap_harvest.snapshots.store.manifest import StoredFile
 from sitemap_harvest.snapshots.store.row_store import without_empty
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sitemap_harvest.model import Batch
+    from sitemap_harvest.model import ChangeBatch
+    from sitemap_harvest.snapshots.store.manifest import StoredFile
     from sitemap_harvest.snapshots.store.row_ranges import RowRanges
     from sitemap_harvest.snapshots.store.storage import Folder, HashedFile
 
@@ -47,11 +47,10 @@ def write_table(table: pa.Table, folder: Folder, name: str, *, kind: str, runs: 
     file = folder.writing(name)
     with _writer(file, table.schema) as writer:
         writer.write_table(table, row_group_size=_GROUP_ROWS)
-    file.close()
-    return StoredFile.written(name, kind, file, count=table.num_rows, runs=runs)
+    return file.stored(name, kind, count=table.num_rows, runs=runs)
 
 
-def write_changes(batches: Iterator[Batch[Any]], folder: Folder, name: str, *, run: str) -> StoredFile | None:
+def write_changes(batches: Iterator[ChangeBatch], folder: Folder, name: str, *, run: str) -> StoredFile | None:
     """Write *batches* of changes of *run* to the file *name* of *folder*; ``None`` if there are none."""
     if (first := next(batches, None)) is None:
         return None
@@ -61,8 +60,7 @@ def write_changes(batches: Iterator[Batch[Any]], folder: Folder, name: str, *, r
         for batch in chain([first], batches):
             writer.write_batch(_without_keys(batch.arrow))
             count += len(batch)
-    file.close()
-    return StoredFile.written(name, "changes", file, count=count, runs=(run, run))
+    return file.stored(name, "changes", count=count, runs=(run, run))
 
 
 def _without_keys(changes: pa.RecordBatch) -> pa.RecordBatch:

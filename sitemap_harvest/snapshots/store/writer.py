@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import LedgerBatch, SitemapRecord, SitemapRef, arrow_schema
 from sitemap_harvest.snapshots.store.document_writer import DocumentWriter
-from sitemap_harvest.snapshots.store.history import RUNS, History
-from sitemap_harvest.snapshots.store.manifest import MANIFEST, Manifest, StoredFile
+from sitemap_harvest.snapshots.store.manifest import MANIFEST, Manifest
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 from sitemap_harvest.snapshots.store.row_store import PartWriter, RowStore
 from sitemap_harvest.snapshots.store.snapshot import RowReader
+from sitemap_harvest.snapshots.store.store import RUNS, History
 from sitemap_harvest.snapshots.store.tables import (
     REFERENCES,
     ROW_RANGES,
@@ -33,20 +33,13 @@ from sitemap_harvest.snapshots.store.tables import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sitemap_harvest.model import Batch, UrlBatch
-    from sitemap_harvest.snapshots.store.manifest import Run
+    from sitemap_harvest.model import ChangeBatch, UrlBatch
+    from sitemap_harvest.snapshots.store.manifest import Run, StoredFile
     from sitemap_harvest.snapshots.store.snapshot import Snapshot
-    from sitemap_harvest.snapshots.store.storage import Folder, HashedFile
+    from sitemap_harvest.snapshots.store.storage import Folder
 
 _LEDGER_ROWS = 10_000  # made into columns at once
 _OURS = ("fetched_at", "fresh_at", "read_at")  # times recorded by this package; others are as published
-
-
-class Batches(Protocol):
-    """Data that can be written batch by batch."""
-
-    def batches(self) -> Iterator[Batch[Any]]:
-        """Yield the batches."""
 
 
 @dataclass(slots=True)
@@ -61,16 +54,6 @@ class DocumentRows:
     """The documents that it names from now on; ``None`` if they are unchanged."""
 
 
-@dataclass(slots=True)
-class _Open:
-    """A file of rows that is being written."""
-
-    name: str
-    file: HashedFile
-    writer: PartWriter
-    first: int
-
-
 class SiteWriter:
     """Writes the data of one site in one run. Readers see nothing of it before :meth:`publish`."""
 
@@ -81,23 +64,22 @@ class SiteWriter:
         self.before = before
         self.folder: Folder = history.folder / RUNS / run_id  # all but the manifest of the site
         self.kept: dict[str, DocumentRows] = {}
-        self._next_row = history.next_row
+        self._next_row = history.manifest.next_row
         self._files: list[StoredFile] = []
         self._unwritten: dict[str, DocumentRows] = {}
-        self._part: _Open | None = None
+        self._part: PartWriter | None = None
         self._number = 0
-        self._documents = 0  # of the sealed snapshot
         self._ledger: pa.Table | None = None  # of the sealed snapshot
 
     @cached_property
     def old(self) -> RowReader:
         """Reader of the last snapshot; it has no documents if there is none."""
-        return RowReader(self.before)
+        return RowReader(self.history, self.before)
 
     def urls_of(self, kept: DocumentRows) -> Iterator[UrlBatch]:
         """Yield the URLs of a document that this run has stored."""
-        self._close_part()  # an unfinished file cannot be read
-        row_store = RowStore(History("", self.history.folder, self._manifest()).parts())
+        self.rest()  # an unfinished file cannot be read
+        row_store = RowStore(self.history.folder, self._manifest().files)
         try:
             yield from row_store.urls(kept.row_ranges or RowRanges.joined([]))
         finally:
@@ -111,11 +93,9 @@ class SiteWriter:
         """Write *rows*, and return their new ids."""
         if self._part is None:
             self._number += 1
-            name = self._name("rows")
-            file = self.history.folder.writing(name)
-            self._part = _Open(name, file, PartWriter(file), self._next_row)
+            self._part = PartWriter(self.history.folder, self._name("rows"))
         first = self._next_row
-        self._part.writer.add(rows, first)
+        self._part.add(rows, first)
         self._next_row += rows.num_rows
         return np.arange(first, self._next_row)
 
@@ -126,16 +106,19 @@ class SiteWriter:
     @property
     def waiting(self) -> int:
         """Number of rows buffered in memory."""
-        return self._part.writer.waiting if self._part is not None else 0
+        return self._part.waiting if self._part is not None else 0
 
     @property
     def is_open(self) -> bool:
         """Whether a file is open for writing."""
-        return self._part is not None and self._part.writer.is_open
+        return self._part is not None and self._part.is_open
 
     def rest(self) -> None:
         """Write the buffered rows and close the file; later rows go to another file."""
-        self._close_part()
+        if self._part is not None:
+            part, self._part = self._part, None
+            ids = (self._next_row - part.count, self._next_row)
+            self._files.append(part.close((self.run_id, self.run_id), ids))
 
     @property
     def unwritten(self) -> int:
@@ -146,7 +129,7 @@ class SiteWriter:
         """Write a checkpoint, so that an interrupted run need not read these documents again."""
         if not self._unwritten:
             return
-        self._close_part()
+        self.rest()
         files = self._write_documents()
         records = pa.Table.from_batches([LedgerBatch.of([kept.record for kept in self._unwritten.values()]).arrow])
         files.append(self._write(_with_run(records, self.run_id, SITEMAPS), self._name("sitemaps"), kind="done"))
@@ -162,10 +145,11 @@ class SiteWriter:
         checkpoint = Manifest.read(self.folder)
         for file in checkpoint.files:
             file.check(self.history.folder)
-        self._remove_others(MANIFEST, *checkpoint.files)
-        if not checkpoint.files:
+        self._files = list(checkpoint.files)
+        self._remove_others(MANIFEST)
+        if not self._files:
             return False
-        self._files, self._next_row = list(checkpoint.files), checkpoint.next_row
+        self._next_row = checkpoint.next_row
         self._number = len(self._files)  # each number has a file, so the next one is free
         self._load()
         return True
@@ -193,9 +177,9 @@ class SiteWriter:
         tables = [upgraded(read_file(self.history.folder, file), schema) for file in self._files if file.table == kind]
         return pa.concat_tables(tables) if tables else schema.empty_table()
 
-    def _remove_others(self, *wanted: StoredFile | str) -> None:
-        """Delete the files of the run that are not *wanted*."""
-        names = {one if isinstance(one, str) else one.name.rpartition("/")[2] for one in wanted}
+    def _remove_others(self, *wanted: str) -> None:
+        """Delete the files of the run other than those to be published and *wanted*."""
+        names = {*wanted, *(file.name.rpartition("/")[2] for file in self._files)}
         for name in self.folder.names():
             if name not in names:
                 self.folder.remove(name)
@@ -205,10 +189,9 @@ class SiteWriter:
 
         *ledger*: the document records of the snapshot. *run*: the entry of the run.
         """
-        self._close_part()
+        self.rest()
         self._files += self._write_documents()
         self._unwritten = {}
-        self._documents = sum(row.left is None for row in ledger)
         self._ledger = table = _rounded(_ledger_table(ledger))
         self._files = [file for file in self._files if file.table != "done"]
         self._files.append(self._write(_with_run(table, run.id, SITEMAPS), self._path("sitemaps"), kind="sitemaps"))
@@ -219,21 +202,22 @@ class SiteWriter:
         self._files.append(self._write(pending, self._path("pending"), kind="pending"))
         return self._snapshot(run)
 
-    def publish(self, run: Run, changes: Batches) -> Snapshot:
+    def publish(self, run: Run, changes: Iterator[ChangeBatch]) -> Snapshot:
         """Publish the sealed snapshot, with *changes* since the one before it, and return it.
 
         *run*: the entry of the run for the manifest. Raises :exc:`StoreError` if another
         run has published a snapshot meanwhile, which a lock in an object store cannot
         exclude.
         """
-        run = dataclasses.replace(run, documents=self._documents)
-        if stored := write_changes(changes.batches(), self.history.folder, self._path("changes"), run=run.id):
+        assert self._ledger is not None  # noqa: S101 - for mypy: it is sealed
+        run = dataclasses.replace(run, documents=self._ledger["left"].null_count)
+        if stored := write_changes(changes, self.history.folder, self._path("changes"), run=run.id):
             self._files.append(stored)
         self.history.folder.sync(file.name for file in self._files)
         if Manifest.read(self.history.folder) != self.history.manifest:
             raise StoreError(f"{self.history.site}: another run has stored a snapshot in the meantime")
         self._manifest(run).put(self.history.folder)
-        self._remove_others(*self._files)
+        self._remove_others()
         self.close()
         return self._snapshot(run)
 
@@ -248,36 +232,21 @@ class SiteWriter:
     @property
     def rows(self) -> int:
         """Number of rows written that no earlier run has stored."""
-        return self._next_row - self.history.next_row
-
-    def _close_part(self) -> None:
-        if self._part is None:
-            return
-        part, self._part = self._part, None
-        part.writer.close()
-        count = self._next_row - part.first
-        runs, ids = (self.run_id, self.run_id), (part.first, self._next_row)
-        self._files.append(StoredFile.written(part.name, "rows", part.file, count=count, runs=runs, ids=ids))
+        return self._next_row - self.history.manifest.next_row
 
     def _write_documents(self) -> list[StoredFile]:
         """Write the row ranges and references of the documents stored since the last call."""
         self._number += 1
-        files = []
+        run, kept = self.run_id, self._unwritten.items()
         row_ranges = [
-            row_ranges_table(ROW_RANGES, kept.row_ranges, run=self.run_id, document=url)
-            for url, kept in self._unwritten.items()
-            if kept.row_ranges
+            row_ranges_table(ROW_RANGES, one.row_ranges, run=run, document=url) for url, one in kept if one.row_ranges
         ]
-        if row_ranges:
-            files.append(self._write(pa.concat_tables(row_ranges), self._name("row_ranges"), kind="row_ranges"))
-        references = [
-            _references_table(self.run_id, url, kept.references)
-            for url, kept in self._unwritten.items()
-            if kept.references
+        references = [_references_table(run, url, one.references) for url, one in kept if one.references]
+        return [
+            self._write(pa.concat_tables(tables), self._name(kind), kind=kind)
+            for kind, tables in (("row_ranges", row_ranges), ("references", references))
+            if tables
         ]
-        if references:
-            files.append(self._write(pa.concat_tables(references), self._name("references"), kind="references"))
-        return files
 
     def _write(self, table: pa.Table, name: str, *, kind: str) -> StoredFile:
         return write_table(table, self.history.folder, name, kind=kind, runs=(self.run_id, self.run_id))
@@ -296,9 +265,7 @@ class SiteWriter:
 
     def drop(self) -> None:
         """Delete everything that was written."""
-        if self._part is not None:
-            self._part.writer.close()
-            self._part = None
+        self.rest()
         self.close()
         if any(run.id == self.run_id for run in Manifest.read(self.history.folder).runs):
             raise StoreError(f"{self.folder} is already a snapshot")

@@ -21,14 +21,6 @@ SITE = "https://a.example"
 BEGAN = datetime(2026, 11, 1, 3, 0, tzinfo=UTC)
 
 
-class NoChanges:
-    """What a comparison gives where nothing is compared."""
-
-    def batches(self) -> Iterator[Any]:
-        """Yield nothing."""
-        return iter(())
-
-
 class Making:
     """Makes one run after the other, a day each, into a store."""
 
@@ -88,12 +80,12 @@ class Making:
         self.now += self.every
         return snapshot
 
-    def _compared(self, before: Snapshot | None, after: Snapshot, run: Run) -> tuple[Any, Run]:
+    def _compared(self, before: Snapshot | None, after: Snapshot, run: Run) -> tuple[Iterator[Any], Run]:
         if not self._compares:
-            return NoChanges(), run
+            return iter(()), run
         changes = compare(before, after)
         counts = {kind: getattr(changes.summary, kind) for kind in ChangeKind}
-        return changes, dataclasses.replace(run, urls=changes.summary.urls_after, changes=counts)
+        return changes.batches(), dataclasses.replace(run, urls=changes.summary.urls_after, changes=counts)
 
 
 def record_of(url: str, *, at: datetime = BEGAN, **values: Any) -> SitemapRecord:

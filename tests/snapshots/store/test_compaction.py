@@ -126,7 +126,7 @@ def test_dropped_runs_take_their_rows_with_them(making):
     assert prune(history, kept) == 4
     assert all_told(history) == {run: before[run] for run in kept}
     assert sum(file.count for file in files_of(history, "rows")) == 2010
-    assert history.next_row == 6010
+    assert history.manifest.next_row == 6010
     assert prune(history, kept) == 0
 
 

@@ -72,7 +72,7 @@ def test_a_run_that_is_not_there_is_told(history, when, words):
 def test_without_a_run_there_is_nothing(tmp_path):
     making = Making(tmp_path)
     history = making.store.history(SITE)
-    assert (history.runs, history.latest(), history.next_row) == ((), None, 0)
+    assert (history.runs, history.latest(), history.manifest.next_row) == ((), None, 0)
     with pytest.raises(StoreError, match="there is no snapshot"):
         history.run("latest")
     making.run({f"{SITE}/s.xml": locs(2)})

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import UrlBatch, UrlEntry
 from sitemap_harvest.snapshots.store.row_ranges import Intervals, RowRanges
-from sitemap_harvest.snapshots.store.row_store import GROUP_ROWS, ROW_COLUMNS, ROW_SCHEMA, Part, PartWriter, RowStore
+from sitemap_harvest.snapshots.store.row_store import GROUP_ROWS, ROW_COLUMNS, ROW_SCHEMA, PartWriter, RowStore
 from sitemap_harvest.snapshots.store.storage import Folder
 from tests.model.records import records_of
 from tests.snapshots.store.making import batch_of, entry, locs
@@ -22,15 +22,13 @@ HERE = "https://a.example/s.xml"
 
 def part_of(folder, name, rows, *, first=0):
     """Write *rows* as one file."""
-    file = folder.writing(name)
-    writer = PartWriter(file)
+    writer = PartWriter(folder, name)
     writer.add(UrlBatch.of(rows).arrow, first)
-    writer.close()
-    return Part(folder, name, first, first + len(rows))
+    return writer.close(("", ""), (first, first + len(rows)))
 
 
-def read(parts, ids, columns=ROW_COLUMNS):
-    batches = list(RowStore(parts).rows(Intervals.of_ids(np.array(ids, dtype=np.int64)), columns))
+def read(folder, parts, ids, columns=ROW_COLUMNS):
+    batches = list(RowStore(folder, parts).rows(Intervals.of_ids(np.array(ids, dtype=np.int64)), columns))
     return pa.Table.from_batches(batches) if batches else pa.table({"row": []})
 
 
@@ -47,9 +45,10 @@ def test_rows_come_back_as_they_were(tmp_path_factory, rows):
     rows = [
         dataclasses.replace(row, key=row.loc if row.site is not None and row.key is None else row.key) for row in rows
     ]
-    part = part_of(Folder.at(tmp_path_factory.mktemp("pool")), "rows.parquet", rows)
+    folder = Folder.at(tmp_path_factory.mktemp("pool"))
+    part = part_of(folder, "rows.parquet", rows)
     row_ranges = RowRanges.of(0, np.array([row.position for row in rows]), np.arange(len(rows)))
-    assert [row for batch in RowStore([part]).urls(row_ranges) for row in batch.rows()] == rows
+    assert [row for batch in RowStore(folder, [part]).urls(row_ranges) for row in batch.rows()] == rows
 
 
 def test_rows_are_found_in_their_files_and_groups(folder):
@@ -59,7 +58,7 @@ def test_rows_are_found_in_their_files_and_groups(folder):
         part_of(folder, "b.parquet", [entry(f"{HERE}?{number}") for number in range(5)], first=len(many) + 100),
     ]
     ids = [0, 1, 7, GROUP_ROWS - 1, GROUP_ROWS, GROUP_ROWS + 9, len(many) + 100, len(many) + 104]
-    found = read(parts, ids, ["loc"])
+    found = read(folder, parts, ids, ["loc"])
     assert found.column_names == ["row", "loc"]
     assert found["row"].to_pylist() == ids
     assert found["loc"].to_pylist() == [*(many[number] for number in ids[:6]), f"{HERE}?0", f"{HERE}?4"]
@@ -67,23 +66,22 @@ def test_rows_are_found_in_their_files_and_groups(folder):
 
 def test_rows_that_are_not_there_are_left_out(folder):
     part = part_of(folder, "a.parquet", [entry(HERE)], first=5)
-    assert read([part], [4, 5, 6])["row"].to_pylist() == [5]
-    assert read([part], [])["row"].to_pylist() == []
+    assert read(folder, [part], [4, 5, 6])["row"].to_pylist() == [5]
+    assert read(folder, [part], [])["row"].to_pylist() == []
 
 
 def test_rows_are_found_between_gaps(folder):
     whole = part_of(folder, "whole.parquet", [entry(loc) for loc in locs(10)])
-    writer = PartWriter(folder.writing("a.parquet"))
-    for batch in RowStore([whole]).rows(Intervals.of_ids(np.array([1, 2, 5, 9])), ROW_SCHEMA.names[1:]):
+    writer = PartWriter(folder, "a.parquet")
+    for batch in RowStore(folder, [whole]).rows(Intervals.of_ids(np.array([1, 2, 5, 9])), ROW_SCHEMA.names[1:]):
         writer.add_stored(batch)
-    writer.close()
-    part = Part(folder, "a.parquet", 1, 10)
-    assert read([part], range(12))["row"].to_pylist() == [1, 2, 5, 9]
-    assert read([part], [0, 2, 3, 4, 5], ["loc"]).to_pylist() == [
+    part = writer.close(("", ""), (1, 10))
+    assert read(folder, [part], range(12))["row"].to_pylist() == [1, 2, 5, 9]
+    assert read(folder, [part], [0, 2, 3, 4, 5], ["loc"]).to_pylist() == [
         {"row": 2, "loc": locs(10)[2]},
         {"row": 5, "loc": locs(10)[5]},
     ]
-    assert read([part], [6, 7])["row"].to_pylist() == []
+    assert read(folder, [part], [6, 7])["row"].to_pylist() == []
 
 
 def test_a_column_that_no_row_has_takes_no_room(folder):
@@ -93,10 +91,10 @@ def test_a_column_that_no_row_has_takes_no_room(folder):
 
 
 def test_a_column_that_an_older_version_lacked_is_absent(folder):
-    part_of(folder, "a.parquet", [entry(HERE, title="t", priority=0.5)])
+    part = part_of(folder, "a.parquet", [entry(HERE, title="t", priority=0.5)])
     table = pq.read_table(folder.open("a.parquet"))
     pq.write_table(table.drop_columns(["priority"]), f"{folder}/b.parquet")
-    found = read([Part(folder, "b.parquet", 0, 1)], [0])
+    found = read(folder, [dataclasses.replace(part, name="b.parquet")], [0])
     assert (found["title"].to_pylist(), found["priority"].to_pylist()) == (["t"], [None])
 
 
@@ -116,4 +114,4 @@ def test_a_damaged_file_is_told_by_its_name(folder, mend):
     if (damaged := mend(data)) is not None:
         folder.put("a.parquet", damaged)
     with pytest.raises(StoreError, match=r"a\.parquet cannot be read"):
-        read([part], [0, 1])
+        read(folder, [part], [0, 1])

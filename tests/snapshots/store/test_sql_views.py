@@ -54,9 +54,11 @@ def test_what_is_not_read_is_not_missed(store, sql, monkeypatch):
 )
 def test_only_the_columns_that_are_needed_are_read(store, sql, columns, monkeypatch):
     read = set()
-    load = RowStore._load
+    load = RowStore._read_group
     monkeypatch.setattr(
-        RowStore, "_load", lambda self, number, group, names: read.update(names) or load(self, number, group, names)
+        RowStore,
+        "_read_group",
+        lambda self, number, group, names: read.update(names) or load(self, number, group, names),
     )
     store.query(sql)
     assert read == columns

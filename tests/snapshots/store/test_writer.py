@@ -76,7 +76,7 @@ def test_documents_may_be_read_side_by_side(making):
 def test_ids_go_on_where_the_last_run_ended(making):
     making.run({S: locs(3)})
     making.run({S: locs(3, start=7)})
-    assert making.store.history(SITE).next_row == 6
+    assert making.store.history(SITE).manifest.next_row == 6
     assert making.store.latest(SITE).row_ranges().rows().tolist() == [3, 4, 5]
 
 
