@@ -74,8 +74,7 @@ class FetchResult:
     response: Response
     """Without a ``Content-Encoding``; without a body if it was not requested."""
     need: BrowserNeed | None = None
-    """What is still needed: :attr:`BrowserNeed.PASS` if the challenge remains, :attr:`BrowserNeed.PROOF` if it is not
-    one."""
+    """What is still needed: ``PASS`` if the challenge remains, ``PROOF`` if it is not one."""
     user_agent: bytes | None = None
     cookies: Sequence[Any] = ()
     """All cookies of the page at the end, in the browser's format."""

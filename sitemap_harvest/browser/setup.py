@@ -1,4 +1,4 @@
-"""Enables the browser in a run, and checks its requirements. Imports nothing that only browser runs need."""
+"""Enables the browser in a run, and checks its requirements. Imports no Playwright, which only challenges need."""
 
 from __future__ import annotations
 
@@ -9,18 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.asyncio import is_asyncio_available
-from scrapy.utils.misc import load_object
 
-from sitemap_harvest.config.settings import ALWAYS, FALLBACK, NEVER
+from sitemap_harvest.browser.middleware import BrowserMiddleware
 from sitemap_harvest.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from scrapy.settings import BaseSettings
 
-SETTING = "SITEMAP_HARVEST_BROWSER"
-MIDDLEWARE = "sitemap_harvest.browser.middleware.BrowserMiddleware"
 # Next to the downloader, behind the package's other middlewares: to them its responses come from the server.
 _ORDER = 1_000_002
 _NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
@@ -41,22 +36,14 @@ _LAUNCH_MILLISECONDS = 60_000
 _INSTALL = 'pip install "scrapy-sitemap-harvest[browser]"'
 
 
-def enable_browser(settings: BaseSettings, *given: Mapping[str, Any]) -> None:
-    """Add the browser to *settings* if it is enabled by the first of *given* (arguments), or else by a setting.
-
-    Invalid values are reported by the checks elsewhere.
-    """
-    named = (arguments["browser"] for arguments in given if arguments.get("browser") is not None)
-    mode = next(named, settings.get(SETTING, NEVER))
-    if mode in {FALLBACK, ALWAYS}:
-        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", load_object(MIDDLEWARE), _ORDER)
+def enable_browser(settings: BaseSettings) -> None:
+    """Add the browser to *settings*."""
+    settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", BrowserMiddleware, _ORDER)
 
 
 def check_browser(settings: BaseSettings, mode: str) -> None:
-    """Raise :exc:`OptionError` if *mode* needs a browser and a requirement is missing."""
-    if mode == NEVER:
-        return
-    spec = f"browser={mode} ({SETTING})"
+    """Raise :exc:`OptionError` if a requirement of the *mode* of the browser is missing."""
+    spec = f"browser={mode} (SITEMAP_HARVEST_BROWSER)"
     if any(find_spec(name) is None for name in ("scrapy_playwright", "playwright")):
         raise OptionError(f"{spec} needs scrapy-playwright, which is not installed: {_INSTALL}")
     if not is_asyncio_available():

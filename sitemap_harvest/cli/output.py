@@ -19,7 +19,6 @@ from sitemap_harvest.escape import visible, visible_lines
 from sitemap_harvest.files import replacing
 from sitemap_harvest.integration.default_settings import FEED_EXPORTERS
 from sitemap_harvest.model import Batch
-from sitemap_harvest.snapshots.store import open_store
 
 if TYPE_CHECKING:
     import argparse
@@ -83,6 +82,8 @@ def parsed_option(option: str, value: str, parse: Callable[[str], _T]) -> _T:
 
 def store_of(opts: argparse.Namespace, settings: Settings) -> Store:
     """Open the store of ``--store``, or of the setting. Raises :exc:`HarvestError`."""
+    from sitemap_harvest.snapshots.store import open_store  # a crawl uses this module too, and may have no store
+
     if not (path := opts.store or settings.get("SITEMAP_HARVEST_STORE")):
         message = "no store is given: add --store FOLDER, or set SITEMAP_HARVEST_STORE"
         raise ArgumentError("store", path, "a folder, or s3://bucket/folder", message=message)

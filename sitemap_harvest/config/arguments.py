@@ -143,7 +143,11 @@ class RunConfig:
             filters=filters,
             pruned_before=filters.since if parsed["prune_index"] else None,
             snapshots=SnapshotOptions(**_for(SnapshotOptions, parsed)),
-            asked_for=_recorded(arguments),
+            asked_for={
+                name: " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+                for name, argument in ARGUMENTS.items()
+                if argument.is_recorded and (value := arguments.get(name, argument.default)) != argument.default
+            },
             emit=frozenset(parsed["emit"]),
             **{name: parsed[name] for name in ("follow", "skip", "limit", "browser")},
         )
@@ -217,11 +221,3 @@ def _filters(arguments: Mapping[str, Any], parsed: dict[str, Any], now: datetime
 def _for(record: type, parsed: dict[str, Any]) -> dict[str, Any]:
     """Return the given values of *parsed* whose names are fields of *record*."""
     return {one.name: parsed[one.name] for one in fields(record) if parsed.get(one.name) is not None}
-
-
-def _recorded(arguments: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        name: " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-        for name, argument in ARGUMENTS.items()
-        if argument.is_recorded and (value := arguments.get(name, argument.default)) != argument.default
-    }

@@ -157,7 +157,7 @@ class HarvestSettings:
     @classmethod
     def from_settings(cls, settings: Mapping[Any, Any]) -> Self:
         """Read the settings. Raises :exc:`OptionError`, which names the setting, its value and the accepted values."""
-        known = {setting_name(one.name): one for one in fields(cls)}
+        known = {f"{_PREFIX}{one.name.upper()}": one for one in fields(cls)}
         for name in settings:
             if str(name).startswith(_PREFIX) and name not in known:
                 raise OptionError(f"{name}: {there_is_no('setting', str(name), sorted(known))}")
@@ -171,8 +171,3 @@ class HarvestSettings:
             elif name in settings and "None" in str(one.type):  # set to None: no limit
                 values[one.name] = None
         return cls(**values)
-
-
-def setting_name(field_name: str) -> str:
-    """Return the name of the setting for a field of :class:`HarvestSettings`."""
-    return f"{_PREFIX}{field_name.upper()}"

@@ -42,12 +42,9 @@ def arrow_schema(record: type) -> pa.Schema:
     ``X | None`` is a nullable field, ``tuple[X, ...]`` a list, ``dict[X, Y]`` a
     map, a dataclass a struct, an instant a timestamp of microseconds in UTC.
     """
-    return pa.schema(_fields(record), metadata={"sitemap_harvest.schema": str(SCHEMA_VERSION)})
-
-
-def _fields(record: type) -> list[pa.Field]:
     hints = typing.get_type_hints(record)
-    return [_field(field.name, hints[field.name]) for field in dataclasses.fields(record)]
+    columns = [_field(field.name, hints[field.name]) for field in dataclasses.fields(record)]
+    return pa.schema(columns, metadata={"sitemap_harvest.schema": str(SCHEMA_VERSION)})
 
 
 def _field(name: str, hint: Any) -> pa.Field:
@@ -64,7 +61,7 @@ def _type(hint: Any) -> pa.DataType:
     if not isinstance(hint, type):
         raise TypeError(f"no Arrow type for {hint!r}")
     if dataclasses.is_dataclass(hint):
-        return pa.struct(_fields(hint))
+        return pa.struct(list(arrow_schema(hint)))
     if issubclass(hint, StrEnum):
         return pa.string()
     return _PLAIN[hint]

@@ -22,8 +22,7 @@ class ChangeKind(StrEnum):
     MOVED = "moved"
     """Another document lists it, and none of those that listed it before."""
     EXPIRED = "expired"
-    """It disappeared from a feed or a news sitemap, which list only recent entries; the page may still exist.
-    """
+    """It disappeared from a feed or a news sitemap, which list only recent entries. The page may exist."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,8 +54,7 @@ class Change:
     reason: str | None = None
     """Why it is gone, as text, if it is ``removed`` or ``expired``; else ``None``."""
     pattern: str | None = None
-    """The mass change that it is part of, such as ``http-to-https``; ``None`` for a single change. The summary has the
-    counts."""
+    """The mass change that it is part of, such as ``http-to-https``; ``None`` for a single change."""
     counterpart: str | None = None
     """``loc`` of the former or the new URL, if a rename is likely; else ``None``."""
     score: float | None = None

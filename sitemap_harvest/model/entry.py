@@ -185,8 +185,7 @@ class UrlEntry:
     """Last change, in UTC. ``None`` if absent or unreadable; ``lastmod_text`` distinguishes these. A date without a
     time is its first instant (see ``lastmod_precision``)."""
     lastmod_text: str | None = None
-    """``<lastmod>`` (feeds: ``updated``, else ``pubDate`` and the like) as published, without surrounding whitespace;
-    ``None`` if the element is absent."""
+    """``<lastmod>`` (feeds: ``updated``, else ``pubDate`` and the like) as published, trimmed; ``None`` if absent."""
     lastmod_precision: str | None = None
     """Precision of ``lastmod``: ``year``, ``month``, ``day``, ``minute``, ``second`` or ``fraction``."""
     lastmod_zoned: bool | None = None
@@ -218,5 +217,4 @@ class UrlEntry:
     """Whether the protocol allows this document to list this URL: it is below the folder of the document, or the
     robots.txt of its site authorizes the document. ``None``: not checked, as by :func:`~sitemap_harvest.read`."""
     scope_reason: str | None = None
-    """The first part of the URL that differs from the document, if ``in_scope`` is false: ``host``, ``scheme``,
-    ``port`` or ``path``."""
+    """What differs from the document first, if ``in_scope`` is false: ``host``, ``scheme``, ``port`` or ``path``."""

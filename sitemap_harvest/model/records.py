@@ -154,8 +154,7 @@ class SitemapRef:
     lastmod_text: str | None = None
     """``lastmod`` as published; ``None`` if absent."""
     found_by: FoundBy | None = None
-    """The kind of hint in a page: ``html-link``, ``feed-link`` or ``http-link``. ``None`` in an index or a robots.txt,
-    whose purpose is to list sitemaps."""
+    """The kind of hint in a page: ``html-link``, ``feed-link`` or ``http-link``; ``None`` in an index or robots.txt."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -222,8 +221,7 @@ class SitemapRecord:
     rows_from: str | None = None
     """The run that holds its rows in the store; ``None`` without a store or rows."""
     fresh_at: datetime | None = field(default=None, metadata=INSTANT)
-    """When its rows in the store were last known to be complete, because it was read completely or found unchanged, in
-    UTC. ``None``: never, or there is no store."""
+    """When it was last read completely or found unchanged, in UTC. ``None``: never, or there is no store."""
     fresh_run: str | None = None
     """The run that set ``fresh_at``. Runs sort by time, independent of clock changes."""
     read_at: datetime | None = field(default=None, metadata=INSTANT)
@@ -304,8 +302,7 @@ class SiteRecord:
     bytes_downloaded: int = 0
     """Size of all bodies in bytes, as sent."""
     limits: tuple[str, ...] = ()
-    """Codes of the limits that were reached, such as ``limit/documents``; the harvest of the site is then incomplete.
-    """
+    """Codes of the limits that were reached, such as ``limit/documents``: the harvest of the site is incomplete."""
     complete: bool = False
     """Whether every named document was read completely: only then can a missing URL count as removed."""
     started_at: datetime | None = field(default=None, metadata=INSTANT)

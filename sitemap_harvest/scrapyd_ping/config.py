@@ -49,8 +49,7 @@ class PingConfig:
     """Tokens that authorize pings, separated by whitespace, each of 16 characters or more. Required. With one per
     sender, you can withdraw one alone."""
     spider: str = "changes"
-    """The spider, which must accept the argument ``sitemap``: ``changes``, ``sitemap``, or your own. ``changes`` by
-    default."""
+    """The spider, which must accept the argument ``sitemap``: ``changes`` (the default), ``sitemap``, or your own."""
     allow_private: bool = False
     """``yes`` if a host that is listed literally in ``hosts`` may be in a private network; ``no`` by default."""
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.defer import deferred_from_coro
 
-from sitemap_harvest.browser.setup import check_browser, enable_browser
 from sitemap_harvest.config.arguments import check_store
+from sitemap_harvest.config.settings import ALWAYS, FALLBACK, NEVER
 from sitemap_harvest.engine.session import Session
 from sitemap_harvest.integration.checks import check_project
 from sitemap_harvest.integration.guards import allow_named, enable_guards, send_site_headers, site_headers
@@ -32,7 +32,12 @@ def enable_components(spider: SitemapAttributes, arguments: Mapping[str, Any]) -
     start_log(settings, spider)
     enable_guards(settings)
     settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", StartRequestsMiddleware, CLOSEST_TO_THE_SPIDER)
-    enable_browser(settings, arguments, spider.harvest_arguments)
+    modes = (given.get("browser") for given in (arguments, spider.harvest_arguments))
+    mode = next((mode for mode in modes if mode is not None), settings.get("SITEMAP_HARVEST_BROWSER"))
+    if mode in {FALLBACK, ALWAYS}:  # an invalid one is reported when the run opens
+        from sitemap_harvest.browser.setup import enable_browser
+
+        enable_browser(settings)
 
 
 def apply_targets(crawler: Crawler, config: RunConfig, options: HarvestSettings) -> None:
@@ -48,7 +53,10 @@ def prepare(spider: SitemapAttributes, run: RunState, config: RunConfig, *, site
     """
     apply_targets(spider.crawler, config, run.options)
     check_project(spider.crawler, config, sites=sites, reports=check_reporting(spider))
-    check_browser(spider.crawler.settings, run.browser_mode)
+    if run.browser_mode != NEVER:
+        from sitemap_harvest.browser.setup import check_browser
+
+        check_browser(spider.crawler.settings, run.browser_mode)
     return _open_store(spider.crawler, run, config, run.options)
 
 

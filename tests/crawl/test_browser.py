@@ -489,7 +489,6 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, name: s
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(OptionError, match=r"needs scrapy-playwright, .*pip install .*\[browser\]"):
         check_browser(Settings(), "fallback")
-    check_browser(Settings(), "never")
 
 
 @pytest.mark.parametrize(

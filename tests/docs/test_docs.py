@@ -15,7 +15,7 @@ import pytest
 from sitemap_harvest import Change, ChangeSummary, SitemapRecord, SiteRecord, UrlEntry
 from sitemap_harvest.cli.validation import Validation
 from sitemap_harvest.config.arguments import ARGUMENTS
-from sitemap_harvest.config.settings import HarvestSettings, setting_name
+from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.formats.protocol import Listed
 from sitemap_harvest.model import CATALOGUE, Problem, Sample
 from sitemap_harvest.urls import url_key
@@ -62,7 +62,9 @@ def test_the_reference_of_settings_is_that_of_the_table():
     shown = {"private": False, "site_headers": {}}  # as a user writes them
     table = {field.name: (field, shown.get(field.name, field.default)) for field in dataclasses.fields(HarvestSettings)}
     rows = first_table("settings.md")
-    assert [row[:2] for row in rows] == [[f"`{setting_name(name)}`", f"`{table[name][1]!r}`"] for name in table]
+    assert [row[:2] for row in rows] == [
+        [f"`SITEMAP_HARVEST_{name.upper()}`", f"`{table[name][1]!r}`"] for name in table
+    ]
     for (field, _), (*_, meaning) in zip(table.values(), rows, strict=True):
         assert meaning.replace("`", "").startswith(field.metadata["help"])
 
