@@ -53,7 +53,7 @@ def _of_nothing(site: SiteState) -> SearchOutcome:
         return verdict
     if site.skips:
         return SearchOutcome(SiteResult.FOUND, f"its sitemaps were skipped: {_words(site, named)}")
-    return _of_probes(site, probes, named) if site.is_site else _absent(site, named)
+    return _of_probes(site, probes, named) if site.first.site_root else _absent(site, named)
 
 
 def _found(site: SiteState) -> str:

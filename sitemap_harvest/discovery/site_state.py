@@ -145,12 +145,7 @@ class SiteState:
     def __post_init__(self) -> None:
         """Start the search if the root is a site."""
         self.root = self.first.root
-        self._search = search(self) if self.is_site else iter([self.first])
-
-    @property
-    def is_site(self) -> bool:
-        """Whether the user named a site, rather than a document."""
-        return self.first.site_root
+        self._search = search(self) if self.first.site_root else iter([self.first])
 
     def next_candidate(self) -> Candidate | None:
         """Return the next candidate to try if nothing was found so far; ``None`` if the search is over."""

@@ -63,6 +63,8 @@ class RunState(ABC):
     """The settings, once they are read."""
     sites: SiteQueue
     """The queue of sites and documents, once the run is open."""
+    logger: logging.LoggerAdapter[Any]
+    """The logger of the spider, once it has its crawler."""
     refused: str | None = None
     """Why the run ends before it begins: an invalid argument or setting."""
     logs_summary: bool = True
@@ -74,11 +76,6 @@ class RunState(ABC):
         self.started_at = datetime.now(UTC)
         self.run_id = new_run_id(self.started_at)
         self.summary = Summary()
-
-    @property
-    @abstractmethod
-    def logger(self) -> logging.LoggerAdapter[Any]:
-        """The logger of the spider."""
 
     @property
     @abstractmethod

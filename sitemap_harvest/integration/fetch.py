@@ -19,7 +19,7 @@ from sitemap_harvest.engine.document_records import outcome_of_status
 from sitemap_harvest.escape import escape_log
 from sitemap_harvest.integration import default_settings as defaults
 from sitemap_harvest.integration import download_errors
-from sitemap_harvest.integration.guards import allow_named, enable_guards, send_site_headers, site_headers
+from sitemap_harvest.integration.guards import allow_named, enable_guards, send_site_headers
 from sitemap_harvest.integration.log_filters import filter_logs
 
 if TYPE_CHECKING:
@@ -92,8 +92,7 @@ class FetchSpider(Spider):
         spider = super().from_crawler(crawler, *args, **kwargs)
         enable_guards(crawler.settings)
         allow_named(crawler, spider._into)  # noqa: SLF001 - its own
-        headers = site_headers(HarvestSettings.from_settings(crawler.settings), spider._logins)  # noqa: SLF001 - its own
-        send_site_headers(crawler, headers)
+        send_site_headers(crawler, HarvestSettings.from_settings(crawler.settings), spider._logins)  # noqa: SLF001 - the same
         return spider
 
     async def start(self) -> AsyncIterator[Request]:

@@ -96,7 +96,19 @@ def refused(crawler: Crawler, request: Request, refusal: NotFetched) -> PrivateA
     return error
 
 
-class AddressGuardMiddleware:
+class CrawlerMiddleware:
+    """A middleware that knows its crawler."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Create the middleware."""
+        return cls(crawler)
+
+
+class AddressGuardMiddleware(CrawlerMiddleware):
     """Downloader middleware: stops requests whose URL alone shows that they lead to a private network.
 
     If another download handler is used, the IP address of the response is checked too,
@@ -106,8 +118,8 @@ class AddressGuardMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         """Log the schemes for which this is the only check, because another handler downloads them."""
+        super().__init__(crawler)
         handlers = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
-        self._crawler = crawler
         self._unguarded = [scheme for scheme in _SCHEMES if not _is_ours(handlers.get(scheme))]
         if self._unguarded:
             _logger.info(
@@ -115,11 +127,6 @@ class AddressGuardMiddleware:
                 "response, not before the request",
                 " and ".join(self._unguarded),
             )
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Create the middleware."""
-        return cls(crawler)
 
     def process_request(self, request: Request) -> None:
         """Stop *request* if its URL leads to a private network."""
@@ -147,36 +154,23 @@ _ADDED = "sitemap_harvest_site_headers"
 _headers: WeakKeyDictionary[Crawler, Mapping[str, Mapping[str, str]]] = WeakKeyDictionary()
 
 
-def site_headers(options: HarvestSettings, logins: Mapping[str, str]) -> Mapping[str, Mapping[str, str]]:
-    """Return the headers for each site: from the settings, and *logins* from URLs that the user gave."""
+def send_site_headers(crawler: Crawler, options: HarvestSettings, logins: Mapping[str, str]) -> None:
+    """Make *crawler* send headers to each site: those of the settings, and *logins* from URLs that the user gave."""
     headers = {site: dict(given) for site, given in options.site_headers.items()}
     for site, login in logins.items():
-        own = headers.setdefault(site, {})
+        own = headers.get(site, {})
         headers[site] = {name: value for name, value in own.items() if name.lower() != "authorization"}
         headers[site]["Authorization"] = login
-    return headers
-
-
-def send_site_headers(crawler: Crawler, headers: Mapping[str, Mapping[str, str]]) -> None:
-    """Make *crawler* send *headers*, by site (scheme, host and port)."""
     _headers[crawler] = headers
 
 
-class SiteHeadersMiddleware:
+class SiteHeadersMiddleware(CrawlerMiddleware):
     """Downloader middleware: adds the headers of a site to requests, and removes them with the response.
 
     A request has them only while it is downloaded: retries, redirects, caches and disk
     queues never see them. Headers that a request already has, from settings or the
     project, are not replaced.
     """
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Create the middleware."""
-        return cls(crawler)
 
     def process_request(self, request: Request) -> Request | None:
         """Add the headers of the site of *request*, and remove a user name from its URL."""

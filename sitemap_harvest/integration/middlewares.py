@@ -21,6 +21,7 @@ from w3lib.url import file_uri_to_path
 from sitemap_harvest.engine.document_records import retry_after
 from sitemap_harvest.integration.document_requests import OUTSIDE, candidate_of
 from sitemap_harvest.integration.fetch import FetchSpider
+from sitemap_harvest.integration.guards import CrawlerMiddleware
 from sitemap_harvest.integration.spider_attributes import SitemapAttributes, harvest_of, run_of
 
 if TYPE_CHECKING:
@@ -31,20 +32,17 @@ if TYPE_CHECKING:
 _INDEX_PAGE = "index.html"
 
 
-class _OwnMiddleware:
+class _OwnMiddleware(CrawlerMiddleware):
     """A middleware that only spiders of this package load."""
 
     _spiders: tuple[type[Spider], ...] = (SitemapAttributes,)
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Create the middleware, for spiders of this package only."""
         if not issubclass(crawler.spidercls, cls._spiders):
             raise NotConfigured
-        return cls(crawler)
+        return super().from_crawler(crawler)
 
 
 class LocalFilesMiddleware(_OwnMiddleware):

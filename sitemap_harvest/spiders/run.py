@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from scrapy.utils.log import SpiderLoggerAdapter
 
     from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.engine.session import Session
@@ -45,15 +44,10 @@ class Harvest(RunState):
 
     def __init__(self, spider: SitemapAttributes, given: SpiderArguments) -> None:
         """*given* are the arguments of the run. Invalid ones end it when it opens (:attr:`refused`)."""
-        super().__init__(given.all)
+        super().__init__({**given.ours, **given.attributes, **given.unusable})
         self._given = given
         self._spider = spider
         self._components: Components | None = None
-
-    @property
-    def logger(self) -> SpiderLoggerAdapter:
-        """The logger of the spider."""
-        return self._spider.logger
 
     @property
     def context(self) -> RunContext:
@@ -62,6 +56,7 @@ class Harvest(RunState):
 
     def wire(self, crawler: Crawler) -> None:
         """Change the settings of *crawler* for this run, and connect its signals."""
+        self._crawler, self.logger = crawler, self._spider.logger
         if crawler.settings.frozen:  # by a command that only fetches one document, such as "shell"
             self.options = HarvestSettings.from_settings(crawler.settings)
             return
@@ -133,10 +128,6 @@ class Harvest(RunState):
             self.logger.info("%s", unvisited)
         if self.logs_summary:
             self._log_summary()
-
-    @property
-    def _crawler(self) -> Crawler:
-        return self._spider.crawler
 
     def _read_settings(self) -> tuple[RunConfig, Session]:
         """Read arguments and settings, and open the store; raise an error for invalid values or combinations."""

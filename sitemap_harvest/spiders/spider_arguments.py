@@ -29,11 +29,6 @@ class SpiderArguments:
     unusable: dict[str, Any]
     """Arguments that cannot become an attribute."""
 
-    @property
-    def all(self) -> dict[str, Any]:
-        """All arguments."""
-        return {**self.ours, **self.attributes, **self.unusable}
-
     @classmethod
     def of(cls, arguments: dict[str, Any], spider: type[SitemapAttributes]) -> SpiderArguments:
         """Sort *arguments* for a *spider* class.

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
 from sitemap_harvest.discovery.candidate import Candidate
-from sitemap_harvest.integration.guards import allow_named
+from sitemap_harvest.integration.guards import CrawlerMiddleware, allow_named
 from sitemap_harvest.integration.spider_attributes import harvest_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
-
-    from scrapy.crawler import Crawler
 
     from sitemap_harvest.frontier.site_queue import SiteQueue
     from sitemap_harvest.integration.spider_attributes import SitemapAttributes
@@ -24,20 +22,12 @@ _NOT_THEIRS = ("sitemap_harvest.", "scrapy.")
 _SCRAPYS_STEPS = ("_get_sitemap_body", "_get_urls_from_sitemapindex", "_get_urls_and_callbacks_from_urlset")
 
 
-class StartRequestsMiddleware:
+class StartRequestsMiddleware(CrawlerMiddleware):
     """Spider middleware: takes the requests for sitemaps from ``start()``, and adds the requests of the run.
 
     So a spider may have any ``start()``: it can change the requests of the base class,
     add its own, or yield only its own.
     """
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Create the middleware."""
-        return cls(crawler)
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Yield everything except sitemap requests, then the requests and records of the run when they are due."""

@@ -10,7 +10,7 @@ from sitemap_harvest.config.arguments import check_store
 from sitemap_harvest.config.settings import ALWAYS, FALLBACK, NEVER
 from sitemap_harvest.engine.session import Session
 from sitemap_harvest.integration.checks import check_project
-from sitemap_harvest.integration.guards import allow_named, enable_guards, send_site_headers, site_headers
+from sitemap_harvest.integration.guards import allow_named, enable_guards, send_site_headers
 from sitemap_harvest.reporting.json_log import start_log
 from sitemap_harvest.reporting.run_reports import check_reporting
 from sitemap_harvest.spiders.start_requests import CLOSEST_TO_THE_SPIDER, StartRequestsMiddleware
@@ -43,7 +43,7 @@ def enable_components(spider: SitemapAttributes, arguments: Mapping[str, Any]) -
 def apply_targets(crawler: Crawler, config: RunConfig, options: HarvestSettings) -> None:
     """Let *crawler* request the targets of *config*, with their logins and headers."""
     allow_named(crawler, (candidate.url for candidate in config.candidates))
-    send_site_headers(crawler, site_headers(options, config.logins))
+    send_site_headers(crawler, options, config.logins)
 
 
 def prepare(spider: SitemapAttributes, run: RunState, config: RunConfig, *, sites: object) -> Session:

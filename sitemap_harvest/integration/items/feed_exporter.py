@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-    from sitemap_harvest.config.arguments import RunConfig
 
 logger = logging.getLogger(__name__)
 
@@ -119,19 +118,17 @@ class FeedExporter(feedexport.FeedExporter):
     async def close_spider(self, spider: Spider) -> None:
         """Close the feeds. An empty one gets the columns of the items that it could have had."""
         if (run := run_of(spider)) is not None:
-            self._finish(run.config)
+            kinds = run.config.batch_types if run.config is not None else ()
+            for slot in self.slots:
+                if slot.store_empty and slot.batch_id == 1 and not slot.itemcount:
+                    parts = (part for kind in kinds for part in _accepted(kind.of([]), slot.filter))
+                    if (part := next(parts, None)) is not None:
+                        self._write(slot, part)
+            finished = [slot for slot in self.slots if self._is_finished(slot)]
+            for slot in (slot for slot in self.slots if slot not in finished):
+                self.outputs.note_closed(slot)
+            self.slots = finished
         await super().close_spider(spider)
-
-    def _finish(self, config: RunConfig | None) -> None:
-        for slot in self.slots:
-            if config is not None and slot.store_empty and slot.batch_id == 1 and not slot.itemcount:
-                parts = (part for kind in config.batch_types for part in _accepted(kind.of([]), slot.filter))
-                if (part := next(parts, None)) is not None:
-                    self._write(slot, part)
-        finished = [slot for slot in self.slots if self._is_finished(slot)]
-        for slot in (slot for slot in self.slots if slot not in finished):
-            self.outputs.note_closed(slot)
-        self.slots = finished
 
     def _is_finished(self, slot: feedexport.FeedSlot) -> bool:
         """Write the end of the file of *slot*; return ``False`` if that fails."""
