@@ -44,7 +44,7 @@ ITEM_PROCESSOR = "sitemap_harvest.integration.items.item_processor.BatchItemProc
 EXTENSIONS: dict[str, int | None] = {
     "scrapy.extensions.feedexport.FeedExporter": None,  # replaced by the next one, its subclass
     "sitemap_harvest.integration.items.feed_exporter.FeedExporter": 0,
-    "sitemap_harvest.integration.items.batch_support.BatchCounts": 0,
+    "sitemap_harvest.integration.items.item_processor.BatchCounts": 0,
 }
 DOWNLOADER_MIDDLEWARES: dict[str, int | None] = {
     # before RetryMiddleware

@@ -9,6 +9,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from scrapy import Request, signals
 from scrapy.utils.asyncio import call_later
@@ -18,7 +19,7 @@ from twisted.python.failure import Failure
 from sitemap_harvest.formats import Document
 from sitemap_harvest.integration.document_requests import Referrer, Referrers
 from sitemap_harvest.integration.downloads import has_requests
-from sitemap_harvest.page_visits.disk_queue import DiskQueue
+from sitemap_harvest.model import UrlBatch
 from sitemap_harvest.urls import host_of
 
 if TYPE_CHECKING:
@@ -32,8 +33,47 @@ if TYPE_CHECKING:
     from sitemap_harvest.engine.interfaces import DocumentResponse
     from sitemap_harvest.frontier.host_queue import Frontier
     from sitemap_harvest.integration.spider_attributes import SitemapAttributes
-    from sitemap_harvest.model import UrlBatch, UrlEntry
+    from sitemap_harvest.model import UrlEntry
     from sitemap_harvest.page_visits.page_rules import PageRules, PageVisit
+
+
+_PIECE_ROWS = 256  # some 70 KB: each site in turn has one piece in memory
+
+
+class DiskQueue:
+    """Batches of URLs in a temporary database of SQLite, which has no name and ends with the process.
+
+    Its file is in the folder ``TMPDIR``, by default ``/var/tmp``, and takes some 300 bytes
+    per entry.
+    """
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect("")
+        self._database.execute("PRAGMA journal_mode = MEMORY")
+        self._database.execute("CREATE TABLE piece (number INTEGER PRIMARY KEY, rows BLOB)")
+
+    def put(self, batch: UrlBatch) -> list[int]:
+        """Write *batch* in pieces, and return their numbers.
+
+        Raises :exc:`sqlite3.Error` if writing fails; then none of *batch* is written.
+        """
+        insert = "INSERT INTO piece (rows) VALUES (?) RETURNING number"
+        with self._database:
+            return [
+                self._database.execute(insert, (batch.slice(first, _PIECE_ROWS).arrow.serialize(),)).fetchone()[0]
+                for first in range(0, len(batch), _PIECE_ROWS)
+            ]
+
+    def pop(self, number: int) -> UrlBatch:
+        """Return the rows of a piece, and remove it. Raises :exc:`sqlite3.Error` if reading fails."""
+        with self._database:
+            (rows,) = self._database.execute("DELETE FROM piece WHERE number = ? RETURNING rows", (number,)).fetchone()
+        return UrlBatch(pa.ipc.read_record_batch(pa.py_buffer(rows), UrlBatch.schema()))
+
+    def close(self) -> None:
+        """Delete the file."""
+        self._database.close()
+
 
 _MAX_SITES = 128  # active in one round; each takes some 150 KB of memory
 _MAX_SITES_APART = 64  # of one batch: storing a few rows separately costs more than it gains

@@ -9,7 +9,7 @@ from sitemap_harvest.engine.in_flight import InFlight
 from sitemap_harvest.engine.run_state import RunParts, site_queue
 from sitemap_harvest.integration.document_requests import DocumentRequests
 from sitemap_harvest.integration.downloads import Downloads, Wakeup
-from sitemap_harvest.integration.items.batch_support import needs_rows
+from sitemap_harvest.integration.items.item_processor import needs_rows
 from sitemap_harvest.page_visits.page_requests import PageRequests
 from sitemap_harvest.spiders.start_requests import SeedRequests
 

@@ -11,7 +11,7 @@ import pytest
 
 from sitemap_harvest import UrlBatch, UrlEntry
 from sitemap_harvest.model import Alternate
-from sitemap_harvest.page_visits.disk_queue import DiskQueue
+from sitemap_harvest.page_visits.page_requests import DiskQueue
 
 pytestmark = pytest.mark.quick
 

@@ -18,8 +18,8 @@ from twisted.internet.defer import Deferred
 
 from sitemap_harvest import SitemapRecord, UrlEntry
 from sitemap_harvest.integration import default_settings as defaults
-from sitemap_harvest.integration.items.batch_support import batch_incompatibility
 from sitemap_harvest.integration.items.exporters import JsonExporter, JsonLinesExporter, ParquetExporter
+from sitemap_harvest.integration.items.item_processor import batch_incompatibility
 from sitemap_harvest.integration.middlewares import LocalFilesMiddleware, OutsideError, RobotsCacheMiddleware, below
 from sitemap_harvest.model import LedgerBatch, UrlBatch
 from sitemap_harvest.spiders.sitemap import SitemapSpider
@@ -52,7 +52,7 @@ class TestWhyRows:
             pytest.param({"EXTENSIONS": {}}, "BatchCounts", id="counts"),
             pytest.param(
                 {
-                    "EXTENSIONS": {"sitemap_harvest.integration.items.batch_support.BatchCounts": 0},
+                    "EXTENSIONS": {"sitemap_harvest.integration.items.item_processor.BatchCounts": 0},
                     "FEEDS": {"x.jsonl": {"format": "jsonl"}},
                 },
                 "FeedExporter",

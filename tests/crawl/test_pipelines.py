@@ -9,7 +9,7 @@ from sitemap_harvest.model import MAX_ROWS
 from tests.crawl.crawling import lines
 from tests.site import Page, Site, index, numbered, robots, urlset
 
-OUR_COUNTS = "sitemap_harvest.integration.items.batch_support.BatchCounts"
+OUR_COUNTS = "sitemap_harvest.integration.items.item_processor.BatchCounts"
 OUR_FEEDS = "sitemap_harvest.integration.items.feed_exporter.FeedExporter"
 
 

@@ -14,15 +14,18 @@ from contextlib import suppress
 from dataclasses import fields
 from inspect import iscoroutine
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
+from pydispatch import dispatcher
 from scrapy import signals
 from scrapy.exceptions import DropItem
+from scrapy.extensions.feedexport import FeedExporter
 from scrapy.pipelines import ItemPipelineManager
 from scrapy.utils.asyncio import is_asyncio_available
-from scrapy.utils.defer import ensure_awaitable
+from scrapy.utils.defer import deferred_from_coro, ensure_awaitable
 from scrapy.utils.log import logformatter_adapter
+from scrapy.utils.misc import load_object
 from twisted.python.failure import Failure
 
 from sitemap_harvest.model import (
@@ -38,6 +41,9 @@ from sitemap_harvest.model import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from scrapy.crawler import Crawler
+
 
 logger = logging.getLogger(__name__)
 
@@ -192,7 +198,7 @@ def _gathered(kind: type[Batch[Any]], rows: list[Any]) -> list[Batch[Any] | RowL
 
 _RECORDS = (UrlEntry, SitemapRecord, SiteRecord, Change, ChangeSummary)
 _SCRAPYS = "scrapy.pipelines."
-_METHODS = ("process_item", "get_media_requests", "item_completed")
+_PIPELINE_METHODS = ("process_item", "get_media_requests", "item_completed")
 _URL_FIELDS = ("images_urls_field", "files_urls_field")
 
 
@@ -220,9 +226,85 @@ def is_bypassed(pipeline: Any) -> bool:
     A pipeline with its own method, or with a field that the items have, is not
     bypassed.
     """
-    methods = [getattr(type(pipeline), method, None) for method in _METHODS]
+    methods = [getattr(type(pipeline), method, None) for method in _PIPELINE_METHODS]
     if not all(getattr(method, "__module__", "").startswith(_SCRAPYS) for method in methods):
         return False
     wanted = [getattr(pipeline, name) for name in _URL_FIELDS if hasattr(pipeline, name)]
     known = {field.name for record in _RECORDS for field in fields(record)}
     return bool(wanted) and not known & set(wanted)
+
+
+class BatchCounts:
+    """Makes ``item_scraped_count``, ``item_dropped_count`` and ``CLOSESPIDER_ITEMCOUNT`` count the rows of a batch."""
+
+    accepts_batches = True
+
+    def __init__(self, crawler: Crawler, close_at: int) -> None:
+        self._crawler = crawler
+        self._close_at = close_at
+        self._rows = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Create the extension, and subscribe it to the item signals."""
+        counts = cls(crawler, crawler.settings.getint("CLOSESPIDER_ITEMCOUNT"))
+        crawler.signals.connect(counts.item_scraped, signal=signals.item_scraped)
+        crawler.signals.connect(counts.item_dropped, signal=signals.item_dropped)
+        return counts
+
+    def item_scraped(self, item: Any) -> None:
+        """Add the rows of a batch beyond the one item that Scrapy counts."""
+        rows = len(item) if isinstance(item, (Batch, RowList)) else 1
+        if rows != 1:
+            self._crawler.stats.inc_value("item_scraped_count", rows - 1)
+        before = self._rows
+        self._rows += rows
+        if self._close_at and before < self._close_at <= self._rows:
+            deferred_from_coro(self._crawler.engine.close_spider_async(reason="closespider_itemcount"))
+
+    def item_dropped(self, item: Any, exception: BaseException) -> None:
+        """Add the same for a batch that a pipeline dropped completely."""
+        if isinstance(item, Batch):
+            self._crawler.stats.inc_value("item_dropped_count", len(item) - 1)
+            self._crawler.stats.inc_value(f"item_dropped_reasons_count/{type(exception).__name__}", len(item) - 1)
+
+
+_OWN = ("scrapy.extensions.", "scrapy.spidermiddlewares.", "sitemap_harvest.")
+_OUTPUT_METHODS = ("process_spider_output", "process_spider_output_async", "process_start")
+
+
+def batch_incompatibility(crawler: Crawler) -> str | None:
+    """Return why batches cannot be used in *crawler*, as text; ``None`` if they can."""
+    if not issubclass(load_object(crawler.settings["ITEM_PROCESSOR"]), BatchItemProcessor):
+        return "ITEM_PROCESSOR is not sitemap_harvest's"
+    if crawler.get_extension(BatchCounts) is None:
+        return "the extension sitemap_harvest.integration.items.item_processor.BatchCounts is not enabled"
+    exporter = crawler.get_extension(FeedExporter)
+    if exporter is not None and not getattr(exporter, "accepts_batches", False):
+        return f"the extension {type(exporter).__qualname__} is not sitemap_harvest's"
+    receivers = dispatcher.getAllReceivers(sender=crawler, signal=signals.item_scraped)
+    for handler in dispatcher.liveReceivers(receivers):
+        if not _takes_batches(handler):
+            return f"{_name(handler)} is connected to item_scraped and has no accepts_batches = True"
+    for middleware in crawler.engine.scraper.spidermw.middlewares:
+        if any(hasattr(middleware, method) for method in _OUTPUT_METHODS) and not _takes_batches(middleware):
+            return f"the spider middleware {type(middleware).__qualname__} has no accepts_batches = True"
+    return None
+
+
+def _takes_batches(handler: Any) -> bool:
+    owner = getattr(handler, "__self__", handler)
+    module = type(owner).__module__ if owner is not handler else getattr(handler, "__module__", "")
+    declared = getattr(handler, "accepts_batches", getattr(owner, "accepts_batches", False))
+    return bool(declared) or (module or "").startswith(_OWN)
+
+
+def _name(handler: Any) -> str:
+    return str(getattr(handler, "__qualname__", type(handler).__qualname__))
+
+
+def needs_rows(crawler: Crawler, logger: logging.LoggerAdapter[Any]) -> bool:
+    """Whether each URL must be a separate item; the reason is logged to *logger*."""
+    if reason := batch_incompatibility(crawler):
+        logger.info("URLs are processed one by one, which is slower: %s", reason)
+    return reason is not None
