@@ -73,12 +73,11 @@ class ScopeCheck:
         """URLs out of scope so far; ``None`` if the scope is unknown."""
 
     def checked(self, batches: Iterable[UrlBatch]) -> Iterator[UrlBatch]:
-        """Return *batches* with both columns filled."""
-        return map(self._checked, batches)
-
-    def _checked(self, batch: UrlBatch) -> UrlBatch:
-        if self._scope is None or self.outside is None:
-            return batch
-        found = self._scope.columns(batch["key"], batch["site"])
-        self.outside += found.in_scope.false_count
-        return batch.with_columns(in_scope=found.in_scope, scope_reason=found.reason)
+        """Yield *batches* with both columns filled."""
+        for batch in batches:
+            if self._scope is None or self.outside is None:
+                yield batch
+                continue
+            found = self._scope.columns(batch["key"], batch["site"])
+            self.outside += found.in_scope.false_count
+            yield batch.with_columns(in_scope=found.in_scope, scope_reason=found.reason)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from sitemap_harvest.discovery.site_result import search_outcome
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from sitemap_harvest.discovery.candidate import Candidate
     from sitemap_harvest.discovery.site_result import SearchOutcome
     from sitemap_harvest.model import SitemapRecord
+
+
+MAX_EVIDENCE = 50  # documents: all that a search tries; the document records have the rest
+_GAVE_ALL = frozenset({Outcome.READ, Outcome.UNCHANGED})
+_VAIN = frozenset({Outcome.BLOCKED, Outcome.FAILED})
+_NO_ROBOTS = frozenset({Kind.HTML, Kind.SOFT_404, Kind.EMPTY})  # responses of servers without a robots.txt
+_LISTS = frozenset({Kind.SITEMAP, Kind.LIST, Kind.FEED, Kind.LINKS})
+_Value = TypeVar("_Value")
 
 
 class DocumentProvenance(NamedTuple):
@@ -37,8 +45,10 @@ class Provenance:
     def __init__(self) -> None:
         self._above: dict[str, tuple[str, ...]] = {}
         self._one: tuple[str, ...] = ()  # shared by all children of the last parent
-        self._lists: set[str] = set()
-        self._flawed: dict[str, Evidence | None] = {}
+        self.listing: dict[str, None] = {}
+        """The documents that list URLs, or led to one that does."""
+        self.flawed: dict[str, Evidence | None] = {}
+        """The documents that, or below which others, may lack URLs; with the first failure."""
 
     def link(self, key: str, above: str) -> None:
         """Record that the document *above* names the document *key*, or redirects to it."""
@@ -48,50 +58,25 @@ class Provenance:
         if self._one != (above,):
             self._one = (above,)
         self._above[key] = (*known, above) if known else self._one
-        if key in self._lists:
-            self._mark_listing(above)
-        if key in self._flawed:
-            self._mark_flawed(above, self._flawed[key])
+        if key in self.listing:
+            self._mark(self.listing, above, None)
+        if key in self.flawed:
+            self._mark(self.flawed, above, self.flawed[key])
 
     def note(self, key: str, trace: DocumentProvenance) -> None:
         """Record the result of the document *key*."""
         if trace.lists:
-            self._mark_listing(key)
+            self._mark(self.listing, key, None)
         if not trace.is_whole or trace.evidence is not None:
-            self._mark_flawed(key, trace.evidence)
+            self._mark(self.flawed, key, trace.evidence)
 
-    def lists(self, key: str) -> bool:
-        """Whether the document *key* lists URLs, or led to one that does."""
-        return key in self._lists
-
-    def is_flawed(self, key: str) -> bool:
-        """Whether URLs may be missing because of the document *key*, or because of a document below it."""
-        return key in self._flawed
-
-    def evidence(self, key: str) -> Evidence | None:
-        """Return the first failure of the document *key* or of a document below it; ``None`` if there is none."""
-        return self._flawed.get(key)
-
-    def _mark_listing(self, key: str) -> None:
+    def _mark(self, marked: dict[str, _Value], key: str, value: _Value) -> None:
+        """Add the document *key*, and all above it, to those *marked*, with *value*."""
         todo = [key]
         while todo:
-            if (one := todo.pop()) not in self._lists:
-                self._lists.add(one)
+            if (one := todo.pop()) not in marked:
+                marked[one] = value
                 todo += self._above.get(one, ())
-
-    def _mark_flawed(self, key: str, evidence: Evidence | None) -> None:
-        todo = [key]
-        while todo:
-            if (one := todo.pop()) not in self._flawed:
-                self._flawed[one] = evidence
-                todo += self._above.get(one, ())
-
-
-MAX_EVIDENCE = 50  # documents: all that a search tries; the document records have the rest
-_GAVE_ALL = frozenset({Outcome.READ, Outcome.UNCHANGED})
-_VAIN = frozenset({Outcome.BLOCKED, Outcome.FAILED})
-_NO_ROBOTS = frozenset({Kind.HTML, Kind.SOFT_404, Kind.EMPTY})  # responses of servers without a robots.txt
-_LISTS = frozenset({Kind.SITEMAP, Kind.LIST, Kind.FEED, Kind.LINKS})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -163,11 +148,11 @@ class SiteState:
 
     def copy_from(self, traces: Provenance, key: str, owner: str) -> None:
         """Copy the result of the document *key*, which was read for *owner*."""
-        if traces.lists(key):
+        if key in traces.listing:
             self.shared_from = owner
-        elif (evidence := traces.evidence(key)) and len(self.evidence) < MAX_EVIDENCE:
+        elif (evidence := traces.flawed.get(key)) and len(self.evidence) < MAX_EVIDENCE:
             self.evidence.append(evidence)
-        self.is_whole &= not traces.is_flawed(key)
+        self.is_whole &= key not in traces.flawed
 
     def note(
         self, candidate: Candidate, record: SitemapRecord, *, urls: int, has_twin: bool = False

@@ -13,8 +13,6 @@ from sitemap_harvest.formats.problems import LOSSY
 from sitemap_harvest.model import Cause, Kind, Outcome, Problem, SitemapRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from sitemap_harvest.discovery.candidate import Candidate
     from sitemap_harvest.engine.interfaces import DocumentResponse
     from sitemap_harvest.formats import Document
@@ -173,13 +171,9 @@ def outcome_of_document(document: Document) -> tuple[Outcome, str | None]:
     if document.kind is Kind.CHALLENGE:
         return Outcome.BLOCKED, f"a firewall blocks it: {codes['document/challenge'].detail}"
     if not document.kind.is_readable:
-        return Outcome.NOT_A_SITEMAP, _words_of(document.kind, codes)
+        is_binary = document.kind is Kind.BINARY and "document/binary" in codes
+        words = codes["document/binary"].detail if is_binary else _KIND_WORDS.get(document.kind, "it lists no URLs")
+        return Outcome.NOT_A_SITEMAP, words
     if not document.complete:
         return Outcome.PARTIAL, f"it is damaged ({', '.join(code for code in codes if code in LOSSY)})"
     return Outcome.READ, None
-
-
-def _words_of(kind: Kind, codes: Mapping[str, Problem]) -> str:
-    if kind is Kind.BINARY and "document/binary" in codes:
-        return codes["document/binary"].detail
-    return _KIND_WORDS.get(kind, "it lists no URLs")

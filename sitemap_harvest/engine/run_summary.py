@@ -165,7 +165,9 @@ class Summary:
             stats.inc_value(f"sitemap_harvest/site/{record.result}/{record.cause}")
         if record.result not in _FINE:
             self.has_failed = True
-            self._add_failed(record)
+            if len(self.failed_sites) < _MOST_LISTED:
+                site = FailedSite(root=record.root, result=record.result, cause=record.cause, reason=record.reason)
+                self.failed_sites.append(site)
         elif failed := _robots_that_failed(record):
             self.has_failed = True
             self.notes.add(f"{failed[0].url}: {failed[0].reason}", url=failed[0].url, outcome=failed[0].outcome)
@@ -173,11 +175,6 @@ class Summary:
         if record.result not in _FINE and is_final and record.documents:
             words = f"{record.root}: {record.in_words()}"
             self.site_notes.add(words, site=record.root, result=record.result, cause=record.cause)
-
-    def _add_failed(self, record: SiteRecord) -> None:
-        if len(self.failed_sites) < _MOST_LISTED:
-            site = FailedSite(root=record.root, result=record.result, cause=record.cause, reason=record.reason)
-            self.failed_sites.append(site)
 
     def count_filtered(self, dropped: Mapping[str, int], stats: Stats, *, kept: int) -> None:
         """Count, here and in *stats*, the result of filtering: rows *dropped* by each filter, and *kept* rows."""

@@ -203,7 +203,8 @@ class PageRequests:
         for site, listed in lister.entries.items() if lister is not None else ():
             if site not in self._waiting:
                 self._waiting[site] = deque()
-                (self._round if len(self._round) < self._most_sites() else self._later).append(site)
+                is_active = len(self._round) < max(_MAX_SITES, self._concurrency)
+                (self._round if is_active else self._later).append(site)
             self._waiting[site].append(listed)
         self._wake()
 
@@ -236,9 +237,6 @@ class PageRequests:
             return None
         self._crawler.stats.set_value("sitemap_harvest/pages_left", left)
         return f"The run ended before {left:,} {'entry was' if left == 1 else 'entries were'} visited"
-
-    def _most_sites(self) -> int:
-        return max(_MAX_SITES, self._concurrency)
 
     def _end(self, site: str) -> None:
         """Remove the first document of *site*, and the site if that was its last."""

@@ -100,7 +100,13 @@ class PageRules:
             return batch
         locs = batch["loc"].to_pylist()
         links = batch["alternates"].to_pylist() if self._spider.sitemap_alternate_links else [None] * len(locs)
-        wanted = [self._is_wanted(loc, alternates or ()) for loc, alternates in zip(locs, links, strict=True)]
+        wanted = [
+            any(
+                self.rule_of(url)
+                for url in (loc, *(_absolute(link["href"], loc) for link in found or () if link["href"]))
+            )
+            for loc, found in zip(locs, links, strict=True)
+        ]
         return batch.filter(pa.array(wanted, pa.bool_()))
 
     def visits(self, rows: Iterator[UrlEntry], *, sitemap: str) -> Iterator[PageVisit]:
@@ -112,10 +118,6 @@ class PageRules:
     def rule_of(self, url: str) -> Rule | None:
         """Return the first rule that matches *url*."""
         return next((rule for rule in self.rules if rule.pattern.search(url)), None)
-
-    def _is_wanted(self, loc: str, alternates: Iterable[dict[str, Any]]) -> bool:
-        others = (_absolute(link["href"], loc) for link in alternates if link["href"])
-        return any(self.rule_of(url) for url in (loc, *others))
 
     def _addresses(self, rows: Iterator[UrlEntry], sitemap: str) -> Iterator[tuple[str, UrlEntry]]:
         if not self.needs_whole_documents:

@@ -140,7 +140,11 @@ class FeedExporter(feedexport.FeedExporter):
                 slot.file.flush()
         except _WRITE_ERRORS as error:
             self._fail(error)
-            _abandon(slot)
+            # Close the file, which cannot be written, so that Python does not report its buffers later.
+            for file in (getattr(slot.exporter, "stream", None), slot.file):
+                if file is not None:
+                    with suppress(OSError, ValueError):
+                        file.close()
             return False
         return True
 
@@ -192,14 +196,6 @@ class FeedExporter(feedexport.FeedExporter):
             spider=spider,
             uri_template=slot.uri_template,
         )
-
-
-def _abandon(slot: feedexport.FeedSlot) -> None:
-    """Close the file of *slot*, which cannot be written, so that Python does not report its buffers later."""
-    for file in (getattr(slot.exporter, "stream", None), slot.file):
-        if file is not None:
-            with suppress(OSError, ValueError):
-                file.close()
 
 
 def _why_not(slot: feedexport.FeedSlot, *, is_ours: bool) -> str | None:
