@@ -42,7 +42,7 @@ PRELOADED = [
     "sitemap_harvest.integration.middlewares",
     "sitemap_harvest.addon",
     "sitemap_harvest.settings",
-    "sitemap_harvest.spiders.changes",
+    "sitemap_harvest.spiders.sitemap",
     *{command.module for command in entry_points(group="scrapy.commands")},  # those of others: Scrapy loads all of them
     "tests.formats.hostile",
     "tests.frozen",  # behind all others

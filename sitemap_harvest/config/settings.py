@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sitemap_harvest.config.value_parsers import InvalidValueError, boolean, choice, parser, whole
-from sitemap_harvest.discovery.child_rules import Offsite
+from sitemap_harvest.discovery.rules import Offsite
 from sitemap_harvest.errors import OptionError, there_is_no
 from sitemap_harvest.formats.unpack import MIB, Limits
 from sitemap_harvest.frontier.site_queue import Budget

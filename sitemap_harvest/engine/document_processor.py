@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.discovery.candidate import NotFetched
-from sitemap_harvest.discovery.cross_submission import ScopeCheck, is_declared, sites_of_robots
+from sitemap_harvest.discovery.rules import ScopeCheck, is_declared, sites_of_robots
 from sitemap_harvest.engine.document_records import (
     UNANSWERED,
     cut_short,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from sitemap_harvest.discovery.child_rules import Bounds, Offsite
+from sitemap_harvest.discovery.rules import Bounds, Offsite
 from sitemap_harvest.engine.run_summary import Summary
 from sitemap_harvest.frontier.site_queue import SiteQueue
 from sitemap_harvest.model.run import new_run_id

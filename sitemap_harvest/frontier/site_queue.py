@@ -8,8 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
-from sitemap_harvest.discovery.child_rules import refuse
-from sitemap_harvest.discovery.cross_submission import CrossSubmissions
+from sitemap_harvest.discovery.rules import CrossSubmissions, refuse
 from sitemap_harvest.discovery.site_state import Provenance, SiteState
 from sitemap_harvest.frontier.host_queue import Frontier
 from sitemap_harvest.model import Cause, FoundBy, Outcome
@@ -18,7 +17,7 @@ from sitemap_harvest.urls import document_key, host_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sitemap_harvest.discovery.child_rules import Bounds
+    from sitemap_harvest.discovery.rules import Bounds
     from sitemap_harvest.model import SitemapRecord, SiteRecord
 
 

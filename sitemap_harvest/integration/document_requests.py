@@ -13,7 +13,7 @@ from scrapy.spidermiddlewares.depth import DepthMiddleware
 from scrapy.spidermiddlewares.referer import RefererMiddleware
 
 from sitemap_harvest.discovery.candidate import Candidate
-from sitemap_harvest.discovery.cross_submission import is_declared
+from sitemap_harvest.discovery.rules import is_declared
 from sitemap_harvest.engine.interfaces import DocumentResponse
 from sitemap_harvest.model import FoundBy
 

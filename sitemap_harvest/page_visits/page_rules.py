@@ -100,13 +100,10 @@ class PageRules:
             return batch
         locs = batch["loc"].to_pylist()
         links = batch["alternates"].to_pylist() if self._spider.sitemap_alternate_links else [None] * len(locs)
-        wanted = [
-            any(
-                self.rule_of(url)
-                for url in (loc, *(_absolute(link["href"], loc) for link in found or () if link["href"]))
-            )
-            for loc, found in zip(locs, links, strict=True)
-        ]
+        wanted = []
+        for loc, alternates in zip(locs, links, strict=True):
+            others = (_absolute(link["href"], loc) for link in alternates or () if link["href"])
+            wanted.append(any(self.rule_of(url) for url in (loc, *others)))
         return batch.filter(pa.array(wanted, pa.bool_()))
 
     def visits(self, rows: Iterator[UrlEntry], *, sitemap: str) -> Iterator[PageVisit]:

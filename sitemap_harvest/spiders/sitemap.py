@@ -1,6 +1,8 @@
-"""``SitemapSpider``: ``scrapy crawl sitemap``."""
+"""The spiders ``scrapy crawl sitemap`` and ``scrapy crawl changes``."""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 from sitemap_harvest.spiders.harvest import HarvestSpider
 
@@ -10,3 +12,11 @@ class SitemapSpider(HarvestSpider):
 
     name = "sitemap"
     refuses_unknown_arguments = True
+
+
+class ChangesSpider(HarvestSpider):
+    """Emits one item for each URL that has changed since the last snapshot of its site."""
+
+    name = "changes"
+    refuses_unknown_arguments = True
+    harvest_arguments: ClassVar = {"emit": "changes"}

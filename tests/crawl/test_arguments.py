@@ -6,9 +6,8 @@ import pytest
 
 from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig
 from sitemap_harvest.errors import ArgumentError
-from sitemap_harvest.spiders.changes import ChangesSpider
 from sitemap_harvest.spiders.harvest import HarvestSpider
-from sitemap_harvest.spiders.sitemap import SitemapSpider
+from sitemap_harvest.spiders.sitemap import ChangesSpider, SitemapSpider
 from tests.site import index, robots, urlset
 
 

@@ -10,7 +10,7 @@ import pytest
 from sitemap_harvest import FoundBy, Outcome, SitemapRef
 from sitemap_harvest.dates import Instant
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
-from sitemap_harvest.discovery.child_rules import Bounds, refuse
+from sitemap_harvest.discovery.rules import Bounds, refuse
 from sitemap_harvest.filters.date_range import DateRange
 
 ROOT = "https://www.example.com"

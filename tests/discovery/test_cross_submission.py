@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sitemap_harvest.discovery.candidate import Candidate
-from sitemap_harvest.discovery.cross_submission import CrossSubmissions, sites_of_robots
+from sitemap_harvest.discovery.rules import CrossSubmissions, sites_of_robots
 
 INDEX = "https://sitemaphost.example/index.xml"
 A, B = "https://a.example", "https://b.example"

@@ -4,7 +4,7 @@ import pytest
 
 from sitemap_harvest import FoundBy, Outcome
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
-from sitemap_harvest.discovery.child_rules import Bounds, Offsite, refuse
+from sitemap_harvest.discovery.rules import Bounds, Offsite, refuse
 
 ROOT = "https://www.example.co.uk"
 

@@ -4,7 +4,7 @@ import pytest
 
 from sitemap_harvest import Kind, UrlBatch, UrlEntry
 from sitemap_harvest.discovery.candidate import Candidate
-from sitemap_harvest.discovery.cross_submission import ScopeCheck
+from sitemap_harvest.discovery.rules import ScopeCheck
 from sitemap_harvest.urls import site_of, url_key
 
 HERE = "https://example.com/maps/s.xml"
