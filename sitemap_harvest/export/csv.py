@@ -21,7 +21,8 @@ _LINE_END = "\r\n"
 
 def csv_header(names: Iterable[str], *, delimiter: str = ",") -> str:
     """Return the header line."""
-    return delimiter.join(_quoted(name) if _is_special(name, delimiter) else name for name in names) + _LINE_END
+    special = set(f'"\r\n{delimiter}')
+    return delimiter.join(_quoted(name) if not name or special & set(name) else name for name in names) + _LINE_END
 
 
 def csv_lines(columns: Mapping[str, pa.Array], rows: int, *, delimiter: str = ",") -> pa.StringArray:
@@ -42,10 +43,6 @@ def _cells(array: pa.Array, delimiter: str) -> pa.StringArray:
         return pc.fill_null(text_of(array), "")
     special = '["\r\n' + ("\\" if delimiter in r"\]^-" else "") + delimiter + "]|^$"
     return pc.fill_null(replaced(text, special, _quoted), "")
-
-
-def _is_special(text: str, delimiter: str) -> bool:
-    return not text or any(character in text for character in f'"\r\n{delimiter}')
 
 
 def _quoted(text: str) -> str:

@@ -55,31 +55,23 @@ def _value(column: pa.Array, rows: int, *, ascii_only: bool) -> pa.Array | str:
 def json_values(array: pa.Array, *, ascii_only: bool = False) -> pa.StringArray:
     """Return each value of *array* as JSON."""
     if pa.types.is_list(array.type):
-        text = _lists(array, ascii_only=ascii_only)
+        joined = joined_values(array, json_values(array.flatten(), ascii_only=ascii_only), ", ")
+        text = pc.if_else(array.is_valid(), concat(["[", joined, "]"], len(array)), None)
     elif pa.types.is_map(array.type):
         text = _maps(array, ascii_only=ascii_only)
     elif pa.types.is_struct(array.type):
         fields = {field.name: array.field(index) for index, field in enumerate(array.type)}
         text = pc.if_else(array.is_valid(), json_objects(fields, len(array), ascii_only=ascii_only), None)
     elif pa.types.is_string(array.type):
-        text = concat(['"', _escaped(array, ascii_only=ascii_only), '"'], len(array))
+        if holds_byte(array, below=0x20, among=b'"\\', above=0x7E if ascii_only else 0xFF):
+            pattern = _ESCAPED_IN_ASCII if ascii_only else _ESCAPED
+            array = replaced(array, pattern, lambda text: json.dumps(text, ensure_ascii=ascii_only)[1:-1])
+        text = concat(['"', array, '"'], len(array))
     elif pa.types.is_timestamp(array.type):
         text = concat(['"', text_of(array), '"'], len(array))
     else:
         text = text_of(array)
     return pc.fill_null(text, "null") if text.null_count else text
-
-
-def _escaped(texts: pa.StringArray, *, ascii_only: bool) -> pa.StringArray:
-    if not holds_byte(texts, below=0x20, among=b'"\\', above=0x7E if ascii_only else 0xFF):
-        return texts
-    pattern = _ESCAPED_IN_ASCII if ascii_only else _ESCAPED
-    return replaced(texts, pattern, lambda text: json.dumps(text, ensure_ascii=ascii_only)[1:-1])
-
-
-def _lists(array: pa.ListArray, *, ascii_only: bool) -> pa.StringArray:
-    joined = joined_values(array, json_values(array.flatten(), ascii_only=ascii_only), ", ")
-    return pc.if_else(array.is_valid(), concat(["[", joined, "]"], len(array)), None)
 
 
 def _maps(array: pa.MapArray, *, ascii_only: bool) -> pa.StringArray:

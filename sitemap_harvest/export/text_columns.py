@@ -42,30 +42,23 @@ def lists_of_pairs(array: pa.MapArray) -> tuple[pa.ListArray, list[pa.Array]]:
 
 
 def text_of(array: pa.Array) -> pa.StringArray:
-    """Return numbers, booleans and instants as text, in the form of Python and JSON."""
-    if pa.types.is_timestamp(array.type):
-        return _iso(array)
-    if pa.types.is_floating(array.type):
-        return _floats(array)
-    return array.cast(pa.string())
+    """Return numbers, booleans and instants as text, in the form of Python and JSON.
 
-
-def _floats(numbers: pa.FloatingPointArray) -> pa.StringArray:
-    """Return *numbers* as Python writes them: Arrow writes 0.00001 for 1e-05. A column has few distinct ones."""
-    encoded = numbers.dictionary_encode()
-    return pa.array([repr(number) for number in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)
-
-
-def _iso(instants: pa.TimestampArray) -> pa.StringArray:
-    """Return instants in ISO 8601, with microseconds only if they are not zero, as Python writes them."""
-    naive = instants.cast(pa.timestamp("us"))
+    An instant has microseconds only if they are not zero.
+    """
+    if pa.types.is_floating(array.type):  # Arrow writes 0.00001 for 1e-05. A column has few distinct numbers.
+        encoded = array.dictionary_encode()
+        return pa.array(map(repr, encoded.dictionary.to_pylist()), pa.string()).take(encoded.indices)
+    if not pa.types.is_timestamp(array.type):
+        return array.cast(pa.string())
+    naive = array.cast(pa.timestamp("us"))
     try:
         text = naive.cast(pa.timestamp("s")).cast(pa.string())
     except pa.ArrowInvalid:  # some have a fraction, which this cast would drop
         seconds = pc.floor_temporal(naive, unit="second")
         whole = seconds.cast(pa.timestamp("s")).cast(pa.string())
         text = pc.if_else(pc.equal(naive, seconds), whole, naive.cast(pa.string()))
-    return concat([pc.replace_substring(text, " ", "T"), "+00:00"], len(instants))
+    return concat([pc.replace_substring(text, " ", "T"), "+00:00"], len(array))
 
 
 def replaced(texts: pa.StringArray, pattern: str, replace: Callable[[str], str]) -> pa.StringArray:

@@ -16,14 +16,14 @@ Value = TypeVar("Value")
 
 
 class Names(dict[str, Value], Generic[Value]):
-    """A cache from names to values: a subclass defines :meth:`find`, which is called once for each name."""
+    """A cache from names to values: *find* is called once for each name."""
 
-    def find(self, name: str) -> Value:
-        """Return the value for *name*."""
-        raise NotImplementedError
+    def __init__(self, find: Callable[[str], Value]) -> None:
+        super().__init__()
+        self._find = find
 
     def __missing__(self, name: str) -> Value:
-        value = self.find(name)
+        value = self._find(name)
         if len(self) >= _MAX_KEYS:
             self.clear()
         if not isinstance(name, str) or len(name) <= _MAX_KEY_CHARS:  # lxml has functions as names of comments

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from sitemap_harvest.dates import read_date
 from sitemap_harvest.formats import columns
+from sitemap_harvest.formats.columns import rows_where
 from sitemap_harvest.formats.problems import ProblemLog
 from sitemap_harvest.model import MAX_ROWS, SitemapRef, UrlBatch
 from sitemap_harvest.model.problem import MAX_SAMPLES
@@ -240,40 +241,37 @@ class Collector:
             "site": urls.site,
         }
         for code, flawed in urls.flaws.items():
-            self._note_rows(code, flawed, texts, "loc")
+            self._note(code, flawed, texts, "loc")
         if (lastmod := texts.get("lastmod")) is not None:
             read = columns.dates(lastmod)
             found |= {"lastmod": read.instant, "lastmod_text": lastmod}
             found |= {"lastmod_precision": read.precision, "lastmod_zoned": read.zoned}
-            self._note("lastmod/unreadable", pc.and_(read.instant.is_null(), lastmod.is_valid()), texts, "lastmod")
+            unreadable = pc.and_(read.instant.is_null(), lastmod.is_valid())
+            self._note("lastmod/unreadable", rows_where(unreadable), texts, "lastmod")
             if read.zoned.null_count < rows:
-                self._note("lastmod/no-zone", pc.invert(read.zoned), texts, "lastmod")
+                self._note("lastmod/no-zone", rows_where(pc.invert(read.zoned)), texts, "lastmod")
             if self._w3c_dates and read.is_w3c.false_count:
-                self._note("lastmod/not-w3c", pc.invert(read.is_w3c), texts, "lastmod")
+                self._note("lastmod/not-w3c", rows_where(pc.invert(read.is_w3c)), texts, "lastmod")
         if (priority := texts.get("priority")) is not None:
             found["priority"], found["priority_text"] = columns.priorities(priority)
-            self._note("priority/unreadable", found["priority_text"].is_valid(), texts, "priority")
+            self._note("priority/unreadable", rows_where(found["priority_text"].is_valid()), texts, "priority")
         if (changefreq := texts.get("changefreq")) is not None:
             unknown = pc.and_(changefreq.is_valid(), pc.invert(pc.is_in(changefreq, value_set=_CHANGEFREQS)))
-            self._note("changefreq/unknown", unknown, texts, "changefreq")
+            self._note("changefreq/unknown", rows_where(unknown), texts, "changefreq")
         if urls.loc.null_count == rows:
             return
         schema = UrlBatch.schema()
         found["sitemap"] = pa.repeat(self._document, rows)
         given = {name: column for name, column in texts.items() if column is not None} | found
-        arrays = [given[f.name] if f.name in given else columns.nulls(rows, f.type) for f in schema]
+        arrays = [given[f.name] if f.name in given else columns.nulls(f.type).slice(0, rows) for f in schema]
         table = pa.RecordBatch.from_arrays(arrays, schema=schema)
         if urls.loc.null_count:
             table = table.filter(urls.loc.is_valid())
         self._given += table.num_rows
         yield UrlBatch(table)
 
-    def _note(self, code: str, mask: pa.BooleanArray, texts: Mapping[str, Any], column: str) -> None:
-        """Record a problem for each row with a true *mask*, with the first few as samples."""
-        self._note_rows(code, list(columns.rows_where(mask)), texts, column)
-
-    def _note_rows(self, code: str, flawed: list[int], texts: Mapping[str, Any], column: str) -> None:
-        """Record a problem for each of the *flawed* rows."""
+    def _note(self, code: str, flawed: list[int], texts: Mapping[str, Any], column: str) -> None:
+        """Record a problem for each of the *flawed* rows, with the first few as samples."""
         without_sample = len(flawed[MAX_SAMPLES:])
         for row in flawed[:MAX_SAMPLES]:
             count, without_sample = 1 + without_sample, 0

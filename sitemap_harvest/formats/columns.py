@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,9 +12,6 @@ from sitemap_harvest.dates import Instant, read_date
 from sitemap_harvest.formats.caches import cached
 from sitemap_harvest.model import MAX_ROWS
 from sitemap_harvest.urls import BLANKS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 INSTANT = pa.timestamp("us", tz="UTC")
 
@@ -34,13 +31,9 @@ class DateColumns(NamedTuple):
     is_w3c: pa.BooleanArray
 
 
-def nulls(rows: int, kind: pa.DataType) -> pa.Array:
-    """Return *rows* nulls, at most a full batch. All arrays of one *kind* share memory."""
-    return _full_of_nulls(kind).slice(0, rows)
-
-
 @cache
-def _full_of_nulls(kind: pa.DataType) -> pa.Array:
+def nulls(kind: pa.DataType) -> pa.Array:
+    """Return a full batch of nulls. All columns of one *kind* without a value share its memory."""
     return pa.nulls(MAX_ROWS, kind)
 
 
@@ -62,7 +55,8 @@ def dates(texts: pa.StringArray) -> DateColumns:
         if not mask.true_count:
             continue
         try:
-            values = _cast(texts.filter(mask), has_time=word != "day")
+            values = texts.filter(mask)  # a date is cast by itself: a cast to an instant requires a time
+            values = (values.cast(pa.date32()).cast(pa.timestamp("us")) if word == "day" else values).cast(INSTANT)
         except pa.ArrowInvalid:
             continue  # there is an invalid date such as February 30: parsed one by one below
         if mask.true_count == rows:
@@ -75,12 +69,6 @@ def dates(texts: pa.StringArray) -> DateColumns:
         unread = pc.and_not(unread, mask)
     read = DateColumns(instant, precision, zoned, is_w3c)
     return _one_by_one(texts, unread, read) if unread.true_count else read
-
-
-def _cast(texts: pa.StringArray, *, has_time: bool) -> pa.TimestampArray:
-    if has_time:
-        return texts.cast(INSTANT)
-    return texts.cast(pa.date32()).cast(pa.timestamp("us")).cast(INSTANT)
 
 
 def _one_by_one(texts: pa.StringArray, mask: pa.BooleanArray, read: DateColumns) -> DateColumns:
@@ -121,6 +109,7 @@ def read_priority(text: str) -> float | None:
     return number if 0.0 <= number <= 1.0 else None
 
 
-def rows_where(mask: pa.BooleanArray) -> Iterator[int]:
-    """Yield the numbers of the rows for which *mask* is true."""
-    yield from pc.indices_nonzero(pc.fill_null(mask, fill_value=False)).to_pylist()
+def rows_where(mask: pa.BooleanArray) -> list[int]:
+    """Return the numbers of the rows for which *mask* is true."""
+    rows: list[int] = pc.indices_nonzero(pc.fill_null(mask, fill_value=False)).to_pylist()
+    return rows

@@ -102,7 +102,7 @@ def detect(head: bytes, content_type: str | None, problems: ProblemLog) -> Encod
         codec = _codec(label)
         if codec is None:
             problems.add("encoding/unknown", f"unknown encoding {label!r}", excerpt=label)
-        elif not _holds_ascii(codec):
+        elif _ASCII.decode(codec, "replace") != _ASCII.decode():  # as in UTF-16 and EBCDIC; the label was ASCII
             problems.add("encoding/lies", f"{label} is declared, but the bytes are not", excerpt=label)
         elif codec != "utf-8" and _is_rather_utf_8(head, codec):
             problems.add("encoding/lies", f"{label} is declared, but the bytes are UTF-8", excerpt=label)
@@ -154,11 +154,6 @@ def _codec(label: str) -> str | None:
         return None
     is_none = label.lower() in _NICKNAMES or not _NAME.fullmatch(label) or name.replace("_", "-") in _NO_DOCUMENTS
     return None if is_none else _WEB_NAMES.get(name, name)
-
-
-def _holds_ascii(codec: str) -> bool:
-    """Whether ASCII bytes, which the label consisted of, are ASCII in *codec*: not so for UTF-16 and EBCDIC."""
-    return _ASCII.decode(codec, "replace") == _ASCII.decode()
 
 
 def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) -> Iterator[str]:

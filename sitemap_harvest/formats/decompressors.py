@@ -200,7 +200,11 @@ class _Members:
                     yield _salvage(before, data)
                 return
             if unpacked:
-                yield from self._gather(unpacked)
+                self._unpacked.append(unpacked)
+                self._all_bytes += len(unpacked)
+                self._unpacked_bytes += len(unpacked)
+                if self._unpacked_bytes >= _LEAST_BLOCK_BYTES:
+                    yield from self._flush()
             self._offset += len(data)
             data = b""
             if self._decompressor.eof:
@@ -219,13 +223,6 @@ class _Members:
             self._is_fresh = False
             return self._packing.decompressor()
         return self._decompressor.copy()
-
-    def _gather(self, unpacked: bytes) -> Iterator[bytes]:
-        self._unpacked.append(unpacked)
-        self._all_bytes += len(unpacked)
-        self._unpacked_bytes += len(unpacked)
-        if self._unpacked_bytes >= _LEAST_BLOCK_BYTES:
-            yield from self._flush()
 
     def _flush(self) -> Iterator[bytes]:
         """Yield the decompressed data that was not yielded yet."""

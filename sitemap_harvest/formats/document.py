@@ -17,7 +17,7 @@ from sitemap_harvest.formats.sniff import sniff
 from sitemap_harvest.formats.source import Source
 from sitemap_harvest.formats.text import read_text
 from sitemap_harvest.formats.unpack import Limits, binary_format
-from sitemap_harvest.formats.xml import read_sitemap
+from sitemap_harvest.formats.xml.sitemap import read_sitemap
 from sitemap_harvest.model import Kind
 
 if TYPE_CHECKING:

@@ -165,7 +165,7 @@ def _without_json(text: str) -> str:
 def _by_tags(text: str) -> Kind | None:
     """Return the kind according to the first significant tags; ``None`` if *text* is not markup."""
     is_markup = text.startswith("<")
-    names = (_name(match) for match in _TAG.finditer(_NO_MARKUP.sub(r"\1", text)))
+    names = ((tag[1] or "html").lower() for tag in _TAG.finditer(_NO_MARKUP.sub(r"\1", text)))
     if (first := next(names, None)) is None:
         return Kind.XML if text.startswith("<?xml") else None
     if first == "html":
@@ -179,10 +179,6 @@ def _by_tags(text: str) -> Kind | None:
     if first in _HTML_TAGS:
         return Kind.HTML
     return Kind.XML if is_markup else None
-
-
-def _name(tag: re.Match[str]) -> str:
-    return (tag[1] or "html").lower()
 
 
 def _after_page(text: str) -> Kind | None:

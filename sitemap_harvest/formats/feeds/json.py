@@ -224,13 +224,10 @@ class Cutter:
         held = ""
         for chunk in self._chunks:
             text = held + chunk
-            held = "\\" if self._ends_in_escape(text) else ""
+            is_escape = (len(text) - len(text.rstrip("\\"))) % 2 == 1  # of the start of the next chunk
+            held = "\\" if is_escape else ""
             yield from self._cut(text[: len(text) - len(held)])
         self._finish()
-
-    def _ends_in_escape(self, text: str) -> bool:
-        """Whether *text* ends with a backslash that escapes the start of the next chunk."""
-        return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
     def _cut(self, text: str) -> Iterator[ItemText]:
         start = at = 0

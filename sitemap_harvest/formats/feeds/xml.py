@@ -12,11 +12,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from sitemap_harvest.formats.feeds.elements import FEED_PREFIXES, PAGE_TEXT, FeedElement
-from sitemap_harvest.formats.feeds.items import ItemReader, joined
-from sitemap_harvest.formats.xml.elements import MAX_PREFIXES, Namespaces
+from sitemap_harvest.formats.feeds.items import FEED_PREFIXES, PAGE_TEXT, ItemReader, joined
+from sitemap_harvest.formats.xml.elements import Element, Namespaces, TokenReader
 from sitemap_harvest.formats.xml.entries import Role
-from sitemap_harvest.formats.xml.tokens import Sort, Token, Tokenizer, attributes
+from sitemap_harvest.formats.xml.tokens import Sort, Token, attributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +40,7 @@ _BROKEN_ADDRESS = re.compile(  # its end is unknown: a quote inside, or none at 
 def read_xml_feed(chunks: Iterator[str], into: Collector) -> Iterator[UrlBatch]:
     """Read the text of a feed in XML, yielding batches."""
     reader = ItemReader(into)
-    feed = _Feed(Tokenizer(chunks, into.problems), reader, into)
+    feed = _Feed(chunks, reader, into)
     items = count = 0
     for token in feed.tokens:
         feed.take(token)
@@ -63,22 +62,15 @@ class _Around(NamedTuple):
     base: str
 
 
-class _Feed:
+class _Feed(TokenReader):
     """The state between two tokens."""
 
-    def __init__(self, tokens: Tokenizer, reader: ItemReader, into: Collector) -> None:
-        self.tokens = tokens
-        self._problems = into.problems
+    def __init__(self, chunks: Iterator[str], reader: ItemReader, into: Collector) -> None:
+        super().__init__(chunks, into)
         self._reader = reader
         self._outermost = Namespaces(usual=FEED_PREFIXES)
         self._around: list[_Around] = []
-        self._open: list[FeedElement] = []  # the current item, and its open elements
         self._body: list[str] = []  # the open elements of the page text, and nested ones with the same name
-        self._skipped = 0
-        self._nodes = self._chars = 0  # of the current item
-        self._has_ended = False
-        self._is_stray = False  # whether stray text was reported since the last tag
-        self._undeclared: set[int] = set()  # hashes of the prefixes reported
 
     def take(self, token: Token) -> None:
         """Process the next token."""
@@ -113,7 +105,7 @@ class _Feed:
         value_chars = len(element[-1].tail if element else element.text) + len(token.value)
         if value_chars > _MAX_VALUE_CHARS or self._chars > _MAX_ITEM_CHARS:
             element.text, element.is_whole = "", False  # a text of this length belongs to the page
-            if self._meaning(element):
+            if self._value_name(element):
                 self._problems.add("xml/malformed", "an element has too much text to be a value", line=token.line)
             return
         element.add_text(token.value)
@@ -136,20 +128,12 @@ class _Feed:
     def _fill_link(self, text: str) -> None:
         """Append *text* to the empty link before it: HTML parsers treat links as having no end tag."""
         last = self._open[0][-1] if self._open and self._open[0] else None
-        if isinstance(last, FeedElement) and last.local == "link" and not (last.text or last.items()):
+        if last is not None and last.local == "link" and not (last.text or last.items()):
             last.tail += text  # it arrives in pieces, and is parsed when complete
 
-    def _note_once(self, code: str, line: int, excerpt: str | None = None) -> None:
-        if code not in self._problems:
-            self._problems.add(code, line=line, excerpt=excerpt)
-
-    def _malformed(self, what: str, token: Token) -> None:
-        excerpt = f"</{token.value}>" if token.sort is Sort.END else token.as_text
-        self._problems.add("xml/malformed", what, line=token.line, excerpt=excerpt)
-
-    def _meaning(self, element: FeedElement) -> str:
+    def _value_name(self, element: Element) -> str:
         """Return the meaning of *element*, a child of the current item; empty for deeper elements."""
-        return self._reader.meanings(self._open[0])[element.tag] if len(self._open) <= 2 else ""
+        return self._reader.meaning(element.tag, self._open[0]) if len(self._open) <= 2 else ""
 
     def _start(self, token: Token) -> None:
         local = _local(token.value)
@@ -165,13 +149,7 @@ class _Feed:
             inner = found.get("xml:base") or (found.get("BASE") if local == "channel" else None)  # the latter in CDF
             base = joined(base, inner) or base if inner else base  # a too long one is ignored
             self._drop_broken_address(token, found)
-        tag = scope[token.value]
-        if not tag.is_sure or (found and not scope.are_sure(found)):
-            self._problems.mark_unreliable()
-        if ":" in token.value:
-            self._check_prefix(token, scope)
-        element = FeedElement(tag, Role.OTHER, found, token, scope)
-        element.base = base
+        element = Element(self._meaning(token, scope, found), Role.OTHER, found, token, scope, base=base)
         element.name_attributes()
         if local in _ITEMS and (not self._open or element.tag == self._open[0].tag):
             self._start_item(element, token)
@@ -181,13 +159,6 @@ class _Feed:
             self._start_inside(element, token)
         elif not token.is_empty:
             self._start_around(element, token)
-
-    def _check_prefix(self, token: Token, scope: Namespaces) -> None:
-        prefix = token.value.partition(":")[0]
-        if hash(prefix) not in self._undeclared and not scope.declares(prefix):
-            if len(self._undeclared) < MAX_PREFIXES:
-                self._undeclared.add(hash(prefix))
-            self._problems.add("xml/undeclared-prefix", line=token.line, excerpt=token.as_text)
 
     def _here(self) -> tuple[Namespaces, str]:
         """Return the current prefixes and ``xml:base``."""
@@ -202,7 +173,7 @@ class _Feed:
             for name in [name for name in found if name.lower() == "href"]:
                 del found[name]
 
-    def _start_around(self, element: FeedElement, token: Token) -> None:
+    def _start_around(self, element: Element, token: Token) -> None:
         if not self._around and self._has_ended:
             self._note_once("xml/junk-after", token.line, token.as_text)
         if self._skipped or len(self._around) >= _MAX_DEPTH:
@@ -210,7 +181,7 @@ class _Feed:
             return
         self._around.append(_Around(element.local, element.scope, element.base))
 
-    def _start_item(self, item: FeedElement, token: Token) -> None:
+    def _start_item(self, item: Element, token: Token) -> None:
         if self._open:
             self._end_unclosed(token)
         if not self._around:
@@ -225,15 +196,16 @@ class _Feed:
         self._problems.add("xml/unclosed-entry", line=token.line)
         if len(self._open) > 1 or self._body:
             self._malformed("an element is not closed", token)
-            if len(self._open) > 1 and self._meaning(self._open[1]):
+            if len(self._open) > 1 and self._value_name(self._open[1]):
                 self._open[1].is_whole = False  # it may be incomplete
         self._close(len(self._open))
 
-    def _start_inside(self, element: FeedElement, token: Token) -> None:
-        if len(self._open) == 2 and self._meaning(self._open[1]) and self._is_next_value(element):
+    def _start_inside(self, element: Element, token: Token) -> None:
+        is_in_value = len(self._open) == 2 and self._value_name(self._open[1])
+        if is_in_value and self._reader.meaning(element.tag, self._open[0]) not in {"", "markup"}:  # another value
             self._malformed("an element is not closed", token)
             self._close(1)
-        meaning = self._meaning(element) if len(self._open) == 1 else ""
+        meaning = self._value_name(element) if len(self._open) == 1 else ""
         if meaning in PAGE_TEXT and "src" not in dict(element.items()):
             if not token.is_empty:
                 self._body = [_local(token.value)]
@@ -251,10 +223,6 @@ class _Feed:
         self._open[-1].append(element)
         if not token.is_empty:
             self._open.append(element)
-
-    def _is_next_value(self, element: FeedElement) -> bool:
-        """Whether *element* is a value of the item, rather than markup in the text of the open one."""
-        return self._reader.meanings(self._open[0])[element.tag] not in {"", "markup"}
 
     def _end(self, token: Token) -> None:
         local = _local(token.value)
@@ -289,10 +257,10 @@ class _Feed:
             self._end_around(local, token)
         else:
             self._malformed("an end tag of another name", token)
-            if len(self._open) == 2 and self._meaning(self._open[1]):
+            if len(self._open) == 2 and self._value_name(self._open[1]):
                 self._close(1)
 
-    def _check_name(self, element: FeedElement, token: Token) -> None:
+    def _check_name(self, element: Element, token: Token) -> None:
         if element.token.value != token.value:
             self._problems.add("xml/unlike-tags", line=token.line, excerpt=f"</{token.value}>")
 
@@ -312,13 +280,13 @@ class _Feed:
     def _close(self, count: int) -> None:
         """Close the *count* innermost elements; read the item, if it is among them."""
         for left in reversed(range(count)):
-            if left and len(self._open) == 2 and self._meaning(self._open[1]):
+            if left and len(self._open) == 2 and self._value_name(self._open[1]):
                 self._end_without_tag(self._open[1], is_innermost=left == count - 1)
             element = self._open.pop()
         if not self._open:
             self._reader.read(element)
 
-    def _end_without_tag(self, value: FeedElement, *, is_innermost: bool) -> None:
+    def _end_without_tag(self, value: Element, *, is_innermost: bool) -> None:
         """End *value*, which has no end tag: its children follow it, unless they are markup in its text."""
         if not is_innermost or any(child.tail.strip() for child in value):
             value.is_whole = False

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from html.entities import html5
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
@@ -58,28 +58,9 @@ _NUL = "\ufdd0"  # replaces NUL, at which libxml2 stops silently; a noncharacter
 _REPLACEMENT = "\ufffd"
 
 
-class ParserTarget(Protocol):
-    """Receives the tags and the text of a page."""
-
-    is_cut: bool
-    """Whether the page is truncated, so that its last parts may be incomplete."""
-
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Handle a start tag, its name in lower case. Use :func:`decoded` for the values."""
-
-    def end(self, tag: str) -> None:
-        """Handle an end tag, also an implied one."""
-
-    def data(self, text: str) -> None:
-        """Handle a piece of text. Use :func:`decoded` on it."""
-
-    def close(self) -> None:
-        """Handle the end of the page."""
-
-
 def read_links(chunks: Iterator[str], into: Collector, *, url: str) -> Iterator[UrlBatch]:
     """Read the page at *url*, which is in *chunks*, as a list of links, yielding batches."""
-    page = LinkTarget(into, url)
+    page = _Links(into, url)
     for fed in feed(chunks, page, ends_early=lambda: into.problems.ends_early):
         for position, loc, title in page.take():
             into.add(position, loc, more={"title": title} if title else None)
@@ -98,7 +79,7 @@ def read_links(chunks: Iterator[str], into: Collector, *, url: str) -> Iterator[
 
 def read_hints(chunks: Iterator[str], into: Collector, *, url: str) -> None:
     """Add to *into* the hints of the page at *url*: from its head, and from links to an HTML sitemap."""
-    page = LinkTarget(into, url, hints_only=True)
+    page = _Links(into, url, hints_only=True)
     for fed in feed(chunks, page, ends_early=lambda: into.problems.ends_early):
         if page.depth > _MAX_DEPTH or fed >= _MAX_PAGE_BYTES:
             break
@@ -108,20 +89,19 @@ def read_hints(chunks: Iterator[str], into: Collector, *, url: str) -> None:
 
 def has_links(head: str, url: str) -> bool:
     """Whether the page at *url* that begins with *head* has links within its site."""
-    page = LinkTarget(Collector(document=url, base=url, limits=Limits()), url)
+    page = _Links(Collector(document=url, base=url, limits=Limits()), url)
     return any(page.take() for _ in feed([head], page))
 
 
-def feed(
-    chunks: Iterable[str], target: ParserTarget, *, ends_early: Callable[[], bool] = lambda: False
-) -> Iterator[int]:
+def feed(chunks: Iterable[str], target: Any, *, ends_early: Callable[[], bool] = lambda: False) -> Iterator[int]:
     """Send the page in *chunks* to *target*, piece by piece; yield how many bytes the parser has received so far.
 
-    If the page has no end, or *ends_early* returns true at the end, *target* is marked
+    *target* is the target of a parser of lxml; :func:`decoded` decodes its texts and
+    values. If the page has no end, or *ends_early* returns true at the end, *target* is marked
     as cut before it receives the rest.
     """
     # An explicit encoding, so that no <meta> in the page changes it midway.
-    parser: Any = etree.HTMLParser(target=cast("Any", target), encoding="utf-8", huge_tree=True)
+    parser: Any = etree.HTMLParser(target=target, encoding="utf-8", huge_tree=True)
     has_ended, tail, fed = False, "", 0
     for chunk in chunks:
         has_ended = has_ended or _END.search(tail + chunk) is not None
@@ -139,7 +119,7 @@ def feed(
         yield fed
 
 
-class LinkTarget:
+class _Links:
     """Collects the links of a page within its site, and adds the hints of the page to a collector."""
 
     def __init__(self, into: Collector, url: str, *, hints_only: bool = False) -> None:
@@ -167,7 +147,6 @@ class LinkTarget:
         return found
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Handle a start tag."""
         self.depth += 1
         if self.is_cut:
             return  # it may be incomplete
@@ -190,7 +169,6 @@ class LinkTarget:
             self._alternative = self._alternative or attributes.get("alt")
 
     def end(self, tag: str) -> None:
-        """Handle an end tag."""
         self.depth -= 1
         if tag in _INERT:
             self._inert = max(0, self._inert - 1)
@@ -200,7 +178,6 @@ class LinkTarget:
             self._finish()
 
     def data(self, text: str) -> None:
-        """Handle a piece of text."""
         if self._href is not None and not self._inert and self._chars < _MAX_TITLE_CHARS:
             self._texts.append(text)
             self._chars += len(text)

@@ -6,7 +6,7 @@ Firewalls serve a challenge page instead of a document to suspected robots.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from sitemap_harvest.formats.html.links import decoded, feed
@@ -132,28 +132,24 @@ def look(head: str) -> Page:
     parts = _Parts()
     for _ in feed([head], parts):
         pass
-    return Page(
-        title=" ".join(decoded("".join(parts.title)).split()),
-        heading=" ".join(decoded("".join(parts.heading)).split()),
-        scripts="\n".join(parts.scripts),
-        tags="\n".join(parts.tags),
-        words=" ".join(decoded("".join(parts.words)).split()),
+    title, heading, words = (
+        " ".join(decoded("".join(part)).split()) for part in (parts.title, parts.heading, parts.words)
     )
+    return Page(title=title, heading=heading, scripts="\n".join(parts.scripts), tags="\n".join(parts.tags), words=words)
 
 
-@dataclass(slots=True)
 class _Parts:
-    title: list[str] = field(default_factory=list)
-    heading: list[str] = field(default_factory=list)
-    scripts: list[str] = field(default_factory=list)
-    tags: list[str] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
-    is_cut: bool = False
-    _open: list[str] = field(default_factory=list)
-    _pictures: int = 0
-    _has_title: bool = False
-    _headings: int = 0
-    _has_heading: bool = False
+    is_cut = False
+
+    def __init__(self) -> None:
+        self.title: list[str] = []
+        self.heading: list[str] = []
+        self.scripts: list[str] = []
+        self.tags: list[str] = []
+        self.words: list[str] = []
+        self._open: list[str] = []
+        self._pictures = self._headings = 0
+        self._has_title = self._has_heading = False
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._open.append(tag)

@@ -78,14 +78,12 @@ def unwrapped(chunks: Iterable[str], viewer: Viewer, problems: ProblemLog) -> It
         problems.add("unpack/truncated", _CUT)
         return
     rest = chain([text[start.end() :]], chunks)  # not a generator, which would close *chunks* when it is abandoned
-    yield from _text_in(rest, problems) if viewer.is_escaped else _element_in(rest, problems)
+    if viewer.is_escaped:
+        yield from _until(_PRE_END, rest, problems, _unescaped)
+    else:
+        yield from _element_in(rest, problems)
     for _ in chunks:
         pass  # for its size and digest
-
-
-def _text_in(chunks: Iterator[str], problems: ProblemLog) -> Iterator[str]:
-    """Yield the escaped text in *chunks*, up to the end of its ``<pre>``."""
-    yield from _until(_PRE_END, chunks, problems, _unescaped)
 
 
 def _element_in(chunks: Iterator[str], problems: ProblemLog) -> Iterator[str]:

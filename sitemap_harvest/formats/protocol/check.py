@@ -126,7 +126,8 @@ class _Rules:
         self.hashes.extend(hash(key) for key in batch["key"].to_pylist() if key is not None)
         self._note("protocol/too-many-images", pc.greater(pc.list_value_length(batch["images"]), _MOST_IMAGES), batch)
         self._note("protocol/loc-not-escaped", pc.match_substring_regex(batch["loc"], _TO_BE_ESCAPED), batch)
-        self._note("protocol/future-lastmod", self._is_future(batch["lastmod"]), batch, "lastmod_text")
+        is_future = pc.greater(batch["lastmod"], pa.scalar(self._latest, batch["lastmod"].type))
+        self._note("protocol/future-lastmod", is_future, batch, "lastmod_text")
         if self._kind is Kind.LIST:  # for XML the structure is checked instead
             self._note("protocol/loc-too-long", pc.greater(pc.utf8_length(batch["loc"]), _MOST_LOC_CHARS), batch)
         if self._scope:
@@ -151,9 +152,6 @@ class _Rules:
                 self._log.add("protocol/other-site", **place)
             if ref.lastmod is not None and ref.lastmod > self._latest:
                 self._log.add("protocol/future-lastmod", entry=ref.position, excerpt=ref.lastmod_text)
-
-    def _is_future(self, lastmod: pa.TimestampArray) -> pa.BooleanArray:
-        return pc.greater(lastmod, pa.scalar(self._latest, lastmod.type))
 
     def _note(self, code: str, mask: pa.BooleanArray, batch: UrlBatch, excerpt: str = "loc") -> None:
         """Record the problem *code* for each row with a true *mask*."""

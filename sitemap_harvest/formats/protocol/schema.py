@@ -187,7 +187,7 @@ class _Shape:
 
 def check_loc(text: str) -> str | None:
     """Return the problem with the text of a ``<loc>``."""
-    value = _collapsed(text)
+    value = _XML_BLANK_RUN.sub(" ", text).strip(" ")
     if len(value) < _LEAST_LOC_CHARS:
         return "protocol/loc-too-short" if value.strip(BLANKS) else "loc/empty"
     if len(value) > _MOST_LOC_CHARS:
@@ -249,10 +249,6 @@ def check_priority(text: str) -> str | None:
     if _DECIMAL.fullmatch(value) and 0 <= Decimal(value) <= 1:
         return None
     return "priority/unreadable" if read_priority(value.strip(BLANKS)) is None else "protocol/whitespace-around"
-
-
-def _collapsed(text: str) -> str:
-    return _XML_BLANK_RUN.sub(" ", text).strip(" ")
 
 
 _URL: dict[str, Callable[[str], str | None]] = {

@@ -8,10 +8,11 @@ read by the same code.
 from __future__ import annotations
 
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.formats.caches import Names
-from sitemap_harvest.formats.xml.extensions import Extensions
+from sitemap_harvest.formats.xml.extensions import is_extension, read_extensions
 from sitemap_harvest.urls import BLANKS, several, web_line
 
 if TYPE_CHECKING:
@@ -39,40 +40,31 @@ class Role(Enum):
 
 _ROLES = {role.value: role for role in Role}
 _SITEMAP_NAMESPACES = ("sitemaps.org/schemas/sitemap", "google.com/schemas/sitemap/0.")
-
-
 _URL, _SITEMAP, _LOC, _OTHER = Role.URL, Role.SITEMAP, Role.LOC, Role.OTHER  # accessing a member of an Enum is slow
 _LASTMOD, _CHANGEFREQ, _PRIORITY = Role.LASTMOD, Role.CHANGEFREQ, Role.PRIORITY
 _Fields = tuple[str | None, str | None, str | None, str | None]  # loc, lastmod, changefreq, priority
 
 
-class Roles(Names[Role]):
-    """The role of each tag below an element of one namespace, computed on demand."""
-
-    def __init__(self, parent_namespace: str) -> None:
-        super().__init__()
-        self._parent_namespace = parent_namespace
-
-    def find(self, tag: object) -> Role:
-        """Return the role of *tag* (``{namespace}local``).
-
-        A name counts if it has no namespace, its parent's, or one of the protocol's, in
-        any spelling; ``image:loc`` is not a ``loc``.
-        """
-        if not isinstance(tag, str):
-            return Role.OTHER  # a comment or an entity
-        namespace, local = split(tag)
-        if namespace in {"", self._parent_namespace} or any(part in namespace.lower() for part in _SITEMAP_NAMESPACES):
-            return _ROLES.get(local.lower(), Role.OTHER)
-        return Role.OTHER
+Roles = Names[Role]
+"""The role of each tag below an element of one namespace, computed on demand."""
 
 
-class _RolesByParent(Names[Roles]):
-    """The roles of tags inside an element, by its own tag."""
+def _role(parent_namespace: str, tag: object) -> Role:
+    """Return the role of *tag* (``{namespace}local``) below an element of *parent_namespace*.
 
-    def find(self, parent_tag: object) -> Roles:
-        """Return the roles of tags inside an element *parent_tag*."""
-        return Roles(split(parent_tag)[0] if isinstance(parent_tag, str) else "")
+    A name counts if it has no namespace, its parent's, or one of the protocol's, in any
+    spelling; ``image:loc`` is not a ``loc``.
+    """
+    if not isinstance(tag, str):
+        return Role.OTHER  # a comment or an entity
+    namespace, local = split(tag)
+    if namespace in {"", parent_namespace} or any(part in namespace.lower() for part in _SITEMAP_NAMESPACES):
+        return _ROLES.get(local.lower(), Role.OTHER)
+    return Role.OTHER
+
+
+def _roles_below(parent_tag: object) -> Roles:
+    return Names(partial(_role, split(parent_tag)[0] if isinstance(parent_tag, str) else ""))
 
 
 class OddShape(Exception):  # noqa: N818 - not an error: it selects the tolerant parser
@@ -106,16 +98,11 @@ class EntryReader:
         self._before = self.position  # the child of the root being read
         self._line_before = line
         self._own_role = Role.SITEMAP if kind == "index" else Role.URL
-        self._roles = _RolesByParent()
-        self._extensions = Extensions()
+        self._roles = Names(_roles_below)
 
     def roles(self, parent_tag: Any) -> Roles:
         """Return the roles of tags inside an element *parent_tag*."""
         return self._roles[parent_tag]
-
-    def knows(self, tag: object) -> bool:
-        """Whether *tag* belongs to an extension."""
-        return self._extensions.know(tag)
 
     def read(self, element: Any, root_tag: object) -> None:
         """Read *element*, a child of the root: an entry, or something that may contain entries.
@@ -136,7 +123,7 @@ class EntryReader:
             self._entry(element, role)
         elif role is _LOC:
             self._outside(element)
-        elif self.knows(element.tag):
+        elif is_extension(element.tag):
             self._into.problems.add("xml/extension-outside", line=self._line(element))
         else:
             for child in element:
@@ -152,7 +139,7 @@ class EntryReader:
         self._into.problems.add("loc/outside-entry", entry=self.position, line=self._line(loc), excerpt=text)
         self._put(self._own_role, self.position, (text, None, None, None), [])
 
-    def _entry(self, element: Any, role: Role) -> None:  # noqa: C901, PLR0912 - the hot loop: avoids calls
+    def _entry(self, element: Any, role: Role) -> None:  # noqa: C901, PLR0912, PLR0915 - the hot loop: avoids calls
         self.position = position = self.position + 1
         if role is not self._own_role:
             self._into.problems.add("xml/foreign-entry", entry=position, line=self._line(element))
@@ -204,7 +191,8 @@ class EntryReader:
         if not is_empty:
             self._put(role, position, (loc, lastmod, changefreq, priority), others)
         for child, found in nested:
-            self._nested(child, found)
+            self._into.problems.add("xml/nested-entry", entry=self.position + 1, line=self._line(child))
+            self._entry(child, found)
 
     def _text_of(self, value: Any, role: Role, roles: Roles, puts: int) -> str:
         """Return the text of a *value* with child elements. Raises :exc:`OddShape` if one is a value or an entry.
@@ -234,10 +222,6 @@ class EntryReader:
                     parents.append(child)
         return False
 
-    def _nested(self, element: Any, role: Role) -> None:
-        self._into.problems.add("xml/nested-entry", entry=self.position + 1, line=self._line(element))
-        self._entry(element, role)
-
     def _put(self, role: Role, position: int, fields: _Fields, others: list[Any]) -> None:
         loc, lastmod, changefreq, priority = fields
         if not loc or not loc.strip(BLANKS):
@@ -250,9 +234,9 @@ class EntryReader:
             for url in urls:
                 self._into.refer(position, url, lastmod)
             return
-        more = self._extensions.read(others) if others else None
+        more = read_extensions(others) if others else None
         for other in others:
-            if (text := other.text) and not text.isspace() and self.knows(other.tag):
+            if (text := other.text) and not text.isspace() and is_extension(other.tag):
                 self._into.problems.add("xml/stray-text", entry=position, line=self._line(other), excerpt=text.strip())
         for url in urls:
             self._into.add(position, url, lastmod, changefreq, priority, more)

@@ -1,4 +1,4 @@
-"""``Extensions``: images, videos, news, alternates and PageMaps of an entry; unknown elements go to ``extra``.
+"""Reads extensions: images, videos, news, alternates and PageMaps of an entry; unknown elements go to ``extra``.
 
 Specs: https://developers.google.com/search/docs/crawling-indexing/sitemaps/overview and
 the pages below it. Values stay as published, trimmed. A child without its own field, or
@@ -20,71 +20,49 @@ Plain = dict[str, Any]
 IMAGE_FIELDS = ("loc", "caption", "title", "geo_location", "license")
 LINK_ATTRIBUTES = ("href", "hreflang", "media", "type")
 _IMAGE = {name: name for name in IMAGE_FIELDS}
-_NEWS = {
-    name: name
-    for name in ("title", "publication_date", "keywords", "genres", "access", "stock_tickers", "geo_locations")
-}
+_NEWS_FIELDS = ("title", "publication_date", "keywords", "genres", "access", "stock_tickers", "geo_locations")
+_NEWS = {name: name for name in _NEWS_FIELDS}
 _PUBLICATION = {"name": "publication_name", "language": "publication_language"}
 _VIDEO = frozenset(
     {
-        "category",
-        "content_loc",
-        "description",
-        "duration",
-        "expiration_date",
-        "family_friendly",
-        "gallery_loc",
-        "live",
-        "player_loc",
-        "publication_date",
-        "rating",
-        "requires_subscription",
-        "thumbnail_loc",
-        "title",
-        "uploader",
-        "view_count",
+        *("category", "content_loc", "description", "duration", "expiration_date", "family_friendly", "gallery_loc"),
+        *("live", "player_loc", "publication_date", "rating", "requires_subscription", "thumbnail_loc", "title"),
+        *("uploader", "view_count"),
     }
 )
 _KNOWN_ATTRIBUTES = {"uploader": ("info", "uploader_info"), "gallery_loc": ("title", "gallery_title")}
 
 
-class _Readers(Names["Callable[[Any, Plain], None] | None"]):
-    """The reader of an element, by its tag; ``None`` for an unknown tag."""
-
-    def find(self, tag: object) -> Callable[[Any, Plain], None] | None:
-        """Return the reader of an element *tag*."""
-        return _reader(tag) if isinstance(tag, str) else None
+def is_extension(tag: Any) -> bool:
+    """Whether *tag* belongs to an extension."""
+    return _FOUND_READERS[tag] is not None
 
 
-class Extensions:
-    """Reads the children of an entry that are not defined by the protocol itself."""
-
-    def __init__(self) -> None:
-        self._readers = _Readers()
-
-    def know(self, tag: Any) -> bool:
-        """Whether *tag* belongs to an extension."""
-        return self._readers[tag] is not None
-
-    def read(self, elements: Iterable[Any]) -> Plain:
-        """Return columns of ``UrlEntry`` by name, with plain values, from *elements*."""
-        found: Plain = {}
-        for element in elements:
-            if not isinstance(element.tag, str):
-                continue  # a comment
-            if reader := self._readers[element.tag]:
-                reader(element, found)
-            else:
-                _keep(element, 0, found)
-        return found
+def read_extensions(elements: Iterable[Any]) -> Plain:
+    """Return columns of ``UrlEntry`` by name, with plain values, from *elements* that the protocol does not define."""
+    found: Plain = {}
+    for element in elements:
+        if not isinstance(element.tag, str):
+            continue  # a comment
+        if reader := _FOUND_READERS[element.tag]:
+            reader(element, found)
+        else:
+            _keep(element, 0, found)
+    return found
 
 
-def _reader(tag: str) -> Callable[[Any, Plain], None] | None:
+def _reader(tag: object) -> Callable[[Any, Plain], None] | None:
+    """Return the reader of an element *tag*; ``None`` for an unknown tag."""
+    if not isinstance(tag, str):
+        return None
     namespace, _, local = tag[1:].rpartition("}") if tag.startswith("{") else ("", "", tag)
     for part, name, reader in _READERS:
         if local.lower() == name and part in namespace.lower():
             return reader
     return None
+
+
+_FOUND_READERS = Names(_reader)
 
 
 def is_image(tag: str) -> bool:
@@ -102,15 +80,7 @@ def _local(element: Any) -> str:
     return _LOCAL_NAMES[element.tag]
 
 
-class _LocalNames(Names[str]):
-    """Local names in lower case, by tag; empty for the tag of a comment."""
-
-    def find(self, tag: object) -> str:
-        """Return the local name of *tag*."""
-        return tag.rpartition("}")[2].lower() if isinstance(tag, str) else ""
-
-
-_LOCAL_NAMES = _LocalNames()
+_LOCAL_NAMES: Names[str] = Names(lambda tag: tag.rpartition("}")[2].lower() if isinstance(tag, str) else "")
 
 
 def _text(element: Any) -> str:

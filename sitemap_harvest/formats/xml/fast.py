@@ -117,14 +117,14 @@ def _meaning(form: str, roles: Mapping[str, _Role]) -> _Tag:
     return _Tag(role, match[2], attributes, is_start=not (is_empty or is_end), is_end=is_end)
 
 
-class _Markup:
-    """The positions of all tags of *data*, which begins with a tag and has normalized line ends; names mean nothing.
+class _Entries:
+    """The entries of *data*, which begins with a tag and has normalized line ends.
 
-    Raises :exc:`NotExplained` if *data* contains a character that XML forbids, or
-    cannot be split into tags and texts.
+    Raises :exc:`NotExplained` if *data* contains a character that XML forbids, cannot be
+    split into tags and texts, or has entries that are not plain.
     """
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, roles: Mapping[str, _Role]) -> None:
         codes = np.frombuffer(data, np.uint8)
         controls = codes[codes < _FIRST_ALLOWED]
         if ((controls != 0x0A) & (controls != 0x09) & (controls != 0x0D)).any():
@@ -137,25 +137,28 @@ class _Markup:
             if any(character in data for character in _NONCHARACTERS):
                 raise NotExplained
         self._data = pa.py_buffer(data)
-        self.starts = np.flatnonzero(codes == _LESS) + 1
-        """Start of the inside of each tag."""
-        self.stops = np.flatnonzero(codes == _GREATER)
-        """End of the inside of each tag: its ``>``."""
-        self.next = np.append(self.starts[1:] - 1, len(data))
-        """End of the text after each tag."""
-        if len(self.starts) != len(self.stops) or not len(self.starts) or self.starts[0] != 1:
+        self._starts = np.flatnonzero(codes == _LESS) + 1  # start of the inside of each tag
+        self._stops = np.flatnonzero(codes == _GREATER)  # end of the inside of each tag: its ``>``
+        self._next = np.append(self._starts[1:] - 1, len(data))  # end of the text after each tag
+        if len(self._starts) != len(self._stops) or not len(self._starts) or self._starts[0] != 1:
             raise NotExplained
-        if (self.starts >= self.stops).any() or (self.stops >= self.next).any():
+        if (self._starts >= self._stops).any() or (self._stops >= self._next).any():
             raise NotExplained
-        self.forms: list[str] = []
-        """The distinct forms of tags: tags without their quoted values, as in ``xhtml:link href=""/``."""
-        self.form = np.zeros(len(self.starts), np.intp)
-        """Index of the form of each tag in :attr:`forms`."""
-        self.values: dict[int, _Values] = {}
-        """The quoted values of tags that have some, by form."""
+        # The distinct forms of tags: tags without their quoted values, as in `xhtml:link href=""/`; the index of the
+        # form of each tag; and by form, the quoted values of tags that have some.
+        self._forms: list[str] = []
+        self._form = np.zeros(len(self._starts), np.intp)
+        self._values: dict[int, _Values] = {}
         self._find_forms(np.flatnonzero(codes == _QUOTE))
+        self._tags = tags = [_meaning(form, roles) for form in self._forms]
+        self._entities = _entities(data) if b"&" in data else []
+        self._role = np.array([tag.role for tag in tags])[self._form]
+        self._is_start = np.array([tag.is_start for tag in tags])[self._form]
+        self._is_end = np.array([tag.is_end for tag in tags])[self._form]
+        self._check()
+        self._entry = np.cumsum((self._role == _Role.URL) & self._is_start) - 1
 
-    def texts(self, starts: Numbers, stops: Numbers) -> pa.StringArray:
+    def _texts(self, starts: Numbers, stops: Numbers) -> pa.StringArray:
         """Return the texts between *starts* and *stops*, which are ascending."""
         if not len(starts):
             return pa.array([], pa.string())
@@ -165,14 +168,14 @@ class _Markup:
         return both.take(pa.array(np.arange(0, len(offsets) - 1, 2)))
 
     def _find_forms(self, quotes: Numbers) -> None:
-        tag = np.searchsorted(self.starts, quotes, side="right") - 1
-        is_inside = quotes < self.stops[tag]
+        tag = np.searchsorted(self._starts, quotes, side="right") - 1
+        is_inside = quotes < self._stops[tag]
         quotes, tag = quotes[is_inside], tag[is_inside]
-        count = np.bincount(tag, minlength=len(self.starts)) if len(tag) else np.zeros(len(self.starts), np.intp)
+        count = np.bincount(tag, minlength=len(self._starts)) if len(tag) else np.zeros(len(self._starts), np.intp)
         plain = np.flatnonzero(count == 0) if len(tag) else slice(None)
-        words = self._encoded(self.starts[plain], self.stops[plain])
-        self.form[plain] = words.indices.to_numpy()
-        self.forms += words.dictionary.to_pylist()
+        words = self._encoded(self._starts[plain], self._stops[plain])
+        self._form[plain] = words.indices.to_numpy()
+        self._forms += words.dictionary.to_pylist()
         if not len(tag):
             return
         for number in np.unique(count[count > 0]).tolist():
@@ -183,40 +186,26 @@ class _Markup:
         """Add the forms of *tags*; each row of *quotes* has the quotes in one of them."""
         if quotes.shape[1] % 2 or quotes.shape[1] > _MAX_QUOTES:
             raise NotExplained
-        starts = np.column_stack([self.starts[tags], quotes[:, 1::2] + 1])
-        stops = np.column_stack([quotes[:, ::2], self.stops[tags]])
+        starts = np.column_stack([self._starts[tags], quotes[:, 1::2] + 1])
+        stops = np.column_stack([quotes[:, ::2], self._stops[tags]])
         between = [self._encoded(starts[:, n], stops[:, n]) for n in range(starts.shape[1])]
         kind = np.zeros(len(tags), np.intp)
         for words in between:
             kind = kind * len(words.dictionary) + words.indices.to_numpy()
         kinds, first, which = np.unique(kind, return_index=True, return_inverse=True)
         for number in range(len(kinds)):
-            self.forms.append('""'.join(words[first[number].item()].as_py() for words in between))
+            self._forms.append('""'.join(words[first[number].item()].as_py() for words in between))
             rows = np.flatnonzero(which == number)
-            form = len(self.forms) - 1
-            self.form[tags[rows]] = form
-            self.values[form] = _Values(tags[rows], quotes[rows, ::2] + 1, quotes[rows, 1::2])
+            form = len(self._forms) - 1
+            self._form[tags[rows]] = form
+            self._values[form] = _Values(tags[rows], quotes[rows, ::2] + 1, quotes[rows, 1::2])
 
     def _encoded(self, starts: Numbers, stops: Numbers) -> Any:
         """Return the texts between *starts* and *stops*, of which few are distinct, as a dictionary array."""
-        words = self.texts(starts, stops).dictionary_encode()
+        words = self._texts(starts, stops).dictionary_encode()
         if len(words.dictionary) > _MAX_FORMS:
             raise NotExplained
         return words
-
-
-class _Entries(_Markup):
-    """The entries of a chunk. Raises :exc:`NotExplained` if they are not plain."""
-
-    def __init__(self, chunk: bytes, roles: Mapping[str, _Role]) -> None:
-        super().__init__(chunk)
-        self._tags = tags = [_meaning(form, roles) for form in self.forms]
-        self._entities = _entities(chunk) if b"&" in chunk else []
-        self._role = np.array([tag.role for tag in tags])[self.form]
-        self._is_start = np.array([tag.is_start for tag in tags])[self.form]
-        self._is_end = np.array([tag.is_end for tag in tags])[self.form]
-        self._check()
-        self._entry = np.cumsum((self._role == _Role.URL) & self._is_start) - 1
 
     def _check(self) -> None:
         """Check that each element is where its role requires it, and ends; and that only values contain text."""
@@ -225,7 +214,7 @@ class _Entries(_Markup):
         if depth[-1] or (depth - is_start != _DEPTH[self._role]).any():
             raise NotExplained
         names = [tag.name for tag in self._tags]
-        name = np.array([names.index(tag.name) for tag in self._tags])[self.form]
+        name = np.array([names.index(tag.name) for tag in self._tags])[self._form]
         is_value = (self._role == _Role.FIELD) | (self._role == _Role.IMAGE_FIELD)
         values = np.flatnonzero(is_value & is_start)
         after = values + 1
@@ -236,9 +225,9 @@ class _Entries(_Markup):
             raise NotExplained
         is_gap = np.ones(len(self._role), np.bool_)
         is_gap[values] = False
-        starts, stops = self.stops[is_gap] + 1, self.next[is_gap]
+        starts, stops = self._stops[is_gap] + 1, self._next[is_gap]
         is_filled = starts < stops
-        gaps = self.texts(starts[is_filled], stops[is_filled]).unique()
+        gaps = self._texts(starts[is_filled], stops[is_filled]).unique()
         if any(gap.strip(_XML_BLANKS) for gap in gaps.to_pylist()):
             raise NotExplained
 
@@ -262,8 +251,8 @@ class _Entries(_Markup):
         forms = [number for number, tag in enumerate(self._tags) if tag.name == name and tag.is_start]
         if not forms:
             return None
-        tags = np.flatnonzero(self.form == forms[0])
-        texts = self._decoded(self.texts(self.stops[tags] + 1, self.next[tags]))
+        tags = np.flatnonzero(self._form == forms[0])
+        texts = self._decoded(self._texts(self._stops[tags] + 1, self._next[tags]))
         return _spread(texts, owner[tags], count)
 
     def _alternates(self, count: int) -> pa.ListArray:
@@ -279,7 +268,7 @@ class _Entries(_Markup):
     def _attribute(self, name: str, links: Numbers) -> pa.StringArray | None:
         """Return the attribute *name* of *links*, null if one lacks it; ``None`` if all lack it."""
         starts, stops = np.full(len(links), -1), np.full(len(links), -1)
-        for form, values in self.values.items():
+        for form, values in self._values.items():
             attributes = self._tags[form].attributes
             if name in attributes:
                 rows, number = np.searchsorted(links, values.tags), attributes.index(name)
@@ -287,7 +276,7 @@ class _Entries(_Markup):
         given = np.flatnonzero(starts >= 0)
         if not len(given):
             return None
-        texts = self.texts(starts[given], stops[given])
+        texts = self._texts(starts[given], stops[given])
         if any(pc.any(pc.match_substring(texts, blank)).as_py() for blank in "\t\n"):
             raise NotExplained  # in an attribute these become spaces
         return _spread(self._decoded(texts), given, len(links))

@@ -281,12 +281,10 @@ class Tokenizer:
     def _require_opening(self) -> None:
         """Read more while the buffer may become one of the openings, and no further."""
         while (left := len(self._buffer) - self._at) < _LONGEST_OPENING:
-            if not (self._may_open(self._buffer[-left:].upper()) and self._more()):
+            start = self._buffer[-left:].upper()
+            may_open = any(len(start) < len(opening) and opening.startswith(start) for opening in _OPENINGS)
+            if not (may_open and self._more()):
                 return
-
-    @staticmethod
-    def _may_open(start: str) -> bool:
-        return any(len(start) < len(opening) and opening.startswith(start) for opening in _OPENINGS)
 
     def _skip(self, end: str, opening: int) -> None:
         """Skip everything up to *end*, without storing it.

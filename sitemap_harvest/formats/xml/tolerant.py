@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.formats.xml.elements import MAX_PREFIXES, Element, Namespaces, Tag
+from sitemap_harvest.formats.xml.elements import Element, Namespaces, Tag, TokenReader
 from sitemap_harvest.formats.xml.entries import EntryReader, Role
-from sitemap_harvest.formats.xml.tokens import Sort, Token, Tokenizer, attributes
+from sitemap_harvest.formats.xml.extensions import is_extension
+from sitemap_harvest.formats.xml.tokens import Sort, Token, attributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,43 +37,36 @@ def read_tolerantly(
     document is well-formed, so counting tags is enough. *is_text_read*: whether the
     text after the last of them was checked too.
     """
-    lane = _Lane(Tokenizer(chunks, into.problems), reader, into)
-    tokens = iter(lane.tokens)
-    lane.pass_over(tokens, is_text_read=is_text_read)
+    sitemap = _Sitemap(chunks, reader, into)
+    tokens = iter(sitemap.tokens)
+    sitemap.pass_over(tokens, is_text_read=is_text_read)
     entries = count = chars = 0
     for token in tokens:
-        lane.take(token)
+        sitemap.take(token)
         if into.added != entries:
             entries, count, chars = into.added, 0, 0
             yield from into.full_batches()
         count += 1
         chars += len(token.value)
         if count > _MAX_TOKENS or chars > _MAX_CHARS:
-            lane.stop()
+            into.problems.add("document/bloated", line=sitemap.tokens.line)  # no entry for so long: none is expected
             return
-    lane.finish()
+    sitemap.finish()
 
 
-class _Lane:
+class _Sitemap(TokenReader):
     """The state between two tokens."""
 
-    def __init__(self, tokens: Tokenizer, reader: EntryReader, into: Collector) -> None:
-        self.tokens = tokens
+    def __init__(self, chunks: Iterator[str], reader: EntryReader, into: Collector) -> None:
+        super().__init__(chunks, into)
         self._reader = reader
         reader.may_give_up = False
-        self._problems = into.problems
         self._scope = Namespaces()
         self._root: str | None = None
         self._root_tag = ""
         self._root_is_open = False
-        self._has_ended = False
-        self._open: list[Element] = []
-        self._skipped = 0
         self._read_before = reader.read_children
         self._around: list[tuple[Tag, Namespaces]] = []
-        self._nodes = self._chars = 0  # of the current entry
-        self._is_stray = False  # whether stray text was reported since the last tag
-        self._undeclared: set[int] = set()  # hashes of the prefixes reported
 
     def pass_over(self, tokens: Iterator[Token], *, is_text_read: bool) -> None:
         """Skip everything before the root, and the children of the root that were read before."""
@@ -110,10 +104,6 @@ class _Lane:
         elif self._root_is_open:
             self._note_once("xml/truncated", self.tokens.line)
 
-    def stop(self) -> None:
-        """Stop reading, because no entry has come for so long that none is expected."""
-        self._problems.add("document/bloated", line=self.tokens.line)
-
     def _text(self, token: Token) -> None:
         if token.is_code and not (self._open and self._open[-1].role.is_field):
             return
@@ -142,26 +132,18 @@ class _Lane:
             self._problems.add("xml/stray-text", line=token.line, excerpt=text)
             self._is_stray = True
 
-    def _note_once(self, code: str, line: int, excerpt: str | None = None) -> None:
-        if code not in self._problems:
-            self._problems.add(code, line=line, excerpt=excerpt)
-
     def _start(self, token: Token) -> None:
         scope = self._open[-1].scope if self._open else self._scope
         found: dict[str, str] = {}
         if token.attributes:
             found = attributes(token, self._problems)
             scope = scope.declaring(found)
-        tag = scope[token.value]
-        if not tag.is_sure or (found and not scope.are_sure(found)):
-            self._problems.mark_unreliable()
-        if ":" in token.value:
-            self._check_prefix(token, scope)
+        tag = self._meaning(token, scope, found)
         role = self._reader.roles(self._parent_tag())[tag.full]
         if self._open:
             self._start_inside(Element(tag, role, found, token, scope), token)
             return
-        is_loc_outside = role is Role.LOC and not self._reader.knows(self._parent_tag())
+        is_loc_outside = role is Role.LOC and not is_extension(self._parent_tag())
         if not (role.is_entry or is_loc_outside or token.is_empty):
             self._start_around(tag, token, scope)
         element = Element(tag, role, found, token, scope)
@@ -177,18 +159,11 @@ class _Lane:
 
     def _start_around(self, tag: Tag, token: Token, scope: Namespaces) -> None:
         """Open an element around entries: the root, or something inside it."""
-        if self._reader.knows(tag.full):
+        if is_extension(tag.full):
             self._problems.add("xml/extension-outside", line=token.line)
         if tag.local not in _ROOTS and len(self._around) < _MAX_DEPTH:
             self._around.append((tag, self._scope))
         self._scope = scope
-
-    def _check_prefix(self, token: Token, scope: Namespaces) -> None:
-        prefix = token.value.partition(":")[0]
-        if hash(prefix) not in self._undeclared and not scope.declares(prefix):
-            if len(self._undeclared) < MAX_PREFIXES:
-                self._undeclared.add(hash(prefix))
-            self._problems.add("xml/undeclared-prefix", line=token.line, excerpt=token.as_text)
 
     def _parent_tag(self) -> str:
         """Return the tag of the open element: the entry, or else an element around entries."""
@@ -217,7 +192,8 @@ class _Lane:
         inside, role = self._open[-1].role, element.role
         if role.is_entry and (inside.is_field or len(self._open) == 1):
             if inside is not Role.LOC or self._open[-1].text.strip() or len(self._open) == 1:
-                self._start_unclosed(element, token)
+                self._end_unclosed(token)
+                self._start_entry(element, token)
             else:  # <loc><url>...</url></loc>: the tag is wrong, the text is the URL
                 self._problems.add("loc/markup", line=token.line)
                 self._skipped += not token.is_empty
@@ -225,7 +201,7 @@ class _Lane:
         if role is Role.LOC and inside.is_entry and len(self._open) > 1:
             self._split_off()
             inside = Role.OTHER
-        if inside.is_field and (role.is_field or (self._open[-1].text.strip() and self._reader.knows(element.tag))):
+        if inside.is_field and (role.is_field or (self._open[-1].text.strip() and is_extension(element.tag))):
             self._problems.add(
                 "xml/malformed", "an element is not closed", line=token.line, excerpt=self._open[-1].text
             )
@@ -248,24 +224,14 @@ class _Lane:
         if not token.is_empty:
             self._open.append(element)
 
-    def _start_unclosed(self, entry: Element, token: Token) -> None:
-        """Start an *entry* inside another one, and end that."""
-        self._end_unclosed(token)
-        self._start_entry(entry, token)
-
     def _end_unclosed(self, token: Token) -> None:
         """End the open entry; an open value may be incomplete, and is discarded."""
         self._problems.add("xml/unclosed-entry", line=token.line)
-        if (value := self._break_value()) is not None:
-            self._problems.add("xml/malformed", "a value has no end", line=token.line, excerpt=value.text)
-        self._close(len(self._open))
-
-    def _break_value(self) -> Element | None:
-        """Return the open value, if there is one, and discard it."""
         value = next((element for element in self._open if element.role.is_field), None)
         if value is not None:
             value.is_whole = False
-        return value
+            self._problems.add("xml/malformed", "a value has no end", line=token.line, excerpt=value.text)
+        self._close(len(self._open))
 
     def _split_off(self) -> None:
         """Make the innermost element a separate entry: it has a URL, so it is not part of the surrounding one."""
@@ -288,16 +254,14 @@ class _Lane:
                 self._close(depth)
                 return
         if tag.local in _ROOTS:
-            self._end_root(token)
+            if self._open:
+                self._end_unclosed(token)
+            self._root_is_open, self._has_ended = False, True
         elif self._open and self._open[-1].role.is_field:
-            self._problems.add(
-                "xml/malformed", "an end tag of another name", line=token.line, excerpt=f"</{token.value}>"
-            )
+            self._malformed("an end tag of another name", token)
             self._close(1)
         elif self._open or (self._root_is_open and not self._end_around(tag.local)):
-            self._problems.add(
-                "xml/malformed", "an end tag without its start", line=token.line, excerpt=f"</{token.value}>"
-            )
+            self._malformed("an end tag without its start", token)
 
     def _end_around(self, local: str) -> bool:
         """Close an element between the root and entries; ``False`` if none with that name is open."""
@@ -307,12 +271,6 @@ class _Lane:
                 self._scope = scope
                 return True
         return False
-
-    def _end_root(self, token: Token) -> None:
-        if self._open:
-            self._end_unclosed(token)
-        self._root_is_open = False
-        self._has_ended = True
 
     def _close(self, count: int) -> None:
         """Close the *count* innermost elements; read the entry, if it is among them."""
