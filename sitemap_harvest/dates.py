@@ -1,4 +1,4 @@
-"""Parses the date formats of sitemaps, feeds and HTTP into instants in UTC.
+"""Parses the date formats of sitemaps, feeds and HTTP into instants in UTC, and ranges of instants.
 
 Specs: https://www.w3.org/TR/NOTE-datetime, https://www.rfc-editor.org/rfc/rfc3339,
 https://www.rfc-editor.org/rfc/rfc822#section-5, https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7
@@ -11,8 +11,10 @@ is unreadable, and no part is filled in from today's date.
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any, Self
 
 _MAX_CHARS = 128  # the longest format with the name of its zone has some 70
 _MONTHS = (
@@ -20,7 +22,10 @@ _MONTHS = (
     *("july", "august", "september", "october", "november", "december"),
 )
 _RFC822_ZONES = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7}  # in hours
-_PRECISIONS = ("year", "month", "day", "minute", "second", "fraction")  # by the last part present
+PRECISIONS = {"year": 0, "month": 1, "day": 2, "minute": 4, "second": 5, "fraction": 6}
+"""The precisions of a date, coarse to fine, and how many parts after the year each of them has."""
+_FIRST = {"month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0, "microsecond": 0}
+_LAST = {"month": 12, "day": 31, "hour": 23, "minute": 59, "second": 59, "microsecond": 999_999}
 
 _DAY_OF_WEEK = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\.?,?\s*)?"
 _MONTH = "(?P<month>" + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _MONTHS) + r"|sept)\.?"
@@ -87,7 +92,7 @@ def read_date(text: str) -> Instant | None:
 
 
 def _instant(parts: dict[str, str | None], *, is_w3c: bool) -> Instant | None:
-    given = sum(parts[name] is not None for name in ("year", "month", "day", "minute", "second", "fraction"))
+    given = sum(parts[name] is not None for name in PRECISIONS)
     hour = int(parts["hour"] or 0)
     try:
         value = datetime(
@@ -106,7 +111,7 @@ def _instant(parts: dict[str, str | None], *, is_w3c: bool) -> Instant | None:
     except (ValueError, OverflowError):
         return None  # 2005-02-30, 0000-00-00, 9999-12-31T23:59-14:00
     zoned = None if parts["hour"] is None else bool(parts["zone"] or parts["name"])
-    return Instant(value, _PRECISIONS[given - 1], zoned, is_w3c=is_w3c and not is_next_day)
+    return Instant(value, tuple(PRECISIONS)[given - 1], zoned, is_w3c=is_w3c and not is_next_day)
 
 
 def _year(text: str) -> int:
@@ -145,3 +150,38 @@ def _read_epoch(text: str) -> Instant | None:
         return None
     value = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=int(seconds), milliseconds=int(milliseconds or 0))
     return Instant(value, "fraction" if milliseconds else "second", zoned=True, is_w3c=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DateRange:
+    """The instants that a date covers: ``2025-03`` is all of March 2025, and a fraction of a second one instant."""
+
+    first: datetime
+    """The first instant."""
+    last: datetime
+    """The last instant, included."""
+
+    @classmethod
+    def of(cls, date: Instant) -> Self:
+        """Return the range of *date*."""
+        return cls(date.value, _last(date.value, date.precision))
+
+
+def floor(moment: datetime, precision: str) -> datetime:
+    """Return the first instant of the range with that *precision* that contains *moment*.
+
+    A date of that precision ends before *moment* if it begins before this instant, so
+    one comparison is enough for a column of dates.
+    """
+    return moment.replace(**_finer(_FIRST, precision))
+
+
+def _last(first: datetime, precision: str) -> datetime:
+    parts = _finer(_LAST, precision)
+    if precision == "month":
+        parts["day"] = monthrange(first.year, first.month)[1]
+    return first.replace(**parts)
+
+
+def _finer(parts: dict[str, int], precision: str) -> dict[str, Any]:
+    return dict(list(parts.items())[PRECISIONS[precision] :])

@@ -10,8 +10,7 @@ import re
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sitemap_harvest.dates import read_date
-from sitemap_harvest.filters.date_range import DateRange
+from sitemap_harvest.dates import DateRange, read_date
 from sitemap_harvest.urls import url_key
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from sitemap_harvest.dates import read_date
+from sitemap_harvest.dates import DateRange, read_date
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
-from sitemap_harvest.filters.date_range import DateRange
 from sitemap_harvest.model import FoundBy, Kind, Outcome, UrlBatch
 from sitemap_harvest.urls import Scope, document_key, site_of, url_key
 from sitemap_harvest.urls.site import SITE, registrable_domain

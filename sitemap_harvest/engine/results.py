@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
 from sitemap_harvest.engine.document_records import note_without_row, record_of
-from sitemap_harvest.filters.filters import Filters
+from sitemap_harvest.filters import Filters
 from sitemap_harvest.frontier.site_queue import secure_twin
 from sitemap_harvest.model import LedgerBatch, Outcome, SitemapRecord, SiteRecord, SiteResult
 

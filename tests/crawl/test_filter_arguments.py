@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from sitemap_harvest.config.arguments import RunConfig
+from sitemap_harvest.dates import DateRange
 from sitemap_harvest.errors import ArgumentError
-from sitemap_harvest.filters.date_range import DateRange
-from sitemap_harvest.filters.filters import Filters
+from sitemap_harvest.filters import Filters
 
 pytestmark = pytest.mark.quick
 

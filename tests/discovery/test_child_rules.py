@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from sitemap_harvest import FoundBy, Outcome, SitemapRef
-from sitemap_harvest.dates import Instant
+from sitemap_harvest.dates import DateRange, Instant
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
 from sitemap_harvest.discovery.rules import Bounds, refuse
-from sitemap_harvest.filters.date_range import DateRange
 
 ROOT = "https://www.example.com"
 BOUNDS = Bounds(max_depth=3)

@@ -169,7 +169,7 @@ class History:
         return self._run_before(when)
 
     def _run_before(self, when: str) -> Run:
-        from sitemap_harvest.filters.date_range import DateRange
+        from sitemap_harvest.dates import DateRange
 
         if (date := read_date(when)) is None:
             known = "latest, previous, first, the id of a run, a date or a timestamp"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sitemap_harvest.filters import patterns
+from sitemap_harvest.filters import _is_common, found
 
 _PLAIN = [
     *("a", "b", "k", "B", "7", "/", "-", "_", "&", "\\.", "\\/", "\\-", "\\?", ".", "\\d", "\\w", "\\D", "\\W"),
@@ -46,8 +46,8 @@ _texts = st.text("abkBAK7/-_&.?%:[]{} \t\n\v\x1c\x00äÄ٣\u212a\u017f\u2028", m
 @given(_common | _any, st.lists(_texts, max_size=5), st.sampled_from([0, 0, 0, re.IGNORECASE, re.MULTILINE, re.ASCII]))
 def test_what_is_found_is_what_python_finds(text: str, texts: list[str], flags: int) -> None:
     pattern = compiled(text, flags)
-    found = patterns.found(pa.array(texts, pa.string()), pattern)
-    assert found.to_pylist() == [pattern.search(one) is not None for one in texts]
+    hits = found(pa.array(texts, pa.string()), pattern)
+    assert hits.to_pylist() == [pattern.search(one) is not None for one in texts]
 
 
 def compiled(text: str, flags: int = 0) -> re.Pattern[str]:
@@ -78,7 +78,7 @@ def compiled(text: str, flags: int = 0) -> re.Pattern[str]:
     ],
 )
 def test_only_what_means_the_same_there_is_left_to_re2(pattern: str, is_quick: bool) -> None:
-    assert patterns._is_common(re.compile(pattern)) is is_quick
+    assert _is_common(re.compile(pattern)) is is_quick
 
 
 @pytest.mark.parametrize(
@@ -91,4 +91,4 @@ def test_only_what_means_the_same_there_is_left_to_re2(pattern: str, is_quick: b
     ],
 )
 def test_what_re2_would_not_find_is_found(pattern: str, text: str) -> None:
-    assert patterns.found(pa.array(["https://example.com/", text]), re.compile(pattern)).to_pylist() == [False, True]
+    assert found(pa.array(["https://example.com/", text]), re.compile(pattern)).to_pylist() == [False, True]
