@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from numbers import Number
 from typing import Any, Self
 
@@ -61,14 +62,14 @@ def escape_log() -> None:
         logging.setLogRecordFactory(_Factory(factory))
 
 
+@dataclass(frozen=True, slots=True)
 class _Factory:
-    """A log record factory: creates records with *before*, which escape their text."""
+    """A log record factory: creates records with another one, and makes them escape their text."""
 
-    def __init__(self, before: Any) -> None:
-        self._before = before
+    create: Callable[..., logging.LogRecord]
 
     def __call__(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
-        record: logging.LogRecord = self._before(*args, **kwargs)
+        record = self.create(*args, **kwargs)
         if type(record) is logging.LogRecord:
             record.__class__ = EscapedRecord
         return record

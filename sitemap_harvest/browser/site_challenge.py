@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, field
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 
@@ -21,31 +22,31 @@ _KEPT = "sitemap_harvest_headers"
 _HEADERS = ("Cookie", "User-Agent")
 
 
+@dataclass(slots=True, kw_only=True)
 class SiteChallenge:
     """The challenge of one site. One browser page at a time works on it."""
 
-    def __init__(self) -> None:
-        self.lock = asyncio.Lock()
-        self.is_met = False
-        """Whether a challenge was found."""
-        self.solved = 0
-        """How often the browser passed it; the number of the clearance that plain requests use."""
-        self.clearance: Clearance | None = None
-        """The last clearance."""
-        self.cookies: Sequence[Any] = ()
-        """The cookies of the last clearance, for the browser's next visit."""
-        self.has_worked = False
-        """Whether a plain request with the last clearance succeeded."""
-        self.by_browser = False
-        """Whether plain requests are blocked even with a clearance, so that the browser fetches each document."""
-        self.failures = 0
-        """How often the browser reached neither the document nor a challenge."""
-        self.is_none = False
-        """Whether the suspected challenge is a page of the site, because it stays in a browser too."""
-        self.robots: Response | None = None
-        """The robots.txt, if the browser has fetched it."""
-        self.stays: str | None = None
-        """Why the browser is not used for the site any more, as text."""
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    is_met: bool = False
+    """Whether a challenge was found."""
+    solved: int = 0
+    """How often the browser passed it; the number of the clearance that plain requests use."""
+    clearance: Clearance | None = None
+    """The last clearance."""
+    cookies: Sequence[Any] = ()
+    """The cookies of the last clearance, for the browser's next visit."""
+    has_worked: bool = False
+    """Whether a plain request with the last clearance succeeded."""
+    by_browser: bool = False
+    """Whether plain requests are blocked even with a clearance, so that the browser fetches each document."""
+    failures: int = 0
+    """How often the browser reached neither the document nor a challenge."""
+    is_none: bool = False
+    """Whether the suspected challenge is a page of the site, because it stays in a browser too."""
+    robots: Response | None = None
+    """The robots.txt, if the browser has fetched it."""
+    stays: str | None = None
+    """Why the browser is not used for the site any more, as text."""
 
     def let_in(self, clearance: Clearance, cookies: Sequence[Any]) -> None:
         """Record that the browser passed the challenge, with its clearance."""
