@@ -10,20 +10,17 @@ import marshal
 import os
 import socket
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from functools import cache
 from multiprocessing import connection, reduction
 from pathlib import Path
 from socketserver import BaseRequestHandler, ThreadingUnixStreamServer
 from tempfile import TemporaryDirectory
 from threading import Thread
-from typing import TYPE_CHECKING
 
 from scrapy import cmdline
 
 from tests.forked import FORKSERVER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _PROGRAM = """\
 #!{python} -IS
@@ -35,8 +32,7 @@ given = marshal.dumps((sys.argv, os.getcwd(), dict(os.environ)))
 socket.send_fds(server, [len(given).to_bytes(8, "big")], [0, 1, 2])
 server.sendall(given)
 for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-    if signal.getsignal(number) is not signal.SIG_IGN:
-        signal.signal(number, lambda number, _: server.sendall(bytes([number])))
+    signal.signal(number, lambda number, _: server.sendall(bytes([number])))
 code = int.from_bytes(server.recv(4), "big", signed=True)
 if code < 0:
     if -code != signal.SIGKILL:
@@ -46,20 +42,17 @@ sys.exit(code)
 """
 
 
-@contextmanager
-def scrapy_program() -> Iterator[Path]:
-    """Return a folder for ``PATH`` with a program ``scrapy``, which works until the end of the block."""
-    with TemporaryDirectory() as folder, ThreadingUnixStreamServer(f"{folder}/socket", _Command) as server:
-        program = Path(folder, "scrapy")
-        program.write_text(_PROGRAM.format(python=sys.executable, address=server.server_address))
-        program.chmod(0o755)
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield program.parent
-        finally:
-            server.shutdown()
-            thread.join()
+@cache
+def scrapy_program() -> Path:
+    """Return the path of the program, which works as long as this process."""
+    folder = TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    server = ThreadingUnixStreamServer(f"{folder.name}/socket", _Command)
+    program = Path(folder.name, "scrapy")
+    program.write_text(_PROGRAM.format(python=sys.executable, address=server.server_address))
+    program.chmod(0o755)
+    Thread(target=server.serve_forever, daemon=True).start()
+    return program
 
 
 class _Command(BaseRequestHandler):

@@ -16,8 +16,7 @@ pytestmark = pytest.mark.thorough  # as the how-tos are, which use it
 
 @pytest.fixture(scope="module")
 def environment():
-    with scrapy_program() as folder:
-        yield os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "MINE": "ä"}
+    return os.environ | {"PATH": f"{scrapy_program().parent}{os.pathsep}{os.environ['PATH']}", "MINE": "ä"}
 
 
 @pytest.fixture
@@ -70,7 +69,7 @@ def crawling(environment, folder):
     with (
         Site({"/robots.txt": Page(manner=Manner.HANG)}) as site,
         subprocess.Popen(
-            ["scrapy", "harvest", "crawl", site.url],
+            [scrapy_program(), "harvest", "crawl", site.url],
             cwd=folder, env=environment | {"no_proxy": "*"}, stderr=subprocess.PIPE, text=True,
         ) as program,
     ):  # fmt: skip

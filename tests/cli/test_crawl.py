@@ -4,7 +4,6 @@ import json
 import os
 import pty
 import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from sitemap_harvest.cli.crawl import arguments_of, is_site
 from sitemap_harvest.errors import ArgumentError
 from tests import forked
+from tests.forked_program import scrapy_program
 from tests.site import Manner, Page, Site, index, robots, urlset
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ def test_a_terminal_shows_a_live_line(tmp_path: Path) -> None:
 def on_terminal(*arguments: str, cwd: Path) -> str:
     """Return all that ``scrapy harvest`` shows on a terminal."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "scrapy", "harvest", *arguments]
+    command = [scrapy_program(), "harvest", *arguments]
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
     with subprocess.Popen(command, cwd=cwd, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
         os.close(theirs)

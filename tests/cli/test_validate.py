@@ -19,6 +19,7 @@ from sitemap_harvest.formats.protocol import Listed
 from sitemap_harvest.model import CATALOGUE, Kind, Problem, Sample
 from tests import forked
 from tests.cli.test_crawl import on_terminal
+from tests.forked_program import scrapy_program
 from tests.site import Manner, Page, Site, gzipped, moved, robots, urlset
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -217,7 +218,7 @@ def test_below_a_folder_what_is_ours_is_validated(tmp_path: Path) -> None:
 
 
 def test_standard_input(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "scrapy", "harvest", "validate", "-"]
+    command = [scrapy_program(), "harvest", "validate", "-"]
     run = subprocess.run(command, input=BARE, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 4, run.stderr
     assert run.stdout.startswith("standard input\n  sitemap · 2 URLs")
@@ -363,7 +364,7 @@ def test_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_after_ctrl_c_it_tells_of_what_it_has(tmp_path: Path) -> None:
     (tmp_path / "s.xml").write_text(GOOD)
     with Site({"/s.xml": Page(urlset("/a"), manner=Manner.HANG)}) as site:
-        command = [sys.executable, "-m", "scrapy", "harvest", "validate", f"{site.url}/s.xml", "s.xml"]
+        command = [scrapy_program(), "harvest", "validate", f"{site.url}/s.xml", "s.xml"]
         with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
             wait_until(lambda: site.requests or run.poll() is not None)
             run.send_signal(signal.SIGINT)

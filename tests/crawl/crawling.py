@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.integration import default_settings as defaults
 from tests import forked
+from tests.forked_program import scrapy_program
 from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class Runner:
         """Start a crawl."""
         command = self._command(feeds=feeds, options=options, settings=settings, spider=spider, **arguments)
         return subprocess.Popen(
-            [sys.executable, "-m", "scrapy", *command],
+            [scrapy_program(), *command],
             cwd=HERE,
             env=self._environment() | (environment or {}),
             text=True,

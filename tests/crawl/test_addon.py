@@ -10,6 +10,7 @@ import pytest
 from scrapy.settings import Settings
 
 from sitemap_harvest.integration import default_settings as defaults
+from tests import forked
 from tests.crawl.crawling import lines
 from tests.site import robots, urlset
 
@@ -38,8 +39,7 @@ class OwnSpider(scrapy.Spider):
 
 @pytest.fixture
 def project(tmp_path):
-    command = [sys.executable, "-m", "scrapy", "startproject", "theirs", str(tmp_path / "theirs")]
-    subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
+    assert forked.scrapy("startproject", "theirs", str(tmp_path / "theirs"), cwd=tmp_path).returncode == 0
     folder = tmp_path / "theirs"
     (folder / "theirs/spiders/own.py").write_text(OWN_SPIDER)
     return folder
@@ -57,9 +57,16 @@ TWO_LINES = (
 )
 
 
-def run(project, *arguments):
+def run_installed(project, *arguments):
+    """Run ``scrapy`` in a process that begins with nothing imported, as a user does."""
     command = [sys.executable, "-m", "scrapy", *arguments]
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=project, timeout=60)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def run(project, *arguments):
+    done = forked.scrapy(*arguments, cwd=project)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 
@@ -75,7 +82,7 @@ def test_one_line_is_enough_to_crawl_and_theirs_is_as_ever(project, serve):
     configure(project, "FEED_EXPORT_FIELDS = None")
     (project / "file.txt").write_text("from a file")
 
-    done = run(project, "crawl", "sitemap", "-a", f"site={site.url}", "-O", "urls.jsonl")
+    done = run_installed(project, "crawl", "sitemap", "-a", f"site={site.url}", "-O", "urls.jsonl")
     rows = lines(project / "urls.jsonl")
     assert [row["loc"] for row in rows] == [f"{site.url}/1", f"{site.url}/2"], done.stderr
     assert "images" in rows[0]

@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import subprocess
-import sys
 from base64 import b64encode
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from sitemap_harvest.integration import default_settings as defaults
 from tests import forked
 from tests.certificates import self_signed
 from tests.crawl.crawling import HERE
+from tests.forked_program import scrapy_program
 from tests.services.proxy import running_proxy
 from tests.site import Manner, Page, Site, index, moved, robots, urlset
 
@@ -232,7 +232,7 @@ def on_a_terminal(*arguments: str, cwd: Path) -> bytes:
     """Return what ``scrapy harvest`` shows on a terminal."""
     leader, follower = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "no_proxy": "*", "NO_PROXY": "*"}
-    command = [sys.executable, "-m", "scrapy", "harvest", *arguments]
+    command = [scrapy_program(), "harvest", *arguments]
     process = subprocess.Popen(command, cwd=cwd, env=environment, stdout=follower, stderr=follower)
     os.close(follower)
     shown = b""

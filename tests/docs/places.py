@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from tests import forked
 from tests.services import programs
 
 if TYPE_CHECKING:
@@ -34,10 +35,7 @@ def make_web(folder: Path) -> None:
 def make_place(page: Page, folder: Path) -> Path:
     """Return a folder below *folder* in which *page* can be followed."""
     if "project" in page.needs:
-        subprocess.run(
-            [sys.executable, "-m", "scrapy", "startproject", "myproject"],
-            cwd=folder, check=True, capture_output=True, timeout=60,
-        )  # fmt: skip
+        assert forked.scrapy("startproject", "myproject", cwd=folder).returncode == 0
         return folder / "myproject"
     place = folder / "work"
     place.mkdir()

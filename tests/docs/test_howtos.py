@@ -79,9 +79,9 @@ def test_the_page_does_what_it_says(name, tmp_path, wheels):
     page = page_of(name)
     make_web(tmp_path / "web")
     failed = ""
-    with StandIn(tmp_path / "web") as web, objects(page, tmp_path) as reached, scrapy_program() as commands:
+    with StandIn(tmp_path / "web") as web, objects(page, tmp_path) as reached:
         wheel = wheels() if page.makes_an_environment else None
-        first = None if name == INSTALLED else commands
+        first = None if name == INSTALLED else scrapy_program().parent
         environment = make_environment(page, tmp_path, web, wheels=wheel, commands=first) | reached
         try:
             follow(page, make_place(page, tmp_path), environment)

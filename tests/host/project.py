@@ -89,8 +89,8 @@ class Project:
     @classmethod
     def made(cls, folder: Path) -> Project:
         """Make one in *folder*, by Scrapy's own command, with parts and spiders of its own."""
-        command = [sys.executable, "-m", "scrapy", "startproject", "myproject", str(folder)]
-        subprocess.run(command, check=True, capture_output=True, cwd=folder.parent)
+        made = forked.scrapy("startproject", "myproject", str(folder), cwd=folder.parent)
+        assert made.returncode == 0, made.stderr
         project = cls(folder)
         for path in _THEIRS.glob("*.py"):
             shutil.copy(path, project.module / ("" if path.stem == "parts" else "spiders") / path.name)
