@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -43,10 +44,17 @@ KNOW_SCRAPY = frozenset(ORDER[ORDER.index("integration") :])
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
+@cache
+def nodes(module: Path) -> list[ast.AST]:
+    """Return the syntax tree of *module*, flat."""
+    return list(ast.walk(ast.parse(module.read_bytes())))
+
+
+@cache
 def imports(module: Path) -> set[str]:
     """Return the dotted names that *module* imports, wherever in it, also for types only."""
     names = set()
-    for node in ast.walk(ast.parse(module.read_bytes())):
+    for node in nodes(module):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -79,10 +87,5 @@ def test_only_the_last_folders_know_scrapy(module: Path) -> None:
 
 
 def test_no_class_name_means_two_things() -> None:
-    classes = [
-        node.name
-        for module in MODULES
-        for node in ast.walk(ast.parse(module.read_bytes()))
-        if isinstance(node, ast.ClassDef)
-    ]
+    classes = [node.name for module in MODULES for node in nodes(module) if isinstance(node, ast.ClassDef)]
     assert {name for name in classes if classes.count(name) > 1} == set()
