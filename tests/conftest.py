@@ -28,10 +28,10 @@ _ONE_BY_ONE = "tests/docs/test_howtos.py"  # its tests take long, and share noth
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Leave the tests that start processes to the thorough run, except those marked quick."""
+    """Leave the tests marked deep to the thorough run, and those that start processes, except those marked quick."""
     for item in items:
         _, folder, *_ = item.nodeid.split("/", 2)
-        if folder in _START_PROCESSES and not item.get_closest_marker("quick"):
+        if item.get_closest_marker("deep") or (folder in _START_PROCESSES and not item.get_closest_marker("quick")):
             item.add_marker(pytest.mark.thorough)
 
 

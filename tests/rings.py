@@ -10,9 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def some_quick(cases: Iterable[Any], *, every: int) -> list[Any]:
-    """Return *cases* as parameters: the first of *every* so many is in the quick ring."""
-    return [
-        pytest.param(case, marks=() if number % every == 0 else pytest.mark.thorough)
-        for number, case in enumerate(cases)
-    ]
+def some_quick(cases: Iterable[Any], *, every: int, others: pytest.MarkDecorator = pytest.mark.thorough) -> list[Any]:
+    """Return *cases* as parameters: the first of *every* so many is in the quick ring, and the *others* are marked."""
+    return [pytest.param(case, marks=() if number % every == 0 else others) for number, case in enumerate(cases)]

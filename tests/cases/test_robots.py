@@ -15,7 +15,14 @@ def test_what_is_there_is_found(case: Case) -> None:
 
 
 @pytest.mark.case(24)
-@pytest.mark.parametrize("size", [11_000, 600 * 1024, 5_000_000], ids=["10-kb", "500-kib", "5-mb"])
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param(11_000, id="10-kb"),
+        pytest.param(600 * 1024, id="500-kib"),
+        pytest.param(5_000_000, id="5-mb", marks=pytest.mark.deep),
+    ],
+)
 def test_a_large_one_is_read_to_its_end(size: int) -> None:
     body = b"User-agent: *\n" + b"Disallow: /private/\n" * (size // 20) + b"Sitemap: https://example.com/a.xml\n"
     document = read(body, url=ROBOTS)

@@ -53,7 +53,7 @@ def listed(document: Document) -> list[str]:
     return [row.loc for row in document.rows()]
 
 
-@pytest.mark.parametrize("path", FILES)
+@pytest.mark.parametrize("path", some_quick(FILES, every=4, others=pytest.mark.deep))
 def test_every_document_is_read_and_said_to_be_something(path: str) -> None:
     document = document_of(path)
     rows, refs = list(document.rows()), list(document.sitemaps())
@@ -109,7 +109,7 @@ def test_what_is_read_otherwise_is_still_so(path: str) -> None:
 WALKED = [path for path, file in FILES.items() if file["kind"] in {"sitemap", "index"} and path.endswith(".xml")]
 
 
-@pytest.mark.parametrize("path", WALKED)
+@pytest.mark.parametrize("path", some_quick(WALKED, every=4, others=pytest.mark.deep))
 def test_a_plain_walk_finds_the_same_urls(path: str) -> None:
     body = (CORPUS / path).read_bytes()
     if (texts := walked(body)) is None:

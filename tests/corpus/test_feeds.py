@@ -11,6 +11,7 @@ import pytest
 from sitemap_harvest import Document, Kind, read
 from tests.corpus.test_corpus import CORPUS, FILES, document_of
 from tests.documents import FIXTURES, locs
+from tests.rings import some_quick
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # feedparser imports what Python 3.13 has no more
@@ -69,7 +70,9 @@ WELL_FORMED = [path for path in sorted((FIXTURES / "feeds").iterdir()) if path.s
 
 
 @pytest.mark.skipif(not FILES, reason="there is no corpus: name its folder in HARVEST_CORPUS")
-@pytest.mark.parametrize("path", [path for path in FEEDS if path not in OTHERWISE])
+@pytest.mark.parametrize(
+    "path", some_quick((path for path in FEEDS if path not in OTHERWISE), every=4, others=pytest.mark.deep)
+)
 def test_links_of_feeds_in_the_wild_are_those_that_feedparser_finds(path: str) -> None:
     document = document_of(path)
     assert locs(document) == links_of((CORPUS / path).read_bytes(), document)

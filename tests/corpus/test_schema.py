@@ -14,6 +14,7 @@ from sitemap_harvest.formats.problems import ProblemLog
 from sitemap_harvest.formats.protocol.schema import check_structure
 from tests.corpus.test_corpus import CORPUS, FILES, WALKED
 from tests.documents import HERE, SITEMAPS, noted
+from tests.rings import some_quick
 
 pytestmark = pytest.mark.skipif(not FILES, reason="there is no corpus: name its folder in HARVEST_CORPUS")
 
@@ -51,7 +52,7 @@ def kind_and_utf8(body: bytes) -> tuple[Kind, bytes] | None:
     return kind, etree.tostring(root)
 
 
-@pytest.mark.parametrize("path", WALKED)
+@pytest.mark.parametrize("path", some_quick(WALKED, every=4, others=pytest.mark.deep))
 def test_of_a_document_of_the_web_we_say_what_the_schema_says(path: str) -> None:
     if found := kind_and_utf8((CORPUS / path).read_bytes()):
         kind, body = found
@@ -101,6 +102,7 @@ def test_of_a_url_we_say_what_the_schema_says(text: str) -> None:
     agree(entry(text, "loc"))
 
 
+@pytest.mark.deep
 @settings(max_examples=300)
 @given(DATES)
 @example("2024-02-29")
@@ -145,6 +147,7 @@ ENTRIES = st.tuples(
 ).map(lambda parts: f"{parts[0]}{parts[1]}</url>")
 
 
+@pytest.mark.deep
 @settings(max_examples=600)
 @given(st.lists(ENTRIES | ENTRIES | st.just(f"<url>{LOC}</url>") | PIECES, max_size=4).map("".join))
 @example("")

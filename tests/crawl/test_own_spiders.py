@@ -387,7 +387,7 @@ def test_a_full_disk_ends_the_run_in_good_order(serve, crawl):
     assert left + stats.get("sitemap_harvest/pages", 0) == 3000
 
 
-@pytest.mark.quick
+@pytest.mark.deep
 def test_all_pages_of_four_sitemaps_are_visited(serve, crawl):
     sitemaps = {f"/s{part}.xml": urlset(*numbered(250, start=250 * part)) for part in range(4)}
     site = serve({"/index.xml": index(*sitemaps), **sitemaps})

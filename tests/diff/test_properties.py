@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -86,6 +87,7 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> tuple[str, ...]:
     return tuple(name for name in FIELDS if old[name] != new[name])
 
 
+@pytest.mark.deep
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=80, deadline=None)
 @given(sides, sides, st.sampled_from([1, 2, 100_000]))
 def test_changes_are_those_of_a_naive_comparison(before: dict[str, Any], after: dict[str, Any], part: int) -> None:

@@ -85,6 +85,7 @@ def test_an_empty_text_is_told_from_an_absent_one_in_csv() -> None:
     assert csv_lines({name: columns[name] for name in ("loc", "sitemap", "title")}, 1).to_pylist() == ['a,"",\r\n']
 
 
+@pytest.mark.deep
 @some
 @given(rows_and_start)
 @example(([FULL, PLAIN, ODD], 1))

@@ -232,7 +232,11 @@ def test_the_last_line_of_a_list_is_left_out_where_it_ends_within_a_character() 
     assert codes(document) == {"encoding/cut-character": 1, "encoding/bad-bytes": 1, "text/truncated": 1}
 
 
-@pytest.mark.parametrize("path", [p for p in sorted(FIXTURES.rglob("*")) if p.is_file()], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    some_quick((p for p in sorted(FIXTURES.rglob("*")) if p.is_file()), every=4, others=pytest.mark.deep),
+    ids=lambda path: path.name,
+)
 def test_the_digest_without_reading_is_that_of_reading(path: Path) -> None:
     for body in (path.read_bytes(), gzip.compress(path.read_bytes())):
         document = read(body, url=HERE)

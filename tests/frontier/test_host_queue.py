@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from sitemap_harvest.discovery.candidate import Candidate
 from sitemap_harvest.frontier.host_queue import Frontier
 
@@ -95,6 +97,7 @@ def test_what_is_drained_waits_no_longer() -> None:
     assert frontier.take(0.0) is None
 
 
+@pytest.mark.deep
 def test_a_hundred_thousand_hosts_that_have_to_wait_are_not_looked_through_for_each_turn() -> None:
     frontier = Frontier(per_host=8)
     for number in range(100_000):

@@ -130,6 +130,7 @@ def test_numbers_are_kept_as_they_are_written() -> None:
     assert [extra.text for row in document.rows() for extra in row.extra or ()] == ["4.50", "1e999", "true"]
 
 
+@pytest.mark.deep
 def test_cut_at_every_byte_a_feed_yields_no_url_that_it_does_not_have() -> None:
     body = fixture_bytes("feeds/feed.json")
     whole = set(locs(read(body, url=HERE)))

@@ -118,7 +118,13 @@ def test_a_saved_page_belongs_to_the_site_that_its_base_names() -> None:
     assert read(page("<a href=https://example.com/a>A</a>"), url="file:///tmp/sitemap.html").kind is Kind.HTML
 
 
-@pytest.mark.parametrize("name", ["html/site-map.html", "html/page.html", "html/challenge.html", "html/missing.html"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("html/site-map.html", marks=pytest.mark.deep),
+        *("html/page.html", "html/challenge.html", "html/missing.html"),
+    ],
+)
 def test_cut_anywhere_there_is_no_half_url_and_nothing_is_complete(name: str) -> None:
     body = fixture_bytes(name)
     whole = read(body, url=HERE)

@@ -64,6 +64,7 @@ def test_the_lanes_agree_on_plain_sitemaps(text: str) -> None:
     assert mending(text) == wanted
 
 
+@pytest.mark.deep
 @many
 @given(odd_sitemaps())
 @example(urlset("<url><loc>https://e.x/a<!-- c -->b</loc></url>").decode())
@@ -211,6 +212,7 @@ def test_cut_at_every_byte_a_packed_document_yields_no_url_that_it_does_not_have
         assert document.problems, cut
 
 
+@pytest.mark.deep
 @settings(many, max_examples=20)
 @given(odd_sitemaps())
 def test_cut_anywhere_an_odd_sitemap_yields_no_url_that_it_does_not_have(text: str) -> None:
