@@ -91,14 +91,13 @@ class Changes:
 
     def _batch(self, part: pa.RecordBatch, pairs: pa.Table | None, start: int) -> ChangeBatch:
         """Return *part* of the stored changes, the first of which has the number *start*, as a public batch."""
+        facts = {name: getattr(self.summary, name) for name in ("site", "run", "baseline")}
         columns = {
             **{name: part[name] for name in ("loc", "key", "fields", "before", "after", "reason")},
             "kind": pa.array(KINDS, pa.string()).take(part["kind"]),
             "sitemap": self._urls.take(part["document"]),
             "sitemap_before": self._urls.take(part["document_before"]),
-            "site": self._repeated(self.summary.site, part),
-            "run": self._repeated(self.summary.run, part),
-            "baseline": self._repeated(self.summary.baseline, part),
+            **{name: pa.repeat(pa.scalar(text, pa.string()), part.num_rows) for name, text in facts.items()},
             **_paired(pairs, start, part.num_rows),
         }
         if self._is_mass_bump:
@@ -106,10 +105,6 @@ class Changes:
             columns["pattern"] = pc.if_else(is_alone, BUMPED, columns["pattern"])
         schema = ChangeBatch.schema()
         return ChangeBatch(pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema))
-
-    @staticmethod
-    def _repeated(text: str | None, part: pa.RecordBatch) -> pa.StringArray:
-        return pa.repeat(pa.scalar(text, pa.string()), part.num_rows)
 
 
 def _paired(pairs: pa.Table | None, start: int, rows: int) -> dict[str, pa.Array]:
@@ -133,31 +128,26 @@ class _Cut:
     def until(self, change: int) -> pa.Table | None:
         """Return the next rows, those with numbers below *change*; ``None`` if there are none."""
         found = []
-        while self._fill():
-            assert self._rest is not None  # noqa: S101 - for mypy: _fill() guarantees it
-            rows = int(np.searchsorted(self._rest["change"].to_numpy(), change))
-            found.append(self._rest.slice(0, rows))
-            if rows < self._rest.num_rows:
-                self._rest = self._rest.slice(rows)
+        while (batch := self._rest or next(self._batches, None)) is not None:
+            rows = int(np.searchsorted(batch["change"].to_numpy(), change))
+            found.append(batch.slice(0, rows))
+            self._rest = batch.slice(rows) if rows < batch.num_rows else None
+            if self._rest is not None:
                 break
-            self._rest = None
         return pa.Table.from_batches(found) if found else None
-
-    def _fill(self) -> bool:
-        if self._rest is None:
-            self._rest = next(self._batches, None)
-        return self._rest is not None
 
 
 def written(block: Block, found: Found, documents: DocumentPairs) -> pa.RecordBatch:
     """Return the changes *found* in *block* with the columns :data:`FOUND`."""
     rows, document = pa.array(found.row), block.document[found.row]
     key = block.columns["key"].take(rows)
+    if "keyless" in block.columns:
+        key = pc.if_else(block.columns["keyless"].take(rows).is_valid(), pa.scalar(None, pa.string()), key)
     before = block.document[found.row_before]
     changes = {
         "kind": pa.array(found.kind, pa.int8()),
         "loc": as_text(block.columns, "loc", found.row),
-        "key": _keys(block, rows, key),
+        "key": key,
         "title": as_text(block.columns, "title", found.row),
         "document": pa.array(document, pa.int32()),
         "document_before": pa.array(before, pa.int32(), mask=before == document),
@@ -166,12 +156,6 @@ def written(block: Block, found: Found, documents: DocumentPairs) -> pa.RecordBa
         "later": _is_later(block, found),
     }
     return pa.RecordBatch.from_pydict(changes, schema=FOUND)
-
-
-def _keys(block: Block, rows: pa.Array, key: pa.StringArray) -> pa.StringArray:
-    if "keyless" not in block.columns:
-        return key
-    return pc.if_else(block.columns["keyless"].take(rows).is_valid(), pa.scalar(None, pa.string()), key)
 
 
 def _differences(block: Block, found: Found) -> dict[str, pa.Array]:

@@ -16,7 +16,7 @@ from sitemap_harvest.diff.fields import FIELDS, differing, values
 from sitemap_harvest.model import ChangeKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from sitemap_harvest.diff.documents import DocumentPairs
 
@@ -103,7 +103,7 @@ def classified(
     found = [
         _alike(ADDED, np.flatnonzero(came & believed), after.first_row()),
         *_gone(block, documents, before, known_gone),
-        _moved(moved, before, after),
+        _alike(MOVED, np.flatnonzero(moved), after.first_row(), before.first_row()),
         changed,
     ]
     stay = was & stays_or_came
@@ -117,7 +117,9 @@ def classified(
         retracted=int((gone & ~known_gone).sum()),
         stay=int(stay.sum()),
     )
-    return _in_order(found), counts
+    joined = Found(*(np.concatenate(column) for column in zip(*found, strict=True)))
+    order = np.lexsort((joined.kind, joined.url))
+    return Found(*(column[order] for column in joined)), counts
 
 
 def url_numbers(key: pa.StringArray) -> np.ndarray:
@@ -190,15 +192,10 @@ def _gone(block: Block, documents: DocumentPairs, before: _EntrySide, gone: np.n
     )
 
 
-def _alike(kind: int, urls: np.ndarray, rows: np.ndarray) -> Found:
-    """Return a change of *kind* for each of *urls*; *rows* holds the row of each URL."""
-    row = rows[urls]
-    return Found(np.full(len(urls), kind), urls, row, row, np.zeros(len(urls), dtype=np.int32))
-
-
-def _moved(moved: np.ndarray, before: _EntrySide, after: _EntrySide) -> Found:
-    found = _alike(MOVED, np.flatnonzero(moved), after.first_row())
-    return found._replace(row_before=before.first_row()[found.url])
+def _alike(kind: int, urls: np.ndarray, rows: np.ndarray, before: np.ndarray | None = None) -> Found:
+    """Return a change of *kind* for each of *urls*; *rows* holds the row of each URL, *before* its earlier one."""
+    row_before = rows[urls] if before is None else before[urls]
+    return Found(np.full(len(urls), kind), urls, rows[urls], row_before, np.zeros(len(urls), dtype=np.int32))
 
 
 def _unlike(
@@ -240,9 +237,3 @@ def _changed(block: Block, url: np.ndarray, before: np.ndarray, after: np.ndarra
     url, first = np.unique(url[unlike], return_index=True)
     chosen = unlike[first]
     return Found(np.full(len(url), CHANGED), url, after[chosen], before[chosen], fields[chosen])
-
-
-def _in_order(parts: Sequence[Found]) -> Found:
-    joined = Found(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-    order = np.lexsort((joined.kind, joined.url))
-    return Found(*(column[order] for column in joined))

@@ -81,7 +81,11 @@ class _Comparison:
         patterns, renames = self._pair()
         urls_before = count_urls(before) if before.run.urls is None else before.run.urls
         untouched = urls_before - counts.before
-        patterns = (*patterns, *self._mass_bump(counts.stay + untouched))
+        stay, later = counts.stay + untouched, self._later
+        if is_mass(later, stay):
+            detail = f"lastmod is later for {later} of the {stay} URLs in both snapshots"
+            bumped = MassChange(name=BUMPED, count=later, share=round(later / stay, 4), detail=detail)
+            patterns = (*patterns, bumped)
         added, removed, changed, moved, expired = self._kinds.tolist()
         return ChangeSummary(
             site=after.site,
@@ -131,9 +135,3 @@ class _Comparison:
                 self.pairs.add(batch)
         self.pairs.close()
         return patterns, renames
-
-    def _mass_bump(self, stay: int) -> list[MassChange]:
-        if not is_mass(self._later, stay):
-            return []
-        detail = f"lastmod is later for {self._later} of the {stay} URLs in both snapshots"
-        return [MassChange(name=BUMPED, count=self._later, share=round(self._later / stay, 4), detail=detail)]

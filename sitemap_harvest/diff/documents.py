@@ -112,11 +112,12 @@ class DocumentPairs:
     def of(cls, before: SnapshotDocuments, after: SnapshotDocuments) -> DocumentPairs:
         """Return the documents of both, with their properties."""
         urls = sorted(before.records.keys() | after.records.keys())
+        were = [before.records.get(url) for url in urls]
         return cls(
             urls,
             np.array([_is_believable(url, before, after.records) for url in urls], dtype=bool),
-            np.array([_was_whole(before.records.get(url)) for url in urls], dtype=bool),
-            np.array([_kind(before.records.get(url)) == Kind.FEED for url in urls], dtype=bool),
+            np.array([one is not None and one.fresh_at is not None for one in were], dtype=bool),
+            np.array([one is not None and one.kind == Kind.FEED for one in were], dtype=bool),
             [_reason(url, after) for url in urls],
         )
 
@@ -124,14 +125,6 @@ class DocumentPairs:
         """Return the document number of each row of the table *table*."""
         numbers = {url: number for number, url in enumerate(self.urls)}
         return np.array([numbers[url] for url in table["url"].to_pylist()], dtype=np.int32)
-
-
-def _kind(record: Record | None) -> str | None:
-    return record.kind if record else None
-
-
-def _was_whole(record: Record | None) -> bool:
-    return record is not None and record.fresh_at is not None
 
 
 def _is_believable(url: str, before: SnapshotDocuments, after: dict[str, Record]) -> bool:
@@ -197,9 +190,11 @@ class Places:
 
 def staleness(ledger: SnapshotDocuments, started_at: datetime) -> dict[str, Any]:
     """Return how much of the snapshot was neither read completely nor confirmed since *started_at*."""
-    old = [record for record in ledger.records.values() if not _is_fresh(record, started_at)]
+    records = ledger.records.values()
+    old = [record for record in records if record.fresh_at is None or record.fresh_at < started_at]
     stale = sum(ledger.entries.get(record.url, 0) for record in old)
-    told = sorted((record for record in old if _matters(record, ledger)), key=lambda record: record.url)
+    told = [one for one in old if one.left is None and (one.url in ledger.entries or one.outcome in _UNKNOWN)]
+    told.sort(key=lambda record: record.url)
     return {
         "stale": stale,
         "stale_share": round(stale / max(1, sum(ledger.entries.values())), 4),
@@ -212,29 +207,20 @@ def staleness(ledger: SnapshotDocuments, started_at: datetime) -> dict[str, Any]
     }
 
 
-def _is_fresh(record: Record, started_at: datetime) -> bool:
-    return record.fresh_at is not None and record.fresh_at >= started_at
-
-
-def _matters(record: Record, ledger: SnapshotDocuments) -> bool:
-    return record.left is None and (record.url in ledger.entries or record.outcome in _UNKNOWN)
-
-
 def documents(before: SnapshotDocuments, after: SnapshotDocuments) -> dict[str, Any]:
     """Return the documents that are new, removed, or empty now."""
     there = {url for url, record in before.records.items() if record.left is None}
     here = {url for url, record in after.records.items() if record.left is None}
-    left = [LeftSitemap(url=url, reason=_why(after.records.get(url))) for url in sorted(there - here)[:_MAX_TOLD]]
+    left = []
+    for url in sorted(there - here)[:_MAX_TOLD]:
+        record = after.records.get(url)
+        left.append(LeftSitemap(url=url, reason=(record and record.left) or GONE_SINCE))
     came = sorted(url for url in after.entries.keys() - there if not before.names(url))
     return {
         "sitemaps_came": tuple(came[:_MAX_TOLD]),
         "sitemaps_left": tuple(left),
         "sitemaps_emptied": tuple(sorted((before.entries.keys() & here) - after.entries.keys())[:_MAX_TOLD]),
     }
-
-
-def _why(record: Record | None) -> str:
-    return (record and record.left) or GONE_SINCE
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Difference, ...]:

@@ -49,7 +49,7 @@ def flat(rows: pa.RecordBatch) -> dict[str, pa.Array]:
     identity = pc.coalesce(key, loc) if key.null_count else key
     columns = {
         "key": identity,
-        "keyless": _where(key.is_null(), pa.scalar(value=True)) if key.null_count else _nulls(rows, pa.bool_()),
+        "keyless": _where(key.is_null(), pa.scalar(value=True)),
         "loc": _where(pc.not_equal(loc, identity), loc),
         "lastmod": lastmod.cast(pa.timestamp("us", "UTC")).cast(pa.int64()),
         "lastmod_text": _where(lastmod.is_null(), rows["lastmod_text"]),
@@ -60,24 +60,15 @@ def flat(rows: pa.RecordBatch) -> dict[str, pa.Array]:
 
 
 def _where(mask: pa.BooleanArray, values: pa.Array | pa.Scalar) -> pa.Array:
-    return (
-        pc.if_else(mask, values, pa.scalar(None, values.type)) if mask.true_count else pa.nulls(len(mask), values.type)
-    )
-
-
-def _nulls(rows: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
-    return pa.nulls(rows.num_rows, kind)
+    if not mask.true_count:
+        return pa.nulls(len(mask), values.type)
+    return pc.if_else(mask, values, pa.scalar(None, values.type))
 
 
 def _json(column: pa.Array) -> pa.StringArray:
-    return (
-        _where(column.is_valid(), json_values(column))
-        if column.null_count < len(column)
-        else pa.nulls(len(column), pa.string())
-    )
-
-
-Columns = "Mapping[str, pa.Array]"
+    if column.null_count == len(column):
+        return pa.nulls(len(column), pa.string())
+    return _where(column.is_valid(), json_values(column))
 
 
 def differing(columns: Mapping[str, pa.Array], before: np.ndarray, after: np.ndarray) -> np.ndarray:

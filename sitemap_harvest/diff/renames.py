@@ -46,40 +46,27 @@ def renames(gone: pa.Table, came: pa.Table) -> Pairs:
     the same title, if it is unique on both sides; then pairs with similar words, rare
     words counting more, unless there are too many.
     """
-    pairs = _Paired(gone.num_rows, came.num_rows)
-    names = [last_segments(table["normal"].combine_chunks()) for table in (gone, came)]
-    one, other = same_and_only(*names)
-    pairs.add(one, other, _NAME_SCORE + (1 - _NAME_SCORE) * _likeness_of_rest(gone, came, one, other))
-    one, other = same_and_only(gone["title"].combine_chunks(), came["title"].combine_chunks())
-    pairs.add(one, other, np.full(len(one), _TITLE_SCORE))
-    left, right = pairs.left()
-    if 0 < len(left) <= MAX_COMPARED and 0 < len(right) <= MAX_COMPARED:
-        one, other, score = _alike(_words(gone, left), _words(came, right))
-        pairs.add(left[one], right[other], score)
-    return pairs.result()
+    is_free = np.ones(gone.num_rows, dtype=bool), np.ones(came.num_rows, dtype=bool)
+    parts: list[Pairs] = []
 
+    def add(one: np.ndarray, other: np.ndarray, score: np.ndarray) -> None:
+        wanted = is_free[0][one] & is_free[1][other]
+        parts.append(Pairs(one[wanted], other[wanted], score[wanted]))
+        is_free[0][one[wanted]] = is_free[1][other[wanted]] = False
 
-class _Paired:
-    """Pairs found so far, each URL in at most one: the first match wins."""
-
-    def __init__(self, gone: int, came: int) -> None:
-        self._free = (np.ones(gone, dtype=bool), np.ones(came, dtype=bool))
-        self._parts: list[Pairs] = []
-
-    def add(self, gone: np.ndarray, came: np.ndarray, score: np.ndarray) -> None:
-        wanted = self._free[0][gone] & self._free[1][came]
-        part = Pairs(gone[wanted], came[wanted], score[wanted])
-        self._free[0][part.gone] = False
-        self._free[1][part.came] = False
-        self._parts.append(part)
-
-    def left(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.flatnonzero(self._free[0]), np.flatnonzero(self._free[1])
-
-    def result(self) -> Pairs:
-        joined = Pairs(*(np.concatenate(column) for column in zip(*self._parts, strict=True)))
-        order = np.argsort(joined.gone, kind="stable")
-        return Pairs(*(column[order] for column in joined))
+    one, other = same_and_only(*(last_segments(table["normal"].combine_chunks()) for table in (gone, came)))
+    words = zip(_words(gone, one), _words(came, other), strict=True)
+    rest = [len(left & right) / max(1, len(left | right)) for left, right in words]
+    add(one, other, _NAME_SCORE + (1 - _NAME_SCORE) * np.array(rest, dtype=np.float64))
+    one, other = same_and_only(*(table["title"].combine_chunks() for table in (gone, came)))
+    add(one, other, np.full(len(one), _TITLE_SCORE))
+    free = [np.flatnonzero(side) for side in is_free]
+    if all(0 < len(side) <= MAX_COMPARED for side in free):
+        one, other, score = _alike(_words(gone, free[0]), _words(came, free[1]))
+        add(free[0][one], free[1][other], score)
+    joined = Pairs(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    order = np.argsort(joined.gone, kind="stable")
+    return Pairs(*(column[order] for column in joined))
 
 
 def same_and_only(one: pa.StringArray, other: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
@@ -102,12 +89,6 @@ def _words(table: pa.Table, rows: np.ndarray) -> list[set[str]]:
     return [set(_WORD.findall(text.partition("/")[2].lower())) for text in texts]
 
 
-def _likeness_of_rest(gone: pa.Table, came: pa.Table, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return for each pair the share of all words that both have."""
-    pairs = zip(_words(gone, one), _words(came, other), strict=True)
-    return np.array([len(left & right) / max(1, len(left | right)) for left, right in pairs], dtype=np.float64)
-
-
 def _alike(gone: list[set[str]], came: list[set[str]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return pairs that are each other's best match, and their scores: weight of shared words by weight of all words.
 
@@ -119,16 +100,12 @@ def _alike(gone: list[set[str]], came: list[set[str]]) -> tuple[np.ndarray, np.n
     shared = (left * weight) @ right.T
     score = shared / ((left @ weight)[:, None] + (right @ weight)[None, :] - shared + np.float32(1e-9))
     has_digit = np.array([any(map(str.isdigit, word)) for word in numbers], dtype=bool)
-    score[_unequal(left[:, has_digit], right[:, has_digit])] = 0
+    left, right = left[:, has_digit], right[:, has_digit]
+    score[left.sum(axis=1)[:, None] + right.sum(axis=1)[None, :] != 2 * (left @ right.T)] = 0  # other sets
     best, best_back = score.argmax(axis=1), score.argmax(axis=0)
     one = np.flatnonzero(best_back[best] == np.arange(len(gone)))
     one = one[score[one, best[one]] >= MIN_SCORE]
     return one, best[one], np.round(score[one, best[one]].astype(np.float64), 3)
-
-
-def _unequal(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return for each row of *left* and each of *right* whether they are different sets."""
-    return np.asarray(left.sum(axis=1)[:, None] + right.sum(axis=1)[None, :] != 2 * (left @ right.T))
 
 
 def _matrix(words: list[set[str]], numbers: dict[str, int]) -> np.ndarray:

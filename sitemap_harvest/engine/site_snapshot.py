@@ -323,17 +323,18 @@ class SiteSnapshot:
         another document names it: an index may have 100,000 such children.
         """
         named = frozenset[str]().union(*self._lists_now().values())
-        return [row for row in ledger if not (_was_passed_over(row) and document_key(row.url) in named)]
+        facts = ("fetched_at", "final_url", "rows_from", "fresh_at", "left")
+        return [
+            row
+            for row in ledger
+            if row.outcome is not Outcome.SKIPPED
+            or any(getattr(row, name) is not None for name in facts)
+            or document_key(row.url) not in named
+        ]
 
 
 def _keys(references: Iterable[SitemapRef]) -> frozenset[str]:
     return frozenset(document_key(ref.loc) for ref in references)
-
-
-def _was_passed_over(row: SitemapRecord) -> bool:
-    """Whether the document of *row* was not requested, and nothing is known about its URLs."""
-    facts = (row.fetched_at, row.final_url, row.rows_from, row.fresh_at, row.left)
-    return row.outcome is Outcome.SKIPPED and facts.count(None) == len(facts)
 
 
 class DocumentSnapshot:

@@ -125,19 +125,16 @@ class SnapshotSession(Session):
 
         The data of other interrupted runs is deleted.
         """
-        *others, last = self._interrupted(history) or [""]
-        for run_id in others:
-            SiteWriter(history, run_id, before).drop()
-        if last:
-            writer = SiteWriter(history, last, before)
-            if self._config.snapshots.resume and self._takes_over(writer):
-                count = f"{len(writer.kept):,} document{'' if len(writer.kept) == 1 else 's'}"
+        unfinished = self._interrupted(history)
+        for run_id in unfinished:
+            writer = SiteWriter(history, run_id, before)
+            if run_id == unfinished[-1] and self._config.snapshots.resume and self._takes_over(writer):
                 logger.info(
                     "%s: %s taken over from the interrupted run %s",
                     history.site,
-                    count,
-                    last,
-                    extra=fields("resumed", site=history.site, stored_as=last),
+                    f"{len(writer.kept):,} document{'' if len(writer.kept) == 1 else 's'}",
+                    run_id,
+                    extra=fields("resumed", site=history.site, stored_as=run_id),
                 )
                 return writer
             writer.drop()
@@ -219,16 +216,16 @@ class SnapshotSession(Session):
                 self._written_at[root] = now
                 self._touched.discard(root)
                 self.guard(site.writer.checkpoint)
-
-        self._make_room([site.writer for site in self._sites.values() if site.writer.waiting or site.writer.is_open])
+        self._make_room([site.writer for site in self._sites.values() if any(site.writer.buffered)])
 
     def _make_room(self, writers: list[SiteWriter]) -> None:
         """Flush the largest of *writers* if too many rows are buffered, or too many files are open."""
-        writers.sort(key=lambda writer: (writer.is_open, writer.waiting))
-        held, is_open = sum(writer.waiting for writer in writers), sum(writer.is_open for writer in writers)
-        while writers and (held > _MOST_ROWS or is_open > _MOST_FILES):
+        writers.sort(key=lambda writer: writer.buffered)
+        files, rows = (sum(writer.buffered[at] for writer in writers) for at in (0, 1))
+        while writers and (rows > _MOST_ROWS or files > _MOST_FILES):
             writer = writers.pop()
-            held, is_open = held - writer.waiting, is_open - writer.is_open
+            is_open, waiting = writer.buffered
+            files, rows = files - is_open, rows - waiting
             self.guard(writer.rest)
 
     def _is_due(self, root: str, now: float) -> bool:

@@ -85,8 +85,8 @@ class KnownRows:
         ids, prints, names = [], [], []
         for batch in batches:  # all columns of a document with a million rows would not fit in memory
             ids.append(batch.column("row").to_numpy())
-            prints.append(_prints(pa.Table.from_batches([batch])))
-            names.append(_names(batch.column("key"), batch.column("loc")))
+            prints.append(_prints(batch))
+            names.append(_names(batch))
         self._ids = np.concatenate(ids) if ids else np.array([], dtype=np.int64)
         self._prints = pa.concat_arrays(prints) if prints else pa.array([], pa.uint64())
         self._names = pa.concat_arrays(names) if names else pa.array([], pa.string())
@@ -95,9 +95,9 @@ class KnownRows:
         """Return for each row of *batch* the id of a known row that is equal in all columns, or -1."""
         if not len(self._ids):
             return np.full(batch.num_rows, -1)
-        at = pc.index_in(_prints(pa.Table.from_batches([batch])), self._prints)
+        at = pc.index_in(_prints(batch), self._prints)
         # Two rows with the same hash by chance are next to impossible, even more so with the same URL.
-        same_name = pc.equal(self._names.take(at), _names(batch.column("key"), batch.column("loc")))
+        same_name = pc.equal(self._names.take(at), _names(batch))
         found = at.to_numpy(zero_copy_only=False)
         is_found = pc.fill_null(same_name, False).to_numpy(zero_copy_only=False)  # noqa: FBT003 - pyarrow's interface
         ids = np.full(batch.num_rows, -1)
@@ -106,17 +106,17 @@ class KnownRows:
 
     def knows(self, batch: pa.RecordBatch) -> np.ndarray:
         """Return for each row of *batch* whether a known row has its URL."""
-        names = _names(batch.column("key"), batch.column("loc"))
+        names = _names(batch)
         known: np.ndarray = pc.is_in(names, self._names).to_numpy(zero_copy_only=False)
         return known
 
 
-def _names(key: pa.Array, loc: pa.Array) -> pa.Array:
+def _names(rows: pa.RecordBatch) -> pa.Array:
     """Return the identity of each URL."""
-    return pc.coalesce(key, loc)
+    return pc.coalesce(rows.column("key"), rows.column("loc"))
 
 
-def _prints(rows: pa.Table) -> pa.Array:
+def _prints(rows: pa.RecordBatch) -> pa.Array:
     """Return a hash of each row over all of its columns.
 
     Valid within one process: it may change with DuckDB's version.
@@ -125,7 +125,7 @@ def _prints(rows: pa.Table) -> pa.Array:
     # does.
     columns = ", ".join(f'to_json("{name}")' if name in _LISTS else f'"{name}"' for name in ROW_COLUMNS)
     connection = _duckdb()
-    connection.register("fresh", rows.select(list(ROW_COLUMNS)))
+    connection.register("fresh", pa.Table.from_batches([rows.select(list(ROW_COLUMNS))]))
     try:
         prints = connection.sql(f"SELECT hash({columns}) FROM fresh")  # noqa: S608 - names of our own columns
         return prints.to_arrow_table().column(0).combine_chunks()

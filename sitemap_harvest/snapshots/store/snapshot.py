@@ -92,12 +92,7 @@ class Snapshot:
     def references(self) -> dict[str, list[SitemapRef]]:
         """Return the references of each document that has some, by the URL of the document."""
         table, _ = self._of_documents("references", REFERENCES)
-        found: dict[str, list[SitemapRef]] = {}
-        names = arrow_schema(SitemapRef).names
-        for batch in table.to_batches(max_chunksize=1_000):
-            for row in batch.to_pylist():
-                found.setdefault(row["document"], []).append(SitemapRef(**{name: row[name] for name in names}))
-        return found
+        return references_of(table)
 
     def named_documents(self) -> frozenset[str]:
         """Return the keys of the documents that documents of the snapshot name, also of those without a record."""
@@ -188,6 +183,16 @@ class Snapshot:
     def reading(self) -> RowReader:
         """Return a reader for the URLs of individual documents."""
         return RowReader(self._history, self)
+
+
+def references_of(table: pa.Table) -> dict[str, list[SitemapRef]]:
+    """Return the references in *table*, by the URL of the document that has them."""
+    found: dict[str, list[SitemapRef]] = {}
+    names = arrow_schema(SitemapRef).names
+    for batch in table.to_batches(max_chunksize=1_000):
+        for row in batch.to_pylist():
+            found.setdefault(row["document"], []).append(SitemapRef(**{name: row[name] for name in names}))
+    return found
 
 
 def _row_ranges(document: np.ndarray, table: pa.Table) -> RowRanges:

@@ -17,15 +17,13 @@ from sitemap_harvest.snapshots.store.document_writer import DocumentWriter
 from sitemap_harvest.snapshots.store.manifest import MANIFEST, Manifest
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 from sitemap_harvest.snapshots.store.row_store import PartWriter, RowStore
-from sitemap_harvest.snapshots.store.snapshot import RowReader
+from sitemap_harvest.snapshots.store.snapshot import RowReader, references_of
 from sitemap_harvest.snapshots.store.store import RUNS, History
 from sitemap_harvest.snapshots.store.tables import (
     REFERENCES,
     ROW_RANGES,
     SITEMAPS,
-    read_file,
     row_ranges_table,
-    upgraded,
     write_changes,
     write_table,
 )
@@ -104,14 +102,9 @@ class SiteWriter:
         self.kept[url] = self._unwritten[url] = kept
 
     @property
-    def waiting(self) -> int:
-        """Number of rows buffered in memory."""
-        return self._part.waiting if self._part is not None else 0
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a file is open for writing."""
-        return self._part is not None and self._part.is_open
+    def buffered(self) -> tuple[bool, int]:
+        """Whether a file of rows is open, and the number of rows buffered in memory."""
+        return (False, 0) if self._part is None else (self._part.is_open, self._part.waiting)
 
     def rest(self) -> None:
         """Write the buffered rows and close the file; later rows go to another file."""
@@ -155,14 +148,14 @@ class SiteWriter:
         return True
 
     def _load(self) -> None:
-        row_ranges, references = self._tables("row_ranges", ROW_RANGES), self._tables("references", REFERENCES)
-        names = arrow_schema(SitemapRef).names
-        found: dict[str, list[SitemapRef]] = {}
-        for row in references.to_pylist():
-            found.setdefault(row["document"], []).append(SitemapRef(**{name: row[name] for name in names}))
+        history, runs = History("", self.history.folder, Manifest(files=tuple(self._files))), [self.run_id]
+        row_ranges = history.table("row_ranges", ROW_RANGES, runs)
+        found = references_of(history.table("references", REFERENCES, runs))
         columns = {name: row_ranges.column(name).to_numpy() for name in ("position", "row", "count")}
         documents = row_ranges.column("document").to_numpy(zero_copy_only=False)
-        for table in self._tables("done", SITEMAPS).drop_columns(["run"]).cast(LedgerBatch.schema()).to_batches():
+        for table in (
+            history.table("done", SITEMAPS, runs).drop_columns(["run"]).cast(LedgerBatch.schema()).to_batches()
+        ):
             for record in LedgerBatch(table).rows():
                 own = documents == record.url
                 listed = RowRanges(
@@ -172,10 +165,6 @@ class SiteWriter:
                 self.kept[record.url] = DocumentRows(
                     record, listed if has_rows else None, found.get(record.url, []) if has_rows else None
                 )
-
-    def _tables(self, kind: str, schema: pa.Schema) -> pa.Table:
-        tables = [upgraded(read_file(self.history.folder, file), schema) for file in self._files if file.table == kind]
-        return pa.concat_tables(tables) if tables else schema.empty_table()
 
     def _remove_others(self, *wanted: str) -> None:
         """Delete the files of the run other than those to be published and *wanted*."""
