@@ -1,22 +1,17 @@
 """The store: snapshots of sites on disk or in an object store, one for each run."""
 
-from sitemap_harvest.model.run import id_after, moment_of, new_run_id
+from sitemap_harvest.model.run import id_after, moment_of
 from sitemap_harvest.snapshots.store.document_writer import DocumentWriter
 from sitemap_harvest.snapshots.store.lock import SiteLocks
 from sitemap_harvest.snapshots.store.manifest import Run
-from sitemap_harvest.snapshots.store.row_ranges import Intervals, RowRanges
 from sitemap_harvest.snapshots.store.snapshot import Snapshot
 from sitemap_harvest.snapshots.store.store import History, Store, open_store
-from sitemap_harvest.snapshots.store.tables import PENDING
 from sitemap_harvest.snapshots.store.writer import DocumentRows, SiteWriter
 
 __all__ = [
-    "PENDING",
     "DocumentRows",
     "DocumentWriter",
     "History",
-    "Intervals",
-    "RowRanges",
     "Run",
     "SiteLocks",
     "SiteWriter",
@@ -24,6 +19,5 @@ __all__ = [
     "Store",
     "id_after",
     "moment_of",
-    "new_run_id",
     "open_store",
 ]

@@ -16,7 +16,7 @@ from sitemap_harvest.errors import StoreError
 from sitemap_harvest.snapshots.store.manifest import StoredFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from pathlib import Path
 
 
@@ -53,11 +53,6 @@ class Folder:
 
     def __str__(self) -> str:
         return self.path
-
-    @property
-    def name(self) -> str:
-        """The last part of its path."""
-        return self.path.rpartition("/")[2]
 
     @property
     def is_local(self) -> bool:
@@ -127,12 +122,7 @@ class Folder:
 
     def writing(self, name: str) -> HashedFile:
         """Return the file *name* for sequential writing; it is opened by the first write."""
-        return HashedFile(lambda: self._begin(name))
-
-    def _begin(self, name: str) -> pa.NativeFile:
-        path = f"{self.path}/{name}"
-        self._files.create_dir(path.rpartition("/")[0])
-        return self._files.open_output_stream(path, compression=None)
+        return HashedFile(self._files, f"{self.path}/{name}")
 
     def sync(self, names: Iterable[str]) -> None:
         """Make the files *names*, which have been written, and their folders durable across a power cut."""
@@ -152,13 +142,8 @@ class Folder:
 
     def remove_all(self) -> None:
         """Remove the folder and all of its contents."""
-        if not self.is_local:
-            if self.names():
-                self._files.delete_dir(self.path)
-            return
-        self._files.delete_dir_contents(self.path, missing_dir_ok=True)
-        if self.is_local and self.names() == [] and os.path.isdir(self.path):  # noqa: PTH112 - the same
-            os.rmdir(self.path)  # noqa: PTH106 - the same
+        if self._files.get_file_info(self.path).type == fs.FileType.Directory:
+            self._files.delete_dir(self.path)
 
 
 class HashedFile(io.RawIOBase):
@@ -168,9 +153,10 @@ class HashedFile(io.RawIOBase):
     the number of open files is limited.
     """
 
-    def __init__(self, begin: Callable[[], pa.NativeFile]) -> None:
-        """Write to the file that *begin* opens."""
-        self._begin = begin
+    def __init__(self, files: fs.FileSystem, path: str) -> None:
+        """Write to the file at *path* of *files*; its folder is created with it."""
+        self._files = files
+        self._path = path
         self._file: pa.NativeFile | None = None
         self._digest = hashlib.sha256()
         self._bytes = 0
@@ -178,7 +164,8 @@ class HashedFile(io.RawIOBase):
     def write(self, data: bytes) -> int:  # type: ignore[override]  # pyarrow writes bytes
         """Write *data*."""
         if self._file is None:
-            self._file = self._begin()
+            self._files.create_dir(self._path.rpartition("/")[0])
+            self._file = self._files.open_output_stream(self._path, compression=None)
         self._digest.update(data)
         self._file.write(data)
         self._bytes += len(data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -114,13 +114,9 @@ def upgraded(table: pa.Table, schema: pa.Schema) -> pa.Table:
     for field in schema:
         if field.name in table.schema.names:
             columns.append(table.column(field.name).cast(field.type))
-        else:
-            columns.append(pa.repeat(_absent(field), table.num_rows))
+            continue
+        value: Any = None  # the column did not exist when the file was written
+        if not field.nullable:
+            value = [] if pa.types.is_list(field.type) else "" if pa.types.is_string(field.type) else 0
+        columns.append(pa.repeat(pa.scalar(value, field.type), table.num_rows))
     return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _absent(field: pa.Field) -> pa.Scalar:
-    """Return the value of a column that did not exist when the file was written."""
-    if field.nullable:
-        return pa.scalar(None, field.type)
-    return pa.scalar([] if pa.types.is_list(field.type) else "" if pa.types.is_string(field.type) else 0, field.type)

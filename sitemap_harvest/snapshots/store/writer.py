@@ -181,7 +181,7 @@ class SiteWriter:
         self.rest()
         self._files += self._write_documents()
         self._unwritten = {}
-        self._ledger = table = _rounded(_ledger_table(ledger))
+        self._ledger = table = _ledger_table(ledger)
         self._files = [file for file in self._files if file.table != "done"]
         self._files.append(self._write(_with_run(table, run.id, SITEMAPS), self._path("sitemaps"), kind="sitemaps"))
         return self._snapshot(run)
@@ -276,21 +276,16 @@ def _with_run(table: pa.Table, run: str, schema: pa.Schema) -> pa.Table:
 
 
 def _ledger_table(ledger: Sequence[SitemapRecord]) -> pa.Table:
-    """Return *ledger* as a table, made from few rows at a time: an index may name 100,000 documents."""
-    batches = (
-        LedgerBatch.of(ledger[start : start + _LEDGER_ROWS]).arrow for start in range(0, len(ledger), _LEDGER_ROWS)
-    )
-    return pa.Table.from_batches(batches, LedgerBatch.schema())
-
-
-def _rounded(ledger: pa.Table) -> pa.Table:
-    """Return *ledger* with our times in whole seconds, because finer ones take more space than everything else.
+    """Return *ledger* as a table, with our times in whole seconds: finer ones take more space than everything else.
 
     Times are rounded up, so that a document confirmed after the start of the run never
     seems to be confirmed before it.
     """
+    starts = range(0, len(ledger), _LEDGER_ROWS)  # an index may name 100,000 documents
+    batches = (LedgerBatch.of(ledger[start : start + _LEDGER_ROWS]).arrow for start in starts)
+    table = pa.Table.from_batches(batches, LedgerBatch.schema())
     for name in (*_OURS, "seconds"):
-        at, column = ledger.schema.get_field_index(name), ledger.column(name)
+        at, column = table.schema.get_field_index(name), table.column(name)
         rounded = pc.round(column, ndigits=2) if name == "seconds" else pc.ceil_temporal(column, unit="second")
-        ledger = ledger.set_column(at, ledger.schema.field(at), rounded.cast(column.type))
-    return ledger
+        table = table.set_column(at, table.schema.field(at), rounded.cast(column.type))
+    return table
