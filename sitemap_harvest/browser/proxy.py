@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sitemap_harvest.discovery.candidate import NotFetched
-    from sitemap_harvest.network.address_policy import AddressPolicy
-    from sitemap_harvest.network.ip_ranges import IPAddress
+    from sitemap_harvest.network import AddressPolicy, IPAddress
 
 _BLOCK = 64 * 1024
 _HANDSHAKE_SECONDS = 60  # browsers open connections before they need them

@@ -13,7 +13,7 @@ from sitemap_harvest.discovery.rules import Offsite
 from sitemap_harvest.errors import OptionError, there_is_no
 from sitemap_harvest.formats.unpack import MIB, Limits
 from sitemap_harvest.frontier.site_queue import Budget
-from sitemap_harvest.network.address_policy import PrivateAddresses
+from sitemap_harvest.network import PrivateAddresses
 from sitemap_harvest.redact import without_login
 from sitemap_harvest.urls import site_of
 

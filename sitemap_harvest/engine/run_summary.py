@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.model import Cause, Outcome, SitemapRecord, SiteResult
 from sitemap_harvest.model.run import FailedSite, KeptSnapshot
@@ -266,39 +266,42 @@ OUTPUT_ERRORS = ("feedexport/failed_count/", "sitemap_harvest/output_failed")
 class RunOutcome(StrEnum):
     """The result of a run, in the order of the exit codes, which count from 0."""
 
-    meaning: str
-    """A sentence for users."""
-
-    def __new__(cls, word: str, meaning: str) -> Self:
-        """Create the result with that *word*."""
-        outcome = str.__new__(cls, word)
-        outcome._value_ = word
-        outcome.meaning = meaning
-        return outcome
-
-    WHOLE = "whole", "URLs were harvested, and nothing failed."
-    NOT_STARTED = "not-started", "Scrapy could not start."
-    WRONG_USAGE = "wrong-usage", "An option, argument or setting is wrong. Nothing was fetched."
-    NOTHING_FOUND = "nothing-found", "No URL was harvested: there is no sitemap, or there are several reasons."
-    PARTLY_FAILED = "partly-failed", "URLs were harvested, but part of the run failed."
-    BLOCKED = "blocked", "No URL was found: all targets are blocked."
-    FORBIDDEN = "forbidden", "No URL was found: robots.txt disallows all targets."
-    UNREACHABLE = "unreachable", "No URL was found: no target gave a usable response."
-    NOT_A_SITE = "not-a-site", "No URL was found: no target is a site."
+    WHOLE = "whole"
+    NOT_STARTED = "not-started"
+    WRONG_USAGE = "wrong-usage"
+    NOTHING_FOUND = "nothing-found"
+    PARTLY_FAILED = "partly-failed"
+    BLOCKED = "blocked"
+    FORBIDDEN = "forbidden"
+    UNREACHABLE = "unreachable"
+    NOT_A_SITE = "not-a-site"
 
     @property
     def exit_code(self) -> int:
         """The exit code of ``scrapy harvest crawl``."""
         return list(RunOutcome).index(self)
 
+    @property
+    def meaning(self) -> str:
+        """A sentence for users."""
+        return _MEANINGS[self]
 
-_OF_RESULT = {
-    SiteResult.BLOCKED: RunOutcome.BLOCKED,
-    SiteResult.FORBIDDEN: RunOutcome.FORBIDDEN,
-    SiteResult.UNREACHABLE: RunOutcome.UNREACHABLE,
-    SiteResult.NOT_A_SITE: RunOutcome.NOT_A_SITE,
+
+_MEANINGS = {
+    RunOutcome.WHOLE: "URLs were harvested, and nothing failed.",
+    RunOutcome.NOT_STARTED: "Scrapy could not start.",
+    RunOutcome.WRONG_USAGE: "An option, argument or setting is wrong. Nothing was fetched.",
+    RunOutcome.NOTHING_FOUND: "No URL was harvested: there is no sitemap, or there are several reasons.",
+    RunOutcome.PARTLY_FAILED: "URLs were harvested, but part of the run failed.",
+    RunOutcome.BLOCKED: "No URL was found: all targets are blocked.",
+    RunOutcome.FORBIDDEN: "No URL was found: robots.txt disallows all targets.",
+    RunOutcome.UNREACHABLE: "No URL was found: no target gave a usable response.",
+    RunOutcome.NOT_A_SITE: "No URL was found: no target is a site.",
 }
-"""Replaces ``nothing-found`` if all targets have this result."""
+
+
+_OF_ALL = frozenset({SiteResult.BLOCKED, SiteResult.FORBIDDEN, SiteResult.UNREACHABLE, SiteResult.NOT_A_SITE})
+"""Results that are that of the run, under the same word, if all targets have them."""
 
 
 def verdict(summary: Summary, stats: Mapping[str, Any], *, errors: int = 0) -> RunOutcome:
@@ -310,9 +313,7 @@ def verdict(summary: Summary, stats: Mapping[str, Any], *, errors: int = 0) -> R
         return RunOutcome.WRONG_USAGE
     if not summary.urls:
         (result, *others) = summary.sites or (None,)
-        return (
-            RunOutcome.NOTHING_FOUND if others or result is None else _OF_RESULT.get(result, RunOutcome.NOTHING_FOUND)
-        )
+        return RunOutcome(result) if result in _OF_ALL and not others else RunOutcome.NOTHING_FOUND
     has_errors = errors or any(name.startswith(OUTPUT_ERRORS) for name in stats)
     is_whole = stats.get("finish_reason") == "finished" and not has_errors
     return RunOutcome.WHOLE if is_whole and not summary.has_failed else RunOutcome.PARTLY_FAILED

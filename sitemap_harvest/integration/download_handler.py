@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from twisted.web.client import Agent
 
     from sitemap_harvest.discovery.candidate import NotFetched
-    from sitemap_harvest.network.address_policy import AddressPolicy
+    from sitemap_harvest.network import AddressPolicy
 
 _logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from scrapy.utils.misc import load_object
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.integration import default_settings as defaults
 from sitemap_harvest.integration.document_requests import candidate_of
-from sitemap_harvest.network.address_policy import AddressPolicy
+from sitemap_harvest.network import AddressPolicy
 from sitemap_harvest.urls import site_of, without_user
 
 if TYPE_CHECKING:

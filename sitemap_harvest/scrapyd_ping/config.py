@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from sitemap_harvest.errors import OptionError, there_is_no
-from sitemap_harvest.network.ip_ranges import host_key, literal
+from sitemap_harvest.network import host_key, literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -7,8 +7,7 @@ import re
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
-from sitemap_harvest.network.address_policy import AddressPolicy, PrivateAddresses
-from sitemap_harvest.network.ip_ranges import IPAddress, host_key, kind_of
+from sitemap_harvest.network import AddressPolicy, IPAddress, PrivateAddresses, host_key, kind_of
 from sitemap_harvest.redact import without_login
 from sitemap_harvest.scrapyd_ping.config import HOST
 from sitemap_harvest.urls import url_key

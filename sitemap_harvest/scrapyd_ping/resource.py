@@ -22,7 +22,7 @@ from sitemap_harvest.scrapyd_ping.request import PingError, check_token, job_set
 from sitemap_harvest.urls import site_of, url_key
 
 if TYPE_CHECKING:
-    from sitemap_harvest.network.ip_ranges import IPAddress
+    from sitemap_harvest.network import IPAddress
     from sitemap_harvest.scrapyd_ping.request import PingTarget
 
 _SECTION = "sitemap_harvest"

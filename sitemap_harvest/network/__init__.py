@@ -1,1 +1,0 @@
-"""Which IP addresses a run may connect to. Pure."""
