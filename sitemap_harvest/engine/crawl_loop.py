@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sitemap_harvest.discovery.site_state import SiteState
-    from sitemap_harvest.engine.interfaces import DocumentResponse
+    from sitemap_harvest.engine.interfaces import DocumentResponse, SiteUnavailable
     from sitemap_harvest.engine.run_state import RunParts
-    from sitemap_harvest.engine.session import SiteUnavailable
 
 logger = logging.getLogger(__name__)
 

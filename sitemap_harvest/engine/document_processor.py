@@ -30,10 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sitemap_harvest.discovery.candidate import Candidate
-    from sitemap_harvest.engine.interfaces import DocumentResponse
+    from sitemap_harvest.engine.interfaces import DocumentResponse, KnownDocument
     from sitemap_harvest.engine.results import Results
     from sitemap_harvest.engine.run_state import RunParts
-    from sitemap_harvest.engine.session import KnownDocument
     from sitemap_harvest.model import SitemapRecord, SitemapRef
 
 

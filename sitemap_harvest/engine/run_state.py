@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.config.settings import HarvestSettings
     from sitemap_harvest.engine.in_flight import InFlight
-    from sitemap_harvest.engine.interfaces import ChildRules, PageVisits, RequestFactory, Stats
-    from sitemap_harvest.engine.session import Session
+    from sitemap_harvest.engine.interfaces import ChildRules, PageVisits, RequestFactory, Session, Stats
 
 
 RUN = "sitemap_harvest/run"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.engine.session import KnownDocument
+from sitemap_harvest.engine.interfaces import KnownDocument
 from sitemap_harvest.model import FoundBy, Kind, LedgerBatch, Outcome
 from sitemap_harvest.snapshots.merge.merge_policy import final_key, is_exact
 from sitemap_harvest.urls import document_key

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sitemap_harvest.diff import pending_rows
 from sitemap_harvest.discovery.candidate import Candidate
-from sitemap_harvest.engine.session import DocumentRequest, KnownDocument
+from sitemap_harvest.engine.interfaces import DocumentRequest, KnownDocument
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import FoundBy, Kind, LedgerBatch, Outcome, SitemapRecord
 from sitemap_harvest.snapshots.conditional_requests import (

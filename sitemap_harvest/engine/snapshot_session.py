@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.diff import compare
+from sitemap_harvest.engine.interfaces import DocumentRequest, Session, SiteUnavailable
 from sitemap_harvest.engine.run_state import fields
-from sitemap_harvest.engine.session import DocumentRequest, Session, SiteUnavailable
 from sitemap_harvest.engine.shared_documents import copy_shared, of_snapshot
 from sitemap_harvest.engine.site_snapshot import WRITE_ERRORS, SiteSnapshot
 from sitemap_harvest.errors import StoreError
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.config.settings import HarvestSettings
     from sitemap_harvest.diff import Changes
     from sitemap_harvest.discovery.candidate import Candidate
-    from sitemap_harvest.engine.interfaces import ChangeDelivery, Stats
-    from sitemap_harvest.engine.session import KnownDocument
+    from sitemap_harvest.engine.interfaces import ChangeDelivery, KnownDocument, Stats
     from sitemap_harvest.model import SitemapRecord
     from sitemap_harvest.snapshots.store import History, Snapshot, Store
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
-    from sitemap_harvest.engine.session import Session
+    from sitemap_harvest.engine.interfaces import Session
 
 
 OUTSIDE = "outside"

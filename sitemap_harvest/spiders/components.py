@@ -15,8 +15,8 @@ from sitemap_harvest.spiders.start_requests import SeedRequests
 
 if TYPE_CHECKING:
     from sitemap_harvest.config.arguments import RunConfig
+    from sitemap_harvest.engine.interfaces import Session
     from sitemap_harvest.engine.run_state import RunState
-    from sitemap_harvest.engine.session import Session
     from sitemap_harvest.integration.spider_attributes import SitemapAttributes
     from sitemap_harvest.page_visits.page_rules import PageRules
 

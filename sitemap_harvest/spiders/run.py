@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from sitemap_harvest.config.arguments import RunConfig
-    from sitemap_harvest.engine.session import Session
+    from sitemap_harvest.engine.interfaces import Session
     from sitemap_harvest.integration.spider_attributes import SitemapAttributes
     from sitemap_harvest.spiders.spider_arguments import SpiderArguments
 
