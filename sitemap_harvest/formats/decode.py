@@ -161,13 +161,14 @@ def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) ->
     is_wide = encoding.name.startswith(_WIDE)
     errors = "replace" if is_wide else _ERRORS.get(encoding.name, _ESCAPE)
     bad = _REPLACED if is_wide else _ESCAPED_BYTE
-    decoder = _decoder(encoding.name, errors)
+    is_escaped = encoding.name.startswith("iso2022")
+    decoder = _Iso2022(encoding.name, errors) if is_escaped else codecs.getincrementaldecoder(encoding.name)(errors)
     skip = encoding.mark_bytes
     # While there is only ASCII, which in hz may be Chinese.
     is_undecided = not is_wide and encoding.name not in {"utf-8", "hz"}
     blocks = iter(blocks)
     for block in blocks:
-        if is_undecided and isinstance(decoder, _Iso2022):
+        if is_undecided and is_escaped:
             is_undecided = b"\x1b" not in block[: _first_other(block)]
         if is_undecided and not block.isascii():
             is_undecided = False
@@ -176,7 +177,7 @@ def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) ->
                 block += more  # noqa: PLW2901 - merged into one block
             if _is_rather_utf_8(block[first : first + _TELLING_BYTES], encoding.name):
                 problems.add("encoding/lies", f"{encoding.name} is declared, but the bytes are UTF-8")
-                decoder = _decoder("utf-8", _ERRORS["utf-8"])
+                decoder = codecs.getincrementaldecoder("utf-8")(_ERRORS["utf-8"])
         text = decoder.decode(block[skip:])
         skip = max(0, skip - len(block))
         yield from _mended(text, bad, problems)
@@ -189,10 +190,6 @@ def decode(blocks: Iterable[bytes], encoding: Encoding, problems: ProblemLog) ->
 def _first_other(block: bytes) -> int:
     """Return the index of the first byte in *block* that is not ASCII; its length if there is none."""
     return len(block) if block.isascii() else len(block) - len(block.lstrip(_ASCII_BYTES))
-
-
-def _decoder(name: str, errors: str) -> codecs.IncrementalDecoder | _Iso2022:
-    return _Iso2022(name, errors) if name.startswith("iso2022") else codecs.getincrementaldecoder(name)(errors)
 
 
 class _Iso2022:

@@ -113,11 +113,7 @@ class ProblemLog:
         """Return the problems, in order of first occurrence."""
         return tuple(
             Problem(
-                code=code,
-                document=self._document,
-                detail=found.detail,
-                count=found.count,
-                samples=tuple(found.samples),
+                code=code, document=self._document, detail=found.detail, count=found.count, samples=tuple(found.samples)
             )
             for code, found in self._found.items()
         )

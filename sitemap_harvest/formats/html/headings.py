@@ -59,11 +59,7 @@ _NOT_FOUND = (
 )
 _SITE_MAPS = (
     *("sitemap", "site map", "html sitemap", "site index", "sitemap html", "website sitemap"),
-    *(
-        "site map html",
-        "website map",
-        "web site map",
-    ),
+    *("site map html", "website map", "web site map"),
     *("seitenübersicht", "seitenuebersicht", "seitenverzeichnis", "seitenplan"),
     *("plan du site", "plan de site", "carte du site", "plan du site web", "arborescence du site"),
     *("mapa del sitio", "mapa web", "mapa del sitio web", "mapa de sitio", "mapa del web", "mapa del portal"),

@@ -252,8 +252,7 @@ class _Entries:
         if not forms:
             return None
         tags = np.flatnonzero(self._form == forms[0])
-        texts = self._decoded(self._texts(self._stops[tags] + 1, self._next[tags]))
-        return _spread(texts, owner[tags], count)
+        return self._spread(self._texts(self._stops[tags] + 1, self._next[tags]), owner[tags], count)
 
     def _alternates(self, count: int) -> pa.ListArray:
         links = np.flatnonzero(self._role == _Role.LINK)
@@ -279,7 +278,7 @@ class _Entries:
         texts = self._texts(starts[given], stops[given])
         if any(pc.any(pc.match_substring(texts, blank)).as_py() for blank in "\t\n"):
             raise NotExplained  # in an attribute these become spaces
-        return _spread(self._decoded(texts), given, len(links))
+        return self._spread(texts, given, len(links))
 
     def _images(self, count: int) -> pa.ListArray:
         is_image = (self._role == _Role.IMAGE) & self._is_start
@@ -289,10 +288,20 @@ class _Entries:
         found = {name: self._column(f"{prefix}:{name}", image, len(owners)) for name in IMAGE_FIELDS}
         return _lists("images", {n: None if c is None else trimmed(c) for n, c in found.items()}, owners, count)
 
-    def _decoded(self, texts: pa.StringArray) -> pa.StringArray:
+    def _spread(self, texts: pa.StringArray, owners: Numbers, count: int) -> pa.StringArray:
+        """Return *texts*, decoded, as a column of *count* rows, each in its owner's row.
+
+        Raises :exc:`NotExplained` if one has two.
+        """
         for entity, character in self._entities:
             texts = pc.replace_substring(texts, entity, character)
-        return texts
+        if (np.diff(owners) <= 0).any():
+            raise NotExplained
+        if len(texts) == count:
+            return texts
+        at = np.full(count, -1)
+        at[owners] = np.arange(len(texts))
+        return texts.take(pa.array(at, mask=at < 0))
 
 
 def _has_blank_before_url(chunk: bytes) -> bool:
@@ -302,20 +311,6 @@ def _has_blank_before_url(chunk: bytes) -> bool:
     for place, letter in enumerate(_HTTP[1:], start=2):
         at = at[codes[at + place] | _LOWER == letter]
     return bool(len(at))
-
-
-def _spread(texts: pa.StringArray, owners: Numbers, count: int) -> pa.StringArray:
-    """Return *texts* as a column of *count* rows, each in its owner's row.
-
-    Raises :exc:`NotExplained` if one has two.
-    """
-    if (np.diff(owners) <= 0).any():
-        raise NotExplained
-    if len(texts) == count:
-        return texts
-    at = np.full(count, -1)
-    at[owners] = np.arange(len(texts))
-    return texts.take(pa.array(at, mask=at < 0))
 
 
 def _lists(name: str, fields: Mapping[str, pa.Array | None], owners: Numbers, count: int) -> pa.ListArray:

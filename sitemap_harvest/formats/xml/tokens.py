@@ -90,23 +90,29 @@ class Token(NamedTuple):
 def attributes(token: Token, problems: ProblemLog) -> dict[str, str]:
     """Return the attributes of a start tag, by their names as written."""
     found: dict[str, str] = {}
-    note = _Notes(problems, token.line)
     pairs = _ATTRIBUTE.findall(token.attributes)
     for name, double, single, bare in pairs:
         value = (double or single or bare).replace("\n", " ").replace("\t", " ")  # normalized as in XML
         if len(value) > MAX_NAMESPACE_CHARS and name.startswith("xmlns"):
             continue
-        found.setdefault(name, _decoded(value, frozenset(), note)[0])
+        found.setdefault(name, _decoded(value, frozenset(), problems, token.line)[0])
     if len(found) < len(pairs) or not _ATTRIBUTES.fullmatch(token.attributes):
         problems.add("xml/bad-attributes", line=token.line, excerpt=token.as_text)
     return found
 
 
-def _decoded(text: str, declared: frozenset[str], note: _Notes) -> tuple[str, bool]:
+def _decoded(text: str, declared: frozenset[str], problems: ProblemLog, first_line: int) -> tuple[str, bool]:
     """Return *text* with its references decoded, and whether one of them is a declared entity."""
     if "&" not in text:
         return text, False
     unknowable = False
+
+    def note(code: str, match: re.Match[str]) -> None:
+        if problems.has_enough(code):
+            problems.add(code)  # no more samples are needed, and finding the place takes long
+            return
+        excerpt = text[max(0, match.start() - 80) : match.end() + 40].strip()
+        problems.add(code, line=first_line + text.count("\n", 0, match.start()), excerpt=excerpt)
 
     def resolve(match: re.Match[str]) -> str:
         nonlocal unknowable
@@ -125,22 +131,6 @@ def _decoded(text: str, declared: frozenset[str], note: _Notes) -> tuple[str, bo
         return match[0]
 
     return _REFERENCE.sub(resolve, text), unknowable
-
-
-class _Notes:
-    """Records problems with references in a piece of text."""
-
-    def __init__(self, problems: ProblemLog, line: int) -> None:
-        self._problems = problems
-        self._line = line
-
-    def __call__(self, code: str, match: re.Match[str]) -> None:
-        if self._problems.has_enough(code):
-            self._problems.add(code)  # no more samples are needed, and finding the place takes long
-            return
-        line = self._line + match.string.count("\n", 0, match.start())
-        excerpt = match.string[max(0, match.start() - 80) : match.end() + 40].strip()
-        self._problems.add(code, line=line, excerpt=excerpt)
 
 
 def _with_plain_line_ends(chunks: Iterator[str]) -> Iterator[str]:
@@ -256,7 +246,7 @@ class Tokenizer:
         if forbidden := _FORBIDDEN.findall(raw):
             excerpt = repr(raw.strip()[:100])
             self._problems.add("xml/control-character", line=line, excerpt=excerpt, count=len(forbidden))
-        text, unknowable = _decoded(raw, self._declared, _Notes(self._problems, line))
+        text, unknowable = _decoded(raw, self._declared, self._problems, line)
         return Token(Sort.TEXT, text, line, is_unknowable=unknowable)
 
     def _markup(self) -> Iterator[Token]:
