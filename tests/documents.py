@@ -1,4 +1,4 @@
-"""What tests of readers share: the fixtures, and a look at what was read."""
+"""Shared by the tests of readers: the fixtures, and a summary of what was read."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def fixture_bytes(name: str) -> bytes:
 
 
 def expected(name: str) -> list[dict[str, Any]]:
-    """Return what stands in ``NAME.expected.jsonl``: rows and references first, problems last."""
+    """Return the content of ``NAME.expected.jsonl``: rows and references first, problems last."""
     path = FIXTURES / f"{name}.expected.jsonl"
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def found(document: Document) -> list[dict[str, Any]]:
-    """Return what *document* lists and what is wrong with it, as ``.expected.jsonl`` has it: without nulls."""
+    """Return the entries and the problems of *document* in the form of ``.expected.jsonl``: without nulls."""
     records = [_without_nulls(asdict(one)) for one in (*document.rows(), *document.sitemaps(), *document.problems)]
     for record in records:
         if record.get("code") == "xml/not-well-formed":
-            del record["detail"]  # the words of libxml2, which change with its versions
+            del record["detail"]  # messages of libxml2, which differ by version
     return records
 
 
@@ -68,7 +68,7 @@ def collector(base: str | None = HERE, **limits: int) -> Collector:
 
 
 def collected(into: Collector, batches: Iterator[Any]) -> list[Any]:
-    """Return the rows of *batches* and of what is left in *into*."""
+    """Return the rows of *batches* and those left in *into*."""
     rows = [row for batch in batches for row in batch.rows()]
     return rows + [row for batch in into.last_batches() for row in batch.rows()]
 

@@ -1,4 +1,4 @@
-"""What other parsers say of a document: an independent witness for what ours reads."""
+"""The results of other parsers for a document, to compare with ours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from lxml import etree
 
 
 def walked(body: bytes) -> list[str] | None:
-    """Return the text of each loc, by a plain walk through the tree; ``None`` if there is no well-formed tree."""
+    """Return the text of each loc, by a plain walk through the tree; ``None`` if the document is malformed."""
     try:
         root = etree.fromstring(body, etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True))
     except etree.XMLSyntaxError:
@@ -16,5 +16,5 @@ def walked(body: bytes) -> list[str] | None:
     texts = []
     for entry in root.iter("{*}url", "{*}sitemap"):
         found = list(entry.iterchildren(entry.tag[: entry.tag.rfind("}") + 1] + "loc"))
-        texts += ["".join(loc.itertext()) for loc in found] or [entry.text or ""]  # some forget the <loc>
+        texts += ["".join(loc.itertext()) for loc in found] or [entry.text or ""]  # some entries have no <loc>
     return texts

@@ -1,15 +1,12 @@
-"""Documents as served, each beside what a reasonable person finds in it.
+"""Documents as served, each with its expected result.
 
-``fixtures/cases/SECTION/NUMBER-TRAIT.EXT`` is the body. The first line of
-``....expected.jsonl`` says how it is served (``url``, or ``urls``, and
-``content_types``, with each of which the same is to be found;
-``content_encodings``) and what it is (``kind``, ``complete``, ``layers`` and
-``encoding``, where they are not none and UTF-8). Then come the entries, the
-references and the problems.
+``fixtures/cases/SECTION/NUMBER-TRAIT.EXT`` is the body. The first line of ``....expected.jsonl`` says how it is served
+(``url``, or ``urls``, and ``content_types``, each of which must give the same result; ``content_encodings``) and its
+facts (``kind``, ``complete``, ``layers`` and ``encoding``, unless they are none and UTF-8). Then follow the entries,
+the references and the problems.
 
-Compared are all addresses, in order, all codes with their counts, and all
-other fields but those that follow from them; in ``without`` stand further
-ones that are not. Where an expectation names such a field, it is compared.
+The comparison covers all addresses in order, all codes with their counts, and all other fields except those that follow
+from them; ``without`` lists further exceptions. A field that an expectation names is always compared.
 """
 
 from __future__ import annotations
@@ -30,19 +27,19 @@ if TYPE_CHECKING:
 
 CASES = FIXTURES / "cases"
 EXPECTED = ".expected.jsonl"
-_FOLLOWS = ("key", "position", "site", "sitemap", "lastmod_precision", "lastmod_zoned")  # from what is compared always
+_FOLLOWS = ("key", "position", "site", "sitemap", "lastmod_precision", "lastmod_zoned")  # from compared fields
 _FACTS = ("kind", "complete", "layers", "encoding")
 Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A document, and what is to be found in it."""
+    """A document and its expected result."""
 
     path: Path
     served: Record
     expected: list[Record]
-    """What it is, as :data:`_FACTS` has it, then the entries, the references and the problems."""
+    """The facts of :data:`_FACTS`, then the entries, the references and the problems."""
 
     @classmethod
     def at(cls, path: Path) -> Case:
@@ -52,7 +49,7 @@ class Case:
         return cls(path, served, [{name: facts[name] for name in _FACTS}, *records])
 
     def found(self) -> Iterator[list[Record]]:
-        """Yield what is found in the document under each address and with each content type."""
+        """Yield the result for the document under each address and with each content type."""
         for document in self._documents():
             facts = (str(document.kind), document.complete, list(document.layers), document.encoding)
             yield [dict(zip(_FACTS, facts, strict=True)), *self._records(document)]
@@ -70,7 +67,7 @@ class Case:
                 )
 
     def _records(self, document: Document) -> list[Record]:
-        """Return what was found as an expectation has it: problems by code, and of the rest what is compared."""
+        """Return the result in the form of an expectation: problems by code, and the compared fields of the rest."""
         records, problems = [], []
         for one, wanted in zip_longest(found(document), self.expected[1:], fillvalue={}):
             if "code" in one:
@@ -94,5 +91,5 @@ def cases(section: str) -> list[Any]:
 
 
 def number(path: Path) -> str:
-    """Return the number that the name of the document at *path* begins with."""
+    """Return the number at the start of the file name of *path*."""
     return path.name.partition("-")[0]

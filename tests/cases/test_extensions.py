@@ -12,13 +12,13 @@ VIDEOS = ' xmlns:video="http://www.google.com/schemas/sitemap-video/1.1"'
 
 
 @pytest.mark.parametrize("case", cases("extensions"))
-def test_what_is_there_is_found(case: Case) -> None:
+def test_documents_match_their_expectations(case: Case) -> None:
     for found in case.found():
         assert found == case.expected
 
 
 @pytest.mark.case(158)
-def test_more_images_and_tags_than_allowed_are_all_kept() -> None:
+def test_images_and_tags_above_the_allowed_number_are_kept() -> None:
     images = [f"https://example.com/{number}.png" for number in range(1_500)]
     tags = [f"tag {number}" for number in range(40)]
     inside = "".join(f"<image:image><image:loc>{loc}</image:loc></image:image>" for loc in images)

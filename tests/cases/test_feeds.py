@@ -10,13 +10,13 @@ LIST = "https://example.com/sitemap.txt"
 
 
 @pytest.mark.parametrize("case", cases("feeds"))
-def test_what_is_there_is_found(case: Case) -> None:
+def test_documents_match_their_expectations(case: Case) -> None:
     for found in case.found():
         assert found == case.expected
 
 
 @pytest.mark.case(150)
-def test_a_list_of_more_lines_than_allowed_is_read_whole() -> None:
+def test_lists_above_the_allowed_number_of_lines_are_read_to_the_end() -> None:
     urls = [f"https://example.com/{number}" for number in range(60_000)]
     document = read("\r\n".join(urls).encode(), url=LIST)
     assert document.kind is Kind.LIST

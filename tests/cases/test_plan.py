@@ -1,4 +1,4 @@
-"""The test plan has numbers; each is shown by a document in ``fixtures/cases`` or by a test that says so."""
+"""Each number of the test plan is covered by a document in ``fixtures/cases`` or by a marked test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PLANNED = set(range(1, 173))
 _DOCUMENTS = [path for path in CASES.glob("*/*") if not path.name.endswith(EXPECTED)]
 
 
-def test_every_number_of_the_plan_is_shown() -> None:
+def test_every_number_of_the_plan_is_covered() -> None:
     shown = {int(number(path)) for path in _DOCUMENTS}
     for path in TESTS.rglob("test_*.py"):
         shown |= _marked(ast.parse(path.read_text(encoding="utf-8")))
@@ -20,7 +20,7 @@ def test_every_number_of_the_plan_is_shown() -> None:
     assert shown - PLANNED == set()
 
 
-def test_every_document_has_an_expectation_and_is_read_by_a_test() -> None:
+def test_every_document_has_an_expectation_and_a_test() -> None:
     expectations = {path.with_name(path.name.removesuffix(EXPECTED)) for path in CASES.glob(f"*/*{EXPECTED}")}
     assert set(_DOCUMENTS) == expectations
     assert {path.parent.name for path in _DOCUMENTS} == {

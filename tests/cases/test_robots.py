@@ -9,7 +9,7 @@ ROBOTS = "https://example.com/robots.txt"
 
 
 @pytest.mark.parametrize("case", cases("robots"))
-def test_what_is_there_is_found(case: Case) -> None:
+def test_documents_match_their_expectations(case: Case) -> None:
     for found in case.found():
         assert found == case.expected
 
@@ -23,7 +23,7 @@ def test_what_is_there_is_found(case: Case) -> None:
         pytest.param(5_000_000, id="5-mb", marks=pytest.mark.deep),
     ],
 )
-def test_a_large_one_is_read_to_its_end(size: int) -> None:
+def test_large_robots_txt_is_read_to_the_end(size: int) -> None:
     body = b"User-agent: *\n" + b"Disallow: /private/\n" * (size // 20) + b"Sitemap: https://example.com/a.xml\n"
     document = read(body, url=ROBOTS)
     assert document.kind is Kind.ROBOTS

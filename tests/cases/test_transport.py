@@ -18,13 +18,13 @@ START = f"<urlset><url><loc>{A}</loc></url>".encode()
 
 
 @pytest.mark.parametrize("case", cases("transport"))
-def test_what_is_there_is_found(case: Case) -> None:
+def test_documents_match_their_expectations(case: Case) -> None:
     for found in case.found():
         assert found == case.expected
 
 
 def deflated(blocks: int) -> bytes:
-    """Return *blocks* MiB of blanks behind an entry, as gzip: 1000 to 1."""
+    """Return an entry followed by *blocks* MiB of whitespace, as gzip: 1000 to 1."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     return packer.compress(START) + b"".join(packer.compress(b" " * 2**20) for _ in range(blocks)) + packer.flush()
 
@@ -37,7 +37,7 @@ def deflated(blocks: int) -> bytes:
         pytest.param(lambda: gzip.compress(deflated(64)), "unpack/ratio", id="bomb-in-a-bomb"),
     ],
 )
-def test_a_bomb_is_stopped_and_what_came_before_is_read(body: Callable[[], bytes], code: str) -> None:
+def test_decompression_bombs_are_stopped_and_earlier_entries_are_read(body: Callable[[], bytes], code: str) -> None:
     document = read(body(), url=HERE, limits=Limits(ratio=100))
     assert locs(document) == [A]
     assert code in codes(document)
@@ -46,8 +46,8 @@ def test_a_bomb_is_stopped_and_what_came_before_is_read(body: Callable[[], bytes
 
 
 @pytest.mark.case(41)
-def test_a_bomb_that_is_slow_costs_no_more_than_its_size() -> None:
-    """Much goes in and little comes out: 9,000 members with nothing in them."""
+def test_slow_decompression_bombs_cost_time_in_proportion_to_their_size() -> None:
+    """Large input, little output: 9,000 members without content."""
     document = read(gzip.compress(b"") * 9_000 + gzip.compress(urlset(f"<url><loc>{A}</loc></url>")), url=HERE)
     assert locs(document) == [A]
     assert document.problems == ()

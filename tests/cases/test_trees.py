@@ -8,13 +8,13 @@ from tests.documents import HERE, index
 
 
 @pytest.mark.parametrize("case", cases("trees"))
-def test_what_is_there_is_found(case: Case) -> None:
+def test_documents_match_their_expectations(case: Case) -> None:
     for found in case.found():
         assert found == case.expected
 
 
 @pytest.mark.case(128)
-def test_an_index_of_50_000_children_is_read_whole() -> None:
+def test_index_of_50_000_children_is_read_to_the_end() -> None:
     children = [f"https://example.com/sitemap-{number}.xml" for number in range(50_000)]
     document = read(index("".join(f"<sitemap><loc>{loc}</loc></sitemap>" for loc in children)), url=HERE)
     assert document.kind is Kind.INDEX

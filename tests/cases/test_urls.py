@@ -6,6 +6,6 @@ from tests.cases.served import Case, cases
 
 
 @pytest.mark.parametrize("case", cases("urls"))
-def test_what_is_there_is_found(case: Case) -> None:
+def test_documents_match_their_expectations(case: Case) -> None:
     for found in case.found():
         assert found == case.expected

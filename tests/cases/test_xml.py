@@ -13,13 +13,13 @@ ENTRY_A, ENTRY_B = (f"<url><loc>{loc}</loc></url>" for loc in (A, B))
 
 
 @pytest.mark.parametrize("case", cases("xml"))
-def test_what_is_there_is_found(case: Case) -> None:
+def test_documents_match_their_expectations(case: Case) -> None:
     for found in case.found():
         assert found == case.expected
 
 
 @pytest.mark.case(81)
-def test_entities_that_grow_with_the_square_of_the_size_are_not_expanded() -> None:
+def test_entities_of_quadratic_size_are_not_expanded() -> None:
     doctype = f'<!DOCTYPE urlset [<!ENTITY a "{"a" * 50_000}">]>'
     body = doctype.encode() + urlset(ENTRY_A + f"<url><loc>https://example.com/{'&a;' * 20_000}</loc></url>" + ENTRY_B)
     document = read(body, url=HERE)
@@ -38,7 +38,7 @@ def test_entities_that_grow_with_the_square_of_the_size_are_not_expanded() -> No
     ],
 )
 @pytest.mark.parametrize("flaw", ["", "&"], ids=["well-formed", "to-be-mended"])
-def test_nothing_that_a_document_points_at_is_fetched(doctype: str, flaw: str) -> None:
+def test_external_references_of_a_document_are_not_fetched(doctype: str, flaw: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         address = f"http://127.0.0.1:{server.getsockname()[1]}/evil"
@@ -60,9 +60,7 @@ def test_a_huge_attribute_hides_no_entry(size: int, complete: bool) -> None:
 
 @pytest.mark.case(97)
 @pytest.mark.parametrize(("deep", "urls"), [(10_000, [A, B]), (1_000_000, [A])], ids=["10-thousand", "a-million"])
-def test_elements_nested_deep_hide_an_entry_only_where_the_document_is_read_no_further(
-    deep: int, urls: list[str]
-) -> None:
+def test_deep_nesting_hides_an_entry_only_after_the_point_where_reading_stops(deep: int, urls: list[str]) -> None:
     document = read(urlset(ENTRY_A + "<x>" * deep + ENTRY_B), url=HERE)
     assert locs(document) == urls
     assert document.complete is (B in urls)
@@ -78,7 +76,7 @@ def test_a_text_of_50_mb_hides_no_entry_beside_it() -> None:
 
 
 @pytest.mark.case(101)
-def test_a_root_behind_a_hundred_kilobytes_is_found() -> None:
+def test_a_root_after_a_hundred_kilobytes_is_found() -> None:
     body = f"<!-- {'x' * 100_000} --><urlset xmlns='{SITEMAPS}'>{ENTRY_A}</urlset>".encode()
     document = read(body, url=HERE)
     assert locs(document) == [A]

@@ -1,6 +1,6 @@
-"""Changes between successive versions of a sitemap, found with lxml and the standard library alone.
+"""Changes between successive versions of a sitemap, computed with lxml and the standard library only.
 
-What the package says is held against this, so nothing of it is used here.
+The results of the package are compared with these, so this module imports nothing from the package.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _FIELDS = {"image": "images", "video": "videos", "link": "alternates", "news": "
 _PLAIN = frozenset({"loc", "lastmod", "changefreq", "priority"})
 
 Entry = dict[str, Any]
-"""What a sitemap says of one URL, by field; two that mean the same are equal."""
+"""The metadata of one URL in a sitemap, by field; two with the same meaning are equal."""
 Listed = dict[str, list[Entry]]
-"""The entries of each URL, by what identifies it."""
+"""The entries of each URL, by the URL's key."""
 Change = tuple[str, str, tuple[str, ...]]
-"""A kind, what identifies the URL, and the fields that changed."""
+"""A kind, the URL's key, and the fields that changed."""
 
 
 def listed(body: bytes) -> Listed | None:
-    """Return what a document lists; ``None`` if it is a web page, which lists nothing and says nothing."""
+    """Return the entries of a document; ``None`` for a web page, which has no entries."""
     text = gzip.decompress(body) if body.startswith(b"\x1f\x8b") else body
     if not text.lstrip().startswith(b"<"):
         return _grouped({"loc": line} for line in text.decode().split())
@@ -38,7 +38,7 @@ def listed(body: bytes) -> Listed | None:
 
 
 def changes(before: Listed | None, after: Listed | None) -> set[Change]:
-    """Return the changes between two versions; none, if one of them is not known."""
+    """Return the changes between two versions; none if either version is unknown."""
     if before is None or after is None:
         return set()
     gone = {(_leaving(entry[0]), url, ()) for url, entry in before.items() if url not in after}
@@ -48,7 +48,7 @@ def changes(before: Listed | None, after: Listed | None) -> set[Change]:
 
 
 def key(url: str) -> str:
-    """Return what identifies a URL, as far as it differs in these documents."""
+    """Return the key of a URL, as far as keys differ in these documents."""
     parts = urlsplit(url)
     path = quote(parts.path or "/", safe="/%!$&'()*+,;=:@~")
     query = f"?{parts.query}" if parts.query else ""
@@ -61,7 +61,7 @@ def _leaving(entry: Entry) -> str:
 
 
 def _differing(before: list[Entry], after: list[Entry]) -> tuple[str, ...]:
-    """Return the fields in which the entries of one URL differ: as sets, and then in the first of them."""
+    """Return the fields that differ between the entries of one URL: as sets, then in the first of them."""
     if all(entry in after for entry in before) and all(entry in before for entry in after):
         return ()
     first, second = before[0], after[0]

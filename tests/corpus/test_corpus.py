@@ -1,6 +1,6 @@
-"""Documents as they were found on the web, and what other projects' own tests say of theirs.
+"""Documents from the web, with the expectations of other projects' tests.
 
-The corpus is no part of the repository: its files have licences of their own.
+The corpus is not in the repository: its files have other licences.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _lines(name: str) -> list[dict[str, Any]]:
 
 FILES = {line["path"]: line for line in _lines("MANIFEST.jsonl")}
 EXPECTED = {line["file"]: line for line in _lines("peers/EXPECTED.jsonl")}
-OTHERWISE = {  # where we read a document otherwise than the project that it comes from, on purpose
+OTHERWISE = {  # where we deliberately differ from the project that the document comes from
     "peers/crawler-commons/embedded__partial_cut_in_loc.xml": "takes the entry that the document is cut in",
     "peers/gofeed/translator__rss__feed_item_links_-_rss_channel_item_links.xml": (
         "takes the last of several links; we take the first that is written as in RSS, and keep the others"
@@ -54,7 +54,7 @@ def listed(document: Document) -> list[str]:
 
 
 @pytest.mark.parametrize("path", some_quick(FILES, every=4, others=pytest.mark.deep))
-def test_every_document_is_read_and_said_to_be_something(path: str) -> None:
+def test_every_document_is_read_and_classified(path: str) -> None:
     document = document_of(path)
     rows, refs = list(document.rows()), list(document.sitemaps())
     assert len(rows) + len([ref for ref in refs if ref.found_by is None]) <= document.entries
@@ -65,7 +65,7 @@ def test_every_document_is_read_and_said_to_be_something(path: str) -> None:
 
 
 def differences(wanted: dict[str, Any], document: Document) -> list[str]:
-    """Return in which points *document* is not as *wanted*."""
+    """Return the points in which *document* differs from *wanted*."""
     urls, rows = listed(document), list(document.rows())
     keys = {url_key(url) or url for url in urls}
     checks = {
@@ -94,7 +94,7 @@ def _has_date(document: Document, url: str, date: str) -> bool:
 
 
 @pytest.mark.parametrize("path", [path for path in EXPECTED if path not in OTHERWISE])
-def test_what_others_say_of_their_documents_holds(path: str) -> None:
+def test_documents_match_the_expectations_of_their_projects(path: str) -> None:
     document = document_of(path)
     assert differences(EXPECTED[path], document) == [], EXPECTED[path]
     if EXPECTED[path].get("error"):
@@ -102,7 +102,7 @@ def test_what_others_say_of_their_documents_holds(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", OTHERWISE)
-def test_what_is_read_otherwise_is_still_so(path: str) -> None:
+def test_deliberate_differences_still_exist(path: str) -> None:
     assert differences(EXPECTED[path], document_of(path)), "it holds now: take it off the list"
 
 
@@ -113,7 +113,7 @@ WALKED = [path for path, file in FILES.items() if file["kind"] in {"sitemap", "i
 def test_a_plain_walk_finds_the_same_urls(path: str) -> None:
     body = (CORPUS / path).read_bytes()
     if (texts := walked(body)) is None:
-        return  # not well-formed: there is nothing to hold it against
+        return  # not well-formed: there is no tree to compare with
     document = document_of(path)
     wanted = [resolve(text, document.url).loc for text in texts if text.strip(BLANKS)]
     found = [row.loc for row in document.rows()] + [ref.loc for ref in document.sitemaps()]
@@ -121,7 +121,7 @@ def test_a_plain_walk_finds_the_same_urls(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", some_quick(WALKED, every=4))
-def test_the_mending_lane_finds_the_same_rows(path: str) -> None:
+def test_the_recovering_parser_finds_the_same_rows(path: str) -> None:
     document = document_of(path)
     if document.kind not in {Kind.SITEMAP, Kind.INDEX} or not document.complete:
         return
@@ -134,7 +134,7 @@ def test_the_mending_lane_finds_the_same_rows(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if FILES[path]["bytes"] < 20_000][::10])
-def test_cut_anywhere_nothing_raises_and_no_sitemap_is_complete(path: str) -> None:
+def test_truncated_documents_never_raise_and_no_truncated_sitemap_is_complete(path: str) -> None:
     body = (CORPUS / path).read_bytes()
     whole = read(body, url="https://example.com/")
     for cut in range(0, len(body.rstrip()), max(1, len(body) // 10)):

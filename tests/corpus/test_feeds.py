@@ -1,4 +1,4 @@
-"""The links of feeds, held against feedparser: over the fixtures, and over feeds as they were found on the web."""
+"""The links of feeds, compared with feedparser: over the fixtures and over feeds from the web."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.documents import FIXTURES, locs
 from tests.rings import some_quick
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # feedparser imports what Python 3.13 has no more
+    warnings.simplefilter("ignore", DeprecationWarning)  # feedparser imports a module that Python 3.13 removed
     import feedparser
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ AN_ID = "takes an id for a link that is no absolute URL"
 ABOUT = "knows no rdf:about"
 SEVERAL = "takes the last of several links, we the first"
 TEMPLATE = "takes a template that was never rendered for a link"
-OTHERWISE = {  # where we read a well-formed feed otherwise, on purpose
+OTHERWISE = {  # where we deliberately read a well-formed feed differently
     "feeds/ARhackintosh__main-website__en__tag__acpibatterymanager-kext__feed__index.xml": "takes href='' for the link",
     "feeds/ARhackintosh__main-website__en__tag__e2400__feed__index.xml": "takes href='' for the link",
     "feeds/ARhackintosh__main-website__en__tag__enablelidwake-kext__feed__index.xml": "takes href='' for the link",
@@ -40,7 +40,7 @@ OTHERWISE = {  # where we read a well-formed feed otherwise, on purpose
     "peers/feedparser/wellformed__base__http_entry_id_base_content_location.xml": AN_ID,
     "peers/feedparser/wellformed__base__http_entry_id_base_docuri.xml": AN_ID,
     "peers/feedparser/wellformed__rdf__rdf_item_title.xml": ABOUT,
-    "peers/gofeed/parser__atom__atom10_feed_entry_link_href_invalid_space_prefix.xml": "keeps a blank before the URL",
+    "peers/gofeed/parser__atom__atom10_feed_entry_link_href_invalid_space_prefix.xml": "keeps a space before the URL",
     "peers/gofeed/parser__rss__rdf_item_description.xml": ABOUT,
     "peers/gofeed/parser__rss__rdf_item_description_cdata_escaped_markup.xml": ABOUT,
     "peers/gofeed/parser__rss__rdf_item_description_naked_markup.xml": ABOUT,
@@ -60,7 +60,7 @@ def links_of(body: bytes, document: Document) -> list[str]:
     body = gzip.decompress(body) if document.layers == ("gzip",) else body
     headers = {"content-location": document.url, "content-type": f"application/xml; charset={document.encoding}"}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of feedparser's own use of itself
+        warnings.simplefilter("ignore", DeprecationWarning)  # feedparser's use of its own deprecated names
         found = feedparser.parse(body, response_headers=headers)
     return [entry["link"] for entry in found.entries if entry.get("link")]
 
@@ -73,14 +73,14 @@ WELL_FORMED = [path for path in sorted((FIXTURES / "feeds").iterdir()) if path.s
 @pytest.mark.parametrize(
     "path", some_quick((path for path in FEEDS if path not in OTHERWISE), every=4, others=pytest.mark.deep)
 )
-def test_links_of_feeds_in_the_wild_are_those_that_feedparser_finds(path: str) -> None:
+def test_links_of_feeds_in_the_wild_match_feedparser(path: str) -> None:
     document = document_of(path)
     assert locs(document) == links_of((CORPUS / path).read_bytes(), document)
 
 
 @pytest.mark.skipif(not FILES, reason="there is no corpus: name its folder in HARVEST_CORPUS")
 @pytest.mark.parametrize("path", [path for path in OTHERWISE if "/" in path])
-def test_what_is_read_otherwise_is_still_so(path: str) -> None:
+def test_deliberate_differences_still_exist(path: str) -> None:
     document = document_of(path)
     assert locs(document) != links_of((CORPUS / path).read_bytes(), document), (
         "it is the same now: take it off the list"
@@ -88,7 +88,7 @@ def test_what_is_read_otherwise_is_still_so(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", WELL_FORMED, ids=lambda path: path.name)
-def test_links_of_the_fixtures_are_those_that_feedparser_finds(path: Path) -> None:
+def test_links_of_the_fixtures_match_feedparser(path: Path) -> None:
     document = read(path.read_bytes(), url=f"https://example.com/{path.name}")
     is_same = locs(document) == links_of(path.read_bytes(), document)
     assert is_same is (path.name not in OTHERWISE and document.complete)

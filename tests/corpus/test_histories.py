@@ -1,4 +1,4 @@
-"""The histories of real sitemaps: each version served after the other, crawled into a store, and compared."""
+"""The histories of real sitemaps: each version is served in turn, crawled into a store, and compared."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def address(site: str) -> str:
 
 
 def body(site: str, run: int) -> bytes:
-    """Return what is served in a *run*, which is the last version once all were served."""
+    """Return the body that is served in a *run*: the last version once all were served."""
     return (CORPUS / VERSIONS[site][min(run, len(VERSIONS[site])) - 1]).read_bytes()
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
-    """Return the changes that each run tells, by site."""
+def reported(tmp_path_factory):
+    """Return the changes that each run reports, by site."""
     folder = tmp_path_factory.mktemp("histories")
     found = {}
     with Site() as served:
@@ -50,11 +50,11 @@ def told(tmp_path_factory):
 
 
 @pytest.mark.parametrize("site", VERSIONS)
-def test_the_changes_between_versions_are_those_that_a_script_finds(told, site):
+def test_changes_between_versions_match_those_of_the_script(reported, site):
     known = None
     for run in range(1, RUNS + 1):
         now = histories.listed(body(site, run))
-        found = [(row["kind"], histories.key(row["loc"]), _fields(row)) for row in told[run][site]]
+        found = [(row["kind"], histories.key(row["loc"]), _fields(row)) for row in reported[run][site]]
         assert Counter(found) == Counter(histories.changes(known, now)), f"version {run}"
         known = known if now is None else now
 
@@ -63,6 +63,6 @@ def _fields(row):
     return tuple(sorted(row["fields"] or ())) if row["kind"] == "changed" else ()
 
 
-def test_there_is_something_to_find(told):
-    kinds = Counter(row["kind"] for sites in told.values() for rows in sites.values() for row in rows)
+def test_the_histories_contain_changes(reported):
+    kinds = Counter(row["kind"] for sites in reported.values() for rows in sites.values() for row in rows)
     assert kinds.keys() == {"added", "removed", "changed", "expired"}

@@ -1,4 +1,4 @@
-"""Our rules for the structure of a document, held against the protocol's own schemas, which the corpus has."""
+"""The rules for the structure of a document, compared with the protocol's own schemas in the corpus."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCHEMAS = {Kind.SITEMAP: "sitemap.js__sitemap.xsd", Kind.INDEX: "portrino__sitei
 
 @cache
 def schema(kind: Kind) -> etree.XMLSchema:
-    # What is inside an extension is the affair of its own schema, which is not there.
+    # The content of an extension is checked by a schema of its own, which is not in the corpus.
     text = (CORPUS / "schemas" / SCHEMAS[kind]).read_bytes().replace(b'"strict"', b'"lax"')
     return etree.XMLSchema(etree.fromstring(text))
 
@@ -33,14 +33,14 @@ def is_valid(body: bytes, kind: Kind) -> bool:
     return schema(kind).validate(etree.fromstring(body, parser))
 
 
-def told(body: bytes, kind: Kind) -> dict[str, int]:
+def structure_problems(body: bytes, kind: Kind) -> dict[str, int]:
     log = ProblemLog(HERE)
     check_structure(iter([body]), kind, log)
     return noted(log)
 
 
 def kind_and_utf8(body: bytes) -> tuple[Kind, bytes] | None:
-    """Return what a document of the corpus is, in UTF-8; ``None`` if it is not well-formed, or of another kind."""
+    """Return a corpus document as its kind and UTF-8 bytes; ``None`` if it is malformed or of another kind."""
     try:
         root = etree.fromstring(body, etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError:
@@ -53,10 +53,10 @@ def kind_and_utf8(body: bytes) -> tuple[Kind, bytes] | None:
 
 
 @pytest.mark.parametrize("path", some_quick(WALKED, every=4, others=pytest.mark.deep))
-def test_of_a_document_of_the_web_we_say_what_the_schema_says(path: str) -> None:
+def test_documents_of_the_web_are_judged_as_by_the_schema(path: str) -> None:
     if found := kind_and_utf8((CORPUS / path).read_bytes()):
         kind, body = found
-        assert is_valid(body, kind) == (not told(body, kind)), told(body, kind)
+        assert is_valid(body, kind) == (not structure_problems(body, kind)), structure_problems(body, kind)
 
 
 def sitemap(inside: str) -> bytes:
@@ -71,7 +71,9 @@ def entry(value: str, name: str) -> bytes:
 
 
 def agree(body: bytes) -> None:
-    assert is_valid(body, Kind.SITEMAP) == (not told(body, Kind.SITEMAP)), told(body, Kind.SITEMAP)
+    assert is_valid(body, Kind.SITEMAP) == (not structure_problems(body, Kind.SITEMAP)), structure_problems(
+        body, Kind.SITEMAP
+    )
 
 
 URL_TEXTS = st.lists(
@@ -98,7 +100,7 @@ DECIMALS = st.text(alphabet="0123456789.+- \n\u00a0e,", max_size=8) | st.sampled
 @example("http://a.b/")
 @example("http://a.bc/")
 @example("https://a.example:/")
-def test_of_a_url_we_say_what_the_schema_says(text: str) -> None:
+def test_urls_are_judged_as_by_the_schema(text: str) -> None:
     agree(entry(text, "loc"))
 
 
@@ -111,7 +113,7 @@ def test_of_a_url_we_say_what_the_schema_says(text: str) -> None:
 @example("2024-02-29T24:00:00.001Z")
 @example("")
 @example("Mon, 09 Mar 2026 14:00:00 GMT")
-def test_of_a_date_we_say_what_the_schema_says(text: str) -> None:
+def test_dates_are_judged_as_by_the_schema(text: str) -> None:
     agree(entry(text, "lastmod"))
 
 
@@ -119,7 +121,7 @@ def test_of_a_date_we_say_what_the_schema_says(text: str) -> None:
 @given(DECIMALS)
 @example("0.9999999999999999999999")
 @example("1.00000000000000000001")
-def test_of_a_priority_we_say_what_the_schema_says(text: str) -> None:
+def test_priorities_are_judged_as_by_the_schema(text: str) -> None:
     agree(entry(text, "priority"))
 
 
@@ -127,7 +129,7 @@ WORDS = ("always", "Daily", " daily", "never\n", "", "hourly", "weekly", "monthl
 
 
 @pytest.mark.parametrize("text", WORDS)
-def test_of_a_change_frequency_we_say_what_the_schema_says(text: str) -> None:
+def test_change_frequencies_are_judged_as_by_the_schema(text: str) -> None:
     agree(entry(text, "changefreq"))
 
 
@@ -152,7 +154,7 @@ ENTRIES = st.tuples(
 @given(st.lists(ENTRIES | ENTRIES | st.just(f"<url>{LOC}</url>") | PIECES, max_size=4).map("".join))
 @example("")
 @example(f"<url>{LOC}\u00a0</url>")
-def test_of_a_structure_we_say_what_the_schema_says(inside: str) -> None:
+def test_structures_are_judged_as_by_the_schema(inside: str) -> None:
     agree(sitemap(inside))
 
 
@@ -169,7 +171,7 @@ ROOTS = [
 
 
 @pytest.mark.parametrize(("start", "name"), ROOTS)
-def test_of_a_root_we_say_what_the_schema_says(start: str, name: str) -> None:
+def test_roots_are_judged_as_by_the_schema(start: str, name: str) -> None:
     agree(f"{start}<url>{LOC}</url></{name}>".encode())
 
 
@@ -177,6 +179,8 @@ INDEX_PIECES = st.sampled_from([LOC, "<lastmod>2026-01-01</lastmod>", "<lastmod/
 
 
 @given(st.lists(INDEX_PIECES, max_size=4).map("".join), st.sampled_from(["", "<url/>", "<a xmlns='urn:x'/>"]))
-def test_of_an_index_we_say_what_the_schema_says(inside: str, before: str) -> None:
+def test_indexes_are_judged_as_by_the_schema(inside: str, before: str) -> None:
     body = f'<sitemapindex xmlns="{SITEMAPS}">{before}<sitemap>{inside}</sitemap></sitemapindex>'.encode()
-    assert is_valid(body, Kind.INDEX) == (not told(body, Kind.INDEX)), told(body, Kind.INDEX)
+    assert is_valid(body, Kind.INDEX) == (not structure_problems(body, Kind.INDEX)), structure_problems(
+        body, Kind.INDEX
+    )

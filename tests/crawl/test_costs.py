@@ -1,4 +1,7 @@
-"""What a hostile document costs a crawl: CPU by its size, memory by none, and no other site its URLs."""
+"""The cost of a hostile document for a crawl:
+
+CPU in proportion to its size, no extra memory, no lost URLs of other sites.
+"""
 
 from __future__ import annotations
 
@@ -29,32 +32,32 @@ if TYPE_CHECKING:
 MIB = 1024 * 1024
 CPU_SECONDS_A_MB = 2.0
 MOST_MEMORY = 150 * MIB  # above that of the same run with a harmless document
-TIMEOUT_SECONDS = 60  # of a download: on a busy machine, a megabyte may be read for ten, while other sites wait
-PATIENCE_SECONDS = 400  # a run that has lost its way must end; what bounds its time is asserted in other ways
+TIMEOUT_SECONDS = 60  # of a download: on a busy machine, reading a megabyte may take ten, while other sites wait
+PATIENCE_SECONDS = 400  # ends a run that hangs; its time is bounded by other assertions
 
 _OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
 _MANY = 1_000_000
 
 
 def plain(body: bytes) -> Answer:
-    """Return an answer of *body*."""
+    """Return a response with *body*."""
     return lambda: iter([_OK + b"Content-Length: %d\r\n\r\n" % len(body), body])
 
 
 def without_length(body: bytes) -> Answer:
-    """Return an answer of *body*, which ends with the connection."""
+    """Return a response with *body* that ends with the connection."""
     return lambda: iter([_OK + b"\r\n", body])
 
 
 def in_chunks(body: bytes) -> Answer:
-    """Return an answer of *body* in chunks of a megabyte."""
+    """Return a response with *body* in chunks of a megabyte."""
     chunks = [body[start : start + MIB] for start in range(0, len(body), MIB)]
     framed = [b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in [*chunks, b""]]
     return lambda: iter([_OK + b"Transfer-Encoding: chunked\r\n\r\n", *framed])
 
 
 def endless(start: bytes, block: bytes, *, pause: float = 0.0) -> Answer:
-    """Return an answer that begins with *start* and goes on with *block*, again and again, after *pause* seconds."""
+    """Return a response that begins with *start* and continues with *block*, again and again, after *pause* seconds."""
 
     def answer() -> Iterator[bytes]:
         yield start
@@ -70,8 +73,8 @@ def redirects(to: str) -> Answer:
     return lambda: iter([head.encode()])
 
 
-def packed_blanks() -> bytes:
-    """Return the start of a gzip stream without end, which holds little but blanks."""
+def compressed_whitespace() -> bytes:
+    """Return the start of an endless gzip stream, which holds little but whitespace."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     return packer.compress(b"<urlset>" + b" " * 100 * MIB) + packer.flush(zlib.Z_FULL_FLUSH)
 
@@ -82,14 +85,14 @@ def listing(start: bytes, line: bytes, end: bytes = b"") -> bytes:
 
 @dataclass(frozen=True)
 class Hostile:
-    """A site that costs more than it should, if it can."""
+    """A site designed to cost more than it should."""
 
     answers: Callable[[], dict[str, Answer]]
     """By path; made late, as some are large."""
     megabytes: float
-    """What is read of it: unpacked, if it is packed."""
+    """The number of bytes read of it, decompressed."""
     fates: Counter[tuple[str, str | None]]
-    """Its ledger rows, but those of usual names: outcome and reason, and how many there are."""
+    """Its ledger rows except those of well-known paths: outcome and reason, and their number."""
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -112,7 +115,7 @@ def document(
     megabytes: int = 1,
     settings: dict[str, Any] | None = None,
 ) -> Hostile:
-    """Return a site that has the document *name* of those that are costly to read."""
+    """Return a site with the costly document *name*."""
     path = urlsplit(DOCUMENTS[name].url).path
     return Hostile(
         lambda: {
@@ -175,7 +178,7 @@ HOSTILE = {
         {"DOWNLOAD_MAXSIZE": MIB},
     ),
     "slow gzip without end": Hostile(
-        sitemap(lambda: endless(_OK + b"\r\n" + packed_blanks(), b"\0" * 1_000, pause=0.1)),
+        sitemap(lambda: endless(_OK + b"\r\n" + compressed_whitespace(), b"\0" * 1_000, pause=0.1)),
         1,
         fates(("failed", TIMEOUT, 1)),
         {"DOWNLOAD_TIMEOUT": 10},
@@ -233,7 +236,7 @@ HOSTILE = {
             ("out-of-scope", OFFSITE, 1_000),
         ),
     ),
-    "a web page with blanks before its body": document("page-blanks-before-body", "not-a-sitemap", "it is a web page"),
+    "a page with spaces before its body": document("page-whitespace-before-body", "not-a-sitemap", "it is a web page"),
     "a link page with a long base": damaged("page-base", "loc/long-base, html/truncated"),
     "a feed with a long base": damaged("atom-base", "loc/long-base, xml/truncated"),
     "a feed with bases in bases": damaged("atom-base-chain", "xml/truncated"),
@@ -275,14 +278,14 @@ QUICK = {"headers without end", "JSON without commas", "a link page with a long 
 @dataclass(frozen=True)
 class Cost:
     cpu: float
-    """Seconds of processor time, as on an idle machine."""
+    """Processor seconds, scaled to an idle machine."""
     memory: int
     """Bytes."""
 
 
 @contextmanager
 def healthy_site() -> Iterator[Flood]:
-    """Yield a site that is read whole."""
+    """Yield a site that is read completely."""
     documents = {
         "/robots.txt": robots("/index.xml"),
         "/index.xml": index("/1.xml", "/2.xml"),
@@ -299,7 +302,7 @@ def healthy_site() -> Iterator[Flood]:
 def crawl_beside(
     folder: Path, sites: Iterable[Flood], settings: dict[str, Any] | None = None, **arguments: Any
 ) -> tuple[list[dict[str, Any]], Cost]:
-    """Crawl *sites* and a healthy one, which must be read whole; return the rows of *sites*, and what the run cost."""
+    """Crawl *sites* and a healthy one, which must be read completely; return the rows of *sites*, and the cost."""
     with healthy_site() as healthy:
         roots = " ".join([*(site.url for site in sites), healthy.url])
         slow_before = slowdown()
@@ -315,7 +318,7 @@ def crawl_beside(
 
 @pytest.fixture(scope="module")
 def harmless(tmp_path_factory):
-    """Return what a run costs without anything hostile."""
+    """Return the cost of a run without anything hostile."""
     with Flood(sitemap(lambda: plain(urlset("http://x.test/").encode()))()) as site:
         return crawl_beside(tmp_path_factory.mktemp("harmless"), [site])[1]
 
@@ -323,10 +326,10 @@ def harmless(tmp_path_factory):
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.quick] if name in QUICK else []) for name in HOSTILE]
 )
-def test_a_hostile_document_costs_what_its_size_allows_and_other_sites_are_read_whole(tmp_path, harmless, name):
+def test_a_hostile_document_costs_what_its_size_allows_and_other_sites_are_read(tmp_path, harmless, name):
     hostile = HOSTILE[name]
     with Flood(hostile.answers()) as site:
-        for _ in range(3):  # what else the machine does may slow down one run, and hardly three in a row
+        for _ in range(3):  # other programs may slow down one run, but hardly three in a row
             rows, cost = crawl_beside(tmp_path, [site], hostile.settings)
             assert Counter((row["outcome"], row["reason"]) for row in rows) == hostile.fates
             assert cost.memory - harmless.memory <= MOST_MEMORY
@@ -338,7 +341,7 @@ def test_a_hostile_document_costs_what_its_size_allows_and_other_sites_are_read_
 
 
 @pytest.mark.parametrize("runs", [pytest.param(0, id="no-store"), pytest.param(2, id="two-runs-with-a-store")])
-def test_an_index_of_sitemaps_that_the_user_does_not_want_costs_what_its_size_allows(tmp_path, runs):
+def test_an_index_of_unwanted_sitemaps_costs_what_its_size_allows(tmp_path, runs):
     follow = r"index|/\d\.xml"  # those of the healthy site
     paths = [f"/rather/long/path/of/sitemaps/{number}" for number in range(100_000)]
     costs: dict[int, list[Cost]] = {}
@@ -376,7 +379,7 @@ def test_large_bodies_take_turns(tmp_path, harmless, sent):
         pytest.param(32, ("/catalog/product",) * 40_000, id="small-bodies"),
     ],
 )
-def test_packed_documents_that_come_together_are_read_a_few_at_a_time(tmp_path, harmless, sites, locs):
+def test_compressed_documents_that_arrive_together_are_read_a_few_at_a_time(tmp_path, harmless, sites, locs):
     body = gzip.compress(urlset(*locs).replace("{site}", "").encode())
     together = Barrier(sites)
 
@@ -393,7 +396,7 @@ def test_packed_documents_that_come_together_are_read_a_few_at_a_time(tmp_path, 
     assert cost.memory - harmless.memory <= MOST_MEMORY
 
 
-def test_what_has_no_row_is_counted_in_the_row_of_the_document_that_names_it(tmp_path):
+def test_documents_without_a_row_are_counted_in_the_row_of_their_parent(tmp_path):
     with Flood({
         "/robots.txt": plain(b"Sitemap: /index.xml"),
         "/index.xml": plain(index(*numbered(5_000)).replace("{site}", "").encode()),
@@ -401,7 +404,7 @@ def test_what_has_no_row_is_counted_in_the_row_of_the_document_that_names_it(tmp
         rows, _ = crawl_beside(tmp_path, [site], FEW)
     (row,) = [row for row in rows if row["url"].endswith("/index.xml")]
     assert row["outcome"] == "read"
-    told = {problem["code"]: (problem["count"], problem["detail"]) for problem in row["problems"]}
+    counts = {problem["code"]: (problem["count"], problem["detail"]) for problem in row["problems"]}
     words = "3,902 more documents that it names are not requested, and have no record"
-    assert told["document/without-row"] == (5_000 - 98 - 1_000, words)
+    assert counts["document/without-row"] == (5_000 - 98 - 1_000, words)
     assert len(rows) == 2 + 98 + 1_000

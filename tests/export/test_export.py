@@ -1,4 +1,4 @@
-"""All formats against what a reader of theirs makes of them, for random rows."""
+"""All formats, compared with a standard reader of each, for random rows."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def as_text(value: Any) -> str:
 @example(([FULL, PLAIN, ODD], 0), False)
 @example(([FULL, PLAIN, ODD], 1), True)
 @example(([PLAIN, PLAIN], 0), False)
-def test_json_is_what_python_writes(given_rows: tuple[list[UrlEntry], int], ascii_only: bool) -> None:
+def test_json_matches_the_output_of_python(given_rows: tuple[list[UrlEntry], int], ascii_only: bool) -> None:
     columns, rows = columns_of(*given_rows)
     wanted = [json.dumps(asdict(row), ensure_ascii=ascii_only, default=as_text) + ",\n" for row in rows]
     assert json_objects(columns, len(rows), ascii_only=ascii_only, end=",\n").to_pylist() == wanted
@@ -60,7 +60,7 @@ def test_json_is_what_python_writes(given_rows: tuple[list[UrlEntry], int], asci
 @some
 @given(rows_and_start, st.sampled_from(",;\t|^]"))
 @example(([FULL, PLAIN, ODD], 1), ",")
-def test_csv_is_read_back(given_rows: tuple[list[UrlEntry], int], delimiter: str) -> None:
+def test_csv_round_trips(given_rows: tuple[list[UrlEntry], int], delimiter: str) -> None:
     columns, rows = columns_of(*given_rows)
     text = csv_header(columns, delimiter=delimiter) + "".join(
         csv_lines(columns, len(rows), delimiter=delimiter).to_pylist()
@@ -80,7 +80,7 @@ def cell(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list | tuple) else str(value)
 
 
-def test_an_empty_text_is_told_from_an_absent_one_in_csv() -> None:
+def test_csv_distinguishes_empty_and_absent_texts() -> None:
     columns, _ = columns_of([UrlEntry(loc="a", sitemap="", position=1)])
     assert csv_lines({name: columns[name] for name in ("loc", "sitemap", "title")}, 1).to_pylist() == ['a,"",\r\n']
 
@@ -89,7 +89,7 @@ def test_an_empty_text_is_told_from_an_absent_one_in_csv() -> None:
 @some
 @given(rows_and_start)
 @example(([FULL, PLAIN, ODD], 1))
-def test_xml_is_read_back(given_rows: tuple[list[UrlEntry], int]) -> None:
+def test_xml_round_trips(given_rows: tuple[list[UrlEntry], int]) -> None:
     columns, rows = columns_of(*given_rows)
     items = "".join(xml_elements(columns, len(rows), name="item", end="\n").to_pylist())
     root = etree.fromstring(f"<items>{items}</items>".encode())
@@ -148,6 +148,6 @@ def test_the_bytes_of_a_column_are_those_of_its_slice() -> None:
         ),
     ],
 )
-def test_a_line_of_json(row: UrlEntry, line: str) -> None:
+def test_one_line_of_json(row: UrlEntry, line: str) -> None:
     columns, _ = columns_of([row])
     assert json_objects({n: columns[n] for n in ("loc", "alternates", "priority")}, 1).to_pylist() == [line]

@@ -1,4 +1,4 @@
-"""Documents that are made to cost time or memory, and what reading each of them costs.
+"""Documents designed to cost time or memory, and the cost of reading each of them.
 
 ``python -m tests.formats.hostile [--bytes N] [NAME ...]`` prints the table.
 """
@@ -43,21 +43,21 @@ LINE = b"https://example.com/a\n"
 
 
 class Hostile(NamedTuple):
-    """A document that can have any size."""
+    """A document of any size."""
 
     make: Callable[[int], bytes]
-    """Returns it with about so many bytes, unpacked."""
+    """Returns it with about so many bytes, decompressed."""
     url: str = HERE
 
 
 class Cost(NamedTuple):
-    """What reading a document costs."""
+    """The cost of reading a document."""
 
     seconds: float
-    """Of processor time, as on an idle machine."""
+    """Processor seconds, scaled to an idle machine."""
     bytes_unpacked: int
     mb: float
-    """Memory above what the process had with the body in it, at the most."""
+    """Peak memory above that of the process with the body loaded."""
     codes: tuple[str, ...]
     """The problems."""
     entries: int
@@ -83,7 +83,7 @@ def numbered(start: bytes, token: bytes, end: bytes = b"", *, url: str = HERE) -
 
 
 def members(pack: Callable[[bytes], bytes], text: Callable[[int], bytes], size: int, *, url: str = LIST) -> Hostile:
-    """Return a document packed in members of *size* bytes each."""
+    """Return a document compressed in members of *size* bytes each."""
 
     def make(n: int) -> bytes:
         body = text(n)
@@ -120,10 +120,10 @@ def with_base(head: bytes, item: bytes, chars: int) -> Hostile:
 
 DOCUMENTS: dict[str, Hostile] = {
     # pages
-    "page-blanks-before-body": Hostile(lambda n: b"<html><head></head>" + b" " * n + b"<body>x</body></html>"),
-    "page-blanks-after-html": Hostile(lambda n: b"<html>" + b" " * n + b"<body>x</body></html>"),
-    "page-blanks-after-body": Hostile(lambda n: b"<html><body>" + b" " * n + b"x</body></html>"),
-    "page-blanks-after-title": Hostile(lambda n: b"<html><head><title>" + b" " * n + b"x</title>"),
+    "page-whitespace-before-body": Hostile(lambda n: b"<html><head></head>" + b" " * n + b"<body>x</body></html>"),
+    "page-whitespace-after-html": Hostile(lambda n: b"<html>" + b" " * n + b"<body>x</body></html>"),
+    "page-whitespace-after-body": Hostile(lambda n: b"<html><body>" + b" " * n + b"x</body></html>"),
+    "page-whitespace-after-title": Hostile(lambda n: b"<html><head><title>" + b" " * n + b"x</title>"),
     "page-comment": Hostile(lambda n: PAGE + b"<!--" + b"a" * n),
     "page-attribute": Hostile(lambda n: PAGE + b"<a href='" + b"a" * n),
     "page-attribute-value": Hostile(lambda n: PAGE + b"<a href='/" + b"a" * n + b"'>a</a>"),
@@ -135,8 +135,8 @@ DOCUMENTS: dict[str, Hostile] = {
     "page-many-names": numbered(PAGE, b"<a%d>"),
     "page-many-names-closed": numbered(PAGE, b"<a%d/></a%d>".replace(b"</a%d>", b"")),
     "page-many-attributes": numbered(PAGE, b"<p a%d></p>"),
-    "page-blanks-in-head": Hostile(lambda n: b"<html><head>" + b" \n" * (n // 2) + b"<body>x</body></html>"),
-    "page-doctype-blanks": Hostile(lambda n: b"<!doctype html>" + b" " * n + b"<html"),
+    "page-whitespace-in-head": Hostile(lambda n: b"<html><head>" + b" \n" * (n // 2) + b"<body>x</body></html>"),
+    "page-doctype-whitespace": Hostile(lambda n: b"<!doctype html>" + b" " * n + b"<html"),
     "page-pre": Hostile(lambda n: b"<html><body>" + b" " * n + b"<pre "),
     "page-pre-divs": repeated(b"<html><body><pre>x</pre>", b"<div> </div> "),
     "page-metas": repeated(b"<html><head>", b"<meta >"),
@@ -152,7 +152,7 @@ DOCUMENTS: dict[str, Hostile] = {
     "page-colons": repeated(b"<html>", b"<a.a"),
     "page-names": repeated(b"<html>", b"<aaaaaaaaaaaaaaaa"),
     "page-title-long": Hostile(lambda n: b"<html><title>" + b"a - " * (n // 4) + b"</title>"),
-    "page-title-blanks": Hostile(lambda n: b"<html><title>a" + b" " * n + b"</title>"),
+    "page-title-whitespace": Hostile(lambda n: b"<html><title>a" + b" " * n + b"</title>"),
     "page-h1s": repeated(b"<html>", b"<h1>"),
     "page-iframes": repeated(b"<html><title>Just a moment...</title>", b"<iframe "),
     "page-attributes": numbered(b"<html><title>Sitemap</title><a ", b"a%d=b "),
@@ -196,17 +196,17 @@ DOCUMENTS: dict[str, Hostile] = {
     "robots-line-of-urls-2": repeated(b"Sitemap: ", b"https://example.com/a.xml", url=ROBOTS),
     "robots-rules": repeated(b"User-agent: *\n", b"Disallow: /a\n", url=ROBOTS),
     "robots-one-line": Hostile(lambda n: b"Sitemap: /" + b"a" * n, ROBOTS),
-    "robots-blanks": Hostile(lambda n: b"Sitemap: a" + b" " * n + b"b", ROBOTS),
-    "robots-site-blanks": Hostile(lambda n: b"sitemap" + b" " * n + b"b", ROBOTS),
+    "robots-whitespace": Hostile(lambda n: b"Sitemap: a" + b" " * n + b"b", ROBOTS),
+    "robots-site-whitespace": Hostile(lambda n: b"sitemap" + b" " * n + b"b", ROBOTS),
     "robots-site-word": Hostile(lambda n: b"sitemap" + b"a" * n + b"b", ROBOTS),
     "robots-google": repeated(b"", b"google ", url=ROBOTS),
     "robots-brs": repeated(b"Sitemap: ", b"<br ", url=ROBOTS),
-    "robots-br-blanks": Hostile(lambda n: b"Sitemap: <br" + b" " * n, ROBOTS),
+    "robots-br-whitespace": Hostile(lambda n: b"Sitemap: <br" + b" " * n, ROBOTS),
     "robots-newlines-written": repeated(b"Sitemap: /a", b"\\n  ", url=ROBOTS),
-    "robots-newline-blanks": Hostile(lambda n: b"Sitemap: \\n" + b" " * n + b"x", ROBOTS),
+    "robots-newline-whitespace": Hostile(lambda n: b"Sitemap: \\n" + b" " * n + b"x", ROBOTS),
     "robots-tags": repeated(b"Sitemap: /a", b"<a", url=ROBOTS),
     "robots-links": repeated(b"Sitemap: <a ", b"href ", url=ROBOTS),
-    "robots-link-blanks": Hostile(lambda n: b"Sitemap: <a href" + b" " * n, ROBOTS),
+    "robots-link-whitespace": Hostile(lambda n: b"Sitemap: <a href" + b" " * n, ROBOTS),
     "robots-glued": repeated(b"Sitemap: /a", b" sitemap ", url=ROBOTS),
     "robots-glued-2": repeated(b"Sitemap: http://a.example/a", b"sitemap: http", url=ROBOTS),
     "robots-brackets": repeated(b"Sitemap: ", b"[", url=ROBOTS),
@@ -241,12 +241,12 @@ DOCUMENTS: dict[str, Hostile] = {
     "list-markdown-5": repeated(LINE, b"[a](http://a", url=LIST),
     "list-hashes": repeated(LINE + b"http://a.example/", b" #a", url=LIST),
     "list-br": repeated(LINE + b"http://a.example/a", b"<br ", url=LIST),
-    "list-br-blanks": repeated(LINE + b"http://a.example/a<br", b" ", url=LIST),
+    "list-br-whitespace": repeated(LINE + b"http://a.example/a<br", b" ", url=LIST),
     "list-br-slash": repeated(LINE, b"http://a.example/<br >  ", url=LIST),
     "list-columns": repeated(b"url,a\n", b"http://a.example/,1\n", url=LIST),
     "list-columns-2": repeated(b"http://a.example/,1", b",1", b"\nhttp://a.example/,1\n", url=LIST),
     "list-columns-3": repeated(b"http://a.example/,2020-01-01", b",2020-01-01", b"x\nhttp://a.example/,1\n", url=LIST),
-    "list-columns-blank": repeated(b"http://a.example/", b",", b"x\nhttp://a.example/,1\n", url=LIST),
+    "list-columns-space": repeated(b"http://a.example/", b",", b"x\nhttp://a.example/,1\n", url=LIST),
     "list-numbers": repeated(b"1", b",1", b"\nhttp://a.example/,1\n", url=LIST),
     "list-header": Hostile(lambda n: b"url" + b" " * n + b"\nhttp://a.example/\n", LIST),
     "list-parameters": repeated(LINE + b"http://a.example/", b"?a", b"://", url=LIST),
@@ -255,12 +255,12 @@ DOCUMENTS: dict[str, Hostile] = {
     "list-tabs": repeated(LINE, b"http://a.example/\t", url=LIST),
     "list-semicolons": repeated(LINE + b"http://a.example/", b";", url=LIST),
     "list-line-of-dashes": repeated(LINE, b"- ", url=LIST),
-    "list-blank-start": repeated(b"", b" \t", b"http://a.example/", url=LIST),
+    "list-space-start": repeated(b"", b" \t", b"http://a.example/", url=LIST),
     "list-relative": repeated(LINE, b"/a\n", url=LIST),
     "list-words": repeated(LINE, b"a\n", url=LIST),
     "list-nul": Hostile(lambda n: LINE + b"\0" * n, LIST),
     "list-sniff-blank-lines": repeated(b"x\n", b" \n", url=LIST),
-    "list-sniff-blanks": Hostile(lambda n: b"x\n" + b" " * n, LIST),
+    "list-sniff-whitespace": Hostile(lambda n: b"x\n" + b" " * n, LIST),
     "list-sniff-tabs": Hostile(lambda n: b"x\n" + b"\t" * n, LIST),
     "list-sniff-https": repeated(b"x\n", b"http://a\n", url=LIST),
     "list-sniff-quoted": repeated(b"x\n", b'http://a"', url=LIST),
@@ -303,7 +303,7 @@ DOCUMENTS: dict[str, Hostile] = {
     "gzip-20-mended": members(_gzip, lambda n: ROOT + b"&" + ENTRY * (n // len(ENTRY)), 20, url=HERE),
     "gzip-20-comment": members(_gzip, lambda n: b"<!--" + b"a" * n, 20, url=HERE),
     "gzip-20-doctype": members(_gzip, lambda n: b"<!DOCTYPE urlset [" + b"a" * n, 20, url=HERE),
-    "gzip-20-blanks": members(_gzip, lambda n: b" " * n, 20, url=HERE),
+    "gzip-20-whitespace": members(_gzip, lambda n: b" " * n, 20, url=HERE),
     "gzip-20-json": members(_gzip, lambda n: JSON + b'{"url":"http://a/"},' * (n // 20), 20, url=HERE),
     "gzip-20-json-string": members(_gzip, lambda n: JSON + b'{"url":"' + b"a" * n, 20, url=HERE),
     "gzip-20-json-escapes": members(_gzip, lambda n: JSON + b'{"url":"' + b"\\" * n, 20, url=HERE),
@@ -384,7 +384,7 @@ DOCUMENTS: dict[str, Hostile] = {
         lambda n: ROOT + b"<url><loc>a</loc></url>" * (n // 23), "https://example.com/" + "b" * 50_000 + "/s.xml"
     ),
     "sitemap-empty": repeated(ROOT, b"<url/>"),
-    "sitemap-blank-locs": repeated(ROOT, b"<url><loc> </loc></url>"),
+    "sitemap-space-locs": repeated(ROOT, b"<url><loc> </loc></url>"),
     "sitemap-locs": repeated(ROOT + b"<url>", b"<loc>a</loc>"),
     "sitemap-loc-of-urls": repeated(ROOT + b"<url><loc>", b"http://a.example/ "),
     "sitemap-loc-of-urls-many": repeated(ROOT, b"<url><loc>http://a http://b</loc></url>"),
@@ -435,7 +435,7 @@ DOCUMENTS: dict[str, Hostile] = {
     "sitemap-comments-open": repeated(ROOT + b"&<!--", b"<!-"),
     "sitemap-prolog-comments": repeated(b"<?xml version='1.0'?>", b"<!---->", ROOT + ENTRY),
     "sitemap-prolog-hyphens": repeated(b"<?xml version='1.0'?><!--", b"- ", ROOT + ENTRY),
-    "sitemap-prolog-blanks": Hostile(lambda n: b"<?xml version='1.0'?>" + b" " * n + ROOT + ENTRY),
+    "sitemap-prolog-whitespace": Hostile(lambda n: b"<?xml version='1.0'?>" + b" " * n + ROOT + ENTRY),
     "sitemap-prolog-instructions": repeated(b"<?xml version='1.0'?>", b"<?a?>", ROOT + ENTRY),
     "sitemap-prolog-instruction": repeated(b"<?xml version='1.0'?>", b"<?a ", ROOT + ENTRY),
     "sitemap-prolog-root": Hostile(lambda n: b"<urlset " + b" " * n + b">"),
@@ -468,15 +468,15 @@ DOCUMENTS: dict[str, Hostile] = {
     "sitemap-references": repeated(ROOT + b"<url><loc>", b"&#65;"),
     "sitemap-entities": repeated(b"<!DOCTYPE urlset [<!ENTITY a 'b'>]>" + ROOT, b"<url><loc>http://a/&a;</loc></url>"),
     "sitemap-entity-names": repeated(ROOT + b"&", b"<url><loc>http://a/&a;</loc></url>"),
-    "sitemap-doctype-blanks": Hostile(lambda n: b"<!DOCTYPE urlset [" + b"<!ENTITY " + b" " * n),
+    "sitemap-doctype-whitespace": Hostile(lambda n: b"<!DOCTYPE urlset [" + b"<!ENTITY " + b" " * n),
     "sitemap-doctype-after": Hostile(lambda n: b"<!DOCTYPE urlset []" + b" " * n + ROOT),
     "sitemap-declaration": repeated(b"<?xml ", b" a='' ", ROOT),
-    "sitemap-declaration-blanks": Hostile(lambda n: b"<?xml version='1.0'" + b" " * n + b">" + ROOT),
+    "sitemap-declaration-whitespace": Hostile(lambda n: b"<?xml version='1.0'" + b" " * n + b">" + ROOT),
     "sitemap-declarations": repeated(ROOT + b"&", b"<?xml ?>"),
     "sitemap-end-names": repeated(ROOT + b"&", b"</a "),
-    "sitemap-end-blanks": Hostile(lambda n: ROOT + b"&</" + b" " * n),
-    "sitemap-attribute-blanks": Hostile(lambda n: ROOT + b"&<a b" + b" " * n + b">"),
-    "sitemap-attributes-blanks": repeated(ROOT + b"&", b"<a " + b"b  " * 80_000 + b">"),
+    "sitemap-end-whitespace": Hostile(lambda n: ROOT + b"&</" + b" " * n),
+    "sitemap-attribute-whitespace": Hostile(lambda n: ROOT + b"&<a b" + b" " * n + b">"),
+    "sitemap-attributes-whitespace": repeated(ROOT + b"&", b"<a " + b"b  " * 80_000 + b">"),
     "sitemap-attributes-long": repeated(ROOT + b"&", b"<a " + b" " * 250_000 + b"b>"),
     "sitemap-attributes-bare": repeated(ROOT + b"&", b"<a " + b"b=c" * 80_000 + b">"),
     "sitemap-attributes-equals": repeated(ROOT + b"&", b"<a " + b"=" * 250_000 + b">"),
@@ -643,14 +643,14 @@ DOCUMENTS: dict[str, Hostile] = {
     "json-frame-number": Hostile(
         lambda n: b'{"version":"https://jsonfeed.org/version/1","a":' + b"1" * n + b',"items":[{"url":"http://a/"}]}'
     ),
-    "json-blanks": Hostile(lambda n: JSON + b" " * n + b"]}"),
+    "json-whitespace": Hostile(lambda n: JSON + b" " * n + b"]}"),
     "json-escapes": repeated(JSON + b'{"url":"', b'\\"'),
     "json-sniff": repeated(b'{"version"', b" "),
     "json-sniff-2": repeated(b"[", b'"}<a'),
     "json-sniff-3": repeated(b"[", b"]<"),
-    "json-sniff-blanks": Hostile(lambda n: b"[" + b" " * n + b"<a>"),
+    "json-sniff-whitespace": Hostile(lambda n: b"[" + b" " * n + b"<a>"),
     "json-sniff-closing": Hostile(lambda n: b'["' + b"]" * n + b"<a>"),
-    # what tells the kind
+    # detection of the kind
     "sniff-comments": repeated(b"<!-- -->", b"<!-- -->"),
     "sniff-comments-open": repeated(b"<!--", b"<!--"),
     "sniff-tags": repeated(b"<x>", b"<x>"),
@@ -662,22 +662,22 @@ DOCUMENTS: dict[str, Hostile] = {
     "sniff-script": repeated(b"<a>", b"<script"),
     "sniff-script-2": repeated(b"<a>", b"<script>"),
     "sniff-html-end": repeated(b"<html>", b"</html"),
-    "sniff-html-end-blanks": Hostile(lambda n: b"<html>" + b"</html" + b" " * n),
+    "sniff-html-end-whitespace": Hostile(lambda n: b"<html>" + b"</html" + b" " * n),
     "sniff-html-after": Hostile(lambda n: b"<html></html>" + b" " * n + b"<"),
     "sniff-html-after-xml": Hostile(lambda n: b"<html></html><?xml " + b" " * n + b"<"),
     "sniff-doctype": repeated(b"<a>", b"<!doctype "),
-    "sniff-doctype-blanks": Hostile(lambda n: b"<a><!doctype" + b" " * n),
+    "sniff-doctype-whitespace": Hostile(lambda n: b"<a><!doctype" + b" " * n),
     "sniff-names": Hostile(lambda n: b"<" + b"a." * (n // 2)),
     "sniff-robots": repeated(b"x\n", b"user-agent \n"),
-    "sniff-robots-blanks": Hostile(lambda n: b"x\n" + b"\t \t " * (n // 4) + b"x"),
+    "sniff-robots-whitespace": Hostile(lambda n: b"x\n" + b"\t \t " * (n // 4) + b"x"),
     "sniff-br": repeated(b"http://a", b"<br "),
-    "sniff-br-blanks": Hostile(lambda n: b"http://a<br" + b" " * n),
+    "sniff-br-whitespace": Hostile(lambda n: b"http://a<br" + b" " * n),
     "sniff-less": repeated(b"x", b"<"),
     "sniff-pis": repeated(b"<?a", b"?><?a"),
     "sniff-entity": repeated(b"<!ENTITY", b"<!ENTITY"),
     "sniff-meta": repeated(b"<html>", b"<meta a"),
     "sniff-xml-encoding": repeated(b"<?xml ", b"encoding "),
-    "sniff-xml-encoding-blanks": Hostile(lambda n: b"<?xml encoding" + b" " * n),
+    "sniff-xml-encoding-whitespace": Hostile(lambda n: b"<?xml encoding" + b" " * n),
     "sniff-json-items": repeated(b'{"items":', b'"version" '),
     "sniff-json-version": Hostile(lambda n: b'{"version"' + b" " * n),
     "sniff-json-versions": repeated(b"{", b'"version"   '),
@@ -696,9 +696,9 @@ def _files(count: int) -> bytes:
 
 
 def cost(document: Hostile, size: int, *, cpu_seconds: int = 20, gigabytes: int = 6) -> Cost | None:
-    """Return what reading *document* costs, in a process of its own; ``None`` if it ends before its time.
+    """Return the cost of reading *document* in a separate process; ``None`` if the process is killed.
 
-    The process may use so many *cpu_seconds* and *gigabytes*.
+    The limits of the process are *cpu_seconds* and *gigabytes*.
     """
     name = next(key for key, value in DOCUMENTS.items() if value is document)
     ours, theirs = FORKSERVER.Pipe(duplex=False)
@@ -721,7 +721,7 @@ def _measure(name: str, size: int, cpu_seconds: int, gigabytes: int, pipe: objec
     resource.setrlimit(resource.RLIMIT_CPU, (used + cpu_seconds, used + cpu_seconds))
     resource.setrlimit(resource.RLIMIT_AS, (gigabytes << 30, gigabytes << 30))
     ctypes.CDLL(None).malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     before, started = _status("VmRSS"), time.process_time()
     document = read(body, url=url)
     entries = sum(len(batch) for batch in document.urls()) + sum(1 for _ in document.sitemaps())

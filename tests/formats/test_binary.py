@@ -46,7 +46,7 @@ def tar(name: str, body: bytes) -> bytes:
         pytest.param(b"\1\2\3 https://example.com/", "it is not text", id="control-characters"),
     ],
 )
-def test_what_is_no_text_is_said_and_never_read(body: bytes, words: str) -> None:
+def test_binary_files_are_classified_and_never_read(body: bytes, words: str) -> None:
     document = read(body, url=HERE)
     assert (document.kind, list(document.rows()), document.complete) == (Kind.BINARY, [], False)
     assert [(problem.code, problem.detail) for problem in document.problems] == [("document/binary", words)]

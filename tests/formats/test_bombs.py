@@ -1,4 +1,4 @@
-"""Documents made to grow: each is bounded, told of, and yields the URLs that come before."""
+"""Documents designed to grow: each is limited, reported, and yields the URLs before the limit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_MIB = 200
 
 
 def growing(start: bytes, piece: bytes, times: int) -> bytes:
-    """Return *start* and *times* the *piece*, as gzip, without ever holding it whole."""
+    """Return *start* and *times* the *piece*, as gzip, without holding it in memory."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     return b"".join([packer.compress(start), *(packer.compress(piece) for _ in range(times)), packer.flush()])
 
@@ -40,7 +40,7 @@ def laughs(levels: int) -> bytes:
 
 
 BOMBS = {
-    "gzip-of-blanks": (lambda: growing(START, b" " * MIB, 256), "unpack/ratio"),
+    "gzip-of-whitespace": (lambda: growing(START, b" " * MIB, 256), "unpack/ratio"),
     "gzip-of-a-comment": (lambda: growing(START + b"<!--", b"x" * MIB, 256), "unpack/ratio"),
     "gzip-of-tags": (lambda: growing(START, b"<a>" * 350_000, 200), "document/bloated"),
     "gzip-in-gzip": (lambda: gzip.compress(gzip.compress(growing(START, b"\0" * MIB, 256))), "unpack/ratio"),
@@ -81,10 +81,10 @@ print(json.dumps([*found, peak]))
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("body", "code"), [pytest.param(*bomb, id=name) for name, bomb in BOMBS.items()])
-def test_a_bomb_is_told_of_and_memory_bounded_and_what_comes_before_it_is_read(
+def test_bombs_are_reported_with_bounded_memory_and_earlier_entries_are_read(
     body: Callable[[], bytes], code: str
 ) -> None:
-    # In a process of its own, whose peak is that of this one reading: the body and all imports are among it.
+    # In a separate process whose peak is that of this one reading, including the body and all imports.
     run = subprocess.run([sys.executable, "-c", READ], input=body(), capture_output=True, check=True, timeout=60)
     locs, codes, complete, peak = json.loads(run.stdout)
     assert locs == ([] if code == "unpack/too-deep" else [A])

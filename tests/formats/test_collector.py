@@ -25,7 +25,7 @@ def test_equal_problems_are_one_with_a_count_and_five_samples() -> None:
     assert not problems.lost_something
 
 
-def test_a_problem_without_a_name_in_the_catalogue_is_a_mistake_of_ours() -> None:
+def test_a_problem_that_is_not_in_the_catalogue_is_a_bug() -> None:
     with pytest.raises(KeyError):
         log().add("no/such-code")
 
@@ -40,7 +40,7 @@ def test_flaws_of_a_batch_are_counted_and_sampled() -> None:
     assert [len(problem.samples) for problem in into.problems.all()] == [5, 5, 5]
 
 
-def test_a_date_in_another_form_is_read_and_noted_unless_the_format_has_forms_of_its_own() -> None:
+def test_other_date_forms_are_read_and_noted_except_those_of_the_format() -> None:
     for w3c_dates, problems in ((True, {"lastmod/not-w3c": 2}), (False, {})):
         into = Collector(document=HERE, base=HERE, limits=Limits(), w3c_dates=w3c_dates)
         into.refer(1, "https://example.com/b", "Thu, 03 Nov 2016 10:00:00 GMT" if w3c_dates else "2016-11-03")
@@ -54,7 +54,7 @@ def test_a_date_in_another_form_is_read_and_noted_unless_the_format_has_forms_of
         assert noted(into.problems) == problems
 
 
-def test_a_batch_is_handed_out_when_it_is_full() -> None:
+def test_a_batch_is_emitted_when_it_is_full() -> None:
     into = collector()
     for number in range(MAX_ROWS - 1):
         into.add(number, "https://example.com/")
@@ -65,7 +65,7 @@ def test_a_batch_is_handed_out_when_it_is_full() -> None:
     assert list(into.last_batches()) == []
 
 
-def test_entries_past_the_limit_are_not_taken() -> None:
+def test_entries_after_the_limit_are_ignored() -> None:
     into = collector(urls=2)
     into.add(1, "https://example.com/a")
     into.refer(2, "https://example.com/b")
@@ -77,7 +77,7 @@ def test_entries_past_the_limit_are_not_taken() -> None:
     assert into.problems.lost_something
 
 
-def test_sitemaps_past_the_limit_are_not_taken() -> None:
+def test_sitemaps_after_the_limit_are_ignored() -> None:
     into = collector(sitemaps=2)
     into.refer(1, "https://example.com/1.xml")
     into.hint("https://example.com/2.xml", FoundBy.FEED_LINK)
@@ -94,7 +94,7 @@ def test_sitemaps_past_the_limit_are_not_taken() -> None:
     assert into.problems.lost_something
 
 
-def test_whole_columns_past_the_limit_are_cut_there() -> None:
+def test_columns_are_cut_at_the_limit() -> None:
     into = collector(urls=3)
     texts = {"loc": pa.array([f"https://example.com/{n}" for n in range(5)]), "lastmod": None}
     rows = []
@@ -104,7 +104,7 @@ def test_whole_columns_past_the_limit_are_cut_there() -> None:
     assert noted(into.problems) == {"document/too-many-urls": 1}
 
 
-def test_blanks_around_values_do_not_count() -> None:
+def test_whitespace_around_values_is_ignored() -> None:
     into = collector()
     into.add(1, " https://example.com/ ", " 2025-03-09\n", "\tdaily", " 0.5 ")
     (row,) = collected(into, iter(()))
@@ -118,7 +118,7 @@ def test_blanks_around_values_do_not_count() -> None:
 
 
 @pytest.mark.parametrize("count", [3, 2_500])
-def test_references_come_back_as_they_were_added(count: int) -> None:
+def test_references_are_returned_as_added(count: int) -> None:
     dates = {0: ("2005-01-01", datetime(2005, 1, 1, tzinfo=UTC)), 1: ("soon", None), 2: (None, None)}
     into = collector()
     for number in range(count):
@@ -133,7 +133,7 @@ def test_references_come_back_as_they_were_added(count: int) -> None:
 
 
 @pytest.mark.parametrize("is_hint", [False, True], ids=["references", "hints"])
-def test_sitemaps_past_what_memory_allows_are_not_taken(is_hint: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sitemaps_above_the_memory_limit_are_ignored(is_hint: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MAX_SITEMAP_BYTES", 100)
     monkeypatch.setattr(module, "_SITEMAP_BYTES", 0)
     into = collector()
@@ -148,7 +148,7 @@ def test_sitemaps_past_what_memory_allows_are_not_taken(is_hint: bool, monkeypat
     assert into.problems.lost_something
 
 
-def test_a_batch_is_full_once_its_addresses_are_long() -> None:
+def test_a_batch_with_long_addresses_is_full_earlier() -> None:
     into = collector()
     into.add(1, "https://example.com/" + "a" * module._MAX_BATCH_BYTES)
     assert into.is_full
@@ -169,7 +169,7 @@ def test_attributes_count_as_records_of_a_batch() -> None:
     assert into.is_full
 
 
-def test_of_relative_addresses_a_batch_has_the_fewer_the_longer_their_base_is() -> None:
+def test_a_longer_base_makes_smaller_batches_of_relative_addresses() -> None:
     base = f"https://example.com/{'b' * 1_900}/"
     into = collector(base=base)
     for number in range(3_000):

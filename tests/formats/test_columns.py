@@ -20,7 +20,7 @@ other = st.sampled_from(
 
 
 @given(st.lists(st.none() | written | other | zones, max_size=5) | st.lists(written, max_size=5))
-def test_a_column_of_dates_says_what_its_rows_say(texts: list[str | None]) -> None:
+def test_date_columns_match_single_dates(texts: list[str | None]) -> None:
     columns = dates(pa.array(texts, pa.string()))
     rows = [read_date(text) if text is not None else None for text in texts]
     assert columns.instant.to_pylist() == [row and row.value for row in rows]
@@ -44,12 +44,12 @@ def test_a_priority_is_a_number_from_0_to_1(text: str, number: float | None) -> 
 
 
 @given(st.lists(st.none() | st.sampled_from(["0.5", "1", "high", "2", ""]), max_size=6))
-def test_a_column_of_priorities_says_what_its_rows_say(texts: list[str | None]) -> None:
+def test_priority_columns_match_single_priorities(texts: list[str | None]) -> None:
     numbers, unreadable = priorities(pa.array(texts, pa.string()))
     rows = [None if text is None else read_priority(text) for text in texts]
     assert numbers.to_pylist() == rows
     assert unreadable.to_pylist() == [text if row is None else None for text, row in zip(texts, rows, strict=True)]
 
 
-def test_blanks_of_all_sorts_are_trimmed() -> None:
+def test_all_kinds_of_whitespace_are_trimmed() -> None:
     assert trimmed(pa.array(["\u00a0 a \ufeff", None, "\n"])).to_pylist() == ["a", None, ""]

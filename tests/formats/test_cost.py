@@ -1,4 +1,4 @@
-"""What reading costs is bounded by the size of a document: processor time and memory."""
+"""The cost of reading is bounded by the size of a document: processor time and memory."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ import pytest
 from sitemap_harvest import read
 from tests.formats.hostile import DOCUMENTS, MB, Cost, cost
 
-MOST_SECONDS = 2  # of processor time a megabyte
+MOST_SECONDS = 2  # of processor time per megabyte
 MOST_MB = 150
 SIZES = (50_000, 200_000, 800_000)
 FAST = 0.01  # seconds: a document that takes less time is measured at the next size
-GROWTH = 7  # the most that the time may grow by for four times the size: 4 is linear, 16 is quadratic
-FEW = frozenset({"page-blanks-before-body", "json-brackets", "gzip-20-line", "sitemap-text-tags"})
+GROWTH = 7  # the limit for the growth of time at four times the size: 4 is linear, 16 is quadratic
+FEW = frozenset({"page-whitespace-before-body", "json-brackets", "gzip-20-line", "sitemap-text-tags"})
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "name",
     [
-        *("page-blanks-after-html", "page-base", "page-base-2k", "atom-base", "list-relative", "list-one-line"),
+        *("page-whitespace-after-html", "page-base", "page-base-2k", "atom-base", "list-relative", "list-one-line"),
         *("gzip-20-line", "gzip-1000-line", "zstd-20-line", "zstd-1000-line", "iso-2022-jp-in-members-line"),
-        *("list-sniff-blanks", "robots-long-base", "robots-short", "list-long-base", "gzip-1-list", "zstd-empty"),
+        *("list-sniff-whitespace", "robots-long-base", "robots-short", "list-long-base", "gzip-1-list", "zstd-empty"),
         *("sitemap-text-pieces", "sitemap-text-tags", "sitemap-namespace-250-many"),
     ],
 )
 def test_reading_costs_no_more_than_its_size_allows(name: str) -> None:
-    # What else this machine does may slow down one measurement, and hardly three in a row.
+    # Other programs may slow down one measurement, but hardly three in a row.
     assert any(_is_within_bounds(cost(DOCUMENTS[name], MB)) for _ in range(3))
 
 
@@ -54,7 +54,7 @@ def test_time_grows_no_faster_than_the_size(name: str) -> None:
             break
     if larger < FAST or larger < GROWTH * _seconds(name, size):
         return
-    # Other processes may disturb one measurement; and past a limit of one reader, another reader may take over.
+    # Other processes may disturb one measurement; and above a limit of one reader, another reader may take over.
     assert any(_grows_with_size(name, size << doublings) for doublings in (0, 1, 2, 3, 4))
 
 

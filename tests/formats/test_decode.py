@@ -111,7 +111,7 @@ def test_a_sitemap_is_read_in_its_encoding(body: bytes, problems: dict[str, int]
 
 
 @pytest.mark.parametrize("name", ["iso-8859-1", "windows-1251", "us-ascii", "utf-8"])
-def test_what_is_utf_8_is_told_wherever_its_first_character_is(name: str) -> None:
+def test_utf_8_is_detected_wherever_its_first_character_is(name: str) -> None:
     entries = "".join(f"<url><loc>https://example.com/{number}</loc></url>" for number in range(3_000))
     body = (
         f'<?xml version="1.0" encoding="{name}"?><urlset>{entries}<url><loc>https://example.com/é</loc></url></urlset>'
@@ -121,13 +121,13 @@ def test_what_is_utf_8_is_told_wherever_its_first_character_is(name: str) -> Non
     assert codes(document) == (LIES if name in {"iso-8859-1", "windows-1251"} else {})
 
 
-def test_bad_bytes_are_read_as_windows_1252_and_counted() -> None:
+def test_invalid_bytes_are_read_as_windows_1252_and_counted() -> None:
     found = log()
     assert "".join(decode([b"a\x80b\xe9", b"\x81"], Encoding("utf-8", 0), found)) == "a€bé\x81"
     assert noted(found) == {"encoding/bad-bytes": 3, "encoding/cut-character": 1}
 
 
-def test_a_replacement_character_that_was_published_is_no_flaw() -> None:
+def test_published_replacement_characters_are_no_flaw() -> None:
     found = log()
     assert "".join(decode(["a\ufffd".encode()], Encoding("utf-8", 0), found)) == "a\ufffd"
     assert noted(found) == {}
@@ -154,7 +154,7 @@ def test_no_byte_at_the_end_is_lost(name: str, body: bytes) -> None:
     st.binary(max_size=60) | st.text("\x1b$B~{}!(aé", max_size=20).map(str.encode),
     st.sampled_from(["utf-8", "utf-16-le", "utf-32-be", "cp1252", "cp932", "gb18030", "iso2022_jp", "hz"]),
 )
-def test_where_blocks_end_does_not_matter(body: bytes, name: str) -> None:
+def test_the_size_of_blocks_does_not_matter(body: bytes, name: str) -> None:
     whole = "".join(decode([body], Encoding(name, 0), log()))
     assert not any(0xD800 <= ord(character) < 0xE000 for character in whole)
     assert whole == "".join(decode([bytes([byte]) for byte in body], Encoding(name, 0), log()))
@@ -179,7 +179,7 @@ ESCAPES = [b"\x1b$B", b"\x1b(B", b"\x1b$(D", b"\x1b&@", b"\x1b", b"\x1b$", b"\x0
 
 
 @given(st.lists(st.sampled_from(ESCAPES), max_size=16).map(b"".join), st.sampled_from(["iso2022_jp_3", "iso2022_kr"]))
-def test_an_escape_sequence_may_be_cut_anywhere_and_have_no_end(body: bytes, name: str) -> None:
+def test_escape_sequences_may_be_cut_anywhere_or_unfinished(body: bytes, name: str) -> None:
     whole = "".join(decode([body], Encoding(name, 0), log()))
     for cut in range(len(body)):
         assert "".join(decode([body[:cut], body[cut:]], Encoding(name, 0), log())) == whole

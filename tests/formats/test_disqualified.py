@@ -1,4 +1,4 @@
-"""What keeps a text from being a URL: no entry, a problem, and a document that is not complete, in every format."""
+"""Text that disqualifies a URL: no entry, a problem, and an incomplete document, in every format."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FORMATS = {
         pytest.param("%%URL%%", TEMPLATE, id="placeholder"),
     ],
 )
-def test_what_names_no_url_has_no_entry_and_the_document_is_not_complete(name: str, text: str, code: str) -> None:
+def test_a_disqualified_url_has_no_entry_and_the_document_is_not_complete(name: str, text: str, code: str) -> None:
     url, body = FORMATS[name]
     document = read(body(text), url=url)
     assert [*locs(document), *(ref.loc for ref in document.sitemaps())] == [A]
@@ -59,7 +59,7 @@ def test_what_names_no_url_has_no_entry_and_the_document_is_not_complete(name: s
 
 @pytest.mark.parametrize("name", ["sitemap", "index", "rss", "list", "robots"])
 @pytest.mark.parametrize("text", [f"{SITE}<?= $path ?>", f"{SITE}<?php echo $path; ?>/b", "<?PHP echo $url; ?>"])
-def test_code_that_was_never_run_is_no_part_of_a_url(name: str, text: str) -> None:
+def test_source_code_is_no_part_of_a_url(name: str, text: str) -> None:
     url, body = FORMATS[name]
     document = read(body(text), url=url)
     assert [*locs(document), *(ref.loc for ref in document.sitemaps())] == [A]
@@ -68,7 +68,7 @@ def test_code_that_was_never_run_is_no_part_of_a_url(name: str, text: str) -> No
 
 
 @pytest.mark.parametrize("name", ["sitemap", "index", "list", "robots"])
-def test_tags_of_a_template_are_no_url(name: str) -> None:
+def test_template_tags_are_no_url(name: str) -> None:
     url, body = FORMATS[name]
     document = read(body("<%= root %>/b"), url=url)
     assert [*locs(document), *(ref.loc for ref in document.sitemaps())] == [A]
@@ -87,7 +87,7 @@ def test_tags_of_a_template_are_no_url(name: str) -> None:
         pytest.param(_json(f'{{"url": "{A}"}}\0'), HERE, 1, id="json"),
     ],
 )
-def test_where_nul_bytes_stand_entries_are_missing(body: bytes, url: str, last: int) -> None:
+def test_entries_are_missing_at_nul_bytes(body: bytes, url: str, last: int) -> None:
     document = read(body, url=url)
     assert codes(document)[NUL] == 1
     assert (document.complete, document.last_sound_position) == (False, last)
@@ -101,7 +101,7 @@ def test_where_nul_bytes_stand_entries_are_missing(body: bytes, url: str, last: 
         pytest.param(_json(f'{{"url": "{A}"}}') + b"\0\0", id="json"),
     ],
 )
-def test_nul_bytes_behind_the_end_are_padding(body: bytes) -> None:
+def test_nul_bytes_after_the_end_are_padding(body: bytes) -> None:
     document = read(body, url=HERE)
     assert locs(document) == [A]
     assert document.complete

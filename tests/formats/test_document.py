@@ -37,7 +37,7 @@ def test_a_document_is_read_as_expected(name: str) -> None:
     "order", some_quick(permutations(("urls", "sitemaps", "problems", "complete")), every=5), ids="-".join
 )
 @pytest.mark.parametrize("name", [*KINDS, LINKS, "html/page.html", "html/challenge.html"])
-def test_it_does_not_matter_what_is_asked_first(name: str, order: tuple[str, ...]) -> None:
+def test_the_order_of_accesses_does_not_matter(name: str, order: tuple[str, ...]) -> None:
     document = read(fixture_bytes(name), url=HERE)
     answers = {question: _ask(document, question) for question in order}
     again = {question: _ask(document, question) for question in order}
@@ -51,7 +51,7 @@ def _ask(document: Document, question: str) -> Any:
     return list(document.sitemaps()) if question == "sitemaps" else getattr(document, question)
 
 
-def test_urls_that_are_taken_in_turns_with_questions_stay_the_same() -> None:
+def test_urls_taken_in_turns_with_other_accesses_are_the_same() -> None:
     body = urlset("".join(f"<url><loc>https://example.com/{n}</loc></url>" for n in range(25_000)))
     document = read(body, url=HERE)
     batches = document.urls()
@@ -69,7 +69,7 @@ def test_references_are_made_once() -> None:
     assert all(one is other for one, other in zip(first, second, strict=True))
 
 
-def test_batches_hold_no_more_rows_than_they_may() -> None:
+def test_batches_are_never_larger_than_allowed() -> None:
     body = b"".join(b"https://example.com/%d\n" % number for number in range(25_000))
     rows = [len(batch) for batch in read(body, url=HERE).urls()]
     assert (max(rows), sum(rows)) == (MAX_ROWS, 25_000)
@@ -86,7 +86,7 @@ def test_batches_hold_no_more_rows_than_they_may() -> None:
         pytest.param(b"User-agent: *", Kind.ROBOTS, {}, True, id="robots-without-sitemaps"),
     ],
 )
-def test_what_lists_nothing(body: bytes, kind: Kind, problems: dict[str, int], complete: bool) -> None:
+def test_documents_without_urls(body: bytes, kind: Kind, problems: dict[str, int], complete: bool) -> None:
     document = read(body, url=HERE)
     assert (document.kind, codes(document), document.complete) == (kind, problems, complete)
     assert list(document.urls()) == []
@@ -104,7 +104,7 @@ def test_facts() -> None:
 
 
 @pytest.mark.parametrize("name", [*KINDS, "xml/plain.xml"])
-def test_a_limit_of_urls_ends_the_reading(name: str) -> None:
+def test_the_url_limit_ends_the_reading(name: str) -> None:
     whole = found(read(fixture_bytes(name), url=HERE))
     document = read(fixture_bytes(name), url=HERE, limits=Limits(urls=1))
     listed = [*document.rows(), *document.sitemaps()]
@@ -114,16 +114,16 @@ def test_a_limit_of_urls_ends_the_reading(name: str) -> None:
     assert not document.complete
 
 
-def test_as_many_urls_as_allowed_are_no_problem() -> None:
+def test_reaching_the_url_limit_exactly_is_no_problem() -> None:
     document = read(fixture_bytes("xml/full.xml"), url=HERE, limits=Limits(urls=4))
     assert len(locs(document)) == 4
     assert document.complete
 
 
-def test_text_is_refused() -> None:
+def test_text_is_rejected() -> None:
     with pytest.raises(TypeError, match="takes the bytes"):
         read("https://example.com/", url=HERE)  # type: ignore[arg-type]
 
 
-def test_any_buffer_is_taken() -> None:
+def test_any_buffer_is_accepted() -> None:
     assert locs(read(memoryview(bytearray(b"https://example.com/a")), url=HERE)) == ["https://example.com/a"]  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Documents made to cost time: eight times the size costs about eight times the time, not sixty-four."""
+"""Documents designed to cost time: eight times the size costs about eight times the time, not sixty-four."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VIEWER = b'<html><body><div id="webkit-xml-viewer-source-xml">'
 RSS = b"<rss><channel>"
 JSON = b'{"version":"https://jsonfeed.org/version/1","items":['
 GROWTH = 8
-MOST = 2  # times GROWTH: what is quadratic takes GROWTH times GROWTH
+MOST = 2  # times GROWTH: quadratic time is GROWTH times GROWTH
 
 
 @pytest.mark.thorough
@@ -57,7 +57,7 @@ MOST = 2  # times GROWTH: what is quadratic takes GROWTH times GROWTH
         pytest.param(10_000, lambda n: b"Sitemap: " * n, id="directives"),
         pytest.param(10_000, lambda n: b"Sitemap: http://a.example/" + b"&" * n, id="parameters-in-robots"),
         pytest.param(10_000, lambda n: b"http://a.example/" + b"?" * n + b"://\nhttp://a.example/", id="parameters"),
-        pytest.param(10_000, lambda n: b"http://a.example/\nh" + b" " * n + b"x", id="blanks-in-a-list"),
+        pytest.param(10_000, lambda n: b"http://a.example/\nh" + b" " * n + b"x", id="whitespace-in-a-list"),
         pytest.param(8_000, lambda n: b"<html>" + b"<div " * n + b"id=", id="tags-of-a-viewer"),
         pytest.param(2_000, lambda n: PAGE + b"<a href=/a>a" * n + b"</html>", id="links"),
         pytest.param(8_000, lambda n: PAGE + b"</p><table><form>" * n + b"</html>", id="nested-in-a-page"),
@@ -87,9 +87,9 @@ MOST = 2  # times GROWTH: what is quadratic takes GROWTH times GROWTH
         pytest.param(8_000, lambda n: JSON + b"]," + b'"items":[' * n, id="json-lists-of-items"),
     ],
 )
-def test_time_grows_with_size_and_no_faster(size: int, document: Callable[[int], bytes]) -> None:
+def test_time_grows_no_faster_than_the_size(size: int, document: Callable[[int], bytes]) -> None:
     small, large = document(size), document(size * GROWTH)
-    # What else this machine does may slow down one measurement, and hardly three in a row.
+    # Other programs may slow down one measurement, but hardly three in a row.
     assert any(_seconds(large, times=2) < _seconds(small, times=5) * GROWTH * MOST for _ in range(3))
 
 
@@ -102,4 +102,4 @@ def _once(body: bytes) -> float:
     started = time.process_time()
     document = read(body, url=HERE)
     assert isinstance(document.problems, tuple)
-    return time.process_time() - started + 0.002  # what is too short to be measured is no evidence
+    return time.process_time() - started + 0.002  # times too short to measure prove nothing

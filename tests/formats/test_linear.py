@@ -1,8 +1,8 @@
-"""Every regular expression of the readers takes time in proportion to the text it is given, whatever the text.
+"""Every regular expression of the readers takes time in proportion to the text, for any text.
 
-Nothing has to be listed here: all compiled patterns are found in the modules, the way each is used in their source,
-and the texts that could cost most are made from the pattern itself. Dates are left out: a text of more than 128
-characters is none, and the patterns never see it.
+Nothing has to be listed here: all compiled patterns are found in the modules, their use is found in the source, and the
+most expensive texts are generated from the pattern. Dates are excluded: a text of more than 128 characters is rejected
+before any pattern sees it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pkgutil
 import re
 import time
 from pathlib import Path
-from re import _parser  # type: ignore[attr-defined]  # what it tells of a pattern, re tells nowhere else
+from re import _parser  # type: ignore[attr-defined]  # re has no public parser of patterns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SIZE, LARGE = 4_000, 16_000
 FAST = 0.001  # seconds: a text of these sizes that takes less time is not measured again
-GROWTH = 7  # the most that the time may grow by for four times the text: 4 is linear, 16 is quadratic
+GROWTH = 7  # the limit for the growth of time at four times the text: 4 is linear, 16 is quadratic
 MODULES = [
     importlib.import_module(found.name)
     for package in (sitemap_harvest.formats, sitemap_harvest.urls)
@@ -37,7 +37,7 @@ SIGNS = (" ", "\n", "\t", "a", "1", "<", ">", '"', "'", "/", ".", ",", ":", "@",
 
 
 class Used(NamedTuple):
-    """A pattern, and how it is used."""
+    """A pattern and its method."""
 
     pattern: re.Pattern[Any]
     method: str
@@ -128,7 +128,7 @@ def _seconds(run: Callable[[Any], object], text: Any) -> float:
 
 
 def _texts(pattern: re.Pattern[Any], *, most: int) -> Iterator[tuple[str, str, str]]:
-    """Yield start, token and end of texts that *pattern* may take long for: a start that matches, then much of one."""
+    """Yield start, token and end of texts that may be slow for *pattern*: a start that matches, then many tokens."""
     parsed = _parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE if isinstance(pattern.pattern, bytes) else 0)
     starts = list(dict.fromkeys(_starts(parsed)))
     tokens = dict.fromkeys([*_tokens(parsed), *SIGNS])
@@ -142,7 +142,7 @@ def _texts(pattern: re.Pattern[Any], *, most: int) -> Iterator[tuple[str, str, s
 
 
 def _starts(parsed: Any) -> Iterator[str]:
-    """Yield examples of what each beginning of *parsed* matches."""
+    """Yield texts that match each prefix of *parsed*."""
     text = ""
     yield text
     for operation, argument in parsed:
@@ -155,7 +155,7 @@ def _starts(parsed: Any) -> Iterator[str]:
 
 
 def _tokens(parsed: Any) -> Iterator[str]:
-    """Yield examples of what the parts of *parsed* match."""
+    """Yield texts that match the parts of *parsed*."""
     whole = "".join(_example(*item) for item in parsed)
     if whole:
         yield whole
@@ -167,7 +167,7 @@ def _tokens(parsed: Any) -> Iterator[str]:
 
 
 def _inner(operation: Any, argument: Any) -> list[Any]:
-    """Return the patterns inside of a part of a pattern."""
+    """Return the patterns inside a part of a pattern."""
     match str(operation):
         case "BRANCH":
             return list(argument[1])
@@ -183,7 +183,7 @@ def _inner(operation: Any, argument: Any) -> list[Any]:
 
 
 def _example(operation: Any, argument: Any) -> str:  # noqa: PLR0911 - one for each sort of part
-    """Return a short text that a part of a pattern matches."""
+    """Return a short text that matches a part of a pattern."""
     match str(operation):
         case "LITERAL":
             return chr(argument)

@@ -1,4 +1,4 @@
-"""What holds for any bytes, and for any document that something has happened to."""
+"""Properties that hold for any bytes, and for any damaged document."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ many = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCh
 
 @many
 @given(st.one_of(st.binary(max_size=200), st.lists(PIECES | st.binary(max_size=5), max_size=30).map(b"".join)))
-def test_any_bytes_are_read_alike_however_they_are_cut_and_packed(body: bytes) -> None:
+def test_any_bytes_are_read_alike_in_any_blocks_and_compression(body: bytes) -> None:
     check(body)
 
 
 @many
 @given(st.sampled_from(SAMPLES), st.data())
-def test_any_document_is_read_alike_however_it_is_cut_and_packed(path: Path, data: st.DataObject) -> None:
+def test_any_document_is_read_alike_in_any_blocks_and_compression(path: Path, data: st.DataObject) -> None:
     body = path.read_bytes()
     at = data.draw(st.integers(0, len(body)))
     check(body[:at] + data.draw(PIECES) + body[at + data.draw(st.integers(0, 20)) :])
@@ -69,7 +69,7 @@ def test_any_document_is_read_alike_however_it_is_cut_and_packed(path: Path, dat
 @pytest.mark.thorough
 @settings(many, max_examples=1000)
 @given(st.sampled_from(["xml/plain.xml", "xml/full.xml"]), st.data())
-def test_whatever_happens_to_a_byte_no_url_is_altered_in_silence(name: str, data: st.DataObject) -> None:
+def test_no_changed_byte_alters_a_url_silently(name: str, data: st.DataObject) -> None:
     body = fixture_bytes(name)
     wanted = set(locs(read(body, url=HERE)))
     at = data.draw(st.integers(0, len(body)))
@@ -77,11 +77,11 @@ def test_whatever_happens_to_a_byte_no_url_is_altered_in_silence(name: str, data
     odd = body[:at] + put + body[at + data.draw(st.integers(0, 3)) :]
     document = read(odd, url=HERE)
     rows = list(document.rows())
-    if (texts := walked(odd)) is not None:  # still well-formed: then it says what it says
+    if (texts := walked(odd)) is not None:  # still well-formed: a different document
         found = [row.loc for row in rows]
         assert found == [loc for text in texts if text.strip(BLANKS) and (loc := resolve(text, HERE).loc)]
         return
     assert document.problems
     text = unescape(odd.decode(), {"&quot;": '"', "&apos;": "'"})
     for raw in (row.loc_raw or row.loc for row in rows if row.loc not in wanted):
-        assert raw.strip(BLANKS) in text  # the blanks may have stood around a tag that is told as ``loc/markup``
+        assert raw.strip(BLANKS) in text  # the whitespace may have been around a tag that is reported as ``loc/markup``

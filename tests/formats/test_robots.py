@@ -16,8 +16,8 @@ ODD = {DIRECTIVE: 1}
     ("text", "addresses", "problems"),
     [
         pytest.param(f"Sitemap: {A}", [A], {}, id="usual"),
-        pytest.param(f"sitemap:{A}", [A], {}, id="lower-case-no-blank"),
-        pytest.param(f"SITEMAP :\t{A}\r\n", [A], {}, id="blank-before-the-colon"),
+        pytest.param(f"sitemap:{A}", [A], {}, id="lower-case-no-space"),
+        pytest.param(f"SITEMAP :\t{A}\r\n", [A], {}, id="space-before-the-colon"),
         pytest.param(f"\ufeffSitemap: {A}", [A], {}, id="mark"),
         pytest.param(f"Site-map: {A}\nSitemaps: {A}?2", [A, f"{A}?2"], {DIRECTIVE: 2}, id="other-spellings"),
         pytest.param(f"Sitemap {A}", [A], ODD, id="no-colon"),
@@ -37,7 +37,7 @@ ODD = {DIRECTIVE: 1}
         pytest.param(f"Disallow: /x Sitemap: {A}", [A], ODD, id="behind-a-rule"),
         pytest.param(f"Disallow: /xSitemap: {A} # all", [A], ODD, id="glued-to-a-rule"),
         pytest.param(f"Disallow: /x # Sitemap: {A}", [], {}, id="in-a-comment-behind-a-rule"),
-        pytest.param(f"Sitemap: {SPACED}", [SPACED], {"loc/whitespace": 1}, id="blank-inside"),
+        pytest.param(f"Sitemap: {SPACED}", [SPACED], {"loc/whitespace": 1}, id="space-inside"),
         pytest.param(f"Sitemap: {SPACED}?x=1\u20282", [SPACED + "?x=1\u20282"], {"loc/whitespace": 1}, id="separator"),
         pytest.param(f"# Sitemap: {A}", [], {}, id="commented-out"),
         pytest.param("Sitemap:", [], {"robots/not-a-url": 1}, id="no-address"),
@@ -61,6 +61,6 @@ def test_sitemap_lines(text: str, addresses: list[str], problems: dict[str, int]
     assert list(document.urls()) == []
 
 
-def test_a_reference_knows_its_line() -> None:
+def test_a_reference_has_its_line() -> None:
     document = read(f"\n\nUser-agent: *\nSitemap: {A}".encode(), url=ROBOTS)
     assert [ref.position for ref in document.sitemaps()] == [4]

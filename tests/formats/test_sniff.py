@@ -18,7 +18,7 @@ ROBOTS = "https://example.com/robots.txt"
         pytest.param('<?xml version="1.0"?>\n<!-- by <html> -->\n<urlset/>', Kind.SITEMAP, id="comment-before"),
         pytest.param("<sm:urlset xmlns:sm='x'>", Kind.SITEMAP, id="prefix"),
         pytest.param("<URLSET>", Kind.SITEMAP, id="upper-case"),
-        pytest.param("\ufeff\n\n <urlset>", Kind.SITEMAP, id="mark-and-blanks-before"),
+        pytest.param("\ufeff\n\n <urlset>", Kind.SITEMAP, id="mark-and-whitespace-before"),
         pytest.param("Warning: mysql\n<urlset><url>", Kind.SITEMAP, id="junk-before"),
         pytest.param("<!DOCTYPE urlset [<!ENTITY a 'b'>]><urlset>", Kind.SITEMAP, id="doctype"),
         pytest.param("<url><loc>http://e.x/</loc></url>", Kind.SITEMAP, id="root-is-missing"),
@@ -59,7 +59,7 @@ ROBOTS = "https://example.com/robots.txt"
         pytest.param("<opml><outline/></opml>", Kind.XML, id="other-xml"),
         pytest.param("<?xml version='1.0'?>", Kind.XML, id="declaration-alone"),
         pytest.param("", Kind.EMPTY, id="empty"),
-        pytest.param(" \r\n\t\x00\ufeff", Kind.EMPTY, id="blanks"),
+        pytest.param(" \r\n\t\x00\ufeff", Kind.EMPTY, id="whitespace"),
         pytest.param("https://e.x/a\nhttps://e.x/b", Kind.LIST, id="list"),
         pytest.param("https://e.x/a\rhttps://e.x/b\r", Kind.LIST, id="list-with-cr"),
         pytest.param("all of them\nhttps://e.x/a https://e.x/b", Kind.LIST, id="two-on-a-line"),
@@ -108,16 +108,16 @@ def test_names_break_ties(text: str, url: str, content_type: str | None, kind: K
     assert sniff(text, url=url, content_type=content_type) is kind
 
 
-def test_a_long_licence_before_the_root_is_passed_over() -> None:
+def test_a_long_licence_before_the_root_is_skipped() -> None:
     assert read(b"<!--" + b"x" * 60_000 + b"-->\n<urlset></urlset>", url=XML).kind is Kind.SITEMAP
 
 
 @pytest.mark.parametrize(
     "before",
     [b"\n" * 700_000, b"<!--" + b"x" * 700_000 + b"-->", b"<?xml version='1.0'?><!--" + b"-" * 70_000 + b"-->"],
-    ids=["blanks", "comment", "declaration-and-comment"],
+    ids=["whitespace", "comment", "declaration-and-comment"],
 )
-def test_what_tells_nothing_may_be_of_any_size(before: bytes) -> None:
+def test_prologues_may_have_any_size(before: bytes) -> None:
     document = read(before + b"<urlset><url><loc>https://example.com/a</loc></url></urlset>", url=XML)
     assert document.kind is Kind.SITEMAP
     assert locs(document) == ["https://example.com/a"]

@@ -1,4 +1,4 @@
-"""Which entries of a damaged document are beyond doubt, and the digest that tells whether it must be read."""
+"""The entries of a damaged document that are certainly right, and the digest that decides whether it must be read."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ OTHERS = ["text/list.txt", "text/windows.txt", "feeds/rss.xml", "feeds/atom.xml"
 
 
 def cut(body: bytes, url: str = HERE, limits: Limits = NO_LIMITS) -> Document:
-    """Return *body* as the document that it is when the connection has ended early."""
+    """Return *body* as a document whose connection ended early."""
     return Document(body, url=url, content_type=None, limits=limits, was_cut=True)
 
 
@@ -63,17 +63,17 @@ def by_position(document: Document) -> dict[int, list[Any]]:
 
 
 def altered(document: Document, whole: dict[int, list[Any]]) -> list[int]:
-    """Return the positions that are said to be sound, and are not as in the *whole* document."""
+    """Return the positions that are reported as sound but differ from the *whole* document."""
     found, sound = by_position(document), document.last_sound_position
     return [at for at in found if (sound is None or at <= sound) and found[at] != whole.get(at)]
 
 
 def texts(rows: list[Any]) -> set[str]:
-    """Return what *rows* say as published, but for the address that one was made into."""
+    """Return the published texts of *rows*, without resolved addresses."""
     found: set[str] = set()
 
     def gather(value: Any) -> None:
-        if isinstance(value, str):  # a name of an element has its namespace, which stands elsewhere, before it
+        if isinstance(value, str):  # the name of an element is preceded by its namespace, which is declared elsewhere
             found.update(value[1:].split("}", 1) if value.startswith("{") else [value])
         for item in value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ():
             gather(item)
@@ -85,12 +85,12 @@ def texts(rows: list[Any]) -> set[str]:
 
 
 def without_cdata_marks(text: str) -> str:
-    """Return *text* without the marks of CDATA sections, the end of which is text where no section is open."""
+    """Return *text* without the marks of CDATA sections; the end mark is text where no section is open."""
     return text.replace("<![CDATA[", "").replace("]]>", "")
 
 
 def resolved(text: str) -> str:
-    """Return *text* with what its references stand for; a mark of a CDATA section may stand in one."""
+    """Return *text* with its references resolved; a mark of a CDATA section may be inside one."""
     return re.sub(r"&(?:#\d{1,4}|amp|lt|gt|quot|apos);", lambda reference: unescape(reference[0]), text)
 
 
@@ -101,7 +101,7 @@ def resolved(text: str) -> str:
         pytest.param(urlset("<url><loc>https://a.example/?a&b</loc></url>" * 3), None, id="mended-to-the-letter"),
         pytest.param(urlset("<url><loc>https://a.example/\x0b</loc></url>" * 3), None, id="control-character"),
         pytest.param(urlset("<url><loc>https://a.example/1</loc><image:image/></url>" * 3), None, id="usual-prefix"),
-        pytest.param(b"\n" + urlset("<url><loc>https://a.example/1</loc></url>" * 3), None, id="blank-before"),
+        pytest.param(b"\n" + urlset("<url><loc>https://a.example/1</loc></url>" * 3), None, id="space-before"),
         pytest.param(urlset("<url><loc>https://a.example/<b>1</b></loc></url>" * 3), None, id="well-formed-oddity"),
         pytest.param(urlset("<url><loc>https://a.example/1</loc></url>" * 9)[:-20], 8, id="cut"),
         pytest.param(urlset("<url><loc>https://a.example/1</loc></url>" * 9)[:-9], 9, id="cut-behind-the-last"),
@@ -128,14 +128,14 @@ def test_last_sound_position(body: bytes, last: int | None) -> None:
     assert read(body, url=HERE).last_sound_position == last
 
 
-def test_a_packed_body_that_does_not_match_its_checksum_is_in_doubt_from_the_start() -> None:
+def test_a_compressed_body_with_a_wrong_checksum_is_suspect_from_the_start() -> None:
     packed = bytearray(gzip.compress(fixture_bytes("xml/plain.xml")))
     packed[-8] ^= 1
     document = read(bytes(packed), url=HERE)
     assert (document.complete, document.last_sound_position, document.digest()) == (False, 0, None)
 
 
-def test_what_stands_before_a_limit_is_beyond_doubt() -> None:
+def test_entries_before_a_limit_are_sound() -> None:
     body = urlset("<url><loc>https://a.example/1</loc></url>" * 9)
     too_many = read(body, url=HERE, limits=Limits(urls=5))
     too_large = read(body, url=HERE, limits=Limits(unpacked_bytes=len(body) - 20))
@@ -145,7 +145,7 @@ def test_what_stands_before_a_limit_is_beyond_doubt() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("lane", [b"", b"<!-- strict -->", b"<url><loc>https://a.example/?a&b</loc></url>"])
-def test_of_a_cut_sitemap_all_entries_are_sound_that_were_closed(lane: bytes) -> None:
+def test_closed_entries_of_a_truncated_sitemap_are_sound(lane: bytes) -> None:
     body = fixture_bytes("xml/full.xml").replace(b"<url>", lane + b"<url>", 1)
     whole = by_position(read(body, url=HERE))
     for at in range(body.index(b"<url>") + 5, body.index(b"</urlset>")):
@@ -155,7 +155,7 @@ def test_of_a_cut_sitemap_all_entries_are_sound_that_were_closed(lane: bytes) ->
 
 
 @pytest.mark.parametrize("path", some_quick(WHOLE_XML, every=8), ids=lambda path: path.stem)
-def test_of_a_cut_document_nothing_sound_is_altered(path: Path) -> None:
+def test_sound_entries_of_a_truncated_document_are_unchanged(path: Path) -> None:
     body = path.read_bytes()
     whole = by_position(read(body, url=HERE))
     packed = gzip.compress(body)
@@ -166,7 +166,7 @@ def test_of_a_cut_document_nothing_sound_is_altered(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_of_other_documents_that_the_connection_has_cut_nothing_sound_is_altered(name: str) -> None:
+def test_sound_entries_of_other_truncated_documents_are_unchanged(name: str) -> None:
     body = fixture_bytes(name)
     whole = by_position(read(body, url=HERE))
     for at in range(0, len(body), 3):
@@ -175,18 +175,20 @@ def test_of_other_documents_that_the_connection_has_cut_nothing_sound_is_altered
 
 @many
 @given(st.sampled_from(WHOLE_XML), DAMAGE, st.data())
-def test_whatever_is_put_into_a_sitemap_nothing_sound_is_altered(path: Path, put: bytes, data: st.DataObject) -> None:
+def test_sound_entries_are_unchanged_by_any_insertion_into_a_sitemap(
+    path: Path, put: bytes, data: st.DataObject
+) -> None:
     body = path.read_bytes()
     at = data.draw(st.integers(1, len(body)))
     odd = body[:at] + put + body[at + data.draw(st.integers(0, 3)) :]
     if is_well_formed(odd):
-        return  # then it says what it says
+        return  # a different document
     sitemap, document = read(body, url=HERE), read(odd, url=HERE)
     if document.kind is not sitemap.kind:
-        return  # damage in front of the root makes it a list: its lines are what they are
+        return  # damage before the root makes it a list: its lines are read as they are
     whole = by_position(sitemap)
     different = altered(document, whole)
-    if different:  # it was put into a value, which is read to the letter, as one that was published so would be
+    if different:  # it was inserted into a value, which is read unchanged, as if it had been published so
         (position,) = different
         now, before = texts(by_position(document)[position]), texts(whole.get(position, []))
         text = odd.decode(errors="replace")
@@ -212,13 +214,13 @@ def test_the_end_of_a_cdata_section_is_text_where_none_is_open(value: str, loc: 
 
 @many
 @given(st.sampled_from(WHOLE_XML), st.data())
-def test_whatever_happens_to_a_packed_byte_nothing_sound_is_altered(path: Path, data: st.DataObject) -> None:
+def test_sound_entries_are_unchanged_by_any_changed_compressed_byte(path: Path, data: st.DataObject) -> None:
     packed = bytearray(gzip.compress(path.read_bytes(), mtime=0))
     packed[data.draw(st.integers(10, len(packed) - 1))] ^= data.draw(st.integers(1, 255))
     assert altered(read(bytes(packed), url=HERE), by_position(read(path.read_bytes(), url=HERE))) == []
 
 
-def test_the_last_line_of_a_list_is_left_out_where_the_list_was_cut() -> None:
+def test_the_last_line_of_a_truncated_list_is_left_out() -> None:
     body = b"https://a.example/1\nhttps://a.example/2\nhttps://a.exam"
     document = cut(body, "https://a.example/urls.txt")
     assert [row.loc for row in document.rows()] == ["https://a.example/1", "https://a.example/2"]
@@ -226,7 +228,7 @@ def test_the_last_line_of_a_list_is_left_out_where_the_list_was_cut() -> None:
     assert codes(document) == {"text/truncated": 1}
 
 
-def test_the_last_line_of_a_list_is_left_out_where_it_ends_within_a_character() -> None:
+def test_the_last_line_of_a_list_that_ends_within_a_character_is_left_out() -> None:
     document = read("https://a.example/1\nhttps://a.example/\u00e9".encode()[:-1], url="https://a.example/urls.txt")
     assert [row.loc for row in document.rows()] == ["https://a.example/1"]
     assert codes(document) == {"encoding/cut-character": 1, "encoding/bad-bytes": 1, "text/truncated": 1}
@@ -237,7 +239,7 @@ def test_the_last_line_of_a_list_is_left_out_where_it_ends_within_a_character() 
     some_quick((p for p in sorted(FIXTURES.rglob("*")) if p.is_file()), every=4, others=pytest.mark.deep),
     ids=lambda path: path.name,
 )
-def test_the_digest_without_reading_is_that_of_reading(path: Path) -> None:
+def test_the_digest_without_reading_equals_that_of_reading(path: Path) -> None:
     for body in (path.read_bytes(), gzip.compress(path.read_bytes())):
         document = read(body, url=HERE)
         assert document.digest() == document.sha256
@@ -250,13 +252,13 @@ def test_the_digest_without_reading_is_that_of_reading(path: Path) -> None:
         pytest.param(gzip.compress(b"https://a.example/\n" * 9_000), id="too-large"),
     ],
 )
-def test_there_is_no_digest_of_what_is_not_unpacked_to_its_end(body: bytes) -> None:
+def test_an_incomplete_decompression_has_no_digest(body: bytes) -> None:
     document = read(body, url=HERE, limits=Limits(unpacked_bytes=10_000))
     assert (document.digest(), document.sha256) == (None, None)
 
 
-def test_the_digest_undoes_what_the_header_names() -> None:
+def test_the_digest_decodes_the_content_encoding_of_the_header() -> None:
     body = urlset("<url><loc>https://a.example/1</loc></url>")
-    packed = zlib.compress(body)[2:-4]  # raw deflate, which only the header tells
+    packed = zlib.compress(body)[2:-4]  # raw deflate, which only the header names
     document = Document(packed, url=HERE, content_type=None, limits=NO_LIMITS, content_encodings=("deflate",))
     assert document.digest() == hashlib.sha256(body).hexdigest()

@@ -17,7 +17,7 @@ BESIDE, NONE, NUL, EMPTY = "text/beside-url", "text/not-a-url", "document/nul-by
     ("body", "urls"),
     [
         pytest.param(b"\xef\xbb\xbfhttps://example.com/a\n", ["https://example.com/a"], id="bom"),
-        pytest.param(b"https://example.com/a\r\n\r\nhttps://example.com/b", 2, id="crlf-blank"),
+        pytest.param(b"https://example.com/a\r\n\r\nhttps://example.com/b", 2, id="crlf-space"),
         pytest.param(b"https://example.com/a\rhttps://example.com/b\r", 2, id="cr"),
         pytest.param("https://example.com/a\u2028b".encode(), ["https://example.com/a\u2028b"], id="line-separator"),
         pytest.param(" https://example.com/a\t".encode("utf-16"), ["https://example.com/a"], id="utf-16"),
@@ -31,7 +31,7 @@ def test_locs(body: bytes, urls: list[str] | int) -> None:
 
 
 @given(st.lists(st.sampled_from(["a", "b", "\r", "\n", "\r\n", "\u2028", " "]), max_size=8).map("".join))
-def test_lines_are_the_same_wherever_chunks_end(text: str) -> None:
+def test_the_size_of_blocks_does_not_matter(text: str) -> None:
     whole = list(lines([text], log()))
     assert [line for _, line in whole if line] == [
         line for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if line
@@ -61,7 +61,7 @@ def test_a_line_that_is_too_long_is_left_out_with_a_problem() -> None:
         pytest.param("- {}a\n1. {}b\n", ["a", "b"], {BESIDE: 2}, True, id="bullets"),
         pytest.param("2025,{}a,x\n", ["a"], {BESIDE: 1}, True, id="second-column"),
         pytest.param("{}a {}b\n", ["a", "b"], {BESIDE: 1}, True, id="two-on-a-line"),
-        pytest.param("{}a b\n", ["a b"], {"loc/whitespace": 1}, True, id="blank-inside"),
+        pytest.param("{}a b\n", ["a b"], {"loc/whitespace": 1}, True, id="space-inside"),
         pytest.param("{}a\x00b\n", [], {"loc/control-character": 1, NUL: 1, EMPTY: 1}, False, id="nul-inside"),
         pytest.param("{}a\n{}b\x00\x00", ["a"], {"loc/control-character": 1, NUL: 1}, False, id="nul-at-the-end"),
         pytest.param("{}a\n\x00\x00\n", ["a"], {"loc/control-character": 1, NUL: 1}, False, id="nul-on-a-line"),
@@ -82,7 +82,7 @@ def test_odd_lines(text: str, urls: list[str], problems: dict[str, int], complet
     assert document.complete is complete
 
 
-def test_a_packed_list_that_is_cut_yields_no_half_url() -> None:
+def test_a_truncated_compressed_list_yields_no_partial_url() -> None:
     body = "".join(f"https://example.com/page-{number}?a={number}\n" for number in range(30)).encode()
     whole = set(locs(read(body, url=HERE)))
     packed = gzip.compress(body)

@@ -71,7 +71,7 @@ def unpacked(body: bytes, limits: Limits = DEFAULT) -> tuple[bytes, list[str], d
         pytest.param(b"BZh is text", b"BZh is text", [], id="text-like-bzip2"),
     ],
 )
-def test_packed_documents_come_out_whole(body: bytes, data: bytes, layers: list[str]) -> None:
+def test_compressed_documents_are_decompressed_completely(body: bytes, data: bytes, layers: list[str]) -> None:
     assert unpacked(body) == (data, layers, {})
 
 
@@ -88,7 +88,7 @@ def test_packed_documents_come_out_whole(body: bytes, data: bytes, layers: list[
         ),
     ],
 )
-def test_what_comes_before_a_fault_is_kept(body: bytes, data: bytes, problems: dict[str, int]) -> None:
+def test_data_before_a_fault_is_kept(body: bytes, data: bytes, problems: dict[str, int]) -> None:
     assert unpacked(body) == (data, ["gzip"], problems)
 
 
@@ -107,13 +107,13 @@ def test_what_comes_before_a_fault_is_kept(body: bytes, data: bytes, problems: d
         pytest.param(zlib.compress(TEXT)[:-2], {"unpack/truncated": 1}, id="zlib-without-checksum"),
     ],
 )
-def test_what_is_odd_behind_the_data_is_told(body: bytes, problems: dict[str, int]) -> None:
+def test_trailing_data_is_reported(body: bytes, problems: dict[str, int]) -> None:
     data, _, found = unpacked(body)
     assert (data, found) == (TEXT, problems)
 
 
 @pytest.mark.parametrize("compress", [zlib.compress, bz2.compress, zstd.compress, lambda text: zipped({"a": text})])
-def test_of_a_cut_document_what_comes_before_is_kept(compress: Callable[[bytes], bytes]) -> None:
+def test_data_before_a_truncation_is_kept(compress: Callable[[bytes], bytes]) -> None:
     whole = "".join(f"<url><loc>https://example.com/{NOISE[:number].hex()}</loc></url>" for number in range(1000))
     body = compress(whole.encode())
     for cut in (len(body) // 10 * 9, len(body) // 2):
@@ -123,7 +123,7 @@ def test_of_a_cut_document_what_comes_before_is_kept(compress: Callable[[bytes],
     assert data or compress is bz2.compress  # whose blocks are larger than this
 
 
-def test_brotli_is_told_by_the_name_only() -> None:
+def test_brotli_is_recognized_by_name_only() -> None:
     body = brotli.compress(TEXT)
     assert locs(read(body, url=f"{HERE}.br?v=1")) == locs(read(TEXT, url=HERE))
     assert read(body, url=f"{HERE}.br").layers == ("brotli",)
@@ -148,26 +148,26 @@ def test_an_encrypted_zip_is_unreadable() -> None:
         pytest.param(gzip.compress(gzip.compress(TEXT)), id="two-layers"),
     ],
 )
-def test_cut_at_every_byte_it_is_a_prefix_and_says_so(body: bytes) -> None:
+def test_a_file_cut_at_any_byte_gives_a_prefix_and_is_reported(body: bytes) -> None:
     whole, _, _ = unpacked(body)
     border = len(gzip.compress(TEXT[:99]))
     for cut in range(2, len(body)):
         data, _, problems = unpacked(body[:cut])
-        assert whole.startswith(data) or data == b"\x1f"  # the first byte of an inner layer tells nothing
+        assert whole.startswith(data) or data == b"\x1f"  # the first byte of an inner layer identifies nothing
         assert problems.keys() <= {"unpack/truncated"}
         assert problems or cut == border, cut
 
 
-def test_a_fault_at_every_byte_loses_nothing_in_silence() -> None:
+def test_a_fault_at_any_byte_loses_nothing_silently() -> None:
     body = gzip.compress(TEXT, mtime=0)
-    for at in range(10, len(body)):  # behind the header, whose time and flags mean nothing
+    for at in range(10, len(body)):  # after the header, whose time and flags mean nothing
         damaged = body[:at] + bytes([body[at] ^ 0xFF]) + body[at + 1 :]
         data, _, problems = unpacked(damaged)
         assert data == TEXT or problems
         assert problems
 
 
-def test_blocks_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_blocks_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     body = gzip.compress(TEXT[:99]) + gzip.compress(TEXT[99:]) + b"\0\0"
     for size in (1, 2, 3, 17, 64):
         monkeypatch.setattr(module, "BLOCK_BYTES", size)
@@ -183,7 +183,7 @@ def test_blocks_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> No
     ],
 )
 @pytest.mark.parametrize("size", [512, 700, 10_000])
-def test_blocks_have_the_size_that_is_wanted(body: bytes, size: int) -> None:
+def test_blocks_have_the_requested_size(body: bytes, size: int) -> None:
     blocks = list(unpack(body, DEFAULT, log(), [], block_bytes=size))
     assert blocks == [TEXT[start : start + size] for start in range(0, len(TEXT), size)]
 
@@ -209,7 +209,7 @@ def test_limits(body: bytes, limits: Limits, size: int, problems: dict[str, int]
     assert (len(data), found) == (size, problems)
 
 
-def test_a_digest_is_given_only_of_what_was_unpacked_to_its_end() -> None:
+def test_only_a_complete_decompression_has_a_digest() -> None:
     body = gzip.compress(TEXT)
     whole, cut = read(body, url=HERE), read(body[:-30], url=HERE)
     assert whole.sha256 == read(TEXT, url=HERE).sha256 is not None
@@ -218,26 +218,26 @@ def test_a_digest_is_given_only_of_what_was_unpacked_to_its_end() -> None:
     assert read(body, url=HERE, limits=Limits(unpacked_bytes=100)).sha256 is None
 
 
-def test_a_damaged_member_behind_a_whole_document_is_told() -> None:
+def test_a_damaged_member_after_a_whole_document_is_reported() -> None:
     document = read(gzip.compress(TEXT) + b"\x1f\x8b junk", url=HERE)
     assert len(locs(document)) == 20
     assert codes(document) == {"unpack/unreadable": 1}
     assert not document.complete
 
 
-def test_small_members_come_in_large_blocks() -> None:
+def test_small_members_are_joined_into_large_blocks() -> None:
     body = b"".join(gzip.compress(NOISE[at : at + 20]) for at in range(0, len(NOISE), 20))
     assert [len(block) for block in unpack(body, DEFAULT, log(), [])] == [len(NOISE)]
 
 
-def test_thousands_of_members_that_hold_next_to_nothing_are_not_all_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thousands_of_nearly_empty_members_are_not_all_decompressed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MANY_MEMBERS", 100)
     assert unpacked(gzip.compress(b"a") * 200) == (b"a" * 101, ["gzip"], {"unpack/tiny-members": 1})
     assert unpacked(gzip.compress(b"a" * 16) * 200) == (b"a" * 3200, ["gzip"], {})
 
 
 @pytest.mark.parametrize("spooled", [0, 1_000_000], ids=["on-disk", "in-memory"])
-def test_a_zip_archive_is_read_wherever_it_lies(spooled: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zip_archive_is_read_at_any_offset(spooled: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MAX_ARCHIVE_BYTES", spooled or 1)
     whole = zipped({"a.xml": TEXT})
     assert unpacked(whole) == (TEXT, ["zip"], {})
@@ -246,7 +246,7 @@ def test_a_zip_archive_is_read_wherever_it_lies(spooled: int, monkeypatch: pytes
     assert (bool(data), layers, problems) == (True, ["zip"], {"unpack/truncated": 1})
 
 
-def test_a_zip_archive_of_too_many_files_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zip_archive_with_too_many_files_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MAX_DIRECTORY_BYTES", 100)
     body = zipped({"a.xml": TEXT, "b.xml": TEXT})
     assert unpacked(body) == (b"", ["zip"], {"unpack/unreadable": 1})

@@ -1,7 +1,7 @@
 """A fuzz target for reading: ``python -m tests.fuzz [FOLDER] [-max_total_time=SECONDS] [-timeout=SECONDS]``.
 
-Needs atheris (the extra ``fuzz``), and takes the options of libFuzzer. Starts from the fixtures; what it learns
-goes to FOLDER, if one is given. A find is written to ``crash-...``: its bytes belong into ``fixtures/finds``, which
+Needs atheris (the extra ``fuzz``), and takes the options of libFuzzer. Starts from the fixtures; what it learns goes to
+FOLDER, if one is given. A find is written to ``crash-...``; add its bytes to ``fixtures/finds``, which
 ``tests/fuzz/test_finds.py`` reads.
 """
 
@@ -17,7 +17,7 @@ with atheris.instrument_imports(include=["sitemap_harvest"]):
 
 
 def main() -> None:
-    """Run until libFuzzer's options say it is enough."""
+    """Run until libFuzzer's options end it."""
     with tempfile.TemporaryDirectory() as folder:
         seeds, words = Path(folder, "seeds"), Path(folder, "words")
         seeds.mkdir()

@@ -1,7 +1,7 @@
 """Sample documents with random damage: ``python -m tests.fuzz.mutations SEED COUNT``.
 
-Ten times as many documents a second as the coverage-guided fuzzer, and nearer to what goes wrong on the web: parts that
-are missing, doubled or of another document. A find is written to ``mutation-SEED-NUMBER``.
+Ten times as many documents a second as the coverage-guided fuzzer, and closer to the errors of the web: parts that are
+missing, duplicated or from another document. A find is written to ``mutation-SEED-NUMBER``.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ WORDS = (
     *(b"<a href='", b"<title>Sitemap</title>", b"jsonfeed.org/version/1", b'"items":', b'"url":', b"\\u0000", b"{{"),
     *(b"\xef\xbb\xbf", b"\xff\xfe", b"\x28\xb5\x2f\xfd", b"\0", b"\r", b"\r\n", b"\x1b$B", b"\xa0", b">", b"'", b'"'),
 )
-"""What has a meaning somewhere in a document."""
+"""Text with a meaning somewhere in a document."""
 
 _ENCODINGS = ("utf-16", "utf-16-le", "utf-32", "iso2022_jp", "gb18030", "shift_jis")
 _MEMBER_BYTES = 37
 
 
 def samples(folder: Path) -> list[bytes]:
-    """Return the documents below *folder*, of up to 200 KB each."""
+    """Return the documents below *folder* of up to 200 KB each."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".jsonl")
     return [path.read_bytes() for path in paths if path.stat().st_size < 200_000]
 
 
 def mutations(documents: Sequence[bytes], *, seed: int) -> Iterator[bytes]:
-    """Yield damaged parts of *documents* without end, the same for the same *seed*."""
+    """Yield damaged parts of *documents* without end; the same *seed* yields the same parts."""
     chance = random.Random(seed)
     while True:
         yield _packed(_damaged(documents, chance), chance)
 
 
 def _part(document: bytes, chance: random.Random) -> bytes:
-    """Return a part of *document*; mostly its beginning and a part from elsewhere, as if some were missing between."""
+    """Return a part of *document*; mostly its beginning and a part from elsewhere, as if the middle was missing."""
     size = chance.choice((200, 600, 1500, 4000))
     if len(document) <= size:
         return document
@@ -81,7 +81,7 @@ def _damaged(documents: Sequence[bytes], chance: random.Random) -> bytes:
 
 
 def _packed(body: bytes, chance: random.Random) -> bytes:
-    """Return *body*, in one of ten cases packed or in another encoding."""
+    """Return *body*; in one of ten cases compressed or in another encoding."""
     kind = chance.randrange(50)
     if kind == 0:
         return b"".join(gzip.compress(body[at : at + _MEMBER_BYTES]) for at in range(0, len(body), _MEMBER_BYTES))
@@ -96,7 +96,7 @@ def _packed(body: bytes, chance: random.Random) -> bytes:
 
 
 def main() -> None:
-    """Check as many documents as the command line says, each for itself; exit with 1 if there was a find."""
+    """Check as many documents as the command line requests, each separately; exit with 1 after a find."""
     seed, count = map(int, sys.argv[1:])
     finds = 0
     folder = Path(os.environ.get("HARVEST_CORPUS", FIXTURES))

@@ -1,4 +1,4 @@
-"""What must hold of reading, whatever the bytes are."""
+"""Properties of reading that must hold for any bytes."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ LIMITS = Limits(unpacked_bytes=1024 * 1024)
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _TAGS = (r"(?!)", r"</[^<>]*>?", r"<[^<>]*>|</[^<>]*", r"<[^<>]*>?", r"(?s:<\?.*?\?>|<!--.*?-->)|<[^<>]*>?")
 _MARKUP = tuple(map(re.compile, _TAGS))
-_RECOVERED = {"xml/malformed", "xml/doctype", "xml/unclosed-entry"}  # what of it is markup, only the reader tells
+_RECOVERED = {"xml/malformed", "xml/doctype", "xml/unclosed-entry"}  # only the reader knows which of it is markup
 _JSON_ESCAPE = re.compile(r"\\(?:/|u([Dd][89ABab][0-9A-Fa-f]{2})\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4}))")
 _CDATA = re.compile(r"<!\[CDATA\[|\]\]>")
 _XML_REFERENCE = re.compile(
     r"&(?:#[0-9]{1,8}|#[xX][0-9A-Fa-f]{1,7}|amp|lt|gt|quot|apos);"
-)  # HTML has others, such as &mp;
+)  # HTML has more, such as &mp;
 _REFERENCE = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9A-Fa-f]{1,7}|[A-Za-z][A-Za-z0-9]*);")
-_UNTOLD = re.compile(r"\s+|!\[CDATA\[|\]\]|[<>]")  # what may be text or markup, depending on what is around it
-_MAX_BLOCKS = 5_000  # of one document, so that a packed one takes no longer than others
+_UNTOLD = re.compile(r"\s+|!\[CDATA\[|\]\]|[<>]")  # text or markup, depending on the context
+_MAX_BLOCKS = 5_000  # of one document, so that a compressed one takes no longer than others
 _ESCAPED = re.compile("[\udc80-\udcff]")  # bytes that are not valid UTF-8
 
 
 class Found(NamedTuple):
-    """What was found in a document."""
+    """The result for a document."""
 
     kind: Kind
     rows: list[UrlEntry]
@@ -52,7 +52,7 @@ class Found(NamedTuple):
 
 
 def check(body: bytes) -> None:
-    """Read *body* in several ways. Raises :exc:`AssertionError` if what was found breaks one of the rules."""
+    """Read *body* in several ways. Raises :exc:`AssertionError` if the result breaks a rule."""
     url = URLS[len(body) % len(URLS)]
     document = read(body, url=url, limits=LIMITS)
     whole = found(document)
@@ -67,10 +67,10 @@ def check(body: bytes) -> None:
 
 
 def check_blocks(body: bytes, url: str, whole: Found, *, size: int) -> None:
-    """In blocks of *size* bytes the same is found as in the *whole*.
+    """In blocks of *size* bytes the result is that of the *whole*.
 
-    But for the place of bytes that are not of the encoding: they are noted while a block is decoded, so in larger
-    blocks more entries before them are in doubt.
+    The position of invalid bytes may differ: they are noted while a block is decoded, so in larger blocks more entries
+    before them are suspect.
     """
     with blocks_of(size):
         parts = found(read(body, url=url, limits=LIMITS))
@@ -80,17 +80,17 @@ def check_blocks(body: bytes, url: str, whole: Found, *, size: int) -> None:
 
 
 def check_members(body: bytes, url: str, whole: Found, cuts: list[int]) -> None:
-    """In gzip members that end at *cuts* the same is found as in the *whole*."""
+    """In gzip members that end at *cuts* the result is that of the *whole*."""
     places = [0, *sorted(cuts), len(body)]
     packed = b"".join(gzip.compress(body[start:end], 1) for start, end in pairwise(places))
     assert found(read(packed, url=url, limits=LIMITS)) == whole, f"gzip members that end at {places}"
 
 
 def check_cut(body: bytes, url: str, document: Document, whole: Found, at: int) -> None:
-    """Cut at *at*, *document* has the first of its rows and references, to the letter.
+    """*document*, cut at *at*, has the first rows and references of the whole one, unchanged.
 
-    Unless what is left seems to be a document of another kind or in another encoding, or the whole one has an entry
-    inside another one: where that ends early, the outer one seems not to be closed.
+    Exceptions: the rest appears to be a document of another kind or encoding, or the whole one has an entry inside an
+    entry: where that ends early, the outer one appears unclosed.
     """
     cut = Document(body[:at], url=url, content_type=None, limits=LIMITS, was_cut=True)
     if (cut.kind, cut.encoding) != (document.kind, document.encoding) or "xml/nested-entry" in whole.problems:
@@ -102,7 +102,7 @@ def check_cut(body: bytes, url: str, document: Document, whole: Found, at: int) 
 
 
 def check_locs(document: Document, whole: Found) -> None:
-    """No URL and no reference has a control character, or is one that *document* does not hold."""
+    """No URL and no reference has a control character or text that *document* does not contain."""
     texts = [row.loc_raw or row.loc for row in whole.rows] + [ref.loc for ref in whole.refs]
     if not texts:
         return
@@ -116,23 +116,23 @@ def check_locs(document: Document, whole: Found) -> None:
 
 
 def _published(text: str, base: str) -> Iterator[str]:
-    """Yield what may have been published for *text* to be read from it: itself, or relative to *base*."""
+    """Yield the texts that a site may have published for *text*: itself, or relative to *base*."""
     yield text
     for start in (base, join(base, "."), join(base, "/"), join(base, "/")[:-1], "https://", "https:"):
         if text.startswith(start):
             yield text.removeprefix(start)
-    if text.startswith(join(base, "/")):  # dot segments of a relative one were resolved
+    if text.startswith(join(base, "/")):  # dot segments of a relative URL were resolved
         yield text.rpartition("/")[2]
 
 
 def _comes_in_order(text: str, part: str) -> bool:
-    """Whether *text* has the characters of *part* one after the other, perhaps with others between."""
+    """Whether *text* has the characters of *part* in order, perhaps with others between them."""
     characters = iter(text)
     return all(character in characters for character in part)
 
 
 def _variants(text: str) -> list[str]:
-    """Return *text* as a URL in it may be read: with and without markup, with references resolved or not."""
+    """Return the forms in which a URL may be read from *text*: with and without markup, references resolved or not."""
     found = []
     for markup in _MARKUP:
         for variant in (markup.sub("", text), markup.sub("", _CDATA.sub("", text))):
@@ -164,7 +164,7 @@ def _flat(text: str) -> str:
 
 @contextmanager
 def blocks_of(size: int) -> Iterator[None]:
-    """Let documents be read in blocks of *size* bytes."""
+    """Read documents in blocks of *size* bytes."""
     with (
         patch("sitemap_harvest.formats.unpack.BLOCK_BYTES", size),
         patch("sitemap_harvest.formats.xml.sitemap._ENOUGH_BYTES", size),
@@ -173,7 +173,7 @@ def blocks_of(size: int) -> Iterator[None]:
 
 
 def found(document: Document) -> Found:
-    """Return what is found in *document*."""
+    """Return the result for *document*."""
     rows, refs = list(document.rows()), list(document.sitemaps())
     problems = {problem.code: problem.count for problem in document.problems}
     assert [row.position for row in rows] == sorted(row.position for row in rows)

@@ -1,4 +1,4 @@
-"""Documents that fuzzing found something with: it stays mended."""
+"""Documents in which fuzzing found an error that is fixed since."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOCUMENTS = sorted(path for path in FIXTURES.rglob("*") if path.is_file() and pa
 
 
 @pytest.mark.parametrize("find", FINDS, ids=lambda path: path.name)
-def test_what_fuzzing_found_is_mended(find) -> None:
+def test_finds_of_fuzzing_stay_fixed(find) -> None:
     check(find.read_bytes())
 
 
@@ -70,7 +70,7 @@ def test_what_fuzzing_found_is_mended(find) -> None:
         pytest.param(LIST, b"https://exam\x0bple.com/a\nhttps://e", id="control-character-in-a-host"),
     ],
 )
-def test_a_find_is_read_alike_however_it_is_cut_and_packed(url: str, body: bytes) -> None:
+def test_finds_are_read_alike_in_any_blocks_and_compression(url: str, body: bytes) -> None:
     document = read(body, url=url, limits=LIMITS)
     whole = found(document)
     for size in (1, 2, 3, 7, 61):
@@ -84,13 +84,13 @@ def test_a_find_is_read_alike_however_it_is_cut_and_packed(url: str, body: bytes
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(1, 9))
-def test_damaged_documents_are_read_alike_however_they_are_cut_and_packed(seed) -> None:
+def test_damaged_documents_are_read_alike_in_any_blocks_and_compression(seed) -> None:
     for body in islice(mutations(samples(FIXTURES), seed=seed), 500):
         check(body)
 
 
 @pytest.mark.parametrize("path", some_quick(DOCUMENTS, every=4), ids=lambda path: str(path.relative_to(FIXTURES)))
-def test_how_the_bytes_are_cut_does_not_matter(path) -> None:
+def test_the_size_of_blocks_does_not_matter(path) -> None:
     body, url = path.read_bytes()[:20_000], SITEMAP
     document = read(body, url=url, limits=LIMITS)
     whole = found(document)
@@ -103,7 +103,7 @@ def test_how_the_bytes_are_cut_does_not_matter(path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(FIXTURES)))
-def test_of_a_document_that_is_cut_the_first_rows_are_read_to_the_letter(path) -> None:
+def test_truncated_documents_start_with_the_rows_of_the_whole_document(path) -> None:
     body = path.read_bytes()[:6_000]
     document = read(body, url=SITEMAP, limits=LIMITS)
     whole = found(document)

@@ -1,4 +1,4 @@
-"""Random rows, with every field that a row can have."""
+"""Random rows with every field of a row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PLAIN: dict[type, st.SearchStrategy[typing.Any]] = {
 
 
 def records_of(record: type) -> st.SearchStrategy[typing.Any]:
-    """Return a strategy of instances of the dataclass *record*, each field of which is at times absent."""
+    """Return a strategy of instances of the dataclass *record*, each field of which is sometimes absent."""
     hints = typing.get_type_hints(record)
     return st.builds(record, **{field.name: _values(hints[field.name]) for field in dataclasses.fields(record)})
 

@@ -46,26 +46,26 @@ FULL = UrlEntry(
 )
 
 
-def test_a_full_row_comes_back_as_it_was() -> None:
+def test_a_full_row_round_trips() -> None:
     assert list(UrlBatch.of([FULL]).rows()) == [FULL]
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=40, deadline=None)
 @given(st.lists(records_of(UrlEntry), max_size=3))
-def test_rows_come_back_as_they_were(rows: list[UrlEntry]) -> None:
+def test_rows_round_trip(rows: list[UrlEntry]) -> None:
     assert list(UrlBatch.of(rows).rows()) == rows
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=20, deadline=None)
 @given(st.lists(records_of(SitemapRecord), max_size=3))
-def test_ledger_rows_come_back_as_they_were(rows: list[SitemapRecord]) -> None:
+def test_ledger_rows_round_trip(rows: list[SitemapRecord]) -> None:
     back = list(LedgerBatch.of(rows))
     assert back == rows
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=40, deadline=None)
 @given(st.lists(records_of(Change), max_size=3), st.lists(records_of(ChangeSummary), max_size=2))
-def test_changes_come_back_as_they_were(rows: list[Change], summaries: list[ChangeSummary]) -> None:
+def test_changes_round_trip(rows: list[Change], summaries: list[ChangeSummary]) -> None:
     assert list(ChangeBatch.of(rows)) == rows
     assert list(SummaryBatch.of(summaries)) == summaries
 
@@ -74,7 +74,7 @@ def row(number: int) -> UrlEntry:
     return UrlEntry(loc=f"https://example.com/{number}", sitemap="https://example.com/sitemap.xml", position=number)
 
 
-def test_a_batch_is_filtered_and_cut_by_columns() -> None:
+def test_a_batch_is_filtered_and_sliced_by_columns() -> None:
     batch = UrlBatch.of([row(1), row(2), row(3)])
     assert len(batch) == 3
     assert list(batch.filter(pa.array([True, None, False]))) == [row(1)]
@@ -84,7 +84,7 @@ def test_a_batch_is_filtered_and_cut_by_columns() -> None:
     assert repr(batch) == "<UrlBatch of 3 rows>"
 
 
-def test_other_columns_are_refused() -> None:
+def test_other_columns_are_rejected() -> None:
     with pytest.raises(SchemaError, match="UrlBatch needs the columns"):
         UrlBatch(pa.RecordBatch.from_pydict({"loc": ["https://example.com/"]}))
 
@@ -94,12 +94,12 @@ def test_only_documents_that_list_urls_are_readable(kind: Kind) -> None:
     assert kind.is_readable == (kind in {Kind.SITEMAP, Kind.INDEX, Kind.LIST, Kind.FEED, Kind.ROBOTS, Kind.LINKS})
 
 
-def test_words_are_words() -> None:
+def test_enums_are_strings() -> None:
     assert {str(outcome) for outcome in Outcome if outcome.has_rows} == {"read", "partial", "too-large"}
     assert str(FoundBy.WELL_KNOWN) == "well-known"
 
 
-def test_columns_are_put_in_place_of_others() -> None:
+def test_columns_can_be_replaced() -> None:
     batch = UrlBatch.of([FULL, FULL])
     marked = batch.with_columns(in_scope=pa.array([True, False]), scope_reason=pa.array([None, "path"]))
     assert [(row.loc, row.in_scope, row.scope_reason) for row in marked] == [

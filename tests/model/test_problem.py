@@ -1,4 +1,4 @@
-"""The catalogue and the code that tells problems are held together."""
+"""The catalogue lists exactly the problem codes that the code uses."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _SENTENCES = ("meaning", "cause", "consequence", "fix")
 _NO_CODES = {"text/html", "text/plain"}  # media types
 
 
-def told_codes() -> set[str]:
-    """Return every text in the package that is a code, but for the catalogue's own."""
+def used_codes() -> set[str]:
+    """Return every text in the package that is a code, except the catalogue's own."""
     texts = {
         node.value
         for module in PACKAGE.rglob("*.py")
@@ -32,8 +32,8 @@ def told_codes() -> set[str]:
     return {text for text in texts if _CODE.fullmatch(text) and text.partition("/")[0] in _PREFIXES} - _NO_CODES
 
 
-def test_every_code_that_is_told_is_in_the_catalogue_and_the_other_way_round() -> None:
-    assert told_codes() == set(CATALOGUE)
+def test_the_catalogue_lists_exactly_the_codes_in_use() -> None:
+    assert used_codes() == set(CATALOGUE)
 
 
 def test_codes_are_in_order() -> None:
@@ -42,19 +42,19 @@ def test_codes_are_in_order() -> None:
 
 @pytest.mark.parametrize("code", CATALOGUE)
 def test_every_code_is_explained_in_whole_sentences(code: str) -> None:
-    told = CATALOGUE[code]
+    entry = CATALOGUE[code]
     assert _CODE.fullmatch(code)
     for name in _SENTENCES:
-        text = getattr(told, name)
+        text = getattr(entry, name)
         assert text == text.strip()
         assert text[:1].isupper()
         assert text.endswith(".")
         assert len(text) <= 130, "one line says enough"
-    assert len({getattr(told, name) for name in _SENTENCES}) == len(_SENTENCES)
+    assert len({getattr(entry, name) for name in _SENTENCES}) == len(_SENTENCES)
 
 
-def test_what_loses_entries_is_an_error() -> None:
-    assert {code for code, told in CATALOGUE.items() if told.loses} == LOSSY
+def test_problems_that_lose_entries_are_errors() -> None:
+    assert {code for code, entry in CATALOGUE.items() if entry.loses} == LOSSY
     assert {CATALOGUE[code].severity for code in LOSSY} == {Severity.ERROR}
 
 
@@ -62,11 +62,11 @@ def test_the_worst_severity_comes_first() -> None:
     assert sorted(Severity, key=lambda severity: severity.rank) == ["error", "warning", "info"]
 
 
-def test_a_problem_knows_how_bad_it_is() -> None:
+def test_a_problem_has_the_severity_of_its_code() -> None:
     assert Problem(code="xml/truncated", document="", detail="").severity is Severity.ERROR
 
 
 def test_no_two_codes_have_one_meaning() -> None:
-    meanings = [told.meaning for told in CATALOGUE.values()]
+    meanings = [entry.meaning for entry in CATALOGUE.values()]
     assert len(meanings) == len(set(meanings))
     assert {field.name for field in fields(ProblemType)} == {*_SENTENCES, "severity", "loses", "reliability"}

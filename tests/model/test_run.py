@@ -1,4 +1,4 @@
-"""The ids of runs sort by time, whatever the clock says."""
+"""The ids of runs sort by time, even if the clock goes back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sitemap_harvest.model.run import id_after, is_run_id, moment_of, new_run_id
 NOON = datetime(2026, 11, 22, 12, 0, 5, 999_999, tzinfo=UTC)
 
 
-def test_an_id_tells_when_its_run_began_and_is_no_other_s():
+def test_an_id_starts_with_the_time_and_is_unique():
     one, other = new_run_id(NOON), new_run_id(NOON)
     assert one != other
     assert moment_of(one) == moment_of(other) == NOON.replace(microsecond=0)
@@ -26,12 +26,12 @@ def test_an_id_tells_when_its_run_began_and_is_no_other_s():
         pytest.param("20261231T235959Z-4f2a1c", "20261122T120005Z-4f2a1c", "20270101T000000Z-4f2a1c", id="clock-back"),
     ],
 )
-def test_a_run_sorts_behind_the_one_before(before, own, wanted):
+def test_a_run_sorts_after_the_previous_one(before, own, wanted):
     assert id_after(before, own) == wanted
 
 
 @pytest.mark.parametrize(
     "name", ["", "notes", ".DS_Store", "20261122T120005Z", "20261122T120005Z-4F2A1C", "٢0261122T120005Z-4f2a1c"]
 )
-def test_what_is_no_id_is_told(name):
+def test_invalid_ids_are_rejected(name):
     assert not is_run_id(name)

@@ -19,7 +19,7 @@ from sitemap_harvest.model import (
 
 _EXTRA = "list<item: struct<name: string not null, value: string> not null>"
 
-# A change here is a change of every snapshot and feed: SCHEMA_VERSION goes up with it.
+# A change here changes every snapshot and feed: SCHEMA_VERSION increases with it.
 URLS = f"""\
 loc: string not null
 loc_raw: string
@@ -183,7 +183,7 @@ def pinned(record: type) -> str:
         pytest.param(ChangeSummary, SUMMARIES, id="summaries"),
     ],
 )
-def test_the_schema_does_not_move_unnoticed(record: type, schema: str) -> None:
+def test_the_schema_is_pinned(record: type, schema: str) -> None:
     assert SCHEMA_VERSION == 5
     assert pinned(record) == schema
 
@@ -193,12 +193,12 @@ def test_columns_are_the_fields_in_their_order(record: type) -> None:
     assert arrow_schema(record).names == [field.name for field in dataclasses.fields(record)]
 
 
-def test_what_may_be_absent_is_null_by_default() -> None:
+def test_optional_columns_are_null_by_default() -> None:
     nullable = {field.name for field in arrow_schema(UrlEntry) if field.nullable}
     assert nullable == {field.name for field in dataclasses.fields(UrlEntry) if field.default is None}
 
 
-def test_the_version_travels_with_the_schema() -> None:
+def test_the_schema_carries_the_version() -> None:
     assert arrow_schema(UrlEntry).metadata == {b"sitemap_harvest.schema": b"5"}
 
 
@@ -207,6 +207,6 @@ class Unusual:
     field: list[str]
 
 
-def test_a_field_that_has_no_column_is_an_error() -> None:
+def test_a_field_without_a_column_type_is_an_error() -> None:
     with pytest.raises(TypeError, match="no Arrow type"):
         arrow_schema(Unusual)

@@ -1,4 +1,4 @@
-"""The requests for a sitemap that the spider itself has requested."""
+"""The page requests for a sitemap that the spider itself has requested."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Own(HarvestSpider):
     name = "own"
 
     def parse(self, response):
-        """Be a callback."""
+        """A callback."""
 
 
 def test_only_web_urls_are_requested_and_the_others_are_logged(caplog):

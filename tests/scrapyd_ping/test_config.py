@@ -1,4 +1,4 @@
-"""The options of ``[sitemap_harvest]``: read, or refused with one line."""
+"""The options of ``[sitemap_harvest]``: read, or rejected with one line."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_all_options_at_once():
     assert TOKEN not in repr(config)
 
 
-def test_three_options_are_enough():
+def test_three_options_are_sufficient():
     config = PingConfig.read(REQUIRED.items())
     assert (config.spider, config.allow_private) == ("changes", False)
 
@@ -85,7 +85,7 @@ def test_these_are_required(missing):
         pytest.param("tokens", "geheimesWörtchen123", "tokens: each token must have 16 ASCII", id="token-not-ascii"),
     ],
 )
-def test_a_wrong_option_is_named(name, value, words):
+def test_invalid_options_are_named(name, value, words):
     with pytest.raises(OptionError) as caught:
         PingConfig.read((REQUIRED | {name: value}).items())
     message = str(caught.value)

@@ -1,4 +1,4 @@
-"""What a ping may ask for, and where its crawl may go."""
+"""The parameters of a ping, and the hosts that its crawl may reach."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.web.http import parse_qs
 
-from sitemap_harvest.network import host_key, literal
+from sitemap_harvest.network.ip_ranges import host_key, literal
 from sitemap_harvest.scrapyd_ping import PingConfig
 from sitemap_harvest.scrapyd_ping.request import (
     PingError,
@@ -32,7 +32,7 @@ def config(hosts=NAMED, *, allow_private=False):
 
 
 def result(function, *arguments):
-    """Return what *function* returns, or the code of its refusal."""
+    """Return the result of *function*, or the code of its rejection."""
     try:
         return function(*arguments)
     except PingError as refused:
@@ -55,7 +55,7 @@ BOTH = {"sitemap": "https://a/?b=1&c=2", "token": "T"}
     [
         pytest.param(b"sitemap=https%3A%2F%2Fa%2F%3Fb%3D1%26c%3D2&token=T", BOTH, id="both"),
         pytest.param(b"sitemap=https%3A%2F%2Fa%2F%2541", {"sitemap": "https://a/%41"}, id="decoded-once"),
-        pytest.param(b"sitemap=a+b", {"sitemap": "a b"}, id="plus-is-a-blank"),
+        pytest.param(b"sitemap=a+b", {"sitemap": "a b"}, id="plus-is-a-space"),
         pytest.param(b"sitemap=", {"sitemap": ""}, id="empty-field"),
         pytest.param(b"", {}, id="empty"),
         pytest.param(b"sitemap=a&sitemap=b", "bad-form", id="two-sitemaps"),
@@ -71,12 +71,12 @@ def test_forms(body, expected):
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=200))
-def test_what_is_escaped_once_comes_back(url):
+def test_escaped_values_are_decoded_once(url):
     assert form(b"sitemap=" + quote(url, safe="").encode()) == {"sitemap": url}
 
 
 @given(st.dictionaries(st.binary(max_size=9), st.lists(st.binary(max_size=30), min_size=1, max_size=2), max_size=3))
-def test_no_form_is_a_fault(args):
+def test_malformed_forms_are_rejected(args):
     assert isinstance(read := result(read_form, args), dict) or read == "bad-form"
 
 
@@ -136,9 +136,9 @@ def test_every_token_is_compared_in_constant_time(monkeypatch):
         pytest.param("https://www.example.com@evil.net/s", "bad-sitemap", id="host-as-user"),
         pytest.param("https://evil.net\\@www.example.com/", "bad-sitemap", id="backslash"),
         pytest.param("https://www.example.com/s.xml#x", "bad-sitemap", id="fragment"),
-        pytest.param("https://www.example.com/a b", "bad-sitemap", id="blank"),
+        pytest.param("https://www.example.com/a b", "bad-sitemap", id="space"),
         pytest.param("https://www.example.com/s\nX: y", "bad-sitemap", id="line-break"),
-        pytest.param(" https://www.example.com/s.xml", "bad-sitemap", id="blank-before"),
+        pytest.param(" https://www.example.com/s.xml", "bad-sitemap", id="space-before"),
         pytest.param("https://www.example.com/s.xml\n", "bad-sitemap", id="line-break-at-end"),
         pytest.param("https://www.example.com/\x00", "bad-sitemap", id="nul"),
         pytest.param("https://www.example.com/\u00fc", "bad-sitemap", id="not-escaped"),
@@ -183,7 +183,7 @@ def test_addresses(url, expected):
         pytest.param("single", "https://single/s.xml", "single", 443, id="one-label"),
     ],
 )
-def test_a_host_is_compared_in_canonical_form(hosts, url, host, port):
+def test_hosts_are_compared_in_canonical_form(hosts, url, host, port):
     assert verdict(url, hosts=hosts) == PingTarget(url, host, port, may_be_private=False)
 
 
@@ -206,7 +206,7 @@ def test_only_a_host_that_is_listed_literally_may_be_private():
         pytest.param("\x1b[2J\n", r"sitemap='\x1b[2J\n': it must be", id="control"),
     ],
 )
-def test_a_refusal_says_the_value_and_what_to_do(url, words):
+def test_a_rejection_names_the_value_and_the_remedy(url, words):
     with pytest.raises(PingError) as caught:
         ping_target(url, config())
     assert str(caught.value).startswith(words)
@@ -224,7 +224,7 @@ PUBLIC, PRIVATE = ip_address("93.184.216.34"), ip_address("10.0.0.5")
         "localhost", "a.localhost", "printer.local", "db.internal", "224.0.0.1", "255.255.255.255",
     ],
 )  # fmt: skip
-def test_a_private_host_is_refused_although_it_is_listed(host):
+def test_a_private_host_is_rejected_even_if_listed(host):
     target = verdict(f"http://{host}/s.xml", hosts=host)
     assert target.host == host_key(host.strip("[]"))
     assert result(job_settings, target, [literal(host) or PUBLIC]) == "private-address"
@@ -244,14 +244,14 @@ def test_a_private_host_is_refused_although_it_is_listed(host):
         pytest.param([], False, "lookup-failed", id="none"),
     ],
 )
-def test_what_a_lookup_gives_decides_where_the_crawl_may_go(found, may_be_private, expected):
+def test_the_lookup_decides_which_addresses_the_crawl_may_reach(found, may_be_private, expected):
     target = verdict("https://www.example.com/s.xml", allow_private=may_be_private)
     settings = {"SITEMAP_HARVEST_PRIVATE": expected}
     assert result(job_settings, target, found) == (settings if expected in {"never", "False"} else expected)
 
 
 @given(st.text() | st.text(alphabet="htps:/@.%#?[]\\ \n127w0xexample.com", max_size=60).map("http://{}".format))
-def test_whatever_is_sent_is_refused_or_one_word_for_an_allowed_host(url):
+def test_any_request_is_rejected_or_names_an_allowed_host(url):
     found = verdict(url, hosts="www.example.com")
     if isinstance(found, PingTarget):
         assert found.host == "www.example.com"

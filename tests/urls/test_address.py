@@ -18,8 +18,8 @@ BASE = "https://example.com/maps/sitemap.xml"
         pytest.param("\n\t https://example.com/a \u00a0", Address("https://example.com/a", None), id="whitespace"),
         pytest.param("\ufeffhttps://example.com/a", Address("https://example.com/a", None), id="mark-before"),
         pytest.param("", Address(None, "loc/empty"), id="empty"),
-        pytest.param(BLANKS, Address(None, "loc/empty"), id="all-blanks"),
-        pytest.param("https://e.x/a b", Address("https://e.x/a b", "loc/whitespace"), id="blank-inside"),
+        pytest.param(BLANKS, Address(None, "loc/empty"), id="all-whitespace"),
+        pytest.param("https://e.x/a b", Address("https://e.x/a b", "loc/whitespace"), id="space-inside"),
         pytest.param("https://e.x/a\nb", Address("https://e.x/a\nb", "loc/whitespace"), id="line-break-inside"),
         pytest.param("/a", Address("https://example.com/a", "loc/relative"), id="path"),
         pytest.param("a.html", Address("https://example.com/maps/a.html", "loc/relative"), id="name"),
@@ -73,12 +73,12 @@ def test_address(text: str, address: Address) -> None:
 
 
 @pytest.mark.parametrize("base", [None, "sitemap.xml", "file:///tmp/sitemap.xml"])
-def test_without_a_web_address_to_join_to_a_relative_url_stays(base: str | None) -> None:
+def test_a_relative_url_without_a_web_base_stays_relative(base: str | None) -> None:
     assert resolve("/a", base) == Address("/a", "loc/no-base")
 
 
 @pytest.mark.parametrize("text", ["a", "/a", "?a", "//h/a", "ä"])
-def test_to_a_base_that_is_too_long_nothing_is_joined(text: str) -> None:
+def test_nothing_is_joined_to_a_base_that_is_too_long(text: str) -> None:
     base = "https://example.com/".ljust(MAX_BASE_CHARS, "b")
     assert resolve(text, base).flaw == "loc/relative"
     assert resolve(text, base + "b") == Address(None, "loc/long-base")
@@ -86,5 +86,5 @@ def test_to_a_base_that_is_too_long_nothing_is_joined(text: str) -> None:
 
 
 @given(st.from_regex(module._PLAIN, fullmatch=True))
-def test_a_plain_url_is_what_a_longer_look_finds(text: str) -> None:
+def test_the_short_check_for_plain_urls_agrees_with_the_full_one(text: str) -> None:
     assert resolve(text, BASE) == module._resolve_odd(text, BASE)

@@ -15,7 +15,7 @@ plain = st.sampled_from(["https://example.com/a", "https://example.com/b?c=d", "
 
 
 @given(st.lists(urls | odd | plain, max_size=6) | st.lists(plain, max_size=6))
-def test_columns_say_what_rows_say(texts: list[str]) -> None:
+def test_columns_match_single_urls(texts: list[str]) -> None:
     columns = address_columns(pa.array(texts, pa.string()), BASE)
     addresses = [resolve(text, BASE) for text in texts]
     assert columns.loc.to_pylist() == [address.loc for address in addresses]
@@ -28,12 +28,12 @@ def test_columns_say_what_rows_say(texts: list[str]) -> None:
     assert list(columns.flaws.items()) == list(flaws.items())
 
 
-def test_a_slice_of_a_column_is_read_as_such() -> None:
+def test_slices_of_columns_are_read() -> None:
     texts = pa.array(["", "https://e.x/a", "/b"], pa.string()).slice(1)
     columns = address_columns(texts, BASE)
     assert columns.key.to_pylist() == ["https://e.x/a", "https://example.com/b"]
     assert columns.flaws == {"loc/relative": [1]}
 
 
-def test_blanks_are_what_arrow_and_python_trim_alike() -> None:
+def test_arrow_and_python_trim_the_same_whitespace() -> None:
     assert all(f"{blank}a{blank}".strip(BLANKS) == "a" for blank in BLANKS)

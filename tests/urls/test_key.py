@@ -105,9 +105,9 @@ def test_the_key_of_a_key_is_itself(url: str) -> None:
 
 @given(st.from_regex(CANONICAL_PATTERN) | urls)
 @example("http://example.com/a%2Fb?c=d")
-def test_what_is_canonical_is_its_own_key(url: str) -> None:
+def test_canonical_urls_are_their_own_keys(url: str) -> None:
     if re.fullmatch(CANONICAL_PATTERN, url):
-        assert url_key(f"{url}#") == f"{url}#"  # which no pattern answers for
+        assert url_key(f"{url}#") == f"{url}#"  # which no pattern matches
         assert url_key(url) == url
 
 
@@ -145,5 +145,5 @@ def test_site(url: str, site: str | None) -> None:
         pytest.param("", None, "", id="nothing"),
     ],
 )
-def test_a_user_name_is_no_part_of_what_an_address_names(url: str, user: str | None, address: str) -> None:
+def test_a_user_name_is_no_part_of_an_address(url: str, user: str | None, address: str) -> None:
     assert (user_of(url), without_user(url)) == (user, address)

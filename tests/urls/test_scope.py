@@ -16,7 +16,7 @@ ROOT = "http://www.example.com/sitemap.xml"
 
 
 def judged(scope: Scope | None, *locs: str) -> list[tuple[bool | None, str | None]]:
-    """Return what *scope* says of each of *locs*."""
+    """Return the verdict of *scope* on each of *locs*."""
     assert scope is not None
     columns = address_columns(pa.array(locs, pa.string()), None)
     found = scope.columns(columns.key, columns.site)
@@ -34,7 +34,7 @@ def judged(scope: Scope | None, *locs: str) -> list[tuple[bool | None, str | Non
         pytest.param(ROOT, "http://subdomain.example.com/", "host", id="subdomain"),
         pytest.param("http://www.example.com:100/s.xml", "http://www.example.com:100/a", None, id="own-port"),
         pytest.param("http://www.example.com:100/s.xml", "http://www.example.com/a", "port", id="no-port"),
-        # And what they do not say.
+        # Cases beyond the protocol.
         pytest.param(CATALOG, "http://example.com/catalog/", None, id="the-folder-itself"),
         pytest.param(CATALOG, "http://example.com/catalog", "path", id="the-folder-without-its-slash"),
         pytest.param(CATALOG, "http://example.com/catalogue/a", "path", id="a-name-that-begins-alike"),
@@ -71,7 +71,7 @@ def test_the_location_rule(sitemap: str, loc: str, reason: str | None) -> None:
     assert judged(Scope.of([sitemap]), loc) == [(reason is None, reason)]
 
 
-def test_a_site_that_vouches_for_a_document_may_have_all_its_urls_in_it() -> None:
+def test_an_authorizing_site_may_have_all_its_urls_in_the_document() -> None:
     scope = Scope.of(["http://sitemaphost.example/s/sitemap-host1.xml"], ["http://www.host1.example"])
     assert judged(
         scope,
@@ -83,12 +83,12 @@ def test_a_site_that_vouches_for_a_document_may_have_all_its_urls_in_it() -> Non
     ) == [(True, None), (False, "host"), (False, "host"), (True, None), (False, "path")]
 
 
-def test_a_document_that_its_own_site_vouches_for_may_list_the_whole_site() -> None:
+def test_a_document_authorized_by_its_own_site_may_list_the_whole_site() -> None:
     scope = Scope.of(["https://example.com/maps/s.xml"], ["https://example.com"])
     assert judged(scope, "https://example.com/a", "http://example.com/a") == [(True, None), (False, "scheme")]
 
 
-def test_a_document_behind_a_redirect_lies_at_each_of_its_addresses() -> None:
+def test_a_redirected_document_is_located_at_each_of_its_addresses() -> None:
     scope = Scope.of(["http://example.com/sitemap.xml", "https://www.example.com/maps/all.xml"])
     assert judged(
         scope,
@@ -100,7 +100,7 @@ def test_a_document_behind_a_redirect_lies_at_each_of_its_addresses() -> None:
     ) == [(True, None), (True, None), (False, "path"), (False, "host"), (False, "host")]
 
 
-def test_where_a_local_file_will_lie_nobody_can_tell() -> None:
+def test_the_future_location_of_a_local_file_is_unknown() -> None:
     assert Scope.of(["file:///srv/sitemap.xml", "file://host/sitemap.xml", "sitemap.xml"]) is None
 
 
@@ -112,7 +112,7 @@ def test_a_url_without_a_key_is_not_judged() -> None:
     ]
 
 
-def test_no_urls_and_a_slice_are_columns_too() -> None:
+def test_empty_columns_and_slices_are_judged() -> None:
     assert judged(Scope.of([ROOT])) == []
     keys = pa.array([None, "http://else.example/", "http://www.example.com/a"]).slice(1)
     sites = pa.array([None, "http://else.example", "http://www.example.com"]).slice(1)
@@ -133,7 +133,7 @@ places = st.builds(
 
 
 def expected(loc: str, addresses: list[str], authorized: list[str]) -> tuple[bool | None, str | None]:
-    """Return the same for one URL, as the docs say it."""
+    """Return the verdict for one URL, computed as documented."""
     key, site = url_key(loc), site_of(loc)
     if key is None:
         return None, None
@@ -162,7 +162,7 @@ def _scheme_and_host(url: str) -> list[str]:
     st.lists(places, min_size=1, max_size=3),
     st.lists(places.map(site_of), max_size=2),
 )
-def test_columns_say_what_one_url_says(locs: list[str], addresses: list[str], authorized: list[str]) -> None:
+def test_columns_match_single_urls(locs: list[str], addresses: list[str], authorized: list[str]) -> None:
     wanted = [expected(row, addresses, authorized) for row in locs]
     keys = pa.array([url_key(loc) for loc in locs], pa.string())
     sites = pa.array([site_of(loc) for loc in locs], pa.string())
@@ -172,5 +172,5 @@ def test_columns_say_what_one_url_says(locs: list[str], addresses: list[str], au
     assert list(zip(found.in_scope.to_pylist(), found.reason.to_pylist(), strict=True)) == wanted
 
 
-def test_a_folder_is_what_stands_before_the_name_of_the_document() -> None:
+def test_a_folder_is_the_part_before_the_name_of_the_document() -> None:
     assert folder_of("https://user@Example.com:443/a/b/c.xml?d=/e#/f") == "https://example.com/a/b/"

@@ -40,7 +40,7 @@ def test_registrable_domain(host: str, domain: str | None) -> None:
 
 
 @given(st.text())
-def test_any_text_is_answered(host: str) -> None:
+def test_any_text_has_a_result(host: str) -> None:
     domain = registrable_domain(host)
     assert domain is None or registrable_domain(domain) == domain
 

@@ -114,7 +114,9 @@ def test_no_page(inside: str) -> None:
         pytest.param("<video:publication_date>2025-01-01</video:publication_date>", None, 1, id="of-a-video"),
     ],
 )
-def test_the_date_of_the_last_change_counts_and_others_are_kept(inside: str, date: str | None, others: int) -> None:
+def test_the_modification_date_has_priority_and_other_dates_are_kept(
+    inside: str, date: str | None, others: int
+) -> None:
     entry = rss(f"<link>{A}</link>{inside}")
     assert entry.lastmod_text == date
     assert len(entry.extra or ()) == others
@@ -131,7 +133,7 @@ def test_the_date_of_the_last_change_counts_and_others_are_kept(inside: str, dat
             "Salt & p",
             id="xhtml",
         ),
-        pytest.param("<title> </title>", None, id="blank"),
+        pytest.param("<title> </title>", None, id="space"),
         pytest.param("<media:title>none</media:title>", None, id="of-a-medium"),
     ],
 )
@@ -155,7 +157,7 @@ def test_links_in_a_language_are_alternates_and_other_links_are_kept() -> None:
     ]
 
 
-def test_what_an_item_says_besides_is_kept_with_its_nesting_and_the_text_of_the_page_is_not() -> None:
+def test_other_elements_of_an_item_are_kept_with_their_nesting_except_the_text_of_the_page() -> None:
     entry = rss(
         f"<link>{A}</link><author>A</author><media:group><media:content url='{B}'/></media:group>"
         "<description>D</description><content:encoded>E</content:encoded><itunes:summary>S</itunes:summary>",
@@ -172,6 +174,6 @@ def test_what_an_item_says_besides_is_kept_with_its_nesting_and_the_text_of_the_
     )
 
 
-def test_extensions_of_sitemaps_have_their_columns_in_feeds_too() -> None:
+def test_sitemap_extensions_have_their_columns_in_feeds_too() -> None:
     entry = rss(f"<link>{A}</link><image:image><image:loc>{B}</image:loc></image:image>")
     assert (entry.images, entry.extra) == ((Image(loc=B),), None)

@@ -91,7 +91,7 @@ def test_items(item: str, urls: list[str], problems: dict[str, int]) -> None:
         ),
     ],
 )
-def test_what_is_around_items(body: bytes, problems: dict[str, int]) -> None:
+def test_text_around_items_is_ignored(body: bytes, problems: dict[str, int]) -> None:
     document = read(body, url=HERE)
     assert document.kind is Kind.FEED
     assert locs(document) == [A]
@@ -105,7 +105,7 @@ def test_dates_and_title() -> None:
     assert one(url=A, date_published="2025-01-01").lastmod_text == "2025-01-01"
 
 
-def test_what_an_item_says_besides_is_kept_by_its_names_and_the_text_of_the_page_is_not() -> None:
+def test_other_members_of_an_item_are_kept_by_name_except_the_text_of_the_page() -> None:
     entry = one(
         url=A,
         id="1",
@@ -125,13 +125,13 @@ def test_what_an_item_says_besides_is_kept_by_its_names_and_the_text_of_the_page
     ]
 
 
-def test_numbers_are_kept_as_they_are_written() -> None:
+def test_numbers_are_kept_as_written() -> None:
     document = read(feed(f'{{"url": "{A}", "n": 4.50, "big": 1e999, "yes": true}}'), url=HERE)
     assert [extra.text for row in document.rows() for extra in row.extra or ()] == ["4.50", "1e999", "true"]
 
 
 @pytest.mark.deep
-def test_cut_at_every_byte_a_feed_yields_no_url_that_it_does_not_have() -> None:
+def test_a_feed_cut_at_any_byte_yields_no_invented_url() -> None:
     body = fixture_bytes("feeds/feed.json")
     whole = set(locs(read(body, url=HERE)))
     for cut in range(len(body.rstrip())):
@@ -140,7 +140,7 @@ def test_cut_at_every_byte_a_feed_yields_no_url_that_it_does_not_have() -> None:
         assert not document.complete, cut
 
 
-def test_the_limit_of_urls_holds() -> None:
+def test_the_url_limit_is_kept() -> None:
     document = read(feed(*[f'{{"url": "{A}"}}'] * 3), url=HERE, limits=Limits(urls=2))
     assert (len(locs(document)), codes(document)) == (2, {"document/too-many-urls": 1})
 
@@ -154,7 +154,7 @@ items = st.lists(st.dictionaries(st.text(alphabet='ab"\\{}[]', max_size=3), valu
 
 
 @given(items, values, st.integers(1, 9), st.sampled_from([None, 1]))
-def test_items_are_cut_out_as_json_has_them(found: list[Any], other: Any, size: int, indent: int | None) -> None:
+def test_items_are_split_as_by_a_json_parser(found: list[Any], other: Any, size: int, indent: int | None) -> None:
     text = json.dumps({"x": other, "items": found, "y": other}, indent=indent)
     problems = log()
     cut = Cutter(iter([text[start : start + size] for start in range(0, len(text), size)]), problems)
@@ -169,7 +169,7 @@ def test_nothing_raises(text: str) -> None:
     assert not document.complete or text.count("]")
 
 
-def test_an_item_of_too_many_values_is_left_out() -> None:
+def test_an_item_with_too_many_values_is_left_out() -> None:
     items = '{"url":"https://example.com/a","x":[' + "1," * 300_000 + '1]},{"url":"https://example.com/b"}'
     document = read(f'{{"version":"https://jsonfeed.org/version/1","items":[{items}]}}'.encode(), url=HERE)
     assert (locs(document), codes(document)) == (["https://example.com/b"], {"json/malformed": 1})

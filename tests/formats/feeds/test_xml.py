@@ -37,7 +37,7 @@ def entry(inside: str, attributes: str = "") -> bytes:
         pytest.param(item(f"<link/><guid>{A}</guid>"), [A], {}, id="empty-link"),
         pytest.param(entry(f"<link>{A}</link>"), [A], {}, id="text-in-atom"),
         pytest.param(entry("<link href=''/>"), [], NO_LINK, id="empty-href"),
-        pytest.param(entry(f"<link href=' {A} '/>"), [A], {}, id="blanks-in-href"),
+        pytest.param(entry(f"<link href=' {A} '/>"), [A], {}, id="whitespace-in-href"),
         pytest.param(
             b"<a:feed xmlns:a='http://www.w3.org/2005/Atom'><a:entry><a:link href='/a'/></a:entry></a:feed>",
             [A],
@@ -163,7 +163,7 @@ def test_bases(body: bytes, urls: list[str], problems: dict[str, int]) -> None:
             entry(f'<link href="{A}"rel="alternate"/>'),
             [A],
             {"xml/bad-attributes": 1},
-            id="no-blank-between-attributes",
+            id="no-space-between-attributes",
         ),
         pytest.param(
             b"<!DOCTYPE rss [<!ENTITY e 'x'>]>" + item(f"<link>{A}?&e;</link>"),
@@ -189,7 +189,7 @@ WHOLE = ["feeds/rss.xml", "feeds/atom.xml", "feeds/rss1.xml", "feeds/media.xml",
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", WHOLE)
-def test_cut_at_every_byte_a_feed_yields_no_url_that_it_does_not_have(name: str) -> None:
+def test_a_feed_cut_at_any_byte_yields_no_invented_url(name: str) -> None:
     body = fixture_bytes(name)
     whole = set(locs(read(body, url=HERE)))
     for cut in range(len(body.rstrip())):
@@ -198,7 +198,7 @@ def test_cut_at_every_byte_a_feed_yields_no_url_that_it_does_not_have(name: str)
         assert not document.complete, cut
 
 
-def test_an_item_that_the_document_ends_in_is_left_out_for_another_link_may_follow() -> None:
+def test_an_unfinished_item_is_left_out_because_another_link_may_follow() -> None:
     body = (
         b"<rss><channel><item><guid>https://example.com/?p=1</guid><link>https://example.com/b</link>"
         b"<feedburner:origLink>https://example.com/a</feedburner:origLink></item>"
@@ -207,18 +207,18 @@ def test_an_item_that_the_document_ends_in_is_left_out_for_another_link_may_foll
     assert locs(read(body.removesuffix(b"</item>"), url=HERE)) == []
 
 
-def test_what_stands_in_the_text_of_the_page_is_no_link() -> None:
+def test_links_in_the_text_of_the_page_are_ignored() -> None:
     text = "<p><link>https://example.com/none</link><br><guid>https://example.com/none</guid>"
     for name in ("description", "summary", "content:encoded", "content", "xhtml:body"):
         document = read(item(f"<{name}>{text}</{name}><link>{A}</link>"), url=HERE)
         assert (locs(document), codes(document)) == ([A], {"xml/undeclared-prefix": 1} if ":" in name else {})
 
 
-def test_an_item_of_no_end_is_read_in_bounds() -> None:
+def test_an_endless_item_is_read_within_limits() -> None:
     assert codes(read(item(f"<link>{A}</link>" + "<a>" * 100), url=HERE)) == {"xml/malformed": 2}
     assert codes(read(item(f"<link>{A}</link>" + "<a/>" * 10_001), url=HERE)) == {"xml/malformed": 2}
 
 
-def test_a_feed_in_which_no_item_comes_is_read_no_further() -> None:
+def test_reading_stops_in_a_feed_without_items() -> None:
     document = read(rss(f"<item><link>{A}</link></item>" + "<a/>" * 300_001), url=HERE)
     assert (locs(document), codes(document), document.complete) == ([A], {"document/bloated": 1}, False)

@@ -60,7 +60,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_challenge_is_told_with_its_vendor(name: str) -> None:
+def test_challenges_are_recognized_with_their_vendor(name: str) -> None:
     assert challenger(look(PAGES[name])) == name.partition(", ")[0]
 
 
@@ -96,5 +96,5 @@ ARTICLE = "<p>Just a moment... Checking your browser. Cloudflare, Ray ID: 1, Aka
         pytest.param("<title>Captcha</title><div class='g-recaptcha'></div>" + "<p>words</p>" * 999, id="long-page"),
     ],
 )
-def test_an_ordinary_page_is_none(page: str) -> None:
+def test_ordinary_pages_are_no_challenges(page: str) -> None:
     assert challenger(look(page)) is None

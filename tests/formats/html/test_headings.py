@@ -17,7 +17,7 @@ from sitemap_harvest.formats.html.headings import says_not_found, says_site_map
         *("ページが見つかりません", "页面不存在", "페이지를 찾을 수 없습니다", "الصفحة غير موجودة"),
     ],
 )
-def test_a_missing_page_says_so(heading: str) -> None:
+def test_pages_for_missing_documents_are_recognized(heading: str) -> None:
     assert says_not_found(heading)
 
 
@@ -28,7 +28,7 @@ def test_a_missing_page_says_so(heading: str) -> None:
         *("Page not found: what now?", "Not found: a novel", "Room 404", "Not found " * 50),
     ],
 )
-def test_a_page_about_missing_pages_does_not(heading: str) -> None:
+def test_pages_about_missing_pages_are_not_taken_for_them(heading: str) -> None:
     assert not says_not_found(heading)
 
 
@@ -41,7 +41,7 @@ def test_a_page_about_missing_pages_does_not(heading: str) -> None:
         *("Site haritası", "サイトマップ｜例", "网站地图", "網站導覽", "사이트맵", "خريطة الموقع", "מפת האתר"),
     ],
 )
-def test_a_site_map_says_so(heading: str) -> None:
+def test_site_maps_are_recognized(heading: str) -> None:
     assert says_site_map(heading)
 
 
@@ -52,5 +52,5 @@ def test_a_site_map_says_so(heading: str) -> None:
         *("Sitemaps explained", "Submit your sitemap", "Map of the site of Troy", "Home | Sitemap | Example"),
     ],
 )
-def test_a_page_about_site_maps_does_not(heading: str) -> None:
+def test_pages_about_site_maps_are_not_taken_for_them(heading: str) -> None:
     assert not says_site_map(heading)

@@ -20,7 +20,7 @@ S = "https://example.com/sitemap.xml"
         pytest.param([f"<{S}>;rel=sitemap"], [S], id="token"),
         pytest.param(["</sitemap.xml>; rel=sitemap"], [S], id="relative"),
         pytest.param(["<sitemap.xml>; rel=sitemap"], [f"{PAGE}sitemap.xml"], id="relative-to-the-page"),
-        pytest.param([f'<{S}> ; REL = "SiteMap"'], [S], id="case-and-blanks"),
+        pytest.param([f'<{S}> ; REL = "SiteMap"'], [S], id="case-and-whitespace"),
         pytest.param([f'<{S}>; rel="canonical sitemap"'], [S], id="several-relations"),
         pytest.param([f'</a>; rel=next, <{S}>; rel="sitemap"'], [S], id="several-links"),
         pytest.param(["</a>; rel=next", f"<{S}>; rel=sitemap"], [S], id="several-headers"),
@@ -95,11 +95,11 @@ def test_the_head_of_a_page(head: str, refs: list[tuple[str, str]]) -> None:
 
 
 @pytest.mark.parametrize("title", ["Page not found", "Attention Required! | Cloudflare"])
-def test_a_page_that_is_not_what_was_asked_for_hints_at_nothing(title: str) -> None:
+def test_error_pages_and_challenges_give_no_hints(title: str) -> None:
     document = read(f"<title>{title}</title><link rel=sitemap href=/s.xml>".encode(), url=HERE)
     assert list(document.sitemaps()) == []
 
 
-def test_a_head_longer_than_the_first_look_is_read() -> None:
+def test_a_head_longer_than_the_first_block_is_read() -> None:
     body = b"<html><head><style>" + b"x" * 200_000 + b"</style><link rel=sitemap href=/s.xml></head><body>"
     assert [ref.loc for ref in read(body, url=HERE).sitemaps()] == ["https://example.com/s.xml"]

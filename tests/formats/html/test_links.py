@@ -61,7 +61,7 @@ def test_links_are_entries(inside: str, entries: list[tuple[str, str | None]]) -
         *("<a data-href=/x>x</a>", "<link rel=next href=/x>", "&lt;a href=/x>", "<iframe src=/x></iframe>"),
     ],
 )
-def test_what_leads_to_no_page_is_neither_an_entry_nor_a_problem(inside: str) -> None:
+def test_links_to_no_page_are_neither_entries_nor_problems(inside: str) -> None:
     document = read(page(f"<a href=/a>A</a>{inside}"), url=HERE)
     assert (locs(document), codes(document)) == ([f"{SITE}/a"], {})
 
@@ -88,7 +88,7 @@ def test_links_to_other_sites_are_counted_and_left_out(href: str, is_own: bool) 
     assert document.complete
 
 
-def test_an_address_that_cannot_be_taken_apart_is_a_problem() -> None:
+def test_an_address_that_cannot_be_parsed_is_a_problem() -> None:
     document = read(page("<a href=/a>A</a><a href='http:/b'>B</a><a href=www.example.com/c>C</a>"), url=HERE)
     assert (locs(document), codes(document)) == ([f"{SITE}/a"], {"loc/not-a-url": 2})
 
@@ -107,12 +107,12 @@ def test_base(base: str, urls: list[str]) -> None:
     assert locs(read(page("<a href=a>A</a>", base), url=HERE)) == urls
 
 
-def test_a_base_elsewhere_leaves_no_link_on_the_site() -> None:
+def test_a_base_on_another_site_leaves_no_link_on_the_site() -> None:
     document = read(page("<a href=a>A</a>", "<base href=https://cdn.example.org/>"), url=HERE)
     assert (document.kind, list(document.rows())) == (Kind.HTML, [])
 
 
-def test_a_saved_page_belongs_to_the_site_that_its_base_names() -> None:
+def test_a_saved_page_belongs_to_the_site_of_its_base() -> None:
     own = page("<a href=/a>A</a><a href=https://other.example/>B</a>", "<base href=https://example.com/>")
     assert locs(read(own, url="file:///tmp/sitemap.html")) == [f"{SITE}/a"]
     assert read(page("<a href=https://example.com/a>A</a>"), url="file:///tmp/sitemap.html").kind is Kind.HTML
@@ -125,7 +125,7 @@ def test_a_saved_page_belongs_to_the_site_that_its_base_names() -> None:
         *("html/page.html", "html/challenge.html", "html/missing.html"),
     ],
 )
-def test_cut_anywhere_there_is_no_half_url_and_nothing_is_complete(name: str) -> None:
+def test_truncated_pages_yield_no_partial_url_and_are_not_complete(name: str) -> None:
     body = fixture_bytes(name)
     whole = read(body, url=HERE)
     hrefs = {urljoin(HERE, decoded(href)) for href in re.findall(r'<link [^>]*href="([^"]*)"', body.decode())}
@@ -137,7 +137,7 @@ def test_cut_anywhere_there_is_no_half_url_and_nothing_is_complete(name: str) ->
         assert not document.complete
 
 
-def test_pieces_make_no_difference() -> None:
+def test_the_size_of_blocks_does_not_matter() -> None:
     text = fixture_bytes("html/site-map.html").decode()
     whole, pieces = collector(), collector()
     rows = collected(whole, read_links(iter([text]), whole, url=HERE))
@@ -153,12 +153,12 @@ def test_a_page_of_many_batches() -> None:
     assert document.complete
 
 
-def test_a_limit_of_urls_ends_the_reading() -> None:
+def test_the_url_limit_ends_the_reading() -> None:
     document = read(page("<a href=/a>A</a>" + "<a href=/b>B</a>"), url=HERE, limits=Limits(urls=1))
     assert (locs(document), codes(document)) == ([f"{SITE}/a"], {"document/too-many-urls": 1})
 
 
-def test_a_page_nested_too_deep_is_not_complete() -> None:
+def test_a_page_with_excessive_nesting_is_not_complete() -> None:
     document = read(page("<a href=/a>A</a>" + "<div>" * 20_000 + "<p>" * 100_000 + "<a href=/b>B</a>"), url=HERE)
     assert (locs(document), codes(document)) == ([f"{SITE}/a"], {"html/too-deep": 1})
     assert not document.complete
@@ -170,7 +170,7 @@ def test_a_page_is_read_up_to_its_limit() -> None:
     assert not document.complete
 
 
-def test_the_encoding_that_a_page_declares_counts() -> None:
+def test_the_declared_encoding_is_used() -> None:
     head = (
         '<html><head><meta http-equiv="Content-Type" content="text/html; charset=Shift_JIS"><title>サイトマップ</title>'
     )
@@ -210,7 +210,7 @@ _PIECES = st.sampled_from([
 
 
 @given(st.lists(_PIECES, max_size=30).map("".join) | st.text(max_size=60), st.sampled_from(["utf-8", "utf-16"]))
-def test_no_page_raises_and_all_that_it_gives_is_addresses(text: str, encoding: str) -> None:
+def test_no_page_raises_and_all_results_are_addresses(text: str, encoding: str) -> None:
     document = read(text.encode(encoding, "replace"), url=HERE)
     assert all(re.match(r"[a-z]+:|//|/|\w", row.loc, re.IGNORECASE) for row in document.rows())
     assert document.kind.is_readable or not document.complete

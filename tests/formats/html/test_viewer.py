@@ -30,12 +30,12 @@ def as_elements(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", [*DOCUMENTS, *TEXTS])
-def test_what_stands_in_a_pre_is_read_as_if_it_stood_alone(name: str) -> None:
+def test_a_pre_element_is_read_like_its_content(name: str) -> None:
     _same(as_text(name), name)
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_what_chromium_shows_is_read_as_if_it_stood_alone(name: str) -> None:
+def test_the_viewer_of_chromium_is_read_like_its_content(name: str) -> None:
     _same(as_elements(name), name)
 
 
@@ -79,26 +79,26 @@ def _same(page: str, name: str) -> None:
         pytest.param(f"<p>{escape(DIV)}&lt;urlset></p>", HERE, Kind.HTML, id="page-about-it"),
     ],
 )
-def test_only_a_page_of_a_browser_is_unwrapped(page: str, url: str, kind: Kind) -> None:
+def test_only_a_viewer_page_is_unwrapped(page: str, url: str, kind: Kind) -> None:
     document = read(page.encode(), url=url)
     assert document.kind is kind
     assert ("document/viewer" in codes(document)) == (kind is not Kind.HTML)
 
 
-def test_references_are_undone_once_and_no_more() -> None:
+def test_references_are_decoded_once() -> None:
     lines = "https://e.x/?a=1&amp;b=2\nhttps://e.x/?q=&amp;lt;\nhttps://e.x/?a&copy=1\nhttps://e.x/&lt;&gt;&#39;"
     assert locs(read(f"{PRE}{lines}\n</pre></body></html>".encode(), url=HERE)) == [
         *("https://e.x/?a=1&b=2", "https://e.x/?q=&lt;", "https://e.x/?a&copy=1", "https://e.x/<>'"),
     ]
 
 
-def test_a_no_break_space_is_one_and_its_name_is_a_name() -> None:
+def test_a_no_break_space_is_decoded_and_its_escaped_name_is_not() -> None:
     entry = "<urlset><url><loc>https://e.x/a&nbsp;b&amp;nbsp;c</loc></url></urlset>"
     assert locs(read(f"{DIV}{entry}{SHOWN}".encode(), url=HERE)) == ["https://e.x/a\u00a0b&nbsp;c"]
 
 
 @pytest.mark.parametrize("name", ["html/viewer.xml", "html/pre.xml", "html/pre-list.txt"])
-def test_cut_anywhere_there_is_no_half_url_and_nothing_is_complete(name: str) -> None:
+def test_truncated_pages_yield_no_partial_url_and_are_not_complete(name: str) -> None:
     body = fixture_bytes(name)
     whole = read(body, url=HERE)
     urls = {*locs(whole), *(ref.loc for ref in whole.sitemaps())}
@@ -110,7 +110,7 @@ def test_cut_anywhere_there_is_no_half_url_and_nothing_is_complete(name: str) ->
 
 
 @pytest.mark.parametrize("name", ["html/viewer.xml", "html/pre.xml", "html/pre-list.txt"])
-def test_pieces_make_no_difference(name: str) -> None:
+def test_the_size_of_blocks_does_not_matter(name: str) -> None:
     text = fixture_bytes(name).decode()
     viewer = viewer_of(text)
     assert viewer

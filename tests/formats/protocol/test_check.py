@@ -1,4 +1,4 @@
-"""A document against the rules of the protocol: one trait a case, and nothing else is told."""
+"""A document checked against the rules of the protocol: one trait per case, and no other problem is reported."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def verdict(body: bytes, *, location: str | None = None, url: str = HERE) -> Ver
     return check(read(body, url=url), now=NOW, location=location)
 
 
-def told(body: bytes, *, location: str | None = None, url: str = HERE) -> dict[str, int]:
+def problems(body: bytes, *, location: str | None = None, url: str = HERE) -> dict[str, int]:
     return {problem.code: problem.count for problem in verdict(body, location=location, url=url).problems}
 
 
@@ -55,27 +55,27 @@ def url(inside: str) -> bytes:
         pytest.param(url(f'{LOC}<odd xmlns=""/>'), {"protocol/unknown-element": 1}, id="no-namespace-inside"),
         pytest.param(url(f'{LOC}<odd xmlns="urn:odd"/>'), {}, id="extension"),
         pytest.param(url(f'<odd xmlns="urn:odd"/>{LOC}'), {"protocol/element-order": 1}, id="extension-first"),
-        pytest.param(url("https://example.com/a"), {}, id="no-loc-is-told-by-reading"),
+        pytest.param(url("https://example.com/a"), {}, id="no-loc-is-reported-by-reading"),
         pytest.param(urlset(f"text<url>{LOC}</url>"), {"protocol/stray-text": 1}, id="text-at-the-start"),
         pytest.param(url(f"{LOC}\u00a0"), {"protocol/whitespace-around": 1}, id="no-break-space-between-elements"),
         pytest.param(url("<loc>http://a.b</loc>"), {"protocol/loc-too-short": 1}, id="short-loc"),
         pytest.param(url(f"<loc>https://example.com/{'a' * 2029}</loc>"), {"protocol/loc-too-long": 1}, id="long-loc"),
         pytest.param(url("<loc>https://example.com/100%</loc>"), {"protocol/loc-not-a-uri": 1}, id="bare-percent"),
         pytest.param(url("<loc>https://example.com/{a}</loc>"), {"protocol/loc-not-escaped": 1}, id="not-escaped"),
-        pytest.param(url("<loc>https://example.com/a b</loc>"), {}, id="blank-in-loc-is-told-by-reading"),
+        pytest.param(url("<loc>https://example.com/a b</loc>"), {}, id="space-in-loc-is-reported-by-reading"),
         pytest.param(url(f"{LOC}<lastmod>2026-03</lastmod>"), {"protocol/lastmod-schema": 1}, id="month"),
         pytest.param(url(f"{LOC}<lastmod>2026-03-01T10:00Z</lastmod>"), {"protocol/lastmod-schema": 1}, id="minutes"),
         pytest.param(
-            url(f"{LOC}<lastmod>Sun, 01 Mar 2026 10:00:00 GMT</lastmod>"), {}, id="rfc-822-is-told-by-reading"
+            url(f"{LOC}<lastmod>Sun, 01 Mar 2026 10:00:00 GMT</lastmod>"), {}, id="rfc-822-is-reported-by-reading"
         ),
-        pytest.param(url(f"{LOC}<lastmod>01/03/2026</lastmod>"), {}, id="unreadable-date-is-told-by-reading"),
+        pytest.param(url(f"{LOC}<lastmod>01/03/2026</lastmod>"), {}, id="unreadable-date-is-reported-by-reading"),
         pytest.param(url(f"{LOC}<lastmod>2026-03-10</lastmod>"), {}, id="tomorrow"),
         pytest.param(url(f"{LOC}<lastmod>2026-03-11</lastmod>"), {"protocol/future-lastmod": 1}, id="future"),
         pytest.param(
             url(f"{LOC}<changefreq> daily\n</changefreq>"), {"protocol/whitespace-around": 1}, id="whitespace"
         ),
         pytest.param(url(f"{LOC}<priority>\u00a00.5</priority>"), {"protocol/whitespace-around": 1}, id="nbsp"),
-        pytest.param(url(f"{LOC}<priority>high</priority>"), {}, id="priority-is-told-by-reading"),
+        pytest.param(url(f"{LOC}<priority>high</priority>"), {}, id="priority-is-reported-by-reading"),
         pytest.param(urlset(f"<url>{LOC}</url>" * 3), {"protocol/duplicate": 2}, id="duplicates"),
         pytest.param(
             urlset(f"<url>{LOC}</url><url><loc>HTTPS://EXAMPLE.com:443/a</loc></url>"),
@@ -126,7 +126,7 @@ def url(inside: str) -> bytes:
     ],
 )
 def test_rules(body: bytes, expected: dict[str, int]) -> None:
-    assert told(body) == expected
+    assert problems(body) == expected
 
 
 @pytest.mark.parametrize(
@@ -146,15 +146,15 @@ def test_rules(body: bytes, expected: dict[str, int]) -> None:
     ],
 )
 def test_the_location_rule(location: str | None, loc: str, expected: dict[str, int]) -> None:
-    assert told(url(f"<loc>{loc}</loc>"), location=location) == expected
+    assert problems(url(f"<loc>{loc}</loc>"), location=location) == expected
 
 
-def test_an_index_may_list_sitemaps_of_its_own_site_only_wherever_they_lie() -> None:
+def test_an_index_may_list_only_sitemaps_of_its_site_in_any_folder() -> None:
     listed = "".join(f"<sitemap><loc>{loc}</loc></sitemap>" for loc in ("https://a.example/1", "https://b.example/2"))
-    assert told(index(listed), location="https://a.example/m/i.xml") == {"protocol/other-site": 1}
+    assert problems(index(listed), location="https://a.example/m/i.xml") == {"protocol/other-site": 1}
 
 
-def test_what_is_told_says_where() -> None:
+def test_problems_name_their_position() -> None:
     body = urlset(f"\n<url>{LOC}</url>\n<url><lastmod>2026-01-01</lastmod>{LOC}</url>")
     assert verdict(body) == Verdict(
         listed=Listed(urls=2),
@@ -175,7 +175,7 @@ def test_what_is_told_says_where() -> None:
     )
 
 
-def test_all_that_is_listed_is_counted() -> None:
+def test_all_entries_are_counted() -> None:
     more = (
         '<link xmlns="http://www.w3.org/1999/xhtml" rel="alternate" hreflang="de" href="https://example.com/de"/>'
         + "<image:image><image:loc>https://example.com/i</image:loc></image:image>" * 2
@@ -196,7 +196,7 @@ def test_ten_thousand_equal_problems_are_one_with_a_count_and_five_samples() -> 
     assert [sample.entry for sample in problems["protocol/duplicate"].samples] == [101, 102, 103, 104, 105]
 
 
-def test_the_facts_of_a_document_are_the_same_after_it_was_checked() -> None:
+def test_checking_does_not_change_the_facts_of_a_document() -> None:
     body = gzip.compress(urlset(f"<url>{LOC}</url>" * 50_000 + "<url>&"))
     document, untouched = read(body, url=HERE), read(body, url=HERE)
     assert check(document, now=NOW).problems
@@ -204,6 +204,6 @@ def test_the_facts_of_a_document_are_the_same_after_it_was_checked() -> None:
         assert getattr(document, name) == getattr(untouched, name), name
 
 
-def test_a_document_that_is_cut_off_by_a_limit_is_checked_as_far() -> None:
+def test_a_document_cut_by_a_limit_is_checked_up_to_there() -> None:
     document = read(urlset(f"<url>{LOC}</url>" * 10), url=HERE, limits=Limits(urls=3))
     assert {problem.code: problem.count for problem in check(document, now=NOW).problems} == {"protocol/duplicate": 2}

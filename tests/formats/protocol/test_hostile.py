@@ -1,4 +1,4 @@
-"""Documents made to cost a validation time."""
+"""Documents designed to slow down a validation."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ NOW = datetime(2026, 3, 9, tzinfo=UTC)
         ),
     ],
 )
-def test_time_grows_with_size_and_no_faster(size: int, document: Callable[[int], bytes]) -> None:
+def test_time_grows_no_faster_than_the_size(size: int, document: Callable[[int], bytes]) -> None:
     small, large = document(size), document(size * GROWTH)
-    # What else this machine does may slow down one measurement, and hardly three in a row.
+    # Other programs may slow down one measurement, but hardly three in a row.
     assert any(_seconds(large, times=2) < _seconds(small, times=5) * GROWTH * MOST for _ in range(3))
 
 
@@ -57,4 +57,4 @@ def _seconds(body: bytes, *, times: int) -> float:
 def _once(body: bytes) -> float:
     started = time.process_time()
     check(read(body, url=HERE), now=NOW, location=HERE)
-    return time.process_time() - started + 0.002  # what is too short to be measured is no evidence
+    return time.process_time() - started + 0.002  # times too short to measure prove nothing

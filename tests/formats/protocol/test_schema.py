@@ -1,4 +1,4 @@
-"""Values of the protocol's elements; what the types of XML Schema take was asked of libxml2."""
+"""Values of the protocol's elements; the types of XML Schema were checked with libxml2."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ URI, SHORT = "protocol/loc-not-a-uri", "protocol/loc-too-short"
         pytest.param("https://a.example:2147483648/", URI, id="large-port"),
         pytest.param("https://[::1/aaaaaa", URI, id="open-bracket"),
         pytest.param("1a://a.example/", URI, id="scheme-with-digit"),
-        pytest.param("https://a.example/a b%", "loc/whitespace", id="blank-inside"),
+        pytest.param("https://a.example/a b%", "loc/whitespace", id="space-inside"),
         pytest.param("https://a.example/{{ url }}%", "loc/template", id="template"),
         pytest.param("https://a.example/\x7f%", "loc/control-character", id="control-character"),
         pytest.param("http://a.b", SHORT, id="short"),
         pytest.param("http://a.b/c", None, id="shortest"),
         pytest.param("http://" + "a" * 2041, None, id="longest"),
         pytest.param("http://" + "a" * 2042, "protocol/loc-too-long", id="too-long"),
-        pytest.param(" \n", "loc/empty", id="blank"),
+        pytest.param(" \n", "loc/empty", id="space"),
         pytest.param("", "loc/empty", id="empty"),
     ],
 )
@@ -104,7 +104,7 @@ def test_priority(text: str, expected: str | None) -> None:
     ("text", "expected"),
     [
         pytest.param("daily", None, id="word"),
-        pytest.param(" daily", "protocol/whitespace-around", id="blank"),
+        pytest.param(" daily", "protocol/whitespace-around", id="space"),
         pytest.param("Daily", "changefreq/unknown", id="capital"),
         pytest.param("", "changefreq/unknown", id="empty"),
     ],

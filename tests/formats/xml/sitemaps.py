@@ -75,7 +75,7 @@ LINK_VALUES = {
 
 @st.composite
 def plain_extensions(draw: st.DrawFn) -> list[str]:
-    """Alternates and images as generators write them; at times what is none."""
+    """Alternates and images as generators write them; sometimes none."""
     blank = draw(BLANKS)
     found = []
     for _ in range(draw(st.integers(0, 3))):
@@ -91,7 +91,7 @@ def plain_extensions(draw: st.DrawFn) -> list[str]:
 
 @st.composite
 def plain_sitemaps(draw: st.DrawFn) -> str:
-    """Entries of one pattern, at times with a field left out, or with alternates and images."""
+    """Entries of one pattern, sometimes with a field left out, or with alternates and images."""
     names = ["loc", *draw(st.lists(st.sampled_from(sorted(VALUES)), unique=True, max_size=3))]
     names = draw(st.permutations(names))
     before, between, after, blank = (draw(BLANKS) for _ in range(4))

@@ -1,4 +1,4 @@
-"""What entries mean, in the strict lane and in the mending one alike."""
+"""The meaning of entries, in the strict parser and in the recovering one alike."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ IMAGE = '<image:image xmlns:image="http://www.google.com/schemas/sitemap-image/1
 
 @pytest.fixture(params=["strict", "mending"])
 def flaw(request: pytest.FixtureRequest) -> bytes:
-    """What is put before a document, so that one lane or the other reads it."""
+    """A prefix for a document that makes one parser or the other read it."""
     return b"" if request.param == "strict" else b"junk"
 
 
@@ -67,7 +67,7 @@ def problems(document: Any) -> dict[str, int]:
         ),
         pytest.param(f"<x><url><loc>{A}</loc></url></x>", [A], {}, id="wrapped"),
         pytest.param(f"<sitemap><loc>{A}</loc></sitemap>", [], {"xml/foreign-entry": 1}, id="sitemap-in-a-sitemap"),
-        pytest.param(f"<url>\n<loc>\n{A}\n</loc>\n</url>", [A], {}, id="blanks-everywhere"),
+        pytest.param(f"<url>\n<loc>\n{A}\n</loc>\n</url>", [A], {}, id="whitespace-everywhere"),
         pytest.param(f"<url><loc>{A}?<![CDATA[b&c]]>&amp;d</loc></url>", [f"{A}?b&c&d"], {}, id="cdata-in-part"),
         pytest.param(f"<url><loc>{A}<!-- -->b</loc></url>", [f"{A}b"], {}, id="comment-inside"),
         pytest.param(f"<url><loc><b>{A}</b>?<i>b</i></loc></url>", [f"{A}?b"], {"loc/markup": 1}, id="markup-inside"),
@@ -85,19 +85,19 @@ def test_urls(inside: str, urls: list[str], found: dict[str, int], flaw: bytes) 
     assert problems(document) == found
 
 
-def test_an_entry_inside_an_entry_is_one_of_its_own(flaw: bytes) -> None:
+def test_an_entry_inside_an_entry_is_a_separate_entry(flaw: bytes) -> None:
     document = read(flaw + urlset(f"<url><loc>{A}</loc><url><loc>{B}</loc></url></url>"), url=HERE)
     assert locs(document) == [A, B]
 
 
 @pytest.mark.parametrize("inside", [f"<url><loc>{A}</loc></url>", f"<x><url><loc>{A}</loc></url></x>"])
-def test_an_entry_inside_an_entry_that_is_well_formed_is_a_problem(inside: str) -> None:
+def test_a_well_formed_entry_inside_an_entry_is_a_problem(inside: str) -> None:
     document = read(urlset(f"<url><loc>{B}</loc>{inside}</url>"), url=HERE)
     assert locs(document) == [B, A]
     assert codes(document) == {"xml/nested-entry": 1}
 
 
-def test_an_entry_inside_an_extension_is_no_part_of_the_entry_around_it(flaw: bytes) -> None:
+def test_an_entry_inside_an_extension_is_no_part_of_the_outer_entry(flaw: bytes) -> None:
     image = f"{IMAGE}<image:loc>{B}/1.png</image:loc><url><loc>{A}</loc></url></image:image>"
     document = read(flaw + urlset(f"<url><loc>{B}</loc>{image}</url>"), url=HERE)
     assert [(row.loc, row.extra) for row in document.rows()] == [(B, None), (A, None)]
@@ -125,7 +125,7 @@ def test_a_url_in_an_index_is_a_url(flaw: bytes) -> None:
     assert problems(document) == {"xml/foreign-entry": 1}
 
 
-def test_the_first_value_counts_and_the_others_are_kept(flaw: bytes) -> None:
+def test_the_first_value_is_used_and_the_others_are_kept(flaw: bytes) -> None:
     fields = "<priority>0.1</priority><priority>0.2</priority><lastmod/><lastmod>2025</lastmod><lastmod>2024</lastmod>"
     (row,) = read(flaw + urlset(f"<url><loc>{A}</loc>{fields}</url>"), url=HERE).rows()
     assert (row.priority, row.lastmod_text) == (0.1, "")
@@ -136,12 +136,12 @@ def test_the_first_value_counts_and_the_others_are_kept(flaw: bytes) -> None:
     ]
 
 
-def test_what_is_absent_is_none(flaw: bytes) -> None:
+def test_absent_values_are_none(flaw: bytes) -> None:
     rows = list(read(flaw + urlset(f"<url><loc>{A}</loc></url>"), url=HERE).rows())
     assert rows == [UrlEntry(loc=A, key=A, site="https://example.com", sitemap=HERE, position=1)]
 
 
-def test_entries_that_are_nested_deep_come_once_each() -> None:
+def test_deeply_nested_entries_are_read_once_each() -> None:
     inside = "<url/>"
     for number in range(60):
         inside = f"<url><x>{inside}</x><loc>https://example.com/{number}</loc></url>"
@@ -171,7 +171,7 @@ ODD = f"<url><loc>{B}<lastmod>2020</lastmod></loc></url>"
         pytest.param(f"<url><loc>{A}</loc></url>{ODD}", id="beside-it"),
     ],
 )
-def test_a_value_that_holds_another_one_costs_and_doubles_no_other(inside: str) -> None:
+def test_a_value_inside_a_value_loses_and_doubles_no_other(inside: str) -> None:
     document = read(urlset(inside), url=HERE)
     assert locs(document) == [A, B]
     assert not document.complete

@@ -1,4 +1,4 @@
-"""The extensions, in the strict lane and in the mending one alike."""
+"""The extensions, in the strict parser and in the recovering one alike."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_extension(element: str, columns: dict[str, Any], flaw: bytes) -> None:
     assert {name: getattr(row, name) for name in names} == dict.fromkeys(names) | columns
 
 
-def test_a_usual_prefix_means_what_it_usually_does() -> None:
+def test_a_usual_prefix_has_its_usual_meaning_without_a_namespace() -> None:
     element = "<image:image><image:loc>https://e.x/a.png</image:loc></image:image>"
     (row,) = read(urlset(f"<url><loc>https://example.com/a</loc>{element}</url>"), url=HERE).rows()
     assert row.images == (Image(loc="https://e.x/a.png"),)

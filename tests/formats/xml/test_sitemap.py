@@ -1,4 +1,4 @@
-"""Three lanes, one answer."""
+"""Three parsers, one result."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def mending(text: str, size: int | None = None) -> Read:
 
 
 def quickly(text: str) -> tuple[Read, bool]:
-    """Return what the quick lane and, for what it leaves, the strict lane read; and whether it left nothing."""
+    """Return the result of the fast path and, for the rest, of the strict parser; and whether there was no rest."""
     into = collector()
     left = []
 
@@ -58,7 +58,7 @@ def quickly(text: str) -> tuple[Read, bool]:
 
 @many
 @given(plain_sitemaps())
-def test_the_lanes_agree_on_plain_sitemaps(text: str) -> None:
+def test_the_parsers_agree_on_plain_sitemaps(text: str) -> None:
     wanted = strictly(text)
     assert quickly(text)[0] == wanted
     assert mending(text) == wanted
@@ -69,7 +69,7 @@ def test_the_lanes_agree_on_plain_sitemaps(text: str) -> None:
 @given(odd_sitemaps())
 @example(urlset("<url><loc>https://e.x/a<!-- c -->b</loc></url>").decode())
 @example(urlset("<url><loc><b>https://e.x/</b>c</loc></url>").decode())
-def test_the_lanes_agree_on_odd_sitemaps(text: str) -> None:
+def test_the_parsers_agree_on_odd_sitemaps(text: str) -> None:
     wanted = strictly(text)
     assert quickly(text)[0] == wanted
     assert mending(text) == wanted
@@ -92,12 +92,12 @@ def extended(extensions: str) -> str:
         pytest.param(PLAIN_ENTRY + "<url><loc>https://example.com/b</loc></url>", True, id="a-field-left-out"),
         pytest.param(PLAIN_ENTRY.replace("/a<", "/a?b&amp;c<"), True, id="entity"),
         pytest.param(PLAIN_ENTRY.replace("/a<", "/a?b&#38;c<"), False, id="reference"),
-        pytest.param(PLAIN_ENTRY.replace("<loc>", "<loc >"), False, id="blank-in-a-tag"),
+        pytest.param(PLAIN_ENTRY.replace("<loc>", "<loc >"), False, id="space-in-a-tag"),
         pytest.param(PLAIN_ENTRY + "<!-- -->", False, id="comment"),
         pytest.param(PLAIN_ENTRY.replace("</url>", "<priority/></url>"), False, id="empty-element"),
         pytest.param(PLAIN_ENTRY.replace("/a<", "/a\n<"), True, id="line-break-in-a-value"),
         pytest.param(PLAIN_ENTRY.replace("/a<", "/a\r\n<"), True, id="line-break-of-windows"),
-        pytest.param(PLAIN_ENTRY + "<url><loc>" + "\n\t " * 5 + "</loc></url>", False, id="loc-of-blanks"),
+        pytest.param(PLAIN_ENTRY + "<url><loc>" + "\n\t " * 5 + "</loc></url>", False, id="loc-of-whitespace"),
         pytest.param(PLAIN_ENTRY.replace("/a<", "/a>b<"), False, id="greater-than-sign"),
         pytest.param("<sitemap><loc>https://example.com/a</loc></sitemap>", False, id="no-url"),
         pytest.param(extended('<xhtml:link rel="alternate" hreflang="de" href="/de"/>' * 3), True, id="alternates"),
@@ -120,7 +120,7 @@ def extended(extensions: str) -> str:
         pytest.param(extended("<mobile:mobile/>"), False, id="another-extension"),
     ],
 )
-def test_what_the_quick_lane_takes(entries: str, is_quick: bool) -> None:
+def test_documents_that_the_fast_path_accepts(entries: str, is_quick: bool) -> None:
     text = urlset(entries, NAMESPACES).decode()
     found, whole = quickly(text)
     assert found == strictly(text)
@@ -144,7 +144,7 @@ def test_what_the_quick_lane_takes(entries: str, is_quick: bool) -> None:
         "<image:image></i:image>",
     ],
 )
-def test_the_quick_lane_reads_nothing_that_the_strict_one_would_not(odd: str) -> None:
+def test_the_fast_path_reads_nothing_that_the_strict_parser_rejects(odd: str) -> None:
     text = urlset(PLAIN_ENTRY * 2 + f"<url>{odd}<loc>https://example.com/</loc></url>", NAMESPACES).decode()
     try:
         wanted = strictly(text)
@@ -157,7 +157,7 @@ def test_the_quick_lane_reads_nothing_that_the_strict_one_would_not(odd: str) ->
 
 @pytest.mark.parametrize("odd", ["\x0c", "\x0b", "\x00", "\x1f", "\ufffe", "&nbsp;", "&", "<b>"])
 @pytest.mark.parametrize("place", ["<url>{}<loc>", "https://{}", "</url>{}<url>", "</url>{}</urlset>", "</urlset>{}"])
-def test_the_quick_lane_takes_nothing_that_is_not_well_formed(odd: str, place: str) -> None:
+def test_the_fast_path_accepts_only_well_formed_documents(odd: str, place: str) -> None:
     text = urlset(PLAIN_ENTRY * 2).decode()
     text = text.replace(place.replace("{}", ""), place.format(odd), 1)
     document = read(text.encode(), url=HERE)
@@ -165,7 +165,7 @@ def test_the_quick_lane_takes_nothing_that_is_not_well_formed(odd: str, place: s
     assert len(locs(document)) >= 1
 
 
-def test_many_entries_pass_from_lane_to_lane_without_loss() -> None:
+def test_many_entries_pass_from_parser_to_parser_without_loss() -> None:
     entries = [f"<url><loc>https://example.com/{number}</loc></url>\n" for number in range(30_000)]
     entries[25_000] = "<url><loc>https://example.com/a&b</loc></url>\n"
     entries[28_000] = "<url><!-- --><loc>https://example.com/c</loc></url>\n"
@@ -177,7 +177,7 @@ def test_many_entries_pass_from_lane_to_lane_without_loss() -> None:
     assert codes(document) == {"xml/not-well-formed": 1, "xml/bare-ampersand": 1}
 
 
-def test_a_bare_ampersand_is_kept_and_told() -> None:
+def test_a_bare_ampersand_is_kept_and_reported() -> None:
     document = read(urlset("<url><loc>https://example.com/?a=1&b=2&amp;c=3&lt=4</loc></url>"), url=HERE)
     assert locs(document) == ["https://example.com/?a=1&b=2&c=3&lt=4"]
     assert codes(document) == {"xml/not-well-formed": 1, "xml/bare-ampersand": 2}
@@ -186,7 +186,7 @@ def test_a_bare_ampersand_is_kept_and_told() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["xml/full.xml", "xml/plain.xml", "xml/index.xml"])
-def test_cut_at_every_byte_a_document_yields_no_url_that_it_does_not_have(name: str) -> None:
+def test_a_document_cut_at_any_byte_yields_no_invented_url(name: str) -> None:
     body = fixture_bytes(name)
     whole = read(body, url=HERE)
     wanted = {row.loc for row in whole.rows()} | {ref.loc for ref in whole.sitemaps()}
@@ -201,7 +201,7 @@ def test_cut_at_every_byte_a_document_yields_no_url_that_it_does_not_have(name: 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["xml/full.xml", "xml/plain.xml", "xml/index.xml"])
-def test_cut_at_every_byte_a_packed_document_yields_no_url_that_it_does_not_have(name: str) -> None:
+def test_a_compressed_document_cut_at_any_byte_yields_no_invented_url(name: str) -> None:
     body = fixture_bytes(name)
     wanted = {row.loc for row in read(body, url=HERE).rows()} | {ref.loc for ref in read(body, url=HERE).sitemaps()}
     packed = gzip.compress(body)
@@ -215,14 +215,14 @@ def test_cut_at_every_byte_a_packed_document_yields_no_url_that_it_does_not_have
 @pytest.mark.deep
 @settings(many, max_examples=20)
 @given(odd_sitemaps())
-def test_cut_anywhere_an_odd_sitemap_yields_no_url_that_it_does_not_have(text: str) -> None:
+def test_an_odd_sitemap_cut_anywhere_yields_no_invented_url(text: str) -> None:
     body = text.encode()
     wanted = set(locs(read(body, url=HERE)))
     for cut in range(0, len(body), 13):
         assert set(locs(read(body[:cut], url=HERE))) <= wanted
 
 
-def test_a_doctype_is_passed_over_and_entities_stay_as_they_are() -> None:
+def test_a_doctype_is_skipped_and_entities_are_not_expanded() -> None:
     body = b'<!DOCTYPE urlset [<!ENTITY x SYSTEM "file:///etc/passwd">]>' + urlset(
         "<url><loc>https://example.com/&x;</loc></url><url><loc>https://example.com/b</loc></url>"
     )
@@ -232,7 +232,7 @@ def test_a_doctype_is_passed_over_and_entities_stay_as_they_are() -> None:
     assert not document.complete
 
 
-def test_an_element_that_does_not_end_keeps_memory_flat() -> None:
+def test_an_endless_element_keeps_memory_flat() -> None:
     with pytest.raises(NotWellFormed, match="more than"):
         strictly(f'<urlset xmlns="{SITEMAPS}"><url>' + "<a/>" * 3_000_000)
 
@@ -272,10 +272,10 @@ def test_an_index_is_read_like_a_sitemap() -> None:
 @pytest.mark.parametrize(
     "flaw", some_quick(["<url><loc>https://example.com/?a&b</loc></url>", "<image:image/>", "<url>", ""], every=2)
 )
-def test_from_lane_to_lane_no_entry_is_lost_or_comes_twice(odd: str, flaw: str) -> None:
+def test_no_entry_is_lost_or_doubled_between_parsers(odd: str, flaw: str) -> None:
     plain = [f"https://example.com/{number}" for number in range(6000)]
     entries = [f"<url><loc>{loc}</loc></url>" for loc in plain]
-    entries.insert(2500, odd)  # so that the quick lane ends before it, and the strict one has read on before the flaw
+    entries.insert(2500, odd)  # so that the fast path ends before it, and the strict parser has read past the flaw
     document = read(urlset("".join(entries) + flaw), url=HERE)
     rows, ours = list(document.rows()), set(plain)
     assert [row.loc for row in rows if row.loc in ours] == plain

@@ -13,7 +13,7 @@ Seen = list[tuple[str, ...]]
 
 
 def tokens(*chunks: str) -> tuple[Seen, dict[str, int]]:
-    """Return ``("<", name, attributes)``, ``("</", name)``, ``(">", text)``; texts side by side are one."""
+    """Return ``("<", name, attributes)``, ``("</", name)``, ``(">", text)``; adjacent texts are joined."""
     problems = log()
     seen: Seen = []
     for token in Tokenizer(iter(chunks), problems):
@@ -33,7 +33,7 @@ def tokens(*chunks: str) -> tuple[Seen, dict[str, int]]:
         pytest.param("<a>b</a>", [("<", "a", ""), (">", "b"), ("</", "a")], {}, id="element"),
         pytest.param("<a b='c'/>", [("</>", "a", "b='c'")], {}, id="empty-element"),
         pytest.param('<a b="x > y / z">', [("<", "a", 'b="x > y / z"')], {}, id="sign-in-an-attribute"),
-        pytest.param("</a >", [("</", "a")], {}, id="blank-in-an-end-tag"),
+        pytest.param("</a >", [("</", "a")], {}, id="space-in-an-end-tag"),
         pytest.param("&lt;&amp;&#65;&#x42;&quot;", [(">", '<&AB"')], {}, id="references"),
         pytest.param("a&b", [(">", "a&b")], {"xml/bare-ampersand": 1}, id="bare-ampersand"),
         pytest.param("&nbsp;", [(">", "&nbsp;")], {"xml/unknown-entity": 1}, id="unknown-entity"),
@@ -106,7 +106,7 @@ pieces = st.sampled_from(
 @given(st.lists(pieces, max_size=10).map("".join))
 @example('<a b="c > d">e</a>')
 @example("<a b='<'><c>")
-def test_where_chunks_end_does_not_matter(text: str) -> None:
+def test_the_size_of_blocks_does_not_matter(text: str) -> None:
     whole = tokens(text)
     for at in range(1, len(text)):
         assert tokens(text[:at], text[at:]) == whole
@@ -121,7 +121,7 @@ def test_lines_are_counted_through_everything(text: str) -> None:
     assert tokenizer.line <= text.count("\n") + 1
 
 
-def test_a_token_knows_its_line() -> None:
+def test_a_token_has_its_line() -> None:
     found = list(Tokenizer(iter(["a\n<b\n>", "<!--\n-->", "c\n&amp;\n</b>"]), log()))
     assert [(token.sort, token.value, token.line) for token in found] == [
         (Sort.TEXT, "a\n", 1),
@@ -132,8 +132,8 @@ def test_a_token_knows_its_line() -> None:
 
 
 @pytest.mark.parametrize("text", ["<", "< ", "<b", "<a b='", "&", "<![CDATA[", "a<1", "a<1>", "a&<b"])
-def test_no_text_takes_long(text: str) -> None:
-    # Other processes may disturb one measurement, and hardly five in a row.
+def test_no_text_is_slow(text: str) -> None:
+    # Other processes may disturb one measurement, but hardly five in a row.
     assert any(_seconds(text * 100_000) < 2.5 * _seconds(text * 50_000) + 0.01 for _ in range(5))
 
 
@@ -145,7 +145,7 @@ def _seconds(text: str) -> float:
 
 
 @pytest.mark.parametrize("size", [1, 7, 65_536])
-def test_signs_that_begin_no_tag_are_all_told(size: int) -> None:
+def test_every_sign_that_begins_no_tag_is_reported(size: int) -> None:
     text, problems = "1<2<<3 & 4 < <b " * 50, log()
     pieces = (f"<a>{text}</a>"[at : at + size] for at in range(0, len(text) + 7, size))
     found = list(Tokenizer(pieces, problems))

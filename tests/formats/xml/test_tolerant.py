@@ -34,7 +34,7 @@ def entry(loc: str, more: str = "") -> str:
         pytest.param(urlset(entry(A) + entry(B)) + b"<p>", [A, B], {"xml/junk-after": 1}, True, id="junk-after"),
         pytest.param(b"Notice: x\n" + urlset(entry(A)), [A], {"xml/junk-before": 1}, True, id="junk-before"),
         pytest.param(
-            b"\n<?xml version='1.0'?>" + urlset(entry(A)), [A], {"xml/bad-declaration": 1}, True, id="blank-before"
+            b"\n<?xml version='1.0'?>" + urlset(entry(A)), [A], {"xml/bad-declaration": 1}, True, id="space-before"
         ),
         pytest.param(urlset(entry(A)) + urlset(entry(B)), [A, B], {"xml/junk-after": 1}, True, id="two-documents"),
         pytest.param(
@@ -246,7 +246,7 @@ def test_flaws(body: bytes, urls: list[str], problems: dict[str, int], complete:
     assert document.complete is complete
 
 
-def test_a_namespace_that_an_element_declares_ends_with_it() -> None:
+def test_a_namespace_ends_with_the_element_that_declares_it() -> None:
     pagemap = '<PageMap xmlns="http://www.google.com/schemas/sitemap-pagemap/1.0"><DataObject type="t"/></PageMap>'
     document = read(urlset(entry(A, pagemap) + entry("https://example.com/?b&c", pagemap) + entry(B)), url=HERE)
     rows = list(document.rows())
@@ -268,13 +268,13 @@ def test_text_around_an_element_inside_a_value_keeps_its_order() -> None:
         pytest.param("</url", id="end-tag-without-its-end"),
     ],
 )
-def test_an_entry_that_the_document_ends_in_is_left_out(more: str) -> None:
+def test_an_unfinished_entry_is_left_out(more: str) -> None:
     document = read(f"<urlset>{entry(A)}<url><loc>{B}</loc>{more}".encode(), url=HERE)
     assert (locs(document), document.complete, document.last_sound_position) == ([A], False, 1)
 
 
 @pytest.mark.parametrize("prefix", ["s:", ""])
-def test_elements_deeper_than_any_extension_are_passed_over(prefix: str) -> None:
+def test_elements_nested_deeper_than_any_extension_are_skipped(prefix: str) -> None:
     deep = f"<{prefix}x>" * 200 + f"</{prefix}x>" * 200
     body = f'<{prefix}urlset xmlns{":s" if prefix else ""}="{SITEMAPS}">'
     body += "".join(f"<{prefix}url><{prefix}loc>{loc}</{prefix}loc>{deep}</{prefix}url>" for loc in (A, B))
@@ -283,7 +283,7 @@ def test_elements_deeper_than_any_extension_are_passed_over(prefix: str) -> None
     assert codes(document)["xml/malformed"] > 0
 
 
-def test_one_entry_holds_a_limited_number_of_elements() -> None:
+def test_the_number_of_elements_of_one_entry_is_limited() -> None:
     document = read(urlset(entry(A, "<x/>" * 100_001 + "&")), url=HERE)
     (row,) = document.rows()
     assert row.extra is not None
