@@ -1,4 +1,4 @@
-"""Snapshots in memory, made of what documents list: what the store keeps on disk."""
+"""Snapshots in memory, made from the entries of documents; the store keeps the same on disk."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Doc:
     entries: Sequence[UrlEntry | str] = ()
     kind: Kind = Kind.SITEMAP
     known: str = FRESH
-    """``fresh``: read whole or confirmed in this run; ``old``: in an earlier one; ``never``."""
+    """``fresh``: read completely or confirmed in this run; ``old``: in an earlier one; ``never``."""
     parent: str | None = f"{SITE}/robots.txt"
     left: str | None = None
     outcome: Outcome = Outcome.READ
     names: Sequence[str] = ()
-    """Paths of the documents that it names and that have no record."""
+    """Paths of its child documents without a record."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Run:
 
 @dataclass
 class Memory:
-    """A snapshot. The rows of the pool have the index in it as their id."""
+    """A snapshot. The id of a row is its index in the row store."""
 
     site: str
     run: Run
@@ -77,14 +77,14 @@ class Memory:
 
     def rows(self, wanted: Intervals, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         ids = wanted.ids()
-        for start in range(0, len(ids), 3):  # so small that blocks and batches meet
+        for start in range(0, len(ids), 3):  # so small that blocks and batches overlap
             part = ids[start : start + 3]
             batch = UrlBatch.of([self.row_store[row] for row in part]).arrow.select(columns)
             yield pa.RecordBatch.from_arrays([pa.array(part), *batch.columns], ["row", *columns])
 
 
 def history(*runs: dict[str, Doc], arguments: Sequence[Mapping[str, Any]] = ()) -> list[Memory]:
-    """Return a snapshot for each of *runs*: documents by path. Rows that stay the same keep their id, as in a store."""
+    """Return a snapshot for each of *runs*: documents by path. Unchanged rows keep their id, as in a store."""
     row_store: list[UrlEntry] = []
     ids: dict[tuple[str, str], int] = {}
     snapshots = []

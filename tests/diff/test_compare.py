@@ -1,4 +1,4 @@
-"""What became of URLs between two snapshots: every kind, and what is none."""
+"""The changes between two snapshots: each kind, and the differences that are no change."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ CASES = [
         two([at("/1", title="A")], [at("/1", title="A")]),
         two([at("/1", title="B")], [at("/1", title="C")]),
         ["changed /1 /s.xml title:A>B"],
-        id="changed-in-both-documents-is-told-of-the-first",
+        id="changed-in-both-documents-names-the-first",
     ),
     pytest.param(
         one(at("/1", title="A"), at("/1", title="B")),
@@ -171,7 +171,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("before", "after", "wanted"), CASES)
-def test_what_became_of_each_url(before: dict[str, Doc], after: dict[str, Doc], wanted: list[str]) -> None:
+def test_changes_of_each_kind(before: dict[str, Doc], after: dict[str, Doc], wanted: list[str]) -> None:
     assert sorted(changes(before, after)) == sorted(wanted)
 
 
@@ -217,21 +217,23 @@ KNOWN = [
 
 
 @pytest.mark.parametrize(("before", "after", "is_added"), KNOWN)
-def test_what_was_never_read_is_never_added(before: dict[str, Doc], after: dict[str, Doc], is_added: bool) -> None:
+def test_entries_of_documents_never_read_are_never_added(
+    before: dict[str, Doc], after: dict[str, Doc], is_added: bool
+) -> None:
     robots = {"/robots.txt": ROBOTS}
     with compare(*history(robots | before, robots | after)) as found:
         assert [change.loc for batch in found.batches() for change in batch] == [f"{SITE}/2"] * is_added
     assert (found.summary.added, found.summary.newly_known) == (is_added, not is_added)
 
 
-def test_a_sitemap_that_an_index_named_before_did_not_come() -> None:
+def test_a_sitemap_that_only_the_previous_index_named() -> None:
     child = Doc(["/2"], parent=f"{SITE}/i.xml")
     for names, came in (([S], ()), ([], (f"{SITE}{S}",))):
         with compare(*history({"/i.xml": Doc(kind=Kind.INDEX, names=names)}, {"/i.xml": INDEX, S: child})) as found:
             assert found.summary.sitemaps_came == came
 
 
-def test_what_a_document_listed_that_was_never_read_whole_is_neither_removed_nor_changed() -> None:
+def test_entries_of_incomplete_documents_are_neither_removed_nor_changed() -> None:
     before = {"/robots.txt": ROBOTS, S: Doc(["/1", at("/2", title="A")], known=NEVER)}
     after = {"/robots.txt": ROBOTS, S: Doc([at("/2", title="B")])}
     assert changes(before, after) == []
@@ -239,7 +241,7 @@ def test_what_a_document_listed_that_was_never_read_whole_is_neither_removed_nor
         assert (found.summary.retracted, found.summary.unchanged) == (1, 1)
 
 
-def test_a_url_is_added_if_one_of_its_documents_can_be_believed() -> None:
+def test_a_url_is_added_if_one_of_its_documents_is_trusted() -> None:
     before = {"/robots.txt": ROBOTS, S: Doc(["/1"]), "/t.xml": Doc(known=NEVER)}
     assert changes(before, two(["/1", "/2"], ["/2", "/3"])) == ["added /2 /s.xml"]
 
@@ -255,13 +257,13 @@ REASONS = [
 
 
 @pytest.mark.parametrize(("after", "reason"), REASONS)
-def test_why_a_url_was_removed(after: dict[str, Doc], reason: str) -> None:
+def test_reasons_for_removed(after: dict[str, Doc], reason: str) -> None:
     with compare(*history(one("/0", "/1", "/2"), after)) as found:
         reasons = {change.loc: change.reason for batch in found.batches() for change in batch}
     assert reasons[f"{SITE}/0"] == reason
 
 
-def test_why_a_url_expired() -> None:
+def test_reasons_for_expired() -> None:
     before = two([at("/1", news=(News(),))], []) | {"/feed": Doc(["/2"], kind=Kind.FEED)}
     with compare(*history(before, two([], []) | {"/feed": Doc([], kind=Kind.FEED)})) as found:
         assert [(change.loc, change.reason) for batch in found.batches() for change in batch] == [
@@ -270,7 +272,7 @@ def test_why_a_url_expired() -> None:
         ]
 
 
-def test_a_whole_change() -> None:
+def test_a_complete_change_record() -> None:
     (before, after) = history(one(at("/1", title="A")), one(at("/1", title="B", lastmod=DAY)))
     with compare(before, after) as found:
         ((change,),) = found.batches()
@@ -287,7 +289,7 @@ class DamagedError(Exception):
     pass
 
 
-def test_what_goes_wrong_in_reading_is_raised_as_it_is_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_errors_while_reading_propagate_and_leave_no_files(tmp_path: Path) -> None:
     before, after = history(one("/1", "/2"), one("/2", "/3"))
 
     def rows(wanted: Any, columns: Any) -> Any:
@@ -301,7 +303,7 @@ def test_what_goes_wrong_in_reading_is_raised_as_it_is_and_leaves_nothing_behind
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_files_are_gone_when_it_is_closed(tmp_path: Path) -> None:
+def test_the_files_are_deleted_on_close(tmp_path: Path) -> None:
     changes = compare(*history(one("/1"), one("/2")), folder=tmp_path)
     assert len(list(tmp_path.iterdir())) == 1
     assert list(changes.batches()) != []
@@ -309,7 +311,7 @@ def test_the_files_are_gone_when_it_is_closed(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_urls_before_are_counted_unless_their_run_did() -> None:
+def test_previous_urls_are_counted_unless_recorded_by_their_run() -> None:
     before, after = history(one("/1", "/2", "/2"), one("/2", "/3"))
     with compare(before, after) as changes:
         counted = changes.summary

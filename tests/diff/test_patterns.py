@@ -1,4 +1,4 @@
-"""Mass changes, named as one, and likely renames."""
+"""Mass changes, reported as one, and likely renames."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sql(function: str, *keys: str) -> str | None:
         return result
 
 
-def test_normal_forms_are_what_a_migration_leaves() -> None:
+def test_normal_forms_remove_what_a_migration_changes() -> None:
     same = ["http://a.example/x/?q=/", "https://www.a.example/x?q=/", "https://a.example/x/?q=/"]
     assert {sql("normal_form", key) for key in same} == {"a.example/x?q=/"}
     others = ["https://a.example/", "https://a.example/x/#y", "https://a.example:8080//", "https://a.example/x?u=/"]
@@ -58,7 +58,7 @@ def test_rules_have_names(before: str, after: str, name: str | None) -> None:
         pytest.param(89, 100, False, id="less"),
     ],
 )
-def test_what_is_a_mass_change(count: int, total: int, wanted: bool) -> None:
+def test_mass_changes_are_detected(count: int, total: int, wanted: bool) -> None:
     assert is_mass(count, total) is wanted
 
 
@@ -71,7 +71,7 @@ MASS = [
 
 
 @pytest.mark.parametrize(("old", "new", "name", "score"), MASS)
-def test_a_mass_change_is_named_as_one(old: str, new: str, name: str, score: float) -> None:
+def test_a_mass_change_is_reported_once(old: str, new: str, name: str, score: float) -> None:
     before = [old.format(number) for number in range(30)]
     after = [new.format(number) for number in range(30)]
     with compare(*history(one(*before, "/stays"), one(*after, "/stays"))) as found:
@@ -89,7 +89,7 @@ def test_a_mass_change_is_named_as_one(old: str, new: str, name: str, score: flo
     assert (found.summary.removed, found.summary.added, found.summary.renames) == (30, 30, ())
 
 
-def test_a_rule_that_holds_for_a_few_makes_likely_renames() -> None:
+def test_a_rule_with_few_matches_makes_likely_renames() -> None:
     with compare(*history(one("http://a.example/x"), one("https://a.example/x"))) as found:
         changes = [change for batch in found.batches() for change in batch]
     assert [(change.pattern, change.score) for change in changes] == [(None, 1.0)] * 2
@@ -104,7 +104,7 @@ def test_a_few_equal_paths_are_no_move_to_another_host() -> None:
         assert found.summary.patterns == ()
 
 
-def test_lastmods_that_are_all_later_are_one_change() -> None:
+def test_later_lastmods_everywhere_are_one_change() -> None:
     before = [at(f"/{number}", lastmod=DAY) for number in range(25)]
     after = [at(f"/{number}", lastmod=LATER) for number in range(22)] + before[22:24]
     after += [at("/24", lastmod=LATER, title="New")]
@@ -116,7 +116,7 @@ def test_lastmods_that_are_all_later_are_one_change() -> None:
     assert pattern.detail == "lastmod is later for 23 of the 25 URLs in both snapshots"
 
 
-def test_lastmods_that_are_all_earlier_are_not() -> None:
+def test_earlier_lastmods_everywhere_are_no_mass_change() -> None:
     before, after = ([at(f"/{number}", lastmod=when) for number in range(25)] for when in (LATER, DAY))
     with compare(*history(one(*before), one(*after))) as found:
         assert (found.summary.changed, found.summary.patterns) == (25, ())
@@ -145,7 +145,7 @@ def table(*rows: tuple[str, str | None]) -> pa.Table:
     )
 
 
-def test_a_name_or_title_that_several_have_tells_nothing() -> None:
+def test_ambiguous_names_and_titles_make_no_rename() -> None:
     gone = table(("a/1/some-name", "T"), ("a/2/some-name", "T"), ("a/3/", "Only"))
     came = table(("a/4/some-name", "T"), ("b/zzz", "Only"))
     pairs = renames(gone, came)
@@ -210,7 +210,7 @@ def test_the_whole_summary() -> None:
     )
 
 
-def test_a_first_snapshot_has_no_changes_and_says_so() -> None:
+def test_a_first_snapshot_is_marked_and_has_no_changes() -> None:
     (only,) = history(two(["/1", "/2"], ["/2", at("no-url", key=None)]))
     with compare(None, only) as found:
         assert (len(found), list(found.batches())) == (0, [])
@@ -218,7 +218,7 @@ def test_a_first_snapshot_has_no_changes_and_says_so() -> None:
     assert found.summary.in_words() == f"first snapshot of {SITE}: 3 URLs, nothing to compare them with"
 
 
-def test_a_summary_in_words() -> None:
+def test_a_summary_as_text() -> None:
     with compare(*history(one("/1", "/2"), one("/2", "/3", "/4"))) as found:
         assert found.summary.in_words() == f"{SITE} since run-0: 2 added, 1 removed"
     with compare(*history(one("/1"), one("/1"))) as found:

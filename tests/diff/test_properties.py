@@ -1,4 +1,4 @@
-"""The comparison against one that any reader can check: dictionaries, row by row."""
+"""The comparison against a naive one: dictionaries, row by row."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ def run_of(side: dict[str, Any]) -> dict[str, Doc]:
 
 
 def naive(before: dict[str, Any], after: dict[str, Any]) -> set[tuple[Any, ...]]:
-    """Return kind, URL, document, document before and fields of each change, by the rules as they are written."""
+    """Return kind, URL, document, previous document and fields of each change, by the documented rules."""
     was, is_ = listed(before), listed(after)
-    told: set[tuple[Any, ...]] = set()
+    expected: set[tuple[Any, ...]] = set()
     for url in was.keys() | is_.keys():
         old, new = was.get(url, {}), is_.get(url, {})
         if not old:
             if any(path not in before or before[path][1] == FRESH for path in new):
-                told.add(("added", url, next(iter(new)), None, ()))
+                expected.add(("added", url, next(iter(new)), None, ()))
         elif not new and any(before[path][1] == FRESH for path in old):
             lasting = [path for path, rows in old.items() if path != "/feed" and not rows[0]["news"]]
-            told.add(("removed" if lasting else "expired", url, (lasting or list(old))[0], None, ()))
+            expected.add(("removed" if lasting else "expired", url, (lasting or list(old))[0], None, ()))
         elif new:
-            told |= stayed(url, old, new, whole={path for path in old if before[path][1] == FRESH})
-    return told
+            expected |= stayed(url, old, new, whole={path for path in old if before[path][1] == FRESH})
+    return expected
 
 
 def listed(side: dict[str, Any]) -> dict[str, dict[str, list[dict[str, Any]]]]:
@@ -90,11 +90,9 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> tuple[str, ...]:
 @pytest.mark.deep
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=80, deadline=None)
 @given(sides, sides, st.sampled_from([1, 2, 100_000]))
-def test_changes_are_those_of_a_naive_comparison(before: dict[str, Any], after: dict[str, Any], part: int) -> None:
-    temporary_files.PART_ROWS, usual = (
-        part,
-        temporary_files.PART_ROWS,
-    )  # parts of a row or two, so that URLs meet their ends
+def test_changes_match_a_naive_comparison(before: dict[str, Any], after: dict[str, Any], part: int) -> None:
+    # parts of one or two rows, so that URLs cross their borders
+    temporary_files.PART_ROWS, usual = part, temporary_files.PART_ROWS
     try:
         with compare(*history(run_of(before), run_of(after))) as found:
             changes = [change for batch in found.batches() for change in batch]
@@ -124,13 +122,13 @@ def test_changes_are_those_of_a_naive_comparison(before: dict[str, Any], after: 
     assert summary.removed + summary.expired + summary.retracted == len(urls[0] - urls[1])
 
 
-def test_the_order_does_not_depend_on_that_of_documents() -> None:
+def test_the_order_is_independent_of_the_order_of_documents() -> None:
     before = {"/robots.txt": ROBOTS, "/s.xml": Doc(["/1", "/2"]), "/t.xml": Doc(["/3"])}
     after = {"/robots.txt": ROBOTS, "/s.xml": Doc(["/9", "/5"]), "/t.xml": Doc(["/4", "/1"])}
     backwards = [dict(reversed(side.items())) for side in (before, after)]
-    told = []
+    results = []
     for runs in ((before, after), backwards):
         with compare(*history(*runs)) as found:
-            told.append([change for batch in found.batches() for change in batch])
-    assert told[0] == told[1]
-    assert len(told[0]) == 6
+            results.append([change for batch in found.batches() for change in batch])
+    assert results[0] == results[1]
+    assert len(results[0]) == 6

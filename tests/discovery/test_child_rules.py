@@ -71,7 +71,7 @@ def test_refused(found: Candidate, bounds: Bounds, outcome: Outcome) -> None:
     assert refusal.reason
 
 
-def test_a_reference_opens_a_lead() -> None:
+def test_a_reference_creates_a_candidate() -> None:
     now = datetime(2025, 3, 9, tzinfo=UTC)
     parent = Candidate(url=f"{ROOT}/index.xml", root=ROOT, depth=1)
     ref = SitemapRef(loc=f"{ROOT}/a.xml", position=1, lastmod=now, lastmod_text="2025-03-09")
@@ -86,7 +86,7 @@ def test_a_reference_opens_a_lead() -> None:
     )
 
 
-def test_a_lead_can_be_kept_by_a_paused_crawl() -> None:
+def test_candidates_can_be_serialized_by_a_paused_crawl() -> None:
     one = candidate(f"{ROOT}/a.xml")
     assert pickle.loads(pickle.dumps(one)) == one
 
@@ -106,7 +106,9 @@ MARCH = DateRange.of(Instant(datetime(2025, 3, 1, tzinfo=UTC), "month", zoned=No
         pytest.param("2025-02-28", FoundBy.ROBOTS, False, id="no-index-says-so"),
     ],
 )
-def test_an_index_tells_what_has_not_changed(lastmod: str | None, found_by: FoundBy, is_pruned: bool) -> None:
+def test_the_lastmod_of_an_index_marks_unchanged_children(
+    lastmod: str | None, found_by: FoundBy, is_pruned: bool
+) -> None:
     found = replace(candidate(f"{ROOT}/a.xml", found_by=found_by), lastmod_text=lastmod)
     words = f"its index gives lastmod {lastmod}, which is before 2025-03-01T00:00:00+00:00"
     assert refuse(found, BOUNDS) is None
@@ -115,14 +117,14 @@ def test_an_index_tells_what_has_not_changed(lastmod: str | None, found_by: Foun
     )
 
 
-def test_a_child_has_the_vouchers_of_its_parent_and_those_that_the_parent_is_the_robots_txt_of() -> None:
+def test_a_child_inherits_the_authorizing_sites_of_its_parent() -> None:
     ref = SitemapRef(loc=f"{ROOT}/a.xml", position=1)
     parent = Candidate(url=f"{ROOT}/index.xml", root=ROOT, authorized=frozenset({"https://a.example"}))
     assert parent.child(ref, FoundBy.INDEX).authorized is parent.authorized
     assert parent.child(ref, FoundBy.ROBOTS, frozenset({ROOT})).authorized == {"https://a.example", ROOT}
 
 
-def test_a_refusal_says_its_outcome_and_why() -> None:
+def test_rejections_have_an_outcome_and_a_reason() -> None:
     assert refuse(candidate(f"{ROOT}/a.xml", depth=4), BOUNDS) == NotFetched(
         Outcome.OVER_LIMIT, "it is deeper than MAX_DEPTH (3) allows", problem="limit/depth"
     )

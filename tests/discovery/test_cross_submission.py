@@ -32,11 +32,11 @@ def candidate(url: str, *authorized: str) -> Candidate:
         pytest.param([f"{A}/sitemap.txt"], set(), id="another-name"),
     ],
 )
-def test_whose_robots_txt_it_is(addresses: list[str], sites: set[str]) -> None:
+def test_the_site_of_a_robots_txt(addresses: list[str], sites: set[str]) -> None:
     assert sites_of_robots(addresses) == sites
 
 
-def test_all_who_name_a_document_vouch_for_it_under_any_spelling_and_address() -> None:
+def test_every_robots_txt_that_names_a_document_authorizes_it_under_any_spelling() -> None:
     cross_submissions = CrossSubmissions()
     cross_submissions.note(candidate("https://sitemaphost.example:443/index.xml", A))
     cross_submissions.note(candidate(INDEX, B))
@@ -47,7 +47,7 @@ def test_all_who_name_a_document_vouch_for_it_under_any_spelling_and_address() -
     assert joined == candidate(INDEX, A, B, "https://c.example", "https://d.example")
 
 
-def test_a_document_that_nobody_else_names_stays_as_it_is() -> None:
+def test_documents_named_by_no_other_site_stay_unchanged() -> None:
     cross_submissions = CrossSubmissions()
     cross_submissions.note(candidate(f"{A}/other.xml", A))
     cross_submissions.note(candidate(INDEX))

@@ -70,7 +70,7 @@ ALL = ["none", "proven", "domain", "any"]
     ],
 )
 @pytest.mark.case(118, 125)
-def test_who_may_name_what(found: Candidate, policies: list[str]) -> None:
+def test_the_policies_for_documents_of_other_sites(found: Candidate, policies: list[str]) -> None:
     assert allowing(found) == policies
 
 
@@ -100,9 +100,9 @@ def test_who_may_name_what(found: Candidate, policies: list[str]) -> None:
         ),
     ],
 )
-def test_a_refusal_says_the_policy_and_what_would_change_it(url: str, policy: Offsite, reason: str) -> None:
+def test_a_rejection_names_the_policy_and_the_argument_that_changes_it(url: str, policy: Offsite, reason: str) -> None:
     assert refuse(candidate(url), Bounds(offsite=policy)) == NotFetched(Outcome.OUT_OF_SCOPE, reason)
 
 
-def test_the_domain_is_what_bounds_an_index_unless_told_otherwise() -> None:
+def test_an_index_is_limited_to_its_domain_by_default() -> None:
     assert Bounds().offsite is Offsite.DOMAIN

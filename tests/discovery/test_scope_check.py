@@ -36,7 +36,7 @@ def test_urls_are_marked() -> None:
     assert scoping.outside == 2
 
 
-def test_who_vouches_for_the_document_may_have_its_urls_there() -> None:
+def test_urls_of_authorizing_sites_are_in_scope() -> None:
     scoping = of("https://example.com", "https://else.example")
     assert [row[1] for row in rows(scoping, *LOCS)] == [True, True, True, None]
     assert scoping.outside == 0
@@ -49,7 +49,7 @@ def test_who_vouches_for_the_document_may_have_its_urls_there() -> None:
         pytest.param(HERE, Kind.LINKS, id="web-page"),
     ],
 )
-def test_what_cannot_be_judged_is_not_marked(url: str, kind: Kind) -> None:
+def test_unjudged_urls_are_not_marked(url: str, kind: Kind) -> None:
     scoping = of(url=url, kind=kind)
     assert [row[1:] for row in rows(scoping, *LOCS)] == [(None, None)] * 4
     assert scoping.outside is None

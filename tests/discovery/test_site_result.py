@@ -1,4 +1,4 @@
-"""What came of a site, judged by what became of each document that was tried."""
+"""The result of a site, from the results of all documents tried."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NAMED = {"named/1": ABSENT}
 
 
 def site_after(answers: dict[str, dict[str, object]], *, otherwise: dict[str, object]) -> SiteState:
-    """Return what is known of a site that has these *answers* by path; robots.txt names those below ``named/``."""
+    """Return the state of a site that has these *answers* by path; robots.txt names those below ``named/``."""
     site = SiteState(first=robots_of(SITE))
     named = [
         Candidate(url=f"{SITE}/{path}", root=SITE, found_by=FoundBy.ROBOTS) for path in answers if path[:5] == "named"
@@ -100,7 +100,7 @@ def test_results(
     assert words in record.reason
 
 
-def test_what_a_limit_cut_off_is_unfinished_and_not_complete() -> None:
+def test_a_limit_makes_the_result_unfinished_and_incomplete() -> None:
     record = site_after({"robots.txt": ROBOTS, "named/1": LIMIT}, otherwise=ABSENT).conclude(is_over=True, epoch=0.0)
     assert (record.result, record.limits, record.complete) == (SiteResult.UNFINISHED, ("limit/documents",), False)
     record = site_after({"robots.txt": ROBOTS, "named/1": SITEMAP, "named/2": LIMIT}, otherwise=ABSENT).conclude(
@@ -109,7 +109,7 @@ def test_what_a_limit_cut_off_is_unfinished_and_not_complete() -> None:
     assert (record.result, record.limits, record.complete) == (SiteResult.FOUND, ("limit/documents",), False)
 
 
-def test_what_a_run_that_ended_early_did_not_come_to_is_unfinished() -> None:
+def test_an_early_end_of_the_run_makes_the_result_unfinished() -> None:
     assert site_after({}, otherwise=ABSENT).conclude(is_over=False, epoch=0.0).result is SiteResult.UNFINISHED
 
 
@@ -126,11 +126,13 @@ def test_what_a_run_that_ended_early_did_not_come_to_is_unfinished() -> None:
         pytest.param({"robots.txt": ROBOTS}, False, id="nothing"),
     ],
 )
-def test_complete_only_if_no_url_can_be_missing(answers: dict[str, dict[str, object]], complete: bool) -> None:
+def test_a_result_is_complete_only_if_no_url_can_be_missing(
+    answers: dict[str, dict[str, object]], complete: bool
+) -> None:
     assert site_after(answers, otherwise=ABSENT).conclude(is_over=True, epoch=0.0).complete is complete
 
 
-def test_a_record_of_a_site_holds_what_was_tried() -> None:
+def test_a_site_record_lists_the_documents_tried() -> None:
     site = site_after({"robots.txt": ROBOTS, "": HTML}, otherwise=ABSENT)
     record = site.conclude(is_over=True, epoch=0.0)
     assert len(record.evidence) == 26

@@ -1,4 +1,4 @@
-"""The search for the sitemaps of a site: what is tried, in which order, and what stops it."""
+"""The search for the sitemaps of a site: the paths probed, their order, and the conditions that stop it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def record(candidate: Candidate, **values: object) -> SitemapRecord:
 def tried(
     answers: dict[str, dict[str, object]], site: str = SITE, *, otherwise: dict[str, object] = ABSENT
 ) -> list[str]:
-    """Return what is asked for, in order, of a *site* that has these *answers* by address."""
+    """Return the requests, in order, for a *site* that has these *answers* by address."""
     state, urls = SiteState(first=robots_of(site)), []
     while candidate := state.next_candidate():
         urls.append(candidate.url)
@@ -33,23 +33,23 @@ def tried(
     return urls
 
 
-def test_the_harvest_of_a_site_begins_with_its_robots_txt() -> None:
+def test_the_harvest_of_a_site_starts_with_its_robots_txt() -> None:
     assert robots_of(SITE) == Candidate(url=f"{SITE}/robots.txt", root=SITE, site_root=True)
 
 
-def test_all_that_is_tried_in_the_order_of_likelihood() -> None:
+def test_well_known_paths_are_probed_in_order_of_likelihood() -> None:
     assert tried({}) == [f"{SITE}{path}" for path in ("/robots.txt", *WELL_KNOWN, "/", *PAGES)]
     assert 20 <= len(WELL_KNOWN) == len(set(WELL_KNOWN))
 
 
 @pytest.mark.parametrize("last", ["/sitemap.xml", "/wp-sitemap.xml", "/", "/sitemap.html"])
-def test_nothing_is_tried_once_something_is_found(last: str) -> None:
+def test_probing_stops_once_something_is_found(last: str) -> None:
     urls = tried({f"{SITE}{last}": SITEMAP})
     assert urls[-1] == f"{SITE}{last}"
     assert len(urls) == len(set(urls))
 
 
-def test_each_lead_says_how_it_was_found() -> None:
+def test_each_candidate_names_how_it_was_found() -> None:
     site, found_by = SiteState(first=robots_of(SITE)), {}
     while candidate := site.next_candidate():
         found_by[candidate.url.removeprefix(SITE)] = candidate.found_by
@@ -80,17 +80,17 @@ def test_variants(site: str, expected: tuple[str, ...]) -> None:
     assert variants(site) == expected
 
 
-def test_a_site_that_does_not_answer_is_tried_by_its_variants_and_by_nothing_else() -> None:
+def test_only_variants_are_tried_for_a_site_that_does_not_answer() -> None:
     urls = tried({}, otherwise=SILENT)
     assert urls == [f"{site}/robots.txt" for site in (SITE, *variants(SITE))]
 
 
-def test_a_host_that_has_no_name_is_not_tried_by_another_scheme() -> None:
+def test_a_host_without_an_address_is_not_tried_with_another_scheme() -> None:
     urls = tried({}, otherwise={"outcome": Outcome.FAILED, "cause": Cause.DNS})
     assert urls == [f"{SITE}/robots.txt", "https://www.example.com/robots.txt"]
 
 
-def test_the_variant_that_answers_is_the_site() -> None:
+def test_the_variant_that_answers_becomes_the_site() -> None:
     urls = tried({f"{SITE}/robots.txt": SILENT, "http://example.com/robots.txt": ROBOTS})
     assert urls[1:3] == ["http://example.com/robots.txt", "http://example.com/sitemap.xml"]
 
@@ -104,23 +104,23 @@ def test_the_variant_that_answers_is_the_site() -> None:
     ],
     ids=["to-www", "to-another-site", "to-a-page"],
 )
-def test_a_robots_txt_that_is_moved_within_its_site_tells_where_the_site_is(final_url: str, base: str) -> None:
+def test_a_redirect_of_robots_txt_within_its_site_changes_the_root(final_url: str, base: str) -> None:
     urls = tried({f"{SITE}/robots.txt": {**ROBOTS, "final_url": final_url}})
     assert urls[1] == f"{base}/sitemap.xml"
 
 
-def test_a_robots_txt_that_fails_stops_nothing() -> None:
+def test_a_failing_robots_txt_stops_nothing() -> None:
     failed = {"outcome": Outcome.FAILED, "cause": Cause.SERVER_ERROR, "status": 503}
     assert tried({f"{SITE}/robots.txt": failed})[1] == f"{SITE}/sitemap.xml"
 
 
 @pytest.mark.parametrize("answer", [BLOCKED, SILENT], ids=["blocked", "silent"])
-def test_a_server_that_keeps_us_out_is_not_asked_for_all_names(answer: dict[str, object]) -> None:
+def test_probing_stops_at_a_server_that_blocks(answer: dict[str, object]) -> None:
     urls = tried({f"{SITE}/robots.txt": ROBOTS}, otherwise=answer)
     assert urls == [f"{SITE}{path}" for path in ("/robots.txt", *WELL_KNOWN[:3], "/")]
 
 
-def test_a_document_that_the_user_named_is_all_that_is_tried() -> None:
+def test_a_document_named_by_the_user_is_the_only_one_tried() -> None:
     site = SiteState(first=Candidate(url=f"{SITE}/a.xml", root=f"{SITE}/a.xml"))
     candidate = site.next_candidate()
     assert candidate == Candidate(url=f"{SITE}/a.xml", root=f"{SITE}/a.xml")

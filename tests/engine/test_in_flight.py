@@ -1,4 +1,4 @@
-"""The documents on their way, and those that will not come."""
+"""Documents in flight, and those that will not arrive."""
 
 from __future__ import annotations
 
@@ -22,16 +22,14 @@ LOST, LATER = (Candidate(url=f"https://a.example/{name}.xml", root="https://a.ex
         pytest.param([(0.0, True), (3.0, False), (6.0, True), (11.0, True)], True, id="idle-again"),
     ],
 )
-def test_a_document_will_not_come_when_scrapy_has_long_had_nothing_to_do(
-    looks: list[tuple[float, bool]], is_stranded: bool
-) -> None:
+def test_a_document_is_lost_after_scrapy_has_long_been_idle(looks: list[tuple[float, bool]], is_stranded: bool) -> None:
     in_flight = InFlight(most=1_000, small=10)
     in_flight.begin(LOST, 0.0)
     *_, last = [in_flight.lost(now, is_idle=is_idle) for now, is_idle in looks]
     assert last == [LOST] * is_stranded
 
 
-def test_a_document_that_has_just_been_asked_for_has_its_time() -> None:
+def test_a_document_that_was_just_requested_is_not_lost() -> None:
     in_flight = InFlight(most=1_000, small=10)
     assert in_flight.lost(0.0, is_idle=True) == []
     in_flight.begin(LATER, 60.0)
@@ -39,7 +37,7 @@ def test_a_document_that_has_just_been_asked_for_has_its_time() -> None:
     assert in_flight.lost(65.0, is_idle=True) == [LATER]
 
 
-def test_what_waits_for_room_has_not_been_asked_for_and_is_not_given_up() -> None:
+def test_documents_that_wait_for_a_free_slot_are_not_lost() -> None:
     in_flight = InFlight(most=1_000, small=10)
     in_flight.begin(LOST, 0.0)
     in_flight.postpone(LATER)

@@ -13,7 +13,7 @@ NOW = datetime(2025, 3, 9, 12, 0, 0, tzinfo=UTC)
     ("status", "header", "attempt", "seconds"),
     [
         pytest.param(429, "120", 0, 120.0, id="seconds"),
-        pytest.param(503, " 7 ", 3, 7.0, id="blanks"),
+        pytest.param(503, " 7 ", 3, 7.0, id="whitespace"),
         pytest.param(503, "0", 0, 0.0, id="at-once"),
         pytest.param(429, "Sun, 09 Mar 2025 12:01:30 GMT", 0, 90.0, id="date"),
         pytest.param(503, "Sun, 09 Mar 2025 11:00:00 GMT", 0, 0.0, id="date-that-has-passed"),
@@ -28,7 +28,7 @@ NOW = datetime(2025, 3, 9, 12, 0, 0, tzinfo=UTC)
         pytest.param(403, "120", 0, None, id="other-error"),
     ],
 )
-def test_how_long_a_server_wants_to_be_left_alone(
+def test_the_delay_that_retry_after_requests(
     status: int, header: str | None, attempt: int, seconds: float | None
 ) -> None:
     assert retry_after(status, header, attempt, NOW) == seconds

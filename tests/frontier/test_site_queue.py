@@ -1,4 +1,4 @@
-"""The sites of a run: what may be asked for, whose turn it is, and what there is left to be tried."""
+"""The sites of a run: which documents may be requested, whose turn it is, and what is left to try."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sites(*roots: str, **budget: int) -> SiteQueue:
 
 
 def begun(state: SiteQueue) -> list[str]:
-    """Let the first lead of each site wait, and return their addresses."""
+    """Take the first candidate of each site, and return their addresses."""
     candidates = [(site, site.next_candidate()) for site in state.settled()]
     assert all(state.consider(candidate, 0.0) is None for _, candidate in candidates if candidate)
     return [candidate.url for _, candidate in candidates if candidate]
@@ -41,14 +41,14 @@ def record(candidate: Candidate, **values: object) -> SitemapRecord:
     return SitemapRecord(url=candidate.url, root=candidate.root, found_by=candidate.found_by, **values)
 
 
-def test_a_run_begins_with_the_robots_txt_of_each_site() -> None:
+def test_a_run_starts_with_the_robots_txt_of_each_site() -> None:
     state = sites(A, B)
     assert begun(state) == [f"{A}/robots.txt", f"{B}/robots.txt"]
     assert list(state.settled()) == []
     assert len(state.frontier) == 2
 
 
-def test_a_site_is_settled_when_nothing_of_it_waits_or_is_on_its_way() -> None:
+def test_a_site_is_settled_when_none_of_its_documents_waits_or_is_in_flight() -> None:
     state = sites()
     begun(state)
     (robots, _) = state.take(0.0) or pytest.fail("none is taken")
@@ -62,7 +62,7 @@ def test_a_site_is_settled_when_nothing_of_it_waits_or_is_on_its_way() -> None:
     assert (state[A].started_at, state[A].ended_at, state[A].documents) == (0.0, 2.0, 2)
 
 
-def test_a_document_that_another_site_has_is_not_asked_for_again_and_that_site_is_named() -> None:
+def test_a_document_of_another_site_is_not_requested_again_and_that_site_is_named() -> None:
     state = sites(A, B)
     begun(state)
     assert state.consider(child(f"{A}/s.xml", A), 0.0) is None
@@ -81,7 +81,7 @@ def test_a_document_is_claimed_once_under_any_spelling() -> None:
     assert len(state.frontier) == 4
 
 
-def test_a_document_that_was_refused_is_still_to_be_had() -> None:
+def test_a_rejected_document_can_still_be_claimed() -> None:
     state = sites()
     begun(state)
     unwanted = NotFetched(Outcome.SKIPPED, "not this one")
@@ -92,7 +92,7 @@ def test_a_document_that_was_refused_is_still_to_be_had() -> None:
     assert state.owner(f"{A}/a.xml") == A
 
 
-def test_a_refusal_is_told_once_for_each_document() -> None:
+def test_a_rejection_is_reported_once_per_document() -> None:
     state = sites()
     begun(state)
     far = Candidate(url="ftp://a.example/s.xml", root=A, found_by=FoundBy.INDEX, parent=f"{A}/i.xml", depth=1)
@@ -109,9 +109,7 @@ def test_a_refusal_is_told_once_for_each_document() -> None:
         ({"seconds": 60}, "limit/seconds", "MAX_SITE_SECONDS (60) was reached"),
     ],
 )
-def test_a_budget_that_is_spent_refuses_what_is_named_then_and_what_waits(
-    budget: dict[str, int], code: str, words: str
-) -> None:
+def test_a_spent_budget_rejects_new_and_waiting_documents(budget: dict[str, int], code: str, words: str) -> None:
     state = sites(**budget)
     begun(state)
     (robots, _) = state.take(0.0) or pytest.fail("none is taken")
@@ -125,7 +123,7 @@ def test_a_budget_that_is_spent_refuses_what_is_named_then_and_what_waits(
     assert waiting == (None if code == "limit/documents" else refusal)
 
 
-def test_how_many_urls_are_left() -> None:
+def test_the_number_of_urls_left() -> None:
     state = sites(urls=10)
     begun(state)
     assert state.urls_left(robots_of(A)) == 10
@@ -136,7 +134,7 @@ def test_how_many_urls_are_left() -> None:
     assert unlimited.urls_left(robots_of(A)) is None
 
 
-def test_a_host_that_is_shut_is_asked_for_nothing_more() -> None:
+def test_a_closed_host_gets_no_more_requests() -> None:
     state = sites(A, B)
     begun(state)
     state.frontier.host(f"{A}/x").shut = NotFetched(Outcome.BLOCKED, "it wants to be left alone")
@@ -146,7 +144,7 @@ def test_a_host_that_is_shut_is_asked_for_nothing_more() -> None:
     ]  # fmt: skip
 
 
-def test_a_host_that_gives_no_answer_to_so_many_documents_in_a_row_is_asked_for_nothing_more() -> None:
+def test_a_host_gets_no_more_requests_after_a_number_of_consecutive_failures() -> None:
     state = sites()
     begun(state)
     silence = NotFetched(Outcome.FAILED, "no response within the time-out", Cause.TIMEOUT)
@@ -165,7 +163,7 @@ def test_a_host_that_gives_no_answer_to_so_many_documents_in_a_row_is_asked_for_
     assert refusal == NotFetched(Outcome.FAILED, reason, Cause.TIMEOUT)
 
 
-def test_what_is_refused_when_its_turn_comes_does_not_wait_for_a_host_that_wants_pauses() -> None:
+def test_a_rejection_does_not_wait_for_the_delay_of_its_host() -> None:
     state = sites(seconds=60)
     begun(state)
     (robots, _) = state.take(0.0) or pytest.fail("none is taken")
@@ -174,15 +172,15 @@ def test_what_is_refused_when_its_turn_comes_does_not_wait_for_a_host_that_wants
     assert [state.consider(candidate, 0.0) for candidate in candidates] == [None, None, None]
     state.done(robots, 0.0)
     assert state.take(29.0) is None
-    told = []
+    rejections = []
     while taken := state.take(60.0):
-        told.append(taken[1])
+        rejections.append(taken[1])
         state.done(taken[0], 60.0)
     refusal = NotFetched(Outcome.OVER_LIMIT, "MAX_SITE_SECONDS (60) was reached", problem="limit/seconds")
-    assert told == [refusal] * 3
+    assert rejections == [refusal] * 3
 
 
-def test_a_document_that_is_put_back_is_taken_again_when_its_host_may_be_asked() -> None:
+def test_a_requeued_document_is_taken_again_when_its_host_is_free() -> None:
     state = sites()
     begun(state)
     (robots, _) = state.take(0.0) or pytest.fail("none is taken")
@@ -195,7 +193,7 @@ def test_a_document_that_is_put_back_is_taken_again_when_its_host_may_be_asked()
     assert (again.url, again.attempt) == (robots.url, 1)
 
 
-def test_what_is_drained_settles_its_site() -> None:
+def test_draining_settles_a_site() -> None:
     state = sites(A, B)
     begun(state)
     assert [candidate.root for candidate in state.drain(0.0)] == [A, B]
@@ -203,7 +201,7 @@ def test_what_is_drained_settles_its_site() -> None:
     assert [site.documents for site in map(state.__getitem__, (A, B))] == [0, 0]
 
 
-def test_a_site_that_is_over_is_not_settled_again() -> None:
+def test_a_finished_site_is_not_settled_again() -> None:
     state = sites()
     (site,) = state.settled()
     assert state.conclude(site, is_over=True, epoch=0.0).result == "absent"
@@ -225,13 +223,13 @@ def test_a_site_that_is_over_is_not_settled_again() -> None:
         pytest.param("http://a.example/s.xml", FoundBy.WELL_KNOWN, Cause.TIMEOUT, None, id="guess"),
     ],
 )
-def test_what_http_does_not_give_https_may(url: str, found_by: FoundBy, cause: Cause | None, twin: str | None) -> None:
+def test_https_is_tried_where_http_fails(url: str, found_by: FoundBy, cause: Cause | None, twin: str | None) -> None:
     candidate = Candidate(url=url, root=A, found_by=found_by)
     found = secure_twin(candidate, record(candidate, outcome=Outcome.FAILED, cause=cause))
     assert (found and found.url, found and found.found_by) == (twin, FoundBy.VARIANT if twin else None)
 
 
-def test_a_site_whose_sitemap_came_with_https_instead_is_whole() -> None:
+def test_a_site_is_complete_if_its_sitemap_was_read_over_https_instead() -> None:
     state = sites()
     (site,) = state.settled()
     candidate = child("http://a.example/s.xml")
@@ -247,7 +245,7 @@ def test_a_site_whose_sitemap_came_with_https_instead_is_whole() -> None:
     assert not site.conclude(is_over=True, epoch=0.0).complete
 
 
-def test_of_many_sites_only_so_many_are_open_at_a_time() -> None:
+def test_the_number_of_open_sites_is_limited() -> None:
     roots = [f"https://{number}.example" for number in range(MOST_OPEN + 100)]
     state = sites(*roots)
     first = list(state.settled())
@@ -259,17 +257,17 @@ def test_of_many_sites_only_so_many_are_open_at_a_time() -> None:
 
 
 def run(state: SiteQueue, answers: dict[str, dict[str, object]], names: dict[str, list[str]]) -> dict[str, SiteRecord]:
-    """Let *state* go on to its end, where addresses have these *answers*, and *names* tells which name others."""
-    told = {}
+    """Run *state* to its end, where addresses have these *answers* and *names* maps documents to those they name."""
+    results = {}
     while True:
         for site in state.settled():
             if candidate := site.next_candidate():
                 state.consider(candidate, 0.0)
                 state.settle(site)
             else:
-                told[site.root] = state.conclude(site, is_over=True, epoch=0.0)
+                results[site.root] = state.conclude(site, is_over=True, epoch=0.0)
         if (taken := state.take(0.0)) is None:
-            return told
+            return results
         candidate, _ = taken
         for url in names.get(candidate.url, ()):
             ref = SitemapRef(loc=url, position=1)
@@ -322,15 +320,15 @@ ALL_ROBOTS = {f"{root}/robots.txt": ROBOTS for root in (A, B, C)}
         ),
     ],
 )
-def test_sites_that_share_documents_have_what_came_of_these_and_are_searched_if_that_is_nothing(
+def test_sites_share_the_results_of_shared_documents_and_are_searched_if_those_are_empty(
     answers: dict[str, dict[str, object]], names: dict[str, list[str]], expected: dict[str, tuple[str, bool]]
 ) -> None:
     robots = {f"{key}/robots.txt" if key in (A, B, C) else key: [f"{A}/{n}.xml" for n in v] for key, v in names.items()}
-    told = run(sites(*expected), {**ALL_ROBOTS, **answers}, robots)
-    assert {root: (one.result, one.complete) for root, one in told.items()} == expected
+    results = run(sites(*expected), {**ALL_ROBOTS, **answers}, robots)
+    assert {root: (one.result, one.complete) for root, one in results.items()} == expected
 
 
-def test_a_server_behind_a_redirect_that_wants_to_be_left_alone_holds_up_nobody_else() -> None:
+def test_retry_after_behind_a_redirect_delays_no_other_host() -> None:
     state = sites(A, B)
     begun(state)
     (robots, _) = state.take(0.0) or pytest.fail("none is taken")
@@ -373,7 +371,7 @@ def test_redirects(url: str, expected: NotFetched | None) -> None:
     assert state.redirect(candidate, url) == expected
 
 
-def test_where_a_redirect_found_nothing_another_lead_may_look() -> None:
+def test_another_candidate_may_probe_where_a_redirect_found_nothing() -> None:
     state = sites()
     begun(state)
     candidate, other = child(f"{A}/s.xml"), child(f"{A}/other.xml")
@@ -382,11 +380,11 @@ def test_where_a_redirect_found_nothing_another_lead_may_look() -> None:
     assert state.redirect(other, f"{A}/page") is not None
     state.release(candidate, f"{A}/page")
     assert state.redirect(other, f"{A}/page") is None
-    state.release(candidate, candidate.url)  # no redirect: it is known as ever
+    state.release(candidate, candidate.url)  # no redirect: the document stays claimed
     assert state.redirect(other, candidate.url) is not None
 
 
-def test_leads_may_be_named_after_the_run_has_begun_and_each_counts_once() -> None:
+def test_candidates_may_be_added_during_the_run_and_each_counts_once() -> None:
     state = sites(A)
     assert begun(state) == [f"{A}/robots.txt"]
     state.begin([robots_of(A), robots_of(B), robots_of(B)])

@@ -1,4 +1,4 @@
-"""Runs histories of many sites, and prints what was told that is not true. The score is the last line."""
+"""Runs histories of many sites and prints the false reports. The score is the last line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs and kills the crawls, and reads what they have written: the feed, and what the commands tell of the store."""
+"""Runs and kills the crawls, and reads their output: the feed, and the results of commands on the store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.histories.serving import Server
 
 LIMIT_RUNS = 50
-"""After so many runs a removal is told that is not certain: more than any fault lasts."""
+"""The number of runs after which an uncertain removal is reported: more than any fault lasts."""
 _SETTINGS: dict[str, Any] = {
     "AUTOTHROTTLE_ENABLED": "False",
     "CONCURRENT_REQUESTS": 64,
@@ -52,19 +52,19 @@ _VIEW = """
 
 
 @dataclass
-class Told:
-    """What is known after a run, by site."""
+class Reports:
+    """The output of a run, by site."""
 
     changes: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
-    """Those of the snapshots that were put in place in this run: as the store has them if it was killed."""
+    """The changes of the snapshots committed in this run: from the store if the run was killed."""
     delivered: dict[str, list[dict[str, Any]]] | None = None
-    """Those in the feed, also of earlier runs whose feed was lost; ``None`` if the run was killed."""
+    """Those in the feed, including those of earlier runs whose feed was lost; ``None`` if the run was killed."""
     written: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
-    """Those in the feed of a run that was killed: it may have come to its end all the same."""
+    """Those in the feed of a killed run: it may have reached its end."""
     urls: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     """The view ``urls`` of the last snapshot."""
     committed: dict[str, str] = field(default_factory=dict)
-    """The run of each snapshot that was put in place."""
+    """The run of each committed snapshot."""
 
 
 class Crawls:
@@ -74,13 +74,13 @@ class Crawls:
         self.folder = folder
         self.store = folder / "store"
         self.requests = 0
-        """How many the last run that was not killed has made."""
+        """The number of requests of the last run that was not killed."""
         self._server = server
         self._runs: dict[str, str] = {}  # the last of each site
         (folder / "sites.txt").write_text("".join(f"{site.root}\n" for site in server.world.sites))
 
-    def run(self, number: int, *, resume: bool, kill_after: int | None = None, pause: float = 0.0) -> Told:
-        """Crawl once; where it has to be killed, *pause* seconds after so many requests."""
+    def run(self, number: int, *, resume: bool, kill_after: int | None = None, pause: float = 0.0) -> Reports:
+        """Crawl once; if the run is to be killed, *pause* seconds after that number of requests."""
         out = self.folder / f"run-{number:03}"
         out.mkdir()
         self._server.requests = 0
@@ -102,31 +102,31 @@ class Crawls:
             self.requests = self._server.requests
         if self._server.errors:
             raise ExceptionGroup("the server has failed", self._server.errors)
-        told = Told()
+        reports = Reports()
         if (self.store / "sites").exists():
-            self._read_view(told, out)
-        changes = self._stored(told, out) if was_killed else lines(out / "changes.jsonl")
+            self._read_view(reports, out)
+        changes = self._stored(reports, out) if was_killed else lines(out / "changes.jsonl")
         for row in changes:
-            if told.committed.get(row["site"]) == row["run"]:
-                told.changes[row["site"]].append(row)
+            if reports.committed.get(row["site"]) == row["run"]:
+                reports.changes[row["site"]].append(row)
         if not was_killed:
-            told.delivered = defaultdict(list)
-        feed = told.written if told.delivered is None else told.delivered
+            reports.delivered = defaultdict(list)
+        feed = reports.written if reports.delivered is None else reports.delivered
         for row in _whole_lines(out / "changes.jsonl") if was_killed else changes:
             feed[row["site"]].append(row)
-        return told
+        return reports
 
-    def _read_view(self, told: Told, out: Path) -> None:
+    def _read_view(self, reports: Reports, out: Path) -> None:
         for row in self._query(out, _VIEW):
             if self._runs.get(row["root"]) != row["latest"]:
-                told.committed[row["root"]] = row["latest"]
+                reports.committed[row["root"]] = row["latest"]
             if row["loc"] is not None:
-                told.urls[row["root"]].append(row)
-        self._runs |= told.committed
+                reports.urls[row["root"]].append(row)
+        self._runs |= reports.committed
 
-    def _stored(self, told: Told, out: Path) -> list[dict[str, Any]]:
-        """Return the changes that the store has of the runs that were put in place."""
-        runs = ", ".join(f"'{run}'" for run in {*told.committed.values(), ""})
+    def _stored(self, reports: Reports, out: Path) -> list[dict[str, Any]]:
+        """Return the changes that the store holds for committed runs."""
+        runs = ", ".join(f"'{run}'" for run in {*reports.committed.values(), ""})
         return self._query(out, f"select * from changes where run in ({runs})")
 
     def _query(self, out: Path, sql: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The documents of a site: what they list, and the bytes that are served."""
+"""The documents of a site: their entries, and their bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SITEMAPS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 _NEWS = "http://www.google.com/schemas/sitemap-news/0.9"
 _XHTML = "http://www.w3.org/1999/xhtml"
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
-_FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)  # long ago for the crawls, so that dates and validators are used
+_FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)  # long before the crawls, so that dates and validators are used
 
 
 class Form(StrEnum):
@@ -33,18 +33,18 @@ class Form(StrEnum):
 
 LISTS = tuple(form for form in Form if form not in {Form.ROBOTS, Form.INDEX})
 FULL = (Form.XML, Form.GZIP)
-"""Those that publish every field."""
+"""The forms that publish every field."""
 
 
 class Entry(NamedTuple):
-    """What a document says of a URL."""
+    """The metadata of a URL in a document."""
 
     lastmod: str | None = None
     priority: str | None = None
     alternates: tuple[str, ...] = ()
 
     def published(self, form: Form) -> Entry:
-        """Return what of it a document of that *form* publishes."""
+        """Return the fields that a document of that *form* publishes."""
         if form is Form.TEXT:
             return Entry()
         return self if form in FULL else Entry(self.lastmod)
@@ -52,7 +52,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Document:
-    """One version of a document. Nothing in it is changed: a new version is a new object."""
+    """One version of a document. It is immutable: a new version is a new object."""
 
     form: Form
     entries: dict[str, Entry] = field(default_factory=dict)
@@ -60,20 +60,20 @@ class Document:
     children: tuple[str, ...] = ()
     """The documents that it lists."""
     version: int = 0
-    """How often it has changed."""
+    """The number of its changes."""
     tag: str = "right"
     """The kind of its validators: ``right``, ``stuck`` (they stay when the content changes), ``date``, ``random`` or
     ``none``."""
     epoch: int = 0
-    """Since which version they are stuck."""
+    """The version since which they are stuck."""
 
     @property
     def published(self) -> dict[str, Entry]:
-        """What is published, by URL."""
+        """The published fields, by URL."""
         return {url: entry.published(self.form) for url, entry in self.entries.items()}
 
     def body(self, lastmods: dict[str, str]) -> bytes:
-        """Return its bytes; *lastmods* are those of the documents that it lists, for an index that tells them."""
+        """Return its bytes; *lastmods* are those of its child documents, for an index that reports them."""
         if self.form is Form.ROBOTS:
             rules = "".join(f"Disallow: /private-{number}/\n" for number in range(4))
             return "".join([*(f"Sitemap: {url}\n" for url in self.children), "User-agent: *\n", rules]).encode()

@@ -1,4 +1,4 @@
-"""Drives a world through its crawls: when sites rest, what fails, and when a run is killed."""
+"""Drives a world through its crawls: when sites rest, which documents fail, and when a run is killed."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from tests.histories.world import Frame, Site
 
 REST = 3
-"""Crawls in which nothing fails, between those in which something may; the site changes before the first only."""
+"""The number of crawls without failures between those with failures; the site changes before the first only."""
 
 
 class Schedule:
-    """When the sites of one group, which may share documents, fail and rest."""
+    """The crawls in which the sites of one group, which may share documents, fail and rest."""
 
     def __init__(self, random: Random, *, faults: tuple[Fault, ...]) -> None:
         self.random = random
@@ -48,7 +48,7 @@ class Schedule:
         return crawl == 0 or crawl > self._rest_from
 
     def fail(self, sites: list[Site], frames: list[Frame], failing: dict[str, Failing]) -> None:
-        """Let documents of *sites* fail, in addition to those that fail already."""
+        """Let documents of *sites* fail, in addition to those that already fail."""
         crawl = len(frames) - 1
         if self.rests(crawl) or (crawl == 0 and self._is_sound_at_first):
             return
@@ -107,7 +107,7 @@ class History:
             self.world.sites = [site for sites in self._groups.values() for site in sites]
 
     def run(self, rounds: int, note: Callable[[str], None] = lambda _: None) -> list[Find]:
-        """Crawl all sites *rounds* times; return what was found."""
+        """Crawl all sites *rounds* times; return the finds."""
         failing: dict[str, Failing] = {}
         resume = False
         with Server(self.world) as server:
@@ -119,34 +119,34 @@ class History:
                     self._schedules[number].fail(sites, self.world.frames, failing)
                 server.failing = dict(failing)
                 self.oracle.failing.append(server.failing)
-                self._make_tellable(server.failing)
-                note(self._told(crawl, server.failing))
+                self._make_detectable(server.failing)
+                note(self._description(crawl, server.failing))
                 is_last = crawl == rounds - 1
                 killed = crawl > 0 and not is_last and self.random.random() < self._kill_share
                 kill_after, pause = self._moment(crawls.requests)
-                told = crawls.run(crawl, resume=resume, kill_after=kill_after if killed else None, pause=pause)
+                reports = crawls.run(crawl, resume=resume, kill_after=kill_after if killed else None, pause=pause)
                 before = len(self.oracle.finds)
-                self.oracle.check(self.world.sites, told, resumed=resume, frozen=frozen)
+                self.oracle.check(self.world.sites, reports, resumed=resume, frozen=frozen)
                 self.crawled += len(self.world.sites)
-                if told.delivered is None:
+                if reports.delivered is None:
                     self.kills += 1
-                    self.undelivered += sum(map(len, told.changes.values()))
-                resume = told.delivered is None and self.random.random() < 0.5
+                    self.undelivered += sum(map(len, reports.changes.values()))
+                resume = reports.delivered is None and self.random.random() < 0.5
                 for find in self.oracle.finds[before:]:
                     note(f"  {find}")
         return self.oracle.finds
 
-    def _make_tellable(self, failing: dict[str, Failing]) -> None:
-        """Let documents that were never read fail with HTTP 503 where *failing* has what looks sound at first."""
+    def _make_detectable(self, failing: dict[str, Failing]) -> None:
+        """Make the faults in *failing* of documents that were never read an HTTP 503 if they look sound at first."""
         for url, one in failing.items():
             if one.fault.is_garbled and not self.oracle.has_read(url):
                 failing[url] = replace(one, fault=UNAVAILABLE)
 
     def _moment(self, requests: int) -> tuple[int, float]:
-        """Return when to kill a run that makes so many *requests*: after how many, and the seconds after that."""
+        """Return when to kill a run of that many *requests*: after how many, and the seconds after that."""
         if self.random.random() < 0.5:
             return self.random.randrange(max(requests, 1)), self.random.random() * 0.3
-        return int(requests * 0.95), self.random.random() * 2  # when sites are stored, and what they told is written
+        return int(requests * 0.95), self.random.random() * 2  # while sites are stored and their changes are written
 
     def _change(self, crawl: int) -> set[int]:
         """Let the sites change; return the numbers of those that may not."""
@@ -162,7 +162,7 @@ class History:
         self.world.record()
         return frozen
 
-    def _told(self, crawl: int, failing: dict[str, Failing]) -> str:
+    def _description(self, crawl: int, failing: dict[str, Failing]) -> str:
         lines = [f"crawl {crawl}"]
         for site in self.world.sites:
             lines += [f"  s{site.number}: {text}" for text in site.log]

@@ -1,4 +1,4 @@
-"""How documents fail: what is served in the place of what is there, and for how many crawls."""
+"""How documents fail: what is served in their place, and for how many crawls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PLACES = {
     Form.ATOM: "/feed.xml",
 }
 MOST_URLS = 1000
-"""The limit of the crawls, which healthy documents are far from."""
+"""The limits of the crawls, far above healthy documents."""
 _OTHERWISE = {"HTTP 429", "over the URL limit", "a redirect to another sitemap", "connection refused", "no DNS entry"}
 _SLOW = {"a timeout", "a response byte by byte, too slow"}
 _OF_HOSTS = {*_SLOW, "HTTP 503", "connection reset", "a challenge page", "a web page", "an empty body"}
@@ -43,17 +43,20 @@ _MARKUP = (
 
 @dataclass(frozen=True)
 class Reply:
-    """What is sent."""
+    """The response that is sent."""
 
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     sent: int | None = None
-    """How many bytes of the body are sent before the connection ends; ``None``: all of them, and it stays."""
+    """The number of bytes of the body before the connection ends; ``None``: all of them, and it stays open."""
     framing: str = "length"
-    """What tells how long the body is: ``length`` (a header), ``chunks``, or ``close`` (the end of the connection)."""
+    """How the length of the body is given:
+
+    ``length`` (a header), ``chunks``, or ``close`` (the end of the connection).
+    """
     ending: str = "close"
-    """What comes after a part of the body: ``close``, ``reset``, or ``hang``, which is nothing."""
+    """The end of a partial body: ``close``, ``reset``, or ``hang``, which sends nothing."""
 
 
 @dataclass(frozen=True)
@@ -64,24 +67,24 @@ class Fault:
     reply: Callable[[bytes, Random], Reply]
     forms: frozenset[Form]
     is_empty: bool = False
-    """Whether what is served is a sound document without entries, which has to be believed."""
+    """Whether the response is a sound document without entries, which has to be accepted."""
     is_garbled: bool = False
-    """Whether nobody can tell that it fails who has not read the document whole before."""
+    """Whether only a reader of an earlier version can detect the failure."""
     is_slow: bool = False
-    """Whether the crawler gives up waiting for it."""
+    """Whether the crawler times out on it."""
     is_of_host: bool = False
-    """Whether it can befall all documents of a site at once; where it has no forms, nothing less."""
+    """Whether it can affect all documents of a site at once; without forms, always all of them."""
     outage: str | None = None
     """Why the host cannot be reached, if it cannot."""
     versions: int = 0
-    """How many crawls old what is served is, where it is a sound document of an earlier crawl."""
+    """The age in crawls of the response, if it is a sound document of an earlier crawl."""
 
 
 def _of_the_matrix(known: Known) -> Fault:
     def reply(body: bytes, random: Random) -> Reply:
         try:
             page = known.page(body)
-        except (ValueError, IndexError):  # too short to be damaged so
+        except (ValueError, IndexError):  # too short for such damage
             return Reply(503)
         half = len(page.body) // 2
         sent = {Manner.CUT: half, Manner.TORN: half, Manner.DRIP: half, Manner.LIES_LONGER: len(page.body)}
@@ -115,12 +118,12 @@ def _cut_within_chunks(body: bytes, random: Random) -> Reply:
 
 
 def _cut_and_closed(body: bytes, random: Random) -> Reply:
-    """Return a body that ends anywhere, under its own length or without one."""
+    """Return a body that ends anywhere, with its actual length or without one."""
     return Reply(body=body[: random.randrange(len(body))], framing=random.choice(("length", "close")))
 
 
 def _altered(alter: Callable[[bytes, Random], bytes]) -> Callable[[bytes, Random], Reply]:
-    """Return what serves a document with *alter* done to its text; what was packed is packed again."""
+    """Return a function that serves a document with *alter* applied to its text; compressed bodies stay compressed."""
 
     def reply(body: bytes, random: Random) -> Reply:
         if body.startswith(b"\x1f\x8b"):
@@ -131,13 +134,13 @@ def _altered(alter: Callable[[bytes, Random], bytes]) -> Callable[[bytes, Random
 
 
 def _unwritten(text: bytes, random: Random) -> bytes:
-    """Return a file that was not written to its end: zeros stand there."""
+    """Return a file that was not written to its end: zeros fill the rest."""
     start = random.randrange(len(text))
     return text[:start] + bytes(len(text) - start)
 
 
 def _holed(text: bytes, random: Random) -> bytes:
-    """Return a file in the middle of which zeros stand."""
+    """Return a file with zeros in the middle."""
     start = random.randrange(len(text))
     count = min(random.choice((1, 3, 40)), len(text) - start)
     return text[:start] + bytes(count) + text[start + count :]
@@ -157,7 +160,7 @@ def _emptied(body: bytes, random: Random) -> Reply:
 
 
 def _refused(status: int, **headers: str) -> Callable[[bytes, Random], Reply]:
-    """Return what answers with *status* and *headers*, whose names are written with underscores."""
+    """Return a function that answers with *status* and *headers*, whose names are written with underscores."""
     sent = tuple((name.replace("_", "-"), value) for name, value in headers.items())
     return lambda _, __: Reply(status, sent, b"an error")
 
@@ -197,9 +200,9 @@ class Failing:
 
     fault: Fault
     last: int
-    """The last crawl in which it does."""
+    """The last crawl in which it fails."""
     seed: float
 
     def reply(self, body: bytes) -> Reply:
-        """Return what is served instead of *body*."""
+        """Return the response that is served instead of *body*."""
         return self.fault.reply(body, Random(self.seed)) if body else Reply(503)

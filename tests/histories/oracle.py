@@ -1,9 +1,9 @@
-"""What is true of the sites in each crawl, and how far what was told is from it. Nothing here knows the package.
+"""The truth about the sites in each crawl, and the errors in the reports. This module imports nothing from the package.
 
 A site *must* list a URL in a crawl if each version of its documents that a careful reader may have seen says so, and it
-*may* list one if some version does. The two differ only where a server sends a sound document that is not the present
-one, which nobody can tell: an earlier version; an empty one; any version since a validator is stuck. Whatever else
-fails can be seen to fail, so it excuses nothing.
+*may* list one if some version does. The two differ only where a server sends a sound but outdated document, which
+nobody can detect: an earlier version; an empty one; any version since a validator is stuck. All other failures are
+detectable, so they excuse nothing.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from tests.histories.documents import Document, Entry, Form
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tests.histories.crawls import Told
+    from tests.histories.crawls import Reports
     from tests.histories.failing import Failing
     from tests.histories.world import Site, World
 
 FIELDS = ("lastmod", "priority", "alternates")
 Homes = dict[str, dict[str, set[Entry]]]
-"""The URLs of a site, each with the documents that list it and what those say of it."""
+"""The URLs of a site, each with the documents that list it and its metadata in them."""
 
 
 class Find(NamedTuple):
-    """One URL of which the wrong thing was told, or nothing."""
+    """One URL with a false or missing report."""
 
     kind: str
     """``FALSE``, ``LOST``, ``VIEW`` or ``NOISE``."""
@@ -42,7 +42,7 @@ class Find(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a document that could be read has listed."""
+    """The entries of a document that could be read."""
 
     urls: set[str]
     is_led_to: bool
@@ -55,53 +55,53 @@ class Reading(NamedTuple):
 
 @dataclass
 class Consumer:
-    """What who follows the changes of one site believes."""
+    """The beliefs of a consumer that follows the changes of one site."""
 
     urls: dict[str, Entry | None] | None = None
-    """The URLs that are there, with what was told of them (``None``: unknown); ``None``: there is no snapshot."""
+    """The existing URLs with their reported metadata (``None``: unknown); ``None``: there is no snapshot."""
     removed_in: dict[str, int] = field(default_factory=dict)
     listed_in: dict[str, int] = field(default_factory=dict)
     """The last crawl in which each URL may have been listed."""
     documents: set[str] = field(default_factory=set)
     """The documents that were ever listed."""
     read: set[str] = field(default_factory=set)
-    """The documents that have been read whole since they were listed, without a run in which they were not."""
+    """The documents that were read completely since they were listed, without a run in which they were not."""
     readings: dict[int, dict[str, Reading]] = field(default_factory=dict)
-    """What each document that could be read has listed, by the crawl of each snapshot."""
+    """The entries of each document that could be read, by the crawl of each snapshot."""
     is_settled: bool = False
-    """Whether all of the site was read whole at some time: what is told first before that may be new or not."""
+    """Whether the whole site was read completely at some time: before that, a first report may be new or not."""
     healthy: int = 0
-    """Crawls in a row in which nothing failed."""
+    """Consecutive crawls without a failure."""
     pending_records: set[tuple[str, str, str]] = field(default_factory=set)
-    """Changes that runs have found whose feed was lost, each by run, kind and URL."""
+    """Changes found by runs whose feed was lost, each by run, kind and URL."""
     written: set[tuple[str, str, str]] = field(default_factory=set)
-    """Those of them that the feeds have all the same."""
+    """Those of them that the feeds contain nevertheless."""
     interrupted: list[int] = field(default_factory=list)
-    """The crawls since the last snapshot, that were killed."""
+    """The killed crawls since the last snapshot."""
 
 
 class Oracle:
-    """Judges what the crawls of a world tell."""
+    """Judges the reports of the crawls of a world."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.finds: list[Find] = []
         self.failing: list[dict[str, Failing]] = []
-        """What failed in each crawl."""
+        """The failures of each crawl."""
         self._consumers: dict[int, Consumer] = defaultdict(Consumer)
 
-    def check(self, sites: Iterable[Site], told: Told, *, resumed: bool, frozen: set[int]) -> None:
-        """Hold what is known after the last crawl against the truth. *frozen* are the sites that have not changed."""
+    def check(self, sites: Iterable[Site], reports: Reports, *, resumed: bool, frozen: set[int]) -> None:
+        """Compare the output of the last crawl with the truth. *frozen* are the sites that have not changed."""
         for site in sites:
             consumer = self._consumers[site.number]
             must, may = self._listed(site, consumer, resumed=resumed)
             fails = self._fails(site)
             is_healthy = must == may and not fails
             consumer.documents |= self._reached(site, [self.crawl], any_version=True).keys()
-            if fails:  # what is not listed any more may be listed where this crawl could not look
+            if fails:  # a URL that is no longer listed may be listed where this crawl could not read
                 self._join_what_left(may, consumer.documents)
             consumer.listed_in.update(dict.fromkeys(may, self.crawl))
-            if site.root not in told.committed:
+            if site.root not in reports.committed:
                 consumer.interrupted.append(self.crawl)
                 consumer.healthy = 0
                 continue
@@ -112,13 +112,13 @@ class Oracle:
             consumer.read |= set.intersection(*read)
             consumer.healthy = consumer.healthy + 1 if is_healthy else 0
             check = _Check(self, site, consumer, must, may, is_quiet=consumer.healthy > 2 and site.number in frozen)
-            check.run(told.changes[site.root], told.urls[site.root])
-            delivered = None if told.delivered is None else told.delivered[site.root]
-            check.deliver(told.changes[site.root], delivered, told.written[site.root])
+            check.run(reports.changes[site.root], reports.urls[site.root])
+            delivered = None if reports.delivered is None else reports.delivered[site.root]
+            check.deliver(reports.changes[site.root], delivered, reports.written[site.root])
             consumer.interrupted.clear()
 
     def _join_what_left(self, may: Homes, documents: Iterable[str]) -> None:
-        """Add to *may* what those of *documents* list that are served, whether they are listed or not."""
+        """Add to *may* the entries of those *documents* that are served, whether listed or not."""
         frame = self.world.frames[self.crawl]
         for url in map(frame.resolve, documents):
             if document := frame.documents.get(url):
@@ -131,7 +131,7 @@ class Oracle:
         return len(self.world.frames) - 1
 
     def was_always_listed(self, site: Site, url: str) -> bool:
-        """Whether the same documents have listed *url* from the first crawl on, and the same ones have led to them."""
+        """Whether the same documents have listed *url* since the first crawl, found through the same parents."""
         homes, elsewhere = (
             self._homes(site, list(range(self.crawl + 1)), any_version=any_version).get(url, {})
             for any_version in (False, True)
@@ -141,7 +141,7 @@ class Oracle:
         )
 
     def has_read(self, url: str) -> bool:
-        """Whether each site that may list the document at *url* in the last crawl has read it whole before."""
+        """Whether each site that may list the document at *url* in the last crawl has read it completely before."""
         return all(
             url in self._consumers[site.number].read
             for site in self.world.sites
@@ -156,13 +156,13 @@ class Oracle:
         return self._homes(site, crawls, any_version=False), self._homes(site, crawls, any_version=True)
 
     def _reading(self, site: Site, crawl: int) -> dict[str, Reading]:
-        """Return what the documents of *site* list that can be read in a crawl."""
+        """Return the entries of the documents of *site* that can be read in a crawl."""
         all_found = self._reached(site, [crawl], any_version=False)
         sound = self._reached(site, [crawl], any_version=False, only_sound=True)
         return {
             url: Reading(_joined([set(map(key_of, one.entries)) for one in versions], False), url in sound)
             for url, versions in all_found.items()
-            if not self._can_be_seen_to_fail(url, crawl)
+            if not self._is_detectable_failure(url, crawl)
         }
 
     def may_have_left(self, url: str, homes: Iterable[str], readings: dict[int, dict[str, Reading]]) -> bool:
@@ -184,9 +184,9 @@ class Oracle:
     def _reached(
         self, site: Site, crawls: list[int], *, any_version: bool, only_sound: bool = False
     ) -> dict[str, list[Document]]:
-        """Return the documents that all versions of those above them lead to, or any, each with its versions.
+        """Return the documents to which all versions of their parents lead, or any, each with its versions.
 
-        *only_sound* leaves out those that can be seen to fail, and what is below them.
+        *only_sound* excludes documents with detectable failures, and those below them.
         """
         found: dict[str, list[Document]] = {}
         name = "robots.txt" if site.is_declared else "sitemap.xml"
@@ -195,14 +195,14 @@ class Oracle:
             found[self.world.frames[self.crawl].resolve(f"{site.root}/robots.txt")] = []
         while todo:
             url = todo.pop()
-            if url in found or (only_sound and any(self._can_be_seen_to_fail(url, crawl) for crawl in crawls)):
+            if url in found or (only_sound and any(self._is_detectable_failure(url, crawl) for crawl in crawls)):
                 continue
             found[url] = self._versions(url, crawls)
             children = _joined([set(one.children) for one in found[url]], any_version)
             todo += [self.world.frames[self.crawl].resolve(child) for child in children]
         return found
 
-    def _can_be_seen_to_fail(self, url: str, crawl: int) -> bool:
+    def _is_detectable_failure(self, url: str, crawl: int) -> bool:
         failing = self.failing[crawl].get(url)
         return failing is not None and not failing.fault.versions and not failing.fault.is_empty
 
@@ -225,7 +225,7 @@ class Oracle:
         return found
 
     def _skipped(self, url: str, crawl: int) -> list[Document]:
-        """Return earlier versions that an index of long ago may have been believed to name."""
+        """Return earlier versions that an outdated index may name."""
         old = max((one.fault.versions for one in self.failing[crawl].values()), default=0)
         if not old:
             return []
@@ -239,7 +239,7 @@ class Oracle:
 
 
 def key_of(url: str) -> str:
-    """Return *url* as it is escaped in full: two spellings of a URL are one."""
+    """Return *url* fully escaped: two spellings of a URL are one."""
     return quote(url, safe=string.punctuation)
 
 
@@ -290,7 +290,7 @@ class _Check:
             "changed": self._changed,
             "moved": self._moved,
         }
-        for row in sorted(changes, key=lambda row: row["kind"] != "moved"):  # what was changed is of the new document
+        for row in sorted(changes, key=lambda row: row["kind"] != "moved"):  # changes are in the new document
             if self._is_quiet:
                 self.find("NOISE", f"{row['kind']} though nothing has changed for two crawls", row["loc"])
             check[row["kind"]](row, view)
@@ -328,7 +328,7 @@ class _Check:
         elif names and not any(all(getattr(one, name) == after[name] for name in names) for one in true):
             self.find("FALSE", f"changed to {after}, which no document says", url)
         elif known is not None and names and all(getattr(known, name) == after[name] for name in names):
-            self.find("NOISE", f"changed to {after}, as it was told before", url)
+            self.find("NOISE", f"changed to {after}, as reported before", url)
         if url in consumer.urls:
             consumer.urls[url] = _one(view.get(url, ()))
 
@@ -339,14 +339,14 @@ class _Check:
         if url not in consumer.urls:
             self.find("NOISE", "moved, and was never there", url)
         elif not self._oracle.failing[self._oracle.crawl].keys().isdisjoint({start, end}):
-            pass  # it may be told late
+            pass  # it may be reported late
         elif end not in self._may.get(url, {}):
             self.find("FALSE", f"moved to {row['sitemap']}, which does not list it", url)
         elif start in self._must.get(url, {}):
             self.find("FALSE", f"moved from {row['sitemap_before']}, which lists it", url)
 
     def _settle(self, view: dict[str, set[Entry]]) -> None:
-        """Hold the store and the consumer against a site of which all was read whole, twice."""
+        """Compare the store and the consumer with a site that was read completely, twice."""
         consumer = self._consumer
         true = {url: set().union(*homes.values()) for url, homes in self._must.items()}
         for url in view.keys() | true.keys():
@@ -356,19 +356,19 @@ class _Check:
                 self.find("VIEW", what, url, detail)
         if consumer.is_settled:
             for url in consumer.urls.keys() - true.keys():
-                self.find("LOST", "never told as removed", url)
+                self.find("LOST", "never reported as removed", url)
             for url in true.keys() - consumer.urls.keys():
-                self.find("LOST", "never told as added", url)
+                self.find("LOST", "never reported as added", url)
             for url, entry in consumer.urls.items():
                 if entry is not None and len(true.get(url, ())) == 1 and entry not in true[url]:
-                    self.find("LOST", "never told as changed", url)
+                    self.find("LOST", "never reported as changed", url)
         consumer.is_settled = True
         consumer.urls = {url: _one(entries) for url, entries in true.items()}  # so that each find counts once
 
     def deliver(
         self, changes: list[dict[str, Any]], delivered: list[dict[str, Any]] | None, written: list[dict[str, Any]]
     ) -> None:
-        """Compare the feed with what the runs have found since the last feed. ``None``: this one is lost too."""
+        """Compare the feed with the changes found by runs since the last feed. ``None``: this one is lost too."""
         pending_records = self._consumer.pending_records
         pending_records |= _names(changes)
         if delivered is None:
@@ -388,7 +388,7 @@ def _names(changes: Iterable[dict[str, Any]]) -> set[tuple[str, str, str]]:
 
 
 def _one(entries: Iterable[Entry]) -> Entry | None:
-    """Return what is said of a URL, if that is one thing."""
+    """Return the metadata of a URL, if it is unambiguous."""
     entries = list(entries)
     return entries[0] if len(entries) == 1 else None
 
@@ -398,7 +398,7 @@ def _entry_of(row: dict[str, Any]) -> Entry:
 
 
 def _value(name: str, value: Any) -> Any:
-    """Return a value of the store or of a change as documents have it."""
+    """Return a value of the store or of a change in the form of documents."""
     if name == "lastmod":
         return value and str(value)[:10]
     if name == "priority":
@@ -416,6 +416,6 @@ def _is_number(value: Any) -> bool:
 
 
 def score(finds: Iterable[Find]) -> str:
-    """Return the four counts as they are printed."""
+    """Return the four counts as printed."""
     counts = Counter(find.kind for find in finds)
     return " ".join(f"{kind}={counts[kind]}" for kind in ("FALSE", "LOST", "VIEW", "NOISE"))

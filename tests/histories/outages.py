@@ -1,4 +1,4 @@
-"""A downloader middleware for what no proxy can show: hosts without an address, and answers that never come."""
+"""A downloader middleware for failures that no proxy can produce: hosts without an address, and missing responses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 SETTING = "HISTORY_OUTAGES"
-"""A JSON object: by host how it fails, by address how many seconds to wait for an answer."""
+"""A JSON object: how each host fails, and the seconds to wait for a response, by address."""
 DNS, REFUSED = "dns", "refused"
 _ERRORS = {DNS: CannotResolveHostError, REFUSED: DownloadConnectionRefusedError}
 

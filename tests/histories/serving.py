@@ -26,15 +26,15 @@ _NOT_FOUND = Reply(404, (_HTML,), b"no such page")
 
 
 class Server:
-    """Answers for the sites of a world as they are in the present crawl."""
+    """Answers for the sites of a world in the current crawl."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.failing: dict[str, Failing] = {}
-        """What fails in the present crawl, by address."""
+        """The failures of the current crawl, by address."""
         self.requests = 0
         self.errors: list[Exception] = []
-        """What has gone wrong here, and not at the crawls."""
+        """Errors of the server itself, as opposed to the crawls."""
         self._numbers = count()
         self._loop: asyncio.AbstractEventLoop
         self._stopped: asyncio.Event
@@ -58,7 +58,7 @@ class Server:
         self._thread.join()
 
     def reply(self, url: str, headers: dict[str, str]) -> Reply:
-        """Return what is answered to a request of *url*."""
+        """Return the response to a request of *url*."""
         frame, url = self.world.frames[-1], url.removesuffix("?again")
         parts = urlsplit(url)
         if frame.resolve(url) != url:
@@ -77,7 +77,7 @@ class Server:
             return _NOT_FOUND
         if failing is not None and not failing.fault.versions:
             found = failing.reply(body)
-            if failing.fault.is_empty:  # under the validators of what is there nobody could know that it was not
+            if failing.fault.is_empty:  # with its own validators, nobody could detect that the body is wrong
                 return found
             return replace(found, headers=(*found.headers, *validators.items()))
         if _is_known(validators, headers):
@@ -113,7 +113,7 @@ class Server:
         try:
             await self._serve_all(reader, writer)
         except (OSError, asyncio.IncompleteReadError):
-            pass  # crawlers hang up as they like, or are killed
+            pass  # crawlers may close connections or be killed
         except Exception as error:  # noqa: BLE001 - it ends the test
             self.errors.append(error)
         finally:
@@ -155,7 +155,7 @@ async def _head(reader: asyncio.StreamReader) -> tuple[str, str, dict[str, str]]
 
 
 async def _send(writer: asyncio.StreamWriter, reply: Reply) -> bool:
-    """Send *reply*; return whether the connection stays."""
+    """Send *reply*; return whether the connection stays open."""
     if reply.sent == 0:
         return False
     body = reply.body
@@ -173,9 +173,9 @@ async def _send(writer: asyncio.StreamWriter, reply: Reply) -> bool:
 
 
 async def _end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ending: str) -> None:
-    """Do what comes before the connection is closed."""
+    """Prepare the end of the connection."""
     if ending == "hang":
-        await reader.read()  # until the crawler hangs up
+        await reader.read()  # until the crawler closes the connection
     elif ending == "reset":
         linger = struct.pack("ii", 1, 0)
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)

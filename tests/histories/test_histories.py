@@ -1,4 +1,4 @@
-"""Sites that change and fail at random for many crawls: nothing false is told, nothing is lost, and nothing twice."""
+"""Sites that change and fail at random for many crawls: no false report, no loss, no duplicate."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from tests.histories.crawls import Told
+from tests.histories.crawls import Reports
 from tests.histories.documents import Entry, Form
 from tests.histories.driving import History
 from tests.histories.failing import FAULTS, Failing
@@ -18,7 +18,7 @@ NONE = "FALSE=0 LOST=0 VIEW=0 NOISE=0"
 
 
 @pytest.mark.thorough
-def test_what_a_few_crawls_tell_is_true(tmp_path):
+def test_the_reports_of_a_few_crawls_are_true(tmp_path):
     history = History(tmp_path, sites=6, seed=3, kill_share=0)
     finds = history.run(2)
     assert score(finds) == NONE, finds
@@ -26,14 +26,14 @@ def test_what_a_few_crawls_tell_is_true(tmp_path):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", [101, 102])
-def test_what_many_crawls_tell_is_true(tmp_path, seed):
+def test_the_reports_of_many_crawls_are_true(tmp_path, seed):
     history = History(tmp_path, sites=10, seed=seed, kill_share=0.3)
     finds = history.run(25)
     assert score(finds) == NONE, finds
 
 
 class Follower:
-    """Tells an oracle about a world of one site what a perfect run would, and something else besides."""
+    """Reports to an oracle, about a world of one site, what a perfect run would report, plus given changes."""
 
     def __init__(self) -> None:
         self.world = World(1, Random(1))
@@ -46,29 +46,29 @@ class Follower:
         return self.site.documents[self.home].entries
 
     def crawl(self, *changes, without=(), failing=None, frozen=False, delivered=...) -> str:
-        """Return what is found after a crawl that tells *changes*, and whose store is *without* some URLs."""
+        """Return the finds after a crawl that reports *changes* and whose store is *without* some URLs."""
         self.world.record()
         self.oracle.failing.append(failing or {})
-        told = Told(committed={self.site.root: str(self.oracle.crawl)})
-        told.changes[self.site.root] = [self._change(*change) for change in changes]
-        told.delivered = defaultdict(list, told.changes)
+        reports = Reports(committed={self.site.root: str(self.oracle.crawl)})
+        reports.changes[self.site.root] = [self._change(*change) for change in changes]
+        reports.delivered = defaultdict(list, reports.changes)
         if delivered is not ...:
-            told.delivered = delivered and defaultdict(
+            reports.delivered = delivered and defaultdict(
                 list, {self.site.root: [self._change(*one) for one in delivered]}
             )
         for url in self.site.lists():
             for page, entry in self.site.documents[url].published.items():
                 alternates = [{"href": href} for href in entry.alternates]
                 row = {"loc": page, "sitemap": url, **entry._asdict(), "alternates": alternates}
-                told.urls[self.site.root] += [row] if page not in without else []
+                reports.urls[self.site.root] += [row] if page not in without else []
         before = len(self.oracle.finds)
-        self.oracle.check(self.world.sites, told, resumed=False, frozen={0} if frozen else set())
+        self.oracle.check(self.world.sites, reports, resumed=False, frozen={0} if frozen else set())
         return score(self.oracle.finds[before:])
 
     def _change(self, kind, loc, before=None, after=None) -> dict:
         fields = list(after or {})
-        told = {"kind": kind, "loc": loc, "fields": fields, "before": before, "after": after, "reason": "why"}
-        return told | {"run": str(self.oracle.crawl), "sitemap": self.home, "sitemap_before": None}
+        reports = {"kind": kind, "loc": loc, "fields": fields, "before": before, "after": after, "reason": "why"}
+        return reports | {"run": str(self.oracle.crawl), "sitemap": self.home, "sitemap_before": None}
 
 
 @pytest.fixture
@@ -78,58 +78,58 @@ def follower():
     return found
 
 
-def test_a_removal_of_what_is_listed_is_false(follower):
+def test_a_removal_of_a_listed_url_is_false(follower):
     page = next(iter(follower.pages))
     assert follower.crawl(("removed", page)) == "FALSE=1 LOST=1 VIEW=0 NOISE=0"
 
 
-def test_an_addition_of_what_was_there_is_false(follower):
+def test_an_addition_of_an_existing_url_is_false(follower):
     assert follower.crawl(("added", next(iter(follower.pages)))) == "FALSE=1 LOST=0 VIEW=0 NOISE=0"
 
 
-def test_an_addition_of_what_no_document_lists_is_false(follower):
+def test_an_addition_of_an_unlisted_url_is_false(follower):
     found = follower.crawl(("added", "http://s0.test/nowhere"))
-    assert found == "FALSE=1 LOST=1 VIEW=0 NOISE=0"  # nobody takes it back
+    assert found == "FALSE=1 LOST=1 VIEW=0 NOISE=0"  # it is never corrected
 
 
-def test_a_change_to_what_no_document_says_is_false(follower):
+def test_a_change_to_unpublished_metadata_is_false(follower):
     page, entry = next(iter(follower.pages.items()))
-    told = ("changed", page, {"lastmod": entry.lastmod}, {"lastmod": "2020-01-01"})
-    assert follower.crawl(told).startswith("FALSE=1")
+    reports = ("changed", page, {"lastmod": entry.lastmod}, {"lastmod": "2020-01-01"})
+    assert follower.crawl(reports).startswith("FALSE=1")
 
 
-def test_what_is_added_and_never_told_is_lost(follower):
+def test_an_unreported_addition_is_lost(follower):
     pages = follower.pages
     follower.site.put(follower.home, entries={**pages, "http://s0.test/new": Entry()})
     assert follower.crawl() == "FALSE=0 LOST=1 VIEW=0 NOISE=0"
     assert follower.crawl() == NONE  # each find counts once
 
 
-def test_what_is_removed_and_never_told_is_lost(follower):
+def test_an_unreported_removal_is_lost(follower):
     _, *rest = follower.pages.items()
     follower.site.put(follower.home, entries=dict(rest))
     assert follower.crawl() == "FALSE=0 LOST=1 VIEW=0 NOISE=0"
 
 
-def test_what_changes_and_is_never_told_is_lost(follower):
+def test_an_unreported_change_is_lost(follower):
     page = next(iter(follower.pages))
     follower.site.put(follower.home, entries={**follower.pages, page: Entry("2026-12-01")})
     assert follower.crawl() == "FALSE=0 LOST=1 VIEW=0 NOISE=0"
 
 
-def test_what_the_store_lacks_is_a_wrong_view(follower):
+def test_a_url_missing_in_the_store_is_a_wrong_view(follower):
     assert follower.crawl(without={next(iter(follower.pages))}) == "FALSE=0 LOST=0 VIEW=1 NOISE=0"
 
 
-def test_what_is_told_twice_is_noise(follower):
+def test_a_change_reported_twice_is_noise(follower):
     page = next(iter(follower.pages))
     follower.site.put(follower.home, entries={**follower.pages, page: Entry("2026-12-01")})
-    told = ("changed", page, {"lastmod": "2026-01-01"}, {"lastmod": "2026-12-01"})
-    assert follower.crawl(told) == NONE
-    assert follower.crawl(told, frozen=True) == "FALSE=0 LOST=0 VIEW=0 NOISE=2"  # once more, and with no cause
+    reports = ("changed", page, {"lastmod": "2026-01-01"}, {"lastmod": "2026-12-01"})
+    assert follower.crawl(reports) == NONE
+    assert follower.crawl(reports, frozen=True) == "FALSE=0 LOST=0 VIEW=0 NOISE=2"  # once more, without a cause
 
 
-def test_what_no_feed_has_delivered_is_lost(follower):
+def test_a_change_that_no_feed_delivered_is_lost(follower):
     new = "http://s0.test/new"
     follower.site.put(follower.home, entries={**follower.pages, new: Entry()})
     assert follower.crawl(("added", new), delivered=None) == NONE
@@ -139,10 +139,10 @@ def test_what_no_feed_has_delivered_is_lost(follower):
 @pytest.mark.parametrize(
     ("name", "expected"), [("HTTP 503", "FALSE=1 LOST=0 VIEW=0 NOISE=0"), ("of 1 crawls ago", NONE)]
 )
-def test_only_what_cannot_be_seen_to_fail_excuses_a_removal(follower, name, expected):
+def test_only_an_undetectable_failure_excuses_a_removal(follower, name, expected):
     fault = next(fault for fault in FAULTS if fault.name == name)
     follower.site.put(follower.home, entries={**follower.pages, "http://s0.test/new": Entry()})
     assert follower.crawl(("added", "http://s0.test/new")) == NONE
-    follower.world.frames[-1] = follower.world.frames[0]  # one crawl ago it was not listed
+    follower.world.frames[-1] = follower.world.frames[0]  # it was not listed one crawl ago
     failing = {follower.home: Failing(fault, 9, 0.5)}
     assert follower.crawl(("removed", "http://s0.test/new"), failing=failing) == expected

@@ -1,4 +1,4 @@
-"""Sites that change at random, and what they were in each crawl."""
+"""Sites that change at random, and their state in each crawl."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _BASES = ("http://{}", "https://{}", "http://www.{}", "https://www.{}")
 
 @dataclass(frozen=True)
 class Frame:
-    """All sites as they are in one crawl."""
+    """The state of all sites in one crawl."""
 
     documents: dict[str, Document]
     redirects: dict[str, str]
-    """Where each base that has moved leads: ``http://s1.test`` to ``https://s1.test``."""
+    """The target of each base that has moved: ``http://s1.test`` to ``https://s1.test``."""
 
     def resolve(self, url: str) -> str:
         """Return the address that *url* redirects to in the end."""
@@ -41,24 +41,26 @@ def base_of(url: str) -> str:
 
 @dataclass
 class Site:
-    """One site, as it is now."""
+    """The current state of one site."""
 
     number: int
     random: Random
     is_declared: bool
-    """Whether robots.txt names its sitemaps. Otherwise they are found at a usual address."""
+    """Whether robots.txt names its sitemaps. Otherwise they are at a well-known path."""
     dates: str
-    """What its indexes tell of the dates of their children: ``right``, ``none``, ``stuck`` (always the same) or
-    ``run`` (another one in each crawl)."""
+    """The dates of children in its indexes:
+
+    ``right``, ``none``, ``stuck`` (always the same) or ``run`` (another in each crawl).
+    """
     base: str = ""
     documents: dict[str, Document] = field(default_factory=dict)
     redirects: dict[str, str] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
-    """What has changed since the last crawl, in words."""
+    """Descriptions of the changes since the last crawl."""
     _names: int = 0
     _gone: list[str] = field(default_factory=list)
     _used: set[str] = field(default_factory=set)
-    """The paths that documents had before or after they were renamed."""
+    """The paths of documents before or after they were renamed."""
 
     def __post_init__(self) -> None:
         self.base = self.root
@@ -66,7 +68,7 @@ class Site:
 
     @property
     def root(self) -> str:
-        """The address by which the user names it."""
+        """The address that the user names."""
         return f"http://s{self.number}.test"
 
     @property
@@ -75,7 +77,7 @@ class Site:
         return f"{self.base}/robots.txt" if self.is_declared else f"{self.base}/sitemap.xml"
 
     def step(self) -> None:
-        """Let it change, or stay as it is."""
+        """Let it change, or stay unchanged."""
         self.log = []
         if self.random.random() < 0.25:
             return
@@ -86,13 +88,13 @@ class Site:
                 self.log.append(f"{change.__name__[1:]}: {done}")
 
     def heal(self) -> None:
-        """Let validators that are stuck be right."""
+        """Let stuck validators be right."""
         for url, document in list(self.documents.items()):
             if document.tag == "stuck":
                 self.put(url, tag="right")
 
     def lists(self, forms: Iterable[Form] = LISTS) -> list[str]:
-        """Return the addresses of the documents of these *forms* that it lists."""
+        """Return the addresses of its documents of these *forms*."""
         return [url for url in self._listed() if self.documents[url].form in forms]
 
     def _listed(self) -> list[str]:
@@ -168,7 +170,7 @@ class Site:
         return [parent for parent in self._listed() if url in self.documents[parent].children]
 
     def _pick(self, forms: Iterable[Form] = LISTS, *, is_full: bool = False) -> str | None:
-        """Return the address of some list; where it has to be *full*, of one with entries."""
+        """Return the address of some list; if *full*, of one with entries."""
         urls = [url for url in self.lists(forms) if self.documents[url].entries or not is_full]
         return self.random.choice(urls) if urls else None
 
@@ -176,7 +178,7 @@ class Site:
         urls = list(urls)
         return self.random.sample(urls, max(1, int(len(urls) * self.random.random() * most))) if urls else []
 
-    # Changes, each of which returns what it has done, in words; nothing if it does not fit.
+    # Changes. Each returns its description, or nothing if it does not fit.
 
     def _add(self) -> str | None:
         if (url := self._pick()) is None:
@@ -230,7 +232,7 @@ class Site:
         return f"{len(pages)} from {start} to {end}"
 
     def _pour(self) -> str | None:
-        """Empty a sitemap into another: it stays listed."""
+        """Move all entries of one sitemap to another; the empty one stays listed."""
         start, end = self._pick(is_full=True), self._pick()
         if start is None or end is None or start == end:
             return None
@@ -266,7 +268,7 @@ class Site:
         self.put(parent, children=tuple(children))
 
     def _unlist(self, url: str) -> bool:
-        """Take a document out of all that list it; ``False`` if a robots.txt would name nothing then."""
+        """Remove a document from all that list it; ``False`` if a robots.txt would then name nothing."""
         parents = self.parents(url)
         if any(self.documents[parent].children == (url,) for parent in parents):
             return False
@@ -306,7 +308,7 @@ class Site:
         return url
 
     def _reopen(self) -> str | None:
-        """List again what was listed before, and is still served."""
+        """List again a document that was listed before and is still served."""
         listed = set(self._listed())
         left = [url for url, document in self.documents.items() if url not in listed and document.form in LISTS]
         parents = [url for url in self.lists([Form.INDEX, Form.ROBOTS]) if self._may_list(url)]
@@ -352,7 +354,7 @@ class Site:
         return self._renamed(children) if children else None
 
     def _renumber(self) -> str | None:
-        """Deal the URLs of several sitemaps out anew, new ones first, as generators do with numbered parts."""
+        """Redistribute the URLs of several sitemaps, new ones first, as generators do with numbered parts."""
         urls = self.lists(FULL)
         if len(urls) < 2:
             return None
@@ -383,7 +385,7 @@ class Site:
         return f"{url} to {end}"
 
     def _respell(self) -> str | None:
-        """Write the parameters of pages in another order: those are other URLs."""
+        """Write the parameters of pages in another order: those are different URLs."""
         if (url := self._pick(is_full=True)) is None:
             return None
         pattern = re.compile(r"\?a=1&b=(\d+)$")
@@ -440,7 +442,7 @@ _CHANGES = (
 
 
 class World:
-    """All sites, and what they were in each crawl."""
+    """All sites, and their state in each crawl."""
 
     def __init__(self, sites: int, random: Random) -> None:
         self.sites = [
@@ -458,21 +460,21 @@ class World:
         self._dates = {site.number: site.dates for site in self.sites}
 
     def step(self, frozen: set[int]) -> None:
-        """Let every site change but those whose numbers are *frozen*."""
+        """Let every site change except those whose numbers are *frozen*."""
         for site in self.sites:
             site.log = []
             if site.number not in frozen:
                 site.step()
 
     def record(self) -> Frame:
-        """Note what the sites are in the next crawl."""
+        """Record the state of the sites in the next crawl."""
         documents = {url: document for site in self.sites for url, document in site.documents.items()}
         redirects = {old: new for site in self.sites for old, new in site.redirects.items()}
         self.frames.append(Frame(documents, redirects))
         return self.frames[-1]
 
     def lastmods(self, url: str, frame: Frame, crawl: int) -> dict[str, str]:
-        """Return what the index at *url* tells of its children in a crawl."""
+        """Return the dates of its children in the index at *url* in a crawl."""
         number = int(re.search(r"s(\d+)\.test", url)[1])
         dates = self._dates[number]
         if dates == "none":
@@ -489,7 +491,7 @@ def _version(url: str, frame: Frame) -> int:
 
 
 def _share(shared_from: Site, borrower: Site) -> None:
-    """Let the robots.txt of *borrower* name an index that *shared_from* has."""
+    """Let the robots.txt of *borrower* name an index of *shared_from*."""
     indexes = shared_from.lists([Form.INDEX])
     if shared_from.is_declared and borrower.is_declared and indexes:
         robots = f"{borrower.base}/robots.txt"

@@ -1,4 +1,4 @@
-"""Thousands of hosts on this machine, each with an address of its own, served by one process at little cost.
+"""Thousands of hosts on this machine, each with its own address, served by one process at little cost.
 
 >>> with Network(2_000, hanging=5, refusing=5) as network:
 ...     path.write_text("\\n".join(host.url for host in network.hosts))
@@ -24,15 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["Expected", "Host", "Network", "Sort"]
 
 _ROOT = Path(__file__).parents[2]
-_PATIENCE_SECONDS = 20  # to begin and to end, on a busy machine
+_PATIENCE_SECONDS = 20  # to start and stop on a busy machine
 
 
 class Network:
-    """Serves hosts as long as the block lasts, at most *seconds*; what a host is follows from its number alone.
-
-    *hanging* and *refusing* are the shares of such hosts, in whole per cent.
-    *beyond*: some redirect to a host that is not in the list, which a crawl
-    meets only so.
+    """Serves hosts while the block runs, at most *seconds*; the properties of a host follow from its number alone.
+    *hanging* and *refusing* are the shares of such hosts, in whole per cent. *beyond*: some redirect to a host that is
+    not in the list, which a crawl reaches only that way.
     """
 
     def __init__(
@@ -41,15 +39,15 @@ class Network:
         self._shape = {"count": count, "hanging": hanging, "refusing": refusing, "beyond": beyond}
         self._seconds = seconds
         self.hosts: tuple[Host, ...] = ()
-        """Those that a crawl is told of."""
+        """The targets of a crawl."""
         self.requests: list[tuple[float, str]] = []
-        """After the block: the addresses asked for, each with its time in seconds of the monotonic clock."""
+        """After the block: the requested addresses, each with its time in seconds of the monotonic clock."""
 
     def __enter__(self) -> Self:
         command = [sys.executable, "-m", "tests.network.serving", json.dumps(self._shape), str(self._seconds)]
         self._process = subprocess.Popen(
             command, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )  # it says its port when all hosts are there, ends when its input does, and then tells what was asked for
+        )  # it prints its port when all hosts are ready, ends with its input, and then prints the requests
         assert self._process.stdout is not None
         port = self._process.stdout.readline()
         assert port, "the network has not begun"
@@ -58,11 +56,11 @@ class Network:
 
     def __exit__(self, *_: object) -> None:
         try:
-            told, _ = self._process.communicate(timeout=_PATIENCE_SECONDS)
+            output, _ = self._process.communicate(timeout=_PATIENCE_SECONDS)
         finally:
             self._process.kill()
             self._process.wait()
-        self.requests = [(moment, url) for moment, url in json.loads(told)]
+        self.requests = [(moment, url) for moment, url in json.loads(output)]
 
     def of(self, *sorts: Sort) -> list[Host]:
         """Return the hosts of these sorts."""
@@ -71,7 +69,7 @@ class Network:
     def differences(
         self, *, sites: Iterable[dict[str, Any]], ledger: Iterable[dict[str, Any]], locs: Iterable[str]
     ) -> dict[str, list[str]]:
-        """Return, by the address of a host, what a crawl says of it or has found there that is not as expected."""
+        """Return the differences between the results of a crawl and the expected ones, by the address of a host."""
         results = {row["root"]: (row["result"], row["cause"]) for row in sites}
         fates: defaultdict[str, dict[str, str]] = defaultdict(dict)
         for row in ledger:
@@ -84,7 +82,7 @@ class Network:
                 *_wrong_fates(host.expected, fates.pop(host.url, {})),
                 *_wrong_locs(host.expected, counted),
             ]
-        wrong["nowhere"] = [f"{url}: nobody has asked for it" for url in (*results, *fates, *counted)]
+        wrong["nowhere"] = [f"{url}: nobody has requested it" for url in (*results, *fates, *counted)]
         return {url: words for url, words in wrong.items() if words}
 
 

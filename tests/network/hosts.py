@@ -1,4 +1,4 @@
-"""What each host of the network is, serves, and has for a crawl to find."""
+"""The properties of each host of the network: its documents and the expected results of a crawl."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from functools import cached_property
 from tests.site import index, numbered, urlset
 
 _URLS = 20  # of a sitemap
-_STRIDE = 37  # has no factor in common with 100: of 100 hosts in a row each has a slot of its own
+_STRIDE = 37  # coprime to 100: of 100 hosts in a row each has its own slot
 _CHALLENGE = b"<!doctype html><title>Just a moment...</title>"
 
 
 class Sort(StrEnum):
-    """What a host is like."""
+    """The behaviour of a host."""
 
     INDEXED = "indexed"
     """robots.txt names an index of three sitemaps."""
     BARE = "bare"
-    """No robots.txt; ``/sitemap.xml`` is there."""
+    """No robots.txt; ``/sitemap.xml`` exists."""
     DELAYED = "delayed"
-    """robots.txt asks for a second between requests, and names two sitemaps."""
+    """robots.txt sets a crawl delay of one second, and names two sitemaps."""
     ALIAS = "alias"
     """Redirects everything to the same path of another host, which is an indexed one."""
     CHALLENGING = "challenging"
@@ -31,39 +31,39 @@ class Sort(StrEnum):
     GONE = "gone"
     """Answers everything with 404."""
     HANGING = "hanging"
-    """Takes connections and never answers."""
+    """Accepts connections and never answers."""
     REFUSING = "refusing"
-    """Takes no connection."""
+    """Refuses connections."""
 
 
 _ANSWERING = (
     *(Sort.INDEXED, Sort.INDEXED, Sort.INDEXED, Sort.BARE, Sort.BARE),
     *(Sort.DELAYED, Sort.ALIAS, Sort.CHALLENGING, Sort.EMPTY, Sort.GONE),
 )
-_IN_VAIN = {  # the result of the site, its cause, the outcome of robots.txt, and of all else that is tried
+_IN_VAIN = {  # the result of the site, its cause, the outcome of robots.txt, and that of all other documents tried
     Sort.CHALLENGING: ("blocked", None, "blocked", {"blocked"}),
     Sort.HANGING: ("unreachable", "timeout", "failed", {"failed"}),
     Sort.REFUSING: ("unreachable", "refused", "failed", {"failed"}),
     Sort.GONE: ("not-a-site", None, "absent", {"absent"}),
     Sort.EMPTY: ("absent", None, "read", {"absent", "not-a-sitemap"}),
-    Sort.ALIAS: ("found", None, "skipped", {"absent", "skipped"}),  # its target is in the list, and read by itself
+    Sort.ALIAS: ("found", None, "skipped", {"absent", "skipped"}),  # its target is in the list and is read itself
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What a crawl that begins with a host has to find."""
+    """The expected results of a crawl that starts with a host."""
 
     result: str | None
-    """What becomes of the site; ``None`` if that is not laid down."""
+    """The result of the site; ``None`` if it is not determined."""
     cause: str | None = None
     """Why it is unreachable."""
     outcomes: dict[str, str]
-    """The outcome of each document that has to be met, by its address."""
+    """The outcome of each required document, by its address."""
     others: frozenset[str]
-    """The outcomes that whatever else is asked for there may have, such as well-known names."""
+    """The possible outcomes of all other requests there, such as those for well-known paths."""
     locs: tuple[str, ...] = ()
-    """The URLs that its documents list, each once."""
+    """The URLs in its documents, each once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +74,9 @@ class Host:
     sort: Sort
     port: int
     target: Host | None = None
-    """Where an alias redirects to."""
+    """The target of an alias."""
     is_listed: bool = True
-    """Whether a crawl is told of it, and does not only meet it behind a redirect."""
+    """Whether it is a target of the crawl, and not only reached by a redirect."""
 
     @property
     def address(self) -> str:
@@ -85,12 +85,12 @@ class Host:
 
     @property
     def url(self) -> str:
-        """Its address on the web, without a slash at its end."""
+        """Its URL, without a slash at its end."""
         return f"http://{self.address}:{self.port}"
 
     @cached_property
     def pages(self) -> dict[str, bytes]:
-        """What it serves, by path."""
+        """Its documents, by path."""
         lists = numbered({Sort.INDEXED: 3, Sort.DELAYED: 2}.get(self.sort, 0), prefix="/sitemap-")
         pages = {}
         if self.sort is Sort.INDEXED:
@@ -107,7 +107,7 @@ class Host:
 
     @property
     def expected(self) -> Expected:
-        """What a crawl that begins with it has to find."""
+        """The expected results of a crawl that starts with it."""
         robots = f"{self.url}/robots.txt"
         if self.sort in _IN_VAIN and not (self.target and not self.target.is_listed):
             result, cause, outcome, others = _IN_VAIN[self.sort]
@@ -123,7 +123,7 @@ class Host:
         )
 
     def response(self, path: str) -> bytes:
-        """Return what is sent to a request for *path*."""
+        """Return the response to a request for *path*."""
         if self.target is not None:
             return _response("301 Moved Permanently", headers=f"Location: {self.target.url}{path}\r\n")
         if self.sort is Sort.CHALLENGING:
@@ -136,8 +136,7 @@ class Host:
 def hosts_of(*, count: int, hanging: int, refusing: int, beyond: bool, port: int) -> list[Host]:
     """Return *count* hosts, of which *hanging* and *refusing* per cent are of these sorts.
 
-    With *beyond*, each alias leads to a host of its own, which is not listed;
-    otherwise to one of the others.
+    With *beyond*, each alias leads to a separate host, which is not listed; otherwise to one of the others.
     """
     sorts = [_sort(number * _STRIDE % 100, hanging, refusing) for number in range(count)]
     hosts = [Host(number=number, sort=sort, port=port) for number, sort in enumerate(sorts)]

@@ -1,7 +1,7 @@
 """The process that serves the network: ``python -m tests.network.serving SHAPE SECONDS``.
 
-Writes its port when every host is there. Ends when its input does (so also with
-its parent), or after some seconds, and then writes what was asked for, as JSON.
+Writes its port when every host is ready. Ends when its input ends (so also with its parent), or after some seconds, and
+then writes the requests as JSON.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any
 from tests.network.hosts import Host, Sort, hosts_of
 
 _BACKLOG = 100
-_TRIES = 20  # to find a port that is free on every address
+_TRIES = 20  # attempts to find a port that is free on every address
 
 
 class Connection(asyncio.Protocol):
-    """Answers requests one after the other, with what was made before."""
+    """Answers requests one after the other, with prepared responses."""
 
     def __init__(self, hosts: dict[str, Host], requests: list[tuple[float, str]]) -> None:
         self._hosts = hosts
@@ -48,7 +48,7 @@ async def serve(shape: dict[str, Any], seconds: float) -> None:
     port = sockets[0].getsockname()[1]
     hosts = {host.address: host for host in hosts_of(**shape, port=port)}
     for host in hosts.values():
-        assert host.pages is not None  # made before anyone asks, so that answering costs little
+        assert host.pages is not None  # prepared in advance, so that responses cost little
     requests: list[tuple[float, str]] = []
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
     for listening in sockets:
@@ -68,7 +68,7 @@ def _listen(addresses: list[str]) -> list[socket.socket]:
     for _ in range(_TRIES):
         with ExitStack() as bound:
             sockets: list[socket.socket] = []
-            with suppress(OSError):  # the port that was free on the first address is taken on another one
+            with suppress(OSError):  # the port that was free on the first address is in use on another one
                 for address in addresses:
                     listening = bound.enter_context(socket.socket())
                     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""Who may lead to a private network: the user, by naming a host there, and neither documents nor later lookups."""
+"""Only a host that the user names may be private: not one in documents, and not by later lookups."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ipaddress import ip_address
 import pytest
 
 from sitemap_harvest.model import Outcome
-from sitemap_harvest.network import AddressPolicy, PrivateAddresses
+from sitemap_harvest.network.address_policy import AddressPolicy, PrivateAddresses
 
 PUBLIC, PUBLIC_6, LOOPBACK, INNER, METADATA = (
     "93.184.215.14",
@@ -41,7 +41,7 @@ def allowed(policy: AddressPolicy, host: str, *found: str, port: int = 80) -> li
     ],
     ids=["public", "both-versions", "one-of-two", "loopback", "inner", "none"],
 )
-def test_a_host_that_nobody_named_is_reached_at_public_addresses(found: list[str], admits: list[str]) -> None:
+def test_a_host_that_is_no_target_is_reached_at_public_addresses_only(found: list[str], admits: list[str]) -> None:
     assert allowed(reach_of("https://www.example.com/robots.txt"), "other.example", *found) == admits
 
 
@@ -62,11 +62,11 @@ def test_a_host_that_nobody_named_is_reached_at_public_addresses(found: list[str
         pytest.param("http://intranet.example:99999/", "intranet.example", 80, False, id="no-port"),
     ],
 )
-def test_what_the_user_names_may_be_private(named: str, host: str, port: int, is_admitted: bool) -> None:
+def test_targets_may_be_private(named: str, host: str, port: int, is_admitted: bool) -> None:
     assert allowed(reach_of(named), host, INNER, port=port) == ([INNER] if is_admitted else [])
 
 
-def test_the_first_lookup_of_a_named_host_decides() -> None:
+def test_the_first_lookup_of_a_target_decides() -> None:
     policy = reach_of("http://rebinds.example/", "http://intranet.example/")
     assert allowed(policy, "rebinds.example", PUBLIC) == [PUBLIC]
     assert allowed(policy, "rebinds.example", LOOPBACK) == []
@@ -78,14 +78,14 @@ def test_the_first_lookup_of_a_named_host_decides() -> None:
     assert allowed(policy, "intranet.example", INNER, LOOPBACK) == [INNER, LOOPBACK]
 
 
-def test_a_lookup_that_gives_nothing_or_both_does_not_make_a_named_host_private() -> None:
+def test_an_empty_or_mixed_lookup_does_not_make_a_target_private() -> None:
     policy = reach_of("http://rebinds.example/")
     assert allowed(policy, "rebinds.example") == []
     assert allowed(policy, "rebinds.example", LOOPBACK, PUBLIC) == [PUBLIC]
     assert allowed(policy, "rebinds.example", LOOPBACK) == []
 
 
-def test_a_name_leads_to_no_metadata_service_even_if_the_user_gives_it_but_the_address_does() -> None:
+def test_a_target_is_no_metadata_service_by_name_but_may_be_by_address() -> None:
     policy = reach_of("http://cloud.example/", f"http://{METADATA}/")
     assert allowed(policy, "cloud.example", METADATA) == []
     assert allowed(policy, "cloud.example", "0.0.0.0", "224.0.0.1", "169.254.1.1") == []
@@ -93,7 +93,7 @@ def test_a_name_leads_to_no_metadata_service_even_if_the_user_gives_it_but_the_a
 
 
 @pytest.mark.parametrize("url", [f"http://{METADATA}/", "http://localhost:8080/s.xml", f"http://{INNER}/"])
-def test_always_lets_all_pass_and_never_nothing(url: str) -> None:
+def test_always_allows_all_addresses_and_never_allows_no_private_ones(url: str) -> None:
     host, port = url.split("/")[2].partition(":")[::2]
     for private, named, result in ((PrivateAddresses.ALWAYS, (), [INNER]), (PrivateAddresses.NEVER, (url,), [])):
         policy = reach_of(*named, private=private)
@@ -120,7 +120,7 @@ def test_always_lets_all_pass_and_never_nothing(url: str) -> None:
         ("file:///etc/hostname", None),
     ],
 )
-def test_what_an_address_alone_tells(url: str, reason: str | None) -> None:
+def test_the_decision_by_address_alone(url: str, reason: str | None) -> None:
     refusal = reach_of("http://localhost:9000").refuse_url(url)
     assert (refusal is None) == (reason is None)
     if refusal and reason:
@@ -129,7 +129,7 @@ def test_what_an_address_alone_tells(url: str, reason: str | None) -> None:
         assert refusal.reason.endswith("(SITEMAP_HARVEST_PRIVATE=True allows it)")
 
 
-def test_each_reason_tells_its_own_rule() -> None:
+def test_each_reason_names_its_own_rule() -> None:
     found = [ip_address(METADATA)]
     policy = reach_of("http://cloud.example/", "http://rebinds.example/")
     allowed(policy, "rebinds.example", PUBLIC)

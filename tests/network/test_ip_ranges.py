@@ -1,4 +1,4 @@
-"""Which addresses are public, and which are not, however they are written."""
+"""Which addresses are public, in any notation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from sitemap_harvest.network import has_special_name, host_key, kind_of, literal
+from sitemap_harvest.network.ip_ranges import has_special_name, host_key, kind_of, literal
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_literal_addresses(host: str, address: str | None) -> None:
         ("home.arpa.example", False),
     ],
 )
-def test_names_that_nobody_can_have(host: str, is_special: bool) -> None:
+def test_names_that_cannot_exist(host: str, is_special: bool) -> None:
     assert has_special_name(host) is is_special
 
 

@@ -1,4 +1,4 @@
-"""A site that changes and fails, and the snapshots of it that only ``merge_snapshot`` makes: sets of URLs for rows."""
+"""A site that changes and fails, and its snapshots made only by ``merge_snapshot``: sets of URLs instead of rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROBOTS = f"{SITE}/robots.txt"
 INDEXES = [f"{SITE}/index-{number}.xml" for number in range(4)]
 SITEMAPS = [f"{SITE}/sitemap-{number}.xml" for number in range(6)]
 DAY_ONE = datetime(2026, 11, 1, tzinfo=UTC)
-NEVER = 1000  # runs in which something is absent before that is believed
+NEVER = 1000  # runs in which a document must be absent before its absence is accepted
 REFUSALS = {
     "absent": Outcome.ABSENT,
     "broken": Outcome.FAILED,
@@ -35,7 +35,7 @@ FAULTS = [*REFUSALS, *READINGS, "not-met"]
 
 @dataclass
 class ModelSite:
-    """What is true: which document lists which, and the URLs of each sitemap."""
+    """The truth: which document lists which, and the URLs of each sitemap."""
 
     lists: dict[str, set[str]] = field(default_factory=lambda: {ROBOTS: set(INDEXES[:2])})
     urls: dict[str, set[str]] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class ModelSite:
         self.gone = {url for url in sorted(unlisted) if random.random() < 0.5}
 
     def reachable(self) -> dict[str, None]:
-        """Return the documents that robots.txt leads to."""
+        """Return the documents reachable from robots.txt."""
         found, waiting = {ROBOTS: None}, deque([ROBOTS])
         while waiting:
             for url in sorted(self.lists.get(waiting.popleft(), set()) - found.keys()):
@@ -82,11 +82,11 @@ def _toggle(values: set[str], value: str) -> None:
 
 @dataclass
 class Keeper:
-    """Harvests a model site, run after run, and keeps what :func:`merge_snapshot` says."""
+    """Harvests a model site, run after run, and keeps the results of :func:`merge_snapshot`."""
 
     absent_runs: int = NEVER
     asks_by_itself: bool = True
-    """Whether what the last snapshot knows, and a redirect leads to, is read by itself."""
+    """Whether known documents that are targets of a redirect are also read themselves."""
     ledger: dict[str, SitemapRecord] = field(default_factory=dict)
     rows: dict[str, set[str]] = field(default_factory=dict)
     references: dict[str, set[str]] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class Keeper:
         return set().union(*self.rows.values())
 
     def harvest(self, site: ModelSite, faults: dict[str, str], random: Random) -> dict[str, MergedDocument]:
-        """Read *site*, of which some documents show *faults* (by URL), and keep the next snapshot."""
+        """Read *site*, some documents of which show *faults* (by URL), and keep the next snapshot."""
         self.runs += 1
         now = DAY_ONE + timedelta(days=self.runs)
         reads = _Crawl(self, site, faults, random, now).records()
@@ -133,7 +133,7 @@ def _rows(policy: MergePolicy, known: set[str], read: set[str] | None) -> set[st
 
 @dataclass
 class _Crawl:
-    """One run: what robots.txt leads to, then what the last snapshot knows."""
+    """One run: the documents reachable from robots.txt, then those of the last snapshot."""
 
     session: Keeper
     site: ModelSite
@@ -141,7 +141,7 @@ class _Crawl:
     random: Random
     now: datetime
     aside: list[str] = field(default_factory=list)
-    """What redirects have led to, and is known."""
+    """The known targets of redirects."""
 
     def records(self) -> list[tuple[SitemapRecord, set[str], set[str]]]:
         waiting = deque([(ROBOTS, None, 0, FoundBy.ARGUMENT)])
@@ -190,7 +190,7 @@ class _Crawl:
             urls, listed = self._some(urls), self._some(listed)
             record.entries = len(urls | listed)
         elif known is None or known.rows_from is None:
-            pass  # what is read for the first time cannot be told from the truth
+            pass  # a document read for the first time cannot be distinguished from the truth
         elif fault == "other-kind":
             record.kind, record.entries, record.sha256 = Kind.FEED, 0, "empty"
             return set(), set()
@@ -215,7 +215,7 @@ class _Crawl:
         return urls, listed
 
     def _target(self, url: str, claimed: set[str]) -> str | None:
-        """Return a document that *url* redirects to: one that is known, else it cannot be told from a move."""
+        """Return a document that *url* redirects to: a known one, otherwise it cannot be distinguished from a move."""
         known = {key for key, row in self.session.ledger.items() if row.left is None}
         targets = sorted((claimed | known) - {url, ROBOTS} - self.site.gone)
         return self.random.choice(targets) if targets else None

@@ -1,4 +1,4 @@
-"""How a document that is known is asked for, and what the answer says of its rows."""
+"""How a known document is requested, and what the response says about its rows."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def known(**values: Any) -> SitemapRecord:
         pytest.param(known(left="it left"), {}, {}, id="has-left"),
         pytest.param(known(sha256=None), {}, {}, id="parts-were-added-since"),
         pytest.param(known(outcome=Outcome.FAILED, complete=False), {}, BOTH, id="failed-since-its-rows-are-whole"),
-        pytest.param(known(outcome=Outcome.SKIPPED), {}, BOTH, id="not-asked-for-last-time"),
+        pytest.param(known(outcome=Outcome.SKIPPED), {}, BOTH, id="skipped-last-time"),
         pytest.param(KNOWN, {"force": True}, {}, id="full"),
         pytest.param(KNOWN, {"max_age": 3 * 86_400.0}, {}, id="too-old-to-the-second"),
         pytest.param(KNOWN, {"max_age": 3 * 86_400.0 + 1}, BOTH, id="just-young-enough"),
@@ -60,7 +60,7 @@ def known(**values: Any) -> SitemapRecord:
         pytest.param(known(etag=None, last_modified=None), {}, {}, id="no-validators"),
     ],
 )  # fmt: skip
-def test_who_is_asked_with_conditions(
+def test_conditions_of_requests(
     record: SitemapRecord | None, freshness: dict[str, Any], headers: dict[str, str]
 ) -> None:
     assert conditional_request(record, Freshness(now=NOW, **freshness)) == ConditionalRequest(headers)
@@ -84,7 +84,7 @@ def test_who_is_asked_with_conditions(
         pytest.param('W/""', None, id="weak-and-says-nothing"),
         pytest.param("", None, id="empty"),
         pytest.param('"a\r\nHost: b"', None, id="breaks-the-header"),
-        pytest.param('"a b"', None, id="blank-within"),
+        pytest.param('"a b"', None, id="space-within"),
         pytest.param('"' + "a" * 600 + '"', None, id="endless"),
         pytest.param(None, None, id="none"),
     ],
@@ -133,7 +133,7 @@ def test_last_modified(last_modified: str | None, is_sent: bool) -> None:
         pytest.param("last week", "last week", "2026-11-20T00:00:00Z", False, id="unreadable"),
     ],
 )  # fmt: skip
-def test_what_an_index_says(before: str | None, now: str | None, looked_at: str, skips: bool) -> None:
+def test_the_lastmod_of_an_index(before: str | None, now: str | None, looked_at: str, skips: bool) -> None:
     record = known(lastmod=instant(before), lastmod_text=before, fresh_at=datetime.fromisoformat(looked_at))
     found = conditional_request(record, Freshness(now=NOW), lastmod=instant(now), lastmod_text=now, is_trusted=True)
     reason = f"fresh: its index says that it has not changed since {before}"
@@ -149,14 +149,14 @@ def test_what_an_index_says(before: str | None, now: str | None, looked_at: str,
         pytest.param(Trust.NEVER, True, False, id="the-user-does-not-want-it"),
     ],
 )
-def test_who_is_trusted(trust: Trust, is_trusted: bool, skips: bool) -> None:
+def test_trusted_indexes(trust: Trust, is_trusted: bool, skips: bool) -> None:
     freshness = Freshness(now=NOW, trust=trust)
     given = {"lastmod": KNOWN.lastmod, "lastmod_text": KNOWN.lastmod_text, "is_trusted": is_trusted}
     assert bool(conditional_request(KNOWN, freshness, **given).skip) is skips
     old = known(read_at=NOW - 30 * DAY)
     assert (
         conditional_request(old, freshness, **given) == ConditionalRequest()
-    )  # looked at again after max_age, whoever says what
+    )  # requested again after max_age in any case
 
 
 ASKED = ConditionalRequest(BOTH)
@@ -164,14 +164,14 @@ PLAIN = ConditionalRequest()
 
 
 @pytest.mark.parametrize(
-    ("record", "asked", "answer", "meaning"),
+    ("record", "conditions", "answer", "meaning"),
     [
         pytest.param(KNOWN, ASKED, {"status": 304}, Revalidation.UNCHANGED, id="304"),
         pytest.param(KNOWN, ASKED, {"status": 304, "etag": None}, Revalidation.UNCHANGED, id="304-without-a-tag"),
         pytest.param(KNOWN, ASKED, {"status": 304, "etag": 'W/"abc-gzip"'}, Revalidation.UNCHANGED, id="304-cdn-tag"),
         pytest.param(KNOWN, ASKED, {"status": 304, "etag": '"other"'}, Revalidation.AGAIN, id="304-for-another-state"),
         pytest.param(KNOWN, ASKED, {"status": 304, "final_url": f"{URL}?2"}, Revalidation.AGAIN, id="304-moved"),
-        pytest.param(KNOWN, PLAIN, {"status": 304}, Revalidation.FAILED, id="304-though-nobody-asked"),
+        pytest.param(KNOWN, PLAIN, {"status": 304}, Revalidation.FAILED, id="304-without-a-condition"),
         pytest.param(None, PLAIN, {"status": 304}, Revalidation.FAILED, id="304-without-state"),
         pytest.param(KNOWN, ASKED, {"etag": '"new"'}, Revalidation.UNCHANGED, id="same-digest-another-tag"),
         pytest.param(KNOWN, PLAIN, {}, Revalidation.UNCHANGED, id="same-digest"),
@@ -183,10 +183,10 @@ PLAIN = ConditionalRequest()
         pytest.param(None, PLAIN, {}, Revalidation.READ, id="first-time"),
     ],
 )  # fmt: skip
-def test_what_an_answer_says(
-    record: SitemapRecord | None, asked: ConditionalRequest, answer: dict[str, Any], meaning: Revalidation
+def test_responses(
+    record: SitemapRecord | None, conditions: ConditionalRequest, answer: dict[str, Any], meaning: Revalidation
 ) -> None:
-    assert revalidate(record, known(**answer), is_conditional=bool(asked.headers)) is meaning
+    assert revalidate(record, known(**answer), is_conditional=bool(conditions.headers)) is meaning
 
 
 hours = st.integers(0, 24 * 40).map(lambda number: timedelta(hours=number))
@@ -196,7 +196,7 @@ hours = st.integers(0, 24 * 40).map(lambda number: timedelta(hours=number))
     st.sampled_from(["%Y-%m", "%Y-%m-%d", "%Y-%m-%dT%H:%MZ", "%Y-%m-%dT%H:%M:%SZ"]), st.lists(hours), st.lists(hours)
 )
 def test_an_honest_index_never_hides_a_change(form: str, changes: list[timedelta], runs: list[timedelta]) -> None:
-    """A date that is that of the last change, however coarse: after each run, the last change before it was seen."""
+    """A coarse date of the last change: after each run, the last change before the run was seen."""
     start = datetime(2026, 1, 1, tzinfo=UTC)
     seen, row = None, None
     for run in sorted(runs):

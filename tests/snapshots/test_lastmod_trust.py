@@ -1,4 +1,4 @@
-"""Whether the dates of an index are believed, by what was seen of its sitemaps."""
+"""Whether the dates of an index are trusted, from the observed changes of its sitemaps."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ def test_trust_is_earned(observed: LastmodStats, trusted: bool) -> None:
         pytest.param({"parent": f"{INDEX}?2"}, {"sha256": "new"}, None, id="another-index"),
     ],
 )  # fmt: skip
-def test_what_is_seen_of_a_sitemap(before: dict[str, Any], after: dict[str, Any], seen: LastmodStats | None) -> None:
+def test_observations_of_a_sitemap(before: dict[str, Any], after: dict[str, Any], seen: LastmodStats | None) -> None:
     one, other = replace(KNOWN, **before), replace(KNOWN, fresh_at=NOW, **after)
     other.lastmod = instant(other.lastmod_text)
     assert observe({KNOWN.url: one}, {KNOWN.url: other}) == ({INDEX: seen} if seen else {})
 
 
-def test_a_new_sitemap_shows_nothing() -> None:
+def test_a_new_sitemap_proves_nothing() -> None:
     assert observe({}, {KNOWN.url: KNOWN}) == {}
 
 
-def test_what_is_seen_in_one_run_is_one_run() -> None:
+def test_observations_of_one_run_count_as_one_run() -> None:
     before = {str(number): KNOWN for number in range(50)}
     after = {key: changed(row) for key, row in before.items()}
     assert observe(before, after) == {INDEX: LastmodStats(correct=50, runs=1)}
@@ -81,7 +81,7 @@ def test_trust_is_lost_and_earned_again() -> None:
 
 
 @given(st.lists(st.builds(LastmodStats, *[st.integers(0, 100_000)] * 3, st.integers(0, 1))))
-def test_a_silent_change_is_never_forgotten_at_once(seen: list[LastmodStats]) -> None:
+def test_a_silent_change_is_not_forgotten_at_once(seen: list[LastmodStats]) -> None:
     observed = LastmodStats()
     for one in seen:
         observed = observed.plus(one)

@@ -1,4 +1,4 @@
-"""From one snapshot to the next: what becomes of the rows of each document, and which documents leave."""
+"""From one snapshot to the next: the rows of each document, and the documents that are removed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DOCUMENTS = [ROBOTS, *INDEXES, *SITEMAPS]
     st.lists(st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from(FAULTS), max_size=6), max_size=8),
     st.booleans(),
 )
-def test_over_any_faults_urls_leave_and_come_only_in_truth(
+def test_with_any_faults_urls_come_and_go_only_if_true(
     random: Random, runs: list[dict[str, str]], asks_by_itself: bool
 ) -> None:
     site, session = ModelSite(), Keeper(asks_by_itself=asks_by_itself)
@@ -53,7 +53,7 @@ READING = {"content_type": "text/xml", "encoding": "utf-8", "bytes_unpacked": 90
 
 
 def row(url: str, **values: Any) -> SitemapRecord:
-    """Return the row of *url*, read whole in this run."""
+    """Return the row of *url*, read completely in this run."""
     kind = Kind.ROBOTS if url == ROBOTS else Kind.INDEX if url in INDEXES else Kind.SITEMAP
     parent = {ROBOTS: None, INDEX: ROBOTS}.get(url, INDEX)
     usual = {
@@ -65,7 +65,7 @@ def row(url: str, **values: Any) -> SitemapRecord:
 
 
 def kept(url: str, **values: Any) -> SitemapRecord:
-    """Return the row of *url* in the last snapshot: read whole."""
+    """Return the row of *url* in the last snapshot: read completely."""
     usual = {"sha256": "old", "etag": '"old"', "fetched_at": BEFORE, "rows_from": "run-1"}
     return row(url, **(usual | {"fresh_at": BEFORE, "fresh_run": "run-1", "read_at": BEFORE} | values))
 
@@ -138,7 +138,7 @@ NEVER_READ = {"rows_from": None, "fresh_at": None, "fresh_run": None}
         pytest.param(kept(SITEMAP), row(SITEMAP, final_url=f"{SITE}/new"), "replace", id="redirects-to-a-new-place"),
     ],
 )  # fmt: skip
-def test_what_a_run_says_of_rows(known: SitemapRecord | None, record: SitemapRecord, policy: str) -> None:
+def test_the_rows_of_a_document_after_a_run(known: SitemapRecord | None, record: SitemapRecord, policy: str) -> None:
     record.outcome = Outcome(record.outcome)
     before = {OTHER: kept(OTHER)} | ({} if known is None else {known.url: known})
     assert merge_decision(document_key(record.url), before, record, absent_runs=3).policy == policy
@@ -155,7 +155,7 @@ def test_what_a_run_says_of_rows(known: SitemapRecord | None, record: SitemapRec
         pytest.param(kept(OTHER, left="gone"), "replace", id="left"),
     ],
 )
-def test_a_redirect_to_what_was_a_document_of_its_own_is_in_doubt(other: SitemapRecord, policy: str) -> None:
+def test_a_redirect_to_a_separate_document_is_suspect(other: SitemapRecord, policy: str) -> None:
     before = {OTHER: other, SITEMAP: kept(SITEMAP)}
     record = row(SITEMAP, **MOVED)
     assert merge_decision(document_key(record.url), before, record, absent_runs=3).policy == policy
@@ -164,7 +164,7 @@ def test_a_redirect_to_what_was_a_document_of_its_own_is_in_doubt(other: Sitemap
 def after(
     before: list[SitemapRecord], records: list[SitemapRecord], **references: Any
 ) -> dict[str, tuple[SitemapRecord, str]]:
-    """Return the row and the policy of each document after a run; nothing lists another, if not said otherwise."""
+    """Return the row and the policy of each document after a run; by default, nothing lists another document."""
     lists = {"references": {}, "references_before": {}} | references
     found = merge_snapshot({one.url: one for one in before}, records, run="run-2", now=NOW, **lists)
     return {key: (one.row, str(one.policy)) for key, one in found.items()}
@@ -181,7 +181,7 @@ TREE = [kept(ROBOTS), kept(INDEX), kept(SITEMAP)]
         pytest.param({ROBOTS: [INDEX], INDEX: [SITEMAP, OTHER]}, None, id="its-index-listed-it-before"),
     ],
 )
-def test_a_sitemap_that_fails_when_it_is_met_first_was_new_if_nothing_listed_it(before, fresh_at) -> None:
+def test_a_sitemap_that_fails_at_first_was_new_if_nothing_listed_it(before, fresh_at) -> None:
     failed = row(OTHER, **NOTHING_READ, outcome=Outcome.FAILED)
     found = after(
         TREE,
@@ -370,32 +370,32 @@ PASSED_ON = f"it redirects to {OTHER}, which was read separately"
                      {ROBOTS: [INDEX], INDEX: [SITEMAP, OTHER]}, {}, id="never-read-and-listed"),
     ],
 )  # fmt: skip
-def test_who_leaves(
+def test_removed_documents(
     before: list[SitemapRecord], records: list[SitemapRecord], references: dict[str, list[str]], left: dict[str, str]
 ) -> None:
     found = after(before, records, references=references, references_before=LISTS)
     assert {key: one.left for key, (one, _) in found.items() if one.left is not None} == left
 
 
-def test_what_is_not_certain_to_be_delisted_waits() -> None:
+def test_a_document_that_may_still_be_listed_waits() -> None:
     records = [row(ROBOTS, **BROKEN), row(INDEX), row(SITEMAP, found_by=FoundBy.SNAPSHOT)]
     one, policy = after(TREE, records, references=INDEX_DROPPED, references_before=LISTS)[SITEMAP]
     assert (one, policy) == (row(SITEMAP, rows_from="run-2", **FRESH, read_at=NOW, absent_runs=1), "replace")
 
 
-def test_of_several_rows_the_one_that_tells_most_counts() -> None:
+def test_of_several_rows_the_most_informative_is_used() -> None:
     refused = row(SITEMAP, outcome=Outcome.OUT_OF_SCOPE, **NOTHING_READ)
     assert after(TREE, [refused, row(SITEMAP), refused], **SAME)[SITEMAP][1] == "replace"
 
 
-def test_what_has_left_is_in_one_ledger_only() -> None:
+def test_a_removed_document_is_in_one_ledger_only() -> None:
     assert after([*TREE[:2], kept(SITEMAP, left="gone", rows_from=None)], [row(ROBOTS), row(INDEX)], **SAME).keys() == {
         ROBOTS,
         INDEX,
     }
 
 
-def test_nothing_that_is_handed_in_is_changed() -> None:
+def test_arguments_are_not_modified() -> None:
     before, records = deepcopy(TREE), [row(ROBOTS), row(INDEX, **BROKEN), row(SITEMAP, **GONE)]
     given = deepcopy(records)
     after(before, records, **SAME)

@@ -24,7 +24,7 @@ def body_of(path: str, *, is_after: bool, address: Callable[[str], str]) -> byte
     if path in {ROBOTS, INDEX, NESTED}:
         urls = [address(child) for child in named(path, is_after=is_after)]
         return _robots(urls) if path == ROBOTS else _index(urls)
-    states = (AFTER, BEFORE) if is_after else (BEFORE, AFTER)  # what is not named any more, or not yet, is there
+    states = (AFTER, BEFORE) if is_after else (BEFORE, AFTER)  # documents that are no longer named, or not yet, exist
     listed = next((state[path] for state in states if path in state), None)
     if listed is None:
         return None
@@ -37,7 +37,7 @@ def body_of(path: str, *, is_after: bool, address: Callable[[str], str]) -> byte
 
 
 def _robots(sitemaps: list[str]) -> bytes:
-    rules = "".join(f"Disallow: /private-{number}/\n" for number in range(20))  # half of it is far behind the sitemaps
+    rules = "".join(f"Disallow: /private-{number}/\n" for number in range(20))  # half of it is after the sitemaps
     return "".join([*(f"Sitemap: {url}\n" for url in sitemaps), "User-agent: *\n", rules]).encode()
 
 

@@ -1,4 +1,4 @@
-"""The cells of the matrix: a fault at a place, as a site; and what is known of that site in each run."""
+"""The cells of the matrix: a fault at a place, as a site; and the knowledge about that site after each run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PLACES = {
 }
 """Where a fault can be, and its name in the documentation."""
 MAIN_PLACES = (ROBOTS, INDEX, "/pages.xml", EVERYWHERE)
-"""Where every fault is tried, and which the documentation shows."""
+"""The places where every fault is tried, and which the documentation shows."""
 
 _WHOLE = frozenset({Belief.TRUE, Belief.EMPTIED})
 
@@ -65,19 +65,22 @@ class Cell:
         return ANYWHERE if is_all else frozenset({self.place})
 
     def address(self, path: str) -> str:
-        """Return the URL of *path*. What fails because of its host has one of its own, if the others do not fail."""
+        """Return the URL of *path*.
+
+        A document that fails because of its host has its own host if the others do not fail.
+        """
         has_own = self.fault is not None and self.fault.hosts and path == self.place != ROBOTS
         return f"http://{'own.' if has_own else ''}{self.host}:{self.port}{path}"
 
     def names(self, run: int) -> dict[str, str | None]:
-        """Return the addresses of the hosts that are not where they were."""
+        """Return the addresses of the hosts that have moved."""
         if self.fault is None or run != FAULTY_RUN:
             return {}
         own = "" if self.place in {ROBOTS, EVERYWHERE} else "own."
         return {f"{own}{self.host}": address for address in self.fault.hosts.values()}
 
     def page(self, path: str, run: int) -> Page | None:
-        """Return what is served in a run; ``None``: no such page."""
+        """Return the page that is served in a run; ``None``: no such page."""
         if path.split("?", maxsplit=1)[0] in {"/", "/login"}:
             return Page(HOME, headers={"Content-Type": "text/html"})
         document = path.removesuffix("?again")
@@ -89,11 +92,11 @@ class Cell:
         return Page(body)
 
     def known(self, run: int) -> Listed:
-        """Return what is known of the site after a run."""
+        """Return the knowledge about the site after a run."""
         listed = self._named(ROBOTS, run)
         for guide in (INDEX, NESTED):
             listed |= self._named(guide, run) if guide in listed else set()
-        if not self._were_all_heard(run):  # one that was not may name what others do not name any more
+        if not self._were_all_read(run):  # a document that was not read may name what others no longer name
             listed |= {child for guide in (ROBOTS, INDEX, NESTED) for child in self._named(guide, run - 1)}
         found = {path: self._entries(path, run) for path in listed - {INDEX, NESTED}}
         return found if self._was_all_read(run) else self._with_pending(found, run)
@@ -102,14 +105,14 @@ class Cell:
         return all(self._belief(path, run) in _WHOLE for path in ANYWHERE | {NEW})
 
     def _with_pending(self, found: Listed, run: int) -> Listed:
-        """Return *found* with the entries that nothing lists any more: a document that fails may list them."""
+        """Return *found* with the entries that are no longer listed: a failing document may list them."""
         now = {loc for entries in found.values() for loc in entries}
         before = {path: entries.items() for path, entries in self.known(run - 1).items()}
         pending = {path: {loc: at for loc, at in entries if loc not in now} for path, entries in before.items()}
         return {path: pending.get(path, {}) | found.get(path, {}) for path in found.keys() | pending.keys()}
 
-    def _were_all_heard(self, run: int) -> bool:
-        """Whether all that may name others was read whole; of what was never read, nobody knows whether it does."""
+    def _were_all_read(self, run: int) -> bool:
+        """Whether all documents that may name others were read completely; an unread one may name any."""
         return all(self._belief(path, run) in _WHOLE for path in (ROBOTS, INDEX, NESTED, NEW))
 
     def _belief(self, path: str, run: int) -> Belief:
@@ -123,7 +126,7 @@ class Cell:
             return before
         return {
             Belief.KEPT: before,
-            Belief.BEGUN: before | after,  # what is new comes first
+            Belief.BEGUN: before | after,  # new entries come first
             Belief.ADDED: before | after,
             Belief.TRUE: after,
             Belief.EMPTIED: set(),
@@ -153,8 +156,8 @@ def cells(port: int, *, everything: bool = False) -> list[Cell]:
 
 
 def _is_tried(fault: Fault, place: str) -> bool:
-    """Whether *fault* is worth a try at *place*, which is none of the main ones."""
-    if place in {"/news.xml", "/deep.xml"}:  # sitemaps like the main one, but for what leaving them means
+    """Whether *fault* is tried at *place*, which is none of the main ones."""
+    if place in {"/news.xml", "/deep.xml"}:  # sitemaps like the main one, except for the meaning of leaving them
         return place in fault.beliefs
     return place == NEW or fault.is_particular
 

@@ -1,4 +1,4 @@
-"""The faults: what is served instead of a document, and what a run may then believe of it."""
+"""The faults: the response in place of a document, and how a run may treat it."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 MOST_BYTES, MOST_UNPACKED, MOST_URLS = 256 * 1024, 1024 * 1024, 60
-"""The limits of the crawls, which healthy documents are far from."""
+"""The limits of the crawls, far above healthy documents."""
 
 
 class Belief(StrEnum):
-    """What a run believes of a document that fails. Each but the first tells a part of its changes at once."""
+    """How a run treats a failing document. Each but the first reports a part of its changes at once."""
 
     KEPT = "kept"
-    """Nothing: it is as it was."""
+    """Not read: it is unchanged."""
     BEGUN = "what is new before the damage"
-    """It still lists what it listed, and what is new in its first half."""
+    """Its old entries, and the new ones in its first half."""
     ADDED = "what is new"
-    """It still lists what it listed, and all that is new."""
+    """Its old entries and all new ones."""
     TRUE = "all"
-    """What it lists: nothing of it was lost."""
+    """Its entries: none were lost."""
     EMPTIED = "that it was emptied"
-    """It lists nothing, which is true while it lasts."""
+    """No entries, which is true while the fault lasts."""
 
 
 _TRIED_ALL_OVER = frozenset({"HTTP 404", "HTTP 503", "an HTML sitemap", "an index without children"})
@@ -46,24 +46,24 @@ class Fault:
     """One way to fail."""
 
     name: str
-    """In words, as the documentation has it."""
+    """A description for the documentation."""
     page: Callable[[bytes], Page]
-    """What is served in place of a document."""
+    """The response in place of a document."""
     belief: Belief = Belief.KEPT
     beliefs: Mapping[str, Belief] = field(default_factory=dict)
-    """Where another one holds, by place."""
+    """Exceptions, by place."""
     places: frozenset[str] = ANYWHERE
-    """The documents that can fail so."""
+    """The documents that can fail this way."""
     hosts: Mapping[str, str | None] = field(default_factory=dict)
-    """Where its host is while the fault lasts, if that is the fault: the address, or ``None``."""
+    """The address of its host during the fault if that is the fault: an address, or ``None``."""
 
     @property
     def is_particular(self) -> bool:
-        """Whether it may do more to one sort of document than to another."""
+        """Whether its effect may depend on the kind of document."""
         return self.belief is not Belief.KEPT or bool(self.beliefs) or self.name in _TRIED_ALL_OVER
 
     def believed(self, path: str) -> Belief:
-        """Return what is believed of the document at *path* when it fails."""
+        """Return the treatment of the document at *path* when it fails."""
         return self.beliefs.get(path, self.belief)
 
     @property
@@ -86,7 +86,7 @@ def _instead(body: bytes, content_type: str = "text/html", status: int = 200) ->
 
 
 def _altered(alter: Callable[[bytes], bytes]) -> Callable[[bytes], Page]:
-    """Return what serves a document with *alter* done to its text; what was packed is packed again."""
+    """Return a function that serves a document with *alter* applied to its text; compressed bodies stay compressed."""
 
     def page(body: bytes) -> Page:
         is_packed = body.startswith(b"\x1f\x8b")
@@ -106,12 +106,12 @@ def _inserted(what: bytes) -> Callable[[bytes], Page]:
 
 
 def _replaced(old: bytes, new: bytes) -> Callable[[bytes], Page]:
-    """Return what serves a document with *new* for the first *old* behind its middle."""
+    """Return a function that serves a document with *new* for the first *old* after its middle."""
     return _altered(lambda text: text[: _middle(text)] + text[_middle(text) :].replace(old, new, 1))
 
 
 def _repeated(text: bytes) -> bytes:
-    """Return *text* with one of its entries so often that it has too many."""
+    """Return *text* with one of its entries repeated until it has too many."""
     start = _middle(text)
     entry = text[start : text.index(b"\n", start) + 1]
     return text[:start] + entry * MOST_URLS + text[start:]
@@ -137,9 +137,9 @@ _S3 = b'<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>Access Den
 _EMPTY_FEED = b'<?xml version="1.0"?><rss version="2.0"><channel><title>Feed</title></channel></rss>'
 _NO_SITEMAPS = b"User-agent: *\nDisallow: /private/\n"
 _STATUSES = (401, 403, 404, 410, 429, 500, 502, 503)
-_SHORT = {INDEX: Belief.KEPT}  # so short that nothing can be unpacked of a part
+_SHORT = {INDEX: Belief.KEPT}  # so short that a part of it cannot be decompressed
 _OWN_EMPTY = dict.fromkeys(LISTS, Belief.EMPTIED)
-_NOISE = Random(1).randbytes(2 * MOST_BYTES).hex().encode()  # cannot be packed to less than half
+_NOISE = Random(1).randbytes(2 * MOST_BYTES).hex().encode()  # cannot be compressed to less than half
 _COMMENT = b"<!--" + _NOISE + b"-->\n"
 _LONG_COMMENT = b"<!--" + b" " * (2 * MOST_UNPACKED) + b"-->\n"
 
@@ -153,7 +153,7 @@ def _bomb(body: bytes) -> Page:
     return Page(gzip.compress(text[: _middle(text)] + _LONG_COMMENT + text[_middle(text) :], mtime=0))
 
 
-def _half_packed(body: bytes) -> Page:
+def _half_compressed(body: bytes) -> Page:
     packed = body if body.startswith(b"\x1f\x8b") else gzip.compress(body, mtime=0)
     return Page(packed[: len(packed) * 3 // 4])
 
@@ -180,7 +180,7 @@ ALL_FAULTS = (
     Fault(
         name="truncated XML", page=_served(Manner.LIES_SHORTER), belief=Belief.BEGUN, places=XML - {"/packed.xml.gz"}
     ),
-    Fault(name="truncated gzip", page=_half_packed, belief=Belief.BEGUN, beliefs=_SHORT, places=XML),
+    Fault(name="truncated gzip", page=_half_compressed, belief=Belief.BEGUN, beliefs=_SHORT, places=XML),
     Fault(name="an empty body", page=_instead(b"")),
     Fault(name="only whitespace", page=_instead(b"\n\n  \n")),
     Fault(name="an empty urlset", page=_emptied, beliefs=_OWN_EMPTY),

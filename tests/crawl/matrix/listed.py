@@ -1,6 +1,5 @@
-"""What a site of the matrix lists before and after, and the changes between two states of knowledge about it.
-
-Nothing here knows the package: it is what the package is held against.
+"""The entries of a site of the matrix before and after, and the changes between two states of knowledge about it. This
+module imports nothing from the package: the results of the package are compared with it.
 """
 
 from __future__ import annotations
@@ -12,16 +11,16 @@ JANUARY, FEBRUARY = "2026-01-01", "2026-02-01"
 ROBOTS, INDEX, NESTED = "/robots.txt", "/index.xml", "/nested.xml"
 LISTS = ("/pages.xml", "/packed.xml.gz", "/deep.xml", "/news.xml", "/feed.xml")
 WINDOWS = frozenset({"/news.xml", "/feed.xml"})
-"""Lists that hold what is recent, so that what leaves them has expired."""
+"""Lists of recent entries, whose missing entries have expired."""
 LATIN, CYRILLIC = "caf\u00e9", "\u043d\u043e\u0432\u043e\u0441\u0442\u0438"
-_FILLERS = 20  # so that half of a list is far behind what comes first and far before what comes last
+_FILLERS = 20  # so that half of a list is long after its beginning and long before its end
 
 Entries = dict[str, str]
 """The URLs of a list, as paths of the site, each with its lastmod."""
 Listed = dict[str, Entries]
 """The lists of a site, by path."""
 Change = tuple[str, str, str | None, str | None]
-"""A kind, the path of a URL, of what moved that of the list it was in, and that of the list it is in, or was last."""
+"""A kind, the path of a URL, the former list of a moved URL, and its current or last list."""
 
 
 def _name(path: str) -> str:
@@ -30,7 +29,7 @@ def _name(path: str) -> str:
 
 def _before(path: str) -> Entries:
     name = _name(path)
-    noise = [hashlib.sha256(f"{name} {number}".encode()).hexdigest() for number in range(_FILLERS)]  # hard to pack
+    noise = [hashlib.sha256(f"{name} {number}".encode()).hexdigest() for number in range(_FILLERS)]  # hard to compress
     fillers = {f"{name}/stays-{word}": JANUARY for word in noise} | {f"{name}/{CYRILLIC}": JANUARY}
     return {f"{name}/changes": JANUARY, f"{name}/{LATIN}": JANUARY, **fillers, f"{name}/goes": JANUARY}
 
@@ -61,9 +60,9 @@ for _start, _end in _HOPS:
     AFTER[_end] = {_hop(_start, _end): JANUARY, **AFTER[_end]}
 
 LEAVES = {INDEX: "/old.xml", ROBOTS: "/former.xml"}
-"""The list that a document names before and not after. It is served all the same."""
+"""The list that a document names only before. It is served nevertheless."""
 JOINS = {INDEX: "/new.xml", ROBOTS: "/latter.xml"}
-"""The list that a document names after and not before."""
+"""The list that a document names only after."""
 _ALWAYS = {
     ROBOTS: (INDEX,),
     INDEX: ("/pages.xml", "/packed.xml.gz", NESTED, "/news.xml", "/feed.xml"),

@@ -1,4 +1,4 @@
-"""The page of the documentation that shows the matrix: ``python -m tests.crawl.matrix.page`` writes it anew."""
+"""The page of the documentation with the matrix: ``python -m tests.crawl.matrix.page`` writes it."""
 
 from __future__ import annotations
 

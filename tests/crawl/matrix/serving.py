@@ -1,4 +1,4 @@
-"""The server of all cells: each is a host of its own, told by the header ``Host``."""
+"""The server of all cells: each is a separate host, selected by the header ``Host``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Cells(Site):
-    """Serves every cell, as it is in :attr:`run`."""
+    """Serves every cell in its state in :attr:`run`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,5 +26,5 @@ class Cells(Site):
         return self._by_host[host].page(path, self.run) or Page(b"no such page", status=404)
 
     def names(self) -> dict[str, str | None]:
-        """Return the addresses of the hosts that are not where they were."""
+        """Return the addresses of the hosts that have moved."""
         return {name: address for cell in self.cells for name, address in cell.names(self.run).items()}

@@ -34,15 +34,15 @@ NAMES = [cell.host for cell in cells(0)]
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the four runs have told, by site."""
+class Reports:
+    """The changes reported by the four runs, by site."""
 
     cells: dict[str, Cell]
     changes: dict[int, dict[str, list[dict[str, Any]]]]
     summaries: dict[int, dict[str, dict[str, Any]]]
 
     def by_path(self, cell: Cell, run: int) -> list[Change]:
-        """Return the changes that a run tells of a site."""
+        """Return the changes that a run reports for a site."""
         return [
             (row["kind"], path(row["loc"]), path(row.get("sitemap_before")), path(row.get("sitemap")))
             for row in self.changes[run][cell.url]
@@ -54,7 +54,7 @@ def path(url: str | None) -> str | None:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+def reports(tmp_path_factory: pytest.TempPathFactory) -> Reports:
     """Crawl all cells, once for each run."""
     folder = tmp_path_factory.mktemp("matrix")
     found: dict[int, Any] = {}
@@ -62,7 +62,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
         (folder / "sites.txt").write_text("\n".join(cell.url for cell in served.cells))
         for served.run in RUNS:
             found[served.run] = crawl(folder, served)
-    return Told(
+    return Reports(
         cells={cell.host: cell for cell in served.cells},
         changes={run: rows for run, (rows, _) in found.items()},
         summaries={run: rows for run, (_, rows) in found.items()},
@@ -102,44 +102,44 @@ def ends(change: Change) -> tuple[str, str]:
 
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("name", NAMES)
-def test_each_run_tells_what_can_be_known(told, name, run):
-    cell = told.cells[name]
-    found = told.by_path(cell, run)
+def test_each_run_reports_the_detectable_changes(reports, name, run):
+    cell = reports.cells[name]
+    found = reports.by_path(cell, run)
     assert Counter(map(ends, found)) == Counter(map(ends, expected(cell, run)))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_all_runs_together_tell_the_true_changes(told, name):
-    cell = told.cells[name]
+def test_all_runs_together_report_the_true_changes(reports, name):
+    cell = reports.cells[name]
     kinds = defaultdict(list)
     for run in RUNS:
-        for kind, loc, *_ in sorted(told.by_path(cell, run)):
+        for kind, loc, *_ in sorted(reports.by_path(cell, run)):
             kinds[loc].append(kind)
     true = {loc: [kind] for kind, loc, *_ in changes(cell.known(BEFORE_RUN), cell.known(RECOVERED_RUN))}
     otherwise = {loc: found for loc, found in kinds.items() if true.get(loc) != found}
     otherwise |= {loc: [] for loc in true.keys() - kinds.keys()}
     if cell.fault is not None and Belief.EMPTIED in {cell.fault.believed(path) for path in cell.failing}:
-        return  # what was emptied for a while tells more than what is left of it in the end
-    # One that moves away from a document that fails is listed by both documents for a while.
+        return  # a document that was emptied for a while causes more reports than its final state
+    # A URL that moves away from a failing document is listed by both documents for a while.
     assert all("/hop" in loc and found == [] for loc, found in otherwise.items())
 
 
-def test_the_healthy_site_has_changes_of_every_kind(told):
-    found = told.by_path(told.cells[NAMES[0]], FAULTY_RUN)
-    assert set(found) == expected(told.cells[NAMES[0]], FAULTY_RUN)
+def test_the_healthy_site_has_changes_of_every_kind(reports):
+    found = reports.by_path(reports.cells[NAMES[0]], FAULTY_RUN)
+    assert set(found) == expected(reports.cells[NAMES[0]], FAULTY_RUN)
     assert {kind for kind, *_ in found} == {"added", "removed", "changed", "moved", "expired"}
 
 
-def test_what_changed_is_told_by_its_field(told):
-    rows = [row for run in RUNS for site in told.changes[run].values() for row in site if row["kind"] == "changed"]
+def test_changed_fields_are_named(reports):
+    rows = [row for run in RUNS for site in reports.changes[run].values() for row in site if row["kind"] == "changed"]
     assert rows
     assert all(row["fields"] == ["lastmod"] for row in rows)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_sitemap_that_was_emptied_is_the_reason_that_is_told(told, name):
-    cell = told.cells[name]
-    for row in told.changes[FAULTY_RUN][cell.url]:
+def test_an_emptied_sitemap_is_the_reported_reason(reports, name):
+    cell = reports.cells[name]
+    for row in reports.changes[FAULTY_RUN][cell.url]:
         home = path(row["sitemap"])
         is_emptied = cell.fault is not None and home in cell.failing and cell.fault.believed(home) is Belief.EMPTIED
         if row["kind"] == "removed" and home in LISTS:
@@ -147,12 +147,12 @@ def test_a_sitemap_that_was_emptied_is_the_reason_that_is_told(told, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_failed_is_stale_and_nothing_else(told, name):
-    cell = told.cells[name]
+def test_exactly_the_failed_documents_are_stale(reports, name):
+    cell = reports.cells[name]
     if cell.place == EVERYWHERE:
         return
     for run in (BEFORE_RUN, RECOVERED_RUN, LAST_RUN):
-        assert told.summaries[run][cell.url]["stale"] == 0
+        assert reports.summaries[run][cell.url]["stale"] == 0
 
 
 def test_the_page_is_up_to_date():

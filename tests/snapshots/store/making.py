@@ -1,4 +1,4 @@
-"""Small stores, made without a crawl: what each run finds in each document is said outright."""
+"""Small stores, made without a crawl: the entries of each document in each run are given explicitly."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ BEGAN = datetime(2026, 11, 1, 3, 0, tzinfo=UTC)
 
 
 class Making:
-    """Makes one run after the other, a day each, into a store."""
+    """Makes one run after the other, one per day, in a store."""
 
     def __init__(self, path: Path | str, *, every: timedelta = timedelta(days=1), compares: bool = False) -> None:
-        """Make the store at *path*. *compares*: runs are compared, and their changes kept, as a crawl does it."""
+        """Make the store at *path*. *compares*: runs are compared, and their changes kept, as in a crawl."""
         self.store: Store = open_store(path, create=True)
         self.now = BEGAN
         self.every = every
@@ -36,22 +36,21 @@ class Making:
     def run(self, documents: Mapping[str, Any], *, site: str = SITE, **facts: Any) -> Snapshot:
         """Keep a run over *site*, and return the snapshot.
 
-        *documents* has what each document lists: entries or ``loc``s, references,
-        or ``None`` where it keeps what it had; those that are not named have left
-        without a word. *facts* are fields of the :class:`Run`.
+        *documents* has the content of each document: entries or ``loc``s, references, or ``None`` if it keeps its rows;
+        documents without a name in it have left. *facts* are fields of the :class:`Run`.
         """
         writer = self.begin(site)
         records = [self.document(writer, url, listed) for url, listed in documents.items()]
         return self.commit(writer, records, **facts)
 
     def begin(self, site: str = SITE) -> SiteWriter:
-        """Begin a run that nobody has ended yet."""
+        """Begin a run and leave it open."""
         history = self.store.history(site)
         self.store.begin(history)
         return SiteWriter(history, f"{self.now:%Y%m%dT%H%M%SZ}-{len(history.runs):06x}", history.latest())
 
     def document(self, writer: SiteWriter, url: str, listed: Any) -> SitemapRecord:
-        """Keep what *url* lists in the run of *writer*; return its ledger row."""
+        """Keep the content of *url* in the run of *writer*; return its ledger row."""
         before = {row["url"]: row for row in writer.before.sitemaps().to_pylist()} if writer.before else {}
         if listed is None:
             record = record_of(url, at=self.now, outcome=Outcome.UNCHANGED, rows_from=before[url]["rows_from"])
@@ -67,7 +66,7 @@ class Making:
         return record
 
     def commit(self, writer: SiteWriter, records: Sequence[SitemapRecord], **facts: Any) -> Snapshot:
-        """Put what *writer* has kept in place as a run, and go on to the next day."""
+        """Commit the run of *writer*, and go on to the next day."""
         before = writer.before.run.id if writer.before else None
         values = {"baseline": before, "rows": writer.rows, "complete": True} | facts
         run = Run(id=writer.run_id, started_at=self.now, ended_at=self.now + timedelta(minutes=1), **values)
@@ -89,7 +88,7 @@ class Making:
 
 
 def record_of(url: str, *, at: datetime = BEGAN, **values: Any) -> SitemapRecord:
-    """Return a ledger row of a document that was read whole at that time."""
+    """Return a ledger row of a document that was read completely at that time."""
     defaults = {"root": SITE, "found_by": FoundBy.INDEX, "kind": Kind.SITEMAP, "outcome": Outcome.READ}
     times = {"fetched_at": at, "fresh_at": at, "read_at": at, "complete": True}
     return SitemapRecord(url=url, **{**defaults, **times, **values})
@@ -101,7 +100,7 @@ def entry(loc: str, *, sitemap: str = f"{SITE}/s.xml", position: int = 1, **valu
 
 
 def batch_of(rows: Iterable[str | UrlEntry], *, sitemap: str) -> UrlBatch:
-    """Return rows, or the ``loc``s of rows, as they stand one after the other in *sitemap*."""
+    """Return rows, or the ``loc``s of rows, in their order in *sitemap*."""
     made = [entry(row) if isinstance(row, str) else row for row in rows]
     return UrlBatch.of(dataclasses.replace(row, sitemap=sitemap, position=at) for at, row in enumerate(made, start=1))
 
@@ -118,7 +117,7 @@ def listed(snapshot: Snapshot, columns: Sequence[str] = ("sitemap", "position", 
 
 
 def change_manifest(folder: Path, before: str, after: str) -> None:
-    """Write *after* for *before* in the manifest of the only site below *folder*."""
+    """Replace *before* by *after* in the manifest of the only site below *folder*."""
     (path,) = folder.rglob("manifest.json.gz")
     text = gzip.decompress(path.read_bytes()).decode()
     assert before in text

@@ -21,7 +21,7 @@ def making(tmp_path):
 
 
 def story(making, days):
-    """Keep some runs, in which a document changes each day, one now and then, and one never."""
+    """Keep some runs, in which one document changes each day, one sometimes, and one never."""
     for day in range(days):
         first = day == 0
         making.run(
@@ -34,8 +34,8 @@ def story(making, days):
     return making.store.history(SITE)
 
 
-def told(snapshot):
-    """Return all that a snapshot tells, in an order that compaction does not change."""
+def content(snapshot):
+    """Return the content of a snapshot, in an order that compaction does not change."""
     return (
         snapshot.run,
         snapshot.sitemaps().sort_by("url").to_pylist(),
@@ -46,9 +46,9 @@ def told(snapshot):
     )
 
 
-def all_told(history):
+def all_content(history):
     fresh = History(history.site, history.folder)
-    return {run.id: told(fresh.snapshot(run)) for run in fresh.runs}
+    return {run.id: content(fresh.snapshot(run)) for run in fresh.runs}
 
 
 def files_of(history, table):
@@ -56,17 +56,17 @@ def files_of(history, table):
 
 
 def on_disk(history):
-    """Return the paths of all files of the site but its manifest and its name."""
+    """Return the paths of all files of the site except its manifest and its name."""
     folder = Path(history.folder.path)
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.parquet"))
 
 
-def test_the_small_files_of_eight_runs_become_one_of_each_table_and_read_as_before(making):
+def test_the_small_files_of_eight_runs_become_one_per_table_with_the_same_content(making):
     history = story(making, 7)
     assert not compact(history)
-    before = all_told(story(making, 1))
+    before = all_content(story(making, 1))
     assert compact(history)
-    assert all_told(history) == before
+    assert all_content(history) == before
     first, last = history.runs[0].id, history.runs[-1].id
     assert sorted((file.table, file.runs) for file in history.manifest.files) == [
         ("references", (first, first)),
@@ -91,40 +91,40 @@ def test_merged_files_are_merged_again_until_they_are_large(making, monkeypatch)
     assert len(history.runs) == 70
 
 
-def test_a_run_goes_on_from_merged_files(making):
+def test_a_run_continues_from_merged_files(making):
     history = story(making, 8)
     compact(history)
     after = making.run({S: None, T: locs(5, start=5000), INDEX: None})
-    assert after.run.rows == 0  # the rows of the sixth day are known still
+    assert after.run.rows == 0  # the rows of the sixth day are still known
     assert after.references()[INDEX][0].loc == S
     assert [loc for url, _, loc in listed(after) if url == S] == locs(27)
 
 
 @pytest.mark.thorough
-def test_large_files_are_kept_as_they_are(making):
+def test_large_files_are_not_merged(making):
     making.run({S: locs(25_000)})
     making.run({S: locs(25_010)})
     making.run({S: [*locs(25_010), *locs(5, start=90_000)]})
     history = making.store.history(SITE)
     large, *_ = files_of(history, "rows")
-    before = all_told(history)
+    before = all_content(history)
     assert compact(history, fewest=2)
     assert [(file.count, file.ids) for file in files_of(history, "rows")] == [
         (25_000, (0, 25_000)),
         (15, (25_000, 25_015)),
     ]
     assert files_of(history, "rows")[0] == large
-    assert all_told(history) == before
+    assert all_content(history) == before
 
 
-def test_dropped_runs_take_their_rows_with_them(making):
+def test_dropping_runs_drops_their_rows(making):
     for day in range(6):
         making.run({S: locs(1000, start=day * 1000), T: locs(10) if day == 0 else None})
     history = making.store.history(SITE)
-    before = all_told(history)
+    before = all_content(history)
     kept = [run.id for run in history.runs[-2:]]
     assert prune(history, kept) == 4
-    assert all_told(history) == {run: before[run] for run in kept}
+    assert all_content(history) == {run: before[run] for run in kept}
     assert sum(file.count for file in files_of(history, "rows")) == 2010
     assert history.manifest.next_row == 6010
     assert prune(history, kept) == 0
@@ -132,25 +132,25 @@ def test_dropped_runs_take_their_rows_with_them(making):
 
 def test_the_last_run_is_never_dropped(making):
     history = story(making, 3)
-    before = all_told(history)
+    before = all_content(history)
     last = history.runs[-1].id
     assert prune(history, []) == 2
-    assert all_told(history) == {last: before[last]}
+    assert all_content(history) == {last: before[last]}
 
 
-def test_rows_that_are_needed_here_and_there_are_kept(making):
+def test_rows_that_other_runs_need_are_kept(making):
     rows = [entry(loc) for loc in locs(3000)]
     making.run({S: rows})
     making.run({S: [entry(row.loc, title="new") if number % 7 == 0 else row for number, row in enumerate(rows)]})
     history = making.store.history(SITE)
-    before = all_told(history)
+    before = all_content(history)
     last = history.runs[-1].id
     assert prune(history, [last]) == 1
-    assert all_told(history) == {last: before[last]}
+    assert all_content(history) == {last: before[last]}
     assert sum(file.count for file in files_of(history, "rows")) == 3000
 
 
-def test_what_was_dropped_and_is_not_needed_any_more_goes_with_the_next(making):
+def test_dropped_rows_that_are_no_longer_needed_go_with_the_next_compaction(making):
     making.run({S: locs(50), T: locs(50)})
     making.run({S: None, T: locs(50, start=100)})
     history = making.store.history(SITE)
@@ -158,20 +158,20 @@ def test_what_was_dropped_and_is_not_needed_any_more_goes_with_the_next(making):
     assert sum(file.count for file in files_of(history, "rows")) == 100
     making.run({S: locs(5, start=500), T: None})
     history.forget()
-    before = all_told(history)
+    before = all_content(history)
     last = history.runs[-1].id
     prune(history, [])
-    assert all_told(history) == {last: before[last]}
+    assert all_content(history) == {last: before[last]}
     assert sum(file.count for file in files_of(history, "rows")) == 55
 
 
 class Killed(BaseException):
-    """Stands for a process that is killed: nothing catches it."""
+    """A killed process: nothing catches it."""
 
 
 @contextlib.contextmanager
 def killed_after(operations):
-    """Let that many changes of files happen, and break off at the next."""
+    """Let that many changes of files happen, and interrupt at the next."""
     from sitemap_harvest.snapshots.store.storage import Folder, HashedFile
 
     left = [operations]
@@ -186,7 +186,7 @@ def killed_after(operations):
         return call
 
     class Files:
-        """File systems of pyarrow cannot be patched, so this stands before one."""
+        """File systems of pyarrow cannot be patched, so this wraps one."""
 
         def __init__(self, files):
             self._files = files
@@ -216,9 +216,9 @@ def with_files(history, files):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("action", ["compact", "prune"])
-def test_killed_at_any_moment_nothing_is_lost(tmp_path, action):
+def test_a_kill_at_any_moment_loses_nothing(tmp_path, action):
     made = story(Making(tmp_path / "made"), 9)
-    before = all_told(made)
+    before = all_content(made)
     kept = [run.id for run in made.runs[4:]]
     after = {run: before[run] for run in kept} if action == "prune" else before
     operations, done = 0, False
@@ -228,14 +228,14 @@ def test_killed_at_any_moment_nothing_is_lost(tmp_path, action):
         with killed_after(operations) as files, contextlib.suppress(Killed):
             _act(with_files(history, files), action, kept)
             done = True
-        assert all_told(history) in (before, after)
+        assert all_content(history) in (before, after)
         leftovers = History(SITE, history.folder).unfinished()
         assert set(leftovers) <= before.keys() - after.keys()
         if operations % 5 == 0:
             for run in leftovers:  # as the next run does
                 SiteWriter(history, run, history.latest()).drop()
             _act(History(SITE, history.folder), action, kept)
-            assert all_told(history) == after
+            assert all_content(history) == after
             history.forget()
             assert on_disk(history) == sorted(file.name for file in history.manifest.files)
         shutil.rmtree(tmp_path / "copy")
@@ -252,7 +252,7 @@ def _act(history, action, kept):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(6))
-def test_whatever_happens_each_kept_run_reads_as_it_did(tmp_path, seed):
+def test_each_kept_run_has_the_same_content_after_any_actions(tmp_path, seed):
     chance = random.Random(seed)
     making = Making(tmp_path)
     history = making.store.history(SITE)
@@ -262,7 +262,7 @@ def test_whatever_happens_each_kept_run_reads_as_it_did(tmp_path, seed):
         action = chance.choice(["run", "run", "run", "compact", "prune"])
         if action == "run":
             snapshot = making.run(_some_changes(chance, now, known=bool(expected)))
-            expected[snapshot.run.id] = told(snapshot)
+            expected[snapshot.run.id] = content(snapshot)
         elif expected:
             kept = chance.sample(sorted(expected), k=chance.randint(1, len(expected)))
             kept = sorted({*kept, max(expected)})
@@ -271,9 +271,9 @@ def test_whatever_happens_each_kept_run_reads_as_it_did(tmp_path, seed):
                 _act(there, action, kept)
             if action == "prune" and {run.id for run in History(SITE, history.folder).runs} == set(kept):
                 expected = {run: expected[run] for run in kept}
-        assert all_told(history) == expected
+        assert all_content(history) == expected
     tidy(history)
-    assert all_told(history) == expected
+    assert all_content(history) == expected
 
 
 def _some_changes(chance, now, *, known):
@@ -289,12 +289,12 @@ def _some_changes(chance, now, *, known):
     return documents
 
 
-def test_a_snapshot_is_what_a_history_gives(making):
+def test_a_snapshot_equals_the_result_of_its_history(making):
     assert isinstance(story(making, 1).latest(), Snapshot)
 
 
 @pytest.mark.thorough
-def test_day_after_day_a_site_that_hardly_changes_takes_little_room(tmp_path):
+def test_daily_runs_of_an_almost_unchanged_site_need_little_space(tmp_path):
     chance = random.Random(1)
     making = Making(tmp_path, compares=True)
     history = making.store.history(SITE)
@@ -315,7 +315,7 @@ def test_day_after_day_a_site_that_hardly_changes_takes_little_room(tmp_path):
 
 
 def _goods(chance, count):
-    """Return rows whose text packs as badly as that of a real shop."""
+    """Return rows whose text compresses as badly as that of a real shop."""
     letters = "aeioubcdfglmnprst"
     names = ["".join(chance.choices(letters, k=16)) for _ in range(count)]
     return [entry(f"{SITE}/shop/{name[:8]}-{name[8:]}-{chance.randint(1, 99_999)}") for name in names]

@@ -32,13 +32,13 @@ def history(tmp_path) -> History:
     return making.store.history(SITE)
 
 
-def test_a_cursor_moves_forward_only(history: History) -> None:
+def test_a_cursor_only_moves_forward(history: History) -> None:
     for run, expected in [(BEGINNING, BEGINNING), (IDS[1], IDS[1]), (IDS[0], IDS[1]), (IDS[2], IDS[2])]:
         move(history, Cursor("a", run))
         assert cursor_of(history, "a") == Cursor("a", expected)
 
 
-def test_consumers_have_a_cursor_each(history: History) -> None:
+def test_each_consumer_has_a_cursor(history: History) -> None:
     assert cursors(history) == []
     for name, run in [("b", IDS[0]), ("a.b-c_D", IDS[1])]:
         move(history, Cursor(name, run))
@@ -65,7 +65,7 @@ def test_a_damaged_cursor_is_an_error(history: History, data: bytes) -> None:
         pytest.param("20300101T000000Z-abcdef", 2, True, id="later-than-all"),
     ],
 )
-def test_runs_begin_with_the_one_that_the_next_is_compared_with(
+def test_undelivered_runs_start_with_the_baseline_of_the_next(
     history: History, run: str, first: int, is_known: bool
 ) -> None:
     assert [one.id for one in runs_since(history, run)] == IDS[first:]

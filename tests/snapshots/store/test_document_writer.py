@@ -28,7 +28,7 @@ WHOLE = entry(
 
 
 def stored(rows, first=0):
-    """Return *rows* as the pool gives them."""
+    """Return *rows* as the row store returns them."""
     arrow = UrlBatch.of(rows).arrow
     columns = [pa.array(np.arange(first, first + len(rows))), *(arrow.column(name) for name in ROW_COLUMNS)]
     return pa.RecordBatch.from_arrays(columns, schema=ROW_SCHEMA)
@@ -60,16 +60,16 @@ def test_a_row_is_the_same_only_if_all_columns_are(changes, ids):
     assert found([WHOLE], [dataclasses.replace(WHOLE, **changes)]) == ids
 
 
-def test_rows_are_found_wherever_they_stand():
+def test_rows_are_found_at_any_position():
     rows = [entry(f"{HERE}{number}") for number in range(5)]
     assert found(rows, [rows[3], entry("https://a.example/new"), rows[0], rows[3]]) == [13, -1, 10, 13]
 
 
-def test_where_there_was_nothing_nothing_is_found():
+def test_nothing_is_found_in_an_empty_store():
     assert found([], [WHOLE]) == [-1]
 
 
-def test_a_url_is_known_whatever_else_is_said_of_it():
+def test_a_url_is_known_with_any_metadata():
     rows = KnownRows([stored([WHOLE, entry("no url at all")])])
     others = [entry(HERE), entry("https://a.example/2"), dataclasses.replace(entry("no url at all"), key=None)]
     assert rows.knows(UrlBatch.of(others).arrow).tolist() == [True, False, True]
@@ -78,7 +78,7 @@ def test_a_url_is_known_whatever_else_is_said_of_it():
 @pytest.mark.thorough
 @settings(max_examples=30)  # each makes a table in DuckDB
 @given(st.lists(records_of(type(WHOLE)), max_size=4), st.lists(records_of(type(WHOLE)), max_size=4))
-def test_of_random_rows_the_same_are_found(before, others):
+def test_equal_rows_are_found_among_random_rows(before, others):
     after = [*reversed(before), *others]
     same = [dataclasses.replace(row, position=0) for row in before]
     ids = found(before, after) if after else []

@@ -28,7 +28,7 @@ IDS = [
 ]
 
 
-def test_runs_are_told_oldest_first(history):
+def test_runs_are_listed_from_the_oldest(history):
     assert [run.id for run in history.runs] == IDS
 
 
@@ -64,12 +64,12 @@ def test_a_run_is_found(history, when, number):
         pytest.param("20261109T030000Z-000001", "names no run", id="id-that-is-not-there"),
     ],
 )
-def test_a_run_that_is_not_there_is_told(history, when, words):
+def test_an_unknown_run_is_an_error(history, when, words):
     with pytest.raises(StoreError, match=words):
         history.run(when)
 
 
-def test_without_a_run_there_is_nothing(tmp_path):
+def test_a_site_without_runs_has_no_snapshot(tmp_path):
     making = Making(tmp_path)
     history = making.store.history(SITE)
     assert (history.runs, history.latest(), history.manifest.next_row) == ((), None, 0)
@@ -80,7 +80,7 @@ def test_without_a_run_there_is_nothing(tmp_path):
         making.store.site(SITE).run("previous")
 
 
-def test_a_run_that_goes_on_is_not_seen(tmp_path):
+def test_a_running_run_is_not_visible(tmp_path):
     making = Making(tmp_path)
     making.run({f"{SITE}/s.xml": locs(2)})
     writer = making.begin()
@@ -93,7 +93,7 @@ def test_a_run_that_goes_on_is_not_seen(tmp_path):
     assert history.unfinished() == []
 
 
-def test_what_came_since_is_seen_when_the_history_forgets(tmp_path):
+def test_new_runs_are_visible_after_a_refresh(tmp_path):
     making = Making(tmp_path)
     history = making.store.history(SITE)
     assert history.runs == ()

@@ -19,13 +19,13 @@ time.sleep(60)
 
 
 def holding(store):
-    """Return a process that has claimed the site."""
+    """Return a process that has locked the site."""
     process = subprocess.Popen([sys.executable, "-c", _HOLDS, str(store)], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "None\n"
     return process
 
 
-def test_a_claim_holds_until_the_process_that_made_it_is_killed(tmp_path):
+def test_a_lock_holds_until_its_process_is_killed(tmp_path):
     store = Folder.at(tmp_path)
     process = holding(store)
     claims = SiteLocks(store, "mine")
@@ -45,7 +45,7 @@ def test_a_claim_holds_until_the_process_that_made_it_is_killed(tmp_path):
     assert (store / "running").names() == []
 
 
-def test_a_run_may_take_a_site_twice_and_many_sites(tmp_path):
+def test_a_run_may_lock_a_site_twice_and_many_sites(tmp_path):
     store = Folder.at(tmp_path)
     claims = SiteLocks(store, "mine")
     assert [claims.take(store / name) for name in ("a", "b", "a")] == [None, None, None]
@@ -55,7 +55,7 @@ def test_a_run_may_take_a_site_twice_and_many_sites(tmp_path):
     claims.close()
 
 
-def test_what_another_run_has_claimed_is_not_released(tmp_path):
+def test_a_lock_of_another_run_is_not_released(tmp_path):
     store = Folder.at(tmp_path)
     mine, other = SiteLocks(store, "mine"), SiteLocks(store, "other")
     mine.take(store / "site")
@@ -66,7 +66,7 @@ def test_what_another_run_has_claimed_is_not_released(tmp_path):
     other.close()
 
 
-def test_a_claim_that_was_cut_short_is_no_claim(tmp_path):
+def test_a_truncated_lock_file_is_no_lock(tmp_path):
     store = Folder.at(tmp_path)
     (store / "site").put("claim.json", b"")
     claims = SiteLocks(store, "mine")
@@ -75,7 +75,7 @@ def test_a_claim_that_was_cut_short_is_no_claim(tmp_path):
 
 
 class Remote(Folder):
-    """A folder that is taken for one in an object store."""
+    """A folder that is treated as one in an object store."""
 
     is_local = False
 
@@ -88,7 +88,7 @@ def remote(path):
     return Remote(folder._files, folder.path)
 
 
-def test_in_an_object_store_a_run_that_is_silent_for_long_is_dead(tmp_path, monkeypatch):
+def test_in_an_object_store_a_run_without_heartbeats_is_dead(tmp_path, monkeypatch):
     store = remote(tmp_path)
     now = time.time()
     SiteLocks(store, "other").take(store / "site")
@@ -100,11 +100,11 @@ def test_in_an_object_store_a_run_that_is_silent_for_long_is_dead(tmp_path, monk
     assert claims.take(store / "site") is None
 
 
-def test_in_an_object_store_a_run_shows_that_it_goes_on(tmp_path, monkeypatch):
+def test_in_an_object_store_a_run_renews_its_lock(tmp_path, monkeypatch):
     store = remote(tmp_path)
     now = time.time()
     other = SiteLocks(store, "other")
-    other.heartbeat()  # it has claimed nothing, so there is nothing to show
+    other.heartbeat()  # it holds no lock, so there is nothing to renew
     assert store.names() == []
     other.take(store / "site")
     monkeypatch.setattr("time.time", lambda: now + 590)

@@ -39,7 +39,7 @@ def folder(tmp_path):
     return Folder.at(tmp_path / "site")
 
 
-def test_a_manifest_is_read_as_it_was_put(folder):
+def test_a_manifest_round_trips(folder):
     assert Manifest.read(folder) == Manifest()
     WHOLE.put(folder)
     assert Manifest.read(folder) == WHOLE
@@ -68,27 +68,27 @@ def put(folder, values):
         pytest.param(gzip.compress(b"\xff\xfe\x00"), id="no-text"),
     ],
 )
-def test_a_damaged_manifest_is_told_by_its_name(folder, data):
+def test_a_damaged_manifest_is_named(folder, data):
     folder.put(MANIFEST, data)
     with pytest.raises(StoreError, match=r"site/manifest\.json\.gz is damaged"):
         Manifest.read(folder)
 
 
 @pytest.mark.parametrize("number", [FORMAT + 1, 99, "1", None])
-def test_a_newer_format_is_refused(folder, number):
+def test_a_newer_format_is_rejected(folder, number):
     put(folder, values_of(folder) | {"format": number})
     with pytest.raises(StoreError, match="newer version of sitemap_harvest"):
         Manifest.read(folder)
 
 
-def test_what_a_later_version_adds_to_a_run_or_a_file_is_passed_over(folder):
+def test_unknown_fields_of_later_versions_are_ignored(folder):
     values = values_of(folder)
     values["runs"][0]["later"] = values["files"][0]["later"] = values["later"] = 1
     put(folder, values)
     assert Manifest.read(folder) == WHOLE
 
 
-def test_a_store_is_there_or_made(tmp_path):
+def test_a_store_exists_or_is_created(tmp_path):
     with pytest.raises(StoreError, match="there is no store of snapshots"):
         open_store(tmp_path / "s")
     open_store(tmp_path / "s", create=True)
@@ -103,13 +103,13 @@ def test_a_store_is_there_or_made(tmp_path):
         pytest.param(b"[1]", "is damaged", id="no-object"),
     ],
 )
-def test_a_store_that_cannot_be_read_is_told(tmp_path, data, words):
+def test_an_unreadable_store_is_an_error(tmp_path, data, words):
     (tmp_path / "store.json").write_bytes(data)
     with pytest.raises(StoreError, match=words):
         open_store(tmp_path)
 
 
-def test_a_file_in_the_place_of_a_store_is_told(tmp_path):
+def test_a_file_in_place_of_a_store_is_an_error(tmp_path):
     (tmp_path / "s").write_text("x")
     with pytest.raises(StoreError, match="store '"):
         open_store(tmp_path / "s", create=True)

@@ -1,4 +1,4 @@
-"""What is done to a store in a real object store, and asked of it, is as on a disk."""
+"""A store in a real object store behaves like one on disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def reached(tmp_path_factory):
 
 
 @pytest.mark.thorough
-def test_runs_are_packed_dropped_and_asked(reached, monkeypatch):
+def test_runs_are_compacted_dropped_and_queried(reached, monkeypatch):
     for name, value in reached.items():
         monkeypatch.setenv(name, value)
     making = Making(f"s3://{BUCKET}/some/store", compares=True)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_harvest.snapshots.store.row_ranges import Intervals, RowRanges
+from sitemap_harvest.snapshots.store import Intervals, RowRanges
 
 ids = st.sets(st.integers(0, 40))
 spans = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 6)), max_size=8)
@@ -16,7 +16,7 @@ def intervals(numbers):
 
 
 def assert_tidy(found):
-    """Disjoint, ascending, none next to another, none empty."""
+    """Disjoint, ascending, none adjacent to another, none empty."""
     assert (found.count > 0).all()
     assert (np.diff(found.start) > found.count[:-1]).all()
 
@@ -53,7 +53,7 @@ def test_within_is_a_section(numbers, start, count):
 
 
 @given(st.lists(st.integers(0, 9)), st.data())
-def test_extents_give_back_each_position_and_row(rows, data):
+def test_ranges_give_back_each_position_and_row(rows, data):
     gaps = data.draw(st.lists(st.integers(1, 3), min_size=len(rows), max_size=len(rows)))
     positions = np.cumsum(np.array(gaps, dtype=np.int64))
     row_ranges = RowRanges.of(3, positions, np.array(rows, dtype=np.int64))
@@ -74,11 +74,11 @@ def test_extents_give_back_each_position_and_row(rows, data):
         pytest.param([], [], 0, id="empty"),
     ],
 )
-def test_how_many_extents_it_takes(positions, rows, count):
+def test_the_number_of_ranges(positions, rows, count):
     assert len(RowRanges.of(0, np.array(positions, dtype=np.int64), np.array(rows, dtype=np.int64)).row) == count
 
 
-def test_joined_parts_come_one_after_the_other():
+def test_joined_parts_follow_each_other():
     parts = [RowRanges.of(number, np.array([1, 2]), np.array([row, row + 1])) for number, row in ((0, 5), (1, 0))]
     joined = RowRanges.joined(parts)
     assert joined.rows().tolist() == [5, 6, 0, 1]

@@ -39,8 +39,8 @@ def folder(tmp_path):
 
 @settings(max_examples=40)
 @given(rows=st.lists(records_of(UrlEntry), min_size=1, max_size=6))
-def test_rows_come_back_as_they_were(tmp_path_factory, rows):
-    # Only a key that is there because the row has a site can be told from one that is not.
+def test_rows_round_trip(tmp_path_factory, rows):
+    # Only a key that exists because the row has a site can be distinguished from one that does not.
     rows = [dataclasses.replace(row, key=row.key if row.site is not None else None) for row in rows]
     rows = [
         dataclasses.replace(row, key=row.loc if row.site is not None and row.key is None else row.key) for row in rows
@@ -64,7 +64,7 @@ def test_rows_are_found_in_their_files_and_groups(folder):
     assert found["loc"].to_pylist() == [*(many[number] for number in ids[:6]), f"{HERE}?0", f"{HERE}?4"]
 
 
-def test_rows_that_are_not_there_are_left_out(folder):
+def test_missing_rows_are_left_out(folder):
     part = part_of(folder, "a.parquet", [entry(HERE)], first=5)
     assert read(folder, [part], [4, 5, 6])["row"].to_pylist() == [5]
     assert read(folder, [part], [])["row"].to_pylist() == []
@@ -84,7 +84,7 @@ def test_rows_are_found_between_gaps(folder):
     assert read(folder, [part], [6, 7])["row"].to_pylist() == []
 
 
-def test_a_column_that_no_row_has_takes_no_room(folder):
+def test_a_column_without_values_takes_no_space(folder):
     part_of(folder, "a.parquet", [entry(HERE)])
     names = pq.read_schema(folder.open("a.parquet")).names
     assert names == ["row", "loc", "site", "sitemap"]
@@ -107,7 +107,7 @@ def test_a_column_that_an_older_version_lacked_is_absent(folder):
         pytest.param(lambda data: data[:10] + bytes(len(data) - 30) + data[-20:], id="overwritten"),
     ],
 )
-def test_a_damaged_file_is_told_by_its_name(folder, mend):
+def test_a_damaged_file_is_named(folder, mend):
     part = part_of(folder, "a.parquet", [entry(loc) for loc in locs(50)])
     data = folder.read("a.parquet")
     folder.remove("a.parquet")

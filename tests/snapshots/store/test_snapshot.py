@@ -20,7 +20,7 @@ def locs_of(snapshot, document=S):
     return [loc for url, _, loc in listed(snapshot) if url == document]
 
 
-def test_a_snapshot_lists_what_its_documents_list(making):
+def test_a_snapshot_lists_the_entries_of_its_documents(making):
     made = making.run({S: locs(3), T: locs(2, start=9)})
     kept = making.store.latest(SITE)
     wanted = [(S, number + 1, loc) for number, loc in enumerate(locs(3))]
@@ -30,7 +30,7 @@ def test_a_snapshot_lists_what_its_documents_list(making):
     assert table_of(kept).schema.equals(arrow_schema(UrlEntry))
 
 
-def test_a_row_that_is_as_it_was_is_stored_once(making):
+def test_an_unchanged_row_is_stored_once(making):
     first = making.run({S: locs(1000)})
     second = making.run({S: [*locs(500), *locs(2, start=5000), *locs(500, start=500)]})
     assert (first.run.rows, second.run.rows) == (1000, 2)
@@ -39,7 +39,7 @@ def test_a_row_that_is_as_it_was_is_stored_once(making):
     assert len(second.row_ranges().intervals().minus(first.row_ranges().intervals())) == 2
 
 
-def test_another_order_costs_no_rows(making):
+def test_a_different_order_adds_no_rows(making):
     making.run({S: locs(10)})
     turned = making.run({S: locs(10)[::-1]})
     assert turned.run.rows == 0
@@ -47,7 +47,7 @@ def test_another_order_costs_no_rows(making):
     assert [loc for batch in turned.reading().urls_of(S) for loc in batch["loc"].to_pylist()] == locs(10)[::-1]
 
 
-def test_the_documents_that_others_name_include_those_without_a_record(making):
+def test_named_documents_include_those_without_a_record(making):
     named = [SitemapRef(loc=S, position=1), SitemapRef(loc="HTTPS://A.example/t.xml#x", position=2)]
     making.run({I: named, S: locs(1)})
     kept = making.store.latest(SITE)
@@ -63,7 +63,7 @@ def test_a_row_belongs_to_its_document(making):
     assert listed(moved, ["sitemap"]) == [(T,)] * 5
 
 
-def test_a_url_that_is_listed_twice_stands_twice(making):
+def test_a_url_listed_twice_has_two_rows(making):
     twice = making.run({S: [*locs(2), *locs(2)]})
     assert locs_of(twice) == [*locs(2), *locs(2)]
     thrice = making.run({S: [*locs(2), *locs(2), *locs(2)]})
@@ -71,7 +71,7 @@ def test_a_url_that_is_listed_twice_stands_twice(making):
     assert locs_of(thrice) == [*locs(2)] * 3
 
 
-def test_a_document_that_is_kept_has_its_rows_from_the_run_that_read_it(making):
+def test_a_kept_document_has_its_rows_from_the_run_that_read_it(making):
     first = making.run({S: locs(3), T: locs(2), I: [SitemapRef(loc=S, position=1), SitemapRef(loc=T, position=2)]})
     making.run({S: None, T: locs(1), I: None})
     last = making.run({S: None, T: None, I: None})
@@ -84,7 +84,7 @@ def test_a_document_that_is_kept_has_its_rows_from_the_run_that_read_it(making):
     assert last.sitemaps().column("rows_from").to_pylist() == [runs[0], runs[1], runs[0]]
 
 
-def test_a_document_that_has_left_lists_nothing(making):
+def test_a_removed_document_lists_nothing(making):
     making.run({S: locs(3), T: locs(2)})
     writer = making.begin()
     first = writer.before.run.id
@@ -92,14 +92,14 @@ def test_a_document_that_has_left_lists_nothing(making):
     assert listed(making.commit(writer, rows), ["sitemap"]) == [(S,)] * 3
 
 
-def test_an_empty_snapshot_is_one(making):
+def test_an_empty_snapshot_is_a_snapshot(making):
     snapshot = making.run({S: []})
     assert (listed(snapshot), snapshot.references()) == ([], {})
     assert len(snapshot.row_ranges().row) == 0
     assert listed(making.run({})) == []
 
 
-def test_columns_are_read_as_asked_for(making):
+def test_only_requested_columns_are_read(making):
     making.run({S: [entry(locs(1)[0], title="t")]})
     latest = making.store.latest(SITE)
     found = table_of(latest, ["title", "position", "key"])
@@ -110,14 +110,14 @@ def test_columns_are_read_as_asked_for(making):
 
 
 @pytest.mark.thorough
-def test_many_rows_with_gaps_and_turns_come_whole(making):
+def test_many_rows_with_gaps_and_reordering_are_complete(making):
     many = locs(45_000)
     making.run({S: many})
     some = [*many[::3], *many[1000:2000], *locs(30_000, start=60_000)]
     assert locs_of(making.run({S: some})) == some
 
 
-def test_what_is_missing_is_told(making, tmp_path):
+def test_a_missing_file_is_an_error(making, tmp_path):
     making.run({S: locs(3)})
     for part in tmp_path.rglob("rows-*.parquet"):
         part.unlink()
@@ -125,7 +125,7 @@ def test_what_is_missing_is_told(making, tmp_path):
         listed(making.store.latest(SITE))
 
 
-def test_a_table_of_an_earlier_run_that_is_needed_and_missing_is_told(making, tmp_path):
+def test_a_missing_table_of_an_earlier_run_is_an_error(making, tmp_path):
     first = making.run({S: locs(3)})
     making.run({S: None})
     next(tmp_path.rglob(f"{first.run.id}/row_ranges-*.parquet")).unlink()
@@ -134,7 +134,7 @@ def test_a_table_of_an_earlier_run_that_is_needed_and_missing_is_told(making, tm
 
 
 @pytest.mark.parametrize("table", ["sitemaps", "row_ranges"])
-def test_a_table_that_was_cut_is_told(making, tmp_path, table):
+def test_a_truncated_table_is_an_error(making, tmp_path, table):
     making.run({S: locs(3)})
     path = next(tmp_path.rglob(f"{table}*.parquet"))
     path.write_bytes(path.read_bytes()[:-5])
@@ -143,7 +143,7 @@ def test_a_table_that_was_cut_is_told(making, tmp_path, table):
 
 
 def without(path, column):
-    """Write the file anew as a version that did not know *column* would have."""
+    """Rewrite the file as by a version without *column*."""
     pq.write_table(pq.read_table(path).drop_columns([column]), path)
     return path.stat().st_size
 

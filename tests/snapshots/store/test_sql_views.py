@@ -37,7 +37,7 @@ def store(tmp_path_factory):
 
 
 @pytest.mark.parametrize("sql", QUERIES)
-def test_what_is_not_read_is_not_missed(store, sql, monkeypatch):
+def test_unread_files_may_be_missing(store, sql, monkeypatch):
     found = store.query(sql)
     monkeypatch.setattr("sitemap_harvest.snapshots.store.sql_views.Views._columns_of", lambda self, sql: None)
     assert found.equals(store.query(sql))
@@ -52,7 +52,7 @@ def test_what_is_not_read_is_not_missed(store, sql, monkeypatch):
         pytest.param("select count(*) from sitemaps", set(), id="another-view"),
     ],
 )
-def test_only_the_columns_that_are_needed_are_read(store, sql, columns, monkeypatch):
+def test_only_the_needed_columns_are_read(store, sql, columns, monkeypatch):
     read = set()
     load = RowStore._read_group
     monkeypatch.setattr(
@@ -64,13 +64,13 @@ def test_only_the_columns_that_are_needed_are_read(store, sql, columns, monkeypa
     assert read == columns
 
 
-def test_a_date_that_no_run_has_gives_no_rows_and_nonsense_is_told(store):
+def test_a_date_without_runs_gives_no_rows_and_an_invalid_one_is_an_error(store):
     assert store.query("select count(*) from urls", at="2020-01-01").to_pylist() == [{"count_star()": 0}]
     with pytest.raises(StoreError, match="'nonsense' names no run"):
         store.query("select count(*) from urls", at="nonsense")
 
 
-def test_a_file_that_is_damaged_is_told(tmp_path):
+def test_a_damaged_file_is_an_error(tmp_path):
     making = Making(tmp_path)
     making.run({f"{SITE}/s.xml": locs(3)})
     next(tmp_path.rglob("rows-*.parquet")).write_bytes(b"")
@@ -78,7 +78,7 @@ def test_a_file_that_is_damaged_is_told(tmp_path):
         making.store.query("select loc from urls")
 
 
-def test_rows_as_other_libraries_have_them(store):
+def test_rows_in_other_libraries(store):
     snapshot = store.latest(SITE)
     assert snapshot.relation(["loc"]).aggregate("count(*)").fetchall() == [(30,)]
     if find_spec("pandas") is None:
@@ -88,7 +88,7 @@ def test_rows_as_other_libraries_have_them(store):
     assert sorted(frame["loc"]) == sorted(row["loc"] for row in snapshot.urls().read_all().to_pylist())
 
 
-def test_a_library_that_is_not_there_is_told(store, monkeypatch):
+def test_a_missing_library_is_an_error(store, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "polars", None)
     with pytest.raises(StoreError, match="polars is not installed: pip install polars"):
         store.latest(SITE).to_polars()

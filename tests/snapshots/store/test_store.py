@@ -17,7 +17,7 @@ def made(tmp_path):
     return making
 
 
-def test_sites_with_a_snapshot_are_told_sorted(made):
+def test_sites_with_a_snapshot_are_sorted(made):
     made.store.begin(made.store.history("https://never.example"))
     made.begin("https://begun.example").keep_rows  # noqa: B018 - begun, and nothing more
     assert made.store.sites() == sorted([SITE, *OTHERS])
@@ -37,12 +37,12 @@ def test_a_site_is_found_by_its_name(made, name, site):
     assert made.store.latest(name).site == site
 
 
-def test_a_site_that_is_not_there_is_told_with_those_that_are(made):
+def test_an_unknown_site_is_an_error_that_lists_the_known_ones(made):
     with pytest.raises(StoreError, match=r"c\.example: the store has no snapshot of it, only of https://a\.example, "):
         made.store.site("c.example")
 
 
-def test_each_site_has_a_folder_of_its_own_whose_name_can_be_read():
+def test_each_site_has_its_own_folder_with_a_readable_name():
     names = [folder_name(f"https://a.example/{'x' * 200}{end}") for end in ("", "/", "?", "1", "2", "/..", "\\")]
     assert len(set(names)) == len(names)
     assert all(name.startswith("https-a.example-xxx") and len(name) < 100 for name in names)

@@ -28,7 +28,7 @@ def partly(making, rows, *, sound=None):
     return making.commit(writer, [record])
 
 
-def test_what_was_read_in_part_adds_what_is_new_and_keeps_the_rest(making):
+def test_a_partial_read_adds_new_rows_and_keeps_the_rest(making):
     making.run({S: locs(5)})
     known = entry(locs(1)[0], title="another")
     after = partly(making, [known, *locs(2, start=9), *locs(1, start=3)])
@@ -37,16 +37,16 @@ def test_what_was_read_in_part_adds_what_is_new_and_keeps_the_rest(making):
     assert [position for _, position, _ in listed(after)] == list(range(1, 8))
 
 
-def test_what_comes_after_the_damage_is_not_added(making):
+def test_rows_after_the_damage_are_not_added(making):
     making.run({S: locs(1)})
     assert [loc for _, _, loc in listed(partly(making, locs(5), sound=3))] == locs(3)
 
 
-def test_a_first_read_in_part_is_all_there_is(making):
+def test_a_partial_first_read_is_the_whole_content(making):
     assert [loc for _, _, loc in listed(partly(making, locs(5)))] == locs(5)
 
 
-def test_rows_that_come_in_batches_are_one_document(making):
+def test_rows_in_several_batches_are_one_document(making):
     making.run({S: locs(100)})
     writer = making.begin()
     document = writer.document(S)
@@ -60,7 +60,7 @@ def test_rows_that_come_in_batches_are_one_document(making):
     assert [loc for _, _, loc in listed(after)] == rows["loc"].to_pylist()
 
 
-def test_documents_may_be_read_side_by_side(making):
+def test_documents_may_be_read_concurrently(making):
     writer = making.begin()
     documents = {url: writer.document(url) for url in (S, T)}
     for start in range(0, 40, 10):
@@ -73,14 +73,14 @@ def test_documents_may_be_read_side_by_side(making):
     assert listed(after) == sorted((url, number + 1, f"{url}?{number}") for url in documents for number in range(40))
 
 
-def test_ids_go_on_where_the_last_run_ended(making):
+def test_ids_continue_from_the_last_run(making):
     making.run({S: locs(3)})
     making.run({S: locs(3, start=7)})
     assert making.store.history(SITE).manifest.next_row == 6
     assert making.store.latest(SITE).row_ranges().rows().tolist() == [3, 4, 5]
 
 
-def test_what_was_kept_at_a_checkpoint_is_taken_over(making):
+def test_documents_kept_at_a_checkpoint_are_resumed(making):
     making.run({S: locs(3), T: locs(3)})
     references = [SitemapRef(loc=S, position=1)]
     writer = making.begin()
@@ -116,7 +116,7 @@ def test_what_was_kept_at_a_checkpoint_is_taken_over(making):
     assert files >= set(names)
 
 
-def test_without_a_checkpoint_there_is_nothing_to_take_over(making):
+def test_without_a_checkpoint_nothing_is_resumed(making):
     writer = making.begin()
     making.document(writer, S, locs(2))
     again = SiteWriter(making.store.history(SITE), writer.run_id, None)
@@ -124,7 +124,7 @@ def test_without_a_checkpoint_there_is_nothing_to_take_over(making):
     assert again.folder.names() == []
 
 
-def test_a_run_that_is_dropped_leaves_nothing(making):
+def test_a_dropped_run_leaves_nothing(making):
     first = making.run({S: locs(2)})
     writer = making.begin()
     making.document(writer, S, locs(2, start=5))
@@ -136,7 +136,7 @@ def test_a_run_that_is_dropped_leaves_nothing(making):
     assert writer.folder.names() == []
 
 
-def test_a_run_that_is_kept_is_not_dropped(making):
+def test_a_committed_run_cannot_be_dropped(making):
     writer = making.begin()
     making.commit(writer, [making.document(writer, S, locs(2))])
     with pytest.raises(StoreError, match="is already a snapshot"):
@@ -144,7 +144,7 @@ def test_a_run_that_is_kept_is_not_dropped(making):
     assert len(listed(making.store.latest(SITE))) == 2
 
 
-def test_nobody_sees_a_run_before_its_manifest(making, monkeypatch):
+def test_a_run_is_invisible_before_its_manifest_is_written(making, monkeypatch):
     making.run({S: locs(2)})
     writer = making.begin()
     record = making.document(writer, S, locs(2, start=5))
@@ -159,7 +159,7 @@ def test_nobody_sees_a_run_before_its_manifest(making, monkeypatch):
     assert [loc for _, _, loc in listed(making.store.latest(SITE))] == locs(2)
 
 
-def test_of_two_runs_at_once_the_second_to_end_is_not_kept(making):
+def test_of_two_concurrent_runs_the_second_to_end_is_not_kept(making):
     making.run({S: locs(2)})
     writer = making.begin()
     record = making.document(writer, S, locs(2, start=5))
