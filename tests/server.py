@@ -1,4 +1,4 @@
-"""A web server on this machine, for tests that download for real: one site, served well or badly."""
+"""A web server on this machine, for tests with real downloads: one site, served well or badly."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     import ssl
     from email.message import Message
 
-_MAX_REQUESTS = 5_000  # a crawl that has lost its way must end
+_MAX_REQUESTS = 5_000  # ends a crawl that loops
 _LONGEST_HANG_SECONDS = 30
 _SECONDS_A_DRIP = 0.1
-_ENDLESS_BYTES = 200 * 1024 * 1024  # an end all the same, for a crawler that never has enough
+_ENDLESS_BYTES = 200 * 1024 * 1024  # ends an endless body, in case the crawler does not
 _BLOCK = 64 * 1024
 
 
@@ -30,63 +30,63 @@ class Manner(StrEnum):
 
     WHOLE = "whole"
     CUT = "cut"
-    """Half of the body, under a Content-Length for all of it; then the connection is closed."""
+    """Half of the body with a Content-Length for all of it; then the connection is closed."""
     TORN = "torn"
-    """Half of the body, under a Content-Length for all of it; then the connection is torn down."""
+    """Half of the body with a Content-Length for all of it; then the connection is reset."""
     LIES_LONGER = "lies longer"
-    """All of the body, under a Content-Length for 1,000 bytes more; then the connection is closed."""
+    """All of the body with a Content-Length for 1,000 bytes more; then the connection is closed."""
     LIES_SHORTER = "lies shorter"
-    """All of the body, under a Content-Length for half of it."""
+    """All of the body with a Content-Length for half of it."""
     HANG = "hang"
-    """Nothing at all, until the site is stopped."""
+    """No bytes until the site is stopped."""
     DRIP = "drip"
-    """The body byte by byte, and blanks after it, until the site is stopped."""
+    """The body byte by byte, then spaces until the site is stopped."""
     ENDLESS = "endless"
-    """The body, and blanks after it as fast as they are taken, up to 200 MiB."""
+    """The body, then spaces as fast as they are read, up to 200 MiB."""
     GARBAGE = "garbage"
     """The body alone, without a status or headers: no HTTP."""
     CLOSE = "close"
-    """The connection is closed without an answer."""
+    """The connection is closed without a response."""
     RESET = "reset"
-    """The connection is torn down without an answer."""
+    """The connection is reset without a response."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What is served at one path. In a ``str`` body and in headers ``{site}`` stands for the site's address."""
+    """The response of one path. In a ``str`` body and in headers ``{site}`` is replaced by the site's address."""
 
     body: bytes | str = b""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     manner: Manner = Manner.WHOLE
     delay: float = 0.0
-    """Seconds before the answer."""
+    """Seconds before the response."""
 
 
 Served = Page | str | bytes
 Answers = Served | Callable[["Message"], Served]
-"""What stands at a path: a page, or a function that makes one from the headers of the request."""
+"""The content of a path: a page, or a function that makes one from the headers of the request."""
 
 
 class Site:
-    """Serves pages by their path (with the query), and remembers every request."""
+    """Serves pages by path (with the query) and records every request."""
 
     def __init__(
         self, pages: dict[str, Answers] | None = None, *, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None
     ) -> None:
         self.pages: dict[str, Answers] = dict(pages or {})
         self.generate: Callable[[str], Served | None] | None = None
-        """Makes the page of a path that is not in :attr:`pages`, if it is set."""
+        """Makes the page of a path that is not in :attr:`pages`, if set."""
         self.max_requests = _MAX_REQUESTS
-        """After which nothing is there any more."""
+        """The number of requests after which the server is down."""
         self.knows_head = False
-        """Whether HEAD is answered as GET is, without the body; otherwise with 501."""
+        """Whether HEAD is answered like GET, without the body; otherwise with 501."""
         self.requests: list[str] = []
-        """The paths asked for, in order; ``HEAD`` and a blank before those that were asked for so."""
+        """The requested paths, in order; ``HEAD`` and a space precede those of HEAD requests."""
         self.times: list[tuple[float, str]] = []
         """The same, each with its time in seconds of the monotonic clock."""
         self.headers: list[tuple[str, Message]] = []
-        """The paths asked for by GET, each with the headers of its request."""
+        """The paths of GET requests, each with the headers of its request."""
         self.user_agents: set[str | None] = set()
         self.cookies: list[str | None] = []
         self._scheme = "http" if tls is None else "https"
@@ -103,14 +103,14 @@ class Site:
         return f"{self._scheme}://{host!s}:{port}"
 
     def sent(self, header: str) -> dict[str, set[str | None]]:
-        """Return what the requests for each path had in that *header*; ``None`` where they had none."""
+        """Return the values of *header* in the requests for each path; ``None`` where it was missing."""
         found: dict[str, set[str | None]] = {}
         for path, headers in self.headers:
             found.setdefault(path, set()).add(headers[header])
         return found
 
     def count(self, path: str) -> int:
-        """Return how often *path* was asked for."""
+        """Return how often *path* was requested."""
         return self.requests.count(path)
 
     def __enter__(self) -> Self:
@@ -121,14 +121,14 @@ class Site:
         self.stop()
 
     def stop(self) -> None:
-        """Stop serving; who is kept waiting is let go."""
+        """Stop serving and release the clients that wait."""
         self._stopped.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
 
     def page(self, path: str, headers: Message) -> Page:
-        """Return what is served at *path* to a request with *headers*."""
+        """Return the response to a request for *path* with *headers*."""
         page = self.pages.get(path)
         if page is None and self.generate is not None:
             page = self.generate(path)
@@ -145,7 +145,7 @@ class Site:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             timeout = _LONGEST_HANG_SECONDS
-            disable_nagle_algorithm = True  # a body that goes after its head waits 0.04 seconds otherwise
+            disable_nagle_algorithm = True  # a body sent after its head waits 0.04 seconds otherwise
 
             def do_GET(self) -> None:
                 site._note(self.path)
@@ -180,7 +180,7 @@ class Site:
         elif page.manner is Manner.RESET:
             _tear(handler)
         elif page.manner is not Manner.CLOSE:
-            with suppress(OSError):  # the crawler has had enough
+            with suppress(OSError):  # the crawler closed the connection
                 self._send(handler, page)
 
     def _send(self, handler: BaseHTTPRequestHandler, page: Page) -> None:
@@ -197,7 +197,7 @@ class Site:
             for _ in range(_ENDLESS_BYTES // _BLOCK):
                 handler.wfile.write(b" " * _BLOCK)
         elif page.manner is Manner.TORN:
-            self._stopped.wait(_SECONDS_A_DRIP)  # what was sent would be lost with the connection
+            self._stopped.wait(_SECONDS_A_DRIP)  # unread data in the buffer would be lost with the connection
             _tear(handler)
 
     def _send_head(self, handler: BaseHTTPRequestHandler, page: Page, length: int) -> None:
@@ -226,4 +226,4 @@ def _tear(handler: BaseHTTPRequestHandler) -> None:
 
 class _Server(ThreadingHTTPServer):
     def handle_error(self, *_: Any) -> None:
-        """Print nothing: crawlers hang up as they like."""
+        """Print nothing: crawlers may close connections at any time."""

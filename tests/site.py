@@ -1,4 +1,4 @@
-"""A web site on this machine, for tests that download for real: its pages, in few words.
+"""A web site on this machine, for tests with real downloads: helpers to write its pages.
 
 >>> with Site({"/robots.txt": "Sitemap: {site}/sitemap.xml"}) as site:
 ...     ...  # crawl site.url
@@ -32,19 +32,19 @@ def moved(to: str) -> Page:
 
 
 def in_turn(*pages: Served) -> Callable[[Message], Served]:
-    """Return what serves each of *pages* once, and the last one from then on."""
+    """Return a function that serves each of *pages* once, and then always the last one."""
     left = iter(pages[:-1])
     return lambda _: next(left, pages[-1])
 
 
 def unless(etag: str, body: str | bytes, *, last_modified: str | None = None) -> Callable[[Message], Served]:
-    """Return what serves *body* with *etag*, and with 304 to who has it by that or by *last_modified*."""
+    """Return a function that serves *body* with *etag*, or 304 to a request with that ETag or *last_modified*."""
     headers = {"ETag": etag} if etag else {}
     headers |= {"Last-Modified": last_modified} if last_modified else {}
 
-    def answer(asked: Message) -> Served:
-        tags = [tag.strip() for tag in asked.get("If-None-Match", "").split(",")]
-        is_known = etag in tags if tags != [""] else last_modified == asked.get("If-Modified-Since", "")
+    def answer(request: Message) -> Served:
+        tags = [tag.strip() for tag in request.get("If-None-Match", "").split(",")]
+        is_known = etag in tags if tags != [""] else last_modified == request.get("If-Modified-Since", "")
         return Page(status=304, headers=headers) if is_known else Page(body, headers=headers)
 
     return answer
@@ -69,7 +69,7 @@ def urlset(*locs: str) -> str:
 
 
 def dated(document: str, *dates: str) -> str:
-    """Return *document* with a ``lastmod`` for each of its entries; the last of *dates* for all that are left."""
+    """Return *document* with a ``lastmod`` for each entry; the last of *dates* is used for all remaining entries."""
     left = itertools.chain(dates, itertools.repeat(dates[-1]))
     return re.sub("</loc>", lambda _: f"</loc><lastmod>{next(left)}</lastmod>", document)
 
@@ -80,7 +80,7 @@ def numbered(count: int, *, start: int = 1, prefix: str = "/p") -> list[str]:
 
 
 def gzipped(text: str | bytes) -> bytes:
-    """Return *text*, packed."""
+    """Return *text*, compressed."""
     return gzip.compress(text.encode() if isinstance(text, str) else text, mtime=0)
 
 

@@ -39,7 +39,7 @@ MAP = Candidate(url=f"{SITE}/map", root=f"{SITE}/map")
 
 
 def need(candidate: Candidate | None, head: str | bytes, status: int = 200, **headers: str) -> BrowserNeed | None:
-    """Return the need for *candidate*, which was answered with a page that begins with *head*."""
+    """Return the need for *candidate*, whose response begins with *head*."""
     request = Request(f"{SITE}/sitemap.xml", cb_kwargs={"candidate": candidate})
     body = head.encode() if isinstance(head, str) else head
     given = {"Content-Type": "text/html", **headers}
@@ -99,7 +99,7 @@ def test_need_for_an_html_sitemap(head: str, expected: BrowserNeed | None) -> No
     assert need(MAP, head) is expected
 
 
-def test_a_compressed_page_is_decompressed_and_a_binary_file_is_none() -> None:
+def test_compressed_pages_are_decompressed_and_binary_files_are_no_challenge() -> None:
     assert need(FILE, gzip.compress(CLOUDFLARE.encode()), **{"Content-Encoding": "gzip"}) is BrowserNeed.PASS
     assert need(FILE, b"\x89PNG\r\n\x1a\n", 403) is None
 
@@ -113,7 +113,7 @@ def test_a_compressed_page_is_decompressed_and_a_binary_file_is_none() -> None:
         pytest.param('<html><body><iframe src="/challenge"></iframe></body></html>', True, id="frame"),
     ],
 )
-def test_whether_a_page_may_navigate(head: str, opens: bool) -> None:
+def test_navigation_is_limited_to_the_site(head: str, opens: bool) -> None:
     response = Response(SITE, headers={"Content-Type": "text/html"}, body=head.encode())
     assert may_navigate(response, Limits()) is opens
 
@@ -134,5 +134,5 @@ def test_whether_a_page_may_navigate(head: str, opens: bool) -> None:
         pytest.param(None, False, id="no-document"),
     ],
 )
-def test_which_pages_are_rendered_to_get_their_links(candidate: Candidate | None, wanted: bool) -> None:
+def test_pages_that_are_rendered_for_their_links(candidate: Candidate | None, wanted: bool) -> None:
     assert need(candidate, APP) is (BrowserNeed.RENDER if wanted else None)

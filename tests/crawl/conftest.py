@@ -1,4 +1,4 @@
-"""Real crawls of real (local) sites, each in a process of its own."""
+"""Real crawls of real (local) sites, each in a separate process."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def serve() -> Iterator[Callable[..., Site]]:
 
 @pytest.fixture
 def crawl(tmp_path: Path) -> Runner:
-    """Return what runs ``scrapy crawl`` with its output below *tmp_path*."""
+    """Return a function that runs ``scrapy crawl`` with its output below *tmp_path*."""
     return Runner(tmp_path)
 
 
 @pytest.fixture
 def keep(crawl: Runner, tmp_path: Path) -> Keeping:
-    """Return what crawls a site into a store below *tmp_path*, and tells what has changed."""
+    """Return a function that crawls a site into a store below *tmp_path* and reports the changes."""
     return Keeping(crawl, tmp_path / "snapshots")

@@ -1,4 +1,4 @@
-"""Runs ``scrapy crawl`` as a user would, mostly with the spider ``sitemap``, and reads what it left behind."""
+"""Runs ``scrapy crawl`` as a user does, mostly with the spider ``sitemap``, and reads its output."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SPIDERS = f"{defaults.SPIDER_MODULE},tests.crawl.spiders"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What a crawl left behind."""
+    """The results of a crawl."""
 
     code: int
     log: str
@@ -39,7 +39,7 @@ class Run:
 
     @property
     def urls(self) -> list[dict[str, Any]]:
-        """The URLs, as the default feed has them."""
+        """The URLs, from the default feed."""
         return lines(self.folder / "urls.jsonl")
 
     @property
@@ -49,31 +49,31 @@ class Run:
 
     @property
     def items(self) -> list[dict[str, Any]]:
-        """What the callbacks of one's own spider gave, as the default feed has it."""
+        """The items of a user's own spider, from the default feed."""
         return lines(self.folder / "items.jsonl")
 
     @property
     def ledger(self) -> list[dict[str, Any]]:
-        """The rows of the ledger, as the default feed has them."""
+        """The rows of the ledger, from the default feed."""
         return lines(self.folder / "ledger.jsonl")
 
     @property
     def changes(self) -> list[dict[str, Any]]:
-        """What has changed since the last snapshot, as the default feed has it."""
+        """The changes since the last snapshot, from the default feed."""
         return lines(self.folder / "changes.jsonl")
 
     @property
     def summaries(self) -> list[dict[str, Any]]:
-        """The same summed up, a row for each site."""
+        """The summaries of changes, one row per site."""
         return lines(self.folder / "summaries.jsonl")
 
     @property
     def sites(self) -> list[dict[str, Any]]:
-        """What came of each site, in a run with a store."""
+        """The result of each site, in a run with a store."""
         return lines(self.folder / "sites.jsonl")
 
     def fates(self, site: str = "") -> dict[str, str]:
-        """Return the outcome of each document by its address, without *site*; none is met twice."""
+        """Return the outcome of each document by its address, without *site*; each has one row."""
         rows = self.ledger
         assert len({row["url"] for row in rows}) == len(rows)
         return {row["url"].removeprefix(site): row["outcome"] for row in rows}
@@ -90,12 +90,12 @@ class Run:
 
     @property
     def reason(self) -> str:
-        """Why the crawl ended."""
+        """The finish reason of the crawl."""
         return str(self.stats["finish_reason"])
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    """Return the objects of a JSON Lines file; none, if it is not there."""
+    """Return the objects of a JSON Lines file; none if it does not exist."""
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_bytes().splitlines()]
@@ -108,7 +108,7 @@ class Runner:
         self.folder = folder
 
     def feeds(self, *, has_store: bool = False) -> dict[str, dict[str, Any]]:
-        """Return the feeds that a crawl has by default, one for each kind of item; more where it *has_store*."""
+        """Return the default feeds of a crawl, one for each kind of item; more with *has_store*."""
         kinds = {
             "urls": "sitemap_harvest.UrlEntry",
             "ledger": "sitemap_harvest.SitemapRecord",
@@ -170,7 +170,7 @@ class Runner:
         spider: str = _SPIDER,
         **arguments: Any,
     ) -> Iterator[BaseProcess]:
-        """Run a crawl as long as the block lasts: it is killed at its end, if it has not ended before."""
+        """Run a crawl while the block runs: it is killed at the end of the block unless it has ended."""
         command = self._command(feeds=None, options=options, settings=settings, spider=spider, **arguments)
         with forked.running(*command, cwd=HERE, environment=self._environment(), folder=str(self.folder)) as process:
             yield process
@@ -204,7 +204,7 @@ class Runner:
         return command
 
     def finished(self, code: int, log: str, *, calm: bool = True) -> Run:
-        """Return what a crawl that has ended left behind."""
+        """Return the results of a finished crawl."""
         dump = self.folder / "stats.json"
         run = Run(code=code, log=log, stats=json.loads(dump.read_text()) if dump.exists() else {}, folder=self.folder)
         assert "ScrapyDeprecationWarning" not in log or not calm, log

@@ -1,4 +1,4 @@
-"""A server on this machine that writes what it likes, also what is no HTTP: each answer is an iterator of bytes."""
+"""A server on this machine that writes any bytes, including invalid HTTP: each response is an iterator of bytes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from contextlib import suppress
 from typing import Self
 
 Answer = Callable[[], Iterable[bytes]]
-"""What stands at a path: yields status line, headers and body as they are sent."""
+"""The response of a path: yields status line, headers and body as they are sent."""
 
-_LONGEST_SECONDS = 60  # after which an answer ends that has no end
+_LONGEST_SECONDS = 60  # after which an endless response ends
 _LARGEST_BYTES = 400 * 1024 * 1024
 
 
@@ -51,7 +51,7 @@ class Flood:
                 flood.requests.append(path)
                 answer = flood.answers.get(path)
                 blocks = answer() if answer else [b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"]
-                with suppress(OSError):  # the crawler has had enough
+                with suppress(OSError):  # the crawler closed the connection
                     self._write(blocks)
 
             def _write(self, blocks: Iterable[bytes]) -> None:
@@ -71,4 +71,4 @@ class _Server(socketserver.ThreadingTCPServer):
     request_queue_size = 512
 
     def handle_error(self, *_: object) -> None:
-        """Print nothing: crawlers hang up as they like."""
+        """Print nothing: crawlers may close connections at any time."""

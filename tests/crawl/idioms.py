@@ -1,7 +1,6 @@
 """How spiders are written on top of ``SitemapSpider``: each idiom is a function from a base class to a spider.
 
-Run as a program, it crawls with all of them under one base class, and writes
-down what each of them has requested and found.
+Run as a program, it crawls with all of them under one base class, and writes the requests and results of each.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 IDIOMS: dict[str, Idiom] = {}
 DIFFERENCES: dict[str, str] = {}
-"""Idioms that do not have the same outcome under both base classes, each with the reason."""
+"""Idioms with different results under the two base classes, each with the reason."""
 
 
 def _entries(*parts: str) -> str:
@@ -79,11 +78,11 @@ PAGES: dict[str, Any] = {
     "/s/blank.xml": _entries("<loc>\n  {site}/a/1\n  </loc>", "<loc>{site}/a/2?x=1&amp;y=2</loc>"),
     "/s/elsewhere.xml": urlset("/a/1", "http://localhost:1/x"),
 }
-"""The site; whatever else is requested is a page."""
+"""The site; every other request is for a page."""
 
 
 def pages_of(site: str) -> dict[str, Any]:
-    """Return the pages of the *site* at that address which name it in a packed body, or by another name."""
+    """Return the pages of the *site* at that address which contain it in a compressed body, or by another name."""
     return {
         "/s/packed.xml.gz": gzipped(urlset("/a/1", "/a/2").replace("{site}", site)),
         "/s/offsite.xml": index("/s/one.xml", f"{site.replace('127.0.0.1', 'localhost')}/s/c.xml"),
@@ -100,7 +99,7 @@ class Idiom:
 
 
 def idiom(differs: str | None = None, settings: dict[str, Any] | None = None, **arguments: str) -> Callable[..., Any]:
-    """Add a way to write a spider, which is run with *arguments* and *settings*; *differs* is why the outcome does."""
+    """Add a way to write a spider, which is run with *arguments* and *settings*; *differs* is why the results do."""
 
     def add(make: Callable[..., Any]) -> Callable[..., Any]:
         assert make.__name__ not in IDIOMS
@@ -172,7 +171,7 @@ for _name in (
     named(_name, ["x"])
 
 
-# Where sitemaps come from
+# Sources of sitemaps
 
 
 @idiom()
@@ -237,7 +236,7 @@ def follow_some_of_an_index(base, site):
 
 
 @idiom()
-def packed_sitemap(base, site):
+def compressed_sitemap(base, site):
     class Packed(base):
         name = "packed"
         sitemap_urls = [f"{site}/s/packed.xml.gz"]
@@ -273,15 +272,15 @@ def an_empty_sitemap(base, site):
 
 
 @idiom()
-def blanks_and_entities_in_locs(base, site):
-    class Blanks(base):
-        name = "blanks"
+def whitespace_and_entities_in_locs(base, site):
+    class Whitespace(base):
+        name = "whitespace"
         sitemap_urls = [f"{site}/s/blank.xml"]
 
         def parse(self, response):
             yield item(response)
 
-    return Blanks
+    return Whitespace
 
 
 @idiom(differs="feeds are read")
@@ -560,7 +559,7 @@ def an_argument_that_is_optional(base, site):
     return Optional
 
 
-# Which pages are visited, and what gets them
+# Which pages are visited, and their callbacks
 
 
 @idiom()
@@ -1084,7 +1083,7 @@ def a_spider_idle_handler(base, site):
     class Idle(base):
         name = "idle"
         sitemap_urls = [f"{site}/s/one.xml"]
-        asked = False
+        has_requested = False
 
         @classmethod
         def from_crawler(cls, crawler, *args, **kwargs):
@@ -1093,8 +1092,8 @@ def a_spider_idle_handler(base, site):
             return spider
 
         def idle(self):
-            if not self.asked:
-                self.asked = True
+            if not self.has_requested:
+                self.has_requested = True
                 self.crawler.engine.crawl(Request(f"{site}/more", self.parse))
 
         def parse(self, response):
@@ -1103,7 +1102,7 @@ def a_spider_idle_handler(base, site):
     return Idle
 
 
-# What the run begins with
+# The start of a run
 
 
 @idiom()
@@ -1194,7 +1193,7 @@ def start_without_sitemaps(base, site):
 
 
 @idiom()
-def start_asks_for_sitemaps(base, site):
+def start_requests_sitemaps(base, site):
     class Asking(base):
         name = "asking"
 
@@ -1209,7 +1208,7 @@ def start_asks_for_sitemaps(base, site):
 
 
 @idiom()
-def start_asks_with_headers_and_meta(base, site):
+def start_requests_sitemaps_with_headers_and_meta(base, site):
     class Asking(base):
         name = "asking"
         sitemap_urls = [f"{site}/s/index.xml"]
@@ -1225,7 +1224,7 @@ def start_asks_with_headers_and_meta(base, site):
 
 
 @idiom()
-def start_marks_what_the_base_asks_for(base, site):
+def start_marks_requests_of_the_base(base, site):
     class Marking(base):
         name = "marking"
         sitemap_urls = [f"{site}/s/index.xml"]
@@ -1312,7 +1311,7 @@ def a_home_page_that_leads_to_sitemaps(base, site):
     return Home
 
 
-# Scrapy's private methods, which many change
+# Scrapy's private methods, which many users override
 
 
 @idiom()
@@ -1353,7 +1352,7 @@ def parse_sitemap_that_replaces_requests(base, site):
 
 
 @idiom()
-def parse_sitemap_written_anew(base, site):
+def parse_sitemap_rewritten(base, site):
     class Anew(base):
         name = "anew"
         sitemap_urls = [f"{site}/robots.txt"]
@@ -1379,9 +1378,9 @@ def parse_sitemap_written_anew(base, site):
 
 
 @idiom()
-def a_body_that_is_mended(base, site):
-    class Mending(base):
-        name = "mending"
+def a_body_that_is_repaired(base, site):
+    class Repairing(base):
+        name = "repairing"
         sitemap_urls = [f"{site}/s/a.xml"]
 
         def _get_sitemap_body(self, response):
@@ -1390,7 +1389,7 @@ def a_body_that_is_mended(base, site):
         def parse(self, response):
             yield item(response)
 
-    return Mending
+    return Repairing
 
 
 # Around the spider
@@ -1559,7 +1558,7 @@ def isinstance_of_scrapys(base, site):
 
 
 async def crawl(runner: Any, idiom: Idiom, base: type, site: str) -> dict[str, Any]:
-    """Run the spider of *idiom*, and return what it has requested and found."""
+    """Run the spider of *idiom*, and return its requests and results."""
     crawler = runner.create_crawler(idiom.make(base, site))
     crawler.settings.update(idiom.settings, priority="project")
     seen: dict[str, Any] = {"sitemaps": [], "pages": [], "items": [], "errors": Counter()}
@@ -1587,7 +1586,7 @@ async def crawl(runner: Any, idiom: Idiom, base: type, site: str) -> dict[str, A
 
 
 async def crawl_all(whose: str, site: str) -> dict[str, Any]:
-    """Run all idioms on the base class of *whose*, one after the other."""
+    """Run all idioms on the base class *whose*, one after the other."""
     settings: dict[str, Any] = {
         "LOG_ENABLED": False,
         "ROBOTSTXT_OBEY": False,
@@ -1604,7 +1603,7 @@ async def crawl_all(whose: str, site: str) -> dict[str, Any]:
 
 
 def main(whose: str, site: str, into: str) -> None:
-    """Write what came of all idioms on the base class of *whose* (``ours`` or ``scrapys``) to the file *into*."""
+    """Write the results of all idioms on the base class *whose* (``ours`` or ``scrapys``) to the file *into*."""
     install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
     from twisted.internet import reactor
 

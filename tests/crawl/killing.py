@@ -27,18 +27,18 @@ _WRITTEN = (
     "../../manifest*",
     "manifest*",
 )
-"""What a run writes, as seen from its folder, which some of the moments wait for."""
+"""The files of a run, relative to its folder, for which some of the moments wait."""
 
 
 def listed(version: int) -> Listed:
-    """Return what a version of the site lists. With each, a third of the sitemaps has changed, and one URL moved."""
+    """Return the URLs of a version of the site. Each version changes a third of the sitemaps and moves one URL."""
     found = {f"/{number}.xml": _entries(number, version - (version - number) % 3) for number in range(SITEMAPS)}
     found[f"/{version % SITEMAPS}.xml"]["/mover"] = "2026-01-01"
     return found
 
 
 def _entries(number: int, version: int) -> dict[str, str]:
-    """Return a sitemap that changed last with *version*: one URL came, one went, every tenth one has another date."""
+    """Return a sitemap that last changed with *version*: one URL added, one removed, every tenth with another date."""
     days = {row: 1 + (version % 28 if row % 10 == 0 else 0) for row in range(version, version + URLS)}
     return {f"/{number}/{row}": f"2026-01-{day:02}" for row, day in days.items()}
 
@@ -61,10 +61,10 @@ def _urlset(entries: dict[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Moment:
-    """When a run is killed."""
+    """The moment at which a run is killed."""
 
     requests: int | None
-    """After so many requests; ``None``: as soon as it has written a file that is called so."""
+    """After so many requests; ``None``: as soon as it has written a file of that name."""
     written: str
     pause: float
     """Seconds after that."""
@@ -83,7 +83,7 @@ class Moment:
 
 
 def _files(folder: Path, pattern: str) -> set[tuple[Path, int]]:
-    """Return the files below *folder*. A file that was replaced has another number."""
+    """Return the files below *folder*. A replaced file has another inode number."""
     return {(path.resolve(), path.stat().st_ino) for path in folder.glob(pattern)}
 
 
@@ -93,7 +93,7 @@ def committed(store: Path) -> set[tuple[str, str]]:
 
 
 def kill(crawl: Runner, site: Site, store: Path, moment: Moment, **given: Any) -> None:
-    """Begin a crawl and kill it at its moment, or see it end before."""
+    """Start a crawl and kill it at its moment, unless it ends before."""
     before, deadline = set(store.glob("sites/*/runs/*")), time.monotonic() + PATIENCE_SECONDS
     manifests = _files(store, "sites/*/manifest*")
     site.requests.clear()

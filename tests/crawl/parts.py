@@ -1,4 +1,4 @@
-"""Parts of a project that knows nothing of batches, as third parties write them; and some that do."""
+"""Components of a project without knowledge of batches, as third parties write them; and some that accept batches."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from twisted.internet.error import DNSLookupError
 from twisted.internet.interfaces import IHostnameResolver
 from zope.interface import implementer
 
-from sitemap_harvest import network
 from sitemap_harvest.frontier.host_queue import Frontier
 from sitemap_harvest.model import SiteRecord
-from sitemap_harvest.network import kind_of
+from sitemap_harvest.network import address_policy as policy
+from sitemap_harvest.network import ip_ranges as networks
 from sitemap_harvest.page_visits.page_requests import PageRequests
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def peak_memory() -> int:
-    """Return the most bytes that this process has had in memory. (What getrusage() tells begins with its parent's.)"""
+    """Return the peak memory of this process in bytes. (The value of getrusage() starts with that of its parent.)"""
     (kilobytes,) = re.findall(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
     return int(kilobytes) * 1024
 
@@ -61,7 +61,7 @@ class StatsDump:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         dump = cls(crawler)
-        atexit.register(dump.write)  # a crawl that ends as it begins sends no signal of its end
+        atexit.register(dump.write)  # a crawl that ends at its start sends no closing signal
         return dump
 
     def write(self) -> None:
@@ -71,10 +71,10 @@ class StatsDump:
 
 
 class LocalNames(CachingThreadedResolver):
-    """Looks up names that end with ``.test``: all of them are this machine.
+    """Resolves names that end with ``.test`` to this machine.
 
-    ``LOCAL_NAMES`` in the environment has others, as JSON: the address of a
-    name, or ``null`` if there is no such name any more.
+    ``LOCAL_NAMES`` in the environment has others, as JSON: the address of a name, or ``null`` if the name no longer
+    exists.
     """
 
     def getHostByName(self, name: str, timeout: Any = ()) -> Deferred[str]:  # noqa: N802 - Twisted's name
@@ -93,7 +93,7 @@ class Plain:
 
 
 class Awaited:
-    """A pipeline that is awaited."""
+    """An asynchronous pipeline."""
 
     async def process_item(self, item: Any) -> Any:
         ItemAdapter(item)["changefreq"] = "awaited"
@@ -101,7 +101,7 @@ class Awaited:
 
 
 class Slow:
-    """A pipeline that waits for something, and counts how many do so at a time."""
+    """A pipeline that waits, and counts its concurrent calls."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -125,7 +125,7 @@ class Slow:
 
 
 class NoHeartbeat:
-    """Keeps Scrapy from looking every few seconds whether all is done."""
+    """Prevents Scrapy from checking every few seconds whether all is done."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -134,7 +134,7 @@ class NoHeartbeat:
 
 
 class EndsByTimer:
-    """Ends the run a while after its first answer, as ``CLOSESPIDER_TIMEOUT`` does after its begin."""
+    """Ends the run some time after its first response, as ``CLOSESPIDER_TIMEOUT`` does after its start."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -152,7 +152,7 @@ class EndsByTimer:
 
 
 class EndsAfterFirstSite:
-    """Ends the run as soon as it is done with a site."""
+    """Ends the run as soon as a site is finished."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -167,7 +167,7 @@ class EndsAfterFirstSite:
 
 
 class Turns:
-    """Writes into the stats when each document and page had its turn, by the clock of the run, and its host's delay."""
+    """Records in the stats when each document and page was sent, by the clock of the run, and its host's delay."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -191,7 +191,7 @@ class Turns:
 
 
 class SlowAtTheEnd:
-    """A pipeline that takes its time for what comes last."""
+    """A pipeline that is slow for the last item."""
 
     async def process_item(self, item: Any) -> Any:
         await asyncio.sleep(0.3 if isinstance(item, SiteRecord) else 0)
@@ -199,7 +199,7 @@ class SlowAtTheEnd:
 
 
 class OldStyle:
-    """A pipeline of the time when the spider was passed along."""
+    """A pipeline of the old API with a spider argument."""
 
     def process_item(self, item: Any, spider: Any) -> Any:
         ItemAdapter(item)["priority_text"] = spider.name
@@ -207,7 +207,7 @@ class OldStyle:
 
 
 class ToDict:
-    """A pipeline that makes something else of an item."""
+    """A pipeline that changes the type of an item."""
 
     def process_item(self, item: Any) -> Any:
         return {"address": ItemAdapter(item)["loc"]}
@@ -223,7 +223,7 @@ class DropEven:
 
 
 class FailAtThree:
-    """A pipeline with a bug."""
+    """A pipeline with an error."""
 
     def process_item(self, item: Any) -> Any:
         if ItemAdapter(item)["loc"].endswith("/p3"):
@@ -232,7 +232,7 @@ class FailAtThree:
 
 
 class Forgetful:
-    """A pipeline that forgets to return every second item, and makes a number of the fifth."""
+    """A pipeline that forgets to return every second item, and returns a number for the fifth."""
 
     def process_item(self, item: Any) -> Any:
         if item.position == 5:
@@ -250,7 +250,7 @@ class ForgetfulOfBatches:
 
 
 class WrongType:
-    """A pipeline that puts into a field what its column cannot hold."""
+    """A pipeline that sets a field to a value that its column cannot hold."""
 
     def process_item(self, item: Any) -> Any:
         if ItemAdapter(item)["loc"].endswith("/p2"):
@@ -259,7 +259,7 @@ class WrongType:
 
 
 class OnlyOdd:
-    """A pipeline that knows batches, and nothing else."""
+    """A pipeline that accepts only batches."""
 
     def process_batch(self, batch: UrlBatch) -> UrlBatch:
         return batch.filter(pc.match_substring_regex(batch["loc"], r"[13579]$"))
@@ -284,7 +284,7 @@ class AddressExporter(BaseItemExporter):
 
 
 class Listener:
-    """An extension that listens to every item."""
+    """An extension that receives every item."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -300,7 +300,7 @@ class Listener:
 
 
 class BatchListener(Listener):
-    """One that can take batches."""
+    """One that accepts batches."""
 
     accepts_batches = True
 
@@ -316,14 +316,14 @@ class Odd:
 
 
 class Nothing(Odd):
-    """A filter that lets nothing through."""
+    """A filter that accepts nothing."""
 
     def accepts(self, item: Any) -> bool:
         return False
 
 
 class FailsAtOnce:
-    """A spider middleware with a bug that shows before the first item; only documents that end in ``bad.xml``."""
+    """A spider middleware that raises before the first item; only for documents that end in ``bad.xml``."""
 
     async def process_spider_output(self, response: Any, result: Any) -> Any:
         if response.url.endswith("bad.xml"):
@@ -333,7 +333,7 @@ class FailsAtOnce:
 
 
 class FailsAtFirst(FailsAtOnce):
-    """One with a bug that shows at the first item."""
+    """A spider middleware that raises at the first item."""
 
     async def process_spider_output(self, response: Any, result: Any) -> Any:
         async for item in result:
@@ -343,7 +343,7 @@ class FailsAtFirst(FailsAtOnce):
 
 
 class LooksAway(FailsAtOnce):
-    """One that takes nothing from some documents."""
+    """A spider middleware that drops the items of some documents."""
 
     async def process_spider_output(self, response: Any, result: Any) -> Any:
         if response.url.endswith("bad.xml"):
@@ -353,7 +353,7 @@ class LooksAway(FailsAtOnce):
 
 
 class RefusesRobots:
-    """A downloader middleware that fails on the answer for a robots.txt."""
+    """A downloader middleware that fails on the response for a robots.txt."""
 
     def process_response(self, request: Any, response: Any) -> Any:
         if request.url.endswith("/robots.txt"):
@@ -361,8 +361,8 @@ class RefusesRobots:
         return response
 
 
-class AsksRobotsAgain:
-    """One that asks for each robots.txt a second time, under the same address."""
+class RequestsRobotsAgain:
+    """A downloader middleware that requests each robots.txt a second time, under the same address."""
 
     def process_response(self, request: Any, response: Any) -> Any:
         if request.url.endswith("/robots.txt") and not request.meta.get("again"):
@@ -371,7 +371,7 @@ class AsksRobotsAgain:
 
 
 class Watches:
-    """A spider middleware that looks at every item."""
+    """A spider middleware that receives every item."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -387,13 +387,13 @@ class Watches:
 
 
 class WatchesBatches(Watches):
-    """One that can take batches."""
+    """A spider middleware that accepts batches."""
 
     accepts_batches = True
 
 
 class ListensLate(Listener):
-    """An extension that listens from the first item on."""
+    """An extension that connects to the signal at the first item."""
 
     accepts_batches = True
 
@@ -407,12 +407,12 @@ class ListensLate(Listener):
 class Names:
     """A resolver for the hosts of the setting TEST_HOSTS: each lookup takes the next of a host's lists of addresses.
 
-    127.0.0.3 stands for a public address here: a test has no other.
+    127.0.0.3 plays a public address here: a test has no other.
     """
 
     def __init__(self, hosts: dict[str, list[list[str]]], reactor: Any) -> None:
         self._hosts, self._reactor = hosts, reactor
-        network.kind_of = lambda address: None if str(address) == "127.0.0.3" else kind_of(address)
+        policy.kind_of = lambda address: None if str(address) == "127.0.0.3" else networks.kind_of(address)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, reactor: Any) -> Self:
@@ -447,22 +447,22 @@ class ThroughProxy:
 
 
 class LeadsAway:
-    """A downloader middleware that asks for something else, and forgets who asked."""
+    """A downloader middleware that requests another URL, without the data of the original request."""
 
     def process_request(self, request: Request) -> Request | None:
         return Request(request.url.replace("lost", "found")) if "lost" in request.url else None
 
 
 class TakesTheCallback:
-    """A downloader middleware that gives the answer to somebody else."""
+    """A downloader middleware that gives the response to another callback."""
 
     def process_request(self, request: Request) -> Request | None:
         is_new = "lost" in request.url and "taken" not in request.meta
         return request.replace(callback=_forget, meta={**request.meta, "taken": True}) if is_new else None
 
 
-class DropsWithoutAWord:
-    """A downloader middleware whose new request the filter of duplicates drops."""
+class DropsSilently:
+    """A downloader middleware whose new request the duplicate filter drops."""
 
     def process_request(self, request: Request) -> Request | None:
         times = request.meta.get("times", 0)
@@ -496,7 +496,7 @@ class KilledByAnItem:
 
 
 class FailAtNow:
-    """A pipeline with a bug."""
+    """A pipeline with an error."""
 
     def process_item(self, item: Any) -> Any:
         if "/now-and-then" in str(item):
@@ -505,7 +505,7 @@ class FailAtNow:
 
 
 class FailAtTheEnd:
-    """A pipeline that cannot store what it has gathered."""
+    """A pipeline that cannot store its collected items."""
 
     def process_item(self, item: Any) -> Any:
         return item
@@ -515,7 +515,7 @@ class FailAtTheEnd:
 
 
 class NoStorage:
-    """A feed storage that nothing can be put into."""
+    """A feed storage that fails on every write."""
 
     def __init__(self, uri: str, *, feed_options: dict[str, Any] | None = None) -> None:
         self._uri = uri

@@ -1,7 +1,5 @@
-"""Spiders of one's own: those of Scrapy's documentation of ``SitemapSpider``, and some that use what ours adds.
-
-The environment names the site, and the base class: with ``scrapy`` it is
-Scrapy's own, so that one can see whether both do the same.
+"""Spiders of a user's project: those of Scrapy's documentation of ``SitemapSpider``, and some that use the additions of
+ours. The environment names the site and the base class: with ``scrapy`` it is Scrapy's own, to compare the two.
 """
 
 from __future__ import annotations
@@ -118,7 +116,7 @@ class Alternates(SitemapSpider):
 
 
 class Compiled(SitemapSpider):
-    """Rules that are compiled, callbacks that are functions, and sitemaps that are named as the spider is made."""
+    """Compiled rules, callbacks that are functions, and sitemaps that are set when the spider is made."""
 
     name = "compiled"
     sitemap_follow = [re.compile("SHOPS", re.IGNORECASE)]
@@ -133,7 +131,7 @@ class Compiled(SitemapSpider):
 
 
 class Rewriting(SitemapSpider):
-    """A filter that takes a whole document, orders it, changes entries, makes some of its own and drops an index's."""
+    """A filter that takes a whole document, sorts it, changes entries, adds some and drops those of an index."""
 
     name = "rewriting"
     sitemap_urls = [f"{SITE}/index.xml"]
@@ -151,7 +149,7 @@ class Rewriting(SitemapSpider):
 
 
 class Entries(HarvestSpider):
-    """Looks at what its callbacks are given, and asks for more."""
+    """Records the arguments of its callbacks, and makes more requests."""
 
     name = "entries"
     sitemap_rules = [("/plain/", "parse_plain"), ("/any/", "parse_any"), ("", "parse_entry")]
@@ -173,7 +171,7 @@ class Entries(HarvestSpider):
 
 
 class Columns(HarvestSpider):
-    """Visits what has changed, by its columns."""
+    """Visits changed pages, by their columns."""
 
     name = "columns"
     harvest_arguments = {"site": SITE, "limit": "3"}
@@ -186,14 +184,14 @@ class Columns(HarvestSpider):
 
 
 class Harvesting(HarvestSpider):
-    """Has no callback: it harvests, as the spider ``sitemap`` does."""
+    """Has no callback: it harvests, like the spider ``sitemap``."""
 
     name = "harvesting"
     sitemap_urls = [f"{SITE}/sitemap.xml"]
 
 
 class Many(HarvestSpider):
-    """Looks at nothing."""
+    """Ignores its responses."""
 
     name = "many"
 
@@ -202,7 +200,7 @@ class Many(HarvestSpider):
 
 
 class Linking(HarvestSpider):
-    """Asks for the addresses that pages hold, with an errback and without one."""
+    """Requests the addresses in pages, with an errback and without one."""
 
     name = "linking"
 
@@ -225,7 +223,7 @@ class Broken(HarvestSpider):
 
 
 class FailingFilter(HarvestSpider):
-    """Takes it for granted that all entries have a date."""
+    """Assumes that all entries have a date."""
 
     name = "failing-filter"
 
@@ -237,7 +235,7 @@ class FailingFilter(HarvestSpider):
 
 
 class FullDisk(Many):
-    """Has room for 100 kB in each file."""
+    """Has space for 100 kB in each file."""
 
     name = "full-disk"
 
@@ -247,7 +245,7 @@ class FullDisk(Many):
 
 
 class Careful(HarvestSpider):
-    """Harvests, and writes down what it has kept in the store after each few documents."""
+    """Harvests, and writes a checkpoint after every few documents."""
 
     name = "careful"
     harvest_arguments = {"emit": "urls,sitemaps,sites,changes,summaries"}
@@ -259,7 +257,7 @@ class Careful(HarvestSpider):
 
 
 class Slow(HarvestSpider):
-    """Says when it has seen a page."""
+    """Logs each page that it has parsed."""
 
     name = "slow"
     started = time.monotonic()

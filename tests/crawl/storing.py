@@ -1,4 +1,4 @@
-"""Crawls of a site with a store, one after the other, and what each of them told."""
+"""Crawls of a site with a store, one after the other, and the output of each."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _OF_BOTH = ("site", "run", "baseline")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What one crawl told, as it was before the next one wrote over it. Addresses are without the site's."""
+class Output:
+    """The output of one crawl, read before the next one overwrites it. Addresses are without the site's."""
 
     run: Run
     site: str
@@ -44,7 +44,7 @@ class Told:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What is told of the one site."""
+        """The summary of the only site."""
         (summary,) = self.summaries
         return summary
 
@@ -60,7 +60,7 @@ class Told:
         return url.removeprefix(self.site)
 
     def change(self, path: str) -> dict[str, Any]:
-        """Return what the change of *path* says, without nulls and what is the same in all changes."""
+        """Return the change of *path*, without nulls and fields with the same value in all changes."""
         (found,) = [change for change in self.changes if self.path(change["loc"]) == path]
         return {
             name: self.path(value) if isinstance(value, str) else value
@@ -78,24 +78,24 @@ class Keeping:
 
     @property
     def store(self) -> Store:
-        """The store, as it is by now."""
+        """The store in its current state."""
         return open_store(self.folder)
 
-    def __call__(self, site: Site, /, *, calm: bool = True, **given: Any) -> Told:
-        """Crawl *site*, and return what it told and was asked for."""
+    def __call__(self, site: Site, /, *, calm: bool = True, **given: Any) -> Output:
+        """Crawl *site*, and return its output and requests."""
         site.requests.clear()
         if not {"site", "sites", "sitemap"} & given.keys():
             given["site"] = site.url
-        return self.told(self.crawl(calm=calm, **{"store": self.folder, **given}), site)
+        return self.output(self.crawl(calm=calm, **{"store": self.folder, **given}), site)
 
-    def later(self, site: Site, **given: Any) -> Told:
-        """Crawl *site* in another second than the last run."""
+    def later(self, site: Site, **given: Any) -> Output:
+        """Crawl *site* in a later second than the last run."""
         wait_for_another_second()
         return self(site, **given)
 
-    def told(self, run: Run, site: Site) -> Told:
-        """Return what *run* told of *site*."""
-        return Told(
+    def output(self, run: Run, site: Site) -> Output:
+        """Return the output of *run* for *site*."""
+        return Output(
             run=run,
             site=site.url,
             urls=run.urls,
@@ -118,5 +118,5 @@ class Keeping:
 
 
 def wait_for_another_second():
-    """Wait until what a run tells is later than what the last one has told: a store keeps whole seconds, rounded up."""
+    """Wait until the times of a run are later than those of the last one: a store keeps whole seconds, rounded up."""
     time.sleep(1 - time.time() % 1)

@@ -1,4 +1,4 @@
-"""The add-on in somebody else's project."""
+"""The add-on in a user's project."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def run(project, *arguments):
 
 
 @pytest.mark.quick
-def test_one_line_is_enough_to_crawl_and_theirs_is_as_ever(project, serve):
+def test_one_line_suffices_to_crawl_and_spiders_of_the_project_are_unchanged(project, serve):
     site = serve({
         "/robots.txt": robots("/s.xml"),
         "/s.xml": urlset("/1", "/2"),
@@ -99,7 +99,7 @@ def test_one_line_is_enough_to_crawl_and_theirs_is_as_ever(project, serve):
     assert "'item_scraped_count': 3" in done.stderr
 
 
-def test_two_more_lines_list_our_spiders_and_know_parquet(project, serve):
+def test_two_more_lines_list_our_spiders_and_enable_parquet(project, serve):
     site = serve({"/s.xml": urlset("/1")})
     configure(project, *TWO_LINES, "USER_AGENT = 'theirs'", "SITEMAP_HARVEST_MAX_URLS = 5", "COOKIES_ENABLED = True")
     assert {"own", "sitemap"} <= set(run(project, "list").stdout.split())
@@ -110,7 +110,7 @@ def test_two_more_lines_list_our_spiders_and_know_parquet(project, serve):
     assert "CookiesMiddleware" in done.stderr
 
 
-def test_without_the_add_on_a_folder_is_refused_and_the_network_left_alone(project, serve):
+def test_without_the_addon_a_folder_is_rejected_and_nothing_is_requested(project, serve):
     site = serve()
     with (project / "theirs/settings.py").open("a") as file:
         file.write(f"\n{TWO_LINES[1]}\n")
@@ -120,7 +120,7 @@ def test_without_the_add_on_a_folder_is_refused_and_the_network_left_alone(proje
     assert site.requests == []
 
 
-def test_what_the_project_sets_itself_stays(project, tmp_path):
+def test_settings_of_the_project_stay(project, tmp_path):
     (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
     configure(
         project,
@@ -143,7 +143,7 @@ def test_what_the_project_sets_itself_stays(project, tmp_path):
         pytest.param({"ADDONS": {"theirs.Addon": 1}}, True, id="another-add-on-may-switch-it-on"),
     ],
 )
-def test_what_is_switched_off_is_not_loaded(given, is_loaded):
+def test_disabled_components_are_not_loaded(given, is_loaded):
     settings = Settings({"COOKIES_ENABLED": False, **given})
     defaults.remove_disabled_components(settings)
     parts = settings.get_component_priority_dict_with_base("DOWNLOADER_MIDDLEWARES")

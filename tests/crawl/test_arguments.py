@@ -1,4 +1,4 @@
-"""What a user gives: files of sites, folders, and all that can be wrong."""
+"""The arguments of a user: files of sites, folders, and all possible errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_file_of_sites_may_have_comments_duplicates_and_bad_lines(serve, crawl
 
 
 @pytest.mark.quick
-def test_a_folder_stands_in_for_a_site_and_nothing_is_fetched(serve, crawl, tmp_path):
+def test_a_folder_replaces_a_site_and_nothing_is_fetched(serve, crawl, tmp_path):
     site = serve({"/robots.txt": robots("/live.xml"), "/live.xml": urlset("/live"), "/missing.xml": urlset("/live")})
     other = serve({"/s.xml": urlset("/live")}, host="127.0.0.2")
     folder = tmp_path / "public"
@@ -89,7 +89,7 @@ def test_a_folder_stands_in_for_a_site_and_nothing_is_fetched(serve, crawl, tmp_
         ),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_in_one_line_and_costs_nothing(crawl, tmp_path, arguments, settings, words):
+def test_errors_in_arguments_are_one_line_and_nothing_is_requested(crawl, tmp_path, arguments, settings, words):
     kept = tmp_path / "kept.jsonl"
     kept.write_text("the last run\n")
     run = crawl(options=("-O", str(kept)), settings=settings, calm=False, **{"emit": None, **arguments})
@@ -104,7 +104,7 @@ def test_what_is_wrong_is_said_in_one_line_and_costs_nothing(crawl, tmp_path, ar
 @pytest.mark.quick
 @pytest.mark.parametrize("value", ["", " ", "\t\n"])
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_an_argument_without_a_value_is_wrong(name, value):
+def test_an_argument_without_a_value_is_an_error(name, value):
     with pytest.raises(ArgumentError, match=f"argument {name}: it is empty"):
         RunConfig.of({"site": "a.example", name: value})
 
@@ -115,7 +115,7 @@ class Own(HarvestSpider):
 
 @pytest.mark.quick
 @pytest.mark.parametrize("spider", [SitemapSpider, ChangesSpider, Own])
-def test_what_scrapyd_itself_gives_a_job_is_an_attribute_of_the_spider_and_no_wrong_argument(spider):
+def test_arguments_from_scrapyd_are_attributes_of_the_spider_and_no_error(spider):
     made = spider(site="a.example", _job="", _version="1")
     assert (made._job, made._version) == ("", "1")
     assert made._harvest._given.unusable == {}
@@ -123,5 +123,5 @@ def test_what_scrapyd_itself_gives_a_job_is_an_attribute_of_the_spider_and_no_wr
 
 @pytest.mark.quick
 @pytest.mark.parametrize("name", ["_project", "_spider", "job", "_jobs"])
-def test_no_other_name_that_is_not_known_is_taken(name):
+def test_unknown_argument_names_are_rejected(name):
     assert SitemapSpider(site="a.example", **{name: "1"})._harvest._given.unusable == {name: "1"}

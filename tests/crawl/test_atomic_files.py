@@ -1,4 +1,4 @@
-"""A file that is written anew is there as it was or as it is; a place where none can be is told before the run."""
+"""A rewritten file has its old content or its new one; a path that cannot be written is an error before the run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VALUES = {"run": "20261122T014512Z-4f2a1c", "job": "7", "name": "shop"}
         pytest.param("/a/%(job)s.json", {"job": "Ä%(run)s"}, "/a/Ä__run_s.json", id="a-template-in-a-value"),
     ],
 )
-def test_a_path_with_values_in_it(template, values, wanted):
+def test_a_path_with_placeholders(template, values, wanted):
     assert str(path_of("S", template, values)) == wanted
 
 
@@ -36,7 +36,7 @@ def test_a_path_with_values_in_it(template, values, wanted):
     "template",
     ["%(date)s.json", "%s.json", "%d", "100%", "%(run)d", "%(run", "s3://bucket/a.json", "a\0b"],
 )
-def test_what_is_no_path_is_refused(template):
+def test_invalid_paths_are_rejected(template):
     with pytest.raises(OptionError, match=r"^S is .*; it must be the path of a local file, which may contain"):
         path_of("S", template, VALUES)
 
@@ -51,7 +51,7 @@ def test_what_is_no_path_is_refused(template):
         pytest.param("a" * 300, "file name too long", id="too-long"),
     ],
 )
-def test_a_place_where_no_file_can_be_is_refused(place, words, tmp_path):
+def test_unwritable_places_are_rejected(place, words, tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
     with pytest.raises(OptionError, match=words):
@@ -59,7 +59,7 @@ def test_a_place_where_no_file_can_be_is_refused(place, words, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
 
-def test_a_file_is_replaced_whole_and_a_place_that_is_checked_stays_as_it_was(tmp_path):
+def test_a_file_is_replaced_atomically_and_a_checked_place_is_unchanged(tmp_path):
     path = tmp_path / "a.json"
     check_place("S", path)
     assert list(tmp_path.iterdir()) == []
@@ -68,14 +68,14 @@ def test_a_file_is_replaced_whole_and_a_place_that_is_checked_stays_as_it_was(tm
     assert path.read_bytes() == b"before"
     reader = path.open("rb")
     put_file(path, b"after", mode=0o644)
-    assert reader.read() == b"before"  # who reads it has the whole of one
+    assert reader.read() == b"before"  # a reader sees one of the two completely
     reader.close()
     assert path.read_bytes() == b"after"
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_another_user_can_read_what_is_for_all_whatever_the_umask(tmp_path):
+def test_other_users_can_read_public_files_with_any_umask(tmp_path):
     before = os.umask(0o077)
     try:
         put_file(tmp_path / "for-all", b"", mode=0o644)
@@ -86,7 +86,7 @@ def test_another_user_can_read_what_is_for_all_whatever_the_umask(tmp_path):
     assert modes == {"for-all": 0o644, "own": 0o600}
 
 
-def test_a_full_disk_is_an_error_and_a_device_stays_one():
+def test_a_full_disk_is_an_error_and_a_device_stays_a_device():
     full = Path("/dev/full")
     check_place("S", full)
     with pytest.raises(OSError, match="No space left"):
@@ -94,7 +94,7 @@ def test_a_full_disk_is_an_error_and_a_device_stays_one():
     assert full.is_char_device()
 
 
-def test_a_link_stays_a_link_and_a_pipe_that_nobody_reads_is_no_wait(tmp_path):
+def test_a_link_stays_a_link_and_a_pipe_without_a_reader_does_not_block(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "target")
     put_file(path_of("S", str(tmp_path / "link"), {}), b"x")
     assert (tmp_path / "link").is_symlink()

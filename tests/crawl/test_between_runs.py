@@ -1,4 +1,4 @@
-"""What two runs over a site that changes between them say: enough to tell what is gone from what was not read."""
+"""The output of two runs over a site that changes between them: enough to distinguish removed URLs from unread ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEWS = "http://www.google.com/schemas/sitemap-news/0.9"
 
 
 def surely_gone(before, after, site):
-    """Return the paths that *after* lists no more, though what listed them, or its parent, was read whole."""
+    """Return the paths that *after* no longer lists though their document, or its parent, was read completely."""
     whole = {row["url"] for row in after.ledger if row["complete"]}
     met = {row["url"] for row in after.ledger}
     index_is_whole = f"{site.url}/index.xml" in whole
@@ -44,7 +44,7 @@ def surely_gone(before, after, site):
         pytest.param({"/1.xml": urlset("/a", "/B")}, {"/b"}, id="renamed", marks=pytest.mark.case(172)),
     ],
 )
-def test_only_what_is_gone_is_gone(serve, crawl, change, gone):
+def test_only_removed_urls_are_removed(serve, crawl, change, gone):
     site = serve(SITE)
     before = crawl(site=site.url)
     rows = before.urls, before.ledger
@@ -54,14 +54,14 @@ def test_only_what_is_gone_is_gone(serve, crawl, change, gone):
 
 
 class _Kept:
-    """What a run had left behind before the next one overwrote it."""
+    """The output of a run, read before the next one overwrites it."""
 
     def __init__(self, urls, ledger):
         self.urls, self.ledger = urls, ledger
 
 
 @pytest.mark.case(164)
-def test_after_a_change_of_scheme_nothing_but_the_scheme_of_the_keys_differs(serve, crawl):
+def test_after_a_change_of_scheme_only_the_schemes_of_keys_differ(serve, crawl):
     site = serve({"/1.xml": urlset("http://example.com/a", "http://example.com/b")})
     before = crawl(sitemap=f"{site.url}/1.xml").urls
     site.pages["/1.xml"] = urlset("https://example.com/a", "https://example.com/b")
@@ -95,7 +95,7 @@ def _lastmod(run):
 
 
 @pytest.mark.case(167)
-def test_an_entry_of_a_news_sitemap_is_told_from_others_by_its_news(serve, crawl):
+def test_entries_of_a_news_sitemap_are_marked_by_their_news(serve, crawl):
     news = f'<news:news xmlns:news="{NEWS}"><news:title>T</news:title></news:news>'
     site = serve({"/1.xml": urlset("/a").replace("</loc>", f"</loc>{news}")})
     (row,) = crawl(sitemap=f"{site.url}/1.xml").urls
@@ -103,7 +103,7 @@ def test_an_entry_of_a_news_sitemap_is_told_from_others_by_its_news(serve, crawl
 
 
 @pytest.mark.case(168)
-def test_what_a_limit_left_out_is_not_gone(serve, crawl):
+def test_urls_left_out_by_a_limit_are_not_removed(serve, crawl):
     site = serve(SITE)
     before = crawl(site=site.url)
     rows = before.urls, before.ledger
@@ -113,7 +113,7 @@ def test_what_a_limit_left_out_is_not_gone(serve, crawl):
 
 
 @pytest.mark.case(169)
-def test_a_run_needs_nothing_of_another_one(serve, crawl, tmp_path):
+def test_a_run_depends_on_no_other_run(serve, crawl, tmp_path):
     site = serve(SITE)
     path = tmp_path / "other.jsonl"
     feeds = {str(path): {"format": "jsonl", "item_classes": ["sitemap_harvest.UrlEntry"]}}
@@ -126,7 +126,7 @@ def test_a_run_needs_nothing_of_another_one(serve, crawl, tmp_path):
 
 
 @pytest.mark.case(170)
-def test_after_a_run_that_was_killed_the_next_one_reads_all(serve, crawl):
+def test_the_run_after_a_killed_one_reads_all_documents(serve, crawl):
     site = serve(SITE | {"/2.xml": Page(TWO, delay=5)})
     process = crawl.start(site=site.url)
     wait_until(lambda: "/2.xml" in site.requests)

@@ -1,4 +1,4 @@
-"""Which bodies are held in memory at a time."""
+"""The bodies that are held in memory at a time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def candidate(host: str, name: str = "s", parent: str | None = None) -> Candidat
 A, B, C = candidate("a"), candidate("b"), candidate("c")
 FIRST, SECOND, THIRD = (candidate("d", name, "https://d.example/index.xml") for name in "123")
 OTHER = candidate("d", "other", "https://d.example/other-index.xml")
-ALMOST = 4.9  # seconds: a document whose size is not known does not hold up others for longer
+ALMOST = 4.9  # seconds: a document of unknown size delays others no longer than that
 
 
 class Downloads:
@@ -40,16 +40,16 @@ class Downloads:
         self.bodies.begin(one, 0.0)
 
     def begin(self, one: Candidate, length: int | None = None) -> bool:
-        """Begin to download *one*; return whether that goes on."""
+        """Start the download of *one*; return whether it continues."""
         self.request(one)
         return self.answer(one, length)
 
     def answer(self, one: Candidate, length: int | None = None) -> bool:
-        """Receive the headers of *one*; return whether the download goes on."""
+        """Receive the headers of *one*; return whether the download continues."""
         return not self.bodies.note_headers(one, length)
 
     def receive(self, one: Candidate, size: int) -> bool:
-        """Receive *size* bytes of *one*; return whether the download goes on."""
+        """Receive *size* bytes of *one*; return whether the download continues."""
         return not self.bodies.note_bytes(one, size)
 
 
@@ -64,13 +64,13 @@ class Downloads:
         pytest.param([600, 600, 300], [True, False, True], id="what-was-stopped-holds-nothing"),
     ],
 )
-def test_a_body_whose_length_is_known_is_stopped_before_it_comes(lengths: list[int], go_on: list[bool]) -> None:
+def test_a_body_of_known_length_is_stopped_before_it_arrives(lengths: list[int], go_on: list[bool]) -> None:
     downloads = Downloads()
     assert [downloads.begin(one, length) for one, length in zip((A, B, C), lengths, strict=False)] == go_on
 
 
 @pytest.mark.quick
-def test_a_body_whose_length_is_not_known_is_stopped_when_it_does_not_fit_any_more() -> None:
+def test_a_body_of_unknown_length_is_stopped_when_it_no_longer_fits() -> None:
     downloads = Downloads()
     assert downloads.begin(A)
     assert downloads.begin(B)
@@ -83,7 +83,7 @@ def test_a_body_whose_length_is_not_known_is_stopped_when_it_does_not_fit_any_mo
 
 
 @pytest.mark.quick
-def test_what_was_stopped_waits_until_it_fits_and_is_expected_to_be_twice_as_large() -> None:
+def test_a_stopped_download_waits_until_twice_its_size_fits() -> None:
     downloads = Downloads()
     downloads.begin(A, 600)
     downloads.begin(B)
@@ -97,7 +97,7 @@ def test_what_was_stopped_waits_until_it_fits_and_is_expected_to_be_twice_as_lar
 
 
 @pytest.mark.quick
-def test_the_first_that_waits_is_not_overtaken() -> None:
+def test_the_first_in_the_queue_is_not_overtaken() -> None:
     downloads = Downloads()
     downloads.begin(A, 900)
     bodies = downloads.bodies
@@ -108,7 +108,7 @@ def test_the_first_that_waits_is_not_overtaken() -> None:
 
 
 @pytest.mark.quick
-def test_documents_of_a_host_are_expected_to_be_as_large_as_its_largest() -> None:
+def test_the_expected_size_for_a_host_is_that_of_its_largest_document() -> None:
     downloads = Downloads()
     downloads.begin(A, 600)
     downloads.bodies.end(A)
@@ -120,7 +120,7 @@ def test_documents_of_a_host_are_expected_to_be_as_large_as_its_largest() -> Non
 
 
 @pytest.mark.quick
-def test_documents_that_the_same_one_lists_are_expected_to_be_as_large_as_the_largest_of_them() -> None:
+def test_the_expected_size_for_siblings_is_that_of_the_largest() -> None:
     downloads = Downloads()
     downloads.begin(FIRST, 11)
     downloads.begin(SECOND, 600)
@@ -130,7 +130,7 @@ def test_documents_that_the_same_one_lists_are_expected_to_be_as_large_as_the_la
 
 
 @pytest.mark.quick
-def test_what_headers_tell_counts_also_where_more_was_expected() -> None:
+def test_content_length_replaces_a_larger_expectation() -> None:
     downloads = Downloads()
     downloads.begin(FIRST, 600)
     downloads.bodies.end(FIRST)
@@ -155,7 +155,7 @@ def test_what_headers_tell_counts_also_where_more_was_expected() -> None:
         pytest.param(lambda downloads: downloads.bodies.end(FIRST), ALMOST, True, id="its-end"),
     ],
 )
-def test_the_first_that_a_document_lists_is_alone_until_its_size_is_known(befalls, now: float, fits: bool) -> None:
+def test_the_first_child_of_a_document_is_alone_until_its_size_is_known(befalls, now: float, fits: bool) -> None:
     downloads = Downloads()
     assert downloads.bodies.fits(FIRST, 0.0)
     downloads.request(FIRST)
@@ -164,7 +164,7 @@ def test_the_first_that_a_document_lists_is_alone_until_its_size_is_known(befall
 
 
 @pytest.mark.quick
-def test_what_waits_for_the_first_of_its_document_holds_up_no_others() -> None:
+def test_children_that_wait_for_the_first_delay_no_other_documents() -> None:
     downloads = Downloads()
     downloads.request(FIRST)
     for one in (SECOND, OTHER, THIRD):
@@ -177,7 +177,7 @@ def test_what_waits_for_the_first_of_its_document_holds_up_no_others() -> None:
 
 
 @pytest.mark.quick
-def test_what_need_not_be_requested_tells_nothing_of_sizes() -> None:
+def test_documents_without_a_request_do_not_count_for_sizes() -> None:
     downloads = Downloads()
     downloads.bodies.end(FIRST)
     downloads.request(SECOND)
@@ -185,7 +185,7 @@ def test_what_need_not_be_requested_tells_nothing_of_sizes() -> None:
 
 
 @pytest.mark.quick
-def test_who_waits_is_woken_by_headers() -> None:
+def test_headers_wake_waiting_downloads() -> None:
     woken: list[str] = []
     downloads = Downloads(lambda: woken.append("woken"))
     downloads.begin(A, 600)
@@ -200,7 +200,7 @@ def test_who_waits_is_woken_by_headers() -> None:
 
 
 @pytest.mark.quick
-def test_what_was_not_requested_does_not_count() -> None:
+def test_documents_that_were_not_requested_do_not_count() -> None:
     downloads = Downloads()
     downloads.bodies.begin(B, 0.0, is_requested=False)  # known from the store
     for one in (A, B):
@@ -243,7 +243,7 @@ def test_each_large_sitemap_that_an_index_redirects_to_is_requested_once(serve, 
         pytest.param("lost", "failed", id="is-lost-in-the-project"),
     ],
 )
-def test_what_an_index_lists_is_read_whatever_befalls_the_first(serve, crawl, first: str, fate: str):
+def test_children_of_an_index_are_read_whatever_happens_to_the_first(serve, crawl, first: str, fate: str):
     site = serve({
         "/robots.txt": robots(disallow=["/forbidden"]),
         "/index.xml": index(f"/{first}.xml", *numbered(3)),

@@ -1,4 +1,4 @@
-"""Documents behind pages that let in browsers only: real Chromium, real walls on this machine."""
+"""Documents behind pages that admit browsers only: real Chromium and local challenge pages."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ _MARK = "HARVEST_TEST_RUN"
 
 @pytest.fixture(autouse=True, scope="module")
 def browser() -> None:
-    """Skip these tests where Chromium is not installed, or what drives it."""
+    """Skip these tests if Chromium or its driver is not installed."""
     programs.browser()
 
 
 @pytest.fixture
 def browse(crawl: Runner) -> Iterator[Callable[..., Run]]:
-    """Return what runs a crawl with a browser, of which nothing may be left at its end."""
+    """Return a function that runs a crawl with a browser, no process of which may remain at its end."""
     mark = uuid.uuid4().hex
 
     def run(*, environment: dict[str, str] | None = None, **arguments: Any) -> Run:
@@ -60,7 +60,7 @@ def browse(crawl: Runner) -> Iterator[Callable[..., Run]]:
 
 
 def browsers(mark: str, *, main_only: bool = False) -> list[int]:
-    """Return the processes of the browser that the run with that *mark* has started and that still run."""
+    """Return the running browser processes that the run with that *mark* has started."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -73,20 +73,23 @@ def browsers(mark: str, *, main_only: bool = False) -> list[int]:
 
 
 def walled(page: Answers, *, door: str = DOOR, status: int = 403, navigates: bool = False) -> Answers:
-    """Return what serves *page* to who has the cookie, and *door* to all others; if *navigates*, to browsers only."""
+    """Return a function that serves *page* to clients with the cookie, and *door* to all others.
 
-    def answer(asked: Message) -> Page:
-        may = "pass=1" in (asked.get("Cookie") or "")
-        if not may or (navigates and asked.get("Sec-Fetch-Mode") != "navigate"):
+    If it *navigates*, browsers alone get the page.
+    """
+
+    def answer(headers: Message) -> Page:
+        may = "pass=1" in (headers.get("Cookie") or "")
+        if not may or (navigates and headers.get("Sec-Fetch-Mode") != "navigate"):
             return Page(door, status=status, headers=HTML)
-        given = page(asked) if callable(page) else page
+        given = page(headers) if callable(page) else page
         return given if isinstance(given, Page) else Page(given)
 
     return answer
 
 
 def whole_site(site: Site) -> dict[str, Answers]:
-    """Return a site with a document of each packing."""
+    """Return a site with a document of each compression."""
     packed = {"Content-Type": "application/gzip"}
     own = {prefix: urlset(*numbered(4, prefix=prefix)).replace("{site}", site.url) for prefix in ("/gz", "/enc")}
     return {
@@ -101,7 +104,7 @@ def whole_site(site: Site) -> dict[str, Answers]:
 
 
 def facts(run: Run) -> list[dict[str, Any]]:
-    """Return the ledger without what differs from run to run, and without how documents came."""
+    """Return the ledger without the fields that differ from run to run or by way of fetching."""
     passing = {"fetched_at", "seconds", "via", "bytes_downloaded", "layers"}
     rows = [{name: value for name, value in row.items() if name not in passing} for row in run.ledger]
     return sorted(rows, key=lambda row: row["url"])
@@ -111,13 +114,13 @@ def ways(run: Run, site: Site) -> dict[str, str | None]:
     return {row["url"].removeprefix(site.url): row["via"] for row in run.ledger}
 
 
-def told(run: Run) -> dict[str, int]:
+def browser_stats(run: Run) -> dict[str, int]:
     """Return the stats of the browser."""
     prefix = "sitemap_harvest/browser/"
     return {name.removeprefix(prefix): value for name, value in run.stats.items() if name.startswith(prefix)}
 
 
-def test_a_site_behind_a_wall_gives_what_it_gives_without_one(serve: Callable[..., Site], browse: Any) -> None:
+def test_a_site_behind_a_challenge_gives_the_same_rows_as_without(serve: Callable[..., Site], browse: Any) -> None:
     site = serve()
     pages = whole_site(site)
     site.pages = pages
@@ -130,10 +133,10 @@ def test_a_site_behind_a_wall_gives_what_it_gives_without_one(serve: Callable[..
     run = browse(site=site.url)
     assert run.urls == plain.urls or sorted(run.locs) == sorted(plain.locs)
     assert facts(run) == facts(plain)
-    # Plainly, twice by the browser, and then plainly with the cookie: once for the site, not for each document.
+    # A plain request, two by the browser, and then plain ones with the cookie: once per site, not per document.
     assert site.requests[:4] == ["/robots.txt"] * 4
     assert sorted(site.requests[4:]) == sorted({*pages, "/gone.xml"} - {"/robots.txt", "/secret.xml"})
-    assert told(run) == {
+    assert browser_stats(run) == {
         "pages": 1,
         "challenges": 1,
         "challenges_passed": 1,
@@ -151,7 +154,9 @@ def test_a_site_behind_a_wall_gives_what_it_gives_without_one(serve: Callable[..
     assert {via for path, via in ways(run, site).items() if path != "/secret.xml"} == {"browser"}
 
 
-def test_what_is_kept_from_plain_requests_is_brought_by_the_browser(serve: Callable[..., Site], browse: Any) -> None:
+def test_documents_blocked_for_plain_requests_are_fetched_by_the_browser(
+    serve: Callable[..., Site], browse: Any
+) -> None:
     site = serve()
     site.max_requests = 500
     pages = whole_site(site)
@@ -180,12 +185,12 @@ def test_what_is_kept_from_plain_requests_is_brought_by_the_browser(serve: Calla
     assert "/secret.xml" not in site.requests
 
 
-def test_walls_that_stay_are_reported_and_others_go_on(serve: Callable[..., Site], browse: Any) -> None:
+def test_unsolved_challenges_are_reported_and_other_documents_are_read(serve: Callable[..., Site], browse: Any) -> None:
     shut, static, good, soft = serve(), serve(), serve(), serve()
     shut.pages = {"/s.xml": Page(SHUT, status=503, headers=HTML), "/t.xml": Page(SHUT, status=429, headers=HTML)}
     static.pages = {"/s.xml": Page(STATIC, status=403, headers=HTML)}
     good.pages = {"/s.xml": walled(urlset("/g"), status=200), "/huge.xml": walled(Page(urlset("/h") + " " * 200_000))}
-    soft.pages = {"/s.xml": Page(DOOR, headers=HTML)}  # which never has enough
+    soft.pages = {"/s.xml": Page(DOOR, headers=HTML)}  # which reads without a limit
     named = [
         f"{shut.url}/s.xml",
         f"{shut.url}/t.xml",
@@ -213,7 +218,7 @@ def test_walls_that_stay_are_reported_and_others_go_on(serve: Callable[..., Site
         named[5]: ("blocked", f"the response is a challenge page that admits only browsers, {either}"),
     }
     assert run.locs == [f"{good.url}/g"]
-    stats = told(run)
+    stats = browser_stats(run)
     assert (stats["most_pages"], stats["challenges_remaining"], stats["challenges_passed"], stats["starts"]) == (
         1,
         3,
@@ -221,11 +226,11 @@ def test_walls_that_stay_are_reported_and_others_go_on(serve: Callable[..., Site
         1,
     )
     assert soft.count("/s.xml") < 30, "a page that loads anew time and again is left in the end"
-    assert static.count("/s.xml") == 2, "there is nothing to wait for, and nobody asks again"
+    assert static.count("/s.xml") == 2, "there is nothing to wait for, and no second request"
 
 
 @pytest.mark.quick
-def test_a_page_that_asks_for_consent_is_no_wall(serve: Callable[..., Site], browse: Any) -> None:
+def test_a_consent_page_is_no_challenge(serve: Callable[..., Site], browse: Any) -> None:
     script = "<script>function ok() { document.cookie = 'ok=1'; location.reload() }</script>"
     asks = f"{script}<button onclick='ok()'>Yes</button>"
     site = serve({"/sitemap-index.xml": index("/a.xml"), "/a.xml": urlset("/a")})
@@ -234,16 +239,16 @@ def test_a_page_that_asks_for_consent_is_no_wall(serve: Callable[..., Site], bro
     run = browse(site=site.url, settings={"SITEMAP_HARVEST_BROWSER_SECONDS": 2})
     assert run.locs == plain.locs == [f"{site.url}/a"]
     assert facts(run) == facts(plain)
-    assert told(run)["pages"] == 1, "seen once, it is known"
+    assert browser_stats(run)["pages"] == 1, "seen once, it is known"
 
 
-def test_a_wall_that_gives_its_cookie_in_a_header(serve: Callable[..., Site], browse: Any) -> None:
+def test_a_challenge_that_sets_its_cookie_in_a_header(serve: Callable[..., Site], browse: Any) -> None:
     door = "<html><head><meta http-equiv='refresh' content='0'></head><body>One moment</body></html>"
     given = Page(door, headers={**HTML, "Set-Cookie": "pass=1; Path=/; HttpOnly"})
     shown = walled(Page(urlset("/a"), headers=XML), navigates=True)
 
-    def answer(asked: Message) -> Page:
-        page = shown(asked) if callable(shown) else shown
+    def answer(headers: Message) -> Page:
+        page = shown(headers) if callable(shown) else shown
         return given if page.status == 403 else page
 
     site = serve({"/s.xml": answer})
@@ -251,9 +256,7 @@ def test_a_wall_that_gives_its_cookie_in_a_header(serve: Callable[..., Site], br
     assert (run.fates(site.url), run.locs) == ({"/s.xml": "read"}, [f"{site.url}/a"])
 
 
-def test_a_document_behind_a_wall_that_comes_to_nothing_is_not_the_wall(
-    serve: Callable[..., Site], browse: Any
-) -> None:
+def test_an_unsolved_challenge_is_not_read_as_the_document(serve: Callable[..., Site], browse: Any) -> None:
     bomb = Page(gzipped(b"<html>" + b" " * 100_000_000), headers={**HTML, "Content-Encoding": "gzip"})
     lines = "\n".join(f"{{site}}/{number}" for number in range(100))
     cut = Page(lines, headers={"Content-Type": "text/plain"}, manner=Manner.CUT)
@@ -267,10 +270,10 @@ def test_a_document_behind_a_wall_that_comes_to_nothing_is_not_the_wall(
     assert (fates["/cut.txt"], fates["/s.xml"]) == ("partial", "read")
     assert not {fates["/bomb.xml"], fates["/reset.xml"]} & {"partial", "read"}
     assert not run.row(f"{site.url}/cut.txt")["complete"]
-    assert told(run)["starts"] == 1
+    assert browser_stats(run)["starts"] == 1
 
 
-def test_the_last_line_of_a_list_is_left_out_if_nothing_tells_that_it_is_whole(
+def test_the_last_line_of_a_list_is_left_out_unless_it_is_known_to_be_complete(
     serve: Callable[..., Site], browse: Any
 ) -> None:
     site = serve({"/robots.txt": robots("/open.txt", "/ended.txt", "/told.txt", "/packed.txt.gz")})
@@ -292,7 +295,7 @@ def test_the_last_line_of_a_list_is_left_out_if_nothing_tells_that_it_is_whole(
 
 
 @pytest.mark.parametrize("mode", ["fallback", "always"])
-def test_the_headers_of_a_site_get_past_its_wall_and_nowhere_else(
+def test_the_headers_of_a_site_pass_its_challenge_and_are_sent_nowhere_else(
     serve: Callable[..., Site], browse: Any, mode: str
 ) -> None:
     site, other = serve(), serve()
@@ -304,10 +307,10 @@ def test_the_headers_of_a_site_get_past_its_wall_and_nowhere_else(
     )
 
     def closed(page: Answers) -> Answers:
-        def answer(asked: Message) -> Page:
-            if asked["X-Key"] != "secret" or asked["Authorization"] != "Basic bWU6c2VjcmV0":
+        def answer(headers: Message) -> Page:
+            if headers["X-Key"] != "secret" or headers["Authorization"] != "Basic bWU6c2VjcmV0":
                 return Page("Who are you?", status=401, headers=HTML)
-            given = page(asked) if callable(page) else page
+            given = page(headers) if callable(page) else page
             return given if isinstance(given, Page) else Page(given)
 
         return answer
@@ -328,7 +331,7 @@ def test_the_headers_of_a_site_get_past_its_wall_and_nowhere_else(
         assert set().union(*other.sent(name).values()) == {None}
 
 
-def test_no_wall_leads_the_browser_into_a_private_network(serve: Callable[..., Site], browse: Any) -> None:
+def test_no_challenge_leads_the_browser_into_a_private_network(serve: Callable[..., Site], browse: Any) -> None:
     inside = serve({"/": "secret", "/redirected": "secret"})
     by_script, by_redirect, by_frame = serve(), serve(), serve()
     away = "<html><body><script>document.cookie='a=1'; location.href='{to}'</script></body></html>"
@@ -354,7 +357,7 @@ def test_no_wall_leads_the_browser_into_a_private_network(serve: Callable[..., S
         )
 
 
-def test_a_site_map_that_scripts_write(serve: Callable[..., Site], browse: Any) -> None:
+def test_a_site_map_written_by_scripts(serve: Callable[..., Site], browse: Any) -> None:
     write = "document.body.insertAdjacentHTML('beforeend', `<p><a href='/p${n}'>P</a></p>`)"
     often = f"let n = 1; const timer = setInterval(() => {{ {write}; n++ < 12 || clearInterval(timer) }}, 150)"
     page = f"<html><head><title>Site map</title></head><body><script>{often}</script></body></html>"
@@ -377,28 +380,28 @@ def test_a_site_map_that_scripts_write(serve: Callable[..., Site], browse: Any) 
         ),
     ],
 )
-def test_a_browser_that_is_killed(
+def test_a_killed_browser(
     serve: Callable[..., Site], crawl: Runner, deaths: int, outcome: str, reason: str | None
 ) -> None:
     mark, left = uuid.uuid4().hex, [None] * deaths
 
-    def answer(asked: Message) -> Page:
-        if "Sec-Fetch-Mode" in asked and left:
+    def answer(headers: Message) -> Page:
+        if "Sec-Fetch-Mode" in headers and left:
             left.pop()
             for process in browsers(mark, main_only=True):
                 os.kill(process, signal.SIGKILL)
-        return walled(urlset("/a"))(asked)
+        return walled(urlset("/a"))(headers)
 
     site = serve({"/s.xml": answer, "/t.xml": urlset("/t")})
     run = crawl(sitemap=f"{site.url}/s.xml {site.url}/t.xml", browser="fallback", environment={_MARK: mark})
     row = run.row(f"{site.url}/s.xml")
     assert (row["outcome"], row["reason"]) == (outcome, reason)
     assert run.row(f"{site.url}/t.xml")["outcome"] == "read"
-    assert (told(run)["starts"], run.reason) == (2, "finished")
+    assert (browser_stats(run)["starts"], run.reason) == (2, "finished")
     assert browsers(mark) == []
 
 
-def test_a_wall_in_front_of_what_is_kept(serve: Callable[..., Site], browse: Any, tmp_path: Path) -> None:
+def test_a_challenge_in_front_of_stored_documents(serve: Callable[..., Site], browse: Any, tmp_path: Path) -> None:
     site = serve({"/s.xml": walled(unless('"1"', urlset(*numbered(3))))})
     store = str(tmp_path / "store")
     run = browse(sitemap=f"{site.url}/s.xml", store=store)
@@ -406,23 +409,23 @@ def test_a_wall_in_front_of_what_is_kept(serve: Callable[..., Site], browse: Any
     read = run.locs
     run = browse(sitemap=f"{site.url}/s.xml", store=store)
     assert [(row["outcome"], row["reason"]) for row in run.ledger] == [("unchanged", "HTTP 304: it has not changed")]
-    assert (run.locs, told(run)["pages"]) == (read, 1)
+    assert (run.locs, browser_stats(run)["pages"]) == (read, 1)
     site.pages["/s.xml"] = Page(STATIC, status=403, headers=HTML)
     run = browse(sitemap=f"{site.url}/s.xml", store=store)
     assert [row["outcome"] for row in run.ledger] == ["blocked"]
     assert run.changes == []
 
 
-def test_a_pass_that_ends_is_renewed_once(serve: Callable[..., Site], browse: Any) -> None:
+def test_an_expired_clearance_is_renewed_once(serve: Callable[..., Site], browse: Any) -> None:
     names = [f"/{number}.xml" for number in range(6)]
     asked_plainly = [0]
 
     def answer(number: int) -> Callable[[Message], Page]:
-        def page(asked: Message) -> Page:
-            old = "pass=1" in (asked.get("Cookie") or "") and "Sec-Fetch-Mode" not in asked
+        def page(headers: Message) -> Page:
+            old = "pass=1" in (headers.get("Cookie") or "") and "Sec-Fetch-Mode" not in headers
             asked_plainly[0] += old
             ended = old and asked_plainly[0] in {3, 5}
-            return Page(DOOR, status=403, headers=HTML) if ended else walled(urlset(f"/{number}"))(asked)
+            return Page(DOOR, status=403, headers=HTML) if ended else walled(urlset(f"/{number}"))(headers)
 
         return page
 
@@ -433,34 +436,36 @@ def test_a_pass_that_ends_is_renewed_once(serve: Callable[..., Site], browse: An
     settings |= {"DOWNLOAD_DELAY": 0.3, "DOWNLOAD_DELAY_JITTER": 0}
     run = browse(site=site.url, settings=settings)
     fates = run.fates(site.url)
-    assert told(run)["challenges_passed"] == 2
+    assert browser_stats(run)["challenges_passed"] == 2
     moments = [moment for moment, _ in site.times]
     gaps = [later - earlier for earlier, later in pairwise(moments)]
-    assert sum(gap < 0.25 for gap in gaps) <= 2, "only the wall itself, as it loads anew, does not wait"
+    assert sum(gap < 0.25 for gap in gaps) <= 2, "only the reload of the challenge itself does not wait"
     assert sorted(fates.values()) == ["blocked", *["read"] * 6]
     (reason,) = [row["reason"] for row in run.ledger if row["outcome"] == "blocked"]
     assert reason == "HTTP 403: the server refuses, and the site rejects the browser's cookies after a short time"
 
 
-def test_a_cache_keeps_no_wall(serve: Callable[..., Site], browse: Any, tmp_path: Path) -> None:
+def test_a_cache_stores_no_challenge(serve: Callable[..., Site], browse: Any, tmp_path: Path) -> None:
     settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
     site = serve({"/s.xml": walled(urlset("/a"))})
     assert browse(sitemap=f"{site.url}/s.xml", browser="never", settings=settings).locs == []
-    assert browse(sitemap=f"{site.url}/s.xml", settings=settings).locs == [f"{site.url}/a"], "a wall was in the cache"
+    assert browse(sitemap=f"{site.url}/s.xml", settings=settings).locs == [f"{site.url}/a"], (
+        "a challenge was in the cache"
+    )
     site.requests.clear()
     assert browse(sitemap=f"{site.url}/s.xml", browser="never", settings=settings).locs == [f"{site.url}/a"]
     assert site.requests == []
 
 
 @pytest.mark.parametrize(
-    ("page", "asked", "outcome"),
+    ("page", "count", "outcome"),
     [
-        pytest.param(Page(SHUT, status=403, headers=HTML), 2, "blocked", id="at-a-wall"),
-        pytest.param(Page(RESTLESS, headers=HTML), 5, "not-a-sitemap", id="for-what-scripts-write"),
+        pytest.param(Page(SHUT, status=403, headers=HTML), 2, "blocked", id="at-a-challenge"),
+        pytest.param(Page(RESTLESS, headers=HTML), 5, "not-a-sitemap", id="for-scripts"),
     ],
 )
 def test_the_first_signal_ends_the_wait(
-    serve: Callable[..., Site], crawl: Runner, page: Page, asked: int, outcome: str
+    serve: Callable[..., Site], crawl: Runner, page: Page, count: int, outcome: str
 ) -> None:
     mark = uuid.uuid4().hex
     site = serve({"/map": page})
@@ -471,7 +476,7 @@ def test_the_first_signal_ends_the_wait(
         environment={_MARK: mark},
     )
     try:
-        wait_until(lambda: len(site.requests) >= asked)
+        wait_until(lambda: len(site.requests) >= count)
         process.send_signal(signal.SIGINT)
         log, _ = process.communicate(timeout=PATIENCE_SECONDS)
     finally:
@@ -485,7 +490,7 @@ def test_the_first_signal_ends_the_wait(
 
 @pytest.mark.quick
 @pytest.mark.parametrize("name", ["scrapy_playwright", "playwright"])
-def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(OptionError, match=r"needs scrapy-playwright, .*pip install .*\[browser\]"):
         check_browser(Settings(), "fallback")
@@ -515,7 +520,7 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, name: s
         ),
     ],
 )
-def test_what_is_wrong_ends_the_run_before_it_begins(
+def test_configuration_errors_end_the_run_before_it_starts(
     serve: Callable[..., Site], crawl: Runner, arguments: dict[str, Any], words: str
 ) -> None:
     site = serve({"/s.xml": urlset("/a")})

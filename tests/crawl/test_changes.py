@@ -1,4 +1,4 @@
-"""What a crawl tells of a site that has changed: each kind of change, what it is against, and what is no change."""
+"""The changes that a crawl reports: each kind of change, its baseline, and differences that are no change."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def change(site):
 
 
 @pytest.mark.quick
-def test_each_change_says_what_became_of_its_url(keep, site):
+def test_each_change_names_the_kind_for_its_url(keep, site):
     first = keep(site)
     change(site)
     second = keep(site)
@@ -104,14 +104,14 @@ def test_each_change_says_what_became_of_its_url(keep, site):
     assert run.changes == {"added": 2, "removed": 1, "changed": 2, "moved": 1, "expired": 1}
 
 
-def test_a_mass_change_is_named_as_one(keep, serve):
+def test_a_mass_change_is_reported_once(keep, serve):
     site = serve({"/1.xml": urlset(*(f"http://a.example/{number}" for number in range(30)))})
     keep(site, sitemap=f"{site.url}/1.xml")
     site.pages["/1.xml"] = urlset(*(f"https://a.example/{number}" for number in range(30)))
-    told = keep(site, sitemap=f"{site.url}/1.xml")
-    (pattern,) = told.summary["patterns"]
+    output = keep(site, sitemap=f"{site.url}/1.xml")
+    (pattern,) = output.summary["patterns"]
     assert (pattern["name"], pattern["count"], pattern["share"]) == ("http-to-https", 30, 1.0)
-    assert {(row["kind"], row["pattern"]) for row in told.changes} == {
+    assert {(row["kind"], row["pattern"]) for row in output.changes} == {
         ("removed", "http-to-https"),
         ("added", "http-to-https"),
     }
@@ -140,7 +140,7 @@ def test_the_spider_changes_gives_changes_in_every_format(crawl, keep, site, tmp
     assert pq.read_table(tmp_path / "changes.parquet")["loc"].to_pylist() == locs
 
 
-def test_changes_are_against_the_run_that_is_asked_for(keep, serve):
+def test_changes_are_relative_to_the_requested_baseline(keep, serve):
     site = serve({"/1.xml": urlset("/1")})
     named = f"{site.url}/1.xml"
     runs = []
@@ -156,12 +156,12 @@ def test_changes_are_against_the_run_that_is_asked_for(keep, serve):
         f"{datetime.now(UTC) + timedelta(days=1):%Y-%m-%d}": -1,
     }
     for when, number in expected.items():
-        told = keep(site, sitemap=named, baseline=when)
+        output = keep(site, sitemap=named, baseline=when)
         history = [run.id for run in keep.store.site(named).runs]
         was = {"latest": history[-2], "previous": history[-3]}.get(when, history[-2 if number == -1 else number])
-        assert told.summary["baseline"] == was, when
+        assert output.summary["baseline"] == was, when
         before = {runs[0]: "/1", runs[1]: "/2", runs[2]: "/3"}.get(was, "/4")
-        assert told.kinds == ({} if before == "/4" else {before: "removed", "/4": "added"}), when
+        assert output.kinds == ({} if before == "/4" else {before: "removed", "/4": "added"}), when
         site.pages["/1.xml"] = urlset("/4")
 
 
@@ -177,29 +177,29 @@ def test_changes_are_against_the_run_that_is_asked_for(keep, serve):
         ("20200101T000000Z-abcdef", "'20200101T000000Z-abcdef' names no run"),
     ],
 )
-def test_a_wrong_baseline_ends_the_run_before_anything_is_asked_for(keep, serve, baseline, words):
+def test_an_invalid_baseline_ends_the_run_before_any_request(keep, serve, baseline, words):
     site = serve()
     Making(keep.folder).run({f"{site.url}/1.xml": [f"{site.url}/1"]}, site=site.url)
-    told = keep(site, baseline=baseline, calm=False)
-    assert (told.run.reason, told.requests) == ("wrong_argument", [])
-    (error,) = told.run.errors
+    output = keep(site, baseline=baseline, calm=False)
+    assert (output.run.reason, output.requests) == ("wrong_argument", [])
+    (error,) = output.run.errors
     assert words in error
-    assert "Traceback" not in told.run.log
+    assert "Traceback" not in output.run.log
 
 
-def test_where_several_sites_are_named_one_that_has_no_such_snapshot_is_kept_all_the_same(keep, serve):
+def test_of_several_sites_one_without_the_baseline_is_kept_nevertheless(keep, serve):
     one, two = serve({"/1.xml": urlset("/1")}), serve({"/1.xml": urlset("/2")}, host="127.0.0.2")
     keep(one, sitemap=f"{one.url}/1.xml")
     one.pages["/1.xml"] = urlset("/3")
-    told = keep(one, sitemap=f"{one.url}/1.xml {two.url}/1.xml", baseline="first")
-    assert {row["site"]: (row["baseline"] is None, row["added"]) for row in told.summaries} == {
+    output = keep(one, sitemap=f"{one.url}/1.xml {two.url}/1.xml", baseline="first")
+    assert {row["site"]: (row["baseline"] is None, row["added"]) for row in output.summaries} == {
         f"{one.url}/1.xml": (False, 1),
         f"{two.url}/1.xml": (True, 0),
     }
-    assert f"There is no baseline: {two.url}/1.xml: there is no snapshot" in told.run.log
+    assert f"There is no baseline: {two.url}/1.xml: there is no snapshot" in output.run.log
 
 
-def test_filters_and_limits_shape_what_is_given_and_not_what_is_kept(keep, serve):
+def test_filters_and_limits_apply_to_the_output_and_not_to_the_snapshot(keep, serve):
     site = serve(SITE)
     narrow = keep(site, include="/changes", since="2026-01-01")
     assert narrow.locs == ["/changes"]
@@ -219,7 +219,7 @@ def test_filters_and_limits_shape_what_is_given_and_not_what_is_kept(keep, serve
 
 
 @pytest.mark.parametrize("argument", [{"skip": "2.xml"}, {"follow": "1.xml"}])
-def test_what_was_passed_over_before_is_newly_known_and_what_is_now_is_kept(keep, serve, argument):
+def test_formerly_skipped_sitemaps_are_newly_known_and_newly_skipped_ones_are_kept(keep, serve, argument):
     site = serve(SITE)
     keep(site, **argument)
     assert keep.locs(site) == ["/changes", "/goes", "/moves", "/stays"]
@@ -232,7 +232,7 @@ def test_what_was_passed_over_before_is_newly_known_and_what_is_now_is_kept(keep
     assert keep.locs(site) == ["/changes", "/goes", "/moves", "/other", "/stays"]
 
 
-def test_a_sitemap_that_was_new_while_it_was_passed_over_is_added_when_it_is_read(keep, serve):
+def test_a_sitemap_that_was_new_while_skipped_is_added_when_it_is_read(keep, serve):
     site = serve({**SITE, "/index.xml": index("/1.xml")})
     keep(site, skip=r"2\.xml")
     site.pages["/index.xml"] = SITE["/index.xml"]
@@ -241,27 +241,27 @@ def test_a_sitemap_that_was_new_while_it_was_passed_over_is_added_when_it_is_rea
     assert keep(site).kinds == {"/other": "added"}
 
 
-def test_a_smaller_limit_on_documents_takes_nothing_away(keep, serve):
+def test_a_smaller_limit_on_documents_removes_nothing(keep, serve):
     site = serve(SITE)
     keep(site)
-    told = keep(site, settings={"SITEMAP_HARVEST_MAX_URLS": 2}, force="yes")
-    assert (told.changes, told.summary["urls_after"]) == ([], 5)
-    assert [one["name"] for one in told.summary["differences"]] == ["max_urls"]
+    output = keep(site, settings={"SITEMAP_HARVEST_MAX_URLS": 2}, force="yes")
+    assert (output.changes, output.summary["urls_after"]) == ([], 5)
+    assert [one["name"] for one in output.summary["differences"]] == ["max_urls"]
     assert keep(site).changes == []
 
 
-def test_what_is_listed_twice_and_then_once_has_not_changed(keep, serve):
+def test_a_url_listed_twice_and_then_once_has_not_changed(keep, serve):
     site = serve({**SITE, "/2.xml": urlset("/stays", "/other", "/other")})
     keep(site)
     site.pages["/2.xml"] = urlset("/other")
-    told = keep(site)
-    assert (told.changes, told.summary["urls_before"], told.summary["urls_after"]) == ([], 5, 5)
+    output = keep(site)
+    assert (output.changes, output.summary["urls_before"], output.summary["urls_after"]) == ([], 5, 5)
 
 
-def test_an_emptied_sitemap_says_so(keep, site):
+def test_an_emptied_sitemap_is_reported(keep, site):
     keep(site)
     site.pages |= {"/2.xml": urlset()}
-    told = keep(site)
-    assert told.kinds == {"/other": "removed"}
-    assert told.change("/other")["reason"] == "its sitemap was read completely and is empty now"
-    assert [told.path(url) for url in told.summary["sitemaps_emptied"]] == ["/2.xml"]
+    output = keep(site)
+    assert output.kinds == {"/other": "removed"}
+    assert output.change("/other")["reason"] == "its sitemap was read completely and is empty now"
+    assert [output.path(url) for url in output.summary["sitemaps_emptied"]] == ["/2.xml"]

@@ -1,4 +1,4 @@
-"""What a browser was let in with, on plain requests."""
+"""The clearance of a browser, on plain requests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def cookie(name: str, **more: Any) -> dict[str, Any]:
         pytest.param(cookie("a", secure=True), "http://www.example.com/s.xml", None, id="secure-on-http"),
     ],
 )
-def test_which_cookies_are_sent(given: dict[str, Any], url: str, sent: bytes | None) -> None:
+def test_cookies_for_a_request(given: dict[str, Any], url: str, sent: bytes | None) -> None:
     request = Request(url)
     Clearance([given], b"Browser").put_on(request)
     assert (request.headers.get("Cookie"), request.headers["User-Agent"]) == (sent, b"Browser")
@@ -55,7 +55,7 @@ def test_hosts_without_a_domain(host: str) -> None:
 
 
 @pytest.mark.parametrize("headers", [{}, {"Cookie": "own=1", "User-Agent": "Own"}, {"User-Agent": "Own"}])
-def test_what_was_put_on_comes_off_again(headers: dict[str, str]) -> None:
+def test_applied_headers_are_removed_again(headers: dict[str, str]) -> None:
     request = Request(f"{SITE}/s.xml", headers=headers)
     Clearance([cookie("a")], b"Browser").put_on(request)
     assert request.headers["Cookie"].endswith(b"a=1")

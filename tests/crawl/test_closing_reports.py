@@ -1,4 +1,4 @@
-"""The closing record: one JSON object for who has started the run, whatever way it ended."""
+"""The closing record: one JSON object for the program that started the run, however the run ended."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TYPES = {
 
 
 def check(value, schema):
-    """Assert that *value* is what the JSON Schema *schema* says, by as much of JSON Schema as it has."""
+    """Assert that *value* is valid under the JSON Schema *schema*, for the keywords that it uses."""
     known = {"type", "properties", "required", "additionalProperties", "items", "default", "description", "format"}
     assert schema.keys() <= known
     names = schema.get("type", [])
@@ -60,7 +60,7 @@ def check_fields(value, schema):
 
 
 def normal(text, *, site=None, folder=None):
-    """Return a record as it was written, without what is another in each run, once that has been looked at."""
+    """Return a record without the values that differ from run to run, after checking those."""
     assert text.count("\n") == 1
     assert text.endswith("\n")
     for known, word in ((site, "SITE"), (folder, "FOLDER")):
@@ -78,7 +78,7 @@ def normal(text, *, site=None, folder=None):
 
 @pytest.fixture
 def close(crawl, tmp_path):
-    """Return what crawls, and tells what it has left: the run, and its record."""
+    """Return a function that crawls and returns the run and its record."""
 
     def run(*, settings=None, calm=True, **given):
         settings = {"SITEMAP_HARVEST_CLOSING": f"{tmp_path}/closing.json", **(settings or {})}
@@ -128,7 +128,7 @@ def test_the_record_of_a_run(serve, close):
     assert record["counts"]["bytes"] > 300
 
 
-def test_sites_that_failed_and_snapshots_that_were_kept(serve, close, crawl, tmp_path):
+def test_failed_sites_and_kept_snapshots(serve, close, crawl, tmp_path):
     site = serve({"/robots.txt": robots("/a.xml"), "/a.xml": urlset("/1")})
     given = {"site": f"{site.url} http://127.0.0.1:1", "store": f"{tmp_path}/store"}
     first, record = close(**given)
@@ -141,14 +141,14 @@ def test_sites_that_failed_and_snapshots_that_were_kept(serve, close, crawl, tmp
     assert snapshots[site.url] == {"site": site.url, "run": run, "baseline": None}
     assert record["store"] == "FOLDER/store"
     site.pages["/a.xml"] = urlset("/2")
-    time.sleep(1 - time.time() % 1)  # ids tell runs of different seconds apart
+    time.sleep(1 - time.time() % 1)  # ids of different seconds are distinct
     second, record = close(**given)
     (kept,) = [kept for kept in record["snapshots"] if kept["site"] == site.url]
     assert kept == {"site": site.url, "run": second.stats["sitemap_harvest/run"], "baseline": run}
     assert record["counts"]["changes"] == {"added": 1, "removed": 1}
 
 
-def test_where_the_clock_has_gone_back_the_record_tells_the_id_in_the_store(serve, close, keep, tmp_path):
+def test_after_the_clock_went_back_the_record_has_the_id_in_the_store(serve, close, keep, tmp_path):
     site = serve({"/robots.txt": robots("/a.xml"), "/a.xml": urlset("/1")})
     keep(site)
     (runs,) = (tmp_path / "snapshots").glob("sites/*/runs")
@@ -173,7 +173,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("given", "settings", "words"), REFUSED)
-def test_a_run_that_is_refused_has_one(close, given, settings, words):
+def test_a_rejected_run_has_a_record(close, given, settings, words):
     _, record = close(settings=settings, calm=False, **{"site": "https://a.example", **given})
     assert words in record.pop("refused")
     arguments = record.pop("arguments")
@@ -208,7 +208,7 @@ def test_a_run_that_is_refused_has_one(close, given, settings, words):
         pytest.param(["s.xml", "-s", 'EXTENSIONS={"parts.Unmade": 1}'], 1, id="extension-that-cannot-be-made"),
     ],
 )
-def test_it_tells_the_exit_code_of_scrapy_harvest_crawl(arguments, code, tmp_path):
+def test_it_has_the_exit_code_of_scrapy_harvest_crawl(arguments, code, tmp_path):
     (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
     (tmp_path / "parts.py").write_text(
         "class Unopened:\n    def open_spider(self):\n        raise ValueError('no database')\n"
@@ -225,7 +225,7 @@ def test_it_tells_the_exit_code_of_scrapy_harvest_crawl(arguments, code, tmp_pat
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_run_that_is_told_to_stop_or_broken_off_has_one(serve, crawl, tmp_path, times):
+def test_a_stopped_or_aborted_run_has_a_record(serve, crawl, tmp_path, times):
     pages = {f"/{number}.xml": Page(urlset(f"/p{number}"), delay=0.1) for number in range(100)}
     site = serve({"/i.xml": index(*pages, "/hang.xml"), "/hang.xml": Page(manner=Manner.HANG), **pages})
     settings = {"SITEMAP_HARVEST_CLOSING": f"{tmp_path}/c.json", "DOWNLOAD_TIMEOUT": 60}
@@ -244,7 +244,7 @@ def test_a_run_that_is_told_to_stop_or_broken_off_has_one(serve, crawl, tmp_path
     assert record["counts"]["urls"] > 0
 
 
-def test_one_that_is_killed_has_none(serve, crawl, tmp_path):
+def test_a_killed_run_has_no_record(serve, crawl, tmp_path):
     site = serve({"/s.xml": Page(manner=Manner.HANG)})
     settings = {"SITEMAP_HARVEST_CLOSING": f"{tmp_path}/c.json"}
     with crawl.running(sitemap=f"{site.url}/s.xml", settings=settings):
@@ -263,7 +263,7 @@ def test_one_that_is_killed_has_none(serve, crawl, tmp_path):
         pytest.param("s3://bucket/c.json", "must be the path of a local file", id="object-store"),
     ],
 )
-def test_a_place_where_none_can_be_ends_the_run_before_it_begins(serve, place, words, tmp_path):
+def test_an_unwritable_path_ends_the_run_before_it_starts(serve, place, words, tmp_path):
     (tmp_path / "folder").mkdir()
     site = serve({"/s.xml": urlset("/1")})
     run = forked.scrapy(
@@ -276,7 +276,7 @@ def test_a_place_where_none_can_be_ends_the_run_before_it_begins(serve, place, w
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
-def test_a_disk_that_is_full_at_the_end_is_an_error_and_the_urls_are_there(tmp_path):
+def test_a_full_disk_at_the_end_is_an_error_and_the_urls_are_written(tmp_path):
     (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
     arguments = ["s.xml", "-O", "u.jsonl", "-s", "SITEMAP_HARVEST_CLOSING=/dev/full"]
     run = forked.scrapy("harvest", "crawl", *arguments, cwd=tmp_path)
@@ -286,7 +286,7 @@ def test_a_disk_that_is_full_at_the_end_is_an_error_and_the_urls_are_there(tmp_p
     assert len((tmp_path / "u.jsonl").read_text().splitlines()) == 1
 
 
-def test_a_file_that_grows_too_large_leaves_the_old_one_and_no_rest(tmp_path):
+def test_a_file_above_the_size_limit_leaves_the_old_one_and_no_fragment(tmp_path):
     (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
     before = json.dumps({"format": 1, "run": "before", "verdict": "fine"})
     (tmp_path / "c.json").write_text(before)
@@ -298,7 +298,7 @@ def test_a_file_that_grows_too_large_leaves_the_old_one_and_no_rest(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c.json", "s.xml"]
 
 
-def test_an_output_that_fails_is_not_ok(serve, close, tmp_path):
+def test_a_failed_output_is_not_ok(serve, close, tmp_path):
     urls = (f"/{number * 7919:040}" for number in range(3_000))
     site = serve({"/s.xml": urlset(*urls), "/1": "page"})
     feeds = {
@@ -312,7 +312,7 @@ def test_an_output_that_fails_is_not_ok(serve, close, tmp_path):
     assert record["verdict"] == "partly-failed"
 
 
-def test_the_feed_exporter_of_scrapy_does_not_tell_whether_all_is_there(serve, close):
+def test_completeness_is_unknown_with_the_feed_exporter_of_scrapy(serve, close):
     site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")})
     extensions = {
         "scrapy.extensions.feedexport.FeedExporter": 0,
@@ -338,7 +338,7 @@ def test_on_standard_output_it_is_the_last_line(more, count, tmp_path):
     assert normal(record + "\n")["verdict"] == "whole"
 
 
-def test_spiders_of_one_s_own_have_one_and_those_that_are_not_ours_have_none(serve, crawl, tmp_path):
+def test_derived_spiders_have_a_record_and_other_spiders_have_none(serve, crawl, tmp_path):
     site = serve({"/sitemap.xml": urlset("/product/1"), "/product/1": "page"})
     settings = {"SITEMAP_HARVEST_CLOSING": f"{tmp_path}/%(name)s-%(job)s.json"}
     environment = {"SITE_URL": site.url}
@@ -350,7 +350,7 @@ def test_spiders_of_one_s_own_have_one_and_those_that_are_not_ours_have_none(ser
     assert record["outputs"] == [feed("urls", 0), feed("ledger", 0), feed("items", 1)]
 
 
-def test_where_it_is_not_asked_for_nothing_of_it_is_imported():
+def test_without_the_setting_nothing_of_it_is_imported():
     code = """
 import sys, scrapy.settings, sitemap_harvest.spiders.sitemap
 sitemap_harvest.spiders.sitemap.SitemapSpider.update_settings(scrapy.settings.Settings())
@@ -361,7 +361,7 @@ print({"prometheus_client", "sitemap_harvest.reporting.closing_record"} & set(sy
 
 
 @pytest.mark.parametrize("command", [("harvest", "crawl", "s.xml"), ("crawl", "sitemap", "-a", "sitemap=s.xml")])
-def test_what_is_asked_for_and_not_installed_is_told_in_one_line(command, tmp_path):
+def test_a_missing_package_is_reported_in_one_line(command, tmp_path):
     (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
     code = "import sys; sys.modules['prometheus_client'] = None; from scrapy.cmdline import execute; execute()"
     environment = {"PYTHONPATH": str(HERE), "SCRAPY_SETTINGS_MODULE": "sitemap_harvest.settings", "PATH": ""}

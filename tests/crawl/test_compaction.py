@@ -1,4 +1,4 @@
-"""Crawl after crawl into one store: its files are merged as it grows, and nobody notices."""
+"""Crawl after crawl into one store: its files are merged as it grows, and no content changes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.crawl.crawling import lines
 from tests.site import index, robots, urlset
 
 
-def test_the_eighth_run_merges_the_files_of_those_before_it_and_the_ninth_goes_on_from_there(serve, crawl, tmp_path):
+def test_the_eighth_run_merges_the_files_of_the_others_and_the_ninth_continues_from_there(serve, crawl, tmp_path):
     pages = {"/robots.txt": robots("/index.xml"), "/index.xml": index("/a.xml", "/b.xml"), "/b.xml": urlset("/b")}
     site = serve({**pages, "/a.xml": urlset("/0")})
     feeds = {f"{crawl.folder}/changes.jsonl": {"format": "jsonl", "overwrite": True}}

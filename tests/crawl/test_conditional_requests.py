@@ -1,4 +1,4 @@
-"""The second run over a site asks for what has changed only, and tells all the same everything that it knows."""
+"""The second run over a site requests only what may have changed, and still reports everything it knows."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ BY_304 = "HTTP 304: it has not changed"
 BY_DIGEST = "its digest has not changed"
 
 
-def of_the_store(told, path="/1.xml"):
-    """Return what a ledger row says of the rows in the store."""
-    row = told.ledger[path]
+def of_the_store(output, path="/1.xml"):
+    """Return the fields of a ledger row about the rows in the store."""
+    row = output.ledger[path]
     times = {name: kept_time(row[name]) for name in ("fresh_at", "read_at")}
     return {name: row[name] for name in ("rows_from", "absent_runs", "complete")} | times
 
@@ -42,7 +42,7 @@ def kept_time(text):
         ),
     ],
 )
-def test_an_unchanged_document_is_told_from_the_store(serve, keep, page, reason, status):
+def test_an_unchanged_document_is_read_from_the_store(serve, keep, page, reason, status):
     site = serve({"/1.xml": page})
     first = keep(site, sitemap=f"{site.url}/1.xml")
     second = keep(site, sitemap=f"{site.url}/1.xml")
@@ -56,14 +56,16 @@ def test_an_unchanged_document_is_told_from_the_store(serve, keep, page, reason,
     assert second.changes == []
 
 
-def test_the_ledger_tells_how_fresh_the_rows_of_a_document_are(serve, keep):
+def test_the_ledger_has_the_time_of_the_last_confirmation(serve, keep):
     site = serve({**SITE, "/1.xml": unless('"v1"', ONE)})
     first, second = keep(site), keep(site)
-    asked = [kept_time(told.ledger[path]["fetched_at"]) for told in (first, second) for path in ("/1.xml", "/2.xml")]
+    requested_at = [
+        kept_time(output.ledger[path]["fetched_at"]) for output in (first, second) for path in ("/1.xml", "/2.xml")
+    ]
     kept = keep.ledger(site)
     assert kept["/1.xml"]["rows_from"] == kept["/2.xml"]["rows_from"] == first.summary["run"]
     times = [kept[path][name] for path in ("/1.xml", "/2.xml") for name in ("fresh_at", "read_at")]
-    assert times == [asked[2], asked[0], asked[3], asked[3]]
+    assert times == [requested_at[2], requested_at[0], requested_at[3], requested_at[3]]
     site.pages |= {"/1.xml": Page(status=503), "/2.xml": Page(status=404)}
     third = keep.later(site)
     assert of_the_store(third, "/1.xml") == of_the_store(second, "/1.xml") | {"complete": False}
@@ -77,7 +79,7 @@ def test_the_ledger_tells_how_fresh_the_rows_of_a_document_are(serve, keep):
 
 
 @pytest.mark.quick
-def test_a_304_of_an_index_says_nothing_of_its_sitemaps(serve, keep):
+def test_a_304_of_an_index_does_not_confirm_its_sitemaps(serve, keep):
     site = serve({**SITE, "/index.xml": unless('"i"', index("/1.xml", "/2.xml")), "/2.xml": unless('"v1"', TWO)})
     keep(site)
     site.pages["/2.xml"] = unless('"v2"', urlset("/p4", "/p5", "/p7"))
@@ -92,7 +94,7 @@ def test_a_304_of_an_index_says_nothing_of_its_sitemaps(serve, keep):
     assert second.locs == ["/p1", "/p2", "/p3", "/p4", "/p5", "/p7"]
 
 
-def test_an_index_whose_body_is_as_it_was_leads_to_its_sitemaps_from_what_is_kept(serve, keep):
+def test_an_index_with_an_unchanged_body_leads_to_its_stored_sitemaps(serve, keep):
     site = serve(SITE)
     keep(site)
     site.pages["/1.xml"] = urlset(*numbered(4))
@@ -108,7 +110,7 @@ def test_an_index_whose_body_is_as_it_was_leads_to_its_sitemaps_from_what_is_kep
     assert second.summary["unchanged"] == 6
 
 
-def test_a_304_from_the_other_end_of_a_redirect_is_not_believed(serve, keep):
+def test_a_304_from_the_target_of_a_redirect_is_not_accepted(serve, keep):
     site = serve({"/1.xml": unless('"v1"', ONE), "/new.xml": unless('"v1"', TWO)})
     keep(site, sitemap=f"{site.url}/1.xml")
     site.pages["/1.xml"] = moved("{site}/new.xml")
@@ -118,7 +120,7 @@ def test_a_304_from_the_other_end_of_a_redirect_is_not_believed(serve, keep):
     assert second.requests.count("/new.xml") == 2
 
 
-def test_a_304_that_nobody_asked_for_changes_nothing(serve, keep):
+def test_an_unsolicited_304_changes_nothing(serve, keep):
     site = serve(SITE)
     keep(site)
     site.pages["/1.xml"] = Page(status=304)
@@ -139,7 +141,7 @@ def test_a_304_that_nobody_asked_for_changes_nothing(serve, keep):
         pytest.param({"max_age": "1h"}, 304, "unchanged", id="max-age-1h"),
     ],
 )
-def test_the_user_may_ask_for_a_download(serve, keep, arguments, status, outcome):
+def test_the_user_may_force_a_download(serve, keep, arguments, status, outcome):
     site = serve({"/1.xml": unless('"v1"', ONE)})
     keep(site, sitemap=f"{site.url}/1.xml")
     second = keep(site, sitemap=f"{site.url}/1.xml", **arguments)
@@ -148,7 +150,7 @@ def test_the_user_may_ask_for_a_download(serve, keep, arguments, status, outcome
     assert (second.changes, second.summary["unchanged"]) == ([], 3)
 
 
-def test_a_sitemap_is_not_asked_for_where_its_index_says_that_it_has_not_changed_and_is_believed(serve, keep):
+def test_a_sitemap_is_skipped_if_a_trusted_index_reports_no_change(serve, keep):
     old, new = "2025-03-01T10:00:00Z", "2025-03-02T10:00:00Z"
     site = serve({**SITE, "/index.xml": dated(index("/1.xml", "/2.xml"), old)})
     keep(site)
@@ -160,8 +162,8 @@ def test_a_sitemap_is_not_asked_for_where_its_index_says_that_it_has_not_changed
     assert second.locs == ["/p1", "/p2", "/p3", "/p4", "/p5"]
     assert second.kinds == {"/p6": "removed"}
     assert second.summary["stale"] == 0
-    (told,) = second.sites
-    assert (told["result"], told["urls"], told["complete"]) == ("found", 5, True)
+    (record,) = second.sites
+    assert (record["result"], record["urls"], record["complete"]) == ("found", 5, True)
 
 
 def test_the_output_of_an_unchanged_site_is_that_of_the_first_run_in_every_format(serve, crawl, tmp_path):

@@ -1,4 +1,4 @@
-"""Changes are delivered to a consumer at least once, and in order, however the runs end."""
+"""Changes are delivered to a consumer at least once and in order, however the runs end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _GONE = {"removed", "expired"}
 
 
 def small(version: int) -> Listed:
-    """Return what a version of a small site lists. What odd versions add, even ones take away again."""
+    """Return the URLs of a version of a small site. Odd versions add some, and even ones remove them again."""
     days = {f"/a/{number}": "2026-01-01" for number in range(version, version + 3)}
     return {"/a.xml": days | now_and_then(version), "/b.xml": {"/b/1": f"2026-01-{1 + version:02}"}}
 
@@ -40,7 +40,7 @@ def now_and_then(version: int) -> dict[str, str]:
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
-    """Return the changes in *path*, without a line that was cut."""
+    """Return the changes in *path*, without a truncated line."""
     found = []
     for line in path.read_bytes().splitlines() if path.exists() else []:
         try:
@@ -50,8 +50,8 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def told(row: dict[str, Any]) -> Change:
-    """Return a change as the oracle has it."""
+def change_of(row: dict[str, Any]) -> Change:
+    """Return a change in the form of the oracle."""
     paths = (url and urlsplit(url).path for url in (row["loc"], row["sitemap_before"], row["sitemap"]))
     return (row["kind"], *paths)  # type: ignore[return-value]
 
@@ -60,11 +60,11 @@ def by_run(rows: list[dict[str, Any]]) -> list[set[Change]]:
     """Return the changes of each run, in the order of the output."""
     runs = dict.fromkeys(row["run"] for row in rows)
     assert [row["run"] for row in rows] == sorted(row["run"] for row in rows)
-    return [{told(row) for row in rows if row["run"] == run} for run in runs]
+    return [{change_of(row) for row in rows if row["run"] == run} for run in runs]
 
 
 def applied(known: set[str], rows: list[dict[str, Any]]) -> set[str]:
-    """Return which URLs a consumer knows after *rows*, that knew *known* before."""
+    """Return the URLs that a consumer knows after *rows* if it knew *known* before."""
     known = set(known)
     for row in rows:
         path = urlsplit(row["loc"]).path
@@ -77,7 +77,7 @@ def urls(lists: Listed) -> set[str]:
 
 
 class Consuming:
-    """Runs for a consumer over the small site, each with an output of its own."""
+    """Runs for a consumer over the small site, each with a separate output."""
 
     def __init__(self, crawl: Runner, site: Site, **given: Any) -> None:
         self.crawl, self.site, self.given = crawl, site, given
@@ -117,7 +117,7 @@ def step(before: int, after: int) -> set[Change]:
 
 
 @pytest.mark.quick
-def test_each_change_is_delivered_once_where_nothing_fails(consuming: Consuming) -> None:
+def test_without_failures_each_change_is_delivered_once(consuming: Consuming) -> None:
     assert consuming(0) == []
     assert consuming.cursors == {NAME: consuming.latest}
     assert by_run(consuming(1)) == [step(0, 1)]
@@ -126,7 +126,7 @@ def test_each_change_is_delivered_once_where_nothing_fails(consuming: Consuming)
     assert consuming.cursors == {NAME: consuming.latest}
 
 
-def test_a_consumer_receives_the_changes_of_runs_without_it_run_by_run(consuming: Consuming) -> None:
+def test_a_consumer_receives_the_changes_of_other_runs_run_by_run(consuming: Consuming) -> None:
     consuming(0)
     assert by_run(consuming(1, consumer=None)) == [step(0, 1)]
     assert by_run(consuming(2, consumer=None)) == [step(1, 2)]
@@ -135,7 +135,7 @@ def test_a_consumer_receives_the_changes_of_runs_without_it_run_by_run(consuming
     assert consuming.run.stats["sitemap_harvest/changes/added"] == 5
 
 
-def test_a_new_consumer_begins_at_the_last_snapshot_and_consumers_do_not_meet(consuming: Consuming) -> None:
+def test_a_new_consumer_starts_at_the_last_snapshot_and_consumers_are_independent(consuming: Consuming) -> None:
     consuming(0)
     consuming(1, consumer="other")
     assert by_run(consuming(2, consumer="other")) == [step(1, 2)]
@@ -154,7 +154,7 @@ MOMENTS = {
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[int, Any, Any, set[str]]]]:
-    """Return what was in the output of each killed run, in that of the next one, and what the consumer then knows."""
+    """Return the output of each killed run and of the next one, and the URLs that the consumer then knows."""
     with Site() as site:
         consuming = Consuming(Runner(tmp_path_factory.mktemp("killed")), site)
         consuming(0)
@@ -171,7 +171,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_what_a_killed_run_may_not_have_delivered_comes_with_the_next(killed: Any, moment: str) -> None:
+def test_changes_of_a_killed_run_are_delivered_by_the_next(killed: Any, moment: str) -> None:
     version, cut, whole, known = killed[moment]
     assert by_run(whole) == [step(version, version + 1), step(version + 1, version + 2)]
     assert by_run(cut) in ([], [step(version, version + 1)])
@@ -182,7 +182,7 @@ def test_some_of_the_killed_runs_had_stored_their_output(killed: Any) -> None:
     assert [moment for moment, (_, cut, _, _) in killed.items() if cut] == [*MOMENTS][2:]
 
 
-def test_a_consumer_that_is_killed_in_its_first_run_has_its_cursor_already(consuming: Consuming) -> None:
+def test_a_consumer_killed_in_its_first_run_has_a_cursor(consuming: Consuming) -> None:
     consuming(0, settings=MOMENTS["at engine_stopped"])
     assert (consuming.run.code, consuming.cursors) == (-9, {NAME: ""})
     consuming(1, settings=MOMENTS["at item_scraped"])
@@ -204,9 +204,7 @@ def pipelines(*names: str) -> dict[str, int]:
         pytest.param({"ITEM_PIPELINES": pipelines("Awaited"), "CLOSESPIDER_PAGECOUNT": 2}, id="the-run-ends-before"),
     ],
 )
-def test_where_a_pipeline_lacks_changes_they_are_delivered_again(
-    consuming: Consuming, settings: dict[str, Any]
-) -> None:
+def test_changes_that_a_pipeline_missed_are_delivered_again(consuming: Consuming, settings: dict[str, Any]) -> None:
     consuming(0)
     cursor = consuming.cursors
     consuming(1, calm=False, settings=settings)
@@ -216,7 +214,7 @@ def test_where_a_pipeline_lacks_changes_they_are_delivered_again(
     assert consuming.cursors == {NAME: consuming.latest}
 
 
-def test_where_an_output_is_not_stored_its_changes_are_delivered_again(consuming: Consuming) -> None:
+def test_changes_of_an_output_that_was_not_stored_are_delivered_again(consuming: Consuming) -> None:
     consuming(0)
     cursor = consuming.cursors
     failing = {"FEED_STORAGES": {"none": "tests.crawl.parts.NoStorage"}}
@@ -232,7 +230,7 @@ def test_where_an_output_is_not_stored_its_changes_are_delivered_again(consuming
     assert consuming.cursors == cursor
 
 
-def test_a_run_that_ends_early_has_delivered_what_is_in_its_outputs_where_there_are_no_pipelines(
+def test_without_pipelines_a_run_that_ends_early_has_delivered_its_outputs(
     consuming: Consuming,
 ) -> None:
     consuming(0)
@@ -248,7 +246,7 @@ def test_a_limit_cuts_no_changes_and_the_cursor_moves(consuming: Consuming) -> N
     assert applied(urls(small(0)), delivered) == urls(small(1))
 
 
-def test_what_cannot_be_compared_any_more_is_said(consuming: Consuming) -> None:
+def test_runs_that_can_no_longer_be_compared_are_reported(consuming: Consuming) -> None:
     consuming(0)
     path = next(consuming.store.glob(f"sites/*/consumers/{NAME}.json"))
     path.write_text('{"run": "20200101T000000Z-abcdef"}')
@@ -273,7 +271,7 @@ def test_what_cannot_be_compared_any_more_is_said(consuming: Consuming) -> None:
         ({}, None, "argument consumer='billing': it needs snapshots; name a folder for them"),
     ],
 )
-def test_what_a_consumer_cannot_have_is_refused(given: dict[str, Any], store: str | None, words: str) -> None:
+def test_impossible_options_for_a_consumer_are_rejected(given: dict[str, Any], store: str | None, words: str) -> None:
     arguments = {"site": "a.example", "consumer": NAME, "emit": "changes", **given}
     with pytest.raises(ArgumentError, match=re.escape(words)):
         check(arguments, store)
@@ -284,7 +282,7 @@ def check(arguments: dict[str, Any], store: str | None) -> None:
     check_store(config.snapshots, config.emit, store)
 
 
-def test_a_run_whose_changes_are_stored_nowhere_is_refused(crawl: Runner, serve: Any) -> None:
+def test_a_run_without_an_output_for_changes_is_rejected(crawl: Runner, serve: Any) -> None:
     site = serve({"/1.xml": urlset("/1")})
     run = crawl(spider="changes", site=site.url, store=crawl.folder / "store", consumer=NAME, feeds={}, calm=False)
     (error,) = run.errors
@@ -293,12 +291,12 @@ def test_a_run_whose_changes_are_stored_nowhere_is_refused(crawl: Runner, serve:
 
 
 def moment(number: int) -> Moment:
-    """Return when a run is killed: mostly after its snapshot was put in place."""
+    """Return when a run is killed: mostly after its snapshot was committed."""
     random = Random(number)
     return Moment(None, "../../manifest*", random.random() * 0.4) if number % 4 else Moment.of(number)
 
 
-def test_nothing_is_lost_and_nothing_is_false_over_many_kills(tmp_path: Path) -> None:
+def test_many_kills_lose_no_change_and_invent_none(tmp_path: Path) -> None:
     def lists(version: int) -> Listed:
         found = listed(version)
         found["/0.xml"] |= now_and_then(version)
@@ -306,7 +304,7 @@ def test_nothing_is_lost_and_nothing_is_false_over_many_kills(tmp_path: Path) ->
 
     crawl, store, output = Runner(tmp_path), tmp_path / "store", tmp_path / "changes.jsonl"
     given = {"consumer": NAME, "options": ("-o", str(output))}
-    versions: dict[str, int] = {}  # of the site, by the run that has seen it
+    versions: dict[str, int] = {}  # of the site, by the run that has read it
     undelivered = 0
 
     with Site() as site:
@@ -333,6 +331,6 @@ def test_nothing_is_lost_and_nothing_is_false_over_many_kills(tmp_path: Path) ->
         for before, after in pairwise(runs)
         for change in changes(lists(versions[before]), lists(versions[after]))
     }
-    assert {(row["run"], told(row)) for row in rows_of(output)} == expected
+    assert {(row["run"], change_of(row)) for row in rows_of(output)} == expected
     assert len(runs) > KILLS + 1  # some of the killed runs were committed
     assert undelivered

@@ -1,4 +1,4 @@
-"""Who runs a site can see from the requests whom to ask."""
+"""The requests name a contact for the owners of sites."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_contact_is_in_each_request(serve, crawl, contact):
     assert site.user_agents == {as_agent(contact)}
 
 
-def test_a_user_agent_that_the_project_sets_stays(serve, crawl):
+def test_a_user_agent_of_the_project_stays(serve, crawl):
     site = serve({"/s.xml": urlset("/1")})
     crawl(sitemap=f"{site.url}/s.xml", settings={"SITEMAP_HARVEST_CONTACT": CONTACT, "USER_AGENT": "theirs"})
     assert site.user_agents == {"theirs"}
@@ -32,7 +32,7 @@ def test_a_user_agent_that_the_project_sets_stays(serve, crawl):
 @pytest.mark.parametrize(
     ("robot", "is_forbidden"), [("sitemap_harvest", True), ("scrapy", True), ("example", False), ("bot", False)]
 )
-def test_rules_for_our_name_hold_and_none_for_what_is_in_the_contact(serve, crawl, robot, is_forbidden):
+def test_robots_rules_apply_by_our_name_and_not_by_the_contact(serve, crawl, robot, is_forbidden):
     rules = f"User-agent: {robot}\nDisallow: /\n"
     site = serve({"/robots.txt": Page(rules), "/s.xml": urlset("/1")})
     run = crawl(sitemap=f"{site.url}/s.xml", settings={"SITEMAP_HARVEST_CONTACT": CONTACT})
@@ -50,9 +50,9 @@ def test_rules_for_our_name_hold_and_none_for_what_is_in_the_contact(serve, craw
         "(a)@b.example",
         "a@b\\",
     ],
-    ids=["word", "blank", "line-break", "not-ascii", "no-host", "parentheses", "backslash"],
+    ids=["word", "space", "line-break", "not-ascii", "no-host", "parentheses", "backslash"],
 )
-def test_a_contact_that_is_none_ends_the_run(serve, crawl, contact):
+def test_an_invalid_contact_ends_the_run(serve, crawl, contact):
     site = serve({"/s.xml": urlset("/1")})
     run = crawl(sitemap=f"{site.url}/s.xml", settings={"SITEMAP_HARVEST_CONTACT": contact}, calm=False)
     assert f"SITEMAP_HARVEST_CONTACT is {contact!r}; it must be an e-mail address or a URL" in run.log

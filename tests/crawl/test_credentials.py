@@ -1,4 +1,4 @@
-"""What the user names with a login: what is asked for, and who is told the password."""
+"""Targets with a login: the requests, and the hosts that receive the password."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def basic(login: str) -> str:
         pytest.param({"site": "https://:@a.example"}, ["https://a.example/robots.txt"], {}, id="empty-with-colon"),
     ],
 )
-def test_a_login_is_taken_out_of_what_is_asked_for(given, urls, logins) -> None:
+def test_a_login_is_removed_from_the_requested_url(given, urls, logins) -> None:
     config = RunConfig.of(given)
     assert [candidate.url for candidate in config.candidates] == urls
     assert config.logins == {site: basic(login) for site, login in logins.items()}
@@ -149,7 +149,7 @@ def test_a_login_is_taken_out_of_what_is_asked_for(given, urls, logins) -> None:
         ),
     ],
 )
-def test_a_message_about_a_wrong_one_has_no_password_in_it(given, words) -> None:
+def test_messages_about_an_invalid_target_have_no_password(given, words) -> None:
     with pytest.raises(ArgumentError) as caught:
         RunConfig.of(given)
     assert words in str(caught.value)
@@ -157,7 +157,7 @@ def test_a_message_about_a_wrong_one_has_no_password_in_it(given, words) -> None
     assert "other" not in str(caught.value)
 
 
-def test_lines_of_a_file_of_sites_have_logins_and_wrong_ones_are_told_without(tmp_path) -> None:
+def test_lines_of_a_file_of_sites_have_logins_and_errors_do_not_show_them(tmp_path) -> None:
     file = tmp_path / "sites.txt"
     lines = ["https://me:secret@a.example", "b.example", "me:se/cret@c.example", "https://me:other@a.example"]
     file.write_text("\n".join(lines))
@@ -173,7 +173,7 @@ def test_lines_of_a_file_of_sites_have_logins_and_wrong_ones_are_told_without(tm
 
 
 @pytest.mark.parametrize("password", ["R%E9sum%e9", "R\udce9sum\udce9", "R%E9sum\udce9"])
-def test_bytes_that_are_no_utf_8_are_sent_as_they_are(password) -> None:
+def test_bytes_that_are_no_utf_8_are_sent_unchanged(password) -> None:
     logins = Credentials()
     logins.take("site", f"https://me:{password}@a.example")
     assert logins.headers == {"https://a.example": "Basic " + b64encode(b"me:R\xe9sum\xe9").decode()}

@@ -1,4 +1,4 @@
-"""From a site to its URLs: robots.txt, well-known names, indexes, and what the ledger says of it all."""
+"""From a site to its URLs: robots.txt, well-known paths, indexes, and their ledger."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_site_is_read_through_robots_txt_index_and_sitemaps_of_every_kind(serv
 
 @pytest.mark.quick
 @pytest.mark.case(25)
-def test_without_robots_txt_the_well_known_names_are_tried(serve, crawl):
+def test_without_robots_txt_the_well_known_paths_are_tried(serve, crawl):
     site = serve({"/sitemap_index.xml": index("/a.xml"), "/a.xml": urlset("/1")})
     run = crawl(site=site.url)
     assert run.locs == [f"{site.url}/1"]
@@ -101,7 +101,7 @@ def test_without_robots_txt_the_well_known_names_are_tried(serve, crawl):
 
 
 @pytest.mark.case(23)
-def test_a_site_with_nothing_gives_no_urls_and_a_ledger_that_says_why(serve, crawl):
+def test_a_site_without_sitemaps_gives_no_urls_and_a_ledger_with_the_reasons(serve, crawl):
     site = serve({"/robots.txt": Page("<html><title>Welcome</title>", headers={"Content-Type": "text/html"})})
     run = crawl(site=site.url)
     assert run.urls == []
@@ -128,15 +128,15 @@ def test_robots_txt_may_name_a_sitemap_on_another_host_but_an_index_may_not(serv
     assert sorted(run.locs) == [f"{other.url}/1", f"{other.url}/2"]
 
 
-def test_a_robots_txt_named_as_a_sitemap_is_asked_for_once_by_spider_and_rules(serve, crawl):
-    """Here the request for its rules comes first, and the spider gets that answer."""
+def test_a_robots_txt_named_as_a_sitemap_is_requested_once_for_spider_and_rules(serve, crawl):
+    """Here the request for its rules comes first, and the spider gets that response."""
     site = serve({"/robots.txt": robots("/own.xml"), "/own.xml": urlset("/1")})
     run = crawl(sitemap=f"{site.url}/robots.txt")
     assert run.locs == [f"{site.url}/1"]
     assert site.requests == ["/robots.txt", "/own.xml"]
 
 
-def test_a_robots_txt_that_fails_is_asked_for_once_with_its_retries(serve, crawl):
+def test_a_failing_robots_txt_is_requested_once_with_its_retries(serve, crawl):
     site = serve({"/robots.txt": Page(status=500), "/sitemap.xml": urlset("/1")})
     run = crawl(site=site.url, sitemap=f"{site.url}/sitemap.xml", settings={"RETRY_TIMES": 2}, calm=False)
     assert run.locs == [f"{site.url}/1"]
@@ -152,8 +152,8 @@ def test_a_large_robots_txt_is_downloaded_once(serve, crawl):
 
 
 @pytest.mark.parametrize("order", [500, 1000, 2_000_000])
-@pytest.mark.parametrize("part", ["RefusesRobots", "AsksRobotsAgain"])
-def test_a_middleware_that_takes_the_answer_away_keeps_nobody_waiting(serve, crawl, part, order):
+@pytest.mark.parametrize("part", ["RefusesRobots", "RequestsRobotsAgain"])
+def test_a_middleware_that_drops_the_response_blocks_nothing(serve, crawl, part, order):
     site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")})
     run = crawl(
         site=site.url,
@@ -167,7 +167,7 @@ def test_a_middleware_that_takes_the_answer_away_keeps_nobody_waiting(serve, cra
 
 
 @pytest.mark.case(25)
-def test_a_robots_txt_behind_five_redirects_is_read_and_its_rules_hold(serve, crawl):
+def test_a_robots_txt_behind_five_redirects_is_read_and_its_rules_apply(serve, crawl):
     site = serve({f"/{number}.txt": moved(f"/{number + 1}.txt") for number in range(1, 5)})
     site.pages |= {
         "/robots.txt": moved("/1.txt"),
@@ -180,7 +180,7 @@ def test_a_robots_txt_behind_five_redirects_is_read_and_its_rules_hold(serve, cr
 
 
 @pytest.mark.case(31)
-def test_a_robots_txt_that_is_kept_on_another_host_speaks_for_the_first(serve, crawl):
+def test_a_robots_txt_stored_on_another_host_applies_to_the_first(serve, crawl):
     other = serve(host="127.0.0.2")
     site = serve({"/robots.txt": moved(f"{other.url}/rules"), "/s.xml": urlset("/1")})
     other.pages["/rules"] = robots(f"{site.url}/s.xml", "/theirs.xml", f"{site.url}/no.xml", disallow=["/no"])
@@ -193,7 +193,7 @@ def test_a_robots_txt_that_is_kept_on_another_host_speaks_for_the_first(serve, c
 
 
 @pytest.mark.case(129)
-def test_a_well_known_name_that_robots_txt_names_is_read_once(serve, crawl):
+def test_a_well_known_path_named_by_robots_txt_is_read_once(serve, crawl):
     site = serve({"/robots.txt": robots("/sitemap.xml", "/sitemap.xml"), "/sitemap.xml": urlset("/1")})
     run = crawl(site=site.url)
     assert run.locs == [f"{site.url}/1"]

@@ -1,4 +1,4 @@
-"""Entries on disk: what comes back is what was put there."""
+"""Entries on disk: rows are read as they were written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def batch(count: int, first: int = 0) -> UrlBatch:
 
 
 @pytest.mark.parametrize("count", [0, 1, 255, 256, 257, 1000])
-def test_rows_come_back_whole_and_in_any_order(count):
+def test_rows_round_trip_in_any_order(count):
     queue = DiskQueue()
     pieces = [*queue.put(batch(count)), *queue.put(batch(10, first=count).slice(3))]
     rows = {piece: list(queue.pop(piece)) for piece in reversed(pieces)}
@@ -40,7 +40,7 @@ def test_rows_come_back_whole_and_in_any_order(count):
     queue.close()
 
 
-def test_the_file_has_no_name_and_goes_when_it_is_closed():
+def test_the_file_has_no_name_and_is_deleted_on_close():
     before = _open_files()
     queue = DiskQueue()
     queue.put(batch(_MANY))
@@ -50,7 +50,7 @@ def test_the_file_has_no_name_and_goes_when_it_is_closed():
     assert _open_files() == before
 
 
-def test_the_space_of_rows_that_are_done_is_used_again():
+def test_the_space_of_finished_rows_is_reused():
     before = _open_files()
     queue = DiskQueue()
     sizes = []
@@ -62,7 +62,7 @@ def test_the_space_of_rows_that_are_done_is_used_again():
     queue.close()
 
 
-def test_what_could_not_be_written_leaves_what_was_written():
+def test_a_failed_write_keeps_the_rows_written_before():
     queue = DiskQueue()
     before = queue.put(batch(_MANY))
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -79,7 +79,7 @@ def test_what_could_not_be_written_leaves_what_was_written():
 
 
 def _open_files() -> dict[str, int]:
-    """Return the sizes of the temporary files that are open and have no name any more."""
+    """Return the sizes of the open temporary files without a name."""
     files = (Path("/proc/self/fd") / name for name in os.listdir("/proc/self/fd"))  # noqa: PTH208 - the list is open too
     links = [file for file in files if file.is_symlink() and "etilqs" in str(file.readlink())]
     return {str(file.readlink()): file.stat().st_size for file in links}

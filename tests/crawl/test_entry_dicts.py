@@ -1,4 +1,4 @@
-"""What ``sitemap_filter`` is given: the same as with Scrapy's own spider."""
+"""The argument of ``sitemap_filter``: the same as with Scrapy's own spider."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OURS = ' xmlns:o="https://example.com/ours"'
         pytest.param("<o:stock>7</o:stock><o:box><o:in>8</o:in></o:box><plain>9</plain>", OURS, id="unknown"),
     ],
 )  # fmt: skip
-def test_an_entry_is_what_scrapy_makes_of_it(inside, namespaces):
+def test_an_entry_equals_that_of_scrapy(inside, namespaces):
     body = urlset(f"<url><loc>https://example.com/a</loc>{inside}</url>", namespaces)
     (entry,) = read(body, url=HERE).rows()
     found = dict_of_entry(entry)
@@ -41,13 +41,13 @@ def test_an_entry_is_what_scrapy_makes_of_it(inside, namespaces):
 
 
 @pytest.mark.parametrize("lastmod", ["", "<lastmod>2025</lastmod>"])
-def test_an_entry_of_an_index_is_what_scrapy_makes_of_it(lastmod):
+def test_an_entry_of_an_index_equals_that_of_scrapy(lastmod):
     body = index(f"<sitemap><loc>https://example.com/a.xml</loc>{lastmod}</sitemap>")
     (ref,) = read(body, url=HERE).sitemaps()
     assert [dict_of_ref(ref)] == list(Sitemap(body))
 
 
-def test_an_entry_that_a_filter_makes_has_its_address_and_no_position():
+def test_an_entry_made_by_a_filter_has_its_address_and_no_position():
     entry = UrlEntry(loc="https://example.com/a", sitemap=HERE, position=1)
     assert entry_of_dict({**dict_of_entry(entry), "loc": "https://example.com/b"}, sitemap="x") is entry
     made = UrlEntry(loc="https://example.com/b", sitemap=HERE, position=0)

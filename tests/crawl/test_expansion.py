@@ -1,4 +1,4 @@
-"""Indexes that lead in circles, too deep, or on without end; and what bounds a harvest."""
+"""Indexes with cycles, excessive depth or no end; and the limits of a harvest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.site import Page, index, moved, numbered, robots, urlset
 
 
 @pytest.mark.case(50, 122, 124)
-def test_every_document_is_read_once_whatever_leads_to_it(serve, crawl):
+def test_every_document_is_read_once_however_it_is_found(serve, crawl):
     site = serve({
         "/robots.txt": robots("/a.xml"),
         "/a.xml": index("/a.xml", "/b.xml", "/shared.xml", "/to-a.xml", "/to-shared.xml", "/to-new.xml", "deep/c.xml"),
@@ -50,7 +50,7 @@ def test_follow_and_skip_choose_sitemaps(serve, crawl):
 
 
 @pytest.mark.case(121)
-def test_depth_is_limited_and_a_chain_without_end_ends(serve, crawl):
+def test_depth_is_limited_and_an_endless_chain_ends(serve, crawl):
     site = serve({"/0.xml": index("/1.xml")})
     site.generate = lambda path: index(f"/{int(path[1:-4]) + 1}.xml") if path.endswith(".xml") else None
     run = crawl(sitemap=f"{site.url}/0.xml", settings={"SITEMAP_HARVEST_MAX_DEPTH": 3})
@@ -65,7 +65,7 @@ def test_depth_is_limited_and_a_chain_without_end_ends(serve, crawl):
 
 
 @pytest.mark.parametrize(("limit", "name", "depth"), [(1, "DEPTH_LIMIT", 1), (0, "MAX_DEPTH", 2), (3, "MAX_DEPTH", 2)])
-def test_scrapys_own_limit_of_depth_holds_where_it_is_smaller(serve, crawl, limit, name, depth):
+def test_the_depth_limit_of_scrapy_applies_where_it_is_smaller(serve, crawl, limit, name, depth):
     site = serve({f"/{number}.xml": index(f"/{number + 1}.xml") for number in range(5)})
     settings = {"SITEMAP_HARVEST_MAX_DEPTH": 2, "DEPTH_LIMIT": limit}
     run = crawl(sitemap=f"{site.url}/0.xml", settings=settings)
@@ -104,7 +104,7 @@ def test_limit_is_exact_with_many_downloads_at_a_time(serve, crawl):
 
 
 @pytest.mark.case(50, 125)
-def test_a_redirect_to_another_host_needs_the_same_leave_as_a_link(serve, crawl):
+def test_a_redirect_to_another_host_needs_the_same_permission_as_a_link(serve, crawl):
     other = serve({"/far.xml": urlset("/2")}, host="127.0.0.2")
     site = serve({
         "/robots.txt": robots("/index.xml"),
@@ -119,7 +119,7 @@ def test_a_redirect_to_another_host_needs_the_same_leave_as_a_link(serve, crawl)
     assert row["reason"].startswith(f"it redirects to {other.url}/far.xml: an index may only name")
 
 
-def test_a_request_that_a_spider_middleware_takes_away_does_not_hold_up_the_run(serve, crawl):
+def test_a_request_dropped_by_a_spider_middleware_does_not_block_the_run(serve, crawl):
     site = serve({"/index.xml": index("/a.xml", "/b.xml?" + "x" * 3_000), "/a.xml": urlset("/1")})
     run = crawl(sitemap=f"{site.url}/index.xml")
     assert run.locs == [f"{site.url}/1"]
@@ -128,7 +128,7 @@ def test_a_request_that_a_spider_middleware_takes_away_does_not_hold_up_the_run(
     ]
 
 
-def test_follow_chooses_among_what_an_index_names_and_lets_the_index_be_read(serve, crawl):
+def test_follow_selects_children_of_an_index_and_not_the_index_itself(serve, crawl):
     site = serve({
         "/robots.txt": robots("/index.xml"),
         "/index.xml": index("/products.xml", "/pages.xml"),
@@ -139,7 +139,7 @@ def test_follow_chooses_among_what_an_index_names_and_lets_the_index_be_read(ser
     assert run.locs == [f"{site.url}/1"]
 
 
-def test_a_folder_is_looked_into_anew_though_scrapy_keeps_a_cache(crawl, tmp_path):
+def test_a_folder_is_listed_again_even_with_an_http_cache(crawl, tmp_path):
     folder = tmp_path / "public"
     folder.mkdir()
     settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
@@ -154,7 +154,7 @@ def rows_of(run, url):
     return [(row["outcome"], row["depth"]) for row in run.ledger if row["url"] == url]
 
 
-def test_a_document_that_one_may_not_name_is_read_when_one_names_it_that_may(serve, crawl):
+def test_a_document_is_read_if_one_of_its_parents_may_name_it(serve, crawl):
     other = serve(host="127.0.0.2")
     other.pages |= {"/robots.txt": Page(robots("/theirs.xml"), delay=1.0), "/theirs.xml": urlset("/1")}
     names = [f"{other.url}/theirs.xml"] * 3
@@ -169,7 +169,7 @@ def test_a_document_that_one_may_not_name_is_read_when_one_names_it_that_may(ser
     }  # fmt: skip
 
 
-def test_a_document_that_is_too_deep_by_one_way_is_read_by_a_shorter_one(serve, crawl):
+def test_a_document_too_deep_on_one_path_is_read_by_a_shorter_one(serve, crawl):
     site = serve({
         "/robots.txt": robots("/deep.xml", "/late.xml"),
         "/deep.xml": index("/deeper.xml"),
@@ -182,7 +182,7 @@ def test_a_document_that_is_too_deep_by_one_way_is_read_by_a_shorter_one(serve, 
     assert rows_of(run, f"{site.url}/s.xml") == [("over-limit", 3), ("read", 2)]
 
 
-def test_a_document_that_follow_passes_over_is_read_when_robots_txt_names_it(serve, crawl):
+def test_a_document_that_follow_skips_is_read_when_robots_txt_names_it(serve, crawl):
     other = serve(host="127.0.0.2")
     site = serve({"/robots.txt": robots("/index.xml"), "/index.xml": index("/pages.xml"), "/pages.xml": urlset("/1")})
     other.pages["/robots.txt"] = Page(robots(f"{site.url}/pages.xml"), delay=1.0)
@@ -191,7 +191,7 @@ def test_a_document_that_follow_passes_over_is_read_when_robots_txt_names_it(ser
     assert rows_of(run, f"{site.url}/pages.xml") == [("skipped", 2), ("read", 1)]
 
 
-def test_a_document_for_which_one_root_has_no_room_is_read_for_another(serve, crawl):
+def test_a_document_beyond_the_budget_of_one_root_is_read_for_another(serve, crawl):
     site = serve({
         "/full.xml": index("/1.xml", "/2.xml", "/s.xml"),
         "/other.xml": Page(index("/s.xml"), delay=1.0),
@@ -202,7 +202,7 @@ def test_a_document_for_which_one_root_has_no_room_is_read_for_another(serve, cr
     assert rows_of(run, f"{site.url}/s.xml") == [("over-limit", 1), ("read", 1)]
 
 
-def test_a_redirect_to_a_document_that_was_refused_is_read_where_it_may_be(serve, crawl):
+def test_a_redirect_to_a_rejected_document_is_read_where_it_is_allowed(serve, crawl):
     other = serve({"/theirs.xml": urlset("/1")}, host="127.0.0.2")
     site = serve({"/robots.txt": robots("/index.xml", "/moved.xml"), "/index.xml": index(f"{other.url}/theirs.xml")})
     site.pages["/moved.xml"] = Page(status=301, headers={"Location": f"{other.url}/theirs.xml"}, delay=1.0)
@@ -211,8 +211,8 @@ def test_a_redirect_to_a_document_that_was_refused_is_read_where_it_may_be(serve
 
 
 @pytest.mark.case(58, 117)
-def test_one_sitemap_under_two_addresses_is_read_at_each_and_each_lists_its_urls(serve, crawl):
-    """What could be another document is another one; only two spellings of one address are one."""
+def test_one_sitemap_at_two_addresses_is_read_at_each_and_each_lists_its_urls(serve, crawl):
+    """Addresses that may be different documents are different; only two spellings of one address are one."""
     twins = ["/s.xml?a=1&amp;b=2", "/s.xml?b=2&amp;a=1", "/s.xml/", "/S.xml", "/s.xml", "/%73.xml", "/s.xml#again"]
     site = serve({"/index.xml": index(*twins)})
     site.generate = lambda path: urlset("/1", "/1", "/2") if "s.xml" in path.lower() else None

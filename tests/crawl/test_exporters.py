@@ -44,7 +44,7 @@ def in_formats(folder, formats=FORMATS, **options):
     return {f"{folder}/urls.{name}": {"format": name, **options} for name in formats}
 
 
-# Each pair of crawls writes every format once, so the options come as one row each.
+# Each pair of crawls writes every format once, so the options are one row each.
 @pytest.mark.parametrize(
     ("options", "settings"),
     [
@@ -112,7 +112,7 @@ def test_json_has_every_field_and_parquet_has_types(crawl, tmp_path, source):
 
 
 @pytest.mark.quick
-def test_xml_with_indent_is_laid_out(crawl, tmp_path, source):
+def test_xml_with_indent_is_indented(crawl, tmp_path, source):
     options = {"indent": 2, "fields": ["loc", "alternates"]}
     crawl(sitemap=source, emit="urls", feeds=in_formats(tmp_path / "out", ("xml",), **options))
     text = (tmp_path / "out/urls.xml").read_text(encoding="utf-8")
@@ -121,7 +121,7 @@ def test_xml_with_indent_is_laid_out(crawl, tmp_path, source):
     assert text.rstrip().endswith("  </item>\n</items>")
 
 
-def test_a_file_is_added_to_where_its_format_allows_it(crawl, tmp_path, source):
+def test_a_file_is_appended_to_where_its_format_allows_it(crawl, tmp_path, source):
     kept = tmp_path / "kept.jsonl"
     for _ in range(2):
         crawl(sitemap=source, emit="urls", options=("-o", str(kept)))
@@ -137,7 +137,7 @@ def test_a_file_is_added_to_where_its_format_allows_it(crawl, tmp_path, source):
         pytest.param("jsonl", "utf-16-le", "{}\n".encode("utf-16-le"), "{".encode("utf-16-le"), id="utf-16"),
     ],
 )
-def test_no_row_follows_on_a_line_that_a_killed_run_has_cut(crawl, tmp_path, source, suffix, encoding, cut, rest):
+def test_appending_completes_a_line_that_a_killed_run_has_cut(crawl, tmp_path, source, suffix, encoding, cut, rest):
     path = tmp_path / f"kept.{suffix}"
     path.write_bytes(cut)
     crawl(sitemap=source, emit="urls", options=("-o", str(path)), settings={"FEED_EXPORT_ENCODING": encoding})
@@ -145,7 +145,7 @@ def test_no_row_follows_on_a_line_that_a_killed_run_has_cut(crawl, tmp_path, sou
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "json", "xml"])
-def test_a_file_that_must_be_written_whole_is_not_added_to(crawl, tmp_path, source, suffix):
+def test_a_file_of_a_format_with_an_end_is_not_appended_to(crawl, tmp_path, source, suffix):
     table = tmp_path / f"kept.{suffix}"
     crawl(sitemap=source, emit="urls", options=("-o", str(table)))
     before = table.read_bytes()
@@ -159,7 +159,7 @@ def test_a_file_that_must_be_written_whole_is_not_added_to(crawl, tmp_path, sour
     assert table.stat().st_size == len(before)
 
 
-def test_a_name_with_a_part_that_nothing_stands_for_ends_the_run_before_a_snapshot_is_kept(crawl, tmp_path, source):
+def test_an_unknown_placeholder_in_a_name_ends_the_run_before_a_snapshot_is_kept(crawl, tmp_path, source):
     feeds = {f"{tmp_path}/%(nothing)s.jsonl": {"format": "jsonl"}}
     run = crawl(sitemap=source, emit="urls", feeds=feeds, store=tmp_path / "store", calm=False)
     (line,) = run.errors
@@ -169,7 +169,7 @@ def test_a_name_with_a_part_that_nothing_stands_for_ends_the_run_before_a_snapsh
     assert not list((tmp_path / "store").rglob("*.parquet"))
 
 
-def test_the_log_tells_of_a_character_that_xml_cannot_hold(crawl, tmp_path):
+def test_characters_that_xml_cannot_hold_are_logged(crawl, tmp_path):
     source = tmp_path / "s.txt"
     source.write_text("https://a.example/a\ufffeb\nhttps://a.example/c\uffffd\n")
     feeds = {f"{tmp_path}/urls.{suffix}": {"format": suffix} for suffix in ("xml", "jsonl")}
@@ -181,7 +181,7 @@ def test_the_log_tells_of_a_character_that_xml_cannot_hold(crawl, tmp_path):
     assert run.log.count("XML cannot represent") == 1
 
 
-def test_a_file_of_no_urls_has_their_columns(crawl, tmp_path):
+def test_a_file_without_urls_has_their_columns(crawl, tmp_path):
     source = tmp_path / "s.xml"
     source.write_text(urlset())
     names = {suffix: f"{tmp_path}/none.{suffix}" for suffix in ("csv", "parquet", "jsonl", "json", "xml")}
@@ -194,7 +194,7 @@ def test_a_file_of_no_urls_has_their_columns(crawl, tmp_path):
     assert run.stats["finish_reason"] == "finished"
 
 
-def test_files_are_split_packed_and_kept_empty_as_scrapy_does(crawl, tmp_path):
+def test_files_are_split_compressed_and_kept_empty_as_in_scrapy(crawl, tmp_path):
     source = tmp_path / "s.xml"
     source.write_text(urlset(*(f"https://a.example{path}" for path in numbered(25))))
     gz = ["scrapy.extensions.postprocessing.GzipPlugin"]
@@ -229,7 +229,7 @@ def test_files_are_split_packed_and_kept_empty_as_scrapy_does(crawl, tmp_path):
 @pytest.mark.parametrize("options", [{}, {"postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"]}])
 @pytest.mark.parametrize("pipelines", [{}, {"tests.crawl.parts.ToDict": 1}])
 @pytest.mark.parametrize("way", ["auto", "rows"])
-def test_csv_that_is_added_to_keeps_its_one_line_of_names(crawl, tmp_path, source, way, pipelines, options):
+def test_an_appended_csv_keeps_its_only_header(crawl, tmp_path, source, way, pipelines, options):
     settings = {"SITEMAP_HARVEST_ITEMS": way, "ITEM_PIPELINES": pipelines}
     for _ in range(2):
         crawl(sitemap=source, emit="urls", feeds=in_formats(tmp_path, ["csv"], **options), settings=settings)
@@ -240,7 +240,7 @@ def test_csv_that_is_added_to_keeps_its_one_line_of_names(crawl, tmp_path, sourc
     assert [row[name][:18] for row in rows] == ["https://a.example/"] * 6
 
 
-def test_records_of_sites_are_the_same_in_every_format(crawl, tmp_path, source):
+def test_site_records_are_the_same_in_every_format(crawl, tmp_path, source):
     crawl(sitemap=f"{source} {tmp_path / 'missing.xml'}", emit="sites", feeds=in_formats(tmp_path), calm=False)
     found, missing = sorted(lines(tmp_path / "urls.jsonl"), key=lambda row: row["result"], reverse=True)
     assert (found["result"], found["urls"], found["complete"], found["evidence"]) == ("found", 3, True, [])

@@ -1,4 +1,4 @@
-"""What a user may say of the URLs that are wanted, and what is wrong."""
+"""The filter arguments of a user, and their errors."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ def instant(text: str) -> DateRange:
         pytest.param({"has": "image, news image"}, Filters(has=("image", "news")), id="has"),
     ],
 )
-def test_what_is_wanted(arguments: dict[str, Any], filters: Filters) -> None:
+def test_filters_from_arguments(arguments: dict[str, Any], filters: Filters) -> None:
     assert config(**arguments).filters == filters
 
 
-def test_pruning_takes_since() -> None:
+def test_pruning_uses_since() -> None:
     assert config(since="7d").pruned_before is None
     assert config(since="7d", prune_index="no").pruned_before is None
     assert config(since="7d", prune_index="yes").pruned_before == instant("2025-03-02T14:30")
@@ -114,7 +114,7 @@ LANGUAGES = "a language, such as de or de-AT, or several, separated by commas or
         *(("lang", value, LANGUAGES) for value in ("german", "de german", "de--at", "*", "d\u00e9", ",", [])),
     ],
 )
-def test_a_wrong_value_is_told_with_what_is_accepted(name: str, value: Any, accepted: str) -> None:
+def test_an_invalid_value_is_reported_with_the_accepted_ones(name: str, value: Any, accepted: str) -> None:
     with pytest.raises(ArgumentError) as caught:
         config(**{"since": "7d", name: value})
     assert str(caught.value) == f"argument {name}={value!r}: it must be {accepted}"
@@ -131,7 +131,7 @@ def test_a_wrong_value_is_told_with_what_is_accepted(name: str, value: Any, acce
         pytest.param(r"\Z{2", r"\Z{2", None, id="strange-but-right"),
     ],
 )
-def test_a_bad_pattern_is_told(name: str, value: Any, wrong: str, why: str | None) -> None:
+def test_an_invalid_pattern_is_an_error(name: str, value: Any, wrong: str, why: str | None) -> None:
     if why is None:
         assert getattr(config(**{name: value}).filters, name) == (re.compile(wrong),)
         return
@@ -149,9 +149,7 @@ def test_a_bad_pattern_is_told(name: str, value: Any, wrong: str, why: str | Non
         ({"prune_index": "yes"}, "prune_index='yes'", "given with since"),
     ],
 )
-def test_two_arguments_that_contradict_each_other_are_wrong(
-    arguments: dict[str, str], wrong: str, accepted: str
-) -> None:
+def test_contradictory_arguments_are_an_error(arguments: dict[str, str], wrong: str, accepted: str) -> None:
     with pytest.raises(ArgumentError) as caught:
         config(**arguments)
     assert str(caught.value) == f"argument {wrong}: it must be {accepted}"

@@ -1,4 +1,4 @@
-"""Which URLs are handed out: filters, what they count, and what they leave alone."""
+"""Which URLs are emitted: filters, their counts, and the rows that they leave unchanged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOP = f"""<urlset {NAMESPACES}>
 
 
 def filtered(run):
-    """Return the stats of filters, by what follows their common beginning."""
+    """Return the stats of filters, without their common prefix."""
     start = "sitemap_harvest/filter/"
     return {name.removeprefix(start): value for name, value in run.stats.items() if name.startswith(start)}
 
@@ -66,7 +66,7 @@ def test_without_filters_nothing_is_counted(serve, crawl):
     assert "the filters dropped" not in run.log
 
 
-def test_the_future_is_what_no_time_zone_explains(serve, crawl):
+def test_a_date_is_in_the_future_if_no_time_zone_explains_it(serve, crawl):
     now = datetime.now(UTC)
     entries = "".join(
         f"<url><loc>{{site}}/{hours}</loc><lastmod>{(now + timedelta(hours=hours)).isoformat()}</lastmod></url>"
@@ -78,7 +78,7 @@ def test_the_future_is_what_no_time_zone_explains(serve, crawl):
     assert filtered(run) == {"kept": 2, "dropped": 1, "dropped/future_lastmod": 1}
 
 
-def test_nothing_that_is_dropped_reaches_a_pipeline_that_knows_rows(serve, crawl):
+def test_dropped_rows_never_reach_a_pipeline_for_rows(serve, crawl):
     site = serve({"/s.xml": SHOP})
     run = crawl(sitemap=f"{site.url}/s.xml", prefix="/blog/", settings={"SITEMAP_HARVEST_ITEMS": "rows"})
     assert [loc[-1] for loc in run.locs] == ["1", "2"]
@@ -86,7 +86,7 @@ def test_nothing_that_is_dropped_reaches_a_pipeline_that_knows_rows(serve, crawl
 
 
 @pytest.mark.quick
-def test_where_the_filters_leave_nothing_it_is_said(serve, crawl):
+def test_a_result_without_rows_after_filters_is_reported(serve, crawl):
     site = serve({"/index.xml": index("/1.xml", "/2.xml"), "/1.xml": urlset("/a", "/b")})
     run = crawl(sitemap=f"{site.url}/index.xml", include="/shop/")
     assert run.urls == []
@@ -108,7 +108,7 @@ def test_where_the_filters_leave_nothing_it_is_said(serve, crawl):
         pytest.param(6, "read", True, id="more-than-is-kept"),
     ],
 )
-def test_limit_counts_what_is_kept_and_what_is_dropped_is_not_cut(serve, crawl, limit, outcome, complete):
+def test_limit_counts_rows_after_filters_and_cuts_no_dropped_ones(serve, crawl, limit, outcome, complete):
     site = serve({"/s.xml": urlset(*numbered(10))})
     run = crawl(sitemap=f"{site.url}/s.xml", include="[6-9]$|10$", limit=limit)
     assert run.locs == [f"{site.url}/p{number}" for number in range(6, 11)][:limit]
@@ -118,7 +118,7 @@ def test_limit_counts_what_is_kept_and_what_is_dropped_is_not_cut(serve, crawl, 
 
 
 @pytest.mark.quick
-def test_limit_reads_on_where_a_whole_batch_is_dropped(serve, crawl):
+def test_limit_continues_after_a_batch_without_rows(serve, crawl):
     site = serve({"/s.xml": urlset(*numbered(25_000))})
     run = crawl(sitemap=f"{site.url}/s.xml", include="/p2....$", limit=3)
     assert run.locs == [f"{site.url}/p{number}" for number in (20_000, 20_001, 20_002)]
@@ -133,7 +133,7 @@ PRUNED = f"""<sitemapindex {NAMESPACES}>
 </sitemapindex>"""
 
 
-def test_sitemaps_that_have_not_changed_are_not_fetched_where_that_is_asked_for(serve, crawl):
+def test_unchanged_sitemaps_are_not_fetched_if_requested(serve, crawl):
     children = {f"/{name}.xml": urlset(f"/{name}") for name in ("old", "year", "new", "none")}
     site = serve({"/index.xml": PRUNED, **children})
 
@@ -156,7 +156,7 @@ def test_sitemaps_that_have_not_changed_are_not_fetched_where_that_is_asked_for(
 @pytest.mark.parametrize(
     "arguments", [{"since": "2026", "prune_index": "yes"}, {"skip": "old"}], ids=["pruned", "skip"]
 )
-def test_a_site_whose_sitemaps_are_all_passed_over_has_some_and_no_others_are_guessed(serve, crawl, arguments):
+def test_a_site_with_only_skipped_sitemaps_has_sitemaps_and_is_not_probed(serve, crawl, arguments):
     children = "<sitemap><loc>{site}/old.xml</loc><lastmod>2025-02-28</lastmod></sitemap>"
     site = serve({
         "/robots.txt": robots("/index.xml"),
@@ -172,7 +172,7 @@ def test_a_site_whose_sitemaps_are_all_passed_over_has_some_and_no_others_are_gu
     assert f"No URL was found. {site.url}/old.xml: its " in run.log
 
 
-def test_a_wrong_wish_ends_the_run_in_one_line(serve, crawl):
+def test_an_invalid_filter_ends_the_run_in_one_line(serve, crawl):
     site = serve({"/s.xml": SHOP})
     run = crawl(sitemap=f"{site.url}/s.xml", min_priority="high", calm=False)
     (line,) = run.errors

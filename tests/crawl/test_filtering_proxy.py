@@ -1,4 +1,4 @@
-"""The proxy of the browser: what it connects to, and how much it forwards."""
+"""The proxy of the browser: its connections, and how much it forwards."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from sitemap_harvest.browser.proxy import BodyLimitError, FilteringProxy
 from sitemap_harvest.discovery.candidate import NotFetched
-from sitemap_harvest.network import AddressPolicy
+from sitemap_harvest.network.address_policy import AddressPolicy
 from tests.server import Manner
 from tests.site import Page, Site
 
@@ -25,15 +25,15 @@ def connect_to(host: str, port: int) -> bytes:
     return b"\5\1\0\3" + bytes([len(host)]) + host.encode() + port.to_bytes(2, "big")
 
 
-def through(policy: AddressPolicy, *asked: bytes) -> tuple[bytes, FilteringProxy]:
-    """Send *asked*, and return what comes, and the proxy."""
+def through(policy: AddressPolicy, *sent: bytes) -> tuple[bytes, FilteringProxy]:
+    """Send *sent*, and return the received bytes and the proxy."""
 
     async def send() -> tuple[bytes, FilteringProxy]:
         proxy = FilteringProxy(policy, most_bytes=_MOST, seconds=5)
         host, _, port = (await proxy.open()).removeprefix("socks5://").partition(":")
         try:
             reader, writer = await asyncio.open_connection(host, int(port))
-            for part in asked:
+            for part in sent:
                 writer.write(part)
             got = await asyncio.wait_for(reader.read(-1), 10)
             writer.close()
@@ -56,7 +56,7 @@ def port_of(site: Site) -> int:
 
 
 @pytest.mark.quick
-def test_a_connection_goes_through(serve: Callable[..., Site]) -> None:
+def test_a_connection_is_forwarded(serve: Callable[..., Site]) -> None:
     site = serve({"/s": "body"})
     got, _ = through(named(site.url), _GREETING, connect_to("127.0.0.1", port_of(site)), _GET)
     assert got.startswith(b"\5\0\5\0\0\1\0\0\0\0\0\0HTTP/1.1 200")
@@ -64,7 +64,7 @@ def test_a_connection_goes_through(serve: Callable[..., Site]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "answer"),
+    ("sent", "answer"),
     [
         pytest.param(b"", b"", id="nothing"),
         pytest.param(b"GET http://127.0.0.1/s HTTP/1.1\r\n\r\n", b"", id="http"),
@@ -77,17 +77,15 @@ def test_a_connection_goes_through(serve: Callable[..., Site]) -> None:
         pytest.param(_GREETING + connect_to("", 80), b"\5\0", id="no-host-at-all"),
     ],
 )
-def test_what_is_no_request_of_a_browser_is_not_connected(
-    asked: bytes, answer: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_invalid_requests_are_not_connected(sent: bytes, answer: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sitemap_harvest.browser.proxy._HANDSHAKE_SECONDS", 0.2)
-    got, _ = through(AddressPolicy(), asked)
+    got, _ = through(AddressPolicy(), sent)
     assert got == answer
 
 
 @pytest.mark.quick
 @pytest.mark.parametrize(("host", "reason"), [("127.0.0.1", "loopback address 127.0.0.1"), ("localhost", "localhost")])
-def test_a_private_address_is_not_connected_to(serve: Callable[..., Site], host: str, reason: str) -> None:
+def test_private_addresses_are_never_connected_to(serve: Callable[..., Site], host: str, reason: str) -> None:
     site = serve({"/s": "secret"})
     got, proxy = through(AddressPolicy(), _GREETING, connect_to(host, port_of(site)), _GET)
     failure = proxy.failure(host, port_of(site))
@@ -100,7 +98,7 @@ def test_a_private_address_is_not_connected_to(serve: Callable[..., Site], host:
 def test_each_connection_is_checked_by_its_own_lookup(
     serve: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The name of the second connection leads elsewhere than that of the first (DNS rebinding)."""
+    """The second lookup of the name gives another address than the first (DNS rebinding)."""
     site = serve({"/s": "secret"})
     lookups = [["127.0.0.1", "93.184.215.14"], ["127.0.0.1"]]
     connected: list[Any] = []
@@ -128,7 +126,7 @@ def test_each_connection_is_checked_by_its_own_lookup(
 
 
 @pytest.mark.quick
-def test_no_more_comes_than_a_document_may_have(serve: Callable[..., Site]) -> None:
+def test_no_more_is_forwarded_than_a_document_may_have(serve: Callable[..., Site]) -> None:
     site = serve({"/s": Page("body", manner=Manner.ENDLESS)})
     got, proxy = through(named(site.url), _GREETING, connect_to("127.0.0.1", port_of(site)), _GET)
     assert len(got) < _MOST + 2 * 1024 * 1024
@@ -136,7 +134,7 @@ def test_no_more_comes_than_a_document_may_have(serve: Callable[..., Site]) -> N
 
 
 @pytest.mark.quick
-def test_why_there_is_no_connection_is_noted(serve: Callable[..., Site]) -> None:
+def test_the_reason_for_a_refused_connection_is_recorded(serve: Callable[..., Site]) -> None:
     site = serve()
     site.stop()
     _, proxy = through(named(site.url), _GREETING, connect_to("127.0.0.1", port_of(site)))

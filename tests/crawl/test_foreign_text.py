@@ -1,4 +1,4 @@
-"""Nothing that a site publishes reaches a log or a terminal as it is, through whichever door; data keeps it."""
+"""No published text reaches a log or a terminal unescaped, through any channel; data keeps it."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ HARMLESS = {"markup": "[red]:skull:[blink]"}
 PAYLOADS = CONTROLS | INVISIBLE | HARMLESS
 ONE_LINE = {name: text for name, text in PAYLOADS.items() if name != "line"}
 ALWAYS_SHOWN = INVISIBLE | HARMLESS
-"""What may stand in a URL: an entry that has control characters in its address is in doubt, and goes nowhere."""
+"""Characters that may be in a URL: an entry with control characters in its address is suspect, and never fetched."""
 OWN_CODES = re.compile(r"\x1b\[(?:[0-9]|[39][0-7]|1;3[0-7])?(?:;[0-9]+)?m|\x1b\[(?:2K|1A|\?25[lh])|\r")
-"""What our own output tells a terminal; concealed text (8) is not among it."""
+"""The sequences of our own output; concealed text (8) is not among them."""
 A_FEED = "<rss version='2.0'><channel>{}</channel></rss>"
 AN_ITEM = "<item><title>{1}</title><link>{{site}}/item-{0}</link></item>"
 
 
 def raw(shown: str) -> set[str]:
-    """Return the characters of *shown* that do something, or do not show."""
+    """Return the characters of *shown* that have an effect or are invisible."""
     return {character for character in shown if character != "\n" and visible(character) != character}
 
 
@@ -79,7 +79,7 @@ def pages(*, has_more: bool) -> dict[str, Page | str | bytes]:
 
 
 class Doors:
-    """What is shown through each door of two crawls of a hostile site, and of the commands that tell of them."""
+    """The output of each channel of two crawls of a hostile site, and of the commands that report on them."""
 
     def __init__(self, folder: Path, site: Site) -> None:
         self.folder = folder
@@ -138,7 +138,7 @@ SHOWS_ADDRESSES = ("log", "table", "json log", "terminal", "diff", "query", "csv
 
 
 @pytest.mark.parametrize("door", [*SHOWS_ADDRESSES, "metrics", "validate", "runs", "damaged", "query that fails"])
-def test_nothing_foreign_is_shown_as_it_is(doors: Doors, door: str) -> None:
+def test_no_foreign_text_is_shown_unescaped(doors: Doors, door: str) -> None:
     shown = OWN_CODES.sub("", doors.shown[door])
     assert raw(shown) == set()
     assert not re.search(r"^2026-11-22 00:00:00 \[forged\]", shown, re.MULTILINE)
@@ -146,13 +146,13 @@ def test_nothing_foreign_is_shown_as_it_is(doors: Doors, door: str) -> None:
 
 @pytest.mark.parametrize("name", ALWAYS_SHOWN)
 @pytest.mark.parametrize("door", SHOWS_ADDRESSES)
-def test_what_is_foreign_is_shown_escaped(doors: Doors, door: str, name: str) -> None:
+def test_foreign_text_is_shown_escaped(doors: Doors, door: str, name: str) -> None:
     shown = "".join(OWN_CODES.sub("", doors.shown[door]).split())
     if door == "json log":
         shown = shown.replace("\\\\", "\\")
     text = visible(ALWAYS_SHOWN[name])
     if door in {"diff", "query"}:
-        text = text[:16]  # a cell of a table has an end
+        text = text[:16]  # a cell of a table has a limited width
     assert text in re.sub("[│┃]", "", shown)
 
 
@@ -162,7 +162,7 @@ def test_validate_shows_each_payload_escaped(doors: Doors, name: str) -> None:
     assert f"files/sitemap-{visible(PAYLOADS[name])}.txt" in doors.shown["validate"]
 
 
-def test_a_line_of_the_json_log_shows_nothing_when_it_is_decoded(doors: Doors) -> None:
+def test_a_decoded_line_of_the_json_log_is_still_escaped(doors: Doors) -> None:
     lines = [line for line in doors.shown["json log"].splitlines() if line.startswith("{")]
     records = [json.loads(line) for line in lines]
     texts = [str(value) for record in records if "logger" in record for value in record.values()]
@@ -171,7 +171,7 @@ def test_a_line_of_the_json_log_shows_nothing_when_it_is_decoded(doors: Doors) -
 
 
 @pytest.mark.parametrize("door", ["validate as json", "runs as json"])
-def test_json_is_in_ascii_and_decodes_to_what_was_published(doors: Doors, door: str) -> None:
+def test_json_is_ascii_and_decodes_to_the_published_text(doors: Doors, door: str) -> None:
     assert raw(doors.shown[door]) == set()
     assert doors.shown[door].isascii()
     records = [json.loads(line) for line in doors.shown[door].splitlines()]
@@ -187,7 +187,7 @@ def test_data_is_as_published(doors: Doors, name: str) -> None:
     assert address in doors.shown["csv in a pipe"]
 
 
-def test_what_is_no_text_goes_to_no_terminal(doors: Doors) -> None:
+def test_binary_data_is_not_written_to_a_terminal(doors: Doors) -> None:
     assert "-O -:parquet: it is binary, and standard output is a terminal" in doors.shown["parquet"]
     assert raw(OWN_CODES.sub("", doors.shown["parquet"])) == set()
 
@@ -236,7 +236,7 @@ def a_ping(text: str) -> str:
 
 @pytest.mark.parametrize("name", PAYLOADS)
 @pytest.mark.parametrize("door", [closing_table, a_table, an_error, a_validation, a_ping])
-def test_each_door_escapes_each_payload(door: Callable[[str], str], name: str) -> None:
+def test_each_channel_escapes_each_payload(door: Callable[[str], str], name: str) -> None:
     shown = door(PAYLOADS[name])
     assert raw(shown) == set()
     assert visible(PAYLOADS[name]) in shown

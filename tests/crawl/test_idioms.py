@@ -1,4 +1,4 @@
-"""Whatever people do with Scrapy's ``SitemapSpider`` works with ours: each idiom is run under both base classes."""
+"""Common uses of Scrapy's ``SitemapSpider`` work with ours: each idiom is run under both base classes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.site import Page, Site
 if TYPE_CHECKING:
     from pathlib import Path
 
-_TIMEOUT_SECONDS = 240  # for all of them, which take 10 on a machine that has nothing else to do
+_TIMEOUT_SECONDS = 240  # for all of them, which take 10 on an idle machine
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """Return what came of each idiom, by the base class: all of them run in one process for each."""
+    """Return the results of each idiom, by the base class: all of them run in one process for each."""
     folder: Path = tmp_path_factory.mktemp("idioms")
     with Site(dict(PAGES)) as site:
         site.pages.update(pages_of(site.url))
@@ -47,7 +47,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
 
 
 @pytest.mark.parametrize("name", [name for name in IDIOMS if name not in DIFFERENCES])
-def test_an_idiom_has_the_same_outcome_under_both_base_classes(found, name):
+def test_an_idiom_has_the_same_result_under_both_base_classes(found, name):
     assert found["ours"][name] == found["scrapys"][name]
 
 

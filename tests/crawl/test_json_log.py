@@ -31,7 +31,7 @@ class MuteError(Exception):
         raise RuntimeError("no")
 
 
-def told(message, *arguments, error=None, **more):
+def formatted(message, *arguments, error=None, **more):
     record = logging.LogRecord("theirs", logging.INFO, __file__, 1, message, arguments or None, None)
     record.created = 1795324254.5
     record.exc_info = (type(error), error, None) if error is not None else None
@@ -61,7 +61,7 @@ def told(message, *arguments, error=None, **more):
     ],
 )
 def test_any_message_is_one_line_of_json(given, wanted):
-    assert told(*given) == wanted
+    assert formatted(*given) == wanted
 
 
 @pytest.mark.quick
@@ -79,21 +79,21 @@ def test_any_message_is_one_line_of_json(given, wanted):
         pytest.param("a\udc80", "a\\udc80", id="surrogate"),
     ],
 )
-def test_any_value_of_a_field_is_plain(value, wanted):
-    assert told("m", **fields("e", value=value)) == {"message": "m", "event": "e", "value": wanted}
+def test_any_field_value_is_json(value, wanted):
+    assert formatted("m", **fields("e", value=value)) == {"message": "m", "event": "e", "value": wanted}
 
 
 @pytest.mark.quick
 def test_exceptions_are_text_in_one_field():
-    assert told("m", error=ValueError("a\nb"))["exception"] == "ValueError: a\n    b"
-    assert "MuteError" in told("m", error=MuteError())["exception"]
-    assert told("m", stack_info="Stack:\n  x")["exception"] == "Stack:\n  x"
-    assert "exception" not in told("m")
+    assert formatted("m", error=ValueError("a\nb"))["exception"] == "ValueError: a\n    b"
+    assert "MuteError" in formatted("m", error=MuteError())["exception"]
+    assert formatted("m", stack_info="Stack:\n  x")["exception"] == "Stack:\n  x"
+    assert "exception" not in formatted("m")
 
 
 @pytest.mark.quick
-def test_what_others_give_as_extra_is_left_alone():
-    assert told("m", item=Unspeakable(), harvest="theirs") == {"message": "m"}
+def test_extra_fields_of_other_loggers_are_ignored():
+    assert formatted("m", item=Unspeakable(), harvest="theirs") == {"message": "m"}
 
 
 @pytest.mark.quick
@@ -117,7 +117,7 @@ def test_a_crawl_logs_json_and_each_line_has_its_run_and_job(serve, crawl):
     site = serve({"/robots.txt": robots("/i.xml"), "/i.xml": index("/a.xml", "/gone.xml"), "/a.xml": urlset("/1")})
     run = crawl(site=site.url, settings=JSON, _job="job-7")
     before, rows = split(run.log)
-    assert [row.partition("Scrapy ")[0][-8:] for row in before] == ["] INFO: "]  # it has started: no spider yet
+    assert [row.partition("Scrapy ")[0][-8:] for row in before] == ["] INFO: "]  # at the start: no spider yet
     ids = {row["run"] for row in rows}
     assert ids == {run.stats["sitemap_harvest/run"]}
     assert _ID.fullmatch(*ids)
@@ -132,7 +132,7 @@ def test_a_crawl_logs_json_and_each_line_has_its_run_and_job(serve, crawl):
     assert {"scrapy", "sitemap"} <= loggers
 
 
-def test_the_log_of_a_file_as_scrapyd_has_it(serve, crawl, tmp_path):
+def test_the_log_file_of_a_scrapyd_job(serve, crawl, tmp_path):
     site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")})
     settings = {**JSON, "LOG_FILE": f"{tmp_path}/job.log", "LOG_ENCODING": "latin-1", "LOG_LEVEL": "INFO"}
     run = crawl(site=site.url, settings=settings, _job="ä", _version="1")
@@ -141,7 +141,7 @@ def test_the_log_of_a_file_as_scrapyd_has_it(serve, crawl, tmp_path):
     assert {row["job"] for row in rows} == {"ä"}
 
 
-def test_scrapy_harvest_crawl_logs_nothing_but_json_from_its_first_line(serve, crawl, tmp_path):
+def test_scrapy_harvest_crawl_logs_only_json_from_its_first_line(serve, crawl, tmp_path):
     site = serve({"/s.xml": urlset("/1")})
     run = forked.scrapy(
         *("harvest", "crawl", f"{site.url}/s.xml", "-O", "u.jsonl", "-L", "INFO", "-s", "SITEMAP_HARVEST_LOG=json"),
@@ -164,7 +164,7 @@ def test_scrapy_harvest_crawl_logs_nothing_but_json_from_its_first_line(serve, c
         pytest.param({"SITEMAP_HARVEST_LOG": "JSON"}, "SITEMAP_HARVEST_LOG is 'JSON'; it must be", id="capitals"),
     ],
 )
-def test_a_wrong_value_ends_the_run_with_one_line(crawl, settings, words):
+def test_an_invalid_value_ends_the_run_with_one_line(crawl, settings, words):
     run = crawl(site="a.example", settings=settings, calm=False)
     assert run.reason == "wrong_argument"
     assert [words in error for error in run.errors] == [True]

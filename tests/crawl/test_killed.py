@@ -1,4 +1,4 @@
-"""Crawls that are killed: the last snapshot stays in force, and the next run tells exactly what has changed since."""
+"""Killed crawls: the last snapshot stays in force, and the next run reports exactly the changes since."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 KILLS = 20
-MANY = 800  # more documents than a run reads before it writes down for the first time what it has
+MANY = 800  # more documents than a run reads before its first checkpoint
 
 
-def told(crawl: Runner, site: Site, store: Path, **arguments: Any) -> list[Change]:
-    """Crawl to the end, and return the changes that it tells."""
+def crawl_changes(crawl: Runner, site: Site, store: Path, **arguments: Any) -> list[Change]:
+    """Crawl to the end, and return the reported changes."""
     feed = {
         f"{crawl.folder}/changes.jsonl": {
             "format": "jsonl",
@@ -45,12 +45,12 @@ def told(crawl: Runner, site: Site, store: Path, **arguments: Any) -> list[Chang
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory):
-    """Return what each run after a kill has told, and what it had to."""
+    """Return the reported and the expected changes of each run after a kill."""
     folder = tmp_path_factory.mktemp("killed")
     crawl, store = Runner(folder), folder / "store"
     found = []
     with Site(pages(0)) as site:
-        assert told(crawl, site, store) == []
+        assert crawl_changes(crawl, site, store) == []
         last = 0  # the version of the last snapshot
         for number in range(KILLS):
             site.pages = pages(2 * number + 1)
@@ -59,13 +59,15 @@ def history(tmp_path_factory):
             was_committed = committed(store) != snapshots
             last = 2 * number + 1 if was_committed else last
             site.pages = pages(2 * number + 2)
-            found.append((told(crawl, site, store), changes(listed(last), listed(2 * number + 2)), was_committed))
+            found.append(
+                (crawl_changes(crawl, site, store), changes(listed(last), listed(2 * number + 2)), was_committed)
+            )
             last = 2 * number + 2
     return found
 
 
 @pytest.mark.parametrize("number", range(KILLS))
-def test_the_run_after_a_kill_tells_exactly_what_has_changed_since_the_last_snapshot(history, number):
+def test_the_run_after_a_kill_reports_exactly_the_changes_since_the_last_snapshot(history, number):
     found, expected, _ = history[number]
     assert sorted(map(str, found)) == sorted(map(str, expected))
 
@@ -82,16 +84,18 @@ def checkpoint_of(store: Path, site: Site) -> int:
     return sum(file.count for file in manifest.files if file.table == "done")
 
 
-def test_a_run_that_is_resumed_does_not_ask_again_for_what_was_read_whole(tmp_path):
+def test_a_resumed_run_does_not_request_completely_read_documents_again(tmp_path):
     crawl, store = Runner(tmp_path), tmp_path / "store"
     before: Listed = {f"/{number}.xml": {f"/{number}": "2026-01-01"} for number in range(MANY)}
     after: Listed = {path: dict.fromkeys(entries, "2026-01-02") for path, entries in before.items()}
     after["/0.xml"] = {"/new": "2026-01-02"}
     with Site(served(before)) as site:
-        told(crawl, site, store)
+        crawl_changes(crawl, site, store)
         site.pages = served(after)
         kill(crawl, site, store, Moment(None, "manifest*", 0.1))
-        asked, checkpoint = set(site.requests), checkpoint_of(store, site)
-        assert sorted(told(crawl, site, store, resume="yes"), key=str) == sorted(changes(before, after), key=str)
-        assert 0 < checkpoint <= len(asked) < MANY
+        requested, checkpoint = set(site.requests), checkpoint_of(store, site)
+        assert sorted(crawl_changes(crawl, site, store, resume="yes"), key=str) == sorted(
+            changes(before, after), key=str
+        )
+        assert 0 < checkpoint <= len(requested) < MANY
         assert len(site.requests) <= MANY + 2 - checkpoint

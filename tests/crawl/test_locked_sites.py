@@ -1,4 +1,4 @@
-"""Two runs at a time over one site into one store: the second is refused, or waits."""
+"""Two concurrent runs over one site with one store: the second is rejected, or waits."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ def sites(serve):
 
 
 @pytest.mark.quick
-def test_a_site_that_another_run_is_at_work_on_is_not_harvested_and_the_others_are(keep, sites):
+def test_a_site_locked_by_another_run_is_not_harvested_and_the_others_are(keep, sites):
     one, two = sites
     with at_work(keep, one):
-        told = keep(two, site=f"{one.url} {two.url}")
-        results = {row["root"]: (row["result"], row["reason"]) for row in told.sites}
+        output = keep(two, site=f"{one.url} {two.url}")
+        results = {row["root"]: (row["result"], row["reason"]) for row in output.sites}
         (claim,) = keep.folder.glob("sites/*/claim.json")
         holder = json.loads(claim.read_text())["run"]
         assert results == {
             one.url: ("unfinished", f"the run {holder} is harvesting it into the same store"),
             two.url: ("found", "1 URL in 1 document"),
         }
-        assert told.locs == ["/b"]
-        assert (told.run.code, told.run.reason) == (0, "finished")
+        assert output.locs == ["/b"]
+        assert (output.run.code, output.run.reason) == (0, "finished")
     assert keep.store.sites() == [two.url]
 
 
-def test_the_command_says_that_the_site_is_busy_and_ends_with_3(keep, sites, tmp_path):
+def test_the_command_reports_a_busy_site_and_exits_with_3(keep, sites, tmp_path):
     site, _ = sites
     with at_work(keep, site):
         run = forked.scrapy("harvest", "crawl", site.url, "-a", f"store={keep.folder}", cwd=tmp_path)
@@ -65,16 +65,16 @@ def test_a_run_may_wait_for_the_other(keep, sites):
     site, _ = sites
     with at_work(keep, site, delay=2) as other:
         started = time.monotonic()
-        told = keep(site, settings={"SITEMAP_HARVEST_BUSY": "wait"})
+        output = keep(site, settings={"SITEMAP_HARVEST_BUSY": "wait"})
         assert time.monotonic() - started > 1
         other.join(20)
-    assert told.locs == ["/a"]
+    assert output.locs == ["/a"]
     first, second = keep.store.site(site.url).runs
-    assert (told.summary["run"], told.summary["baseline"]) == (second.id, first.id)
+    assert (output.summary["run"], output.summary["baseline"]) == (second.id, first.id)
     assert claims(keep) == []
 
 
-def test_the_claim_of_a_run_that_was_killed_is_taken_over(keep, sites):
+def test_the_lock_of_a_killed_run_is_taken_over(keep, sites):
     site, _ = sites
     with at_work(keep, site):
         pass

@@ -1,4 +1,4 @@
-"""The metrics of a run: what a textfile collector reads, what stays from the run before, and where they cannot be."""
+"""The metrics of a run: the file for a textfile collector, the values kept from the previous run, and invalid paths."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAME = "sitemap_harvest_"
 
 
 def values(path):
-    """Return the values in the file at *path* by name, without the prefix, and other labels than that of the file."""
+    """Return the values in the file at *path* by name, without the prefix, and labels except that of the file."""
     found = {}
     for family in text_string_to_metric_families(path.read_text()):
         assert family.type == "gauge"
@@ -31,7 +31,7 @@ def values(path):
 
 @pytest.fixture
 def watched(serve, crawl, tmp_path):
-    """Return what crawls a site, and tells the metrics."""
+    """Return a function that crawls a site and returns the metrics."""
     site = serve({"/i.xml": index("/a.xml", "/gone.xml"), "/a.xml": urlset("/1", "/2")})
 
     def run(path="/i.xml", *, name="shop.prom", calm=True, **given):
@@ -63,11 +63,11 @@ def test_the_metrics_of_a_run(watched, tmp_path):
     assert abs(plain["last_run_timestamp_seconds"] - time.time()) < 60
     assert plain["last_harvest_timestamp_seconds"] == plain["last_run_timestamp_seconds"]
     assert "last_success_timestamp_seconds" not in plain  # there was none
-    assert len([name for name in found if name[0] == "documents"]) == 12  # also those that are 0
+    assert len([name for name in found if name[0] == "documents"]) == 12  # including those that are 0
     assert stat.S_IMODE((tmp_path / "shop.prom").stat().st_mode) == 0o644
 
 
-def test_when_a_run_was_last_a_success_stays_whatever_comes_after(watched, tmp_path):
+def test_the_time_of_the_last_success_stays_after_other_runs(watched, tmp_path):
     _, first = watched("/a.xml")
     succeeded = first["last_success_timestamp_seconds"]
     assert succeeded == first["last_run_timestamp_seconds"] == first["last_harvest_timestamp_seconds"]
@@ -82,7 +82,7 @@ def test_when_a_run_was_last_a_success_stays_whatever_comes_after(watched, tmp_p
     assert fourth["last_harvest_timestamp_seconds"] > succeeded == fourth["last_success_timestamp_seconds"]
 
 
-def test_while_a_run_goes_on_or_when_it_was_killed_what_was_told_of_the_last_is_there(watched, crawl, tmp_path):
+def test_the_metrics_of_the_last_run_stay_during_a_run_and_after_a_kill(watched, crawl, tmp_path):
     _, before = watched("/a.xml")
     watched.site.pages |= {f"/{number}.xml": Page(urlset("/1"), delay=0.2) for number in range(200)}
     watched.site.pages["/long.xml"] = index(*(f"/{number}.xml" for number in range(200)))
@@ -120,7 +120,7 @@ def test_with_a_store_changes_are_counted(watched, tmp_path):
         pytest.param("node_load1 0.5\n", "has metrics of another program (node_load1)", id="of-others"),
     ],
 )
-def test_what_is_in_the_file_before(watched, tmp_path, content, words):
+def test_existing_content_of_the_file(watched, tmp_path, content, words):
     (tmp_path / "shop.prom").write_text(content, "latin-1")
     run, found = watched("/a.xml", calm=words is None)
     assert run.reason == ("wrong_argument" if words else "finished")
@@ -142,7 +142,7 @@ def test_what_is_in_the_file_before(watched, tmp_path, content, words):
         pytest.param("s3://bucket/a.prom", "must be the path of a local file", id="object-store"),
     ],
 )
-def test_a_place_where_no_metrics_can_be_ends_the_run_before_it_begins(serve, place, words, tmp_path):
+def test_an_unwritable_path_ends_the_run_before_it_starts(serve, place, words, tmp_path):
     (tmp_path / "folder.prom").mkdir()
     site = serve({"/s.xml": urlset("/1")})
     command = ["harvest", "crawl", f"{site.url}/s.xml", "-s", f"SITEMAP_HARVEST_METRICS={place}"]
@@ -154,7 +154,7 @@ def test_a_place_where_no_metrics_can_be_ends_the_run_before_it_begins(serve, pl
     assert [path.name for path in tmp_path.iterdir()] == ["folder.prom"]
 
 
-def test_a_file_for_each_spider_has_series_of_its_own(serve, crawl, tmp_path):
+def test_a_file_for_each_spider_has_separate_series(serve, crawl, tmp_path):
     site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1"), "/sitemap.xml": urlset("/1")})
     settings = {"SITEMAP_HARVEST_METRICS": f"{tmp_path}/of-%(name)s.prom"}
     crawl(site=site.url, settings=settings)

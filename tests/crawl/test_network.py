@@ -1,4 +1,4 @@
-"""Servers that are slow, lie, break off or speak something else; hosts that hang; and trees that never end."""
+"""Servers that are slow, lie, abort or speak another protocol; hosts that hang; and endless trees."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.site import Manner, Page, in_turn, index, moved, numbered, robots, ur
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 LISTED = numbered(40, prefix="/a-path-that-is-long-enough-to-be-cut-somewhere/")
-BAD = {  # how it is served, its outcome, the cause of that, and words of the reason
+BAD = {  # the manner of serving, the outcome, its cause, and words of the reason
     "/drip.xml": (Manner.DRIP, "failed", "timeout", "no response within the time-out"),
     "/garbage.xml": (Manner.GARBAGE, "failed", "not-http", "the server does not speak HTTP"),
     "/close.xml": (Manner.CLOSE, "failed", "connection", "Connection was closed cleanly"),
@@ -29,7 +29,7 @@ BAD = {  # how it is served, its outcome, the cause of that, and words of the re
 
 @pytest.fixture
 def harvest(crawl):
-    """Return what crawls, and gives the run and the results of its sites by what was named."""
+    """Return a function that crawls and returns the run and the results of its sites by target."""
 
     def run(**arguments):
         records = {"format": "jsonl", "item_classes": ["sitemap_harvest.SiteRecord"]}
@@ -41,7 +41,7 @@ def harvest(crawl):
     return run
 
 
-def test_each_way_of_serving_badly_has_its_outcome_and_invents_nothing(serve, crawl):
+def test_each_manner_of_bad_serving_has_its_outcome_and_invents_nothing(serve, crawl):
     pages = {path: Page(urlset(*LISTED), manner=manner) for path, (manner, *_) in BAD.items()}
     site = serve({"/index.xml": index(*BAD, "/good.xml"), "/good.xml": urlset("/1"), **pages})
     run = crawl(sitemap=f"{site.url}/index.xml", settings={"DOWNLOAD_MAXSIZE": 1_000_000}, calm=False)
@@ -68,9 +68,7 @@ def test_each_way_of_serving_badly_has_its_outcome_and_invents_nothing(serve, cr
         (Manner.CLOSE, "unreachable", "connection"),
     ],
 )
-def test_a_site_whose_robots_txt_is_served_badly_has_its_result_and_holds_up_no_other(
-    serve, harvest, manner, result, cause
-):
+def test_a_badly_served_robots_txt_has_its_result_and_delays_no_other_site(serve, harvest, manner, result, cause):
     bad = serve({"/robots.txt": Page(robots("/a.xml", "/b.xml"), manner=manner)}, host="127.0.0.2")
     site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")})
     run, records = harvest(site=f"{bad.url} {site.url}", settings={"DOWNLOAD_TIMEOUT": 1})
@@ -86,7 +84,7 @@ def test_a_site_whose_robots_txt_is_served_badly_has_its_result_and_holds_up_no_
         pytest.param("127.0.0.1", "certificate verify failed", id="self-signed"),
     ],
 )
-def test_a_bad_certificate_fails_only_where_certificates_are_verified(serve, harvest, name, words):
+def test_an_invalid_certificate_fails_only_if_certificates_are_verified(serve, harvest, name, words):
     site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")}, tls=self_signed(name))
     assert site.url.startswith("https://")
     run, records = harvest(site=site.url)
@@ -100,7 +98,7 @@ def test_a_bad_certificate_fails_only_where_certificates_are_verified(serve, har
     assert run.urls == []
 
 
-def test_a_wrong_scheme_fails_and_says_which(serve, crawl):
+def test_a_wrong_scheme_fails_and_is_named(serve, crawl):
     secure, plain = serve({"/s.xml": urlset("/1")}, tls=self_signed()), serve({"/s.xml": urlset("/2")})
     wrong = [plain.url.replace("http:", "https:"), secure.url.replace("https:", "http:")]
     run = crawl(sitemap=" ".join(f"{url}/s.xml" for url in (*wrong, secure.url, plain.url)), calm=False)
@@ -135,7 +133,7 @@ def test_hosts_that_redirect_to_each_other_end_and_others_are_read(serve, crawl)
 
 
 @pytest.mark.parametrize("home", ["/", "/index.xml", "/robots.txt"], ids=["home", "parent", "robots"])
-def test_children_that_all_redirect_to_one_place_give_nothing_and_are_asked_for_once(serve, crawl, home):
+def test_children_that_redirect_to_one_place_give_nothing_and_are_requested_once(serve, crawl, home):
     paths = [f"/{number}.xml" for number in range(5)]
     site = serve({"/robots.txt": robots("/index.xml"), "/index.xml": index(*paths, "/good.xml"),
                   "/good.xml": urlset("/1"), "/": "<!doctype html><title>Home</title><a href='/no.xml'>no</a>",
@@ -148,7 +146,7 @@ def test_children_that_all_redirect_to_one_place_give_nothing_and_are_asked_for_
     assert site.count("/no.xml") == 0
 
 
-def test_a_server_that_says_too_many_requests_is_asked_again(serve, crawl):
+def test_a_request_is_retried_after_too_many_requests(serve, crawl):
     busy = Page(status=429, headers={"Retry-After": "1"})
     site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": in_turn(busy, urlset("/1"))})
     run = crawl(site=site.url, settings={"RETRY_TIMES": 2})
@@ -157,7 +155,7 @@ def test_a_server_that_says_too_many_requests_is_asked_again(serve, crawl):
     assert site.requests == ["/robots.txt", "/s.xml", "/s.xml"]
 
 
-def test_a_server_that_answers_each_agent_differently_is_read_as_it_answers_us(serve, crawl):
+def test_a_server_that_varies_by_user_agent_is_read_as_served_to_us(serve, crawl):
     def for_us(headers):
         return urlset("/1") if "sitemap_harvest" in headers["User-Agent"] else Page(status=403)
 
@@ -167,8 +165,8 @@ def test_a_server_that_answers_each_agent_differently_is_read_as_it_answers_us(s
     assert run.row(f"{site.url}/s.xml")["outcome"] == "blocked"
 
 
-def test_hosts_that_hang_do_not_hold_up_the_others(serve, crawl):
-    """All that the others have is read while twenty hosts hang; the run ends when these give up at last."""
+def test_hanging_hosts_do_not_delay_others(serve, crawl):
+    """All documents of the other hosts are read while twenty hosts hang; the run ends when these time out."""
     hanging = [serve({"/robots.txt": Page(manner=Manner.HANG)}, host=f"127.0.1.{number}") for number in range(1, 21)]
     good = [serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")}, host=f"127.0.2.{n}") for n in range(1, 11)]
     sites = " ".join(site.url for site in hanging + good)
@@ -187,7 +185,7 @@ def test_hosts_that_hang_do_not_hold_up_the_others(serve, crawl):
     assert {run.row(f"{site.url}/robots.txt")["outcome"] for site in hanging} == {"failed"}
 
 
-def test_each_of_many_hosts_gives_what_it_has_whatever_the_others_do(harvest, tmp_path):
+def test_each_of_many_hosts_gives_its_urls_whatever_the_others_do(harvest, tmp_path):
     sites = tmp_path / "sites.txt"
     with Network(100, hanging=3, refusing=5) as network:
         assert {host.sort for host in network.hosts} == set(Sort)
@@ -195,14 +193,14 @@ def test_each_of_many_hosts_gives_what_it_has_whatever_the_others_do(harvest, tm
         run, records = harvest(sites=sites, settings={"DOWNLOAD_TIMEOUT": 1})
     assert network.differences(sites=records.values(), ledger=run.ledger, locs=run.locs) == {}
     assert run.reason == "finished"
-    asked = Counter(url for _, url in network.requests)
+    counts = Counter(url for _, url in network.requests)
     leads_to = {host.target.url for host in network.of(Sort.ALIAS) if host.target}
     once = [f"{host.url}/robots.txt" for host in network.hosts if host.sort is not Sort.REFUSING]
-    assert {asked[url] for url in once if not url.startswith(tuple(leads_to))} == {1}
+    assert {counts[url] for url in once if not url.startswith(tuple(leads_to))} == {1}
 
 
 @pytest.mark.parametrize("kept", [(), ("-a", "store=snapshots")], ids=["read", "kept"])
-def test_many_hosts_are_asked_though_few_files_may_be_open(tmp_path, kept):
+def test_many_hosts_are_requested_with_few_open_files_allowed(tmp_path, kept):
     with Network(500, hanging=0, refusing=0) as network:
         (tmp_path / "sites.txt").write_text("\n".join(host.url for host in network.hosts))
         feeds = {
@@ -226,7 +224,7 @@ def test_many_hosts_are_asked_though_few_files_may_be_open(tmp_path, kept):
 
 
 def test_an_index_whose_children_have_a_new_name_each_time_ends(serve, crawl):
-    """Each answer names two of itself under names that nobody has heard: without a limit, that is a thousand."""
+    """Each response names two more copies under new names: without a limit, that is a thousand."""
     names = iter(range(1_000_000))
     site = serve()
     site.generate = lambda path: (
@@ -242,7 +240,7 @@ def test_an_index_whose_children_have_a_new_name_each_time_ends(serve, crawl):
     assert fates == {"read": 1 + 2 + 4 + 8, "over-limit": 16}
 
 
-def test_of_more_children_than_a_site_may_have_a_thousand_have_a_row_and_memory_stays_flat(serve, crawl):
+def test_a_thousand_of_the_children_above_the_limit_have_a_row_and_memory_stays_flat(serve, crawl):
     children = [f"/child-{number}.xml" for number in range(50_000)]
     site = serve({"/index.xml": index(*children)})
     site.generate = lambda path: urlset(f"{path}/1") if "child" in path else None
@@ -270,7 +268,7 @@ SPECIMENS = {
 }
 
 
-def test_every_outcome_is_reached_in_one_crawl_and_told_apart(serve, crawl):
+def test_every_outcome_occurs_in_one_crawl_with_its_own_reason(serve, crawl):
     site = serve({
         "/robots.txt": robots("/index.xml", disallow=["/forbidden"]),
         "/index.xml": index(*[path for word, path in SPECIMENS.items() if word is not Outcome.OVER_LIMIT], "/in.xml"),
@@ -286,7 +284,7 @@ def test_every_outcome_is_reached_in_one_crawl_and_told_apart(serve, crawl):
     run = crawl(site=site.url, skip="skipped", settings=settings, calm=False)
     fates = run.fates(site.url)
     assert {path: fates[path] for path in SPECIMENS.values()} == {path: word for word, path in SPECIMENS.items()}
-    assert set(Outcome) - set(fates.values()) == {Outcome.UNCHANGED}  # for which there must have been a run before
+    assert set(Outcome) - set(fates.values()) == {Outcome.UNCHANGED}  # which need an earlier run
     reasons = [run.row(path if "://" in path else f"{site.url}{path}")["reason"] for path in SPECIMENS.values()]
     assert len(set(reasons)) == len(SPECIMENS)
     for word in SPECIMENS:

@@ -34,7 +34,7 @@ def access(reached: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dict[str
 
 
 def crawled(crawl, site, store: str, access: dict[str, str]) -> list[dict[str, object]]:
-    """Return the changes that a crawl into *store* finds, as far as they tell one from another."""
+    """Return the changes that a crawl into *store* finds, without fields that differ from run to run."""
     feeds = {f"{crawl.folder}/changes.jsonl": {"format": "jsonl", "overwrite": True}}
     crawl(spider="changes", site=site.url, store=store, feeds=feeds, environment=access)
     rows = [json.loads(line) for line in (crawl.folder / "changes.jsonl").read_text().splitlines()]
@@ -45,7 +45,7 @@ def listed(store: str, site: str) -> list[dict[str, object]]:
     return open_store(store).latest(site).urls().read_all().sort_by("loc").to_pylist()
 
 
-def test_crawls_into_an_object_store_find_what_crawls_into_a_folder_find(serve, crawl, access, tmp_path: Path) -> None:
+def test_crawls_into_an_object_store_find_the_same_changes_as_on_disk(serve, crawl, access, tmp_path: Path) -> None:
     site = serve(
         {
             "/robots.txt": robots("/index.xml"),
@@ -65,7 +65,7 @@ def test_crawls_into_an_object_store_find_what_crawls_into_a_folder_find(serve, 
 
 
 @pytest.mark.quick
-def test_a_site_that_another_run_is_at_work_on_is_claimed(access) -> None:
+def test_a_site_in_use_by_another_run_is_locked(access) -> None:
     store = open_store(STORE, create=True)
     site = store.history("https://claimed.example").folder
     first, second = SiteLocks(store.folder, "first"), SiteLocks(store.folder, "second")
@@ -89,14 +89,14 @@ def test_cursors_of_consumers_are_kept_there(access) -> None:
 
 
 @pytest.mark.quick
-def test_a_bucket_that_is_not_there_is_told_in_one_line(access) -> None:
+def test_a_missing_bucket_is_reported_in_one_line(access) -> None:
     with pytest.raises(StoreError, match="store 's3://no-such-bucket/x': ") as raised:
         open_store("s3://no-such-bucket/x")
     assert "\n" not in str(raised.value)
 
 
 @pytest.mark.quick
-def test_wrong_credentials_are_told_and_not_shown(access, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_credentials_are_reported_and_not_shown(access, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another-secret-key")
     with pytest.raises(StoreError) as raised:
         open_store(STORE)

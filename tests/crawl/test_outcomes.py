@@ -1,4 +1,4 @@
-"""Whatever can be wrong with a document has its own word and words, and harms no other document."""
+"""Every error of a document has its own outcome and reason, and affects no other document."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_each_bad_document_has_its_own_outcome_and_the_good_ones_are_read(serve,
     assert "/no" not in locs
     kept = [loc for loc in locs if loc.startswith("/c")]
     assert kept == numbered(len(kept), prefix="/c")
-    assert 150 < len(kept) < 250  # what came before the cut, and no half URL
+    assert 150 < len(kept) < 250  # the entries before the cut, and no partial URL
     unpacked = [loc for loc in locs if loc.startswith("/z")]
     assert unpacked == [f"/z{number}" for number in range(len(unpacked))]
     assert 5_000 < len(unpacked) < 15_000
@@ -133,7 +133,7 @@ _LINES = "".join(f"https://www.example.com/{_NOISE.getrandbits(256):x}\n" for _ 
     ],
     ids=["gzip", "x-gzip", "deflate", "raw-deflate", "br", "zstd", "gzip-and-br", "gzip-lies", "br-lies", "unknown"],
 )
-def test_a_body_that_was_packed_for_the_way_is_read_and_one_that_was_cut_is_partial(encoding, pack, serve, crawl):
+def test_content_encodings_are_decoded_and_a_truncated_one_is_partial(encoding, pack, serve, crawl):
     packed, headers = pack(_LINES), {"Content-Encoding": encoding}
     names = b"Sitemap: /whole.txt\nSitemap: /cut.txt"
     site = serve({
@@ -154,7 +154,7 @@ def test_a_body_that_was_packed_for_the_way_is_read_and_one_that_was_cut_is_part
 
 @pytest.mark.quick
 @pytest.mark.case(35, 41)
-def test_a_document_packed_twice_and_a_bomb_in_a_content_encoding(serve, crawl):
+def test_a_document_compressed_twice_and_a_bomb_in_a_content_encoding(serve, crawl):
     headers = {"Content-Encoding": "gzip"}
     site = serve({
         "/robots.txt": robots("/twice.txt.gz", "/once.txt.gz", "/bomb.xml"),
@@ -176,7 +176,7 @@ def test_a_robots_txt_that_is_too_large_is_not_forbidden(serve, crawl):
 
 
 @pytest.mark.case(51, 57)
-def test_answers_that_are_no_document_and_no_error_have_failed(serve, crawl):
+def test_responses_that_are_neither_document_nor_error_have_failed(serve, crawl):
     site = serve({
         "/index.xml": index("/302.xml", "/304.xml", "/999.xml", "/round.xml"),
         "/302.xml": Page(status=302),
@@ -192,7 +192,7 @@ def test_answers_that_are_no_document_and_no_error_have_failed(serve, crawl):
     assert [run.row(f"{site.url}/{status}.xml")["status"] for status in (302, 304, 999)] == [302, 304, 999]
 
 
-def test_an_address_that_has_to_be_escaped_is_read(serve, crawl):
+def test_an_address_that_needs_escaping_is_read(serve, crawl):
     site = serve({
         "/index.xml": index("/zwei-käse.xml", "/two words.xml"),
         "/zwei-k%C3%A4se.xml": urlset("/1"),
@@ -202,7 +202,7 @@ def test_an_address_that_has_to_be_escaped_is_read(serve, crawl):
     assert sorted(run.locs) == [f"{site.url}/1", f"{site.url}/2"]
 
 
-def test_files_that_cannot_be_read_say_why(crawl, tmp_path):
+def test_files_that_cannot_be_read_have_a_reason(crawl, tmp_path):
     good = tmp_path / "good file.xml"
     good.write_text(urlset("https://a.example/1"))
     (tmp_path / "closed.xml").write_text(urlset("https://a.example/2"))
@@ -237,7 +237,7 @@ def test_a_file_is_never_read_because_a_document_names_it(serve, crawl, tmp_path
 
 @pytest.mark.case(25)
 @pytest.mark.parametrize("status", [503, 200])
-def test_a_robots_txt_that_fails_stops_nothing(serve, crawl, status):
+def test_a_failing_robots_txt_stops_nothing(serve, crawl, status):
     manner = Manner.RESET if status == 200 else Manner.WHOLE
     site = serve({"/robots.txt": Page(status=status, manner=manner), "/s.xml": urlset("/1")})
     run = crawl(sitemap=f"{site.url}/s.xml", site=site.url, calm=False)
@@ -266,7 +266,7 @@ def _may_read_all(path: Path) -> bool:
     return True  # as root may
 
 
-def test_rules_of_a_host_hold_for_all_its_documents_that_are_asked_for_at_once(serve, crawl, tmp_path):
+def test_rules_of_a_host_apply_to_all_its_documents_that_are_requested_at_once(serve, crawl, tmp_path):
     site = serve({"/robots.txt": Page(robots(disallow=["/no"]), delay=0.5), "/yes.xml": urlset("/1")})
     site.pages |= {path: urlset("/no") for path in numbered(6, prefix="/no")}
     saved = tmp_path / "index.xml"
@@ -281,9 +281,7 @@ def test_rules_of_a_host_hold_for_all_its_documents_that_are_asked_for_at_once(s
 
 @pytest.mark.parametrize("kind", [urlset, index])
 @pytest.mark.parametrize("part", ["FailsAtOnce", "FailsAtFirst", "LooksAway"])
-def test_a_spider_middleware_that_does_not_read_a_document_to_its_end_does_not_hold_up_the_run(
-    serve, crawl, part, kind
-):
+def test_a_spider_middleware_that_stops_reading_a_document_does_not_block_the_run(serve, crawl, part, kind):
     site = serve(
         {"/robots.txt": robots("/bad.xml", "/good.xml"), "/bad.xml": kind("/b.xml"), "/good.xml": urlset("/1")}
     )
@@ -302,7 +300,7 @@ def test_a_spider_middleware_that_does_not_read_a_document_to_its_end_does_not_h
 @pytest.mark.parametrize(
     "home", ["<!doctype html><html><title>Welcome</title><p>Hello.</p></html>", ""], ids=["page", "empty"]
 )
-def test_a_sitemap_that_is_moved_to_the_home_page_is_no_sitemap(serve, crawl, home):
+def test_a_sitemap_that_redirects_to_the_home_page_is_no_sitemap(serve, crawl, home):
     site = serve(
         {"/index.xml": index("/old.xml", "/new.xml"), "/old.xml": moved("/"), "/new.xml": urlset("/1"), "/": home}
     )
@@ -313,7 +311,7 @@ def test_a_sitemap_that_is_moved_to_the_home_page_is_no_sitemap(serve, crawl, ho
 
 
 @pytest.mark.case(59)
-def test_a_server_that_knows_no_method_but_get_is_read(serve, crawl):
+def test_a_server_that_supports_only_get_is_read(serve, crawl):
     site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")})
     with pytest.raises(HTTPError, match="501"):
         urlopen(Request(f"{site.url}/s.xml", method="HEAD"), timeout=5)
@@ -321,7 +319,7 @@ def test_a_server_that_knows_no_method_but_get_is_read(serve, crawl):
 
 
 @pytest.mark.case(48, 123)
-def test_what_comes_with_the_status_of_an_error_is_not_read_whatever_it_is(serve, crawl):
+def test_bodies_with_an_error_status_are_never_read(serve, crawl):
     challenge = "<!doctype html><title>Just a moment...</title><a href='{site}/no'>no</a>"
     fates = {403: "blocked", 429: "blocked", 404: "absent", 503: "failed"}
     bodies = {"page": challenge, "sitemap": urlset("/no"), "index": index("/no.xml")}

@@ -40,7 +40,7 @@ def harvest(tmp_path):
         pytest.param(["s.xml", "-s", f"{_CLOSING}=notes.txt"], "exists and is not a closing record", id="other-file"),
     ],
 )
-def test_a_file_with_two_uses_is_refused_and_what_is_there_stays(harvest, tmp_path, options, words):
+def test_a_file_with_two_uses_is_rejected_and_its_content_stays(harvest, tmp_path, options, words):
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     run = harvest(*options)
     assert run.returncode == 2, run.stderr
@@ -49,7 +49,7 @@ def test_a_file_with_two_uses_is_refused_and_what_is_there_stays(harvest, tmp_pa
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
 
 
-def test_a_closing_record_takes_the_place_of_the_last_one(harvest, tmp_path):
+def test_a_closing_record_replaces_the_last_one(harvest, tmp_path):
     ids = set()
     for _ in range(2):
         assert harvest("s.xml", "-O", "urls.jsonl", "-s", f"{_CLOSING}=closing.json").returncode == 0
@@ -63,7 +63,7 @@ def test_a_device_may_be_named_twice(harvest):
     assert harvest("s.xml", "-O", "/dev/null:jsonl", "-s", f"{_CLOSING}=/dev/null").returncode == 0
 
 
-def test_a_run_that_is_refused_leaves_files_as_they_are_also_without_the_add_on(tmp_path):
+def test_a_rejected_run_leaves_files_unchanged_even_without_the_addon(tmp_path):
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = theirs\n")
     (tmp_path / "theirs.py").write_text("SPIDER_MODULES = ['sitemap_harvest.spiders']\n")
     (tmp_path / "urls.jsonl").write_text("those of yesterday\n")

@@ -1,4 +1,4 @@
-"""Spiders of one's own: what worked with Scrapy's SitemapSpider works here, and what ours gives besides."""
+"""Spiders of a user's project: code for Scrapy's SitemapSpider works here, and the additions of ours."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAGES = dict.fromkeys(
 
 
 def entries(*parts: str) -> str:
-    """Return a sitemap with these inside of its entries."""
+    """Return a sitemap with these texts as the content of its entries."""
     inside = "".join(f"<url>{part}</url>" for part in parts)
     namespaces = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:xhtml="http://www.w3.org/1999/xhtml"'
     return f"<urlset {namespaces}>{inside}</urlset>"
@@ -81,7 +81,7 @@ _LOCAL = {"SITEMAP_HARVEST_PRIVATE": True}  # for pages on another local site th
         ),
     ],
 )  # fmt: skip
-def test_a_spider_of_the_documentation_does_what_it_does_with_scrapys_base_class(serve, crawl, spider, visited):
+def test_a_spider_of_the_documentation_gives_the_same_as_with_scrapys_base_class(serve, crawl, spider, visited):
     for base in ("ours", "scrapy"):
         site = serve(SITE)
         environment = {"SITE_URL": site.url, "SPIDER_BASE": base}
@@ -92,12 +92,12 @@ def test_a_spider_of_the_documentation_does_what_it_does_with_scrapys_base_class
             found.setdefault(item["callback"], []).append(item["url"])
             assert item.get("color", "red") == "red"
         assert {name: sorted(urls) for name, urls in found.items()} == visited, base
-        assert base == "scrapy" or max(Counter(site.requests).values()) == 1  # that one asks for robots.txt twice
+        assert base == "scrapy" or max(Counter(site.requests).values()) == 1  # that one requests robots.txt twice
         assert run.urls == run.ledger == []
         assert run.reason == "finished"
 
 
-def test_callbacks_get_the_entry_if_they_take_it_and_requests_have_priority_and_depth(serve, crawl):
+def test_callbacks_get_the_entry_if_they_accept_it_and_requests_have_priority_and_depth(serve, crawl):
     site = serve({
         **dict.fromkeys(("/plain/1", "/any/1", "/one", "/two", "/zwei", "/more"), "<p>A page</p>"),
         "/robots.txt": robots("/index.xml"),
@@ -122,13 +122,13 @@ def test_callbacks_get_the_entry_if_they_take_it_and_requests_have_priority_and_
     assert run.stats["sitemap_harvest/urls"] == 4
 
 
-def test_what_callbacks_ask_for_comes_before_more_pages(serve, crawl):
+def test_requests_of_callbacks_come_before_more_pages(serve, crawl):
     site = serve({"/s.xml": urlset("/1", "/2", "/3"), **dict.fromkeys(("/1", "/2", "/3", "/more"), "<p>A page</p>")})
     crawl(spider="entries", sitemap=f"{site.url}/s.xml", settings={"CONCURRENT_REQUESTS": 1})
-    assert site.requests[-4:] == ["/1", "/2", "/more", "/3"]  # /2 was asked for while /1 was read
+    assert site.requests[-4:] == ["/1", "/2", "/more", "/3"]  # /2 was requested while /1 was read
 
 
-def test_a_spider_chooses_on_columns_and_has_arguments_of_its_class(serve, crawl):
+def test_a_spider_selects_by_columns_and_has_arguments_of_its_class(serve, crawl):
     paths = [f"/{number}" for number in range(6)]
     dates = [loc(path, **({"lastmod": "2025-01-01"} if path in "/1 /2 /4 /5" else {})) for path in paths]
     site = serve({**dict.fromkeys(paths, "A page"), "/robots.txt": robots("/s.xml"), "/s.xml": entries(*dates)})
@@ -140,7 +140,7 @@ def test_a_spider_chooses_on_columns_and_has_arguments_of_its_class(serve, crawl
     assert run.locs == [f"{site.url}{path}" for path in paths[:5]]
 
 
-def test_the_ledger_tells_which_sitemaps_the_class_did_not_choose(serve, crawl):
+def test_the_ledger_names_the_sitemaps_that_the_class_did_not_select(serve, crawl):
     site = serve(SITE)
     run = crawl(spider="shops", environment={"SITE_URL": site.url}, emit="sitemaps")
     reasons = {row["url"].removeprefix(site.url): row["reason"] for row in run.ledger}
@@ -154,14 +154,14 @@ def test_the_ledger_tells_which_sitemaps_the_class_did_not_choose(serve, crawl):
     assert "/no-such.xml" not in site.requests
 
 
-def test_a_spider_that_has_no_callback_harvests(serve, crawl):
+def test_a_spider_without_a_callback_harvests(serve, crawl):
     site = serve(SITE)
     run = crawl(spider="harvesting", environment={"SITE_URL": site.url})
     assert run.locs == [f"{site.url}{path}" for path in ("/product/1", "/category/1", "/product/2", "/home")]
     assert set(site.requests) == {"/robots.txt", "/sitemap.xml"}
 
 
-def test_a_run_may_be_given_other_sitemaps_than_the_class_has(serve, crawl):
+def test_the_sitemaps_of_the_class_can_be_replaced_by_arguments(serve, crawl):
     site = serve(SITE)
     run = crawl(spider="simplest", environment={"SITE_URL": site.url}, sitemap=f"{site.url}/sitemap_other.xml")
     assert sorted(item["url"] for item in run.items) == ["/home", "/shop/2"]
@@ -178,7 +178,7 @@ def test_a_run_may_be_given_other_sitemaps_than_the_class_has(serve, crawl):
         pytest.param("broken", {}, "sitemap_rules: 'parse_nothing' is neither a method of Broken", id="no-callback"),
     ],
 )
-def test_what_is_wrong_with_a_spider_of_ones_own_ends_its_run_with_one_line(crawl, spider, arguments, message):
+def test_errors_in_a_derived_spider_end_its_run_with_one_line(crawl, spider, arguments, message):
     run = crawl(spider=spider, calm=False, **arguments)
     (error,) = run.errors
     assert message in error
@@ -186,7 +186,7 @@ def test_what_is_wrong_with_a_spider_of_ones_own_ends_its_run_with_one_line(craw
     assert run.reason == "wrong_argument"
 
 
-def test_a_spider_that_names_nothing_to_harvest_leaves_the_output_of_the_last_run(crawl, tmp_path):
+def test_a_spider_without_targets_leaves_the_output_of_the_last_run(crawl, tmp_path):
     kept = tmp_path / "kept.jsonl"
     kept.write_text("the last run\n")
     run = crawl(spider="many", options=("-O", str(kept)), calm=False)
@@ -194,7 +194,7 @@ def test_a_spider_that_names_nothing_to_harvest_leaves_the_output_of_the_last_ru
     assert "downloader/request_count" not in run.stats
 
 
-def test_an_argument_that_is_probably_misspelt_is_told(serve, crawl):
+def test_an_argument_that_is_probably_misspelt_is_reported(serve, crawl):
     site = serve(SITE)
     given = {"sitmap": "x", "domains": "y"}
     run = crawl(spider="simplest", environment={"SITE_URL": site.url}, **given)
@@ -204,14 +204,14 @@ def test_an_argument_that_is_probably_misspelt_is_told(serve, crawl):
 
 
 @pytest.mark.quick
-def test_a_class_that_would_break_its_base_cannot_be_run_and_harms_no_other():
+def test_a_class_that_would_break_its_base_cannot_be_run_and_affects_no_other():
     parts = {"name": "mine", "_harvest": None, "harvest": None, "parse": None}
     mine = type("Mine", (type("Between", (HarvestSpider,), parts),), {})
     with pytest.raises(TypeError, match=r"Mine defines _harvest, which HarvestSpider uses itself"):
         mine.from_crawler(get_crawler(mine))
 
 
-def test_a_filter_that_fails_ends_the_pages_of_its_document_only(serve, crawl):
+def test_a_failing_filter_ends_only_the_pages_of_its_document(serve, crawl):
     site = serve({
         **PAGES,
         "/bad.xml": entries(loc("/2004", lastmod="2004"), loc("/2005"), loc("/2024", lastmod="2024")),
@@ -228,7 +228,7 @@ def test_a_filter_that_fails_ends_the_pages_of_its_document_only(serve, crawl):
     assert run.reason == "finished"
 
 
-def test_no_page_is_asked_for_that_robots_txt_forbids_however_many_wait_for_it(serve, crawl):
+def test_pages_forbidden_by_robots_txt_are_not_requested_however_many_wait_for_it(serve, crawl):
     secret = numbered(60, prefix="/secret/")
     site = serve({"/s.xml": urlset(*secret[:30], "/open", *secret[30:])})
     other = serve({"/robots.txt": Page(robots(disallow=["/secret"]), delay=0.3), "/open": "A page"}, host="127.0.0.2")
@@ -238,7 +238,7 @@ def test_no_page_is_asked_for_that_robots_txt_forbids_however_many_wait_for_it(s
     assert run.stats["robotstxt/forbidden"] == 60
 
 
-def test_no_page_is_visited_in_a_private_network_and_it_is_counted(serve, crawl):
+def test_pages_in_a_private_network_are_not_visited_and_are_counted(serve, crawl):
     site, other = serve({"/1": "A page"}), serve({"/2": "A page"})
     site.pages["/s.xml"] = urlset("/1", f"{other.url}/2", "http://localhost/3", "http://10.0.0.1/4")
     run = crawl(spider="many", sitemap=f"{site.url}/s.xml", settings={"ROBOTSTXT_OBEY": False})
@@ -248,7 +248,7 @@ def test_no_page_is_visited_in_a_private_network_and_it_is_counted(serve, crawl)
 
 
 @pytest.mark.parametrize("obeys", [True, False], ids=["robots", "no-robots"])
-def test_a_page_that_cannot_be_reached_goes_to_its_errback_or_gives_one_line(serve, crawl, obeys):
+def test_an_unreachable_page_goes_to_its_errback_or_logs_one_line(serve, crawl, obeys):
     errors = {
         "http://10.0.0.1/": "PrivateAddressError",
         "http://localhost:1/": "PrivateAddressError",
@@ -265,11 +265,11 @@ def test_a_page_that_cannot_be_reached_goes_to_its_errback_or_gives_one_line(ser
         for page in ("?plain", "page")
     ]
     private = [url for url, error in errors.items() if error == "PrivateAddressError"]
-    told = re.findall(r"Not requested or not read: (\S+\?plain): its host", run.log)
-    assert sorted(told) == sorted(f"{url}?plain" for url in private)
+    reported = re.findall(r"Not requested or not read: (\S+\?plain): its host", run.log)
+    assert sorted(reported) == sorted(f"{url}?plain" for url in private)
 
 
-def test_pages_come_as_slowly_as_robots_txt_asks_for(serve, crawl):
+def test_pages_keep_the_crawl_delay(serve, crawl):
     site = serve({"/s.xml": urlset(*numbered(3)), "/robots.txt": "User-agent: *\nCrawl-delay: 1"})
     site.generate = lambda path: "A page"
     run = crawl(spider="many", sitemap=f"{site.url}/s.xml", settings={"EXTENSIONS": {"tests.crawl.parts.Turns": 0}})
@@ -278,8 +278,8 @@ def test_pages_come_as_slowly_as_robots_txt_asks_for(serve, crawl):
     assert all(later - sooner > 0.999 for (sooner, _), (later, _) in pairwise(pages))
 
 
-def test_a_slow_site_does_not_hold_up_the_others(serve, crawl, tmp_path):
-    """The slow one answers nothing before all pages of the other have been asked for."""
+def test_a_slow_site_does_not_delay_the_others(serve, crawl, tmp_path):
+    """The slow one answers only after all pages of the other have been requested."""
     paths = numbered(24)
     quick = serve(dict.fromkeys(paths, "A page"), host="127.0.0.2")
     is_done = threading.Event()
@@ -318,7 +318,7 @@ def test_each_page_of_very_many_sites_is_visited(serve, crawl, tmp_path, is_apar
     assert sorted(item["url"] for item in run.items) == sorted(f"{host}/{page}" for host in hosts for page in (1, 2))
 
 
-def test_pages_of_a_folder_are_pages_and_what_is_not_in_it_is_not_visited(serve, crawl, tmp_path):
+def test_pages_of_a_folder_are_pages_and_others_are_not_visited(serve, crawl, tmp_path):
     for name, body in {
         "s.xml": entries(loc("/a.html"), loc("/b/"), "<loc>https://other.example/a.html</loc>"),
         "robots.txt": robots("/s.xml"),
@@ -332,7 +332,7 @@ def test_pages_of_a_folder_are_pages_and_what_is_not_in_it_is_not_visited(serve,
     assert run.stats["sitemap_harvest/pages_offsite"] == 1
 
 
-def test_only_addresses_on_the_web_are_visited(serve, crawl, tmp_path):
+def test_only_web_addresses_are_visited(serve, crawl, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("secret")
     odd = (secret.as_uri(), "mailto:a@b.example", "data:text/plain,a")
@@ -351,7 +351,7 @@ def test_pages_deeper_than_depth_limit_are_not_visited(serve, crawl):
     assert crawl(spider="many", site=site.url, settings={"DEPTH_LIMIT": 3}).stats["sitemap_harvest/pages"] == 6
 
 
-def test_a_run_that_ends_early_says_how_much_it_did_not_visit(serve, crawl):
+def test_a_run_that_ends_early_reports_the_number_of_unvisited_pages(serve, crawl):
     site = serve({"/s.xml": urlset(*numbered(3000))})
     site.generate = lambda path: "A page"
     settings = {"CLOSESPIDER_PAGECOUNT": 100, "ROBOTSTXT_OBEY": False}
@@ -361,7 +361,7 @@ def test_a_run_that_ends_early_says_how_much_it_did_not_visit(serve, crawl):
     assert 2850 < left == run.stats["sitemap_harvest/pages_left"] < 2905
 
 
-def test_a_run_that_was_paused_visits_each_page_once(serve, crawl, tmp_path):
+def test_a_paused_run_visits_each_page_once(serve, crawl, tmp_path):
     pages = numbered(300)
     site = serve({"/s.xml": urlset(*pages)})
     site.generate = lambda path: Page("A page", delay=0.01)
@@ -374,7 +374,7 @@ def test_a_run_that_was_paused_visits_each_page_once(serve, crawl, tmp_path):
     assert sorted(site.requests) == sorted([*pages, "/s.xml", "/s.xml"])
 
 
-def test_a_full_disk_ends_the_run_in_good_order(serve, crawl):
+def test_a_full_disk_ends_the_run_orderly(serve, crawl):
     site = serve({"/s.xml": urlset(*numbered(3000))})
     site.generate = lambda path: "A page"
     run = crawl(spider="full-disk", sitemap=f"{site.url}/s.xml", settings={"ROBOTSTXT_OBEY": False}, calm=False)
@@ -397,7 +397,7 @@ def test_all_pages_of_four_sitemaps_are_visited(serve, crawl):
     assert run.stats["sitemap_harvest/pages"] == 1000
 
 
-def test_memory_does_not_grow_with_the_entries_that_wait(serve, crawl):
+def test_memory_does_not_grow_with_waiting_entries(serve, crawl):
     sitemaps = [f"/s{part}.xml" for part in range(4)]
     site = serve({"/index.xml": index(*sitemaps)})
     for part, path in enumerate(sitemaps):

@@ -1,4 +1,4 @@
-"""What a crawl does with pages: a challenge blocks, a page that was typed in is a guide, any other is none."""
+"""The pages that a crawl receives: challenges block, pages named by the user give hints, others have no entries."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_challenge_is_blocked_with_any_status_and_a_soft_404_is_no_sitemap(ser
     assert "/no.xml" not in site.requests
 
 
-def test_a_challenge_in_place_of_robots_txt_is_told_and_does_not_end_the_search(serve, crawl):
+def test_a_challenge_in_place_of_robots_txt_is_reported_and_does_not_end_the_search(serve, crawl):
     site = serve({"/robots.txt": CHALLENGE, "/sitemap.xml": urlset("/1")})
     run = crawl(site=site.url)
     assert run.fates(site.url) == {"/robots.txt": "blocked", "/sitemap.xml": "read"}
@@ -62,7 +62,7 @@ def test_a_page_in_place_of_robots_txt_names_nothing_and_does_not_end_the_search
     assert run.locs == [f"{site.url}/1"]
 
 
-def test_what_a_page_hints_at_is_followed_only_if_the_user_named_the_page(serve, crawl):
+def test_hints_of_a_page_are_followed_only_if_the_user_named_the_page(serve, crawl):
     site = serve({
         "/home": HOME,
         "/index.xml": index("/other-home"),
@@ -85,7 +85,7 @@ def test_what_a_page_hints_at_is_followed_only_if_the_user_named_the_page(serve,
 
 
 @pytest.mark.quick
-def test_a_site_map_for_people_is_read(serve, crawl):
+def test_an_html_sitemap_is_read(serve, crawl):
     site = serve({"/robots.txt": robots("/map"), "/map": SITE_MAP})
     run = crawl(site=site.url)
     assert [(url["loc"], url["title"]) for url in run.urls] == [(f"{site.url}/1", "One")]

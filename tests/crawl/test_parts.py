@@ -1,4 +1,4 @@
-"""The parts by themselves: what needs no crawl to be seen."""
+"""Components tested without a crawl."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def crawler_of(spider: type[Spider] = SitemapSpider, **settings: Any):
     return crawler
 
 
-class TestWhyRows:
+class TestBatchIncompatibility:
     @pytest.mark.quick
-    def test_nothing_stands_in_the_way_of_batches_in_our_own_settings(self):
+    def test_batches_are_possible_with_our_own_settings(self):
         assert batch_incompatibility(crawler_of()) is None
 
     @pytest.mark.quick
-    def test_nor_does_what_comes_with_scrapy(self):
+    def test_batches_are_possible_with_components_of_scrapy(self):
         assert batch_incompatibility(crawler_of(CLOSESPIDER_ITEMCOUNT=5, PERIODIC_LOG_STATS=True)) is None
 
     @pytest.mark.quick
@@ -60,27 +60,27 @@ class TestWhyRows:
             ),
         ],
     )
-    def test_a_part_that_is_not_ours_does(self, settings, words):
+    def test_a_foreign_component_prevents_batches(self, settings, words):
         assert words in batch_incompatibility(crawler_of(**settings))
 
     @pytest.mark.quick
-    def test_a_handler_that_knows_only_items_does_and_is_named(self):
+    def test_a_handler_for_items_only_prevents_batches_and_is_named(self):
         crawler = crawler_of()
         listener = Listener.from_crawler(crawler)
         assert listener
         assert "Listener.heard is connected to item_scraped" in batch_incompatibility(crawler)
 
     @pytest.mark.quick
-    def test_a_handler_that_says_it_takes_batches_does_not(self):
+    def test_a_handler_that_accepts_batches_does_not_prevent_them(self):
         crawler = crawler_of()
         listener = BatchListener.from_crawler(crawler)
         assert listener
         assert batch_incompatibility(crawler) is None
 
     @pytest.mark.quick
-    def test_a_function_may_say_so_too(self):
+    def test_a_function_may_accept_batches_too(self):
         def heard(item):
-            """Listen."""
+            """A signal handler."""
 
         crawler = crawler_of()
         crawler.signals.connect(heard, signal=signals.item_scraped)
@@ -95,8 +95,8 @@ class TestRobotsOnce:
         return RobotsCacheMiddleware.from_crawler(crawler_of())
 
     @staticmethod
-    def ask(once: RobotsCacheMiddleware, **meta: Any) -> Response | None:
-        """Ask as the downloader would let one do, and go there if there is no answer."""
+    def send(once: RobotsCacheMiddleware, **meta: Any) -> Response | None:
+        """Request as through the downloader: send the request unless there is a response."""
         request = Request(URL, meta=meta)
         answer = Deferred.fromCoroutine(once.process_request(request)).result
         if answer is None:
@@ -112,7 +112,7 @@ class TestRobotsOnce:
             once.keep(response, Request(url))
         once.end(Request(url))
 
-    async def asked(self, once: RobotsCacheMiddleware) -> Response | None:
+    async def requested(self, once: RobotsCacheMiddleware) -> Response | None:
         request = Request(URL)
         answer = await once.process_request(request)
         if answer is None:
@@ -120,9 +120,9 @@ class TestRobotsOnce:
         return answer
 
     @pytest.mark.quick
-    def test_the_second_waits_for_the_first_and_gets_its_answer(self, once):
+    def test_the_second_request_waits_for_the_first_and_gets_its_response(self, once):
         async def scenario():
-            first, second, third = (asyncio.create_task(self.asked(once)) for _ in range(3))
+            first, second, third = (asyncio.create_task(self.requested(once)) for _ in range(3))
             await asyncio.sleep(0)
             assert [task.done() for task in (first, second, third)] == [True, False, False]
             self.answer(once, Response(URL, body=b"rules"))
@@ -133,9 +133,9 @@ class TestRobotsOnce:
         assert second.body == third.body == b"rules"
 
     @pytest.mark.quick
-    def test_an_error_lets_the_next_one_ask_and_the_others_wait_for_that(self, once):
+    def test_after_an_error_the_next_request_is_sent_and_the_others_wait_for_it(self, once):
         async def scenario():
-            _, second, third = (asyncio.create_task(self.asked(once)) for _ in range(3))
+            _, second, third = (asyncio.create_task(self.requested(once)) for _ in range(3))
             await asyncio.sleep(0)
             self.answer(once, None)
             assert await second is None
@@ -147,25 +147,25 @@ class TestRobotsOnce:
         assert asyncio.run(scenario()).body == b"rules"
 
     @pytest.mark.quick
-    def test_who_never_comes_to_the_downloader_keeps_nobody_waiting(self, once):
+    def test_a_request_that_never_reaches_the_downloader_blocks_nobody(self, once):
         for _ in range(2):
             assert Deferred.fromCoroutine(once.process_request(Request(URL))).result is None
 
     @pytest.mark.quick
     @pytest.mark.parametrize("status", [500, 503, 429])
-    def test_a_failed_answer_is_asked_for_again_by_its_retry_and_by_nobody_else(self, once, status):
-        self.ask(once)
+    def test_a_failed_response_is_requested_again_only_by_its_retry(self, once, status):
+        self.send(once)
         self.answer(once, Response(URL, status=status))
-        assert self.ask(once, retry_times=1) is None
+        assert self.send(once, retry_times=1) is None
         self.answer(once, Response(URL, status=status))
-        answer = self.ask(once)
+        answer = self.send(once)
         assert (answer.status, answer.request.meta["dont_retry"]) == (status, True)
 
     @pytest.mark.quick
-    def test_that_there_is_none_is_an_answer(self, once):
-        self.ask(once)
+    def test_a_404_is_a_response(self, once):
+        self.send(once)
         self.answer(once, Response(URL, status=404))
-        answer = self.ask(once)
+        answer = self.send(once)
         assert (answer.status, answer.request.meta) == (404, {})
 
     @pytest.mark.quick
@@ -177,7 +177,7 @@ class TestRobotsOnce:
                 once.keep(Response(request.url), request)
                 once.end(request)
 
-    def test_what_is_kept_is_bounded_and_the_latest_stays(self, once):
+    def test_the_number_of_stored_responses_is_limited_and_the_latest_stay(self, once):
         def met(number, body=b""):
             url = f"https://{number}.example/robots.txt"
             once.begin(Request(url))
@@ -255,13 +255,13 @@ class TestLocalFiles:
             pytest.param("/trap/", id="index-link-out"),
         ],
     )
-    def test_what_lies_outside_is_told_from_what_is_not_there(self, root, path):
+    def test_files_outside_are_distinguished_from_missing_ones(self, root, path):
         with pytest.raises(OutsideError):
             below(root, f"https://a.example{path}")
 
     @pytest.mark.quick
     @pytest.mark.parametrize("part", [LocalFilesMiddleware, RobotsCacheMiddleware])
-    def test_spiders_of_others_keep_what_scrapy_does(self, part):
+    def test_other_spiders_keep_the_behaviour_of_scrapy(self, part):
         with pytest.raises(NotConfigured) as error:
             part.from_crawler(SimpleNamespace(spidercls=Spider))
         assert not error.value.args
@@ -283,7 +283,7 @@ class TestExporters:
         assert [line[-3:-2] for line in file.getvalue().splitlines()] == [b"0", b"r", b"1", b"2", b"3", b"4"]
 
     @pytest.mark.quick
-    def test_json_is_one_array_whatever_comes(self):
+    def test_json_is_one_array_for_any_items(self):
         file = io.BytesIO()
         exporter = JsonExporter(file)
         exporter.start_exporting()
@@ -294,7 +294,7 @@ class TestExporters:
         assert file.getvalue() == b'[{"loc": "a"}]'
 
     @pytest.mark.quick
-    def test_parquet_takes_items_of_others(self):
+    def test_parquet_accepts_other_items(self):
         file = io.BytesIO()
         exporter = ParquetExporter(file)
         exporter.start_exporting()
@@ -306,7 +306,7 @@ class TestExporters:
         assert table.schema.names == ["number", "even"]
 
     @pytest.mark.quick
-    def test_parquet_leaves_out_items_that_lack_a_column_and_the_log_says_so(self, caplog):
+    def test_parquet_leaves_out_items_that_lack_a_column_and_logs_it(self, caplog):
         file = io.BytesIO()
         exporter = ParquetExporter(file)
         exporter.start_exporting()
@@ -319,7 +319,7 @@ class TestExporters:
         assert "items with the columns loc, key are left out" in record.message
 
     @pytest.mark.quick
-    def test_parquet_without_a_row_has_the_columns_that_were_asked_for(self):
+    def test_parquet_without_a_row_has_the_requested_columns(self):
         file = io.BytesIO()
         exporter = ParquetExporter(file, fields_to_export={"loc": "address", "nothing": "nothing"})
         exporter.start_exporting()
@@ -329,7 +329,7 @@ class TestExporters:
         assert (table.num_rows, table.schema.names) == (0, ["address", "nothing"])
 
     @pytest.mark.quick
-    def test_parquet_of_nothing_can_be_read(self):
+    def test_an_empty_parquet_file_can_be_read(self):
         file = io.BytesIO()
         exporter = ParquetExporter(file)
         exporter.start_exporting()
@@ -337,7 +337,7 @@ class TestExporters:
         assert pq.read_table(io.BytesIO(file.getvalue())).shape == (0, 0)
 
     @pytest.mark.quick
-    def test_parquet_holds_one_kind_and_the_log_says_what_was_left_out(self, caplog):
+    def test_parquet_holds_one_kind_and_logs_the_items_left_out(self, caplog):
         file = io.BytesIO()
         exporter = ParquetExporter(file)
         exporter.start_exporting()

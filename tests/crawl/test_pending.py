@@ -30,10 +30,10 @@ def site_of(serve, *sitemaps: str, **pages):
     return serve({"/robots.txt": robots("/index.xml"), "/index.xml": index(*sitemaps), **pages})
 
 
-def net_effect(told) -> dict[str, str]:
-    """Return what several runs reported in total: for each URL ``added``, ``removed`` or ``moved``, once."""
+def net_effect(runs) -> dict[str, str]:
+    """Return the net effect of several runs: for each URL ``added``, ``removed`` or ``moved``, once."""
     kinds: dict[str, str] = {}
-    for run in told:
+    for run in runs:
         for path, kind in run.kinds.items():
             assert path not in kinds, (path, kinds[path], kind)
             kinds[path] = kind
@@ -77,7 +77,7 @@ def test_a_sitemap_that_is_renamed_and_unreadable_at_first_removes_nothing(keep,
     assert keep.locs(site) == sorted(numbered(30))
 
 
-def test_urls_of_a_sitemap_that_left_and_fails_when_it_is_listed_again_are_added_once_it_is_read(keep, serve):
+def test_urls_of_a_removed_sitemap_that_fails_when_listed_again_are_added_once_it_is_read(keep, serve):
     pages = {"/1.xml": urlset("/a"), "/2.xml": urlset("/b", "/c")}
     site = site_of(serve, "/1.xml", "/2.xml", **pages)
     keep(site)
@@ -190,13 +190,15 @@ def test_a_site_that_shares_an_index_keeps_what_moved_while_its_own_robots_txt_f
     def run():
         folder = keep.crawl.folder
         (folder / "sites.txt").write_text(f"{one.url}\n{two.url}\n")
-        told = keep(
+        output = keep(
             two,
             sites=folder / "sites.txt",
             settings={"SITEMAP_HARVEST_OFFSITE": "any", "SITEMAP_HARVEST_PRIVATE": True},
         )
         return {
-            change["loc"].removeprefix(one.url): change["kind"] for change in told.changes if change["site"] == two.url
+            change["loc"].removeprefix(one.url): change["kind"]
+            for change in output.changes
+            if change["site"] == two.url
         }
 
     assert run() == {}
@@ -276,9 +278,9 @@ def test_the_old_addresses_of_a_site_that_moved_do_not_hide_the_new_ones(keep, s
     settings = {"SITEMAP_HARVEST_OFFSITE": "any", "SITEMAP_HARVEST_PRIVATE": True}
     outage = keep(old, settings=settings)
     new.pages |= pages
-    told = net_effect([outage, *(keep(old, settings=settings) for _ in range(3))])
-    assert told == dict.fromkeys([*urls["a"], *urls["b"]], "moved")
-    assert keep.locs(old) == sorted(told)
+    effect = net_effect([outage, *(keep(old, settings=settings) for _ in range(3))])
+    assert effect == dict.fromkeys([*urls["a"], *urls["b"]], "moved")
+    assert keep.locs(old) == sorted(effect)
 
 
 def test_a_shared_sitemap_that_is_cut_adds_nothing_that_the_other_site_knew(keep, serve):
@@ -290,8 +292,8 @@ def test_a_shared_sitemap_that_is_cut_adds_nothing_that_the_other_site_knew(keep
     settings = {"SITEMAP_HARVEST_OFFSITE": "any", "SITEMAP_HARVEST_PRIVATE": True}
 
     def changes(**given):
-        told = keep(two, settings=settings, **given)
-        return [(row["loc"], row["kind"]) for row in told.changes if row["site"] == two.url]
+        output = keep(two, settings=settings, **given)
+        return [(row["loc"], row["kind"]) for row in output.changes if row["site"] == two.url]
 
     assert changes(sites=sites) == []
     one.pages["/a.xml"] = urlset("/1", "/2")

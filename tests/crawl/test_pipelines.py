@@ -1,4 +1,4 @@
-"""Pipelines, signal handlers and exporters of others, with batches and without."""
+"""Third-party pipelines, signal handlers and exporters, with batches and without."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def out(crawl):
 
 @pytest.mark.quick
 @pytest.mark.parametrize("way", ["auto", "rows"])
-def test_pipelines_that_know_only_items_see_every_url(crawl, source, way):
+def test_pipelines_for_items_see_every_url(crawl, source, way):
     run = harvest(crawl, source, "Plain", "Awaited", "OldStyle", "DropEven", way=way, calm=False)
     rows = out(crawl)
     assert [row["loc"] for row in rows] == [f"https://a.example/p{number}" for number in (1, 3, 5)]
@@ -53,7 +53,7 @@ def test_pipelines_that_know_only_items_see_every_url(crawl, source, way):
     assert "Traceback" not in run.log
 
 
-def test_a_run_ends_as_soon_as_its_last_item_is_through(crawl, source, tmp_path):
+def test_a_run_ends_as_soon_as_its_last_item_is_processed(crawl, source, tmp_path):
     settings = {
         "ITEM_PIPELINES": {"tests.crawl.parts.SlowAtTheEnd": 1},
         "EXTENSIONS": {"tests.crawl.parts.NoHeartbeat": 0},  # by which Scrapy would look anyway
@@ -64,14 +64,14 @@ def test_a_run_ends_as_soon_as_its_last_item_is_through(crawl, source, tmp_path)
 
 
 @pytest.mark.parametrize("way", ["auto", "rows"])
-def test_a_pipeline_may_make_something_else_of_an_item(crawl, source, way):
+def test_a_pipeline_may_change_the_type_of_an_item(crawl, source, way):
     run = harvest(crawl, source, "ToDict", way=way)
     assert out(crawl) == [{"address": f"https://a.example/p{number}"} for number in range(1, 7)]
     assert run.stats["item_scraped_count"] == 6
 
 
 @pytest.mark.parametrize("way", ["auto", "rows"])
-def test_a_bug_of_a_pipeline_costs_one_item(crawl, source, way):
+def test_an_error_in_a_pipeline_loses_one_item(crawl, source, way):
     run = harvest(crawl, source, "FailAtThree", way=way, calm=False)
     assert [row["loc"][-1] for row in out(crawl)] == ["1", "2", "4", "5", "6"]
     assert run.stats["item_scraped_count"] == 5
@@ -80,24 +80,24 @@ def test_a_bug_of_a_pipeline_costs_one_item(crawl, source, way):
 
 
 @pytest.mark.parametrize("way", ["auto", "rows"])
-def test_a_value_that_its_column_cannot_hold_costs_no_item(crawl, source, way):
+def test_a_value_that_its_column_cannot_hold_loses_no_item(crawl, source, way):
     run = harvest(crawl, source, "WrongType", way=way)
     assert [row["position"] for row in out(crawl)] == [1, "second", 3, 4, 5, 6]
     assert run.stats["item_scraped_count"] == 6
 
 
 @pytest.mark.parametrize("way", ["auto", "rows"])
-def test_an_item_that_a_pipeline_forgets_to_return_harms_no_other(crawl, source, way):
+def test_an_item_that_a_pipeline_forgets_to_return_affects_no_other(crawl, source, way):
     run = harvest(crawl, source, "Forgetful", way=way, calm=False)
     assert [row["position"] for row in out(crawl)] == [1, 3]
-    assert run.stats["item_scraped_count"] == 6  # Scrapy counts what it was given
+    assert run.stats["item_scraped_count"] == 6  # Scrapy counts the items it was given
     assert [line.partition(" of <")[0].partition("] ")[2] for line in run.errors] == [
         "ERROR: Error caught on signal handler: <bound method FeedExporter.item_scraped"
     ] * 4
 
 
 @pytest.mark.parametrize("way", ["auto", "rows"])
-def test_nor_does_it_with_pipelines_behind_it(crawl, source, way):
+def test_a_forgotten_item_affects_no_other_with_more_pipelines(crawl, source, way):
     run = harvest(crawl, source, "Forgetful", "OnlyOdd", "Plain", way=way, calm=False)
     assert [(row["position"], row["title"]) for row in out(crawl)] == [(1, "plain"), (3, "plain")]
     assert run.stats["item_scraped_count"] == 2
@@ -116,7 +116,7 @@ def test_a_batch_that_a_pipeline_forgets_to_return_is_named(crawl, source, way):
 
 @pytest.mark.quick
 @pytest.mark.parametrize("way", ["auto", "rows"])
-def test_a_pipeline_that_knows_batches_works_on_either(crawl, source, way):
+def test_a_pipeline_for_batches_works_on_either(crawl, source, way):
     run = harvest(crawl, source, "OnlyOdd", "Plain", way=way, calm=False)
     rows = out(crawl)
     assert [row["loc"][-1] for row in rows] == ["1", "3", "5"]
@@ -125,7 +125,7 @@ def test_a_pipeline_that_knows_batches_works_on_either(crawl, source, way):
     assert not run.errors
 
 
-def test_what_a_pipeline_awaits_is_awaited_for_many_at_a_time_and_order_is_kept(crawl, source):
+def test_asynchronous_pipelines_run_concurrently_and_order_is_kept(crawl, source):
     source.write_text(urlset(*(f"https://a.example{path}" for path in numbered(250))))
     run = harvest(crawl, source, "Slow", calm=False)
     assert [row["position"] for row in out(crawl)] == [*range(1, 7), *range(9, 251)]
@@ -133,8 +133,8 @@ def test_what_a_pipeline_awaits_is_awaited_for_many_at_a_time_and_order_is_kept(
     assert run.stats["item_dropped_count"] == len(run.errors) == 1
 
 
-def test_what_another_document_hands_out_meanwhile_does_not_make_one_whole(crawl, serve):
-    """The limit falls into the second batch of the long one, after the short one has come between."""
+def test_rows_of_other_documents_in_between_do_not_make_a_document_complete(crawl, serve):
+    """The limit falls into the second batch of the long document, after the short one."""
     long, short = (urlset(*(f"https://a.example{path}" for path in numbered(size))) for size in (MAX_ROWS + 500, 2_000))
     site = serve({"/first.xml": urlset(), "/long.xml": long, "/short.xml": Page(short, delay=0.1)})
     run = crawl(
@@ -146,14 +146,14 @@ def test_what_another_document_hands_out_meanwhile_does_not_make_one_whole(crawl
     assert sorted(run.fates(site.url).values()) == ["partial", "read", "read"]
 
 
-def test_a_batch_that_is_dropped_counts_all_its_urls(crawl, source):
+def test_a_dropped_batch_counts_all_its_urls(crawl, source):
     run = harvest(crawl, source, "DropBatch", calm=False)
     assert out(crawl) == []
     assert run.stats["item_dropped_count"] == run.stats["item_dropped_reasons_count/DropItem"] == 6
     assert "item_scraped_count" not in run.stats
 
 
-def test_a_handler_that_knows_only_items_gets_items_and_the_log_says_so_once(crawl, source):
+def test_a_handler_for_items_gets_items_and_the_log_says_so_once(crawl, source):
     run = harvest(crawl, source, EXTENSIONS={"tests.crawl.parts.Listener": 0})
     assert run.stats["heard/UrlEntry"] == 6
     (line,) = [line for line in run.log.splitlines() if "are processed one by one" in line]
@@ -162,14 +162,14 @@ def test_a_handler_that_knows_only_items_gets_items_and_the_log_says_so_once(cra
     assert len(out(crawl)) == 6
 
 
-def test_a_handler_that_takes_batches_gets_them(crawl, source):
+def test_a_handler_for_batches_gets_them(crawl, source):
     run = harvest(crawl, source, EXTENSIONS={"tests.crawl.parts.BatchListener": 0})
     assert run.stats["heard/UrlBatch"] == 1
     assert "heard/UrlEntry" not in run.stats
     assert "one by one" not in run.log
 
 
-def test_a_spider_middleware_that_knows_only_items_gets_items_and_the_log_says_so(crawl, source):
+def test_a_spider_middleware_for_items_gets_items_and_the_log_says_so(crawl, source):
     run = harvest(crawl, source, SPIDER_MIDDLEWARES={"tests.crawl.parts.Watches": 100})
     assert run.stats["seen/UrlEntry"] == 6
     assert "seen/UrlBatch" not in run.stats
@@ -177,7 +177,7 @@ def test_a_spider_middleware_that_knows_only_items_gets_items_and_the_log_says_s
     assert "the spider middleware Watches has no accepts_batches = True" in line
 
 
-def test_a_spider_middleware_that_takes_batches_gets_them(crawl, source):
+def test_a_spider_middleware_for_batches_gets_them(crawl, source):
     run = harvest(crawl, source, SPIDER_MIDDLEWARES={"tests.crawl.parts.WatchesBatches": 100})
     assert run.stats["seen/UrlBatch"] == 1
     assert "one by one" not in run.log
@@ -209,14 +209,14 @@ def test_a_handler_that_is_connected_late_gets_items_from_then_on(serve, crawl):
         ),
     ],
 )  # fmt: skip
-def test_where_a_part_is_replaced_urls_travel_one_by_one(crawl, source, settings, words):
+def test_urls_travel_one_by_one_if_a_component_is_replaced(crawl, source, settings, words):
     run = harvest(crawl, source, **settings)
     assert len(out(crawl)) == run.stats["item_scraped_count"] == 6
     (line,) = [line for line in run.log.splitlines() if "are processed one by one" in line]
     assert words in line
 
 
-def test_an_exporter_that_knows_only_items_gets_items(crawl, tmp_path, source):
+def test_an_exporter_for_items_gets_items(crawl, tmp_path, source):
     run = crawl(
         sitemap=source,
         emit="urls",
@@ -248,7 +248,7 @@ def test_closespider_itemcount_counts_urls(serve, crawl, way):
         pytest.param("Listener", {"heard/SitemapRecord": 152}, id="takes rows"),
     ],
 )
-def test_records_of_many_documents_that_are_not_asked_for_travel_together_past_pipelines_of_batches(crawl, part, heard):
+def test_unwanted_document_records_travel_together_past_pipelines_for_batches(crawl, part, heard):
     with Site({"/robots.txt": robots("/index.xml"), "/index.xml": index(*numbered(150))}) as site:
         run = crawl(
             site=site.url,

@@ -1,4 +1,4 @@
-"""No document and no redirect leads to a private network: nothing is sent there, not even for its robots.txt."""
+"""No document and no redirect leads to a private network: no request is sent there, not even for its robots.txt."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def port_of(site) -> str:
 
 
 def with_names(hosts: dict[str, list[list[str]]]) -> dict[str, str]:
-    """Return the settings that let *hosts* be looked up, each time with the next of its lists."""
+    """Return the settings that resolve *hosts*, each time with the next of its lists."""
     return {"TWISTED_DNS_RESOLVER": "tests.crawl.parts.Names", "TEST_HOSTS": json.dumps(hosts)}
 
 
 @pytest.mark.quick
 @pytest.mark.case(116)
-def test_a_private_site_that_the_user_names_is_read_and_leads_nowhere_else(serve, crawl):
+def test_a_private_target_is_read_and_leads_nowhere_else(serve, crawl):
     other = serve({"/x.xml": urlset("/no")}, host="0.0.0.0")
     port = port_of(other)
     hosts = {
@@ -42,7 +42,7 @@ def test_a_private_site_that_the_user_names_is_read_and_leads_nowhere_else(serve
         "[::1]": "the loopback address ::1",
         "[::ffff:127.0.0.1]": "the loopback address 127.0.0.1",
         "[::]": "the unspecified address ::",
-        "127.0.0.5": "the loopback address 127.0.0.5",  # named with a user, who is left out
+        "127.0.0.5": "the loopback address 127.0.0.5",  # named with a user, which is left out
         "localhost": "the private name localhost",
         "LOCALHOST.": "the private name localhost.",
         "a.localhost": "the private name a.localhost",
@@ -76,7 +76,7 @@ def test_a_private_site_that_the_user_names_is_read_and_leads_nowhere_else(serve
 
 @pytest.mark.quick
 @pytest.mark.case(116)
-def test_names_are_looked_up_and_what_is_connected_to_is_what_was_looked_at(serve, crawl):
+def test_names_are_resolved_and_only_checked_addresses_are_connected_to(serve, crawl):
     every = serve(host="0.0.0.0")
     port = port_of(every)
     every.pages |= {
@@ -121,7 +121,7 @@ def every_url(port: str) -> str:
     return f"http://inner.test:{port}/s.xml"
 
 
-def test_where_the_project_has_its_own_handler_what_a_private_host_answers_is_not_read(serve, crawl):
+def test_with_a_handler_of_the_project_responses_of_private_hosts_are_not_read(serve, crawl):
     other = serve({"/robots.txt": "", "/s.xml": moved("/t.xml"), "/t.xml": urlset("http://a.example/no")})
     inner = f"http://inner.test:{port_of(other)}/s.xml"
     site = serve({"/robots.txt": robots("/s.xml", inner, f"{other.url}/s.xml"), "/s.xml": urlset("/1")})
@@ -134,10 +134,10 @@ def test_where_the_project_has_its_own_handler_what_a_private_host_answers_is_no
     for url in (inner, f"{other.url}/s.xml"):
         reason = f"its host has the loopback address 127.0.0.1, {ONLY_NAMED}"
         assert (run.row(url)["outcome"], run.row(url)["reason"]) == ("out-of-scope", reason)
-    assert set(other.requests) == {"/robots.txt", "/s.xml"}  # asked, as inner.test, and the redirect not followed
+    assert set(other.requests) == {"/robots.txt", "/s.xml"}  # requested, as inner.test, and the redirect not followed
 
 
-def test_behind_a_proxy_what_an_address_alone_tells_is_all_that_is_looked_at(serve, crawl):
+def test_behind_a_proxy_only_literal_addresses_are_checked(serve, crawl):
     proxy = serve({"http://site.test/s.xml": urlset("http://a.example/1")})
     refused = [f"{proxy.url}/s.xml", "http://localhost/s.xml", "http://metadata.google.internal/s.xml"]
     proxy.pages["http://site.test/robots.txt"] = robots("http://site.test/s.xml", "http://site.test/m.xml", *refused)
@@ -159,9 +159,7 @@ def test_behind_a_proxy_what_an_address_alone_tells_is_all_that_is_looked_at(ser
         ("maybe", "SITEMAP_HARVEST_PRIVATE is 'maybe'; it must be True, False or never"),
     ],
 )
-def test_what_the_user_names_is_refused_where_the_setting_says_never_and_a_wrong_one_ends_the_run(
-    serve, crawl, value, words
-):
+def test_private_never_rejects_targets_too_and_an_invalid_value_ends_the_run(serve, crawl, value, words):
     site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")})
     run = crawl(site=site.url, settings={"SITEMAP_HARVEST_PRIVATE": value}, calm=False)
     assert words in run.log
@@ -171,7 +169,7 @@ def test_what_the_user_names_is_refused_where_the_setting_says_never_and_a_wrong
 
 
 @pytest.mark.case(28)
-def test_only_http_and_https_are_ever_asked_for_because_a_document_or_a_redirect_says_so(serve, crawl, tmp_path):
+def test_documents_and_redirects_lead_only_to_http_and_https(serve, crawl, tmp_path):
     secret = tmp_path / "secret.xml"
     secret.write_text(urlset("https://a.example/secret"))
     addresses = [
@@ -197,7 +195,7 @@ def test_only_http_and_https_are_ever_asked_for_because_a_document_or_a_redirect
     assert {fate for url, fate in fates.items() if not url.startswith(("/", "http"))} == {"out-of-scope"}
 
 
-def test_a_validation_reads_what_is_named_and_not_what_that_redirects_to(serve, tmp_path: Path):
+def test_a_validation_reads_its_targets_and_not_their_private_redirects(serve, tmp_path: Path):
     other = serve({"/s.xml": urlset("/1")})
     site = serve({"/s.xml": urlset("/1"), "/moved.xml": moved(f"{other.url}/s.xml")})
     names = (f"{site.url}/s.xml", f"{site.url}/moved.xml")

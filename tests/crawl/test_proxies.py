@@ -1,4 +1,4 @@
-"""Through a real proxy, and through what is none: what is asked, who is told its password, and what is said of it."""
+"""Through a real proxy and through impostors: the requests, who receives its password, and the reports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.xdist_group("proxies")
 
 
 def through(address):
-    """Return the environment that sends all requests through the proxy at *address*."""
+    """Return the environment variables that send all requests through the proxy at *address*."""
     return {"http_proxy": address, "https_proxy": address, "NO_PROXY": "", "no_proxy": ""}
 
 
@@ -44,7 +44,7 @@ def site(request):
 
 
 @pytest.mark.service
-def test_by_the_environment(site, crawl, proxy):
+def test_by_environment_variables(site, crawl, proxy):
     run = crawl(site=site.url, environment=through(proxy.address(LOGIN)), settings={"LOG_LEVEL": "DEBUG"})
     assert run.locs == [f"{site.url}/1", f"{site.url}/2"]
     is_secure = site.url.startswith("https")
@@ -57,7 +57,7 @@ def test_by_the_environment(site, crawl, proxy):
 
 
 @pytest.mark.service
-def test_by_a_part_of_the_project(site, crawl, proxy):
+def test_by_a_middleware_of_the_project(site, crawl, proxy):
     settings = SETS_PROXY | {"TEST_PROXY": proxy.address(LOGIN)}
     run = crawl(site=site.url, settings=settings)
     assert len(run.locs) == 2
@@ -84,13 +84,13 @@ def test_from_http_to_https_through_one_proxy(crawl, serve, proxy):
 
 
 @pytest.mark.service
-def test_without_its_password_the_proxy_is_what_is_in_the_way(site, crawl, proxy):
+def test_without_its_password_the_proxy_is_reported_as_the_cause(site, crawl, proxy):
     run = crawl(site=site.url, environment=through(proxy.address()))
     row = run.row(f"{site.url}/robots.txt")
     assert (row["outcome"], row["reason"]) == ("blocked", "HTTP 407: a proxy requires a login")
     wrong = crawl(site=site.url, environment=through(proxy.address(f"{USER}:not-{PASSWORD}")))
     row = wrong.row(f"{site.url}/robots.txt")
-    who = "a proxy" if site.url.startswith("https") else "the server"  # which cannot be told: Tinyproxy says 401 then
+    who = "a proxy" if site.url.startswith("https") else "the server"  # indistinguishable: Tinyproxy answers 401 then
     assert (row["outcome"], row["reason"]) == ("blocked", f"HTTP 401: {who} requires a login")
     assert PASSWORD not in run.log + wrong.log
     assert site.requests == []
@@ -104,7 +104,7 @@ def test_without_its_password_the_proxy_is_what_is_in_the_way(site, crawl, proxy
         pytest.param({"settings": {"HTTPPROXY_ENABLED": "False"}}, id="HTTPPROXY_ENABLED"),
     ],
 )
-def test_what_is_not_to_go_through_it_does_not(site, crawl, proxy, how):
+def test_excluded_hosts_bypass_the_proxy(site, crawl, proxy, how):
     before = len(proxy.requests())
     environment = through(proxy.address(LOGIN)) | how.get("environment", {})
     assert len(crawl(site=site.url, environment=environment, settings=how.get("settings")).locs) == 2
@@ -112,7 +112,7 @@ def test_what_is_not_to_go_through_it_does_not(site, crawl, proxy, how):
 
 
 @pytest.mark.service
-def test_with_scrapys_handler_for_http_2_against_a_server_that_speaks_it(crawl, tmp_path):
+def test_with_scrapys_http2_handler_against_an_http2_server(crawl, tmp_path):
     if find_spec("h2") is None:
         lacking("h2", "pip install 'scrapy[twisted-http2]'")
     (tmp_path / "web").mkdir()
@@ -152,7 +152,7 @@ def test_over_tls_by_our_own_handler(crawl, serve):
 
 
 class Impostor:
-    """Listens where a proxy should, and answers every connection with the same bytes; with none, it hangs up."""
+    """Listens in place of a proxy, and answers every connection with the same bytes; without any, it closes it."""
 
     def __init__(self, answer: bytes | None) -> None:
         self._answer = answer
@@ -189,7 +189,7 @@ def status(line: str) -> bytes:
             status("407 Proxy Authentication Required"),
             ("blocked", "HTTP 407: a proxy requires a login"),
             ("blocked", "HTTP 407: a proxy requires a login"),
-            id="asks-for-a-login",
+            id="requires-a-login",
         ),
         pytest.param(
             status("403 Forbidden"),
@@ -226,7 +226,7 @@ def status(line: str) -> bytes:
         ),
     ],
 )
-def test_what_is_no_proxy_for_us_is_told_without_its_password(crawl, answer, over_http, over_https):
+def test_an_unusable_proxy_is_reported_without_its_password(crawl, answer, over_http, over_https):
     impostor = Impostor(answer)
     with ExitStack() as stack:
         stack.callback(impostor.close)
@@ -248,7 +248,7 @@ def test_what_is_no_proxy_for_us_is_told_without_its_password(crawl, answer, ove
         pytest.param({"settings": SETS_PROXY | {"TEST_PROXY": f"http://{USER}:{PASSWORD}"}}, id="of-the-project"),
     ],
 )
-def test_a_proxy_whose_address_is_wrong_is_told_without_its_password(crawl, how):
+def test_an_invalid_proxy_address_is_reported_without_its_password(crawl, how):
     run = crawl(site="http://a.example", **how)
     reason = "the port of the host or of a proxy is not a number"
     assert run.row("http://a.example/robots.txt")["reason"] == reason
@@ -256,7 +256,7 @@ def test_a_proxy_whose_address_is_wrong_is_told_without_its_password(crawl, how)
     assert "Traceback" not in run.log
 
 
-def test_a_proxy_that_is_not_there_is_told(crawl):
+def test_an_unreachable_proxy_is_reported(crawl):
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     run = crawl(sitemap="http://site.test/s.xml", environment=through(f"http://{LOGIN}@{address}"))
@@ -264,7 +264,7 @@ def test_a_proxy_that_is_not_there_is_told(crawl):
     assert run.row("http://site.test/s.xml")["reason"] == reason
 
 
-def test_a_proxy_that_itself_speaks_tls_is_not_asked_for_https(crawl):
+def test_a_proxy_that_itself_speaks_tls_is_not_used_for_https(crawl):
     run = crawl(sitemap="https://site.test/s.xml", environment=through(f"https://{LOGIN}@127.0.0.1:9"))
     reason = "Scrapy does not support HTTPS requests through an https:// proxy"
     assert run.row("https://site.test/s.xml")["reason"] == reason

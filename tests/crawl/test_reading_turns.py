@@ -1,4 +1,4 @@
-"""Which documents are read at a time."""
+"""The documents that are read at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SMALL, LARGE = 10, 11
 
 
 class Readers:
-    """Documents that come, are read when it is their turn, and end when they are told to."""
+    """Documents that arrive, are read when it is their turn, and end on request."""
 
     def __init__(self) -> None:
         self.read: list[str] = []
@@ -62,7 +62,7 @@ async def _settle() -> None:
 
 @asynccontextmanager
 async def readers(sizes: dict[str, int]) -> AsyncIterator[Readers]:
-    """Let documents of *sizes* come, one after the other."""
+    """Let documents of *sizes* arrive, one after the other."""
     found = Readers()
     for name, size in sizes.items():
         await found.come(name, size)
@@ -86,7 +86,7 @@ async def readers(sizes: dict[str, int]) -> AsyncIterator[Readers]:
         ),
     ],
 )
-def test_who_has_a_turn(sizes: dict[str, int], read: list[str]) -> None:
+def test_documents_that_have_a_turn(sizes: dict[str, int], read: list[str]) -> None:
     async def check() -> None:
         async with readers(sizes) as found:
             assert found.read == read
@@ -94,7 +94,7 @@ def test_who_has_a_turn(sizes: dict[str, int], read: list[str]) -> None:
     asyncio.run(check())
 
 
-def test_a_turn_goes_to_who_came_first() -> None:
+def test_turns_are_given_in_order_of_arrival() -> None:
     async def check() -> None:
         async with readers(dict.fromkeys("abcd", LARGE)) as found:
             await found.end("b")
@@ -112,7 +112,7 @@ def test_a_turn_goes_to_who_came_first() -> None:
         pytest.param("c", ["a", "b"], id="while-it-waits"),
     ],
 )
-def test_what_is_cancelled_leaves_its_turn_to_others(cancelled: str, read: list[str]) -> None:
+def test_a_cancelled_document_leaves_its_turn_to_others(cancelled: str, read: list[str]) -> None:
     async def check() -> None:
         async with readers(dict.fromkeys("abcd", LARGE)) as found:
             await found.cancel(cancelled)
@@ -123,7 +123,7 @@ def test_what_is_cancelled_leaves_its_turn_to_others(cancelled: str, read: list[
     asyncio.run(check())
 
 
-def test_output_that_nobody_reads_to_its_end_gives_its_turn_back() -> None:
+def test_abandoned_output_returns_its_turn() -> None:
     async def output(turns: ReadingTurns) -> AsyncIterator[int]:
         async with turns.turn(LARGE):
             yield 1

@@ -1,4 +1,4 @@
-"""Runs that were interrupted: what they had read is taken over where that is asked for, and dropped where it is not."""
+"""Interrupted runs: the documents they had read are reused with ``resume``, and dropped without."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SETTINGS = {"CONCURRENT_REQUESTS": 1}
 
 
 def pages(*, hanging: int | None = None):
-    """Return a site with one URL in each sitemap, of which one takes its time."""
+    """Return a site with one URL in each sitemap, one of which is slow."""
     sitemaps = {name: urlset(f"/p{number}") for number, name in enumerate(NAMES)}
     if hanging is not None:
         sitemaps[NAMES[hanging]] = Page(sitemaps[NAMES[hanging]], delay=20)
@@ -48,27 +48,27 @@ def killed(serve, keep):
 
 
 @pytest.mark.quick
-def test_what_was_read_whole_is_not_asked_for_again(killed, keep):
+def test_completely_read_documents_are_not_requested_again(killed, keep):
     (folder,) = run_folders(keep)
-    told = keep(killed, resume="yes")
-    assert told.locs == LOCS
-    left = [path for path in told.requests if path in NAMES]
+    resumed = keep(killed, resume="yes")
+    assert resumed.locs == LOCS
+    left = [path for path in resumed.requests if path in NAMES]
     assert 3 <= len(left) <= 8
     assert set(left) >= set(NAMES[9:])
-    assert told.fates == dict.fromkeys(["/robots.txt", "/index.xml", *NAMES], "read")
-    assert (told.summary["run"], told.summary["urls_after"], told.summary["stale"]) == (folder.name, FILES, 0)
+    assert resumed.fates == dict.fromkeys(["/robots.txt", "/index.xml", *NAMES], "read")
+    assert (resumed.summary["run"], resumed.summary["urls_after"], resumed.summary["stale"]) == (folder.name, FILES, 0)
     assert keep.locs(killed) == LOCS
     assert not list(folder.glob("manifest*"))
     assert keep(killed).changes == []
 
 
-def test_without_resume_what_was_interrupted_is_dropped(killed, keep):
+def test_without_resume_an_interrupted_run_is_dropped(killed, keep):
     (folder,) = run_folders(keep)
-    told = keep(killed)
-    assert sorted(told.requests) == sorted(["/robots.txt", "/index.xml", *NAMES])
-    assert told.locs == LOCS
+    resumed = keep(killed)
+    assert sorted(resumed.requests) == sorted(["/robots.txt", "/index.xml", *NAMES])
+    assert resumed.locs == LOCS
     assert not folder.exists()
-    assert [run.name for run in run_folders(keep)] == [told.summary["run"]]
+    assert [run.name for run in run_folders(keep)] == [resumed.summary["run"]]
 
 
 @pytest.mark.parametrize(
@@ -80,13 +80,13 @@ def test_without_resume_what_was_interrupted_is_dropped(killed, keep):
         pytest.param(lambda folder: [path.unlink() for path in folder.glob("rows-*")], id="rows-gone"),
     ],
 )
-def test_what_was_interrupted_and_is_damaged_is_asked_for_again(killed, keep, damage):
+def test_a_damaged_interrupted_run_is_requested_again(killed, keep, damage):
     (folder,) = run_folders(keep)
     damage(folder)
-    told = keep(killed, resume="yes")
-    assert sorted(told.requests) == sorted(["/robots.txt", "/index.xml", *NAMES])
-    assert told.locs == keep.locs(killed) == LOCS
-    assert f"The run {folder.name} cannot be resumed, so its documents are requested again" in told.run.log
+    resumed = keep(killed, resume="yes")
+    assert sorted(resumed.requests) == sorted(["/robots.txt", "/index.xml", *NAMES])
+    assert resumed.locs == keep.locs(killed) == LOCS
+    assert f"The run {folder.name} cannot be resumed, so its documents are requested again" in resumed.run.log
 
 
 def _write(folder, names, data):
@@ -94,13 +94,13 @@ def _write(folder, names, data):
         path.write_bytes(data)
 
 
-def test_resume_where_nothing_was_interrupted_is_a_run_like_others(serve, keep):
+def test_resume_without_an_interrupted_run_is_an_ordinary_run(serve, keep):
     site = serve(pages())
     assert keep(site, resume="yes").locs == LOCS
     assert keep(site, resume="yes").changes == []
 
 
-def test_a_run_that_is_told_to_stop_keeps_what_it_has_read_and_what_was_known(serve, keep):
+def test_a_stopped_run_keeps_the_documents_it_has_read_and_the_known_ones(serve, keep):
     site = serve(pages())
     keep(site)
     changed = {name: urlset(f"/p{number}", f"/new{number}") for number, name in enumerate(NAMES)}
@@ -116,13 +116,13 @@ def test_a_run_that_is_told_to_stop_keeps_what_it_has_read_and_what_was_known(se
         log, _ = process.communicate(timeout=PATIENCE_SECONDS)
     finally:
         process.kill()
-    told = keep.told(keep.crawl.finished(process.returncode, log), site)
-    assert told.run.reason == "shutdown"
-    assert told.kinds == {f"/new{number}": "added" for number in range(9)}
-    assert (told.summary["added"], told.summary["removed"], told.summary["stale"]) == (9, 0, 3)
+    stopped = keep.output(keep.crawl.finished(process.returncode, log), site)
+    assert stopped.run.reason == "shutdown"
+    assert stopped.kinds == {f"/new{number}": "added" for number in range(9)}
+    assert (stopped.summary["added"], stopped.summary["removed"], stopped.summary["stale"]) == (9, 0, 3)
     assert keep.locs(site) == sorted([*LOCS, *(f"/new{number}" for number in range(9))])
     assert keep.ledger(site)[NAMES[11]]["reason"] == "the run ended before it was requested"
     assert [run.complete for run in keep.store.site(site.url).runs] == [True, False]
     site.pages |= {NAMES[9]: urlset("/p9", "/new9")}
     assert keep(site).kinds == {f"/new{number}": "added" for number in (9, 10, 11)}
-    assert json.loads(json.dumps(told.summary["stale_share"])) == round(3 / 21, 4)
+    assert json.loads(json.dumps(stopped.summary["stale_share"])) == round(3 / 21, 4)

@@ -1,4 +1,4 @@
-"""Which URLs a document may list, who vouches for it, and which hosts an index may send to."""
+"""Which URLs a document may list, which sites authorize it, and which hosts an index may name."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ PAGE = "<html><head><title>Site map</title></head><body><h1>Site map</h1><ul>{}<
 
 
 def scopes(run) -> dict[str, tuple[bool | None, str | None]]:
-    """Return what each URL is said to be."""
+    """Return the scope of each URL."""
     return {row["loc"]: (row["in_scope"], row["scope_reason"]) for row in run.urls}
 
 
 @pytest.mark.quick
 @pytest.mark.case(29, 118, 119)
-def test_each_url_is_held_against_the_place_of_its_document(serve, crawl):
+def test_each_url_is_compared_with_the_location_of_its_document(serve, crawl):
     site = serve()
     port, https = site.url.rpartition(":")[2], site.url.replace("http:", "https:")
     elsewhere = ["http://127.0.0.2/x", "http://127.0.0.1/x", f"{https}/x", "nowhere"]
@@ -36,7 +36,7 @@ def test_each_url_is_held_against_the_place_of_its_document(serve, crawl):
 
 
 @pytest.mark.quick
-def test_strict_drops_what_is_out_and_counts_it(serve, crawl):
+def test_strict_drops_urls_out_of_scope_and_counts_them(serve, crawl):
     site = serve({
         "/maps/index.xml": index("/maps/a.xml", "/maps/b.xml"),
         "/maps/a.xml": urlset("/maps/in", "/out", "http://127.0.0.2/x"),
@@ -50,21 +50,21 @@ def test_strict_drops_what_is_out_and_counts_it(serve, crawl):
     assert rows == {"/maps/index.xml": ("read", 0), "/maps/a.xml": ("read", 2), "/maps/b.xml": ("read", 1)}
 
 
-def test_a_limit_counts_what_strict_lets_through(serve, crawl):
+def test_a_limit_counts_urls_after_strict(serve, crawl):
     site = serve({"/maps/s.xml": urlset("/out", "/maps/1", "/out2", "/maps/2")})
     run = crawl(sitemap=f"{site.url}/maps/s.xml", scope="strict", limit=2)
     assert run.locs == [f"{site.url}/maps/1", f"{site.url}/maps/2"]
     assert run.ledger[0]["outcome"] == "read"
 
 
-def test_where_strict_drops_all_the_closing_line_says_so(serve, crawl):
+def test_the_closing_line_says_if_strict_drops_everything(serve, crawl):
     site = serve({"/maps/s.xml": urlset("/out", "/out2")})
     run = crawl(sitemap=f"{site.url}/maps/s.xml", scope="strict")
     assert run.urls == []
     assert "2 URLs were found, and the filters dropped all (scope 2)" in run.log
 
 
-def test_what_its_robots_txt_names_or_leads_to_may_list_the_whole_site(serve, crawl):
+def test_documents_authorized_by_robots_txt_may_list_the_whole_site(serve, crawl):
     site = serve({
         "/robots.txt": robots("/maps/index.xml"),
         "/maps/index.xml": index("/maps/deep/index.xml", "/maps/feed"),
@@ -79,8 +79,8 @@ def test_what_its_robots_txt_names_or_leads_to_may_list_the_whole_site(serve, cr
 
 
 @pytest.mark.case(29)
-def test_sitemaps_of_several_hosts_may_lie_on_one(serve, crawl):
-    """The protocol's own example, with one index for all of them besides."""
+def test_sitemaps_of_several_hosts_may_be_located_on_one(serve, crawl):
+    """The protocol's own example, plus one index for all of them."""
     maps = serve()
     first, second = serve(host="127.0.0.2"), serve(host="127.0.0.3")
     for number, host in enumerate((first, second), start=1):
@@ -104,7 +104,7 @@ def test_sitemaps_of_several_hosts_may_lie_on_one(serve, crawl):
     assert maps.count("/maps/index.xml") == 1
 
 
-def test_a_sitemap_that_redirects_to_one_which_is_read_by_itself_hands_its_proof_on(serve, crawl):
+def test_a_redirecting_sitemap_passes_its_authorization_to_its_target(serve, crawl):
     maps = serve()
     first = serve({"/robots.txt": robots("/s.xml"), "/s.xml": moved(f"{maps.url}/maps/s.xml")}, host="127.0.0.2")
     second = serve({"/robots.txt": robots(f"{maps.url}/wait.xml", f"{maps.url}/maps/s.xml")}, host="127.0.0.3")
@@ -117,7 +117,7 @@ def test_a_sitemap_that_redirects_to_one_which_is_read_by_itself_hands_its_proof
 
 
 @pytest.mark.case(31)
-def test_a_robots_txt_that_redirects_vouches_for_the_site_that_it_was_asked_of(serve, crawl):
+def test_a_redirecting_robots_txt_authorizes_for_the_requested_site(serve, crawl):
     other = serve(host="127.0.0.2")
     site = serve({"/robots.txt": moved(f"{other.url}/rules")})
     other.pages |= {"/rules": robots("/maps/s.xml"), "/maps/s.xml": urlset(f"{site.url}/1", "/2", "/maps/3")}
@@ -127,7 +127,7 @@ def test_a_robots_txt_that_redirects_vouches_for_the_site_that_it_was_asked_of(s
     }  # fmt: skip
 
 
-def test_a_sitemap_that_redirects_lies_at_each_of_its_addresses(serve, crawl):
+def test_a_redirecting_sitemap_is_located_at_each_of_its_addresses(serve, crawl):
     site = serve({"/s.xml": moved("/maps/s.xml"), "/maps/s.xml": urlset("/1")})
     other = serve({"/maps/s.xml": moved(f"{site.url}/maps/s.xml")}, host="127.0.0.2")
     run = crawl(sitemap=f"{site.url}/s.xml")
@@ -170,14 +170,14 @@ def test_local_files_and_web_pages_are_not_judged_and_a_folder_is_judged_as_its_
         pytest.param("any", "own proven cdn far", id="any"),
     ],
 )
-def test_where_the_children_of_an_index_may_lie(serve, crawl, policy, read):
+def test_hosts_of_the_children_of_an_index(serve, crawl, policy, read):
     site = serve()
     port = site.url.rpartition(":")[2]
     names = {"own": "www.site.test", "proven": "proven.test", "cdn": "cdn.site.test", "far": "far.test"}
     hosts = {name: f"http://{host}:{port}" for name, host in names.items()}
     site.pages["/index.xml"] = index(*(f"{host}/{name}.xml" for name, host in hosts.items()))
     named = robots(f"{hosts['own']}/index.xml")
-    # The first to name the index has it as its own. Where no proof counts, that must not be the other site.
+    # The first to name the index owns it. Without authorizations, that must not be the other site.
     late = "proven" if policy == "none" else "nobody"
     site.pages["/robots.txt"] = lambda headers: Page(named, delay=0.5 if late in headers["Host"] else 0.0)
     site.pages |= {f"/{name}.xml": urlset(f"{host}/1") for name, host in hosts.items()}
@@ -199,13 +199,13 @@ def test_where_the_children_of_an_index_may_lie(serve, crawl, policy, read):
 @pytest.mark.parametrize(
     ("name", "value"), [("SITEMAP_HARVEST_OFFSITE", "True"), ("SITEMAP_HARVEST_OFFSITE", "DOMAIN")]
 )
-def test_a_policy_that_there_is_not_ends_the_run(crawl, name, value):
+def test_an_unknown_policy_ends_the_run(crawl, name, value):
     run = crawl(sitemap="http://127.0.0.1:1/s.xml", settings={name: value}, calm=False)
     assert f"{name} is {value!r}; it must be one of none, proven, domain, any" in run.log
     assert run.reason == "wrong_argument"
 
 
-def test_a_scope_that_there_is_not_ends_the_run(crawl):
+def test_an_unknown_scope_ends_the_run(crawl):
     run = crawl(sitemap="http://127.0.0.1:1/s.xml", scope="loose", calm=False)
     assert "argument scope='loose': it must be mark or strict" in run.log
     assert run.reason == "wrong_argument"

@@ -31,7 +31,7 @@ LOGINS = {
     "in sites": ("sites-user", "sitesP@ss"),
     "in sitemap": ("map-user", "mapPa$$+word"),
     "of the proxy": ("proxyuser", "proxyPassword7"),
-    "in HTTPAUTH": ("auth-user", "authPass'\"word " + "long" * 20),  # so long that a listing breaks it
+    "in HTTPAUTH": ("auth-user", "authPass'\"word " + "long" * 20),  # so long that a listing wraps it
     "in a name that is no site": ("wrong-user", "wrong/Pass"),
     "of a line that is no site": ("line-user", "line/Pass"),
 }
@@ -51,7 +51,7 @@ FORMATS = ("jsonl", "csv", "parquet", "xml")
 
 
 def forms() -> dict[bytes, str]:
-    """Return every way in which one of the secrets may be written, with what it is."""
+    """Return every way in which one of the secrets may be written, with its name."""
     found: dict[bytes, str] = {}
     for where, (user, password) in LOGINS.items():
         pair = f"{user}:{password}"
@@ -66,7 +66,7 @@ def found_in(name: str, body: bytes) -> set[str]:
 
 
 def left_in(folder: Path) -> set[str]:
-    """Return which secrets stand in which files below *folder*, by name or by content; in Parquet, also unpacked."""
+    """Return which secrets are in which files below *folder*, by name or by content; in Parquet, also decompressed."""
     leaks: set[str] = set()
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
@@ -85,7 +85,7 @@ def left_in(folder: Path) -> set[str]:
 
 @pytest.mark.quick
 @pytest.mark.parametrize("where", LOGINS)
-def test_the_search_itself_finds_what_is_hidden(where, tmp_path):
+def test_the_search_itself_finds_hidden_secrets(where, tmp_path):
     user, password = LOGINS[where]
     row = {"loc": f"https://{user}:{password}@a.example/"}
     pq.write_table(pa.Table.from_pylist([row] * 3), tmp_path / "a.parquet", compression="zstd")
@@ -102,21 +102,21 @@ def address(url: str, where: str) -> str:
 
 
 def closed(served, where, *, header="Authorization"):
-    """Return what serves *served* to who logs in, and repeats to all what they sent, wherever an answer has room."""
+    """Return a function that serves *served* with the login, and otherwise echoes the request in the response."""
     user, password = LOGINS[where]
     expected = "Basic " + b64encode(f"{user}:{password}".encode()).decode()
 
-    def answer(asked):
-        if asked[header] == expected:
+    def answer(headers):
+        if headers[header] == expected:
             return served
-        return Page(f"<title>Not {asked[header]} {asked['Cookie']}</title>", status=401)
+        return Page(f"<title>Not {headers[header]} {headers['Cookie']}</title>", status=401)
 
     return answer
 
 
 @pytest.fixture(scope="module")
 def sites():
-    """Three sites, each with a login of its own."""
+    """Three sites, each with a separate login."""
     with Site() as first, Site() as second, Site(tls=self_signed("127.0.0.1")) as third:
         pages = {
             "/robots.txt": robots("/index.xml"),
@@ -143,7 +143,7 @@ def sites():
 
 
 def settings_of(site: Site, folder: Path) -> dict[str, object]:
-    """Return settings with a secret wherever one can stand, and with all outputs."""
+    """Return settings with a secret in every possible place, and with all outputs."""
     user, password = LOGINS["in HTTPAUTH"]
     outputs = {
         f"{folder}/{kind}.{form}": {"format": form, "item_classes": [path]}
@@ -229,7 +229,7 @@ def test_no_secret_is_left_behind(sites, tmp_path, how):
 
 
 def on_a_terminal(*arguments: str, cwd: Path) -> bytes:
-    """Return what ``scrapy harvest`` shows on a terminal."""
+    """Return the output of ``scrapy harvest`` on a terminal."""
     leader, follower = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "no_proxy": "*", "NO_PROXY": "*"}
     command = [scrapy_program(), "harvest", *arguments]
@@ -280,7 +280,7 @@ def test_the_command_shows_none_on_a_terminal(sites, tmp_path):
         pytest.param(["runs", "--store", "s3://wrong-user:7/wrong/Pass@bad/x"], id="port-in-a-store"),
     ],
 )
-def test_what_is_wrong_is_told_without(given, tmp_path):
+def test_errors_are_reported_without_secrets(given, tmp_path):
     run = forked.scrapy("harvest", *given, "-s", "RETRY_TIMES=0", "-s", "DNS_TIMEOUT=2", cwd=tmp_path)
     assert run.returncode
     assert run.stderr

@@ -1,4 +1,4 @@
-"""Documents that several sites of a run name are asked for once, and are part of the snapshot of each."""
+"""Documents that several sites of a run name are requested once, and are part of the snapshot of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sites that ask for a login or a key: who is sent it, and who is not."""
+"""Sites that need a login or a key: the hosts to which it is sent, and those to which it is not."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ OPEN = {"SITEMAP_HARVEST_PRIVATE": "True", "SITEMAP_HARVEST_OFFSITE": "any"}
 
 
 def closed(served, header="Authorization", value=LOGIN):
-    """Return what serves *served* to who has the right header, and 401 to all others, which shows what they had."""
+    """Return a function that serves *served* with the right header, and otherwise 401, recording the header."""
 
-    def answer(asked):
-        if asked[header] == value:
-            return served(asked) if callable(served) else served
-        return Page(f"<title>{asked[header]}</title>", status=401, headers={"WWW-Authenticate": "Basic realm=x"})
+    def answer(request):
+        if request[header] == value:
+            return served(request) if callable(served) else served
+        return Page(f"<title>{request[header]}</title>", status=401, headers={"WWW-Authenticate": "Basic realm=x"})
 
     return answer
 
@@ -43,7 +43,7 @@ def with_login(site, login="me:secret"):
 
 
 @pytest.mark.quick
-def test_a_site_and_all_that_is_found_on_it_is_asked_for_with_the_login(serve, crawl):
+def test_a_site_and_its_documents_are_requested_with_the_login(serve, crawl):
     site = serve(pages())
     run = crawl(site=with_login(site))
     assert set(run.locs) == {f"{site.url}/a", f"{site.url}/b"}
@@ -52,7 +52,7 @@ def test_a_site_and_all_that_is_found_on_it_is_asked_for_with_the_login(serve, c
     assert {row["root"] for row in run.ledger} == {site.url}
 
 
-def test_what_is_tried_by_guess_is_too(serve, crawl):
+def test_probes_are_requested_with_the_login(serve, crawl):
     site = serve({"/sitemap.xml": closed(urlset("/a"))})
     run = crawl(site=with_login(site))
     assert run.locs == [f"{site.url}/a"]
@@ -72,7 +72,7 @@ def test_a_sitemap_by_its_address_and_the_rules_of_its_host(serve, crawl):
     assert run.fates(site.url) == {"/index.xml": "read", "/a.xml": "read", "/b.xml": "forbidden"}
 
 
-def test_sites_of_a_file_have_logins_of_their_own(serve, crawl, tmp_path):
+def test_sites_of_a_file_have_separate_logins(serve, crawl, tmp_path):
     other = "Basic " + b64encode("you:päss/word".encode()).decode()
     first = serve(pages())
     second = serve({"/robots.txt": closed(robots("/s.xml"), value=other), "/s.xml": closed(urlset("/s"), value=other)})
@@ -88,7 +88,7 @@ def test_over_tls(serve, crawl):
     assert set(crawl(site=with_login(site)).locs) == {f"{site.url}/a", f"{site.url}/b"}
 
 
-def test_other_hosts_are_told_nothing(serve, crawl):
+def test_other_hosts_do_not_receive_the_login(serve, crawl):
     cdn = serve({"/child.xml": urlset("/c"), "/moved.xml": urlset("/m")})
     away = pages(**{"/a.xml": moved(f"{cdn.url}/moved.xml"), "/index.xml": index("/a.xml", f"{cdn.url}/child.xml")})
     site = serve(away)
@@ -100,7 +100,7 @@ def test_other_hosts_are_told_nothing(serve, crawl):
         assert cdn.sent(header) == {path: {None} for path in ("/robots.txt", "/child.xml", "/moved.xml")}
 
 
-def test_who_comes_back_from_another_host_is_known_again(serve, crawl):
+def test_the_login_is_sent_again_after_a_redirect_back(serve, crawl):
     site, other = serve(), serve()
     other.pages["/there.xml"] = moved(f"{site.url}/a.xml")
     site.pages |= pages(**{"/robots.txt": robots("/s.xml"), "/s.xml": moved(f"{other.url}/there.xml")})
@@ -109,7 +109,7 @@ def test_who_comes_back_from_another_host_is_known_again(serve, crawl):
     assert other.sent("Authorization")["/there.xml"] == {None}
 
 
-def test_a_login_that_an_index_or_a_redirect_names_is_not_used(serve, crawl):
+def test_a_login_in_an_index_or_a_redirect_is_not_used(serve, crawl):
     site = serve()
     host = site.url.removeprefix("http://")
     site.pages |= {
@@ -139,7 +139,7 @@ def test_a_page_whose_address_has_a_login_is_visited_without(serve, crawl):
     assert site.sent("Authorization")["/page"] == {None}
 
 
-def test_scrapys_own_settings_log_in_as_ever(serve, crawl):
+def test_scrapys_own_login_settings_still_work(serve, crawl):
     site = serve(pages())
     own = {"HTTPAUTH_USER": "me", "HTTPAUTH_PASS": "secret", "HTTPAUTH_DOMAIN": site.url.removeprefix("http://")}
     run = crawl(site=site.url, settings=own)
@@ -148,7 +148,7 @@ def test_scrapys_own_settings_log_in_as_ever(serve, crawl):
     assert "'secret'" not in run.log
 
 
-def test_what_the_project_sets_stays(serve, crawl):
+def test_headers_of_the_project_stay(serve, crawl):
     site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")})
     headers = {"DEFAULT_REQUEST_HEADERS": {"Authorization": "Bearer of-the-project"}}
     crawl(site=with_login(site), settings=headers | {"SITEMAP_HARVEST_SITE_HEADERS": {site.url: KEYS}})
@@ -156,7 +156,7 @@ def test_what_the_project_sets_stays(serve, crawl):
     assert site.sent("X-Api-Key")["/s.xml"] == {"a-key"}
 
 
-def test_a_login_in_the_address_comes_before_that_of_the_setting(serve, crawl):
+def test_a_login_in_the_address_has_priority_over_the_setting(serve, crawl):
     site = serve(pages())
     run = crawl(site=with_login(site), settings={"SITEMAP_HARVEST_SITE_HEADERS": {site.url: KEYS}})
     assert len(run.locs) == 2
@@ -164,10 +164,10 @@ def test_a_login_in_the_address_comes_before_that_of_the_setting(serve, crawl):
     assert site.sent("X-Api-Key")["/a.xml"] == {"a-key"}
 
 
-def test_who_asks_again_and_who_asks_whether_it_has_changed_logs_in_too(serve, keep):
+def test_retries_and_conditional_requests_have_the_login(serve, keep):
     site = serve(pages())
     failures, tagged = iter([Page(status=503)]), unless('"v1"', urlset("/a"))
-    site.pages["/a.xml"] = closed(lambda asked: next(failures, None) or tagged(asked))
+    site.pages["/a.xml"] = closed(lambda request: next(failures, None) or tagged(request))
     first = keep(site, site=with_login(site), settings={"RETRY_TIMES": 2})
     assert first.requests.count("/a.xml") == 2
     time.sleep(1 - time.time() % 1)  # a store keeps times in whole seconds, rounded up
@@ -175,11 +175,11 @@ def test_who_asks_again_and_who_asks_whether_it_has_changed_logs_in_too(serve, k
     assert first.locs == second.locs == ["/a", "/b"]
     assert second.fates["/a.xml"] == "unchanged"
     assert second.changes == []
-    assert keep.later(site).fates["/robots.txt"] == "blocked", "who has no login is let in by nothing that is kept"
+    assert keep.later(site).fates["/robots.txt"] == "blocked", "stored validators do not replace a login"
 
 
 @pytest.mark.parametrize("cache", ["FilesystemCacheStorage", "DbmCacheStorage"])
-def test_neither_the_cache_of_scrapy_nor_a_paused_run_keeps_it(serve, crawl, tmp_path, cache):
+def test_neither_the_cache_of_scrapy_nor_a_paused_run_stores_it(serve, crawl, tmp_path, cache):
     site = serve(pages())
     settings = {
         "HTTPCACHE_ENABLED": "True",
@@ -214,7 +214,7 @@ def test_neither_the_cache_of_scrapy_nor_a_paused_run_keeps_it(serve, crawl, tmp
         ({"https://a.example": {"X": ["secret"]}}, "https://a.example: X must be a text of one line"),
     ],
 )
-def test_a_wrong_setting_is_told_without_its_values(value, words):
+def test_an_invalid_setting_is_reported_without_its_values(value, words):
     with pytest.raises(OptionError) as caught:
         HarvestSettings.from_settings(Settings({"SITEMAP_HARVEST_SITE_HEADERS": value}))
     assert words in str(caught.value)

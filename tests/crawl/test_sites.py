@@ -1,4 +1,4 @@
-"""What a run says of each site: found, or why nothing was; in items, stats, log; and what bounds its harvest."""
+"""The result of each site: found, or why nothing was; in items, stats, log; and the limits of its harvest."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def feeds(crawl):
 
 @pytest.fixture
 def harvest(crawl):
-    """Return what crawls and gives the run, and the records of its sites by what was named."""
+    """Return a function that crawls and returns the run, and the records of its sites by target."""
 
     def run(**arguments):
         done = crawl(feeds=feeds(crawl), **{"emit": "urls,sitemaps,sites", "calm": False, **arguments})
@@ -57,7 +57,7 @@ def harvest(crawl):
         pytest.param({}, "not-a-site", None, "there is neither a robots.txt nor a home page", id="nothing"),
     ],
 )  # fmt: skip
-def test_each_result_of_a_site_is_told_apart(serve, harvest, pages, result, cause, words):
+def test_each_result_of_a_site_has_its_own_reason(serve, harvest, pages, result, cause, words):
     site = serve(pages)
     run, records = harvest(site=site.url, settings={"DOWNLOAD_TIMEOUT": 1 if cause == "timeout" else 10})
     record = records[site.url]
@@ -69,7 +69,7 @@ def test_each_result_of_a_site_is_told_apart(serve, harvest, pages, result, caus
 
 
 @pytest.mark.parametrize(("host", "cause"), [("http://no-such-host.invalid", "dns"), ("http://127.0.0.1:9", "refused")])
-def test_a_host_that_cannot_be_reached_is_tried_by_its_variants_and_says_why(harvest, host, cause):
+def test_an_unreachable_host_is_tried_by_its_variants_and_has_a_reason(harvest, host, cause):
     run, records = harvest(site=host)
     assert (records[host]["result"], records[host]["cause"], records[host]["base"]) == ("unreachable", cause, None)
     tried = {row["url"]: row["found_by"] for row in run.ledger}
@@ -79,7 +79,7 @@ def test_a_host_that_cannot_be_reached_is_tried_by_its_variants_and_says_why(har
     assert run.stats[f"sitemap_harvest/site/unreachable/{cause}"] == 1
 
 
-def test_the_other_scheme_is_tried_where_the_one_that_was_named_fails(serve, harvest):
+def test_the_other_scheme_is_tried_where_the_named_one_fails(serve, harvest):
     site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")})
     named = site.url.replace("http://", "https://")
     run, records = harvest(site=named)
@@ -108,7 +108,7 @@ def test_the_other_scheme_is_tried_where_the_one_that_was_named_fails(serve, har
                       "/x.xml": urlset("/one", "/two")}, "html-link", id="home-page-is-looked-at-all-the-same"),
     ],
 )  # fmt: skip
-def test_each_way_to_find_a_sitemap_is_gone_and_told(serve, harvest, pages, found_by):
+def test_each_way_to_find_a_sitemap_is_tried_and_recorded(serve, harvest, pages, found_by):
     site = serve(pages)
     run, records = harvest(site=site.url)
     assert run.locs
@@ -117,7 +117,7 @@ def test_each_way_to_find_a_sitemap_is_gone_and_told(serve, harvest, pages, foun
 
 
 @pytest.mark.quick
-def test_pages_that_stand_for_what_is_missing_are_no_sitemaps(serve, harvest):
+def test_soft_404_pages_are_no_sitemaps(serve, harvest):
     site = serve({"/robots.txt": robots("/gone.xml")})
     site.generate = lambda path: HOME
     run, records = harvest(site=site.url)
@@ -126,14 +126,14 @@ def test_pages_that_stand_for_what_is_missing_are_no_sitemaps(serve, harvest):
     assert set(run.fates(site.url).values()) == {"read", "not-a-sitemap"}
 
 
-def test_what_robots_txt_names_in_vain_does_not_end_the_search(serve, harvest):
+def test_absent_sitemaps_in_robots_txt_do_not_end_the_search(serve, harvest):
     site = serve({"/robots.txt": robots("/old.xml"), "/sitemap_index.xml": index("/a.xml"), "/a.xml": urlset("/1")})
     run, records = harvest(site=site.url)
     assert run.locs == [f"{site.url}/1"]
     assert (records[site.url]["found_by"], records[site.url]["complete"]) == ("index", False)
 
 
-def test_lines_that_are_no_site_are_records_too(serve, harvest, tmp_path):
+def test_invalid_lines_are_records_too(serve, harvest, tmp_path):
     site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")})
     (tmp_path / "sites.txt").write_text(f"{site.url}\nnot a site\n")
     _, records = harvest(sites=tmp_path / "sites.txt")
@@ -186,7 +186,7 @@ def test_each_budget_of_a_site_is_a_problem_and_makes_it_incomplete(serve, harve
     assert records[f"{other.url}/other.xml"]["complete"]
 
 
-def test_a_run_that_ends_early_tells_of_its_sites_what_it_knows(serve, harvest):
+def test_a_run_that_ends_early_reports_its_sites_as_far_as_known(serve, harvest):
     site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": Page(urlset("/1"), manner=Manner.HANG)})
     done = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")}, host="127.0.0.2")
     settings = {"EXTENSIONS": {"tests.crawl.parts.EndsAfterFirstSite": 0}}
@@ -196,7 +196,7 @@ def test_a_run_that_ends_early_tells_of_its_sites_what_it_knows(serve, harvest):
 
 
 @pytest.mark.quick
-def test_a_server_that_asks_for_patience_gets_it_and_is_asked_again(serve, harvest):
+def test_a_short_retry_after_is_kept_and_the_request_repeated(serve, harvest):
     site = serve({"/robots.txt": robots("/a.xml", "/b.xml"), "/a.xml": urlset("/1"), "/b.xml": urlset("/2")})
     busy, at = Page(status=429, headers={"Retry-After": "2"}), []
 
@@ -214,7 +214,7 @@ def test_a_server_that_asks_for_patience_gets_it_and_is_asked_again(serve, harve
     assert run.stats["sitemap_harvest/requeued"] == 1
 
 
-def test_a_server_that_asks_for_more_patience_than_there_is_is_left_alone(serve, harvest):
+def test_after_a_long_retry_after_a_server_gets_no_more_requests(serve, harvest):
     site = serve({"/robots.txt": robots("/a.xml", "/b.xml"), "/b.xml": urlset("/2")})
     site.pages["/a.xml"] = Page(status=503, headers={"Retry-After": "3600"})
     run, records = harvest(site=site.url, settings={"RETRY_TIMES": 2})
@@ -225,7 +225,7 @@ def test_a_server_that_asks_for_more_patience_than_there_is_is_left_alone(serve,
     assert records[site.url]["result"] == "blocked"
 
 
-def test_a_crawl_delay_is_kept_between_the_documents_of_its_host_and_no_other(serve, harvest):
+def test_a_crawl_delay_applies_between_the_documents_of_its_host_and_no_other(serve, harvest):
     slow = serve({"/robots.txt": "User-agent: *\nCrawl-delay: 0.6\n" + robots("/1.xml", "/2.xml", "/3.xml")})
     quick = serve({"/robots.txt": robots("/1.xml", "/2.xml", "/3.xml")}, host="127.0.0.2")
     for site in (slow, quick):
@@ -235,12 +235,12 @@ def test_a_crawl_delay_is_kept_between_the_documents_of_its_host_and_no_other(se
     turns = run.stats["test/turns"]
     assert [delay for url, _, delay in turns if url.startswith(quick.url)] == [0.0] * 4
     at, delays = zip(*((at, delay) for url, at, delay in turns if url.startswith(slow.url)), strict=True)
-    assert delays == (0.0, 0.0, 0.6, 0.6)  # Scrapy looks at the rules before the first document behind robots.txt
+    assert delays == (0.0, 0.0, 0.6, 0.6)  # Scrapy checks the rules before the first document behind robots.txt
     assert all(later - sooner > 0.599 for sooner, later in pairwise(at[1:]))
 
 
 @pytest.mark.parametrize("read_declared", [True, False])
-def test_what_robots_txt_names_and_forbids_is_read_if_that_is_wanted_and_nothing_else_is(serve, harvest, read_declared):
+def test_only_forbidden_documents_that_robots_txt_names_are_read_if_requested(serve, harvest, read_declared):
     other = serve({"/robots.txt": robots(disallow=["/"]), "/theirs.xml": urlset("/3")}, host="127.0.0.2")
     site = serve({
         "/robots.txt": robots("/no/index.xml", f"{other.url}/theirs.xml", disallow=["/no/"]),
@@ -259,7 +259,7 @@ def test_what_robots_txt_names_and_forbids_is_read_if_that_is_wanted_and_nothing
     ["http://www.example.com:port/s.xml", "http://a.example:99999/s.xml", "http://[::1/s.xml", "http://[zz]/s.xml#f",
      "http://\u2100.invalid/s.xml", "http://[::1/x#f", "http://*.invalid/s.xml", "http://user:pw@*.invalid/s.xml"],
 )  # fmt: skip
-def test_an_address_that_makes_no_sense_harms_nothing_but_itself(serve, harvest, address):
+def test_an_invalid_address_affects_nothing_else(serve, harvest, address):
     bad = serve({"/robots.txt": robots(address, "/i.xml"), "/i.xml": index(address, "/s.xml"), "/s.xml": urlset("/1")})
     good = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/2")}, host="127.0.0.2")
     run, records = harvest(site=f"{bad.url} {good.url}")
@@ -278,10 +278,10 @@ def test_an_address_that_makes_no_sense_harms_nothing_but_itself(serve, harvest,
     [
         "LeadsAway",
         "TakesTheCallback",
-        "DropsWithoutAWord",
+        "DropsSilently",
     ],
 )
-def test_a_document_whose_request_is_lost_in_the_project_does_not_keep_the_run_from_ending(serve, harvest, part):
+def test_a_document_whose_request_is_lost_in_the_project_does_not_block_the_end_of_the_run(serve, harvest, part):
     site = serve({"/robots.txt": robots("/lost.xml", "/s.xml"), "/lost.xml": urlset("/no"), "/s.xml": urlset("/1")})
     settings = {"DOWNLOADER_MIDDLEWARES": {**defaults.DOWNLOADER_MIDDLEWARES, f"tests.crawl.parts.{part}": 50}}
     run, records = harvest(site=site.url, settings=settings)
@@ -292,7 +292,7 @@ def test_a_document_whose_request_is_lost_in_the_project_does_not_keep_the_run_f
     assert not records[site.url]["complete"]
 
 
-def test_who_wants_to_be_left_alone_behind_a_redirect_is_the_host_that_says_so(serve, harvest):
+def test_retry_after_behind_a_redirect_applies_to_the_host_that_sent_it(serve, harvest):
     away = serve(host="127.0.0.2")
     away.generate = lambda path: Page(status=429, headers={"Retry-After": "3600"})
     site = serve({"/robots.txt": robots("/a.xml", "/b.xml", "/c.xml"), "/b.xml": urlset("/1")})

@@ -1,4 +1,4 @@
-"""What is part of a snapshot, whatever the run could read: documents that fail, leave, come back, and are polled."""
+"""The content of a snapshot, whatever the run could read: documents that fail, leave, come back, and feeds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def feed(*paths):
 
 
 @pytest.mark.quick
-def test_the_first_run_has_nothing_to_compare_with_and_the_second_nothing_to_tell(serve, keep):
+def test_the_first_run_has_no_baseline_and_the_second_no_changes(serve, keep):
     site = serve(SITE)
     first, second = keep(site), keep(site)
     assert (first.changes, first.summary["baseline"], first.summary["newly_known"]) == ([], None, 4)
@@ -42,30 +42,30 @@ def test_the_first_run_has_nothing_to_compare_with_and_the_second_nothing_to_tel
         pytest.param({"/index.xml": "<html><body>Sorry</body></html>"}, id="index-a-web-page"),
     ],
 )
-def test_sitemaps_are_asked_that_only_the_last_snapshot_knows(serve, keep, change):
+def test_sitemaps_that_only_the_last_snapshot_knows_are_requested(serve, keep, change):
     site = serve(SITE)
     keep(site)
     site.pages |= {**change, "/2.xml": urlset("/c", "/e")}
-    told = keep(site)
-    assert told.kinds == {"/e": "added"}
-    assert told.ledger["/1.xml"]["outcome"] == "unchanged"
-    assert told.locs == ["/a", "/b", "/c", "/e"]
+    output = keep(site)
+    assert output.kinds == {"/e": "added"}
+    assert output.ledger["/1.xml"]["outcome"] == "unchanged"
+    assert output.locs == ["/a", "/b", "/c", "/e"]
     assert keep.locs(site) == ["/a", "/b", "/c", "/d", "/e"]  # the removal of /d is pending
-    assert told.ledger["/2.xml"]["found_by"] == ("index" if change.keys() == {"/robots.txt"} else "snapshot")
+    assert output.ledger["/2.xml"]["found_by"] == ("index" if change.keys() == {"/robots.txt"} else "snapshot")
     site.pages |= SITE
     assert keep(site).kinds == {"/e": "removed"}
 
 
-def test_a_sitemap_leaves_when_its_index_was_read_whole_and_lists_it_no_more(serve, keep):
+def test_a_sitemap_is_removed_when_its_completely_read_index_no_longer_lists_it(serve, keep):
     site = serve(SITE)
     keep(site)
     site.pages |= {"/index.xml": index("/2.xml")}
-    told = keep(site)
-    assert told.kinds == {"/a": "removed", "/b": "removed"}
+    output = keep(site)
+    assert output.kinds == {"/a": "removed", "/b": "removed"}
     why = f"{site.url}/index.xml was read completely and no longer lists it"
-    assert told.change("/a")["reason"] == f"its sitemap was removed: {why}"
-    assert told.summary["sitemaps_left"] == [{"url": f"{site.url}/1.xml", "reason": why}]
-    assert "/1.xml" not in told.requests
+    assert output.change("/a")["reason"] == f"its sitemap was removed: {why}"
+    assert output.summary["sitemaps_left"] == [{"url": f"{site.url}/1.xml", "reason": why}]
+    assert "/1.xml" not in output.requests
     assert keep.ledger(site)["/1.xml"]["left"] == why
     assert keep(site).changes == []
     assert "/1.xml" not in keep.ledger(site)
@@ -73,18 +73,18 @@ def test_a_sitemap_leaves_when_its_index_was_read_whole_and_lists_it_no_more(ser
     assert keep(site).kinds == {"/a": "added", "/b": "added"}
 
 
-def test_what_robots_txt_names_no_more_leaves_with_all_that_only_it_led_to(serve, keep):
+def test_documents_no_longer_named_by_robots_txt_are_removed_with_their_children(serve, keep):
     site = serve({**SITE, "/robots.txt": robots("/index.xml", "/2.xml")})
     keep(site)
     site.pages["/robots.txt"] = robots("/2.xml")
-    told = keep(site)
-    assert told.kinds == {"/a": "removed", "/b": "removed"}
-    assert [one["url"].removeprefix(site.url) for one in told.summary["sitemaps_left"]] == ["/1.xml", "/index.xml"]
-    assert told.requests == ["/robots.txt", "/2.xml"]
-    assert told.locs == keep.locs(site) == ["/c", "/d"]
+    output = keep(site)
+    assert output.kinds == {"/a": "removed", "/b": "removed"}
+    assert [one["url"].removeprefix(site.url) for one in output.summary["sitemaps_left"]] == ["/1.xml", "/index.xml"]
+    assert output.requests == ["/robots.txt", "/2.xml"]
+    assert output.locs == keep.locs(site) == ["/c", "/d"]
 
 
-def test_a_sitemap_leaves_when_it_was_absent_in_some_runs_one_after_the_other(serve, keep):
+def test_a_sitemap_is_removed_after_being_absent_in_several_consecutive_runs(serve, keep):
     site = serve(SITE)
     given = {"settings": {"SITEMAP_HARVEST_ABSENT_RUNS": 2}}
     keep(site, **given)
@@ -92,20 +92,20 @@ def test_a_sitemap_leaves_when_it_was_absent_in_some_runs_one_after_the_other(se
         site.pages["/1.xml"] = page
         assert keep(site, **given).changes == []
         assert keep.ledger(site)["/1.xml"]["absent_runs"] == absent_runs
-    told = keep(site, **given)
-    assert told.kinds == {"/a": "removed", "/b": "removed"}
-    assert told.change("/a")["reason"] == "its sitemap was removed: it was absent in 2 consecutive runs"
+    output = keep(site, **given)
+    assert output.kinds == {"/a": "removed", "/b": "removed"}
+    assert output.change("/a")["reason"] == "its sitemap was removed: it was absent in 2 consecutive runs"
     assert keep(site, **given).changes == []
     site.pages["/1.xml"] = ONE
     assert keep(site, **given).kinds == {"/a": "added", "/b": "added"}
 
 
-def test_what_was_met_and_not_read_before_is_newly_known(serve, keep):
+def test_documents_found_but_not_read_before_are_newly_known(serve, keep):
     site = serve({**SITE, "/1.xml": DOWN})
     assert keep(site).summary["urls_after"] == 2
     site.pages |= SITE
-    told = keep(site)
-    assert (told.changes, told.summary["newly_known"], told.summary["urls_after"]) == ([], 2, 4)
+    output = keep(site)
+    assert (output.changes, output.summary["newly_known"], output.summary["urls_after"]) == ([], 2, 4)
 
 
 @pytest.mark.parametrize(
@@ -116,11 +116,11 @@ def test_a_first_run_that_reads_no_directive_in_robots_txt_adds_nothing_later(se
     first = keep(site)
     assert (first.fates["/robots.txt"], first.summary["urls_after"]) == ("not-a-sitemap", 0)
     site.pages |= SITE
-    told = keep(site)
-    assert (told.changes, told.summary["newly_known"]) == ([], 4)
+    output = keep(site)
+    assert (output.changes, output.summary["newly_known"]) == ([], 4)
 
 
-def test_feeds_that_are_polled_are_added_to_until_all_is_read_again(serve, keep):
+def test_with_feeds_only_entries_are_added_until_all_is_read_again(serve, keep):
     site = serve({**SITE, "/robots.txt": robots("/index.xml", "/feed.xml"), "/feed.xml": feed("/n1", "/n2")})
     keep(site)
     site.pages |= {"/feed.xml": feed("/n2", "/n3"), "/1.xml": urlset("/a")}
@@ -137,32 +137,32 @@ def test_feeds_that_are_polled_are_added_to_until_all_is_read_again(serve, keep)
     assert keep.locs(site) == ["/a", "/c", "/d", "/n2", "/n3"]
 
 
-def test_there_is_nothing_to_poll_without_a_snapshot_or_without_feeds(serve, keep):
+def test_feeds_only_needs_a_snapshot_with_feeds(serve, keep):
     site = serve(SITE)
-    told = keep(site, feeds_only="yes")
-    (record,) = told.sites
+    output = keep(site, feeds_only="yes")
+    (record,) = output.sites
     reason = "feeds_only=yes needs a snapshot of it: harvest it once without feeds_only"
     assert (record["result"], record["reason"]) == ("unfinished", reason)
-    assert reason in told.run.log
-    assert (told.requests, told.summaries) == ([], [])
+    assert reason in output.run.log
+    assert (output.requests, output.summaries) == ([], [])
     assert keep.store.sites() == []
     keep(site)
-    told = keep(site, feeds_only="yes")
-    assert (told.requests, told.changes, told.summary["unchanged"]) == ([], [], 4)
-    (record,) = told.sites
+    output = keep(site, feeds_only="yes")
+    assert (output.requests, output.changes, output.summary["unchanged"]) == ([], [], 4)
+    (record,) = output.sites
     reason = "feeds_only=yes requests only feeds, and its last snapshot has none"
     assert (record["result"], record["reason"]) == ("absent", reason)
 
 
-def test_a_site_without_a_sitemap_has_a_snapshot_too_and_what_comes_later_is_added(serve, keep):
+def test_a_site_without_a_sitemap_has_a_snapshot_too_and_later_sitemaps_are_added(serve, keep):
     site = serve({"/robots.txt": robots(), "/": "<!doctype html><p>Hello."})
     assert keep(site).summary["urls_after"] == 0
     site.pages |= {"/robots.txt": robots("/1.xml"), "/1.xml": ONE}
-    told = keep(site)
-    assert told.kinds == {"/a": "added", "/b": "added"}
+    output = keep(site)
+    assert output.kinds == {"/a": "added", "/b": "added"}
 
 
-def test_a_spider_of_ones_own_visits_all_pages_also_those_of_documents_that_have_not_changed(serve, keep):
+def test_a_derived_spider_visits_all_pages_including_those_of_unchanged_documents(serve, keep):
     site = serve({**SITE, "/1.xml": unless('"v1"', ONE), **dict.fromkeys(LISTED, "<p>Hello.")})
     given = {"spider": "entries", "sitemap": f"{site.url}/index.xml", "environment": {"SITE_URL": site.url}}
     first, second = keep(site, **given), keep(site, **given)

@@ -1,4 +1,4 @@
-"""The stats that a run can have, and those that the documentation tells of, are the same."""
+"""The stats of the source and those of the documentation are the same."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _ANY = "*"
 
 
 def documented():
-    """Return what stands in the first column of the page: words in capitals stand for any."""
+    """Return the first column of the page: words in capitals match any text."""
     page = (HERE / "docs/reference/stats.md").read_text("utf-8")
     return re.findall(rf"^\| `({_PREFIX}[^`]+)` \|", page, re.MULTILINE)
 
 
 def in_source():
-    """Return the keys in the source, each with ``*`` for what it learns as it runs."""
+    """Return the keys in the source, each with ``*`` for its variable parts."""
     found = set()
     for module in Path(sitemap_harvest.__file__).parent.rglob("*.py"):
         tree = ast.parse(module.read_bytes())
@@ -46,7 +46,7 @@ def _text(node):
 
 
 def pattern(key):
-    """Return what matches a key of the page, or of the source, with what it learns as it runs."""
+    """Return a pattern for a key of the page, or of the source, with its variable parts."""
     parts = re.split(r"(\*|\b[A-Z]+\b)", key)
     return re.compile("".join(".+" if number % 2 else re.escape(part) for number, part in enumerate(parts)))
 
@@ -57,11 +57,11 @@ def is_like(key, other):
     return bool(pattern(key).fullmatch(samples[1]) or pattern(other).fullmatch(samples[0]))
 
 
-def test_what_the_source_can_set_is_documented_and_nothing_else():
+def test_exactly_the_stats_of_the_source_are_documented():
     page, source = documented(), in_source()
     assert len(page) == len(set(page)) > 20
-    assert [key for key in source if not any(is_like(key, told) for told in page)] == []
-    assert [told for told in page if not any(is_like(key, told) for key in source)] == []
+    assert [key for key in source if not any(is_like(key, entry) for entry in page)] == []
+    assert [entry for entry in page if not any(is_like(key, entry) for key in source)] == []
 
 
 SITE = {
@@ -96,7 +96,7 @@ def seen():
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_what_comes_in_a_run_is_documented(serve, crawl, name, seen):
+def test_stats_of_a_run_are_documented(serve, crawl, name, seen):
     pages = dict(SITE)
     if name == "busy":
         pages["/i.xml"] = in_turn(Page(status=429, headers={"Retry-After": "1"}), SITE["/i.xml"])
@@ -104,22 +104,22 @@ def test_what_comes_in_a_run_is_documented(serve, crawl, name, seen):
     run = crawl(calm=False, **given)
     ours = {key for key in run.stats if key.startswith("sitemap_harvest")}
     assert f"{_PREFIX}run" in ours
-    assert [key for key in ours if not any(pattern(told).fullmatch(key) for told in documented())] == []
+    assert [key for key in ours if not any(pattern(entry).fullmatch(key) for entry in documented())] == []
     seen |= ours
 
 
-def test_what_comes_of_a_store_is_documented(serve, crawl, tmp_path, seen):
+def test_stats_of_a_store_are_documented(serve, crawl, tmp_path, seen):
     site = serve(dict(SITE))
     for page, store in product([urlset("/1"), urlset("/2")], [tmp_path / "store"]):
         site.pages["/a.xml"] = page
         run = crawl(site=site.url, store=store, calm=False)
         ours = {key for key in run.stats if key.startswith("sitemap_harvest")}
-        assert [key for key in ours if not any(pattern(told).fullmatch(key) for told in documented())] == []
+        assert [key for key in ours if not any(pattern(entry).fullmatch(key) for entry in documented())] == []
         seen |= ours
 
 
-def test_most_of_what_is_documented_has_come(seen):
-    missing = {told for told in documented() if not any(pattern(told).fullmatch(key) for key in seen)}
+def test_most_documented_stats_have_been_seen(seen):
+    missing = {entry for entry in documented() if not any(pattern(entry).fullmatch(key) for key in seen)}
     rare = {"store_failed", "pages_invalid_url", "pages_private", "pages_offsite", "pages_not_stored"}
-    by_browser = {told for told in missing if told.startswith(f"{_PREFIX}browser/")}  # test_browser has these
+    by_browser = {entry for entry in missing if entry.startswith(f"{_PREFIX}browser/")}  # test_browser has these
     assert missing - by_browser <= {f"{_PREFIX}{name}" for name in rare}

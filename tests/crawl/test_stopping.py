@@ -1,4 +1,4 @@
-"""A crawl that is told to stop ends by itself, and its files can be read."""
+"""A stopped crawl ends without help, and its files can be read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.waiting import PATIENCE_SECONDS, wait_until
 
 @pytest.mark.quick
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_a_crawl_in_good_order(serve, crawl, tmp_path, way):
+def test_a_signal_ends_a_crawl_orderly(serve, crawl, tmp_path, way):
     pages = {f"/{number}.xml": Page(urlset(f"/p{number}"), delay=0.05) for number in range(400)}
     site = serve({"/index.xml": index(*pages), **pages})
     feeds = {

@@ -1,4 +1,4 @@
-"""What can be wrong with a store, and with what is asked of it: one line, no traceback, and nothing kept is lost."""
+"""Errors of a store and of its options: one line, no traceback, and no kept data is lost."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ def runs_of(keep, site):
     ],
     ids=str,
 )  # fmt: skip
-def test_what_is_wrong_ends_the_run_with_one_line(serve, keep, given, words):
+def test_errors_end_the_run_with_one_line(serve, keep, given, words):
     site = serve(SITE)
-    told = keep(site, calm=False, **({"emit": "urls"} | given))
-    assert (told.run.reason, told.requests) == ("wrong_argument", [])
-    (error,) = told.run.errors
+    output = keep(site, calm=False, **({"emit": "urls"} | given))
+    assert (output.run.reason, output.requests) == ("wrong_argument", [])
+    (error,) = output.run.errors
     assert words in error
-    assert "Traceback" not in told.run.log
+    assert "Traceback" not in output.run.log
 
 
-def test_a_store_that_is_a_file_ends_the_run_with_one_line(serve, keep):
+def test_a_file_in_place_of_a_store_ends_the_run_with_one_line(serve, keep):
     keep.folder.write_text("mine")
-    told = keep(site := serve(SITE), calm=False)
-    assert (told.run.reason, told.requests, keep.folder.read_text()) == ("wrong_argument", [], "mine")
-    (error,) = told.run.errors
+    output = keep(site := serve(SITE), calm=False)
+    assert (output.run.reason, output.requests, keep.folder.read_text()) == ("wrong_argument", [], "mine")
+    (error,) = output.run.errors
     assert f"store '{keep.folder}': " in error
-    assert "Traceback" not in told.run.log
+    assert "Traceback" not in output.run.log
     assert site.requests == []
 
 
@@ -80,33 +80,33 @@ def _newer(folder):
         pytest.param(lambda run: (run / "sitemaps.parquet").unlink(), "sitemaps.parquet cannot be read", id="ledger"),
     ],
 )
-def test_a_site_whose_snapshots_are_damaged_is_not_harvested_and_the_others_are(serve, keep, damage, words):
+def test_a_site_with_damaged_snapshots_is_not_harvested_and_the_others_are(serve, keep, damage, words):
     one, two = serve(SITE), serve({**SITE, "/1.xml": urlset("/c")}, host="127.0.0.2")
     keep(one)
     (run,) = runs_of(keep, one)
     damage(run)
     before = sorted(path.name for path in run.iterdir())
-    told = keep(two, site=f"{one.url} {two.url}")
-    found = {row["root"]: (row["result"], row["reason"]) for row in told.sites}
+    output = keep(two, site=f"{one.url} {two.url}")
+    found = {row["root"]: (row["result"], row["reason"]) for row in output.sites}
     assert found[one.url][0] == "unfinished"
     assert words in found[one.url][1]
-    assert f"No URLs found: {one.url}: its stored data cannot be used: " in told.run.log
+    assert f"No URLs found: {one.url}: its stored data cannot be used: " in output.run.log
     assert found[two.url] == ("found", "2 URLs in 2 documents")
-    assert told.locs == ["/b", "/c"]
+    assert output.locs == ["/b", "/c"]
     assert sorted(path.name for path in run.iterdir()) == before
     assert not [*keep.folder.glob("sites/*/claim.json")]
 
 
-def test_rows_that_cannot_be_read_within_a_file_end_the_run_and_the_snapshot_stays(serve, keep):
+def test_unreadable_rows_within_a_file_end_the_run_and_the_snapshot_stays(serve, keep):
     site = serve(SITE)
     keep(site)
     (run,) = runs_of(keep, site)
     rows = run / "rows-0001.parquet"
     rows.write_bytes(b"x" * rows.stat().st_size)
-    told = keep(site, calm=False)
-    assert "Traceback" not in told.run.log
-    assert told.run.reason == "store_failed"
-    assert "rows-0001.parquet cannot be read" in told.run.errors[0]
+    output = keep(site, calm=False)
+    assert "Traceback" not in output.run.log
+    assert output.run.reason == "store_failed"
+    assert "rows-0001.parquet cannot be read" in output.run.errors[0]
     assert [run.id for run in keep.store.site(site.url).runs] == [run.name]
 
 
@@ -121,8 +121,8 @@ def test_a_full_disk_ends_the_run_and_the_last_snapshot_stays_in_force(serve, ke
     assert run.stderr.count("] ERROR: ") == 1, run.stderr
     assert "The store cannot be used; the last snapshots remain valid: " in run.stderr
     assert len(open_store(keep.folder).site(named).runs) == 1
-    told = keep(site, sitemap=named)
-    assert told.summary["urls_after"] == 3_000
+    output = keep(site, sitemap=named)
+    assert output.summary["urls_after"] == 3_000
 
 
 def test_a_store_that_is_removed_during_the_run_ends_it(serve, keep):
@@ -133,28 +133,28 @@ def test_a_store_that_is_removed_during_the_run_ends_it(serve, keep):
         return Page(urlset("/a"))
 
     site.pages["/1.xml"] = remove
-    told = keep(site, calm=False)
-    assert "Traceback" not in told.run.log, told.run.log
-    assert told.locs == ["/a", "/b"]
+    output = keep(site, calm=False)
+    assert "Traceback" not in output.run.log, output.run.log
+    assert output.locs == ["/a", "/b"]
 
 
-def test_a_clock_that_has_gone_back_does_not_put_a_run_before_the_last(serve, keep):
+def test_after_the_clock_went_back_a_run_still_sorts_after_the_last(serve, keep):
     site = serve({"/1.xml": urlset("/a", "/b")})
     named = f"{site.url}/1.xml"
     making = Making(keep.folder)
     making.now = making.now.replace(year=2099)
     making.run({named: [f"{site.url}/a", f"{site.url}/c"]}, site=named)
-    told = keep(site, sitemap=named)
-    assert told.kinds == {"/b": "added", "/c": "removed"}
+    output = keep(site, sitemap=named)
+    assert output.kinds == {"/b": "added", "/c": "removed"}
     first, second = keep.store.site(named).runs
-    assert (second.id, second.baseline) == (told.summary["run"], first.id)
+    assert (second.id, second.baseline) == (output.summary["run"], first.id)
     assert second.id.startswith("20991101T030001Z-")
     assert second.started_at.year < 2099
     assert keep(site, sitemap=named).changes == []
     assert len(keep.store.site(named).runs) == 3
 
 
-def test_files_and_folders_are_kept_as_sites_are(keep, serve, tmp_path):
+def test_files_and_folders_are_kept_like_sites(keep, serve, tmp_path):
     site = serve()
     (tmp_path / "a.xml").write_text(urlset("https://a.example/1"))
     folder = tmp_path / "public"
@@ -184,7 +184,7 @@ def test_the_store_may_be_a_setting_and_nothing_may_be_emitted(serve, keep, craw
     assert "item_scraped_count" not in run.stats
 
 
-def test_a_store_goes_with_a_job_folder(serve, keep, tmp_path):
+def test_a_store_works_with_a_job_folder(serve, keep, tmp_path):
     site = serve(SITE)
     settings = {"JOBDIR": str(tmp_path / "job")}
     assert keep(site, settings=settings).locs == ["/a", "/b"]
@@ -192,7 +192,7 @@ def test_a_store_goes_with_a_job_folder(serve, keep, tmp_path):
     assert keep(site, settings=settings).kinds == {"/c": "added"}
 
 
-def test_the_command_tells_what_has_changed_and_how_it_ended(serve, keep, tmp_path):
+def test_the_command_reports_the_changes_and_the_result(serve, keep, tmp_path):
     site = serve(SITE)
     command = ("harvest", "crawl", site.url, "-a", f"store={keep.folder}", "-O", "urls.jsonl")
     first = forked.scrapy(*command, cwd=tmp_path)
@@ -212,7 +212,7 @@ def test_the_command_tells_what_has_changed_and_how_it_ended(serve, keep, tmp_pa
 
 
 @pytest.mark.parametrize("count", [60])
-def test_many_sites_are_kept_though_few_files_may_be_open(serve, keep, tmp_path, count):
+def test_many_sites_are_kept_with_few_open_files_allowed(serve, keep, tmp_path, count):
     site = serve({f"/{number}.xml": urlset(f"/{number}") for number in range(count)})
     names = " ".join(f"{site.url}/{number}.xml" for number in range(count))
     first = keep(site, sitemap=names, settings={"CONCURRENT_REQUESTS_PER_DOMAIN": 16})
