@@ -1,4 +1,4 @@
-"""Certificates that no browser would take."""
+"""Certificates that no browser accepts."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from cryptography.x509.oid import NameOID
 
 @cache
 def self_signed(name: str = "another.example") -> ssl.SSLContext:
-    """Return what a server needs to speak TLS, with a certificate that it has given itself.
+    """Return an SSL context for a server, with a self-signed certificate.
 
-    *name* is the host that it is for: a name, or an address of this machine.
+    *name* is the certificate's host: a name, or an address of this machine.
     """
     return _context(self_signed_pem(name))
 
 
 def self_signed_pem(name: str) -> bytes:
-    """Return such a certificate, behind its private key."""
+    """Return a self-signed certificate after its private key."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     certificate = (
@@ -38,7 +38,7 @@ def self_signed_pem(name: str) -> bytes:
 
 
 class Authority:
-    """Vouches for any host, before who trusts its certificate."""
+    """Issues certificates for any host, for clients that trust this authority."""
 
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -55,11 +55,11 @@ class Authority:
 
     @property
     def certificate(self) -> bytes:
-        """Its own certificate, as PEM."""
+        """The certificate of the authority, as PEM."""
         return self._certificate.public_bytes(serialization.Encoding.PEM)
 
     def server(self, name: str) -> ssl.SSLContext:
-        """Return what a server needs to speak TLS as the host *name*."""
+        """Return an SSL context for a server of the host *name*."""
         if name not in self._servers:
             key = ec.generate_private_key(ec.SECP256R1())
             by = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
@@ -94,7 +94,7 @@ def _pem(key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> byte
 
 def _context(pem: bytes) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    with TemporaryDirectory() as folder:  # ssl reads it from files only
+    with TemporaryDirectory() as folder:  # ssl reads certificates only from files
         file = Path(folder, "certificate.pem")
         file.write_bytes(pem)
         context.load_cert_chain(file)

@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Settings and hooks for all tests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-# A busy machine is no failure; what must be quick is tested for that by name.
-# The examples are the same each time, so that what fails is the change; HARVEST_RANDOM_EXAMPLES=1 tries new ones.
+# A busy machine is no failure; tests for speed are separate. The examples are the same each time, so a failure is
+# caused by a change; HARVEST_RANDOM_EXAMPLES=1 tries new ones.
 _RANDOM = os.environ.get("HARVEST_RANDOM_EXAMPLES") == "1"
 settings.register_profile(
     "here",
@@ -18,12 +18,12 @@ settings.register_profile(
     derandomize=not _RANDOM,
 )
 settings.load_profile("here")
-if not _RANDOM:  # Hypothesis takes constants from all modules that happen to be loaded: those that other tests import
-    assert callable(providers._get_local_constants)  # it is private: there is no setting for it
+if not _RANDOM:  # Hypothesis takes constants from all loaded modules, including those imported by other tests
+    assert callable(providers._get_local_constants)  # private, because no setting exists
     providers._get_local_constants = lambda: providers._local_constants
 
 _START_PROCESSES = {"cli", "crawl", "host", "services"}
-_ONE_BY_ONE = "tests/docs/test_howtos.py"  # its tests take long, and share nothing
+_ONE_BY_ONE = "tests/docs/test_howtos.py"  # its tests take long and share nothing
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Let no test of a service be skipped, for whatever reason, where services are required."""
+    """Fail skipped tests of services where services are required."""
     report = yield
     if report.skipped and item.get_closest_marker("service") and os.environ.get("HARVEST_REQUIRE_SERVICES") == "1":
         report.outcome = "failed"
@@ -46,7 +46,7 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Send the tests of a file to one worker, for they share what it has made; but not those of the how-tos."""
+    """Send the tests of a file to one worker, because they share fixtures; except those of the how-tos."""
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):

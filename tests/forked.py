@@ -1,7 +1,6 @@
-"""Runs Scrapy's command line in a process that is forked off one that has imported all of it: a third of the time.
+"""Runs Scrapy's command line in a process forked off one that has imported it: in a third of the time.
 
-What is forked is clean: the server that forks has no threads, no reactor and
-no crawl behind it.
+The forkserver has no threads, no reactor and no crawl.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from multiprocessing.process import BaseProcess
 
-# Python has one such server in a process: all who fork take this one, as another list of modules would replace this.
+# Python has one forkserver per process: all users share this one, because another list of modules would replace it.
 FORKSERVER = multiprocessing.get_context("forkserver")
 PRELOADED = [
     "tests.forked",
@@ -45,7 +44,7 @@ PRELOADED = [
     "sitemap_harvest.spiders.sitemap",
     *{command.module for command in entry_points(group="scrapy.commands")},  # those of others: Scrapy loads all of them
     "tests.formats.hostile",
-    "tests.frozen",  # behind all others
+    "tests.frozen",  # after all others
 ]  # fmt: skip
 FORKSERVER.set_forkserver_preload(PRELOADED)
 _OUT, _ERR = "stdout", "stderr"
@@ -55,14 +54,14 @@ def scrapy(
     *arguments: str,
     cwd: Path,
     environment: dict[str, str] | None = None,
-    timeout: float = 300,  # of a run that has lost its way; on a busy machine, one of 500 hosts takes more than 60
+    timeout: float = 300,  # against a run that hangs; on a busy machine, one of 500 hosts takes more than 60
     largest_file: int | None = None,
     open_files: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run ``scrapy`` with *arguments* to its end, at most *timeout* seconds.
 
-    *largest_file* is how many bytes each of its files may have, as if the disk
-    was full then; ``None``: any number. *open_files* is how many files it may have open at a time.
+    *largest_file* limits the bytes of each file, as on a full disk; ``None``: no limit. *open_files* limits the number
+    of open files.
     """
     limits = {resource.RLIMIT_FSIZE: largest_file, resource.RLIMIT_NOFILE: open_files}
     with TemporaryDirectory() as folder:
@@ -82,7 +81,7 @@ def running(
     folder: str,
     limits: dict[int, int | None] | None = None,
 ) -> Iterator[BaseProcess]:
-    """Run ``scrapy`` with *arguments* as long as the block lasts; what it prints goes to files in *folder*.
+    """Run ``scrapy`` with *arguments* while the block runs; its output goes to files in *folder*.
 
     *limits* are those of :mod:`resource`.
     """
@@ -110,7 +109,7 @@ def _execute(
     try:
         cmdline.execute(["scrapy", *arguments])
     finally:
-        atexit._run_exitfuncs()  # multiprocessing ends its children without
+        atexit._run_exitfuncs()  # multiprocessing ends its children without them
 
 
 def _onto(number: int, path: Path):

@@ -104,4 +104,4 @@ def _execute(given: bytes, files: list[int]) -> None:
     try:
         cmdline.execute(arguments)
     finally:
-        atexit._run_exitfuncs()  # multiprocessing ends its children without
+        atexit._run_exitfuncs()  # multiprocessing ends its children without them

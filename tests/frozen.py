@@ -1,7 +1,7 @@
-"""Imported last before processes are forked off: what Scrapy loads for each command and each crawl.
+"""Imported last before processes are forked: everything that Scrapy loads for each command and each crawl.
 
-The garbage collector leaves alone what is there by then. It would look through all of it, several times in a crawl that
-is over in a fifth of a second.
+The garbage collector ignores the objects that exist by then. Otherwise it would scan all of them several times in a
+crawl that takes a fifth of a second.
 """
 
 import atexit
@@ -28,4 +28,4 @@ for path in _components(Settings().copy_to_dict()):
     load_object(path)
 gc.collect()
 gc.freeze()
-atexit.register(gc.unfreeze)  # without, extensions complain at the end of what they have not got back
+atexit.register(gc.unfreeze)  # without it, extensions log errors at the end about missing references

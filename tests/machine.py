@@ -1,4 +1,4 @@
-"""How slow this machine is at the moment, so that bounds on processor time hold on a slow or busy one."""
+"""The current speed of this machine, so that bounds on processor time hold on a slow or busy one."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from statistics import median
 
 _WORK = b"<url><loc>https://example.com/a</loc></url>\n" * 10_000
 _IDLE_SECONDS = 0.03
-"""Processor time that the work takes on an idle machine, where the bounds were set."""
-_TIMES = 5  # one alone may be disturbed, or lucky
+"""Processor seconds of the work on an idle machine, for which the bounds were set."""
+_TIMES = 5  # a single one may be disturbed or lucky
 
 
 def slowdown() -> float:
-    """Return how many times as long fixed work takes now as on an idle machine; at least 1."""
+    """Return how many times longer fixed work takes now than on an idle machine; at least 1."""
     return max(1.0, median(_seconds() for _ in range(_TIMES)) / _IDLE_SECONDS)
 
 

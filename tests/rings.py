@@ -1,4 +1,4 @@
-"""The two rings of the tests: of many cases that are alike, the quick one has some, and the thorough one the others."""
+"""The two rings of the tests: of many similar cases, the quick ring runs some, and the thorough ring the others."""
 
 from __future__ import annotations
 

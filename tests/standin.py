@@ -6,9 +6,9 @@
 ['https://www.example.com/robots.txt']
 
 Each host is a folder of its name below *folder*, and each of its addresses a file: ``www.example.com/robots.txt``; an
-address that ends in a slash is ``index.html``, and for a page (no file ending) that is not there a page is made up.
-All else is 404. A file ``.password`` in the folder of a host, such as ``user:secret``, closes it to who does not know
-it. Files may be changed at any time.
+address that ends in a slash is ``index.html``, and a page (no file ending) without a file is generated. All else is
+404. A file ``.password`` in the folder of a host, such as ``user:secret``, closes it to requests without that password.
+Files may be changed at any time.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ Answer = tuple[int, dict[str, str], bytes]
 
 
 class StandIn:
-    """Answers for the hosts of a folder, and remembers what was asked for."""
+    """Answers for the hosts of a folder and records the requests."""
 
     def __init__(self, folder: Path) -> None:
         self.requests: list[str] = []
-        """Every address that was asked for."""
+        """Every requested address."""
         self.folder = folder
         self._authority = Authority()
         self._server = _Server(("127.0.0.1", 0), self._handler)
@@ -53,7 +53,7 @@ class StandIn:
 
     @property
     def authority(self) -> bytes:
-        """The certificate (PEM) of who vouches for all hosts."""
+        """The certificate (PEM) of the authority for all hosts."""
         return self._authority.certificate
 
     def __enter__(self) -> Self:
@@ -72,7 +72,7 @@ class StandIn:
         site = self.folder / (parts.hostname or "nowhere")
         if not site.is_dir():
             return 404, {"Content-Type": "text/plain"}, b"there is no such host here\n"
-        if (secret := site / ".password").exists() and not _is_let_in(secret.read_text("utf-8").strip(), headers):
+        if (secret := site / ".password").exists() and not _is_authorized(secret.read_text("utf-8").strip(), headers):
             return 401, {"WWW-Authenticate": 'Basic realm="members"', "Content-Type": "text/plain"}, b"who are you?\n"
         path = PurePosixPath(unquote(parts.path or "/"))
         file = site.joinpath(*path.parts[1:], *(["index.html"] if parts.path.endswith("/") else []))
@@ -90,7 +90,7 @@ class StandIn:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             timeout = 60
-            disable_nagle_algorithm = True  # a body that goes after its head waits 0.04 seconds otherwise
+            disable_nagle_algorithm = True  # a body sent after its head waits 0.04 seconds otherwise
             host = ""
 
             def do_CONNECT(self) -> None:
@@ -120,7 +120,7 @@ class StandIn:
                 try:
                     super().finish()
                 finally:
-                    self.connection.close()  # the server knows only the one below TLS
+                    self.connection.close()  # the server only closes the connection below TLS
 
             def log_message(self, *_: Any) -> None:
                 """Print nothing."""
@@ -132,16 +132,16 @@ def _of_a_file(file: Path, headers: HTTPMessage) -> Answer:
     body = file.read_bytes()
     etag, changed = f'"{hashlib.sha256(body).hexdigest()[:16]}"', int(file.stat().st_mtime)
     kind = _TYPES.get(file.suffix) or mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-    told = {"ETag": etag, "Last-Modified": formatdate(changed, usegmt=True), "Content-Type": kind}
+    response_headers = {"ETag": etag, "Last-Modified": formatdate(changed, usegmt=True), "Content-Type": kind}
     if tags := headers.get("If-None-Match"):
         is_known = etag in {tag.strip().removeprefix("W/") for tag in tags.split(",")}
     else:
         since = headers.get("If-Modified-Since")
         is_known = since is not None and changed <= parsedate_to_datetime(since).timestamp()
-    return (304, told, b"") if is_known else (200, told, body)
+    return (304, response_headers, b"") if is_known else (200, response_headers, body)
 
 
-def _is_let_in(secret: str, headers: HTTPMessage) -> bool:
+def _is_authorized(secret: str, headers: HTTPMessage) -> bool:
     return headers.get("Authorization") == "Basic " + base64.b64encode(secret.encode()).decode()
 
 
@@ -149,4 +149,4 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_: Any) -> None:
-        """Print nothing: crawlers hang up as they like."""
+        """Print nothing: crawlers may close connections at any time."""

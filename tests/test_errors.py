@@ -37,7 +37,7 @@ def test_a_long_value_is_shown_at_once(part: str) -> None:
     assert without_login(part * (100_000 // len(part)))
 
 
-def test_what_is_no_address_is_shown_as_it_is() -> None:
+def test_text_that_is_no_address_is_shown_unchanged() -> None:
     text = "argument since='x': it must be a date (2025, 2025-03) or a timestamp (2025-03-09T14:00:00+01:00)"
     assert without_login(text) == text
 
@@ -50,5 +50,5 @@ def test_what_is_no_address_is_shown_as_it_is() -> None:
         pytest.param("LIMT", "did you mean OUR_LIMIT? There are OUR_SITE, OUR_LIMIT", id="without-what-all-begin-with"),
     ],
 )
-def test_what_was_probably_meant_is_named(name: str, words: str) -> None:
+def test_messages_suggest_the_likely_intended_name(name: str, words: str) -> None:
     assert there_is_no("setting", name, ["OUR_SITE", "OUR_LIMIT"]) == f"there is no such setting; {words}"

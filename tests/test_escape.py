@@ -1,4 +1,4 @@
-"""What is foreign shows in full and does nothing, wherever a person sees it."""
+"""Foreign text is shown in full and has no effect, wherever a person sees it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Item:
 
 
 class Text:
-    """Not a string, and shown as it likes."""
+    """An object, not a string, with a free ``__str__``."""
 
     def __str__(self) -> str:
         return "a\nb\x1b"
@@ -61,19 +61,19 @@ class Lines:
         pytest.param("\u200f\u061c", r"\u200f\u061c", id="bidi-marks"),
         pytest.param("\u200b\u200d\u2060\ufeff\u00ad", r"\u200b\u200d\u2060\ufeff\xad", id="zero-width"),
         pytest.param("\U000e0001\U000e0041", r"\U000e0001\U000e0041", id="tags"),
-        pytest.param("\u115f\u3164\ufe0f\u2800\u034f", r"\u115f\u3164\ufe0f\u2800\u034f", id="printable-blanks"),
+        pytest.param("\u115f\u3164\ufe0f\u2800\u034f", r"\u115f\u3164\ufe0f\u2800\u034f", id="printable-whitespace"),
         pytest.param("a\u00a0\u3000b", r"a\xa0\u3000b", id="other-spaces"),
         pytest.param("a\udce4\ud83d", r"a\udce4\ud83d", id="surrogates"),
         pytest.param("\ue000\U0010ffff", r"\ue000\U0010ffff", id="no-characters"),
     ],
 )  # fmt: skip
-def test_what_does_not_show_or_steers_is_escaped(text: str, expected: str) -> None:
+def test_invisible_and_control_characters_are_escaped(text: str, expected: str) -> None:
     assert visible(text) == expected
     assert visible(expected) == expected
     assert visible_lines(f"a\n\t{text}\n".replace(text, expected)) == f"a\n\t{expected}\n"
 
 
-def test_json_is_the_same_value_and_harmless() -> None:
+def test_json_keeps_its_value_and_is_harmless() -> None:
     text = "\x00\x1b\x7f\x9b\u202e\ud800ä"
     assert json.loads(ascii_json({"a": text})) == {"a": text}
     assert visible(ascii_json(text)) == ascii_json(text)
@@ -81,7 +81,7 @@ def test_json_is_the_same_value_and_harmless() -> None:
 
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
-    """Return what the logger ``theirs`` writes, as Scrapy's formatter has it."""
+    """Return the output of the logger ``theirs``, as Scrapy's formatter writes it."""
     before, written = logging.getLogRecordFactory(), io.StringIO()
     handler = logging.StreamHandler(written)
     handler.setFormatter(logging.Formatter("[%(name)s] %(levelname)s: %(message)s"))
@@ -152,14 +152,14 @@ def test_a_record_keeps_what_was_logged() -> None:
         assert same.getMessage() == r"a \x1b"
 
 
-def test_an_argument_that_does_not_fit_fails_as_ever() -> None:
+def test_arguments_that_do_not_fit_fail_as_without_escaping() -> None:
     record = EscapedRecord("theirs", logging.INFO, "f", 1, "%d", ("x",), None)
     with pytest.raises(TypeError):
         record.getMessage()
 
 
 def messages(module: Path) -> Iterator[ast.expr]:
-    """Yield what each call of a logger in *module* has as its message."""
+    """Yield the message of each logging call in *module*."""
     calls = (node for node in ast.walk(ast.parse(module.read_bytes())) if isinstance(node, ast.Call))
     for call in calls:
         if re.search(r"logger\.(debug|info|warning|error|critical|exception|log)$", ast.unparse(call.func)):
@@ -167,7 +167,7 @@ def messages(module: Path) -> Iterator[ast.expr]:
 
 
 def test_log_messages_are_constants() -> None:
-    """What is foreign is an argument, for a message may have several lines; that of an item is Scrapy's."""
+    """Foreign text is an argument, because a message may have several lines; that of an item is Scrapy's."""
     others = {
         (module.name, ast.unparse(message))
         for module in PACKAGE.rglob("*.py")

@@ -19,7 +19,7 @@ HERE = "https://www.example.com"
 
 
 def entry(loc: str = f"{HERE}/a", lastmod: str | None = None, **fields: object) -> UrlEntry:
-    """Return the row of *loc*, as a reader would make it."""
+    """Return the row of *loc* as a reader makes it."""
     date = read_date(lastmod) if lastmod else None
     fields |= {"lastmod": date.value, "lastmod_precision": date.precision} if date else {}
     return UrlEntry(loc=loc, key=url_key(loc), sitemap=f"{HERE}/s.xml", position=1, lastmod_text=lastmod, **fields)
@@ -84,7 +84,7 @@ def test_lastmod(filters: Filters, lastmod: str | None, dropped_by: str | None) 
     assert dropped(filters, entry(lastmod=lastmod)) == dropped_by
 
 
-def test_a_date_of_ones_own_without_a_precision_is_an_instant() -> None:
+def test_naive_dates_without_precision_are_instants() -> None:
     row = UrlEntry(loc=HERE, sitemap=HERE, position=1, lastmod=moment("2025-03-09"))
     assert dropped(SINCE_AN_INSTANT, row) == "since"
 
@@ -152,7 +152,7 @@ def test_other_filters(filters: Filters, row: UrlEntry, dropped_by: str | None) 
 
 
 def dropped(filters: Filters, row: UrlEntry) -> str | None:
-    """Return the filter that drops *row*, which must stand in its batch as it stands alone; ``None`` if none does."""
+    """Return the filter that drops *row*, which must be the same in a batch and alone; ``None`` if none does."""
     batch = UrlBatch.of([entry(f"{HERE}/other"), row, entry(f"{HERE}/other")]).slice(1, 1)
     kept, counts = filters.keep(batch)
     assert list(kept.rows()) == ([] if counts else [row])
@@ -175,14 +175,14 @@ def test_a_row_counts_for_the_first_filter_that_drops_it() -> None:
     assert counts == {"since": 1, "min_priority": 1, "include": 2, "has": 1}
 
 
-def test_where_nothing_is_asked_for_the_batch_is_left_as_it_is() -> None:
+def test_batches_pass_unchanged_without_filters() -> None:
     batch = UrlBatch.of([entry()])
     kept, counts = Filters().keep(batch)
     assert kept is batch
     assert counts == {}
 
 
-def test_a_batch_of_no_rows_stays_one() -> None:
+def test_an_empty_batch_passes_as_an_empty_batch() -> None:
     batch = UrlBatch.of([])
     filters = Filters(since=span("2025"), include=(re.compile("a"),), prefix=("/a",), lang=("de",), has=("news",))
     assert filters.keep(batch) == (batch, {})
@@ -239,7 +239,7 @@ _filters = st.fixed_dictionaries(
 
 
 @given(st.lists(_entries, max_size=8), _filters, st.integers(0, 3))
-def test_columns_say_what_a_look_at_each_row_says(rows: list[UrlEntry], filters: Filters, start: int) -> None:
+def test_columnar_filters_match_row_by_row_filters(rows: list[UrlEntry], filters: Filters, start: int) -> None:
     kept, counts = filters.keep(UrlBatch.of(rows).slice(min(start, len(rows))))
     verdicts = [(row, first_that_drops(row, filters)) for row in rows[start:]]
     assert list(kept.rows()) == [row for row, name in verdicts if name is None]
@@ -248,7 +248,7 @@ def test_columns_say_what_a_look_at_each_row_says(rows: list[UrlEntry], filters:
 
 
 def first_that_drops(row: UrlEntry, filters: Filters) -> str | None:  # noqa: C901, PLR0911, PLR0912 - one line a filter
-    """Return the same without columns, as plainly as it can be said."""
+    """Return the first filter that drops a row, computed without columns."""
     lastmod = span(row.lastmod_text) if row.lastmod and row.lastmod_text else None
     priority = 0.5 if row.priority is None else row.priority
     if filters.drop_missing_lastmod and row.lastmod_text is None:

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 def test_a_forked_process_has_imported_what_a_crawl_needs_and_no_reactor() -> None:
     ours, theirs = FORKSERVER.Pipe(duplex=False)
-    process = FORKSERVER.Process(target=_tell_modules, args=(theirs,))
+    process = FORKSERVER.Process(target=_print_modules, args=(theirs,))
     process.start()
     theirs.close()
     loaded = ours.recv()
     process.join()
-    assert {*PRELOADED, "scrapy.core.scheduler"} <= loaded  # those that are not there are passed over in silence
+    assert {*PRELOADED, "scrapy.core.scheduler"} <= loaded  # modules that are missing are skipped silently
     assert "twisted.internet.reactor" not in loaded
 
 
-def _tell_modules(pipe: Connection) -> None:
+def _print_modules(pipe: Connection) -> None:
     pipe.send(set(sys.modules))

@@ -1,4 +1,4 @@
-"""The folders of the package import in one strict order, only the last know Scrapy, and a class name is used once."""
+"""The folders of the package import in one strict order, only the last know Scrapy, and class names are unique."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def nodes(module: Path) -> list[ast.AST]:
 
 @cache
 def imports(module: Path) -> set[str]:
-    """Return the dotted names that *module* imports, wherever in it, also for types only."""
+    """Return the dotted names that *module* imports anywhere in it, including those for types only."""
     names = set()
     for node in nodes(module):
         if isinstance(node, ast.Import):

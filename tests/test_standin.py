@@ -1,4 +1,4 @@
-"""What stands in for the web answers as it says."""
+"""The stand-in for the web answers as documented."""
 
 from __future__ import annotations
 
@@ -60,6 +60,6 @@ def test_other_answers(web, path, status, has):
     assert (found, has in body) == (status, True)
 
 
-def test_who_knows_the_password_is_let_in(web):
+def test_a_host_with_a_password_answers_requests_with_the_password(web):
     answer = ask(web, "https://closed.example/robots.txt", Authorization="Basic dXNlcjpzZWNyZXQ=")
     assert answer[0] == 200

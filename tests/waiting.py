@@ -1,4 +1,4 @@
-"""Waiting for what other processes do. How long that takes says nothing: other programs keep the machine busy too."""
+"""Waiting for other processes. The duration proves nothing: other programs keep the machine busy too."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PATIENCE_SECONDS = 120
-"""After which something has gone wrong."""
+"""The seconds after which a wait fails."""
 
 
 def wait_until(condition: Callable[[], object]) -> None:

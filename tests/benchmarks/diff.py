@@ -3,12 +3,10 @@
     python -m tests.benchmarks.diff --rows 1000000
     python -m tests.benchmarks.diff --rows 10000000 --case renamed
 
-1 % of the URLs are added, 1 % removed, 3 % changed. Each runs in a process of
-its own, which reports its processor seconds and its peak memory. The bare join
-is a full outer join of two Parquet files by key that counts what differs. Case
-``renamed``: every document has another name, so that no row is the same.
-``https``: every URL has, so that all are removed and added. ``same``: no row
-differs. Everything is below a temporary folder.
+1 % of the URLs are added, 1 % removed, 3 % changed. Each runs in a separate process, which reports its processor
+seconds and its peak memory. The bare join is a full outer join of two Parquet files by key that counts what differs.
+Case ``renamed``: every document has a new name, so no row is the same. ``https``: every URL has a new scheme, so all
+are removed and added. ``same``: no row differs. All files are in a temporary folder.
 """
 
 from __future__ import annotations
@@ -77,16 +75,16 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def run(only: str, options: argparse.Namespace) -> tuple[float, float, str]:
-    """Run one of both; return its processor seconds, its peak memory in MB, and what it found."""
+    """Run one of the two; return its processor seconds, its peak memory in MB and its result."""
     command = [sys.executable, "-m", "tests.benchmarks.diff", "--only", only, "--folder", str(options.folder)]
     command += ["--rows", str(options.rows), "--case", options.case]
     process = subprocess.Popen(command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    told = process.stdout.read()
+    output = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     if status:
         sys.exit(f"{' '.join(command)} failed")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, told.strip()
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, output.strip()
 
 
 def run_join(options: argparse.Namespace) -> None:
@@ -111,7 +109,7 @@ def parquet(options: argparse.Namespace, side: str) -> Path:
 
 
 def make(options: argparse.Namespace) -> None:
-    """Write both sides, and of the later one the rows that the earlier one has not: the pool of a store."""
+    """Write both sides, and for the later one a row store: the rows that the earlier one does not have."""
     if parquet(options, "new").exists():
         return
     first = {"before": 0, "after": 0 if options.case == "same" else options.rows // 100}
@@ -133,7 +131,7 @@ def write(files: dict[str, pq.ParquetWriter], path: Path, table: pa.Table) -> No
 
 
 def rows(number: np.ndarray, side: str, options: argparse.Namespace) -> pa.Table:
-    """Return the rows of the URLs *number*. Of the later snapshot, 3 % say a later lastmod."""
+    """Return the rows of the URLs *number*; in the later snapshot, 3 % have a later lastmod."""
     text = pa.array(number).cast(pa.string())
     section = pa.array(number % 97).cast(pa.string())
     scheme = "http" if (options.case, side) == ("https", "before") else "https"
@@ -165,7 +163,7 @@ def is_changed(number: np.ndarray, side: str, options: argparse.Namespace) -> np
 
 
 def is_other(number: np.ndarray, side: str, options: argparse.Namespace) -> np.ndarray:
-    """Return which URLs have a row of their own in the later snapshot."""
+    """Return which URLs have a different row in the later snapshot."""
     is_renamed = (options.case in {"renamed", "https"}) & (side == "after")
     return is_changed(number, side, options) | (number >= options.rows) | is_renamed
 
@@ -195,7 +193,7 @@ class Stored:
 
     @classmethod
     def opened(cls, options: argparse.Namespace, side: str) -> Stored:
-        """Return the snapshot of *side*: what a store tells of it without a look at the rows."""
+        """Return the snapshot of *side*, without reading its rows."""
         first = options.rows // 100 if side == "after" and options.case != "same" else 0
         last = first + options.rows
         parts, urls = [], []
@@ -220,7 +218,7 @@ class Stored:
         return Intervals(np.array([], dtype=np.int64), np.array([], dtype=np.int64))
 
     def rows(self, wanted: Intervals, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield rows by id. What a row group has not, or has no value of, is not read."""
+        """Yield rows by id. Row groups and columns without values are not read."""
         for path in self.row_store:
             with pq.ParquetFile(path) as file:
                 for group in range(file.num_row_groups):
@@ -240,14 +238,14 @@ def among(wanted: Intervals, ids: np.ndarray) -> np.ndarray:
 
 
 def meets(wanted: Intervals, file: pq.ParquetFile, group: int) -> bool:
-    """Whether a row group may have rows that are wanted, by the least and the greatest id in it."""
+    """Whether a row group may hold requested rows, by its least and greatest id."""
     bounds = file.metadata.row_group(group).column(0).statistics
     at = int(np.searchsorted(wanted.start, bounds.max, side="right")) - 1
     return at >= 0 and bool(wanted.start[at] + wanted.count[at] > bounds.min)
 
 
 def read_group(file: pq.ParquetFile, group: int, columns: Sequence[str]) -> pa.Table:
-    """Return *columns* of a row group, of which those without a value cost nothing."""
+    """Return *columns* of a row group; columns without values cost nothing."""
     metadata = file.metadata.row_group(group)
     chunks = [metadata.column(index) for index in range(metadata.num_columns)]
     filled = {

@@ -1,16 +1,14 @@
-"""Harvest thousands of sites of this machine, some of which hang or refuse, and measure what that takes.
+"""Harvest thousands of local sites, some of which hang or refuse connections, and measure the cost.
 
     python -m tests.benchmarks.many_sites [--hosts 2000] [--hanging 5] [--refusing 5] [--setting NAME=VALUE ...]
 
-Serves a host on each of many loopback addresses, runs the crawl with its
-default settings in a process of its own, and compares what it finds with what is
-there. Prints wall time, processor time, peak memory, the pace at single hosts,
-and the hosts by their sort and by what became of them. ``--beyond`` lets some
-hosts redirect to hosts that the crawl is not told of, which on loopback needs
-``--setting SITEMAP_HARVEST_PRIVATE=True``. ``--profile FILE`` writes
-where the processor time goes, for ``python -m pstats FILE``.
+Serves a host on each of many loopback addresses, runs the crawl with its default settings in a separate process, and
+compares its output with the URLs served. Prints wall time, processor time, peak memory, the request rate at single
+hosts, and the hosts by sort and result. ``--beyond`` lets some hosts redirect to hosts that are not targets of the
+crawl, which on loopback needs ``--setting SITEMAP_HARVEST_PRIVATE=True``. ``--profile FILE`` writes where the processor
+time goes, for ``python -m pstats FILE``.
 
-Everything is below a temporary folder and ends by itself.
+All files are in a temporary folder. The benchmark ends without intervention.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the crawl took."""
+    """The resources that the crawl used."""
 
     code: int
     wall: float
@@ -49,7 +47,7 @@ class Usage:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--hosts", type=int, default=2_000, help="hosts that the crawl is told of (2000)")
+    parser.add_argument("--hosts", type=int, default=2_000, help="hosts that are targets of the crawl (2000)")
     parser.add_argument("--hanging", type=int, default=5, help="per cent that never answer (5)")
     parser.add_argument("--refusing", type=int, default=5, help="per cent that take no connection (5)")
     parser.add_argument("--beyond", action="store_true", help="some redirect to hosts that are not in the list")
@@ -80,7 +78,7 @@ def command(folder: Path, options: argparse.Namespace) -> list[str]:
 
 
 def run(arguments: list[str], log: Path, seconds: float) -> Usage:
-    """Run a command, at most some *seconds*; what it logs goes to *log*."""
+    """Run a command for at most *seconds*; its log goes to *log*."""
     started = time.monotonic()
     with log.open("w") as file:
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -95,7 +93,7 @@ def run(arguments: list[str], log: Path, seconds: float) -> Usage:
 
 
 def report(network: Network, folder: Path, usage: Usage) -> None:
-    """Print what the crawl took and found."""
+    """Print the resources that the crawl used, and its results."""
     urls, ledger, sites = (lines(folder / f"{name}.jsonl") for name in ("urls", "ledger", "sites"))
     if not ledger:
         sys.exit(f"the crawl gave nothing, code {usage.code}:\n{(folder / 'log.txt').read_text()[-3000:]}")
@@ -103,9 +101,9 @@ def report(network: Network, folder: Path, usage: Usage) -> None:
     print(f"{len(network.hosts):,} hosts: {usage}")
     print(f"{len(urls):,} URLs found of {wanted:,}; {len(ledger):,} documents, {len(network.requests):,} requests")
     print(f"outcomes: {counted(Counter(row['outcome'] for row in ledger))}")
-    asked = Counter(url for _, url in network.requests)
-    twice = sum(asked[f"{host.url}/robots.txt"] > 1 for host in network.of(Sort.BARE, Sort.DELAYED))
-    print(f"robots.txt asked for more than once: at {twice:,} of {len(network.of(Sort.BARE, Sort.DELAYED)):,} hosts")
+    requests = Counter(url for _, url in network.requests)
+    twice = sum(requests[f"{host.url}/robots.txt"] > 1 for host in network.of(Sort.BARE, Sort.DELAYED))
+    print(f"robots.txt requested more than once: at {twice:,} of {len(network.of(Sort.BARE, Sort.DELAYED)):,} hosts")
     gaps = [shortest_gap(network, sort) for sort in (Sort.DELAYED, Sort.EMPTY)]
     print(
         f"shortest time between two requests: {gaps[0]:.3f} s where robots.txt asks for 1 s, {gaps[1]:.3f} s elsewhere"
@@ -126,10 +124,10 @@ def counted(words: Counter[str]) -> str:
 
 
 def shortest_gap(network: Network, *sorts: Sort) -> float:
-    """Return the shortest time in seconds between two requests at one host of these sorts."""
+    """Return the shortest time in seconds between two requests to one host of these sorts."""
     times: defaultdict[str, list[float]] = defaultdict(list)
     for moment, url in network.requests:
-        if not url.endswith("/robots.txt"):  # which is asked for before anything is known
+        if not url.endswith("/robots.txt"):  # which is requested before any rule is known
             times["/".join(url.split("/")[:3])].append(moment)
     gaps = [later - earlier for host in network.of(*sorts) for earlier, later in itertools.pairwise(times[host.url])]
     return min(gaps, default=0.0)

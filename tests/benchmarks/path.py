@@ -2,9 +2,8 @@
 
     python -m tests.benchmarks.path
 
-Crawls a local sitemap of two URLs: once without a store, and twice with one,
-with a URL added and a URL removed in between. Each crawl is a process of its
-own, traced by ``sys.setprofile``. Imports and class bodies do not count, nor do
+Crawls a local sitemap of two URLs: once without a store, and twice with one, with a URL added and a URL removed in
+between. Each crawl is a separate process, traced by ``sys.setprofile``. Imports and class bodies do not count, nor do
 comprehensions. The counts depend on neither the machine nor its load.
 """
 
@@ -30,7 +29,7 @@ _SITEMAP = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{}</urls
 
 
 class Entered(NamedTuple):
-    """What a crawl entered."""
+    """The files and functions that a crawl entered."""
 
     files: int
     functions: int
@@ -54,14 +53,14 @@ def write_sitemap(folder: Path, *paths: str) -> None:
 
 
 def crawl(folder: Path, output: str, *options: str) -> Entered:
-    """Crawl the sitemap in *folder*, and return what the crawl entered."""
+    """Crawl the sitemap in *folder* and return the files and functions that the crawl entered."""
     command = ["harvest", "crawl", "sitemap.xml", "-o", output, *options]
     subprocess.run([sys.executable, "-c", _TRACED, *command], cwd=folder, check=True, capture_output=True)
     return Entered(*json.loads((folder / "entered.json").read_text()))
 
 
 def traced() -> None:
-    """Run Scrapy with the arguments of this process, and write what it entered to ``entered.json``."""
+    """Run Scrapy with the arguments of this process, and write what it enters to ``entered.json``."""
     from scrapy.cmdline import execute
 
     entered: set[tuple[str, int]] = set()

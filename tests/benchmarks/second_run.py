@@ -1,13 +1,12 @@
-"""Measure what a second run over a site that has not changed costs, against the first.
+"""Measure the cost of a second run over an unchanged site, relative to the first.
 
     python -m tests.benchmarks.second_run [--files 20] [--urls 50000] [--rounds 3]
 
-Serves an index and its sitemaps on loopback, with validators and without (then
-only the digest of a sitemap tells that it is as it was), and crawls them into a
-store twice, each time in a process of its own. Prints the processor time and the
-requests of both runs, with what Scrapy takes to start and to stop told apart by
-a run over an empty sitemap. Quote ratios of one run; seconds depend on the
-machine. Everything is below a temporary folder and ends by itself.
+Serves an index and its sitemaps on loopback, with validators and without (then only the digest shows that a sitemap is
+unchanged), and crawls them into a store twice, each time in a separate process. Prints the processor time and the
+requests of both runs, with the start and stop of Scrapy measured separately by a run over an empty sitemap. Quote
+ratios of one run; seconds depend on the machine. All files are in a temporary folder. The benchmark ends without
+intervention.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _EMPTY = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"></urlset>'
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a run took."""
+    """The resources that a run used."""
 
     processor: float
     megabytes: float
@@ -56,13 +55,13 @@ def main() -> None:
             with Served(folder / "site", has_validators=has_validators) as served:
                 generate(folder / "site", served.port, options)
                 (folder / "site" / "empty.xml").write_text(_EMPTY)
-                for file in (folder / "site").iterdir():  # what has changed just now may change again, unseen
+                for file in (folder / "site").iterdir():  # older, so that Last-Modified is a strong validator
                     os.utime(file, (_LONG_AGO, _LONG_AGO))
                 compare(folder, served, options)
 
 
 class Served:
-    """Serves a folder on a free port of loopback as long as the block lasts, and counts what it sends."""
+    """Serves a folder on a free loopback port while the block runs, and counts what it sends."""
 
     def __init__(self, folder: Path, *, has_validators: bool) -> None:
         folder.mkdir()
@@ -115,20 +114,20 @@ def compare(folder: Path, served: Served, options: argparse.Namespace) -> None:
         first, second = (run(f"{base}/index.xml", folder / f"store-{number}", served) for _ in range(2))
         shares.append((second.processor - nothing) / (first.processor - nothing))
         print(
-            f"  round {number + 1}: first {told(first)}; second {told(second)};"
+            f"  round {number + 1}: first {usage_line(first)}; second {usage_line(second)};"
             f" {second.processor / first.processor:.1%} of the first, {shares[-1]:.1%} without start and stop"
         )
     print(f"{served.words}: median {statistics.median(shares):.1%} without start and stop")
 
 
-def told(usage: Usage) -> str:
+def usage_line(usage: Usage) -> str:
     return (
         f"{usage.processor:.2f} s, {usage.megabytes:.0f} MB peak, {usage.requests} requests, {usage.kilobytes:,.0f} kB"
     )
 
 
 def run(sitemap: str, store: Path, served: Served) -> Usage:
-    """Crawl into *store*; what the server was asked for and sent is counted from the beginning."""
+    """Crawl into *store*, counting the server's requests and bytes from zero."""
     served.requests = served.bytes = 0
     command = [sys.executable, "-m", "scrapy", "crawl", "changes", "-a", f"sitemap={sitemap}", "-a", f"store={store}"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}

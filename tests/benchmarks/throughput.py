@@ -1,11 +1,10 @@
-"""Measure what a URL costs, side by side with a stock Scrapy spider that yields an item a URL.
+"""Measure the cost of a URL, compared with a stock Scrapy spider that yields one item per URL.
 
     python -m tests.benchmarks.throughput [--files 20] [--urls 50000] [--rounds 3] [--formats jsonl parquet]
 
-Generates sitemaps, serves them on loopback, and runs both spiders in turns, each
-in a process of its own. Prints the processor time of each per URL, their ratio
-round by round, and peak memory. Quote ratios of one run; seconds depend on the
-machine. Everything is below a temporary folder and ends by itself.
+Generates sitemaps, serves them on loopback, and runs both spiders in turns, each in a separate process. Prints the
+processor time of each per URL, their ratio round by round, and peak memory. Quote ratios of one run; seconds depend on
+the machine. All files are in a temporary folder. The benchmark ends without intervention.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ def entry(number: int, row: int, options: argparse.Namespace) -> str:
 
 
 class serve:  # noqa: N801 - reads as a verb in a with statement
-    """Serve a folder on a free port of loopback, from a process of its own, as long as the block lasts."""
+    """Serve a folder on a free loopback port, from a separate process, while the block runs."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
@@ -121,7 +120,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def compare(folder: Path, port: int, options: argparse.Namespace) -> None:

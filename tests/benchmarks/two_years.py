@@ -1,12 +1,10 @@
-"""Measure how much room daily snapshots take of a site whose sitemaps mostly do not change.
+"""Measure the size of daily snapshots of a site whose sitemaps mostly do not change.
 
     python -m tests.benchmarks.two_years [--days 730] [--sitemaps 50] [--urls 2000] [--changed 2] [--rows 10]
 
-Keeps a snapshot for each day through the store itself, without a crawl: each
-day, some sitemaps have some new URLs and some new dates, and the others are as
-they were. Prints the size of the store, by sort of file, against one Parquet
-file of the distinct rows. Everything is below a temporary folder and ends by
-itself.
+Writes a snapshot for each day directly to the store, without a crawl: each day, some sitemaps have new URLs and new
+dates, and the others are unchanged. Prints the size of the store, by sort of file, against one Parquet file of the
+distinct rows. All files are in a temporary folder. The benchmark ends without intervention.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ _BEGIN = datetime(2025, 1, 1, 3, 15, tzinfo=UTC)
 
 
 class Simulated:
-    """The site: what each of its sitemaps lists, day by day."""
+    """The site: the entries of each sitemap, day by day."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._random = Random(1)
@@ -55,7 +53,7 @@ class Simulated:
         return loc, moment.isoformat()
 
     def change(self, day: int) -> list[str]:
-        """Let a day pass, and return the sitemaps that have changed: half of what is new are URLs, half are dates."""
+        """Advance by one day and return the sitemaps that changed: half of the edits are new URLs, half new dates."""
         changed = self._random.sample(range(len(self._lists)), self._options.changed)
         for number in changed:
             entries = self._lists[number]
@@ -67,7 +65,7 @@ class Simulated:
         return [self.sitemaps[number] for number in changed]
 
     def body(self, url: str) -> bytes:
-        """Return a sitemap as it is now."""
+        """Return the current body of a sitemap."""
         urls = "".join(
             f"<url><loc>{loc}</loc><lastmod>{lastmod}</lastmod><changefreq>weekly</changefreq></url>\n"
             for loc, lastmod in self._lists[self.sitemaps.index(url)]
@@ -76,7 +74,7 @@ class Simulated:
 
 
 class Keeper:
-    """Keeps a snapshot of the site for each day, and each row that was ever in one, once."""
+    """Keeps a snapshot of the site for each day, and stores each distinct row once."""
 
     def __init__(self, folder: Path, site: Simulated) -> None:
         self._store = open_store(folder, create=True)
@@ -86,7 +84,7 @@ class Keeper:
         self.rows: list[pa.RecordBatch] = []
 
     def keep(self, day: int, changed: list[str]) -> None:
-        """Keep the snapshot of a day, on which *changed* was downloaded and all else was found unchanged."""
+        """Keep the snapshot of a day on which *changed* was downloaded and the rest was unchanged."""
         now = _BEGIN + timedelta(days=day)
         run = Run(id=f"{now:%Y%m%dT%H%M%SZ}-{day:06x}", started_at=now, ended_at=now + timedelta(minutes=1))
         history = self._store.history(SITE)
@@ -177,7 +175,7 @@ def main() -> None:
 
 
 def report(folder: Path, session: Keeper, options: argparse.Namespace, seconds: float) -> None:
-    """Print how much room the store takes."""
+    """Print the size of the store."""
     table = pa.Table.from_batches(session.rows)
     pq.write_table(table, folder / "distinct.parquet", compression="zstd")
     distinct = (folder / "distinct.parquet").stat().st_size

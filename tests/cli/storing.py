@@ -1,4 +1,4 @@
-"""A store for the commands to work on."""
+"""A store for the tests of commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ B = "https://b.example"
 
 
 def made(path: Path) -> Making:
-    """Make a store with three runs over one site, and one over another."""
+    """Make a store with three runs over one site and one run over another."""
     making = Making(path, compares=True)
     now = datetime.now(UTC)
     for day in range(3):

@@ -21,7 +21,7 @@ HOME = "<!doctype html><title>Shop</title><p>Hello.</p>"
 
 
 def harvest(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run ``scrapy harvest`` where there is no Scrapy project."""
+    """Run ``scrapy harvest`` outside a Scrapy project."""
     return forked.scrapy("harvest", *arguments, "-s", "RETRY_TIMES=0", "-s", "DOWNLOAD_TIMEOUT=5", cwd=cwd)
 
 
@@ -39,7 +39,7 @@ def test_a_whole_site_is_harvested_with_exit_code_0(tmp_path: Path) -> None:
 
 
 @pytest.mark.quick
-def test_one_child_that_failed_gives_exit_code_4_and_a_line_that_says_why(tmp_path: Path) -> None:
+def test_a_failed_child_gives_exit_code_4_and_a_line_with_the_reason(tmp_path: Path) -> None:
     pages = {"/i.xml": index("/a.xml", "/gone.xml", "/page.xml"), "/a.xml": urlset("/a"), "/page.xml": "<html></html>"}
     with Site(pages) as site:
         run = harvest("crawl", f"{site.url}/i.xml", "-O", "urls.csv", cwd=tmp_path)
@@ -50,7 +50,7 @@ def test_one_child_that_failed_gives_exit_code_4_and_a_line_that_says_why(tmp_pa
 
 
 @pytest.mark.quick
-def test_the_closing_table_of_a_run_that_ends_early_counts_what_was_not_read(tmp_path: Path) -> None:
+def test_the_closing_table_of_a_run_that_ends_early_counts_unread_documents(tmp_path: Path) -> None:
     names = [f"{number}.xml" for number in range(50)]
     for name in names:
         (tmp_path / name).write_text(urlset("https://a.example/1"))
@@ -64,7 +64,7 @@ def test_the_closing_table_of_a_run_that_ends_early_counts_what_was_not_read(tmp
     assert "the run ended early" not in run.stderr
 
 
-def test_any_number_of_files_is_read_also_one_whose_name_has_blanks(tmp_path: Path) -> None:
+def test_several_files_are_read_including_names_with_spaces(tmp_path: Path) -> None:
     names = [f"a folder/sitemap number {number}.xml" for number in range(300)]
     (tmp_path / "a folder").mkdir()
     for number, name in enumerate(names):
@@ -86,7 +86,7 @@ def test_any_number_of_files_is_read_also_one_whose_name_has_blanks(tmp_path: Pa
         pytest.param({}, 8, "HTTP 404", id="no-site"),
     ],
 )
-def test_where_nothing_is_found_the_exit_code_and_the_words_say_why(
+def test_exit_code_and_message_name_the_reason_if_nothing_is_found(
     pages: dict[str, Page | str | bytes], code: int, words: str, tmp_path: Path
 ) -> None:
     with Site(pages) as site:
@@ -102,7 +102,7 @@ def test_where_nothing_is_found_the_exit_code_and_the_words_say_why(
         pytest.param([], "an action is needed", id="no-action"),
         pytest.param(["crawl"], "nothing to harvest: name a site, the URL of a sitemap, or a file", id="no-target"),
         pytest.param(["crawl", ""], "a TARGET is empty: name a site", id="empty-target"),
-        pytest.param(["crawl", "x.xml", " "], "a TARGET is empty: name a site", id="blank-target"),
+        pytest.param(["crawl", "x.xml", " "], "a TARGET is empty: name a site", id="whitespace-target"),
         pytest.param(["crawl", "a.example", "-a", "root="], "argument root: it is empty", id="empty-argument"),
         pytest.param(["crawl", "x.xml", "-a", "bogus=1"], "argument bogus: there is no such", id="unknown-argument"),
         pytest.param(
@@ -122,7 +122,7 @@ def test_where_nothing_is_found_the_exit_code_and_the_words_say_why(
         pytest.param(["frob"], "invalid choice: 'frob'", id="unknown-action"),
     ],
 )
-def test_wrong_usage_gives_exit_code_2_and_one_line(arguments: list[str], words: str, tmp_path: Path) -> None:
+def test_usage_errors_give_exit_code_2_and_one_line(arguments: list[str], words: str, tmp_path: Path) -> None:
     run = forked.scrapy("harvest", *arguments, cwd=tmp_path)
     assert run.returncode == 2, run.stderr
     assert words in run.stderr
@@ -131,7 +131,7 @@ def test_wrong_usage_gives_exit_code_2_and_one_line(arguments: list[str], words:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_output_that_must_not_be_appended_to_is_wrong_usage(tmp_path: Path) -> None:
+def test_outputs_that_cannot_be_appended_to_are_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "urls.parquet").write_bytes(b"the last run")
     with Site({"/s.xml": urlset("/a")}) as site:
         run = harvest("crawl", f"{site.url}/s.xml", "-o", "urls.parquet", cwd=tmp_path)
@@ -161,7 +161,7 @@ QUIET = [
         pytest.param('FEEDS={"/proc/b.jsonl": {"format": "jsonl"}}', "/proc/b.jsonl cannot be written", id="path"),
     ],
 )
-def test_an_output_that_is_configured_wrongly_is_wrong_usage_whatever_the_log_shows(
+def test_misconfigured_outputs_are_a_usage_error_at_any_log_level(
     setting: str, words: str, quiet: list[str], tmp_path: Path
 ) -> None:
     output = [] if setting.startswith("FEEDS") else ["-O", "urls.jsonl"]
@@ -174,7 +174,7 @@ def test_an_output_that_is_configured_wrongly_is_wrong_usage_whatever_the_log_sh
 
 
 @pytest.mark.parametrize("quiet", QUIET)
-def test_an_error_of_the_project_gives_exit_code_4_whatever_the_log_shows(quiet: list[str], tmp_path: Path) -> None:
+def test_errors_of_the_project_give_exit_code_4_at_any_log_level(quiet: list[str], tmp_path: Path) -> None:
     (tmp_path / "parts.py").write_text("class Bug:\n    def process_item(self, item):\n        raise ValueError\n")
     (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
     pipeline = 'ITEM_PIPELINES={"parts.Bug": 1}'
@@ -182,7 +182,7 @@ def test_an_error_of_the_project_gives_exit_code_4_whatever_the_log_shows(quiet:
     assert run.returncode == 4, run.stderr
 
 
-def test_a_pipeline_that_cannot_be_opened_gives_exit_code_1_and_no_error_of_ours(tmp_path: Path) -> None:
+def test_pipelines_that_cannot_be_opened_give_exit_code_1_without_an_error_of_the_package(tmp_path: Path) -> None:
     (tmp_path / "parts.py").write_text(
         "class Bug:\n    def open_spider(self):\n        raise ValueError('no database')\n"
     )
@@ -193,14 +193,14 @@ def test_a_pipeline_that_cannot_be_opened_gives_exit_code_1_and_no_error_of_ours
 
 
 @pytest.mark.parametrize("quiet", QUIET)
-def test_two_kinds_in_one_output_are_wrong_usage_whatever_the_log_shows(quiet: list[str], tmp_path: Path) -> None:
+def test_two_kinds_in_one_output_are_a_usage_error_at_any_log_level(quiet: list[str], tmp_path: Path) -> None:
     run = harvest("crawl", "s.xml", "-a", "emit=urls,sitemaps", "-O", "b.jsonl", *quiet, cwd=tmp_path)
     assert run.returncode == 2, run.stderr
     assert run.stderr.count("would hold several kinds; give it item_classes") == 1
 
 
 @pytest.mark.parametrize("output", ["folder.jsonl", "folder.parquet", "file/urls.jsonl", "/proc/urls.jsonl"])
-def test_an_output_that_cannot_be_written_is_wrong_usage_and_nothing_is_fetched(output: str, tmp_path: Path) -> None:
+def test_unwritable_outputs_are_a_usage_error_and_nothing_is_fetched(output: str, tmp_path: Path) -> None:
     for name in ("folder.jsonl", "folder.parquet"):
         (tmp_path / name).mkdir()
     (tmp_path / "file").touch()
@@ -224,7 +224,7 @@ def test_a_full_disk_ends_the_run_with_one_line(suffix: str, items: str, tmp_pat
     assert "Traceback" not in run.stderr
 
 
-def test_the_log_is_plain_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
+def test_the_log_is_plain_lines_without_a_terminal(tmp_path: Path) -> None:
     with Site({"/s.xml": urlset("/a")}) as site:
         run = harvest("crawl", f"{site.url}/s.xml", cwd=tmp_path)
     assert "Spider opened" in run.stderr
@@ -243,7 +243,7 @@ def test_a_terminal_shows_a_live_line(tmp_path: Path) -> None:
 
 
 def on_terminal(*arguments: str, cwd: Path) -> str:
-    """Return all that ``scrapy harvest`` shows on a terminal."""
+    """Return the whole output of ``scrapy harvest`` on a terminal."""
     ours, theirs = pty.openpty()
     command = [scrapy_program(), "harvest", *arguments]
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
@@ -291,6 +291,6 @@ def test_targets_become_arguments() -> None:
 
 
 @pytest.mark.quick
-def test_a_target_given_twice_is_refused() -> None:
+def test_duplicate_targets_are_rejected() -> None:
     with pytest.raises(ArgumentError, match="is given too"):
         arguments_of(["https://a.example"], {"site": "https://b.example"})

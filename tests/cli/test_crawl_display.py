@@ -29,7 +29,9 @@ FINISHED = {"finish_reason": "finished"}
         pytest.param(Summary(sites=Counter(["not-a-site"])), FINISHED, 8, id="no-site"),
         pytest.param(Summary(sites=Counter(["blocked", "absent"])), FINISHED, 3, id="several-reasons"),
         pytest.param(Summary(sites=Counter(["found"])), FINISHED, 3, id="found-but-empty"),
-        pytest.param(Summary(urls=1, sites=Counter(["found", "blocked"])), FINISHED, 0, id="failure-is-told-apart"),
+        pytest.param(
+            Summary(urls=1, sites=Counter(["found", "blocked"])), FINISHED, 0, id="failures-are-counted-separately"
+        ),
         pytest.param(Summary(urls=1), {"finish_reason": "shutdown"}, 4, id="interrupted"),
         pytest.param(Summary(urls=1), FINISHED | {"feedexport/failed_count/S3FeedStorage": 1}, 4, id="output"),
     ],
@@ -50,7 +52,7 @@ def shown(summary: Summary, stats: dict[str, object]) -> list[str]:
     return lines[next(number for number, line in enumerate(lines) if line.startswith("total")) + 1 :]
 
 
-def test_what_the_filters_dropped_is_told() -> None:
+def test_dropped_rows_are_reported_by_filter() -> None:
     summary = Summary(urls=1, dropped=Counter(since=1200, include=1))
     assert shown(summary, {**FINISHED, "elapsed_time_seconds": 1.25}) == [
         "URLs dropped by filters: since 1,200, include 1",
@@ -58,7 +60,7 @@ def test_what_the_filters_dropped_is_told() -> None:
     ]
 
 
-def test_the_most_comes_first_in_whichever_order_documents_came() -> None:
+def test_the_largest_counts_come_first_in_any_order_of_documents() -> None:
     tallies = {Outcome.NOT_A_SITEMAP: 1, Outcome.READ: 9, Outcome.ABSENT: 1}
     summary = Summary(
         urls=1,
@@ -96,7 +98,7 @@ def test_more_than_can_be_shown_is_counted() -> None:
         ),
     ],
 )
-def test_a_run_that_was_interrupted_once_or_twice_says_so(stats: dict[str, object], expected: str) -> None:
+def test_interrupted_runs_are_reported_as_such(stats: dict[str, object], expected: str) -> None:
     assert shown(Summary(urls=1, queued=1200), stats) == [expected]
 
 

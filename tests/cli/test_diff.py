@@ -48,7 +48,7 @@ def test_two_runs_are_compared(folder: Path, runs: list[str], expected: list[tup
     assert f"{SITE} since " in run.stderr
 
 
-def test_a_run_is_compared_with_the_one_before_it(folder: Path) -> None:
+def test_a_run_is_compared_with_the_previous_one(folder: Path) -> None:
     run = command("diff", SITE, SECOND, "-O", "-:jsonl", cwd=folder)
     rows = [json.loads(line) for line in run.stdout.splitlines()]
     assert {(row["run"], row["baseline"]) for row in rows} == {(SECOND, FIRST)}
@@ -64,7 +64,7 @@ def test_changes_are_written_in_each_format(folder: Path) -> None:
 
 
 @pytest.mark.quick
-def test_without_a_file_the_counts_and_the_first_changes_are_shown(folder: Path) -> None:
+def test_counts_and_the_first_changes_are_shown_without_a_file(folder: Path) -> None:
     run = command("diff", SITE, cwd=folder)
     assert run.returncode == 0, run.stderr
     lines = run.stdout.splitlines()
@@ -87,7 +87,7 @@ def test_a_summary_is_one_record(folder: Path) -> None:
         pytest.param("latest", [], id="none"),
     ],
 )
-def test_the_changes_of_each_run_after_one_come_in_turn(folder: Path, after: str, expected: list[Any]) -> None:
+def test_changes_since_a_run_are_written_run_by_run(folder: Path, after: str, expected: list[Any]) -> None:
     run = command("diff", SITE, "--after", after, "-O", "-:jsonl", cwd=folder)
     rows = [json.loads(line) for line in run.stdout.splitlines()]
     assert [(row["run"], row["baseline"], row["kind"]) for row in rows] == [
@@ -97,7 +97,7 @@ def test_the_changes_of_each_run_after_one_come_in_turn(folder: Path, after: str
     assert run.stderr.splitlines() == (words or [f"{SITE}: there is no run after {LAST}"])
 
 
-def test_summaries_and_the_screen_have_each_run_after_one(folder: Path) -> None:
+def test_summaries_and_screen_output_cover_each_run_since(folder: Path) -> None:
     run = command("diff", SITE, "--after", "first", "--summary", "-O", "-:jsonl", cwd=folder)
     assert [json.loads(line)["run"] for line in run.stdout.splitlines()] == [SECOND, LAST]
     shown = command("diff", SITE, "--after", "first", cwd=folder).stdout
@@ -106,7 +106,7 @@ def test_summaries_and_the_screen_have_each_run_after_one(folder: Path) -> None:
     ]
 
 
-def test_a_consumer_receives_what_it_has_not_received(folder: Path) -> None:
+def test_a_consumer_receives_undelivered_changes(folder: Path) -> None:
     def delivered(*arguments: str, output: str = "-:jsonl") -> list[str]:
         run = command("diff", SITE, "--consumer", "app", *arguments, "-O", output, cwd=folder)
         assert (run.returncode == 0) == (output == "-:jsonl"), run.stderr
@@ -124,7 +124,7 @@ def test_a_consumer_receives_what_it_has_not_received(folder: Path) -> None:
     assert cursor() == Cursor("app", LAST)
 
 
-def test_a_look_moves_no_cursor(folder: Path) -> None:
+def test_reading_without_a_consumer_moves_no_cursor(folder: Path) -> None:
     move(open_store(folder / "s").history(SITE), Cursor("looks", SECOND))
     for arguments in ([], ["--summary"], ["--summary", "-O", "-:json"]):
         assert command("diff", SITE, "--consumer", "looks", *arguments, cwd=folder).returncode == 0
@@ -148,7 +148,7 @@ def test_a_look_moves_no_cursor(folder: Path) -> None:
         pytest.param([SITE, "-O", "no/where.csv"], "-O no/where.csv: ", id="no-folder"),
     ],
 )
-def test_wrong_usage_is_told_in_a_line(folder: Path, arguments: list[str], words: str) -> None:
+def test_usage_errors_are_reported_in_one_line(folder: Path, arguments: list[str], words: str) -> None:
     run = command("diff", *arguments, cwd=folder)
     assert run.returncode == 2
     assert run.stderr.startswith(f"scrapy harvest diff: {words}")

@@ -44,19 +44,19 @@ def answer(folder: Path, sql: str, *options: str) -> list[dict[str, object]]:
         pytest.param("select runs as n from sites order by root", [], [3, 1], id="sites"),
     ],
 )
-def test_the_views_answer(folder: Path, sql: str, options: list[str], expected: list[object]) -> None:
+def test_the_views_can_be_queried(folder: Path, sql: str, options: list[str], expected: list[object]) -> None:
     assert [row["n"] for row in answer(folder, sql, *options)] == expected
 
 
 @pytest.mark.quick
-def test_an_answer_is_shown_as_a_table(folder: Path) -> None:
+def test_results_are_shown_as_a_table(folder: Path) -> None:
     run = command("query", "select root, count(*) as urls from urls group by all order by root", cwd=folder)
     assert (run.returncode, run.stderr) == (0, "")
     rows = [line.replace("│", " ").split() for line in run.stdout.splitlines()]
     assert rows[2:] == [[SITE, "20"], ["https://b.example", "20"]]
 
 
-def test_an_answer_goes_to_a_file(folder: Path) -> None:
+def test_results_are_written_to_a_file(folder: Path) -> None:
     sql = "select loc, lastmod, alternates, 1.5 as half, date '2026-01-02' as day from urls where root like '%a.%'"
     for name in ("q.csv", "q.parquet", "q.json"):
         run = command("query", sql, "-O", name, cwd=folder)
@@ -69,7 +69,7 @@ def test_an_answer_goes_to_a_file(folder: Path) -> None:
     assert json.loads((folder / "q.json").read_text())[0]["half"] == 1.5
 
 
-def test_an_answer_without_rows_names_its_columns(folder: Path) -> None:
+def test_empty_results_name_their_columns(folder: Path) -> None:
     assert command("query", "select loc from urls where false", "-O", "-:csv", cwd=folder).stdout == "loc\n"
     run = command("query", "select loc from urls where false", "-O", "e.parquet", cwd=folder)
     assert pq.read_schema(folder / "e.parquet").names == ["loc"], run.stderr
@@ -87,7 +87,7 @@ def test_an_answer_without_rows_names_its_columns(folder: Path) -> None:
         pytest.param("install httpfs", id="extension"),
     ],
 )
-def test_a_store_is_only_read(folder: Path, sql: str) -> None:
+def test_the_store_is_read_only(folder: Path, sql: str) -> None:
     run = command("query", sql, cwd=folder)
     assert run.returncode == 2
     assert run.stderr == "scrapy harvest query: the query must be one SELECT statement: a store is read-only\n"
@@ -97,14 +97,14 @@ def test_a_store_is_only_read(folder: Path, sql: str) -> None:
 @pytest.mark.parametrize(
     "sql", ["select * from read_text('/etc/hostname')", "select * from glob('/etc/*')", "from 'q.csv'"]
 )
-def test_other_files_of_the_machine_are_not_read(folder: Path, sql: str) -> None:
+def test_other_local_files_cannot_be_read(folder: Path, sql: str) -> None:
     run = command("query", sql, cwd=folder)
     assert run.returncode == 2
     assert run.stderr.startswith("scrapy harvest query: the query failed: ")
 
 
 @pytest.mark.quick
-def test_a_wrong_query_is_told_with_what_there_is(folder: Path) -> None:
+def test_query_errors_name_the_available_views_and_columns(folder: Path) -> None:
     run = command("query", "select lastmood from urls", cwd=folder)
     assert run.returncode == 2
     assert '"lastmood" not found' in run.stderr
@@ -120,7 +120,7 @@ def test_a_wrong_query_is_told_with_what_there_is(folder: Path) -> None:
     ],
     ids=["no-time", "too-early"],
 )
-def test_a_time_of_which_there_is_no_snapshot_is_told_in_one_line(folder: Path, when: str, words: str) -> None:
+def test_a_time_without_a_snapshot_is_reported_in_one_line(folder: Path, when: str, words: str) -> None:
     run = command("query", "select count(*) from urls", "--at", when, cwd=folder)
     assert (run.returncode, run.stderr.count("\n"), run.stdout) == (2, 1, "")
     assert words in run.stderr

@@ -37,7 +37,7 @@ def test_the_runs_of_all_sites_are_listed(folder: Path) -> None:
     ]
 
 
-def test_the_runs_of_a_site_are_told_as_json(folder: Path) -> None:
+def test_the_runs_of_a_site_are_listed_as_json(folder: Path) -> None:
     run = command("runs", "a.example", "--json", cwd=folder)
     rows = [json.loads(line) for line in run.stdout.splitlines()]
     assert [(row["site"], row["run"], row["urls"], row["changes"]["added"]) for row in rows] == [
@@ -90,7 +90,7 @@ def test_runs_are_dropped(folder: Path, rule: str, left: list[str], monkeypatch:
     assert ("removed" in run.stderr) == (len(left) < 3)
 
 
-def test_what_a_consumer_has_not_received_stays_until_the_consumer_is_dropped(folder: Path) -> None:
+def test_undelivered_runs_are_kept_until_the_consumer_is_dropped(folder: Path) -> None:
     move(open_store(folder / "s").history(SITE), Cursor("slow", IDS[1]))
     run = command("runs", "--prune", "1", cwd=folder)
     words = f"the consumer slow has not received the changes after {IDS[1]} (or: --drop-consumer slow)"
@@ -105,7 +105,7 @@ def test_what_a_consumer_has_not_received_stays_until_the_consumer_is_dropped(fo
 
 
 @pytest.mark.quick
-def test_runs_are_packed(folder: Path) -> None:
+def test_runs_are_compacted(folder: Path) -> None:
     run = command("runs", "--pack", cwd=folder)
     assert run.returncode == 0, run.stderr
     assert kept(folder) == IDS
@@ -114,7 +114,7 @@ def test_runs_are_packed(folder: Path) -> None:
     assert command("runs", "--verify", cwd=folder).returncode == 0
 
 
-def test_a_site_that_a_run_is_at_work_on_is_left_alone(folder: Path) -> None:
+def test_a_site_that_another_run_has_locked_is_left_unchanged(folder: Path) -> None:
     store = open_store(folder / "s")
     claims = SiteLocks(store.folder, "20261105T030000Z-abcdef")
     claims.take(store.history(SITE).folder)
@@ -139,7 +139,7 @@ def test_a_site_that_a_run_is_at_work_on_is_left_alone(folder: Path) -> None:
         pytest.param([], "no store is given: add --store FOLDER", id="no-name"),
     ],
 )
-def test_wrong_usage_is_told_in_a_line(folder: Path, arguments: list[str], words: str) -> None:
+def test_usage_errors_are_reported_in_one_line(folder: Path, arguments: list[str], words: str) -> None:
     run = forked.scrapy("harvest", "runs", *arguments, cwd=folder)
     assert run.returncode == 2
     assert run.stderr.startswith(f"scrapy harvest runs: {words}")
@@ -152,6 +152,6 @@ def test_an_empty_store_has_no_runs(tmp_path: Path) -> None:
     assert (run.returncode, run.stdout) == (3, "The store has no run.\n")
 
 
-def test_the_store_of_the_settings_is_taken(folder: Path) -> None:
+def test_the_store_in_the_settings_is_used(folder: Path) -> None:
     run = forked.scrapy("harvest", "runs", "-s", f"SITEMAP_HARVEST_STORE={folder}/s", "--json", cwd=Path("/"))
     assert len(run.stdout.splitlines()) == 4

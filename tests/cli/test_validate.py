@@ -33,7 +33,7 @@ BARE = GOOD.replace("/1", "/?a=1&b=2")
 
 
 def validate(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run ``scrapy harvest validate`` where there is no Scrapy project."""
+    """Run ``scrapy harvest validate`` outside a Scrapy project."""
     return forked.scrapy("harvest", "validate", *arguments, "-s", "RETRY_TIMES=0", "-s", "DOWNLOAD_TIMEOUT=5", cwd=cwd)
 
 
@@ -42,7 +42,7 @@ def records(run: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.quick
-def test_all_that_is_printed_of_a_file(tmp_path: Path) -> None:
+def test_the_complete_output_for_a_file(tmp_path: Path) -> None:
     (tmp_path / "s.xml").write_text(BAD_DATE)
     run = validate("s.xml", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
@@ -76,7 +76,7 @@ def test_all_that_is_printed_of_a_file(tmp_path: Path) -> None:
         pytest.param(GOOD[:-5], "error", 4, id="cut"),
     ],
 )
-def test_the_exit_code_tells_the_severity(body: str, fail_on: str, expected: int, tmp_path: Path) -> None:
+def test_the_exit_code_reflects_the_severity(body: str, fail_on: str, expected: int, tmp_path: Path) -> None:
     (tmp_path / "s.xml").write_text(body)
     run = validate("s.xml", "--fail-on", fail_on, cwd=tmp_path)
     assert run.returncode == expected, run.stdout
@@ -87,7 +87,7 @@ def test_a_whole_record_in_json(tmp_path: Path) -> None:
     (tmp_path / "s.xml.gz").write_bytes(gzipped(BAD_DATE))
     run = validate("s.xml.gz", "--format", "json", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
-    told = CATALOGUE["lastmod/unreadable"]
+    entry = CATALOGUE["lastmod/unreadable"]
     assert records(run) == [
         {
             "target": "s.xml.gz",
@@ -104,13 +104,13 @@ def test_a_whole_record_in_json(tmp_path: Path) -> None:
                 {
                     "code": "lastmod/unreadable",
                     "severity": "warning",
-                    "detail": told.meaning,
+                    "detail": entry.meaning,
                     "count": 1,
                     "samples": [{"entry": 1, "line": None, "byte": None, "excerpt": "yesterday"}],
-                    "meaning": told.meaning,
-                    "cause": told.cause,
-                    "consequence": told.consequence,
-                    "fix": told.fix,
+                    "meaning": entry.meaning,
+                    "cause": entry.cause,
+                    "consequence": entry.consequence,
+                    "fix": entry.fix,
                     "loses": False,
                 }
             ],
@@ -120,7 +120,7 @@ def test_a_whole_record_in_json(tmp_path: Path) -> None:
 
 
 @pytest.mark.quick
-def test_addresses_are_fetched_and_the_rest_is_validated_where_one_fails(tmp_path: Path) -> None:
+def test_addresses_are_fetched_and_the_others_are_validated_if_one_fails(tmp_path: Path) -> None:
     pages: dict[str, Page | str | bytes] = {
         "/robots.txt": robots("/s.xml", disallow=["/"]),
         "/s.xml": urlset("/a", "/b"),
@@ -152,7 +152,7 @@ def test_addresses_are_fetched_and_the_rest_is_validated_where_one_fails(tmp_pat
     assert site.count("/a") == 0
 
 
-def test_of_an_address_the_location_rule_is_told(tmp_path: Path) -> None:
+def test_the_location_rule_is_checked_for_addresses(tmp_path: Path) -> None:
     with Site({"/maps/s.xml": urlset("/a", "/maps/b", "https://b.example/")}) as site:
         run = validate(f"{site.url}/maps/s.xml", "--format", "json", cwd=tmp_path)
     (record,) = records(run)
@@ -160,7 +160,7 @@ def test_of_an_address_the_location_rule_is_told(tmp_path: Path) -> None:
     assert codes == {"protocol/other-site": 3, "protocol/outside-folder": 1}
 
 
-def test_what_cannot_be_read_is_a_line_each(tmp_path: Path) -> None:
+def test_each_unreadable_target_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "good.xml").write_text(GOOD)
     run = validate("missing.xml", "folder", "good.xml", cwd=tmp_path)
@@ -179,24 +179,24 @@ def test_what_cannot_be_read_is_a_line_each(tmp_path: Path) -> None:
     )
 
 
-def test_if_nothing_can_be_read_the_exit_code_is_3_whatever_is_minded(tmp_path: Path) -> None:
+def test_the_exit_code_is_3_if_nothing_can_be_read_at_any_threshold(tmp_path: Path) -> None:
     run = validate("missing.xml", "--fail-on", "never", cwd=tmp_path)
     assert run.returncode == 3, run.stderr
     assert run.stdout.splitlines()[-1] == "1 document, and none could be read"
 
 
-def test_a_file_that_is_too_large_is_said_to_be_so(tmp_path: Path) -> None:
+def test_files_above_the_size_limit_are_reported(tmp_path: Path) -> None:
     (tmp_path / "s.xml").write_text(GOOD)
     run = validate("s.xml", "-s", "SITEMAP_HARVEST_MAX_UNPACKED=100", cwd=tmp_path)
     assert run.returncode == 3, run.stderr
     assert "not read: it has more than 100 bytes (SITEMAP_HARVEST_MAX_UNPACKED)" in run.stdout
 
 
-def test_below_a_folder_what_is_ours_is_validated(tmp_path: Path) -> None:
+def test_sitemaps_below_a_folder_are_validated(tmp_path: Path) -> None:
     files = {
         "b/sitemap.xml": GOOD,
         "b/pages.xml": GOOD.replace("/1", "/3"),
-        "a/sitemap-news.xml.gz": "",  # named like one, so that its emptiness is news
+        "a/sitemap-news.xml.gz": "",  # named like a sitemap, so an empty file is a problem
         "a/opensearch.xml": "<OpenSearchDescription/>",
         "a/license.txt": "https://a.example/license\n",
         "a/urllist.txt": "https://a.example/1\n",
@@ -239,7 +239,7 @@ def test_standard_input(tmp_path: Path) -> None:
         pytest.param(["s.xml", "-s", "SITEMAP_HARVEST_MAX_URLS=0"], "MAX_URLS is '0'", id="setting"),
     ],
 )
-def test_wrong_usage_gives_exit_code_2_and_one_line(arguments: list[str], words: str, tmp_path: Path) -> None:
+def test_usage_errors_give_exit_code_2_and_one_line(arguments: list[str], words: str, tmp_path: Path) -> None:
     run = forked.scrapy("harvest", "validate", *arguments, cwd=tmp_path)
     assert run.returncode == 2, run.stderr
     assert words in run.stderr
@@ -247,7 +247,7 @@ def test_wrong_usage_gives_exit_code_2_and_one_line(arguments: list[str], words:
     assert "secret" not in run.stderr
 
 
-def test_the_outputs_and_pipelines_of_a_project_are_left_alone(tmp_path: Path) -> None:
+def test_outputs_and_pipelines_of_the_project_are_not_used(tmp_path: Path) -> None:
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = project\n")
     (tmp_path / "project.py").write_text(
         'FEEDS = {"urls.jsonl": {"format": "jsonl", "overwrite": True}}\nITEM_PIPELINES = {"nowhere.Pipeline": 1}\n'
@@ -262,7 +262,7 @@ def test_the_outputs_and_pipelines_of_a_project_are_left_alone(tmp_path: Path) -
 HOSTILE = GOOD.replace("/1", "/\x1b[31mred\x1b]0;title\x07 \u202egnp.exe")
 
 
-def test_nothing_in_a_document_steers_the_terminal(tmp_path: Path) -> None:
+def test_terminal_sequences_in_a_document_are_escaped(tmp_path: Path) -> None:
     (tmp_path / "s.xml").write_text(HOSTILE)
     run = validate("s.xml", cwd=tmp_path)
     assert "\x1b" not in run.stdout
@@ -275,7 +275,7 @@ def test_nothing_in_a_document_steers_the_terminal(tmp_path: Path) -> None:
     assert "\x1b[31mred" not in shown
 
 
-def test_no_color_is_honoured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_color_disables_colours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "s.xml").write_text(BARE)
     monkeypatch.setenv("NO_COLOR", "1")
     assert "31m" not in on_terminal("validate", "s.xml", cwd=tmp_path)
@@ -283,7 +283,7 @@ def test_no_color_is_honoured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.quick
 @pytest.mark.parametrize("columns", [80, 120])
-def test_a_terminal_is_never_written_past_its_width(columns: int) -> None:
+def test_output_stays_within_the_width_of_the_terminal(columns: int) -> None:
     samples = (Sample(entry=1, line=2, excerpt="https://a.example/" + "x" * 180), Sample(entry=10_000, excerpt="y"))
     problem = Problem(code="loc/malformed", document="", detail="d" * 70, count=7, samples=samples)
     found = Validation(
@@ -361,23 +361,23 @@ def test_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         targets_of([" "])
 
 
-def test_after_ctrl_c_it_tells_of_what_it_has(tmp_path: Path) -> None:
+def test_ctrl_c_prints_the_results_so_far(tmp_path: Path) -> None:
     (tmp_path / "s.xml").write_text(GOOD)
     with Site({"/s.xml": Page(urlset("/a"), manner=Manner.HANG)}) as site:
         command = [scrapy_program(), "harvest", "validate", f"{site.url}/s.xml", "s.xml"]
         with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
             wait_until(lambda: site.requests or run.poll() is not None)
             run.send_signal(signal.SIGINT)
-            time.sleep(1)  # two at once are one
+            time.sleep(1)  # two interrupts at once count as one
             run.send_signal(signal.SIGINT)
-            told, errors = run.communicate(timeout=PATIENCE_SECONDS)
+            output, errors = run.communicate(timeout=PATIENCE_SECONDS)
     assert run.returncode == 4, errors
-    assert "not read: interrupted before there was a response" in told
-    assert "sitemap · 2 URLs" in told
+    assert "not read: interrupted before there was a response" in output
+    assert "sitemap · 2 URLs" in output
     assert "Traceback" not in errors
 
 
-def test_what_keeps_scrapy_from_starting_is_told(tmp_path: Path) -> None:
+def test_errors_at_the_start_of_scrapy_are_reported(tmp_path: Path) -> None:
     run = validate("http://127.0.0.1:9/s.xml", "-s", "DOWNLOAD_DELAY=x", cwd=tmp_path)
     assert run.returncode == 1
     assert run.stderr.startswith("scrapy harvest validate: Scrapy could not start: ")
@@ -391,19 +391,19 @@ def test_what_keeps_scrapy_from_starting_is_told(tmp_path: Path) -> None:
         pytest.param("www.a.example", "write https://www.a.example", id="no-scheme"),
     ],
 )
-def test_what_is_no_target_is_told_in_its_own_words(target: str, message: str, tmp_path: Path) -> None:
+def test_invalid_targets_are_reported_in_plain_words(target: str, message: str, tmp_path: Path) -> None:
     run = validate(target, cwd=tmp_path)
     assert message in run.stdout + run.stderr
 
 
-def test_a_reader_that_has_had_enough_is_no_error(tmp_path: Path) -> None:
+def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "s.xml").write_text(BARE)
     command = f"{sys.executable} -m scrapy harvest validate {'s.xml ./s.xml ' * 3} | head -1"
     run = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert (run.stdout, run.stderr) == ("s.xml\n", "")
 
 
-def test_a_stdout_of_another_encoding_is_no_error(tmp_path: Path) -> None:
+def test_a_stdout_in_another_encoding_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "s.xml").write_text(BAD_DATE.replace("yesterday", "gestern \u2190"))
     environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
     run = forked.scrapy("harvest", "validate", "s.xml", cwd=tmp_path, environment=environment)
@@ -419,7 +419,7 @@ def test_a_stdout_of_another_encoding_is_no_error(tmp_path: Path) -> None:
         pytest.param("https://a.example/maps/", ["protocol/outside-folder"], id="deeper"),
     ],
 )
-def test_a_file_is_held_against_the_address_that_it_will_have(at: str, codes: list[str], tmp_path: Path) -> None:
+def test_a_file_is_checked_against_its_future_address(at: str, codes: list[str], tmp_path: Path) -> None:
     (tmp_path / "s.xml").write_text(GOOD)
     for target in ("s.xml", "."):
         run = validate(target, "--at", at, "--format", "json", cwd=tmp_path)
@@ -429,7 +429,7 @@ def test_a_file_is_held_against_the_address_that_it_will_have(at: str, codes: li
 
 
 @pytest.mark.parametrize("arguments", [("s.xml", "--at", "here"), ("https://a.example/", "--at", "https://a.example/")])
-def test_an_address_that_no_file_can_have_is_refused(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_an_impossible_address_for_a_file_is_rejected(arguments: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "s.xml").write_text(GOOD)
     run = validate(*arguments, cwd=tmp_path)
     assert run.returncode == 2

@@ -1,4 +1,4 @@
-"""Follows a page of the documentation as its reader would: in a shell, from top to bottom."""
+"""Follows a page of the documentation as its reader does: in a shell, from top to bottom."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from tests.docs.howtos import Page, Step
 
 _BLOCK_SECONDS = 120
-_INSTALL_SECONDS = 900  # a page that makes an environment waits for an index of packages
+_INSTALL_SECONDS = 900  # a page that makes an environment waits for a package index
 _LISTEN_SECONDS = 60
-_PORT_SECONDS = 600  # another page may have the same port
+_PORT_SECONDS = 600  # another page may use the same port
 _END_SECONDS = 10
 _SHOWN_CHARS = 6_000
-# A command that fails ends its block (as under "set -e") and not the shell, so that what it has set stays.
+# A command that fails ends its block (as under "set -e") but not the shell, so that its variables stay set.
 _FIRST = "set -Eo pipefail; trap '_code=$?; [ $BASH_SUBSHELL = 0 ] || exit $_code; return $_code' ERR\n"
 
 
@@ -36,7 +36,7 @@ class PageFailedError(AssertionError):
 
 
 class Shell:
-    """One bash, with a group of its own, which runs blocks one after the other; what they set stays."""
+    """One bash in a separate process group, which runs blocks one after the other; variables persist between blocks."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self._blocks = Path(tempfile.mkdtemp(prefix="blocks-", dir=folder.parent))
@@ -61,12 +61,12 @@ class Shell:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the shell, and all that it has started and that has not left its group."""
+        """End the shell and all processes in its group."""
         for what in (signal.SIGTERM, signal.SIGKILL):
             with suppress(ProcessLookupError):
                 os.killpg(self._bash.pid, what)
             until = time.monotonic() + _END_SECONDS
-            while self._is_anybody_left() and time.monotonic() < until:
+            while self._is_group_alive() and time.monotonic() < until:
                 time.sleep(0.05)
         self._bash.wait(_END_SECONDS)
         assert self._bash.stdin is not None
@@ -75,13 +75,13 @@ class Shell:
         self._codes.close()
 
     def run(self, commands: str, *, seconds: float) -> tuple[int | None, str]:
-        """Return the exit code of *commands* and what they printed; ``None`` if they took longer or ended the shell."""
+        """Return the exit code of *commands* and their output; ``None`` if they took longer or ended the shell."""
         script, output = self._write(commands)
         self._say(f'. "{script}" </dev/null >"{output}" 2>&1 200>&-; echo $? >&200\n')
         return self._code(seconds), output.read_text("utf-8", "replace")
 
     def start(self, commands: str) -> Path:
-        """Start *commands*, and return the file of what they print."""
+        """Start *commands* and return the file with their output."""
         script, output = self._write(commands)
         self._say(f'{{ . "{script}"; }} </dev/null >"{output}" 2>&1 200>&- & echo 0 >&200\n')
         self._code(_BLOCK_SECONDS)
@@ -105,7 +105,7 @@ class Shell:
         line = self._codes.readline() if ready else b""
         return int(line) if line else None
 
-    def _is_anybody_left(self) -> bool:
+    def _is_group_alive(self) -> bool:
         self._bash.poll()
         try:
             os.killpg(self._bash.pid, 0)
@@ -115,7 +115,7 @@ class Shell:
 
 
 def follow(page: Page, folder: Path, environment: dict[str, str]) -> None:
-    """Do what *page* says, in *folder*; raise :class:`PageFailedError` with the block that does something else."""
+    """Follow *page* in *folder*; raise :class:`PageFailedError` with the block that does something else."""
     limit = _INSTALL_SECONDS if page.makes_an_environment else _BLOCK_SECONDS
     with ExitStack() as until_the_end, Shell(folder, environment) as shell:
         printed, started = "", None

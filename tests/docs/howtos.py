@@ -1,19 +1,19 @@
-"""What a page of the documentation tells its reader to do: a page comes in as text, its steps come out.
+"""The steps that a page of the documentation asks its reader to follow, parsed from its text.
 
-A fenced block of a page is a step. What is to be done with it stands in comments above it, which no reader sees:
+A fenced block of a page is a step. Comments above it, which no reader sees, say what to do with it:
 
-- a ``shell`` block is run, and a ``python`` block too; ``<!-- exit: 4 -->`` if it does not end with 0. What it logs has
-  no errors, unless the output that is shown has
-- ``<!-- file: NAME -->``: the block is what NAME holds; ``<!-- append: NAME -->``: it comes to the end of NAME;
-  ``<!-- member: NAME -->``: the same, indented, so that it belongs to the class with which NAME ends
-- ``<!-- output -->``: its lines are in what the block before has printed, in that order, or
-  ``<!-- output: in any order -->``; ``...`` stands for anything
-- ``<!-- background: PORT -->``: it is started and goes on to the page's end; what follows waits until PORT listens
+- a ``shell`` block is run, and a ``python`` block too; ``<!-- exit: 4 -->`` if it does not end with 0. Its log has no
+  errors, unless the shown output has
+- ``<!-- file: NAME -->``: the block is the content of NAME; ``<!-- append: NAME -->``: it is appended to NAME;
+  ``<!-- member: NAME -->``: the same, indented, as part of the last class in NAME
+- ``<!-- output -->``: its lines are in the output of the previous block, in that order, or
+  ``<!-- output: in any order -->``; ``...`` matches anything
+- ``<!-- background: PORT -->``: it runs to the end of the page; the next steps wait until PORT listens
 - ``<!-- not run: REASON -->``: it cannot be run in a test
-- ``<!-- given: COMMANDS -->``, of one line or many, is no block: COMMANDS make what the reader of this page has already
-- ``<!-- needs: WHAT, WHAT -->``, above all blocks: where the page is followed (:data:`NEEDS`)
+- ``<!-- given: COMMANDS -->``, of one line or many, is no block: COMMANDS make what the reader already has
+- ``<!-- needs: WHAT, WHAT -->``, above all blocks: the required environment (:data:`NEEDS`)
 
-A block of another language has to say what it is, so that none is forgotten. ``pycon`` blocks are run by test_docs.
+A block of another language needs such a comment, so that none is forgotten. ``pycon`` blocks are run by test_docs.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from enum import StrEnum
 ANY_ORDER = "in any order"
 NEEDS = frozenset({"checkout", "chromium", "object-store", "project", "scrapyd"})
 """``project``: a new project of Scrapy; ``checkout``: a copy of this repository, without its tests; the others:
-programs that have to be installed. ``object-store`` is a real one, with a bucket of the name ``bucket``."""
+installed programs. ``object-store`` is a real one, with a bucket named ``bucket``."""
 SERVICES = frozenset({"chromium", "object-store", "scrapyd"})
 
 
 class PageError(Exception):
-    """A page that cannot be run as it is written."""
+    """A page that cannot be run as written."""
 
 
 class Does(StrEnum):
-    """What is done with a step."""
+    """The action of a step."""
 
     SHELL = "shell"
     PYTHON = "python"
@@ -72,31 +72,31 @@ class Step:
     """One block of a page."""
 
     line: int
-    """Where it begins in the page, counted from 1."""
+    """The line in the page on which it begins, counted from 1."""
     does: Does
     body: str = ""
     language: str = ""
     value: str = ""
-    """A name of a file, a port or a reason; empty if there is none."""
+    """A file name, a port or a reason; empty if there is none."""
     exit: int = 0
-    """With which exit code it ends."""
+    """The expected exit code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """What there is to do, in order, and where."""
+    """The steps, in order, and the required environment."""
 
     steps: tuple[Step, ...]
     needs: frozenset[str] = frozenset()
 
     @property
     def makes_an_environment(self) -> bool:
-        """Whether the page makes a virtual environment of its own."""
+        """Whether the page makes its own virtual environment."""
         return any("-m venv" in step.body for step in self.steps if step.does in {Does.SHELL, Does.GIVEN})
 
 
 def read_page(text: str) -> Page:
-    """Return the steps of a page, or raise :class:`PageError` with the line at which it cannot be understood."""
+    """Return the steps of a page, or raise :class:`PageError` with the first line that is invalid."""
     needs: set[str] = set()
     steps: list[Step] = []
     waiting: list[tuple[str, str]] = []
@@ -125,11 +125,11 @@ def read_page(text: str) -> Page:
 
 
 def lacks(step: Step, printed: str) -> str | None:
-    """Return the first line of the output *step* that was not *printed* behind those before it; ``None`` if all were.
+    """Return the first line of the output *step* that was not *printed* after the previous ones; ``None`` if all were.
 
-    ``...`` in a line stands for anything, and as a line by itself for any lines; so does nothing at all, as what is
-    shown may be shortened. The beginning of a log line, up to its level, may be left out, a number of seconds at the
-    end of a line is any number, and in JSON neither indentation nor a comma at the end of a line counts.
+    ``...`` in a line matches any text, and alone in a line any lines; an empty line does too, as shown output may be
+    shortened. The start of a log line, up to its level, is optional, a number of seconds at the end of a line matches
+    any number, and in JSON neither indentation nor a comma at the end of a line counts.
     """
     is_json = step.language == "json"
     printed_lines = [line.strip() if is_json else line.rstrip() for line in printed.splitlines()]
@@ -145,7 +145,7 @@ def lacks(step: Step, printed: str) -> str | None:
 
 
 def errors(printed: str) -> list[str]:
-    """Return the lines of a log that tell of errors: ``scrapy crawl`` has exit code 0 whatever happens."""
+    """Return the lines of a log that report errors: ``scrapy crawl`` has exit code 0 in any case."""
     return [line for line in printed.splitlines() if _LOG_ERROR.match(line) or line.startswith("Traceback ")]
 
 

@@ -1,7 +1,7 @@
 """Draws docs/run.svg, the picture of a run: ``python -m tests.docs.picture``.
 
-It runs the first command of docs/start.md on the demo site, in a terminal, and
-saves what the terminal shows at the end. Needs a system with pseudo-terminals.
+It runs the first command of docs/start.md on the demo site, in a terminal, and saves the final screen. Needs a system
+with pseudo-terminals.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CONTROL = re.compile(r"(\r\n|\n|\r|\x1b\[\d*A|\x1b\[2K|\x1b\[\?25[lh])")
 
 
 def terminal_output(command: list[str], *, folder: Path) -> str:
-    """Return what *command* writes to a terminal, with its escape sequences."""
+    """Return the output of *command* on a terminal, with its escape sequences."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(folder)
@@ -54,7 +54,7 @@ def _block(terminal: int) -> bytes:
 
 
 def screen(written: str) -> list[str]:
-    """Return the lines that a terminal shows once all is *written*; colours stay as escape sequences."""
+    """Return the lines on the terminal once all is *written*; colours stay as escape sequences."""
     lines, row, is_at_start = [""], 0, True
     for piece in filter(None, _CONTROL.split(written)):
         if piece in {"\n", "\r\n"}:

@@ -1,4 +1,4 @@
-"""The places in which pages are followed: folders, environments, and what stands in for the web."""
+"""The places in which pages are followed: folders, environments, and the stand-in for the web."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def make_environment(
 
 
 def build_wheel(folder: Path) -> Path:
-    """Return *folder*, with a wheel of this checkout."""
+    """Return *folder* with a wheel of this checkout."""
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)],
         check=True, capture_output=True, timeout=300,
@@ -101,18 +101,18 @@ def _network(web: StandIn, home: Path) -> dict[str, str]:
 
 
 def _pip(page: Page, wheels: Path | None) -> dict[str, str]:
-    """Tell pip where it finds this checkout; a page that makes no environment of its own changes none."""
+    """Configure pip to find this checkout; a page that makes no environment of its own changes none."""
     user = Path.home() / ".config" / "pip" / "pip.conf"
-    told = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_CACHE_DIR": str(Path.home() / ".cache" / "pip")}
+    variables = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_CACHE_DIR": str(Path.home() / ".cache" / "pip")}
     if user.exists():
-        told["PIP_CONFIG_FILE"] = str(user)
+        variables["PIP_CONFIG_FILE"] = str(user)
     if wheels is not None:
-        told["PIP_FIND_LINKS"] = f"{wheels} {os.environ.get('PIP_FIND_LINKS', '')}".strip()
+        variables["PIP_FIND_LINKS"] = f"{wheels} {os.environ.get('PIP_FIND_LINKS', '')}".strip()
     if page.makes_an_environment:
-        return told | {"PYTHONPATH": ""}
+        return variables | {"PYTHONPATH": ""}
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    # The pip that is found may be of another Python: an environment that uv makes has none.
-    return told | {"PYTHONPATH": path, "PIP_DRY_RUN": "1", "PIP_PYTHON": sys.executable}
+    # The pip on the path may belong to another Python: an environment made by uv has no pip.
+    return variables | {"PYTHONPATH": path, "PIP_DRY_RUN": "1", "PIP_PYTHON": sys.executable}
 
 
 _no_caches = shutil.ignore_patterns("__pycache__", "_build")

@@ -149,7 +149,7 @@ def test_ledger(crawled):
     assert found == LEDGER
 
 
-def test_what_the_flaws_become(crawled):
+def test_the_flaws_are_reported_as_problems(crawled):
     rows = {row["loc"]: row for row in crawled["urls"]}
     relative, unreadable, foreign = (
         rows[f"{SITE}/en/returns"],
@@ -162,7 +162,7 @@ def test_what_the_flaws_become(crawled):
     assert rows[f"{SITE}/en/café"]["key"] == f"{SITE}/en/caf%C3%A9"
 
 
-def test_the_record_that_the_docs_show(crawled):
+def test_the_record_shown_in_the_docs(crawled):
     page = (ROOT / "docs/start.md").read_text("utf-8")
     shown = json.loads(re.search(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1])
     row = next(row for row in crawled["urls"] if row["loc"] == shown["loc"])

@@ -1,4 +1,4 @@
-"""What the documentation says is there, and what is there is in the documentation."""
+"""The documentation describes what exists, and all that exists is documented."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sitemap_harvest.urls import url_key
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-_RUN = {"shell", "sh", "python"}  # by test_howtos.py
+_RUN = {"shell", "sh", "python"}  # in test_howtos.py
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -59,7 +59,7 @@ def first_table(page):
 
 
 def test_the_reference_of_settings_is_that_of_the_table():
-    shown = {"private": False, "site_headers": {}}  # as a user writes them
+    shown = {"private": False, "site_headers": {}}  # in the form that users write
     table = {field.name: (field, shown.get(field.name, field.default)) for field in dataclasses.fields(HarvestSettings)}
     rows = first_table("settings.md")
     assert [row[:2] for row in rows] == [
@@ -83,7 +83,7 @@ def test_every_problem_is_in_the_reference(built):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("code", CATALOGUE)
-def test_every_problem_has_a_section_that_tells_all_of_it(built, code):
+def test_every_problem_has_a_complete_section(built, code):
     page = lxml.html.parse(str(built / "reference" / "problems.html")).getroot()
     known, text = CATALOGUE[code], page.get_element_by_id(code.replace("/", "-")).text_content()
     words = (known.meaning, known.severity, known.cause, known.consequence, known.fix)
@@ -117,7 +117,7 @@ def test_examples(body, monkeypatch):
     assert doctest.DocTestRunner(verbose=False).run(test, out=output.append).failed == 0, "".join(output)
 
 
-def test_commands_and_programs_stand_in_how_tos_where_they_are_run():
+def test_commands_and_programs_are_only_in_how_tos_that_are_run():
     others = [page for page in PAGES if page.parent.name != "howto" and page.stem != "start"]
     found = {
         page.stem for page in others for language, _ in _FENCE.findall(page.read_text("utf-8")) if language in _RUN

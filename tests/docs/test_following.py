@@ -1,4 +1,4 @@
-"""A page is followed as its reader would: what it says is done, and what it does not do as it says is told."""
+"""A page is followed as its reader does; deviations from the page are reported."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def go(folder, *blocks):
     return place
 
 
-def test_what_a_block_sets_stays(tmp_path):
+def test_variables_of_a_block_persist(tmp_path):
     go(
         tmp_path,
         shell("mkdir there; cd there\nexport A=1; B=2\nf() { echo $1; }"),
@@ -72,7 +72,7 @@ def test_files_are_written(tmp_path):
         ),
     ],
 )
-def test_what_is_not_as_the_page_says(tmp_path, blocks, says):
+def test_deviations_from_the_page_are_reported(tmp_path, blocks, says):
     with pytest.raises(PageFailedError) as raised:
         go(tmp_path, *blocks)
     assert str(raised.value).startswith(says)
@@ -81,18 +81,18 @@ def test_what_is_not_as_the_page_says(tmp_path, blocks, says):
 @pytest.mark.parametrize(
     "blocks",
     [
-        pytest.param([shell("false || true\nif false; then :; fi\n! true\ntrue")], id="failures-that-are-asked-for"),
+        pytest.param([shell("false || true\nif false; then :; fi\n! true\ntrue")], id="intended-failures"),
         pytest.param([shell("echo a; (exit 4)", "exit: 4"), shown("a"), shell("echo b"), shown("b")], id="code"),
         pytest.param(
             [shell("echo '2026-11-22 05:05:39 [a] ERROR: no'"), shown("... ERROR: no")], id="error-that-is-shown"
         ),
     ],
 )
-def test_what_is_as_the_page_says(tmp_path, blocks):
+def test_pages_that_are_right_pass(tmp_path, blocks):
     go(tmp_path, *blocks)
 
 
-def test_a_block_that_takes_too_long_is_ended_with_all_that_it_has_started(tmp_path, monkeypatch):
+def test_a_block_that_takes_too_long_is_ended_with_all_its_processes(tmp_path, monkeypatch):
     monkeypatch.setattr(following, "_BLOCK_SECONDS", 0.5)
     began = time.monotonic()
     with pytest.raises(PageFailedError, match=r"it has not ended after 0\.5 seconds"):
@@ -102,7 +102,7 @@ def test_a_block_that_takes_too_long_is_ended_with_all_that_it_has_started(tmp_p
         os.kill(int((tmp_path / "work" / "pid").read_text()), 0)
 
 
-def test_a_server_goes_on_to_the_end_of_the_page(tmp_path):
+def test_a_server_runs_to_the_end_of_the_page(tmp_path):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -113,7 +113,7 @@ def test_a_server_goes_on_to_the_end_of_the_page(tmp_path):
         assert probe.connect_ex(("127.0.0.1", port)) != 0
 
 
-def test_a_port_that_is_taken_is_told(tmp_path):
+def test_a_port_in_use_is_reported(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -122,6 +122,6 @@ def test_a_port_that_is_taken_is_told(tmp_path):
             go(tmp_path, shell("sleep 9", f"background: {port}"))
 
 
-def test_commands_read_nothing(tmp_path):
+def test_commands_have_no_input(tmp_path):
     with Shell(tmp_path, dict(os.environ)) as bash:
         assert bash.run("cat; echo end", seconds=10) == (0, "end\n")

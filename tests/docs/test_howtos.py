@@ -1,4 +1,4 @@
-"""Every how-to is followed from its own text: the commands of the page are the commands that are run."""
+"""Every how-to is followed from its own text: the tests run the commands of the page."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOT_RUN = {
     "from-ultimate-sitemap-parser": ["ultimate-sitemap-parser is not installed"] * 3,
     "from-advertools": ["advertools is not installed"] * 2,
 }
-"""What is not run, with its reason, page by page."""
+"""The blocks that are not run, with their reasons, page by page."""
 INSTALLED = "start"
 """The page whose ``scrapy`` is the installed program: that of the others is forked, for its start takes most time."""
 
@@ -46,13 +46,13 @@ def marked(name):
     try:
         is_service = page_of(name).needs & SERVICES
     except PageError:
-        is_service = False  # the test says what is wrong
+        is_service = False  # the test reports the error
     return pytest.param(name, marks=[pytest.mark.service] if is_service else [], id=name)
 
 
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory):
-    """Return a function that builds the wheel of this checkout, once."""
+    """Return a function that builds the wheel of this checkout once."""
     built = []
 
     def build():
@@ -65,7 +65,7 @@ def wheels(tmp_path_factory):
 
 @contextmanager
 def objects(page, folder):
-    """Yield the environment by which an object store is reached, if *page* needs one."""
+    """Yield the environment variables of an object store, if *page* needs one."""
     if "object-store" not in page.needs:
         yield {}
         return
@@ -86,19 +86,19 @@ def test_the_page_does_what_it_says(name, tmp_path, wheels):
         try:
             follow(page, make_place(page, tmp_path), environment)
         except PageFailedError as error:
-            failed = f"{PAGES[name].relative_to(ROOT)}, {error}\n  asked for: {web.requests[-20:]}"
+            failed = f"{PAGES[name].relative_to(ROOT)}, {error}\n  requested: {web.requests[-20:]}"
     if failed:
         pytest.fail(failed, pytrace=False)
     shutil.rmtree(tmp_path, ignore_errors=True)
 
 
-def test_what_is_not_run_is_known():
+def test_blocks_that_are_not_run_are_listed():
     found = {name: [step.value for step in page_of(name).steps if step.does is Does.EXCUSED] for name in PAGES}
     assert {name: reasons for name, reasons in found.items() if reasons} == NOT_RUN
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_what_is_not_run_can_be_read_at_least(name):
+def test_blocks_that_are_not_run_are_valid(name):
     for step in page_of(name).steps:
         if step.does is Does.EXCUSED and step.language in {"shell", "sh"}:
             subprocess.run(["bash", "-n"], input=step.body, text=True, check=True, timeout=10)

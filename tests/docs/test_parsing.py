@@ -1,4 +1,4 @@
-"""What a page tells its reader to do is found in its text."""
+"""The steps of a page are found in its text."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_steps():
         pytest.param("<!-- background: web -->\n```shell\na\n```\n", "line 2: background: 'web' is no", id="no-port"),
     ],
 )
-def test_what_cannot_be_run_is_named(text, says):
+def test_pages_that_cannot_be_run_are_rejected_with_the_line(text, says):
     with pytest.raises(PageError) as raised:
         read_page(text)
     assert str(raised.value).startswith(says)
@@ -114,7 +114,7 @@ LOG = "2026-11-22 05:05:39 [scrapy.core.engine] INFO: Spider opened\n{'a': 1,\n 
         pytest.param("read │ 9 │ 0.1", "read │ 8 │ 0.1\n", "read │ 9 │ 0.1", id="no-seconds"),
     ],
 )
-def test_lines_that_are_lacking(shown, printed, missing):
+def test_missing_lines_are_reported(shown, printed, missing):
     assert lacks(Step(line=1, does=Does.OUTPUT, body=shown, language="text"), printed) == missing
 
 

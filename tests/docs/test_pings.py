@@ -1,4 +1,4 @@
-"""The pages on pings and on recrawls, held against the code and the programs that they are for."""
+"""The pages on pings and on recrawls, compared with the code and the programs that they describe."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_every_option_is_in_the_reference(reference):
     assert [name for name in names if reference.get_element_by_id(prefix + name, None) is None] == []
 
 
-def test_the_configurations_in_the_how_to_can_be_read():
+def test_the_configurations_in_the_how_to_are_valid():
     found = [step.body for step in PINGS.steps if "[sitemap_harvest]" in step.body]
     assert len(found) == 2
     for text in found:
@@ -59,7 +59,7 @@ def test_the_configurations_in_the_how_to_can_be_read():
 
 
 def files(page):
-    """Return the files that *page* has its reader write."""
+    """Return the files that *page* asks its reader to write."""
     written = {}
     for step in page.steps:
         if step.does is Does.FILE:
@@ -69,12 +69,12 @@ def files(page):
     return written
 
 
-def test_the_units_are_those_of_systemd(tmp_path):
+def test_the_units_are_valid_for_systemd(tmp_path):
     program = systemd_analyze()
     units = {name: body for name, body in files(SCHEDULE).items() if name.endswith((".service", ".timer"))}
     assert set(units) == {"recrawl.service", "recrawl.timer", "recrawl-failed.service"}
     for name, body in units.items():
-        # The script and its folder are not here; all else is as it stands in the page.
+        # The script and its folder do not exist here; all else is as on the page.
         (tmp_path / name).write_text(body.replace("/srv/harvest/recrawl", "/bin/true"), "utf-8")
     run = subprocess.run(
         [program, "verify", "--man=no", "--recursive-errors=no", *(tmp_path / name for name in units)],
@@ -83,7 +83,7 @@ def test_the_units_are_those_of_systemd(tmp_path):
     assert (run.returncode, run.stderr) == (0, "")
 
 
-def test_the_lines_of_cron_are_such():
+def test_the_lines_for_cron_are_valid():
     lines = files(SCHEDULE)["crontab"].split("\n")
     jobs = [line for line in lines if line and not re.fullmatch(r"[A-Z]+=\S+", line)]
     assert len(jobs) == 2

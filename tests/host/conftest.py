@@ -1,4 +1,4 @@
-"""Projects of others, beside each other: with the add-on and without."""
+"""Projects of other people, side by side: with the add-on and without."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Return a new project, which is copied and not used."""
+    """Return a new project, which is only copied."""
     return Project.made(tmp_path_factory.mktemp("made") / "project")
 
 

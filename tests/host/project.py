@@ -1,4 +1,4 @@
-"""A project of somebody else: made by ``scrapy startproject``, with and without the lines that the how-to has."""
+"""A user's project: made by ``scrapy startproject``, with and without the lines of the how-to."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ITEM_PIPELINES = {"myproject.parts.Upper": 300, "myproject.parts.Later": 400, "m
 
 
 def documented_lines() -> str:
-    """Return what the how-to says is added to ``settings.py``."""
+    """Return the lines that the how-to adds to ``settings.py``."""
     found = _APPENDED.search(PAGE.read_text("utf-8"))
     assert found is not None
     return found.group(1)
@@ -50,18 +50,18 @@ def documented_lines() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """What a command left behind."""
+    """The results of a command."""
 
     code: int
     out: str
     log: str
     folder: Path
     dumps: dict[str, dict[str, Any]] = field(repr=False)
-    """What the project's own extension saw of each spider: ``settings``, ``parts`` and ``stats``."""
+    """The records of the project's own extension for each spider: ``settings``, ``parts`` and ``stats``."""
 
     @property
     def dump(self) -> dict[str, Any]:
-        """The only one of :attr:`dumps`."""
+        """The only record of :attr:`dumps`."""
         (dump,) = self.dumps.values()
         return dump
 
@@ -88,7 +88,7 @@ class Project:
 
     @classmethod
     def made(cls, folder: Path) -> Project:
-        """Make one in *folder*, by Scrapy's own command, with parts and spiders of its own."""
+        """Make one in *folder* with Scrapy's own command, with components and spiders of its own."""
         made = forked.scrapy("startproject", "myproject", str(folder), cwd=folder.parent)
         assert made.returncode == 0, made.stderr
         project = cls(folder)
@@ -98,7 +98,7 @@ class Project:
         return project
 
     def copied(self, folder: Path, *, with_addon: bool) -> Project:
-        """Return a copy, *with_addon* or without: the lines of the how-to are what it differs by."""
+        """Return a copy, *with_addon* or without: the copies differ by the lines of the how-to."""
         shutil.copytree(self.folder, folder)
         project = Project(folder)
         if with_addon:
@@ -150,7 +150,7 @@ class Project:
 
     @contextmanager
     def crawling(self, spider: str, *arguments: str) -> Iterator[BaseProcess]:
-        """Run ``scrapy crawl`` as long as the block lasts."""
+        """Run ``scrapy crawl`` while the block runs."""
         with (
             TemporaryDirectory() as folder,
             forked.running(
@@ -161,7 +161,7 @@ class Project:
 
 
 def installed(module: str, package: str) -> ModuleType:
-    """Return *module* of somebody else's *package*."""
+    """Return *module* of a third-party *package*."""
     try:
         return import_module(module)
     except ImportError:

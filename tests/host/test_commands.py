@@ -67,14 +67,14 @@ def test_contracts_are_checked(project, site):
     assert "Ran 0 contracts" in project.run("check", "sitemap").log
 
 
-def test_a_shell_looks_at_one_document(project, site):
+def test_a_shell_opens_one_document(project, site):
     out = project.run("shell", f"{site.url}/a.xml", "-c", "response.status").out
     assert out.split()[-1] == "200"
     out = project.run("shell", f"{site.url}/a.xml", "--spider=sitemap", "-c", "type(spider).__name__").out
     assert out.split()[-1] == "SitemapSpider"
 
 
-def test_parse_is_for_spiders_that_have_callbacks(project, site):
+def test_parse_works_for_spiders_with_callbacks(project, site):
     assert "page 1" in project.run("parse", "--spider=own", f"{site.url}/p1").out.lower()
     ran = project.run("parse", "--spider=sitemap", f"{site.url}/a.xml", code=None, calm=False)
     assert "nothing to harvest: give at least one of the arguments" in ran.log
@@ -86,7 +86,7 @@ def test_a_benchmark_runs(project):
     assert "Closing spider (closespider_timeout)" in ran.log
 
 
-def test_of_two_spiders_of_one_name_theirs_is_run(project, site):
+def test_the_spider_of_the_project_wins_over_ours_of_the_same_name(project, site):
     (project.module / "spiders/clash.py").write_text(CLASH)
     ran = project.crawl("sitemap", "-a", f"site={site.url}", "-O", "x.jsonl")
     assert ran.rows("x.jsonl") == [{"whose": "theirs"}]
@@ -95,7 +95,7 @@ def test_of_two_spiders_of_one_name_theirs_is_run(project, site):
     assert project.crawl("sitemap", "-a", f"site={site.url}", "-O", "x.jsonl").rows("x.jsonl") == [{"whose": "theirs"}]
 
 
-def test_an_add_on_in_the_settings_of_a_spider_makes_no_other_spiders_known(project, plain, site):
+def test_an_addon_in_the_settings_of_a_spider_adds_no_spiders(project, plain, site):
     spider = ONE_FILE.replace(
         '    name = "one-file"\n',
         '    name = "one-file"\n    custom_settings = {"ADDONS": {"sitemap_harvest.addon.Addon": 300}}\n',
@@ -175,7 +175,7 @@ class Refused(scrapy.Spider):
 
 
 @pytest.mark.parametrize("how", [AS_A_PROCESS, AS_A_RUNNER], ids=["process", "runner"])
-def test_our_spiders_and_theirs_run_at_once_in_one_process(project, site, how):
+def test_our_spiders_and_theirs_run_together_in_one_process(project, site, how):
     (project.folder / "script.py").write_text(SCRIPT + how)
     (project.module / "spiders/refused.py").write_text(REFUSED)
     project.configure("LOG_LEVEL = 'INFO'")

@@ -77,7 +77,7 @@ def test_each_kind_goes_to_its_feed_in_the_store_and_on_disk(project, site, acce
     assert "one by one" not in ran.log
 
 
-def test_wrong_credentials_cost_that_feed_alone_and_are_not_shown(project, site, access):
+def test_wrong_credentials_fail_only_that_feed_and_are_not_shown(project, site, access):
     feeds = {f"s3://{BUCKET}/urls.csv": {"format": "csv"}, "urls.jsonl": {"format": "jsonl"}}
     project.configure(f"FEEDS = {feeds!r}\nAWS_ENDPOINT_URL = {access['AWS_ENDPOINT_URL']!r}\nLOG_LEVEL = 'INFO'")
     environment = access | {"AWS_SECRET_ACCESS_KEY": "another-secret-key"}

@@ -1,4 +1,4 @@
-"""Add-ons of others beside ours, in both orders of priority."""
+"""Third-party add-ons together with ours, in both orders of priority."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_scrapy_poet_gives_page_objects_to_callbacks_of_both(project, site, orde
 
 
 @ORDERS
-def test_scrapy_zyte_api_leaves_what_it_is_not_asked_for(project, site, order):
+def test_scrapy_zyte_api_ignores_requests_that_are_not_meant_for_it(project, site, order):
     installed("scrapy_zyte_api", "scrapy-zyte-api")
     project.configure(
         f"ADDONS['scrapy_zyte_api.Addon'] = {order}\nZYTE_API_KEY = 'none'\nZYTE_API_TRANSPARENT_MODE = False"

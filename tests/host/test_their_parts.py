@@ -39,7 +39,7 @@ AVRO = {
 
 @pytest.mark.quick
 @pytest.mark.parametrize("batches", ["", BATCHES], ids=["rows", "batches"])
-def test_urls_go_through_all_that_the_project_has(project, site, batches):
+def test_urls_pass_through_all_components_of_the_project(project, site, batches):
     feeds = {
         "urls.jsonl": {"format": "jsonl", "item_classes": ["sitemap_harvest.UrlEntry"]},
         "urls.locs": {"format": "locs", "item_classes": ["sitemap_harvest.UrlEntry"]},
@@ -72,7 +72,7 @@ def test_urls_go_through_all_that_the_project_has(project, site, batches):
 @pytest.mark.quick
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="scrapy-contrib-bigexporters needs Python 3.12 for Scrapy 2.19")
 @pytest.mark.parametrize("batches", ["", BATCHES], ids=["rows", "batches"])
-def test_an_exporter_of_a_third_party_writes_every_url(project, site, batches):
+def test_a_third_party_exporter_writes_every_url(project, site, batches):
     installed("zuinnote.scrapy.contrib.bigexporters", "scrapy-contrib-bigexporters")
     fastavro = installed("fastavro", "fastavro")
     avro = "FEED_EXPORTERS['avro'] = 'zuinnote.scrapy.contrib.bigexporters.AvroItemExporter'"
@@ -83,7 +83,7 @@ def test_an_exporter_of_a_third_party_writes_every_url(project, site, batches):
     assert sorted(ran.locs()) == ALL_BUT_TWO
 
 
-def test_a_feed_goes_through_the_postprocessing_of_a_third_party(project, site):
+def test_third_party_postprocessing_of_feeds_is_used(project, site):
     installed("scrapy_zstd", "scrapy-zstd")
     feed = {"format": "jsonl", "postprocessing": ["scrapy_zstd.postprocessing.ZstdPlugin"]}
     project.configure(f"{BATCHES}\nFEEDS = {{'urls.jsonl.zst': {feed}, 'urls.jsonl': {{'format': 'jsonl'}}}}")
@@ -93,7 +93,7 @@ def test_a_feed_goes_through_the_postprocessing_of_a_third_party(project, site):
     assert sorted(ran.locs()) == ALL_BUT_TWO
 
 
-def test_a_bug_of_an_exporter_costs_one_row(project, site):
+def test_an_error_in_an_exporter_loses_one_row(project, site):
     project.configure(f"FEED_EXPORTERS['locs'] = 'myproject.parts.NoThree'\n{BATCHES}")
     project.configure("FEEDS = {'bad.locs': {'format': 'locs'}, 'urls.jsonl': {'format': 'jsonl'}}")
     ran = project.crawl("sitemap", "-a", f"site={site.url}", calm=False)
@@ -104,13 +104,13 @@ def test_a_bug_of_an_exporter_costs_one_row(project, site):
     assert "Stored locs feed (4 items)" in ran.log
 
 
-def test_a_pipeline_that_knows_batches_gets_them(project, site):
+def test_a_pipeline_that_accepts_batches_gets_them(project, site):
     project.configure(f"{BATCHES}\nITEM_PIPELINES['myproject.parts.Batches'] = 100")
     ran = project.crawl("sitemap", "-a", f"site={site.url}", "-O", "urls.jsonl")
     assert sorted(ran.locs()) == ["/p3", "/p5", "/p6"]
 
 
-def test_changes_go_through_it_too(project):
+def test_changes_pass_through_it_too(project):
     with Site({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/p1", "/p2")}) as site:
         command = ("changes", "-a", f"site={site.url}", "-a", "store=snapshots", "-O", "changes.jsonl")
         assert project.crawl(*command).rows("changes.jsonl") == []
@@ -123,7 +123,7 @@ def test_changes_go_through_it_too(project):
     assert ran.stats["heard/Change"] == 2
 
 
-def test_a_spider_derived_from_ours_visits_pages_through_it(project, site):
+def test_a_spider_derived_from_ours_visits_pages_through_them(project, site):
     ran = project.crawl("harvested", "-a", f"site={site.url}", "-O", "pages.jsonl")
     rows = ran.rows("pages.jsonl")
     assert sorted(row["url"].removeprefix(site.url) for row in rows) == ALL_BUT_TWO
@@ -131,7 +131,7 @@ def test_a_spider_derived_from_ours_visits_pages_through_it(project, site):
     assert {row["listed_in"].removeprefix(site.url) for row in rows} == {"/a.xml", "/b.xml"}
 
 
-def test_their_downloader_middleware_sees_our_requests(project):
+def test_downloader_middlewares_of_the_project_see_our_requests(project):
     seen = set()
 
     def answer(headers):
@@ -155,8 +155,8 @@ FILES_STORE = "files"
 
 
 @pytest.mark.parametrize("batches", ["", BATCHES], ids=["rows", "batches"])
-def test_pipelines_for_images_and_files_leave_our_items_alone(project, tmp_path, batches):
-    installed("PIL", "pillow")  # without it Scrapy loads no ImagesPipeline
+def test_media_pipelines_ignore_our_items(project, tmp_path, batches):
+    installed("PIL", "pillow")  # without Pillow Scrapy loads no ImagesPipeline
     (tmp_path / "s.xml").write_text(IMAGES)
     project.configure(MEDIA + batches)
     ran = project.crawl("sitemap", "-a", f"sitemap={tmp_path}/s.xml", "-O", "urls.jsonl")
@@ -165,8 +165,8 @@ def test_pipelines_for_images_and_files_leave_our_items_alone(project, tmp_path,
     assert "scrapy.pipelines.images.ImagesPipeline" in ran.dump["parts"]["pipelines"]
 
 
-def test_they_take_the_items_of_the_project_as_ever(project, plain, site):
-    installed("PIL", "pillow")  # without it Scrapy loads no ImagesPipeline
+def test_media_pipelines_still_process_the_items_of_the_project(project, plain, site):
+    installed("PIL", "pillow")  # without Pillow Scrapy loads no ImagesPipeline
     spider = """
 import scrapy
 
@@ -188,8 +188,8 @@ class WithImages(scrapy.Spider):
         assert (row["images"], row["files"][0]["url"]) == ([], f"{site.url}/p1")
 
 
-def test_one_that_has_a_method_of_its_own_is_asked(project, tmp_path):
-    installed("PIL", "pillow")  # without it Scrapy loads no ImagesPipeline
+def test_a_media_pipeline_with_an_overridden_method_is_called(project, tmp_path):
+    installed("PIL", "pillow")  # without Pillow Scrapy loads no ImagesPipeline
     (tmp_path / "s.xml").write_text(IMAGES)
     (project.module / "media.py").write_text(
         "from scrapy.pipelines.images import ImagesPipeline\n\n\n"
@@ -214,7 +214,7 @@ def test_the_cache_of_scrapy_gives_the_same_rows_again(project):
     assert "httpcache/miss" not in ran.stats
 
 
-def test_a_run_that_was_interrupted_begins_again_and_gives_every_url(project):
+def test_an_interrupted_run_starts_again_and_yields_every_url(project):
     children = {f"/{number}.xml": Page(urlset(f"/p1{number}"), delay=0.05) for number in range(20)}
     with Site({"/robots.txt": robots("/index.xml"), "/index.xml": index(*children), **children}) as site:
         job = ("sitemap", "-a", f"site={site.url}", "-s", "JOBDIR=job")
@@ -284,7 +284,7 @@ ONE_BY_ONE = "one by one, which is slower: "
         ),
     ],
 )
-def test_their_choices_stay_and_every_url_comes(project, site, settings, words):
+def test_choices_of_the_project_stay_and_every_url_is_written(project, site, settings, words):
     project.configure(f"{BATCHES}\n{settings}")
     ran = project.crawl("sitemap", "-a", f"site={site.url}", "-o", "urls.jsonl")
     assert sorted(ran.locs()) == ALL_BUT_TWO
@@ -292,7 +292,7 @@ def test_their_choices_stay_and_every_url_comes(project, site, settings, words):
     assert set(defaults.DOWNLOADER_MIDDLEWARES) <= set(ran.dump["parts"]["downloader_middlewares"])
 
 
-def test_feeds_that_they_have_switched_off_stay_off(project, site):
+def test_feeds_that_the_project_disabled_stay_disabled(project, site):
     project.configure(f"EXTENSIONS = {{'myproject.parts.Look': 0, '{EXTENSIONS}': None}}")
     ran = project.crawl("sitemap", "-a", f"site={site.url}", "-O", "urls.jsonl")
     assert not (project.folder / "urls.jsonl").exists()

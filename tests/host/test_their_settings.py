@@ -1,4 +1,4 @@
-"""What the project sets itself wins, wherever it sets it; also for our own spiders."""
+"""The settings of the project win, wherever it sets them, for our own spiders too."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def another(name, value):
 
 
 THEIRS = {name: another(name, value) for name, value in defaults.PLAIN.items()}
-"""Made from the defaults, so that a new one is looked at too."""
+"""Made from the defaults, so that new settings are covered too."""
 
 
 def to(project, *rows, custom="", after=""):
@@ -100,9 +100,9 @@ def source(tmp_path):
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_setting_of_theirs_wins(project, source, tmp_path, place):
+def test_a_setting_of_the_project_wins(project, source, tmp_path, place):
     spider, arguments = place(project)
-    home = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}  # in which Scrapy's remote control leaves a file
+    home = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}  # in which Scrapy's telnet console leaves a file
     ran = project.crawl(spider, "-a", f"sitemap={source}", "-O", "urls.jsonl", *arguments, environment=home)
     settings = ran.dump["settings"]
     expected = {name: value if arguments == () else str(value) for name, value in THEIRS.items()}
@@ -117,7 +117,7 @@ def test_a_setting_of_theirs_wins(project, source, tmp_path, place):
 
 
 @pytest.mark.quick
-def test_ours_hold_where_they_set_nothing(project, source):
+def test_our_settings_apply_where_the_project_sets_none(project, source):
     project.configure("del ROBOTSTXT_OBEY, FEED_EXPORT_ENCODING, TELNETCONSOLE_ENABLED, REMOTE_CONTROL_ENABLED")
     settings = project.crawl("sitemap", "-a", f"sitemap={source}").dump["settings"]
     assert {name: settings[name] for name in defaults.PLAIN} == {
@@ -132,7 +132,7 @@ PARTS = {
 
 
 @pytest.mark.parametrize("way", ["settings.py", "-s"])
-def test_a_part_that_they_switch_off_stays_off(project, source, way):
+def test_a_component_that_the_project_disabled_stays_disabled(project, source, way):
     off = {name: dict.fromkeys(paths) for name, paths in PARTS.items()}
     off["EXTENSIONS"] |= {"myproject.parts.Listen": 0}
     off["FEED_EXPORTERS"] = dict.fromkeys(defaults.FEED_EXPORTERS, "myproject.parts.LocsExporter")

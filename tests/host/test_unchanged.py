@@ -1,4 +1,4 @@
-"""A spider of the project's own does with the add-on what it does without it."""
+"""A spider of the project does the same with and without the add-on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TIMES = {"elapsed_time_seconds", "start_time", "finish_time", "memusage/max", "m
 
 
 def feeds() -> dict[str, dict[str, object]]:
-    """Each format, one in parts, packed, and some that are added to files that have something in them."""
+    """Each format, one in parts, compressed, and some that are appended to non-empty files."""
     written = {f"out.{name}": {"format": name, "overwrite": True, **options} for name, options in FORMATS.items()}
     written["out.gz-%(batch_id)d"] = {
         "format": "csv",
@@ -53,7 +53,7 @@ def both(made, site, tmp_path_factory):
     return runs
 
 
-def test_feeds_are_the_same_to_the_byte(both):
+def test_feeds_are_identical_byte_for_byte(both):
     without, with_addon = ({path.name: path.read_bytes() for path in run.folder.glob("out.*")} for run in both)
     assert without.keys() >= {f"out.{name}" for name in FORMATS} | {"out.gz-1", "out.gz-2", "out.added.csv"}
     assert with_addon == without
@@ -67,14 +67,14 @@ def test_stats_are_the_same(both):
     assert with_addon == without
 
 
-def test_settings_differ_by_those_that_the_reference_names(both):
+def test_settings_differ_only_by_those_in_the_reference(both):
     without, with_addon = (run.dump["settings"] for run in both)
     differ = {name for name in without.keys() | with_addon.keys() if without.get(name) != with_addon.get(name)}
     section = re.search(r"^## What the add-on changes\n(.*?)(?=^## )", REFERENCE.read_text(), re.MULTILINE | re.DOTALL)
     assert differ == set(re.findall(r"^\| `([A-Z_]+)` \|", section.group(1), re.MULTILINE))
 
 
-def test_the_same_parts_stand_in_the_same_order(both):
+def test_the_same_components_have_the_same_order(both):
     without, with_addon = (run.dump["parts"] for run in both)
     assert "scrapy.extensions.feedexport.FeedExporter" in without["extensions"][:-1]
     ours = {"scrapy.extensions.feedexport.FeedExporter": "sitemap_harvest.integration.items.feed_exporter.FeedExporter"}
@@ -85,7 +85,7 @@ def test_the_same_parts_stand_in_the_same_order(both):
     assert {name: with_addon[name] for name in others} == {name: without[name] for name in others}
 
 
-def test_the_log_is_the_same_after_the_list_of_what_was_loaded(both):
+def test_the_log_is_the_same_after_the_list_of_loaded_components(both):
     without, with_addon = (normalised(run.log) for run in both)
     assert any("Dropped: two" in line for line in without)
     assert with_addon == without
@@ -99,7 +99,7 @@ def normalised(log: str) -> list[str]:
     return log[log.index("INFO: Spider opened") :].splitlines()
 
 
-def test_what_is_added_to_a_file_by_the_command_line_is_what_is_added_without(project, plain, site):
+def test_appending_by_the_command_line_is_unchanged(project, plain, site):
     files = ("a.json", "b.csv")
     for one in (project, plain):
         for name in files:
@@ -119,7 +119,7 @@ def test_what_is_added_to_a_file_by_the_command_line_is_what_is_added_without(pr
         pytest.param("FEED_EXPORTERS = {'jsonl': 'no.such.Exporter'}", None, id="an-exporter-that-is-not-there"),
     ],
 )
-def test_a_run_ends_as_it_ends_without(project, plain, site, settings, reason):
+def test_a_run_ends_as_without_the_addon(project, plain, site, settings, reason):
     ends = []
     for one in (project, plain):
         one.configure(settings)
@@ -127,13 +127,13 @@ def test_a_run_ends_as_it_ends_without(project, plain, site, settings, reason):
         log = ran.log.replace("sitemap_harvest.integration.items.feed_exporter", "scrapy.extensions.feedexport")
         errors = re.findall(r"\] (?:ERROR|CRITICAL): (.*?)(?= at 0x|$)", log, re.MULTILINE)
         stats = ran.dumps["own"]["stats"] if ran.dumps else {}
-        # Which of two answers comes first is chance.
+        # The order of two responses is random.
         ends.append((ran.code, stats.get("finish_reason"), stats.get("item_scraped_count"), sorted(errors)))
     assert ends[0] == ends[1]
     assert ends[0][1] == reason
 
 
-def test_a_job_that_was_interrupted_goes_on_as_it_does_without(project, plain):
+def test_an_interrupted_job_resumes_as_without_the_addon(project, plain):
     with Site({"/robots.txt": ""}) as site:
         site.generate = lambda path: Page(f"<p>{path}", headers={"Content-Type": "text/html"}, delay=0.03)
         for one in (project, plain):

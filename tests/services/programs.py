@@ -1,4 +1,4 @@
-"""Where the programs are that some tests need, and what to do where one is not."""
+"""The paths of the external programs of some tests, and the reaction to a missing one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def chromium() -> str:
 
 
 def browser() -> str:
-    """Return the path of Chromium, which can be driven from here."""
+    """Return the path of a Chromium that can be driven from here."""
     if find_spec("scrapy_playwright") is None:
         lacking("scrapy-playwright", "pip install '.[browser]'")
     return chromium()
@@ -42,7 +42,7 @@ def tinyproxy() -> str:
 
 
 def scrapyd() -> Path:
-    """Return the folder of the programs of the environment in which Scrapyd is installed, with this package."""
+    """Return the folder of the programs of the environment in which Scrapyd is installed with this package."""
     folder = Path(os.environ.get(_SCRAPYD) or ROOT / ".venv-scrapyd", "bin")
     if not (folder / "scrapyd").exists():
         lacking(

@@ -1,4 +1,4 @@
-"""A real proxy on loopback: Tinyproxy, which asks for a login if it is told one."""
+"""A real proxy on loopback: Tinyproxy, with or without a login."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Timeout 30
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A proxy that runs."""
+    """A running proxy."""
 
     port: int
     log: Path
@@ -38,13 +38,13 @@ class Proxy:
         return f"http://{login}{'@' if login else ''}127.0.0.1:{self.port}"
 
     def requests(self) -> list[str]:
-        """Return the first lines of the requests that it let pass."""
+        """Return the request lines that it forwarded."""
         return [line.partition("): ")[2] for line in self.log.read_text().splitlines() if "Request (" in line]
 
 
 @contextmanager
 def running_proxy(folder: Path, login: tuple[str, str] | None = None) -> Iterator[Proxy]:
-    """Run a proxy that keeps its files in *folder*, and asks for *login*, a name and a password, if that is given."""
+    """Run a proxy that keeps its files in *folder* and requires *login*, a name and a password, if given."""
     program = tinyproxy()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

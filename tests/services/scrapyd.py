@@ -1,4 +1,4 @@
-"""A real Scrapyd on loopback, in a folder of its own, and a small client of its web interface.
+"""A real Scrapyd on loopback, in a separate folder, and a small client of its web interface.
 
 >>> with running(folder, sections={"services": {"ping.json": "..."}}) as scrapyd:
 ...     job = scrapyd.schedule("sitemap", site=site.url)
@@ -45,7 +45,7 @@ globals().update(defaults.ALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the web interface answers."""
+    """A response of the web interface."""
 
     status: int
     body: bytes = field(repr=False)
@@ -64,14 +64,14 @@ class Answer:
 
 @dataclass(slots=True, kw_only=True)
 class Scrapyd:
-    """A Scrapyd that runs."""
+    """A running Scrapyd."""
 
     url: str
     folder: Path
-    """Its working folder, which is that of its jobs too."""
+    """Its working folder, and that of its jobs."""
     process: subprocess.Popen[bytes]
     environment: dict[str, str] = field(repr=False)
-    """In which the programs of its environment are run."""
+    """The environment variables of its programs."""
     project: str = PROJECT
 
     def ask(
@@ -84,7 +84,7 @@ class Scrapyd:
         password: str = PASSWORD,
         method: str | None = None,
     ) -> Answer:
-        """Ask for *path*, with POST where there are *data*, as *user*, or as nobody if that is ``None``."""
+        """Request *path*, with POST if there are *data*, as *user*, or without a login if that is ``None``."""
         body = data if isinstance(data, bytes | None) else urlencode(data, doseq=True).encode()
         request = Request(f"{self.url}/{path}", data=body, headers=dict(headers or {}), method=method)
         if user is not None:
@@ -98,11 +98,11 @@ class Scrapyd:
                 return Answer(status=error.code, body=error.read(), headers=dict(error.headers))
 
     def get(self, service: str, **parameters: Any) -> dict[str, Any]:
-        """Return the answer of a service, such as ``listjobs``, that went well."""
+        """Return the response of a service, such as ``listjobs``, which must succeed."""
         return self._well(self.ask(f"{service}.json?{urlencode(parameters)}"))
 
     def post(self, service: str, **parameters: Any) -> dict[str, Any]:
-        """Return the answer of a service, such as ``cancel``, that went well; a list is a parameter that repeats."""
+        """Return the response of a service, such as ``cancel``, which must succeed; a list is a repeated parameter."""
         return self._well(self.ask(f"{service}.json", data=parameters))
 
     @staticmethod
@@ -111,7 +111,7 @@ class Scrapyd:
         return answer.json
 
     def schedule(self, spider: str, *, settings: Mapping[str, Any] | None = None, **arguments: Any) -> str:
-        """Schedule a job and return its id. Among *arguments* may be Scrapyd's own, such as ``jobid``, ``_version``."""
+        """Schedule a job and return its id. *arguments* may include Scrapyd's own, such as ``jobid``, ``_version``."""
         texts = (
             f"{name}={value if isinstance(value, str) else json.dumps(value)}"
             for name, value in (settings or {}).items()
@@ -141,13 +141,13 @@ class Scrapyd:
                 time.sleep(_LOOK_SECONDS)
 
     def log(self, job: str) -> str:
-        """Return the log of *job*; nothing, as long as it has none."""
+        """Return the log of *job*; an empty one until it has one."""
         found = sorted((self.folder / "logs").glob(f"*/*/{job}.log"))
         return found[0].read_text(encoding="utf-8", errors="replace") if found else ""
 
     @property
     def own_log(self) -> str:
-        """What Scrapyd itself has logged."""
+        """The log of Scrapyd itself."""
         return (self.folder / "scrapyd.log").read_text(errors="replace")
 
     def program(self, name: str, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -173,9 +173,8 @@ def running(
 ) -> Iterator[Scrapyd]:
     """Start a Scrapyd in *folder*, which is made, and stop it and its jobs at the end.
 
-    *sections* are more lines for its ``scrapyd.conf``: those for ``[scrapyd]``
-    stand in place of ours. *settings* are those of a project without an egg,
-    :data:`PROJECT`; with ``None`` there is no such project.
+    *sections* are more lines for its ``scrapyd.conf``: those for ``[scrapyd]`` replace ours. *settings* are those of a
+    project without an egg, :data:`PROJECT`; with ``None`` there is no such project.
     """
     programs = scrapyd()
     folder.mkdir(parents=True, exist_ok=True)
@@ -248,7 +247,7 @@ def _wait_until_it_answers(found: Scrapyd) -> None:
 
 
 def _stop(found: Scrapyd) -> None:
-    """End Scrapyd, and the jobs that still run: they are in its process group, also when it was killed."""
+    """End Scrapyd and its running jobs: they are in its process group, even after it was killed."""
     found.process.terminate()
     try:
         found.process.wait(timeout=_END_SECONDS)

@@ -1,4 +1,4 @@
-"""Pings to a real Scrapyd, and the crawls that come of them."""
+"""Pings to a real Scrapyd, and the crawls that they start."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def port(site):
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory, port):
-    """A Scrapyd without authentication of its own that accepts pings."""
+    """A Scrapyd without authentication that accepts pings."""
     hosts = {"hosts": f"127.0.0.1:{port} localhost:{port} *.nowhere.invalid"}
     folder = tmp_path_factory.mktemp("opened")
     with running(folder, sections=sections(hosts, username=""), settings=SETTINGS) as scrapyd:
@@ -126,7 +126,7 @@ def test_head(opened):
     assert (head.status, head.body, head.headers["Allow"]) == (405, b"", "POST")
 
 
-def test_pings_at_once_are_one_job(opened, port):
+def test_simultaneous_pings_are_one_job(opened, port):
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: ping(opened, f"http://localhost:{port}/slow.xml"), range(8)))
     assert [answer.status for answer in answers] == [200] * 8
@@ -135,7 +135,7 @@ def test_pings_at_once_are_one_job(opened, port):
     opened.finished(answers[0].json["jobid"])
 
 
-def test_a_site_has_one_job_as_long_as_it_runs(opened, site, port):
+def test_a_site_has_one_job_at_a_time(opened, site, port):
     job = scheduled(ping(opened, f"{site.url}/slow.xml"))
     wait_until(lambda: [each for each in opened.jobs()["running"] if each["id"] == job])
     again = {"status": "ok", "jobid": job, "repeated": True, "node_name": socket.gethostname()}
@@ -147,7 +147,7 @@ def test_a_site_has_one_job_as_long_as_it_runs(opened, site, port):
     opened.finished(job, other_site)
 
 
-def test_who_does_not_wait_for_the_answer_has_pinged(opened, site):
+def test_a_ping_counts_if_the_client_does_not_wait_for_the_response(opened, site):
     url = f"{site.url}/5.xml"
     body = f"sitemap={quote(url)}&token={TOKEN}"
     address = opened.url.rpartition("/")[2].split(":")
@@ -158,7 +158,7 @@ def test_who_does_not_wait_for_the_answer_has_pinged(opened, site):
     opened.finished(*(job["id"] for job in opened.jobs()["running"]))
 
 
-def test_a_request_that_is_cut_half_way_is_no_ping(opened):
+def test_a_truncated_request_is_no_ping(opened):
     before = opened.jobs()
     address = opened.url.rpartition("/")[2].split(":")
     with socket.create_connection((address[0], int(address[1]))) as connection:
@@ -168,7 +168,7 @@ def test_a_request_that_is_cut_half_way_is_no_ping(opened):
     assert opened.jobs() == before
 
 
-def test_a_private_host_is_let_in_by_name_and_leads_nowhere_else(opened, site):
+def test_a_private_host_is_allowed_by_name_and_leads_nowhere_else(opened, site):
     with Site({"/secret.xml": urlset("/secret")}) as other:
         site.pages["/leads-away.xml"] = Page(status=302, headers={"Location": f"{other.url}/secret.xml"})
         job = scheduled(ping(opened, f"{site.url}/leads-away.xml"))
@@ -178,7 +178,7 @@ def test_a_private_host_is_let_in_by_name_and_leads_nowhere_else(opened, site):
 
 
 def test_no_token_is_in_any_log(opened):
-    """Comes last of those that ping this Scrapyd."""
+    """Runs last of the tests that ping this Scrapyd."""
     assert ping(opened, "https://user:password@127.0.0.1/\n{}").status == 400
     files = [file for file in opened.folder.rglob("*") if file.is_file() and file.name != "scrapyd.conf"]
     assert len(files) > 10
@@ -188,7 +188,7 @@ def test_no_token_is_in_any_log(opened):
     assert "Traceback" not in opened.own_log
 
 
-def test_behind_authentication_and_over_a_restart(tmp_path, site, port):
+def test_authentication_and_restart(tmp_path, site, port):
     hosts = {"hosts": f"127.0.0.1:{port}"}
     first = {"sitemap": f"{site.url}/10.xml", "token": TOKEN}
     with running(tmp_path, sections=sections(hosts, poll_interval="3600")) as scrapyd:
@@ -201,7 +201,7 @@ def test_behind_authentication_and_over_a_restart(tmp_path, site, port):
         assert (again.status, again.json["jobid"], again.json["repeated"]) == (200, job, True)
 
 
-def test_private_addresses_are_closed_by_default_and_a_project_that_is_not_there(tmp_path):
+def test_private_addresses_and_missing_projects_are_rejected_by_default(tmp_path):
     options = {"hosts": "93.184.216.34 localhost", "project": "nowhere", "allow_private": "no"}
     with running(tmp_path, sections=sections(options, username="")) as scrapyd:
         private = ping(scrapyd, "http://localhost/")
@@ -211,7 +211,7 @@ def test_private_addresses_are_closed_by_default_and_a_project_that_is_not_there
         assert "Scrapyd has no project 'nowhere': the operator has to deploy it" in answer.json["message"]
 
 
-def test_a_queue_that_is_damaged_is_an_error_of_the_service(tmp_path, site, port):
+def test_a_damaged_queue_is_an_error_of_the_service(tmp_path, site, port):
     with running(tmp_path, sections=sections({"hosts": f"127.0.0.1:{port}"}, username="")) as scrapyd:
         for file in tmp_path.glob("dbs/*"):
             file.write_bytes(b"no database" * 1000)
@@ -231,7 +231,7 @@ def test_a_queue_that_is_damaged_is_an_error_of_the_service(tmp_path, site, port
         pytest.param({"tokens": f"%{TOKEN}"}, "tokens: write each % twice, as %%", id="percent-sign"),
     ],
 )
-def test_what_is_wrong_in_the_configuration_ends_the_start(tmp_path, options, words):
+def test_an_invalid_configuration_prevents_the_start(tmp_path, options, words):
     config = ConfigParser(interpolation=None)
     config.read_dict({"scrapyd": {"http_port": "1"}, "services": {"ping.json": SERVICE}, "sitemap_harvest": options})
     with (tmp_path / "scrapyd.conf").open("w", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""The toolkit on a real Scrapyd: deployed in three ways, scheduled with everything it takes, cancelled and killed."""
+"""The toolkit on a real Scrapyd: deployed in three ways, scheduled with every argument, cancelled and killed."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ SMALL = {"/robots.txt": robots("/1.xml"), "/1.xml": urlset("/b")}
 
 
 def files_of_the_how_to():
-    """Return the files that the how-to tells its reader to write, by their names."""
+    """Return the files that the how-to asks its reader to write, by name."""
     found = re.findall(r"^<!-- file: (\S+) -->\n+```\w+\n(.*?)^```", HOW_TO.read_text(), re.MULTILINE | re.DOTALL)
     return dict(found)
 
 
 def project_of(folder):
-    """Write the thin project of the how-to, as it stands there, into *folder*."""
+    """Write the thin project of the how-to into *folder*, unchanged."""
     for name, content in files_of_the_how_to().items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ def node(tmp_path_factory):
 
 @pytest.fixture
 def crawl(node):
-    """Return what schedules a job whose output is where its id says."""
+    """Return a function that schedules a job with its output in the folder of its id."""
 
     def schedule(spider="sitemap", /, settings=None, **given):
         return node.schedule(spider, settings={"FEEDS": FEEDS, **(settings or {})}, **given)
@@ -101,7 +101,7 @@ def locs(node, job):
 
 
 def reason(log):
-    """Return why a job ended, as its log says."""
+    """Return why a job ended, from its log."""
     return log.partition("Closing spider (")[2].partition(")")[0]
 
 
@@ -144,7 +144,7 @@ JOBS = {
         ["http://127.0.0.3:{port}/b", "{news}/a", "{news}/new"],
     ),
 }
-LATER = {  # over what the jobs above have left in the store
+LATER = {  # over the snapshots that the jobs above have left in the store
     "changes": {"baseline": "first", "resume": "yes"},
     "feeds": {"feeds_only": "yes", "consumer": "app"},
 }
@@ -183,7 +183,7 @@ def test_a_job_takes_all_arguments(harvested, sites, name):
     assert locs(harvested, name) == sorted(expected)
 
 
-def test_a_job_polls_and_another_compares_in_the_same_store(harvested, sites):
+def test_a_job_with_feeds_only_and_a_comparison_share_a_store(harvested, sites):
     _, news, _ = sites
     for name in LATER:
         assert (reason(harvested.log(name)), errors(harvested.log(name))) == ("finished", [])
@@ -201,12 +201,12 @@ def test_jobs_are_listed_with_their_times_and_logs(harvested):
     assert "filters" in harvested.ask("jobs").text
 
 
-def test_jobs_print_nothing_beside_their_log(harvested):
+def test_jobs_print_nothing_outside_their_log(harvested):
     own = [line for line in harvested.own_log.splitlines() if "pkg_resources is deprecated" not in line]  # Scrapyd's
     assert [line for line in own if "/stderr]" in line or "/stdout]" in line] == []
 
 
-def test_nobody_gets_in_without_the_password(node):
+def test_requests_without_the_password_are_rejected(node):
     for user, password in ((None, ""), (USER, "guessed"), ("", "")):
         for path in ("listjobs.json", "logs/", "jobs", ""):
             assert node.ask(path, user=user, password=password).status == 401
@@ -220,12 +220,12 @@ def test_spiders_are_listed(node):
 
 @pytest.fixture(scope="module")
 def odd(node, sites):
-    """Run jobs whose arguments are odd; return their ids by what is odd in them."""
+    """Run jobs with odd arguments; return their ids by argument."""
     _, news, small = sites
     (node.folder / "Größe ü.xml").write_text(urlset("https://www.example.com/ü"))
     one = {"site": small.url}
     given = {
-        "blanks": {"site": f"{small.url}\n{news.url}", "sitemap": "Größe ü.xml"},
+        "whitespace": {"site": f"{small.url}\n{news.url}", "sitemap": "Größe ü.xml"},
         "signs": {**one, "exclude": "-a=%(x)s;$HOME`id`\"' " + "x" * 100_000},
         "empty": {**one, "exclude": ""},
         "forged": {**one, "limit": "1\n2026-01-01 00:00:00 [x] ERROR: forged"},
@@ -246,20 +246,20 @@ def odd(node, sites):
     ("name", "hosts"),
     [
         pytest.param(
-            "blanks",
+            "whitespace",
             ["127.0.0.2", "127.0.0.2", "127.0.0.3", "www.example.com"],
-            id="a newline between sites, and a file's name with blanks and umlauts",
+            id="a newline between sites, and a file's name with spaces and umlauts",
         ),
         pytest.param("quiet", ["127.0.0.3"], id="of an argument given twice, Scrapyd takes the first"),
         pytest.param("signs", ["127.0.0.3"], id="no shell reads it, and it may be long"),
     ],
 )
-def test_odd_values_arrive_as_they_were_sent(node, odd, name, hosts):
+def test_odd_values_arrive_unchanged(node, odd, name, hosts):
     assert [loc.split("/")[2].split(":")[0] for loc in locs(node, odd[name])] == hosts
     assert errors(node.log(odd[name])) == []
 
 
-def test_a_setting_of_a_job_holds_for_it(node, odd):
+def test_a_setting_of_a_job_applies_to_it(node, odd):
     assert "INFO" not in node.log(odd["quiet"])
 
 
@@ -272,7 +272,7 @@ def test_a_setting_of_a_job_holds_for_it(node, odd):
         ("setting", "SITEMAP_HARVEST_COLOUR: there is no such setting; there are SITEMAP_HARVEST_"),
     ],
 )
-def test_what_is_wrong_stands_in_one_line_of_the_log(node, odd, name, line):
+def test_errors_are_one_line_of_the_log(node, odd, name, line):
     log = node.log(odd[name])
     (found,) = errors(log)
     assert found.startswith(line)
@@ -281,12 +281,12 @@ def test_what_is_wrong_stands_in_one_line_of_the_log(node, odd, name, line):
 
 SITEMAPS = [f"/{number}.xml" for number in range(8)]
 FATES = ("whole", "cancelled", "twice", "killed", "first")
-"""What becomes of a crawl: it ends by itself, is cancelled once, twice, or with SIGKILL; or is cancelled as the first
-of its site."""
+"""The end of a crawl: it finishes, is cancelled once, twice, or with SIGKILL; or is cancelled as the first of its site.
+"""
 
 
 def version(number, delay=0.0):
-    """Return a site of which with each version one URL in each sitemap is new, and one gone."""
+    """Return a site in which each version adds one URL to each sitemap and removes one."""
     pages = {
         path: Page(urlset(*numbered(3, start=number, prefix=f"/{path[1]}/")), delay=delay if path > "/1.xml" else 0.0)
         for path in SITEMAPS
@@ -295,15 +295,15 @@ def version(number, delay=0.0):
 
 
 def changes_of(paths):
-    """Return what has changed from version 1 to version 2 in the sitemaps at *paths*."""
+    """Return the changes from version 1 to version 2 in the sitemaps at *paths*."""
     return sorted(change for path in paths for change in (("removed", f"/{path[1]}/1"), ("added", f"/{path[1]}/4")))
 
 
-def told(node, job, site):
-    return told_in(node.folder / "out" / f"{job}-changes.jsonl", site)
+def reported(node, job, site):
+    return reported_in(node.folder / "out" / f"{job}-changes.jsonl", site)
 
 
-def told_in(path, site):
+def reported_in(path, site):
     found = [row for row in lines(path) if row["site"] == site.url]
     return sorted((row["kind"], row["loc"].removeprefix(site.url)) for row in found)
 
@@ -330,11 +330,11 @@ def ended(node):
         for fate, site in sites.items():
             site.pages = version(2, delay=0.3)
             if fate in {"twice", "killed"}:
-                site.pages[SITEMAPS[3]] = Page("", delay=100)  # which a job that ends in good order waits for
+                site.pages[SITEMAPS[3]] = Page("", delay=100)  # which a job with an orderly shutdown waits for
             site.requests.clear()
             node.schedule("sitemap", settings=settings, jobid=fate, emit="urls,sitemaps,changes", site=site.url)
         for fate in FATES[1:]:
-            wait_until(lambda asked=sites[fate].requests: SITEMAPS[3] in asked)
+            wait_until(lambda requests=sites[fate].requests: SITEMAPS[3] in requests)
             node.post("cancel", project=PROJECT, job=fate, **({"signal": "KILL"} if fate == "killed" else {}))
             if fate == "twice":
                 wait_until(lambda: "Received SIGINT" in node.log("twice"))
@@ -350,13 +350,13 @@ def ended(node):
 
 
 def read_whole(node, job, site):
-    """Return the sitemaps that a job has read, as its ledger says."""
+    """Return the sitemaps that a job has read completely, from its ledger."""
     rows = output(node, job, "sitemaps")
     return sorted(row["url"].removeprefix(site.url) for row in rows if row["outcome"] == "read" and row["entries"] == 3)
 
 
 @pytest.mark.parametrize("fate", ["cancelled", "first"])
-def test_a_job_that_is_cancelled_ends_in_good_order(ended, fate):
+def test_a_cancelled_job_shuts_down_orderly(ended, fate):
     node, sites = ended
     log = node.log(fate)
     assert (reason(log), errors(log)) == ("shutdown", [])
@@ -367,46 +367,46 @@ def test_a_job_that_is_cancelled_ends_in_good_order(ended, fate):
     assert sorted(pq.read_table(node.folder / "out" / f"{fate}.parquet")["loc"].to_pylist()) == expected
 
 
-def test_a_job_that_is_cancelled_keeps_what_it_has_read_whole(ended):
+def test_a_cancelled_job_keeps_the_documents_it_has_read_completely(ended):
     node, sites = ended
     site = sites["cancelled"]
     read = read_whole(node, "cancelled", site)
     history = open_store(node.folder / "ended").site(site.url)
     assert [run.complete for run in history.runs] == [True, False, True]
     added = [change for change in changes_of(read) if change[0] == "added"]
-    pending = [change for change in changes_of(read) if change[0] == "removed"]  # a sitemap not read may list it now
-    assert told(node, "cancelled", site) == added
-    assert told(node, "after", site) == sorted(pending + changes_of(set(SITEMAPS) - set(read)))
+    pending = [change for change in changes_of(read) if change[0] == "removed"]  # an unread sitemap may list it now
+    assert reported(node, "cancelled", site) == added
+    assert reported(node, "after", site) == sorted(pending + changes_of(set(SITEMAPS) - set(read)))
 
 
 @pytest.mark.parametrize("fate", ["twice", "killed"])
-def test_after_a_job_that_was_killed_the_next_one_tells_exactly_what_has_changed(ended, fate):
+def test_after_a_killed_job_the_next_one_reports_exactly_the_changes(ended, fate):
     node, sites = ended
     assert "Spider closed" not in node.log(fate)
-    assert told(node, "after", sites[fate]) == changes_of(SITEMAPS)
+    assert reported(node, "after", sites[fate]) == changes_of(SITEMAPS)
     assert len(open_store(node.folder / "ended").site(sites[fate].url).runs) == 2
 
 
-def test_a_first_job_that_is_cancelled_removes_nothing(ended):
+def test_a_cancelled_first_job_removes_nothing(ended):
     node, sites = ended
-    assert {kind for kind, _ in told(node, "after", sites["first"])} <= {"added", "newly-known"}
+    assert {kind for kind, _ in reported(node, "after", sites["first"])} <= {"added", "newly-known"}
 
 
 @pytest.mark.parametrize("fate", FATES)
-def test_the_last_snapshot_is_that_of_a_site_that_was_never_cancelled(ended, fate):
+def test_the_last_snapshot_equals_that_of_a_site_that_was_never_cancelled(ended, fate):
     node, sites = ended
     store = open_store(node.folder / "ended")
     snapshot = store.site(sites[fate].url).latest()
     found = sorted(loc.removeprefix(sites[fate].url) for loc in snapshot.urls(["loc"]).read_all()["loc"].to_pylist())
     assert found == sorted(loc for path in SITEMAPS for loc in numbered(3, start=2, prefix=f"/{path[1]}/"))
     snapshot.check()
-    assert told(node, "after", sites["whole"]) == []
+    assert reported(node, "after", sites["whole"]) == []
     assert [*(node.folder / "ended").glob("sites/*/claim.json"), *(node.folder / "ended").glob("running/*")] == []
 
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
-    """Return a copy of what of this repository an egg may be made of."""
+    """Return a copy of the files of this repository that an egg may contain."""
     folder = tmp_path_factory.mktemp("checkout")
     for name in ("scrapy.cfg", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / name)
@@ -416,7 +416,7 @@ def checkout(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def deployed(node, checkout, tmp_path_factory):
-    """Deploy this repository, the project of the how-to twice, and one with the add-on alone; return the answers."""
+    """Deploy this repository, the project of the how-to twice, and one with the add-on alone; return the responses."""
     (node.folder / ".scrapy.cfg").write_text(
         f"[deploy:node]\nurl = {node.url}/\nusername = {USER}\npassword = $SCRAPYD_PASSWORD\n"
         f"[deploy:netrc]\nurl = {node.url}/\nusername =\n"
@@ -447,12 +447,12 @@ def test_a_project_is_deployed(deployed, name):
     assert (answer["status"], answer["spiders"]) == ("ok", 2)
 
 
-def test_nobody_deploys_without_the_password(deployed):
+def test_deployments_without_the_password_are_rejected(deployed):
     assert deployed["nobody"].returncode == 1
     assert "Deploy failed (401)" in deployed["nobody"].stderr
 
 
-def test_the_repository_has_a_target_of_its_own(checkout):
+def test_the_repository_has_its_own_target(checkout):
     config = ConfigParser()
     config.read(checkout / "scrapy.cfg")
     assert dict(config["deploy"]) == {"url": "http://127.0.0.1:6800/", "project": "sitemap_harvest"}
@@ -470,7 +470,7 @@ def run_of_eggs(node, deployed, sites):
     return node
 
 
-def test_versions_are_listed_and_asked_for(run_of_eggs):
+def test_versions_are_listed_and_selectable(run_of_eggs):
     assert run_of_eggs.get("listversions", project="myharvest")["versions"] == ["1", "2"]
     assert sorted(run_of_eggs.get("listprojects")["projects"])[-2:] == ["myharvest", "sitemap_harvest"]
     assert "'_version=1'" in run_of_eggs.own_log
@@ -478,7 +478,7 @@ def test_versions_are_listed_and_asked_for(run_of_eggs):
 
 
 @pytest.mark.parametrize("job", ["of-checkout", "of-how-to", "of-version"])
-def test_jobs_of_eggs_do_their_work(run_of_eggs, job):
+def test_jobs_of_eggs_run(run_of_eggs, job):
     log = run_of_eggs.log(job)
     assert (reason(log), errors(log)) == ("finished", [])
 
@@ -499,7 +499,7 @@ def test_a_project_with_the_addon_alone_has_no_spiders(node, deployed):
     )
 
 
-def test_a_site_that_another_job_is_at_work_on_is_refused_or_waited_for_and_others_are_not(node):
+def test_a_locked_site_is_rejected_or_waited_for_and_other_sites_are_not(node):
     settings = {"SITEMAP_HARVEST_STORE": "busy", "LOG_LEVEL": "INFO", "DOWNLOAD_TIMEOUT": 120}
     busy, free = Site(SMALL, host="127.0.0.10"), Site(SMALL, host="127.0.0.11")
     with busy, free:
@@ -522,14 +522,14 @@ def test_a_site_that_another_job_is_at_work_on_is_refused_or_waited_for_and_othe
 
 @pytest.fixture(scope="module")
 def other(tmp_path_factory):
-    """Return a Scrapyd that writes outputs of its own, and is not started anew when it dies."""
+    """Return a Scrapyd that configures outputs, and is not restarted when it dies."""
     folder = tmp_path_factory.mktemp("other")
     with running(folder, sections={"scrapyd": {"items_dir": "items", "max_proc": "1"}}) as scrapyd:
         yield scrapyd
 
 
 @pytest.mark.quick
-def test_the_output_of_scrapyd_stands_in_place_of_others_and_is_served(other, sites):
+def test_the_outputs_of_scrapyd_replace_others_and_are_served(other, sites):
     *_, small = sites
     job, several = (
         other.schedule("sitemap", settings={"FEEDS": FEEDS}, site=small.url, **more) for more in ({}, {"emit": EMIT})
@@ -544,7 +544,7 @@ def test_the_output_of_scrapyd_stands_in_place_of_others_and_is_served(other, si
 
 @pytest.fixture(scope="module")
 def again(other):
-    """Kill Scrapyd with a job that runs and one that waits, and start it again, with one place for jobs."""
+    """Kill Scrapyd with a running job and a waiting one, and restart it with one slot for jobs."""
     settings = {"SITEMAP_HARVEST_STORE": "snapshots"}
     with Site(version(1), host="127.0.0.12") as site:
         other.finished(other.schedule("sitemap", settings=settings, site=site.url))
@@ -560,18 +560,18 @@ def again(other):
             yield scrapyd, site
 
 
-def test_after_a_kill_of_scrapyd_itself_a_schedule_that_repeats_tells_what_has_changed(again):
+def test_after_a_kill_of_scrapyd_a_repeated_schedule_reports_the_changes(again):
     scrapyd, site = again
     assert scrapyd.state("ran") is None
-    assert told_in(scrapyd.folder / "items" / PROJECT / "changes" / "waited.jl", site) == changes_of(SITEMAPS)
+    assert reported_in(scrapyd.folder / "items" / PROJECT / "changes" / "waited.jl", site) == changes_of(SITEMAPS)
 
 
-def test_an_argument_that_no_process_can_be_given_costs_scrapyd_a_place_for_jobs(again):
+def test_an_argument_that_no_process_accepts_costs_scrapyd_a_slot_for_jobs(again):
     scrapyd, _ = again
     job = scrapyd.schedule("sitemap", site="x" * 200_000)
     wait_until(lambda: scrapyd.state(job) is None)
     after = scrapyd.schedule("sitemap", site="https://www.example.com")
-    time.sleep(1)  # five times as long as it takes to look into the queue
+    time.sleep(1)  # five times the interval between checks of the queue
     assert (scrapyd.state(after), scrapyd.jobs()["running"]) == ("pending", [])
 
 
@@ -582,7 +582,7 @@ def unit():
     return config
 
 
-def test_the_unit_can_be_read_by_systemd(tmp_path):
+def test_the_unit_is_valid_for_systemd(tmp_path):
     assert unit()["Service"]["User"] == "scrapyd"
     program = systemd_analyze()
     text = files_of_the_how_to()["scrapyd.service"].replace("/opt/scrapyd/bin/scrapyd", "/bin/true")
@@ -592,7 +592,7 @@ def test_the_unit_can_be_read_by_systemd(tmp_path):
     assert [line for line in run.stderr.splitlines() if "scrapyd.service" in line] == []
 
 
-def test_what_the_unit_does_to_stop_lets_jobs_end_in_good_order(node):
+def test_stopping_the_unit_lets_jobs_shut_down_orderly(node):
     stop = unit()["Service"]["ExecStop"].removeprefix("/bin/sh -c '").removesuffix("'")
     settings = {"SITEMAP_HARVEST_STORE": "stopped"}
     with Site(version(1), host="127.0.0.13") as site:

@@ -1,4 +1,4 @@
-"""Brings the add-on into a new project, as its how-to says, and takes out the delays that new projects have."""
+"""Brings the add-on into a new project, as its how-to describes, and removes the delays that new projects have."""
 
 from __future__ import annotations
 

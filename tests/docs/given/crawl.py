@@ -1,4 +1,4 @@
-"""Runs spiders of the project in which it is started, such as ``books=4``; fails unless each gives so many items."""
+"""Runs spiders of the current project, such as ``books=4``; fails unless each yields so many items."""
 
 from __future__ import annotations
 

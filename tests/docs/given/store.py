@@ -1,4 +1,4 @@
-"""Makes a store of snapshots of https://a.example in the folder that is named, as crawls of three days leave it."""
+"""Makes a store of snapshots of https://a.example in the given folder, as crawls of three days leave it."""
 
 from __future__ import annotations
 

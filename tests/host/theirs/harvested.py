@@ -1,4 +1,4 @@
-"""A spider of theirs that is derived from ours."""
+"""A spider of the project, derived from ours."""
 
 from sitemap_harvest.spiders.harvest import HarvestSpider
 

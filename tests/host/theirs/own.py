@@ -1,4 +1,4 @@
-"""Spiders of a project that knows nothing of sitemap_harvest."""
+"""Spiders of a project without knowledge of sitemap_harvest."""
 
 import dataclasses
 import datetime as dt

@@ -1,4 +1,4 @@
-"""Parts of a project that knows nothing of sitemap_harvest."""
+"""Components of a project without knowledge of sitemap_harvest."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ class Upper:
 
 
 class Later:
-    """A pipeline that is awaited."""
+    """An asynchronous pipeline."""
 
     async def process_item(self, item):
         await asyncio.sleep(0)
@@ -32,7 +32,7 @@ class Later:
 
 
 class NoTwo:
-    """A pipeline that drops."""
+    """A pipeline that drops items."""
 
     def process_item(self, item):
         if re.search(r"/p2$", ItemAdapter(item).get("loc") or ItemAdapter(item).get("url") or ""):
@@ -41,7 +41,7 @@ class NoTwo:
 
 
 class Batches:
-    """A pipeline that knows batches."""
+    """A pipeline that accepts batches."""
 
     def process_batch(self, batch):
         return batch.slice(1)
@@ -74,7 +74,7 @@ class Notes:
 
 
 class Starts:
-    """A spider middleware that looks at what a spider begins with."""
+    """A spider middleware that processes start requests."""
 
     async def process_start(self, start):
         async for one in start:
@@ -82,7 +82,7 @@ class Starts:
 
 
 class Look:
-    """An extension that tells what a crawl was made of."""
+    """An extension that records the components of a crawl."""
 
     def __init__(self, crawler):
         self.crawler = crawler
@@ -116,7 +116,7 @@ class Look:
 
 
 class Listen(Look):
-    """One that hears of every item."""
+    """An extension that receives every item."""
 
     @classmethod
     def from_crawler(cls, crawler):
@@ -139,7 +139,7 @@ def plain(value):
 
 
 class LocsExporter(BaseItemExporter):
-    """An exporter of their own."""
+    """An exporter of the project."""
 
     def __init__(self, file, **options):
         super().__init__(dont_fail=True, **options)
@@ -151,7 +151,7 @@ class LocsExporter(BaseItemExporter):
 
 
 class NoThree(LocsExporter):
-    """One that has a bug."""
+    """An exporter with an error."""
 
     def export_item(self, item):
         if ItemAdapter(item)["loc"].endswith("/p3"):
@@ -160,11 +160,11 @@ class NoThree(LocsExporter):
 
 
 class TheirFeeds(FeedExporter):
-    """A feed exporter of their own."""
+    """A feed exporter of the project."""
 
 
 class Addon:
-    """An add-on that has a wish, early or late."""
+    """An add-on that makes a setting, early or late."""
 
     @classmethod
     def update_pre_crawler_settings(cls, settings):
@@ -180,7 +180,7 @@ class Addon:
 
 
 class TheirFiles(FileFeedStorage):
-    """A storage of their own."""
+    """A feed storage of the project."""
 
     def __init__(self, uri, *, feed_options=None):
         super().__init__(uri.replace("ours://", ""), feed_options=feed_options)
