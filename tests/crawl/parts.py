@@ -28,10 +28,10 @@ from twisted.internet.error import DNSLookupError
 from twisted.internet.interfaces import IHostnameResolver
 from zope.interface import implementer
 
+from sitemap_harvest import network
 from sitemap_harvest.frontier.host_queue import Frontier
 from sitemap_harvest.model import SiteRecord
-from sitemap_harvest.network import address_policy as policy
-from sitemap_harvest.network import ip_ranges as networks
+from sitemap_harvest.network import kind_of
 from sitemap_harvest.page_visits.page_requests import PageRequests
 
 if TYPE_CHECKING:
@@ -412,7 +412,7 @@ class Names:
 
     def __init__(self, hosts: dict[str, list[list[str]]], reactor: Any) -> None:
         self._hosts, self._reactor = hosts, reactor
-        policy.kind_of = lambda address: None if str(address) == "127.0.0.3" else networks.kind_of(address)
+        network.kind_of = lambda address: None if str(address) == "127.0.0.3" else kind_of(address)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, reactor: Any) -> Self:

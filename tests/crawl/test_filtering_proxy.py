@@ -9,7 +9,7 @@ import pytest
 
 from sitemap_harvest.browser.proxy import BodyLimitError, FilteringProxy
 from sitemap_harvest.discovery.candidate import NotFetched
-from sitemap_harvest.network.address_policy import AddressPolicy
+from sitemap_harvest.network import AddressPolicy
 from tests.server import Manner
 from tests.site import Page, Site
 

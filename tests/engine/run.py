@@ -12,10 +12,9 @@ from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.crawl_loop import CrawlLoop
 from sitemap_harvest.engine.in_flight import InFlight
-from sitemap_harvest.engine.interfaces import DocumentResponse
+from sitemap_harvest.engine.interfaces import DocumentResponse, Session
 from sitemap_harvest.engine.run_state import RunParts, site_queue
 from sitemap_harvest.engine.run_summary import Summary
-from sitemap_harvest.engine.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

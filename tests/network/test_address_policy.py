@@ -7,7 +7,7 @@ from ipaddress import ip_address
 import pytest
 
 from sitemap_harvest.model import Outcome
-from sitemap_harvest.network.address_policy import AddressPolicy, PrivateAddresses
+from sitemap_harvest.network import AddressPolicy, PrivateAddresses
 
 PUBLIC, PUBLIC_6, LOOPBACK, INNER, METADATA = (
     "93.184.215.14",

@@ -6,7 +6,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from sitemap_harvest.network.ip_ranges import has_special_name, host_key, kind_of, literal
+from sitemap_harvest.network import has_special_name, host_key, kind_of, literal
 
 
 @pytest.mark.parametrize(

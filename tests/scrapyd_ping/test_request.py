@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.web.http import parse_qs
 
-from sitemap_harvest.network.ip_ranges import host_key, literal
+from sitemap_harvest.network import host_key, literal
 from sitemap_harvest.scrapyd_ping import PingConfig
 from sitemap_harvest.scrapyd_ping.request import (
     PingError,

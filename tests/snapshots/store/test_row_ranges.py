@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_harvest.snapshots.store import Intervals, RowRanges
+from sitemap_harvest.snapshots.store.row_ranges import Intervals, RowRanges
 
 ids = st.sets(st.integers(0, 40))
 spans = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 6)), max_size=8)
