@@ -60,7 +60,7 @@ class Harvest(RunState):
         if crawler.settings.frozen:  # by a command that only fetches one document, such as "shell"
             self.options = HarvestSettings.from_settings(crawler.settings)
             return
-        enable_components(self._spider, self._given.ours)
+        enable_components(self._spider, self._given.ours, self._spider.harvest_arguments)
         crawler.signals.connect(self.open, signal=signals.spider_opened)
         crawler.signals.connect(self.close, signal=signals.spider_closed)  # before the feeds are closed
 
@@ -146,7 +146,7 @@ class Harvest(RunState):
         config = self.config
         if config is None or state_of(self._spider.sitemap_urls) != self._urls:
             config = self._given.config_for(self._spider)
-            apply_targets(self._crawler, config, self.options)
+            apply_targets(self._crawler, config, self)
         if not config.candidates and not has_own(self._spider, "start"):
             message = (
                 f"nothing to harvest: {type(self._spider).__name__} has no sitemap_urls, "

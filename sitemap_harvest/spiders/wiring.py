@@ -18,21 +18,20 @@ from sitemap_harvest.spiders.start_requests import CLOSEST_TO_THE_SPIDER, StartR
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from scrapy import Spider
     from scrapy.crawler import Crawler
 
     from sitemap_harvest.config.arguments import RunConfig
-    from sitemap_harvest.config.settings import HarvestSettings
     from sitemap_harvest.engine.run_state import RunState
-    from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 
 
-def enable_components(spider: SitemapAttributes, arguments: Mapping[str, Any]) -> None:
-    """Add the components of the run of *spider* to its settings; *arguments* are those of the package."""
+def enable_components(spider: Spider, *arguments: Mapping[str, Any]) -> None:
+    """Add the components of the run of *spider* to its settings; *arguments* are those given, then the defaults."""
     settings = spider.crawler.settings
     start_log(settings, spider)
     enable_guards(settings)
     settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", StartRequestsMiddleware, CLOSEST_TO_THE_SPIDER)
-    modes = (given.get("browser") for given in (arguments, spider.harvest_arguments))
+    modes = (given.get("browser") for given in arguments)
     mode = next((mode for mode in modes if mode is not None), settings.get("SITEMAP_HARVEST_BROWSER"))
     if mode in {FALLBACK, ALWAYS}:  # an invalid one is reported when the run opens
         from sitemap_harvest.browser.setup import enable_browser
@@ -40,29 +39,29 @@ def enable_components(spider: SitemapAttributes, arguments: Mapping[str, Any]) -
         enable_browser(settings)
 
 
-def apply_targets(crawler: Crawler, config: RunConfig, options: HarvestSettings) -> None:
+def apply_targets(crawler: Crawler, config: RunConfig, run: RunState) -> None:
     """Let *crawler* request the targets of *config*, with their logins and headers."""
     allow_named(crawler, (candidate.url for candidate in config.candidates))
-    send_site_headers(crawler, options, config.logins)
+    send_site_headers(crawler, run.options, config.logins)
 
 
-def prepare(spider: SitemapAttributes, run: RunState, config: RunConfig, *, sites: object) -> Session:
+def prepare(spider: Spider, run: RunState, config: RunConfig, *, sites: object) -> Session:
     """Check the settings of the project, name the targets, and open the store; raise an error if the run may not begin.
 
     *sites* is the argument of that name.
     """
-    apply_targets(spider.crawler, config, run.options)
+    apply_targets(spider.crawler, config, run)
     check_project(spider.crawler, config, sites=sites, reports=check_reporting(spider))
     if run.browser_mode != NEVER:
         from sitemap_harvest.browser.setup import check_browser
 
         check_browser(spider.crawler.settings, run.browser_mode)
-    return _open_store(spider.crawler, run, config, run.options)
+    return _open_store(spider.crawler, run, config)
 
 
-def _open_store(crawler: Crawler, run: RunState, config: RunConfig, options: HarvestSettings) -> Session:
+def _open_store(crawler: Crawler, run: RunState, config: RunConfig) -> Session:
     """Open the store of an argument or a setting, if there is one. Raises :exc:`StoreError`."""
-    store = config.snapshots.store or options.store
+    store = config.snapshots.store or run.options.store
     check_store(config.snapshots, config.emit, store)
     if store is None:
         return Session()
@@ -76,7 +75,7 @@ def _open_store(crawler: Crawler, run: RunState, config: RunConfig, options: Har
     session = SnapshotSession(
         store,
         config,
-        options,
+        run.options,
         crawler.stats,
         run_id=run.run_id,
         started_at=run.started_at,
