@@ -296,8 +296,8 @@ class SiteSnapshot:
             return None
         return pending_rows(before, snapshot, is_due=lambda since, runs: is_overdue(since, run, runs=runs, **limits))
 
-    def ledger(self, *, now: datetime) -> list[SitemapRecord]:
-        """Return the document records of the new snapshot, with the URLs that their rows have.
+    def ledger(self, *, now: datetime) -> dict[str, SitemapRecord]:
+        """Return the document records of the new snapshot by key, with the URLs that their rows have.
 
         This ends the site: the records of the run, which may take much memory, are
         freed.
@@ -313,10 +313,10 @@ class SiteSnapshot:
             absent_runs=self._options.absent_runs,
             pending=self._pending,
         )
-        addresses = ((one.row, self._address(one.row.url)) for one in documents.values())
-        return [row if address == row.url else replace(row, url=address) for row, address in addresses]
+        rows = ((key, one.row, self._address(one.row.url)) for key, one in documents.items())
+        return {key: row if address == row.url else replace(row, url=address) for key, row, address in rows}
 
-    def stored(self, ledger: Iterable[SitemapRecord]) -> list[SitemapRecord]:
+    def stored(self, ledger: Mapping[str, SitemapRecord]) -> list[SitemapRecord]:
         """Return the records in *ledger* that the store needs.
 
         A document that the user does not want and that was never read needs none if
@@ -326,10 +326,10 @@ class SiteSnapshot:
         facts = ("fetched_at", "final_url", "rows_from", "fresh_at", "left")
         return [
             row
-            for row in ledger
+            for key, row in ledger.items()
             if row.outcome is not Outcome.SKIPPED
             or any(getattr(row, name) is not None for name in facts)
-            or document_key(row.url) not in named
+            or key not in named
         ]
 
 

@@ -17,7 +17,6 @@ from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import Outcome
 from sitemap_harvest.snapshots.store import Run, SiteLocks, SiteWriter, id_after, moment_of, open_store
 from sitemap_harvest.snapshots.store.compaction import compact
-from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -313,19 +312,18 @@ class SnapshotSession(Session):
         now = datetime.now(UTC)
         writer = site.writer
         ledger = site.ledger(now=now)
-        after = {document_key(row.url): row for row in ledger}
         run = Run(
             id=writer.run_id,
             started_at=site.started_at,
             ended_at=now,
             baseline=writer.before.run.id if writer.before is not None else None,
             rows=writer.rows,
-            complete=is_over and all(map(_is_confirmed, ledger)),
-            trust=site.observed(after),
+            complete=is_over and all(map(_is_confirmed, ledger.values())),
+            trust=site.observed(ledger),
             arguments={**self._config.asked_for, **self._options.bounds},
         )
         snapshot = writer.seal(site.stored(ledger), run)
-        if (pending := site.pending(snapshot, after)) is not None:
+        if (pending := site.pending(snapshot, ledger)) is not None:
             snapshot = writer.hold(pending, run)
         return snapshot, run
 
