@@ -16,15 +16,15 @@ from numbers import Number
 from typing import Any, Self
 
 # Printable in Python but invisible: Unicode's default-ignorable characters, and the empty Braille pattern.
-_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
-_PRINTABLE_BLANK = re.compile(f"[{_BLANK}]")
+_INVISIBLE = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
+_PRINTABLE_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
 _NOT_INDENTED = re.compile(r"\n(?! )")
 _ON_ITS_OWN_LINE = re.compile(r"\n%\((\w+)\)s")
 
 
 def visible(text: str) -> str:
     r"""Return *text* as one line, with ``\x1b``, ``\n`` or ``\u202e`` for control and invisible characters."""
-    if text.isprintable() and (text.isascii() or not _PRINTABLE_BLANK.search(text)):
+    if text.isprintable() and (text.isascii() or not _PRINTABLE_INVISIBLE.search(text)):
         return text
     return "".join(map(_visible, text))
 
@@ -106,7 +106,7 @@ class EscapedRecord(logging.LogRecord):
 
 
 def _visible(character: str) -> str:
-    if character.isprintable() and not _PRINTABLE_BLANK.match(character):
+    if character.isprintable() and not _PRINTABLE_INVISIBLE.match(character):
         return character
     return ascii(character)[1:-1]
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.dates import PRECISIONS, DateRange, floor
-from sitemap_harvest.urls import BLANKS, address_columns
+from sitemap_harvest.urls import WHITESPACE, address_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 USUAL_PRIORITY = 0.5
 """The protocol's default priority. Used only to filter; never written into a row."""
-CHANGEFREQS = ("always", "hourly", "daily", "weekly", "monthly", "yearly", "never")
-"""The values that the protocol allows."""
 PARTS = {
     "image": "images",
     "video": "videos",
@@ -203,7 +201,7 @@ def _is_in_language(batch: UrlBatch, languages: tuple[str, ...]) -> pa.BooleanAr
 
 def _is_any(tags: pa.StringArray, languages: tuple[str, ...]) -> pa.BooleanArray:
     """Return whether each of *tags*, as published, is one of *languages*; ``False`` for null."""
-    tags = pc.replace_substring(pc.ascii_lower(pc.utf8_trim(tags, characters=BLANKS)), "_", "-")
+    tags = pc.replace_substring(pc.ascii_lower(pc.utf8_trim(tags, characters=WHITESPACE)), "_", "-")
     wanted = pc.is_in(tags, value_set=pa.array(languages, pa.string()))
     for language in languages:
         wanted = pc.or_(wanted, pc.fill_null(pc.starts_with(tags, f"{language}-"), fill_value=False))

@@ -199,7 +199,7 @@ class AddressPolicy:
         elif self._was_private[key]:
             rule = "which is requested only if you name the address itself"
         else:
-            rule = "and had a public one before"
+            rule = "but had a public one before"
         return NotFetched(Outcome.OUT_OF_SCOPE, f"{fact}, {rule} ({_SETTING}=True allows it)", Cause.PRIVATE)
 
     def _allows(self, host: str, port: int, address: IPAddress) -> bool:

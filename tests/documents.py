@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest import Document, Limits
 from sitemap_harvest.formats.collector import Collector
-from sitemap_harvest.formats.problems import ProblemLog
+from sitemap_harvest.formats.problem_log import ProblemLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from sitemap_harvest import UrlBatch, UrlEntry
 from sitemap_harvest.dates import DateRange, read_date
-from sitemap_harvest.filters import CHANGEFREQS, PARTS, Filters
-from sitemap_harvest.model import Alternate, Image, News, Video
+from sitemap_harvest.filters import PARTS, Filters
+from sitemap_harvest.model import CHANGEFREQS, Alternate, Image, News, Video
 from sitemap_harvest.model.entry import DataObject
 from sitemap_harvest.urls import url_key
 

@@ -167,10 +167,10 @@ class Navigation:
         """Let the paused response of *event* pass, or read it; a request is sent."""
         try:
             if not event.keys() & {"responseStatusCode", "responseErrorReason"}:
-                command, told = "Fetch.continueRequest", self._with_headers(event)
+                command, parameters = "Fetch.continueRequest", self._with_headers(event)
             else:
-                command, told = await self._order(cdp, event) if is_page else _GO_ON
-            await cdp.send(command, {"requestId": event["requestId"], **told})
+                command, parameters = await self._order(cdp, event) if is_page else _GO_ON
+            await cdp.send(command, {"requestId": event["requestId"], **parameters})
         except DownloadCancelledError as error:
             self._end(error)
         except PlaywrightError:
@@ -224,9 +224,9 @@ class Navigation:
             for name, values in response.headers.items()
             for value in values
         ]
-        told = {"responseCode": response.status, "responseHeaders": headers}
+        answer = {"responseCode": response.status, "responseHeaders": headers}
         body = base64.b64encode(response.body).decode()
-        return ("Fetch.fulfillRequest", {**told, "body": body}) if is_shown else _TAKEN
+        return ("Fetch.fulfillRequest", {**answer, "body": body}) if is_shown else _TAKEN
 
     def _remaining(self, result: FetchResult) -> FetchResult:
         """Return *result*; a suspected challenge is one if the page has navigated."""

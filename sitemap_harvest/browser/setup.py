@@ -55,8 +55,8 @@ def check_browser(settings: BaseSettings, mode: str) -> None:
         raise OptionError(f"PLAYWRIGHT_LAUNCH_OPTIONS: it must be a dictionary, such as {example}") from error
     if options is None:
         raise OptionError(
-            f"{spec} needs Chromium, which was not found: call `playwright install chromium`, or install the package "
-            "chromium of your system, or name one in PLAYWRIGHT_LAUNCH_OPTIONS (executable_path)"
+            f"{spec} needs Chromium, which was not found: run `playwright install chromium`, or install your system's "
+            "chromium package, or set executable_path in PLAYWRIGHT_LAUNCH_OPTIONS"
         )
     path = options.get("executable_path")
     if path is not None and not Path(path).is_file():

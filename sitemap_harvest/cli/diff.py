@@ -11,7 +11,7 @@ from rich.console import Console
 from sitemap_harvest.cli import output
 from sitemap_harvest.config import value_parsers
 from sitemap_harvest.diff import compare, compare_each
-from sitemap_harvest.engine.run_summary import RunOutcome
+from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import SummaryBatch
 from sitemap_harvest.snapshots.store.cursors import Cursor, cursor_of, gap, move, runs_since
@@ -73,7 +73,10 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
 def _deliver(history: History, opts: argparse.Namespace) -> None:
     """Show or write the changes of each run after the named one, or after the cursor, and move the cursor."""
     if opts.runs:
-        raise StoreError(f"{' '.join(opts.runs)}: --after and --consumer compare each run with the one before it")
+        raise StoreError(
+            f"{' '.join(opts.runs)}: no runs can be named with --after or --consumer, which compare each run with "
+            "the one before it"
+        )
     if opts.consumer is not None:
         output.parsed_option("--consumer", opts.consumer, value_parsers.consumer)
     runs = runs_since(history, _start(history, opts))
@@ -89,7 +92,7 @@ def _start(history: History, opts: argparse.Namespace) -> str:
     if opts.after is not None:
         return history.run(opts.after).id
     if (cursor := cursor_of(history, opts.consumer)) is None:
-        hint = "to create it, name the run before its first changes, such as --after latest"
+        hint = "to create it, name the run after which it starts, such as --after latest"
         raise StoreError(f"{history.site}: there is no consumer {opts.consumer}; {hint}")
     if (words := gap(history, cursor)) is not None:
         output.tell(words)

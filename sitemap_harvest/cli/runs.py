@@ -14,7 +14,7 @@ from rich.console import Console
 
 from sitemap_harvest.cli import output
 from sitemap_harvest.config import value_parsers
-from sitemap_harvest.engine.run_summary import RunOutcome
+from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.escape import ascii_json
 from sitemap_harvest.snapshots.store import SiteLocks
@@ -111,7 +111,10 @@ def _kept(history: History, rule: _Rule) -> set[str]:
     for consumer, runs in runs_held(history).items():
         if more := set(runs) - kept:
             count = f"{len(more)} older run{' is' if len(more) == 1 else 's are'} kept"
-            since = f"{consumer} has not received the changes after {runs[0]} (or: --drop-consumer {consumer})"
+            since = (
+                f"{consumer} has not received the changes after {runs[0]} "
+                f"(if it no longer exists, add --drop-consumer {consumer})"
+            )
             output.tell(f"{history.site}: {count}: the consumer {since}")
             needed |= more
     return kept | needed

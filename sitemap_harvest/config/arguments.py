@@ -13,8 +13,8 @@ from sitemap_harvest.config.targets import parse_targets, root_of
 from sitemap_harvest.config.value_parsers import InvalidValueError
 from sitemap_harvest.dates import DateRange
 from sitemap_harvest.errors import ArgumentError, there_is_no
-from sitemap_harvest.filters import CHANGEFREQS, PARTS, Filters
-from sitemap_harvest.model import ChangeBatch, LedgerBatch, SiteBatch, SummaryBatch, UrlBatch
+from sitemap_harvest.filters import PARTS, Filters
+from sitemap_harvest.model import CHANGEFREQS, ChangeBatch, LedgerBatch, SiteBatch, SummaryBatch, UrlBatch
 
 if TYPE_CHECKING:
     import re

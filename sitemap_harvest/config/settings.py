@@ -39,7 +39,7 @@ def _private(value: Any) -> PrivateAddresses:
 
 def _contact(value: Any) -> str | None:
     if value and not _CONTACT.fullmatch(str(value)):
-        raise InvalidValueError("an e-mail address or a URL (http:// or https://), in ASCII and without ( ) \\")
+        raise InvalidValueError("an email address or a URL (http:// or https://), in ASCII and without ( ) \\")
     return _text(value)
 
 
@@ -110,7 +110,7 @@ class HarvestSettings:
         default_factory=dict, repr=False, metadata={"help": "Headers for individual sites", "parse": _site_headers}
     )
     read_declared: bool = _bound(
-        default=False, parse=boolean, help_="Whether to read a sitemap although robots.txt disallows it"
+        default=False, parse=boolean, help_="Whether to read a sitemap even if robots.txt disallows it"
     )
     store: str | None = _setting(None, _text, "Where to store snapshots")
     absent_runs: int = _bound(3, whole(), "Consecutive runs in which a document must be absent")

@@ -13,7 +13,7 @@ from sitemap_harvest.discovery.candidate import Candidate
 from sitemap_harvest.discovery.well_known import robots_of
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.redact import without_login
-from sitemap_harvest.urls import BLANKS, site_of, user_of, without_user
+from sitemap_harvest.urls import WHITESPACE, site_of, user_of, without_user
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,7 +119,7 @@ def document_address(name: str, logins: Credentials) -> str:
 
 
 def _site(name: str, value: str, logins: Credentials) -> str:
-    text = str(value).strip(BLANKS)
+    text = str(value).strip(WHITESPACE)
     url = logins.take(name, text if "://" in text else f"https://{text}")
     host = url.partition("://")[2]
     is_web = url.lower().startswith(("http://", "https://"))
@@ -149,7 +149,7 @@ def _listed_sites(path: str, logins: Credentials) -> tuple[list[str], list[tuple
         raise ArgumentError("sites", path, f"{_FILE_OF_SITES} ({reason}){hint}") from error
     sites, no_sites = [], []
     for number, line in enumerate(text.split("\n"), start=1):
-        if not (entry := re.sub(r"(?:^|\s)#.*", "", line).strip(BLANKS)):
+        if not (entry := re.sub(r"(?:^|\s)#.*", "", line).strip(WHITESPACE)):
             continue
         try:
             sites.append(_site("sites", entry, logins))

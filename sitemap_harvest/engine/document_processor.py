@@ -94,7 +94,7 @@ class DocumentProcessor:
         if failure.cause in UNANSWERED:
             self._sites.unanswered(url, failure)
         if failure.outcome is Outcome.FORBIDDEN and is_declared(candidate):
-            reason = f"{failure.reason}, and names it or what led to it (SITEMAP_HARVEST_READ_DECLARED)"
+            reason = f"{failure.reason}, but also names it or a document that led to it (SITEMAP_HARVEST_READ_DECLARED)"
             failure = replace(failure, reason=reason)
         yield from self._results.not_read(
             candidate, record_of(candidate, failure, requested_at=requested_at, response=response)

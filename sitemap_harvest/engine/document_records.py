@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sitemap_harvest.dates import read_date
 from sitemap_harvest.discovery.candidate import NotFetched
-from sitemap_harvest.formats.problems import LOSSY
+from sitemap_harvest.formats.problem_log import LOSSY
 from sitemap_harvest.model import Cause, Kind, Outcome, Problem, SitemapRecord
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ _KIND_WORDS = {
     Kind.EMPTY: "it is empty",
     Kind.HTML: "it is a web page",
     Kind.SOFT_404: "it is a web page that says that the page does not exist",
-    Kind.XML: "it is other XML",
+    Kind.XML: "it is XML of another kind",
 }
 ON_THE_WAY = frozenset({Cause.DNS, Cause.REFUSED, Cause.TIMEOUT, Cause.CONNECTION, Cause.NOT_HTTP})
 UNANSWERED = ON_THE_WAY | {Cause.TLS}

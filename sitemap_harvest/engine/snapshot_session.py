@@ -128,7 +128,7 @@ class SnapshotSession(Session):
             writer = SiteWriter(history, run_id, before)
             if run_id == unfinished[-1] and self._config.snapshots.resume and self._takes_over(writer):
                 logger.info(
-                    "%s: %s taken over from the interrupted run %s",
+                    "%s: %s reused from the interrupted run %s",
                     history.site,
                     f"{len(writer.kept):,} document{'' if len(writer.kept) == 1 else 's'}",
                     run_id,
@@ -139,7 +139,12 @@ class SnapshotSession(Session):
         run_id = id_after(before.run.id if before is not None else None, self.run_id)
         if run_id != self.run_id:
             extra = fields("stored-as", site=history.site, stored_as=run_id)
-            logger.info("%s: stored under the id %s, which sorts after the last one", history.site, run_id, extra=extra)
+            logger.info(
+                "%s: the snapshot is stored under the run id %s, which sorts after the id of the last run",
+                history.site,
+                run_id,
+                extra=extra,
+            )
         return SiteWriter(history, run_id, before)
 
     def _interrupted(self, history: History) -> list[str]:

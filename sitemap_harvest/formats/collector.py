@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from sitemap_harvest.dates import read_date
 from sitemap_harvest.formats import columns
 from sitemap_harvest.formats.columns import rows_where
-from sitemap_harvest.formats.problems import ProblemLog
-from sitemap_harvest.model import MAX_ROWS, SitemapRef, UrlBatch
+from sitemap_harvest.formats.problem_log import ProblemLog
+from sitemap_harvest.model import CHANGEFREQS, MAX_ROWS, SitemapRef, UrlBatch
 from sitemap_harvest.model.problem import MAX_SAMPLES
-from sitemap_harvest.urls import BLANKS, MAX_BASE_CHARS, address_columns, resolve, without_user
+from sitemap_harvest.urls import MAX_BASE_CHARS, WHITESPACE, address_columns, resolve, without_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -29,7 +29,7 @@ _MAX_BATCH_BYTES = 4 * 1024 * 1024  # of the document text, and of the URLs, of 
 _MAX_SITEMAP_BYTES = 32 * 1024 * 1024  # of the texts of references as Python objects
 _SITEMAP_BYTES = 320  # of each, on average, if more than 100,000 are allowed
 _WITH_ATTRIBUTES = frozenset({"extra", "pagemap"})
-_CHANGEFREQS = pa.array(["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"])
+_CHANGEFREQS = pa.array(CHANGEFREQS)
 
 
 class LimitReached(Exception):  # noqa: N818 - not an error: it ends the reading of one document
@@ -178,7 +178,7 @@ class Collector:
             return
         if (asked := without_user(address.loc)) != address.loc:
             self.problems.add("loc/user-name", entry=position, excerpt=asked)
-        text = None if lastmod is None else lastmod.strip(BLANKS)
+        text = None if lastmod is None else lastmod.strip(WHITESPACE)
         read = read_date(text) if text else None
         if text is not None and not read:
             self.problems.add("lastmod/unreadable", entry=position, excerpt=text)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from sitemap_harvest.dates import Instant, read_date
 from sitemap_harvest.formats.caches import cached
 from sitemap_harvest.model import MAX_ROWS
-from sitemap_harvest.urls import BLANKS
+from sitemap_harvest.urls import WHITESPACE
 
 INSTANT = pa.timestamp("us", tz="UTC")
 
@@ -39,7 +39,7 @@ def nulls(kind: pa.DataType) -> pa.Array:
 
 def trimmed(texts: pa.StringArray) -> pa.StringArray:
     """Return *texts* without surrounding whitespace."""
-    return pc.utf8_trim(texts, characters=BLANKS)
+    return pc.utf8_trim(texts, characters=WHITESPACE)
 
 
 def dates(texts: pa.StringArray) -> DateColumns:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sitemap_harvest.formats.problems import ProblemLog
+    from sitemap_harvest.formats.problem_log import ProblemLog
 
 _MARKS = (  # utf-32-le before utf-16-le, whose mark is its prefix
     (codecs.BOM_UTF8, "utf-8"),
@@ -103,7 +103,7 @@ def detect(head: bytes, content_type: str | None, problems: ProblemLog) -> Encod
         if codec is None:
             problems.add("encoding/unknown", f"unknown encoding {label!r}", excerpt=label)
         elif _ASCII.decode(codec, "replace") != _ASCII.decode():  # as in UTF-16 and EBCDIC; the label was ASCII
-            problems.add("encoding/lies", f"{label} is declared, but the bytes are not", excerpt=label)
+            problems.add("encoding/lies", f"{label} is declared, but the bytes are in another encoding", excerpt=label)
         elif codec != "utf-8" and _is_rather_utf_8(head, codec):
             problems.add("encoding/lies", f"{label} is declared, but the bytes are UTF-8", excerpt=label)
         else:

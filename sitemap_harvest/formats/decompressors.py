@@ -32,7 +32,7 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sitemap_harvest.formats.problems import ProblemLog
+    from sitemap_harvest.formats.problem_log import ProblemLog
 
 BLOCK_BYTES = 512 * 1024  # large enough for column operations, small compared with the 104 MB of the imports
 _STEP_BYTES = 16 * 1024  # fed at a time: bounds the output of a step, and the loss if a step fails

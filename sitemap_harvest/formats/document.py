@@ -11,7 +11,7 @@ from sitemap_harvest.formats.feeds.json import read_json_feed
 from sitemap_harvest.formats.feeds.xml import read_xml_feed
 from sitemap_harvest.formats.html.links import read_hints, read_links
 from sitemap_harvest.formats.html.page import challenger, look
-from sitemap_harvest.formats.problems import ProblemLog
+from sitemap_harvest.formats.problem_log import ProblemLog
 from sitemap_harvest.formats.robots import read_robots
 from sitemap_harvest.formats.sniff import sniff
 from sitemap_harvest.formats.source import Source

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.formats.text import CLOSING, OPENING, PARAMETER, lines
-from sitemap_harvest.urls import BLANKS, disqualifier
+from sitemap_harvest.urls import WHITESPACE, disqualifier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -52,7 +52,7 @@ def may_be_robots(head: str) -> bool:
     """
     is_blank = True
     for line in head.split("\n"):
-        if text := _COMMENT.sub("", line).strip(BLANKS):
+        if text := _COMMENT.sub("", line).strip(WHITESPACE):
             if _is_directive(text):
                 return True
             is_blank = False
@@ -67,7 +67,7 @@ def read_robots(chunks: Iterable[str], into: Collector) -> None:
     """Add each ``Sitemap:`` line of *chunks* to *into*; its position in or outside a group does not matter."""
     is_open = False  # whether a URL is missing, which the next line may contain
     for number, line in lines(chunks, into.problems):
-        text = line.strip(BLANKS)
+        text = line.strip(WHITESPACE)
         if "\0" in line:
             into.problems.add("document/nul-bytes", line=number)
         if values := list(_values(text)):
@@ -85,12 +85,12 @@ def read_robots(chunks: Iterable[str], into: Collector) -> None:
 def _values(line: str) -> Iterator[str]:
     """Yield the trimmed value of each directive in *line*."""
     for piece in _LINE_END.split(line):
-        text = _COMMENT.sub("", piece).strip(BLANKS)
+        text = _COMMENT.sub("", piece).strip(WHITESPACE)
         if found := _DIRECTIVE.match(text) or _GLUED.search(text):
             is_wrapped = text[0] in OPENING
             while again := _DIRECTIVE.match(text, found.end()):  # some repeat it
                 found = again
-            yield _TAG_BEHIND.sub("", text[found.end() :]).strip(BLANKS).rstrip(CLOSING if is_wrapped else "")
+            yield _TAG_BEHIND.sub("", text[found.end() :]).strip(WHITESPACE).rstrip(CLOSING if is_wrapped else "")
 
 
 def _refer(number: int, line: str, values: list[str], into: Collector) -> None:
@@ -98,7 +98,7 @@ def _refer(number: int, line: str, values: list[str], into: Collector) -> None:
         into.problems.add("robots/not-a-url", "a Sitemap line without a URL", line=number)
         return
     addresses = [address for value in values for address in _addresses(value)]
-    if addresses != [_COMMENT.sub("", _AS_SPECIFIED.sub("", line, count=1)).strip(BLANKS)]:
+    if addresses != [_COMMENT.sub("", _AS_SPECIFIED.sub("", line, count=1)).strip(WHITESPACE)]:
         into.problems.add("robots/bad-directive", line=number, excerpt=line)
     for address in addresses:
         into.refer(number, address)
@@ -111,7 +111,7 @@ def _addresses(value: str) -> list[str]:
     if link := _LINK.match(value) or _MARKDOWN.match(value):
         return [link[1]]
     if value[:1] in OPENING:
-        value = value[1:].rstrip(CLOSING).strip(BLANKS)
+        value = value[1:].rstrip(CLOSING).strip(WHITESPACE)
     if PARAMETER.search(value) and not re.search(r"\s", value):
         return [value]
     parts = [part.strip("<>,;") for piece in _GLUED.split(value) for part in _BETWEEN.split(piece) if part]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _TELLING_TAGS = 40  # an error message before the root may have a few
 _HEAD_CHARS = 64 * 1024
-_BLANK = "\ufeff\x00 \t\r\n\u00a0\u200b"
+_WHITESPACE = "\ufeff\x00 \t\r\n\u00a0\u200b"
 
 _PASSED_OVER = re.compile("<!(?:--|ENTITY|ELEMENT|ATTLIST)", re.IGNORECASE)
 _NO_MARKUP = re.compile(  # comments, instructions, and elements whose contents are plain text
@@ -85,14 +85,14 @@ def telling_start(chunks: Iterable[str]) -> str:
             # Without one, the last < may begin one that continues in the next chunk.
             cut = -1 if mark else text.rfind("<", max(at, len(text) - len("<!ELEMENT")))
             stop = mark.start() if mark else len(text) if cut < 0 else cut
-            start = (start + text[at:stop]).lstrip(_BLANK)
+            start = (start + text[at:stop]).lstrip(_WHITESPACE)
             if not mark:
                 held = text[stop:]
                 break
             at, end = mark.end(), "-->" if mark[0] == "<!--" else ">"
         if len(start) >= _HEAD_CHARS:
             break
-    return (start if end else (start + held).lstrip(_BLANK))[:_HEAD_CHARS]
+    return (start if end else (start + held).lstrip(_WHITESPACE))[:_HEAD_CHARS]
 
 
 def sniff(head: str, *, url: str, content_type: str | None = None, base: str | None = None) -> Kind:
@@ -100,7 +100,7 @@ def sniff(head: str, *, url: str, content_type: str | None = None, base: str | N
 
     *base* is the final URL, if it differs.
     """
-    text = head.lstrip(_BLANK)
+    text = head.lstrip(_WHITESPACE)
     if not text:
         return Kind.EMPTY
     if text.startswith("{") and _is_json_feed(text, content_type):

@@ -10,13 +10,13 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.urls import BLANKS, disqualifier
+from sitemap_harvest.urls import WHITESPACE, disqualifier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sitemap_harvest.formats.collector import Collector
-    from sitemap_harvest.formats.problems import ProblemLog
+    from sitemap_harvest.formats.problem_log import ProblemLog
     from sitemap_harvest.model import UrlBatch
 
 _MAX_LINE_CHARS = 1024 * 1024  # the same limit as for a value in XML; a URL has 2,048
@@ -65,7 +65,7 @@ def read_text(chunks: Iterable[str], into: Collector) -> Iterator[UrlBatch]:
 
 
 def _read_line(number: int, line: str, delimiter: str | None, into: Collector) -> None:
-    text = line.strip(BLANKS)
+    text = line.strip(WHITESPACE)
     if "\0" in line:
         into.problems.add("document/nul-bytes", line=number)
     if delimiter:
@@ -120,7 +120,7 @@ def _first_column(number: int, text: str, delimiter: str, into: Collector) -> st
     url, found, _ = text.partition(delimiter)
     if found and _URL_IN_LINE.search(url):
         into.problems.add("text/beside-url", line=number, excerpt=text)
-    return url.strip(f"\"'{BLANKS}")
+    return url.strip(f"\"'{WHITESPACE}")
 
 
 def _read_odd(number: int, text: str, into: Collector) -> None:

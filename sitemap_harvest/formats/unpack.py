@@ -16,7 +16,7 @@ from sitemap_harvest.formats.decompressors import BLOCK_BYTES, BROTLI, CONTENT_E
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sitemap_harvest.formats.problems import ProblemLog
+    from sitemap_harvest.formats.problem_log import ProblemLog
 
 MIB = 1024 * 1024
 START_BYTES = 512

@@ -46,7 +46,7 @@ def check_project(crawler: Crawler, config: RunConfig, *, sites: object, reports
             raise OptionError("FEEDS: Scrapy cannot write to one of the outputs; the log has its error message")
     if config.root is not None and crawler.get_downloader_middleware(LocalFilesMiddleware) is None:
         root = str(config.root)
-        message = f"argument root={root!r}: this project has no sitemap_harvest add-on, which it needs (ADDONS)"
+        message = f"argument root={root!r}: it needs the sitemap_harvest add-on, which is missing from ADDONS"
         raise ArgumentError("root", root, "given in a project with the add-on", message=message)
     _check_output_conflicts(feeds, config.candidates, sites=sites, watched=reports)
 

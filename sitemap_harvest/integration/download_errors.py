@@ -26,7 +26,7 @@ from sitemap_harvest.urls import without_user
 _ERRORS: tuple[tuple[type[Exception], Outcome, str, Cause | None], ...] = (
     (CannotResolveHostError, Outcome.FAILED, "no such host: DNS cannot resolve its name", Cause.DNS),
     (DownloadConnectionRefusedError, Outcome.FAILED, "the host refuses the connection", Cause.REFUSED),
-    (DownloadTimeoutError, Outcome.FAILED, "no response within the time-out", Cause.TIMEOUT),
+    (DownloadTimeoutError, Outcome.FAILED, "no response within the timeout", Cause.TIMEOUT),
     (ResponseDataLossError, Outcome.FAILED, "the connection was cut", Cause.CONNECTION),
     (UnsupportedURLSchemeError, Outcome.OUT_OF_SCOPE, "the URL scheme cannot be fetched", None),
     (FileNotFoundError, Outcome.ABSENT, "there is no such file", None),

@@ -22,6 +22,7 @@ from sitemap_harvest.model.change import (
     StaleSitemap,
 )
 from sitemap_harvest.model.entry import (
+    CHANGEFREQS,
     Alternate,
     Attribute,
     DataObject,
@@ -48,6 +49,7 @@ from sitemap_harvest.model.records import (
 
 __all__ = [
     "CATALOGUE",
+    "CHANGEFREQS",
     "MAX_ROWS",
     "SCHEMA_VERSION",
     "Alternate",

@@ -195,5 +195,5 @@ class ChangeSummary:
         """Return the changes in one line."""
         if self.baseline is None:
             return f"first snapshot of {self.site}: {self.urls_after} URLs, nothing to compare them with"
-        told = [f"{count} {name}" for name, count in self.counts.items() if count]
-        return f"{self.site} since {self.baseline}: {', '.join(told) or 'no change'}"
+        counts = [f"{count} {name}" for name, count in self.counts.items() if count]
+        return f"{self.site} since {self.baseline}: {', '.join(counts) or 'no change'}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime  # noqa: TC003 - the schema is built from these annotations at run time
 
+CHANGEFREQS = ("always", "hourly", "daily", "weekly", "monthly", "yearly", "never")
+"""The values of ``changefreq`` that the protocol allows."""
 INSTANT = {"json_schema_extra": {"type": ["string", "null"], "format": "date-time"}}
 """JSON Schema of an optional instant."""
 
@@ -52,7 +54,7 @@ class Image:
     geo_location: str | None = None
     """Place where it was taken, as text."""
     license: str | None = None
-    """URL of its licence."""
+    """URL of its license."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ _CODING = re.compile(r"(?:--?|;)(?:gzip|br|zstd|deflate|df)$", re.IGNORECASE)
 
 MIN_CORRECT = 20
 """Minimum number of changes that the dates reported. If the dates missed one change in seven, twenty reported changes
-in a row would occur in one case of twenty; so with 95 % certainty they miss fewer."""
+in a row would occur in one case of twenty; so with 95% certainty they miss fewer."""
 MIN_RUNS = 3
 """Minimum number of runs with reported changes: all sitemaps that a new program writes in one night are one
 observation."""

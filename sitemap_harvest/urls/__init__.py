@@ -1,14 +1,23 @@
 """URLs as text: parsing, resolving, canonical keys, sites, and the scope rule of sitemaps. Pure."""
 
-from sitemap_harvest.urls.address import BLANKS, MAX_BASE_CHARS, Address, disqualifier, join, resolve, several, web_line
+from sitemap_harvest.urls.address import (
+    MAX_BASE_CHARS,
+    WHITESPACE,
+    Address,
+    disqualifier,
+    join,
+    resolve,
+    several,
+    web_line,
+)
 from sitemap_harvest.urls.columns import AddressColumns, address_columns
 from sitemap_harvest.urls.key import document_key, url_key, user_of, without_user
 from sitemap_harvest.urls.scope import Scope
 from sitemap_harvest.urls.site import host_of, registrable_domain, site_of
 
 __all__ = [
-    "BLANKS",
     "MAX_BASE_CHARS",
+    "WHITESPACE",
     "Address",
     "AddressColumns",
     "Scope",

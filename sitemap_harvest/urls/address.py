@@ -9,7 +9,7 @@ from typing import NamedTuple
 MAX_BASE_CHARS = 2048
 """Maximum length of a base URL, as for URLs in the protocol: each reference adds it to the output."""
 
-BLANKS = (
+WHITESPACE = (
     " \t\n\r\f\v\x85\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000\u200b\ufeff"
 )
@@ -40,7 +40,7 @@ _PLAIN_REFERENCE = re.compile(  # without a colon, or anything else that an abso
     r"(?:/(?!/)|(?!https?|www\.)[a-z0-9_])[a-z0-9\-._~!$&'()*+,;=@%/?#]*+", re.IGNORECASE
 )
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*:)?(//[^/?#]*)?([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
-_BLANK = re.compile(f"[{BLANKS}]")
+_SPACE_CHARACTER = re.compile(f"[{WHITESPACE}]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _TEMPLATE_MARKS = (("{{", "}}"), ("{%", "%}"), ("<%", "%>"), ("<?", "?>"), ("${", "}"))
 _PLACEHOLDER = re.compile(r"%%[A-Za-z_][\w.\-]++%%", re.ASCII)
@@ -64,7 +64,7 @@ def resolve(text: str, base: str | None) -> Address:
     ``https//host``, ``www.host``, one in quotes) is returned unchanged: joined to
     *base* it would become a URL that nobody published.
     """
-    loc = text.strip(BLANKS)
+    loc = text.strip(WHITESPACE)
     return Address(loc, None) if _PLAIN.fullmatch(loc) else _resolve_odd(loc, base)
 
 
@@ -77,7 +77,7 @@ def _resolve_odd(loc: str, base: str | None) -> Address:
         return Address(loc, _flaw(loc))
     if _OTHER_SCHEME.match(loc):
         return Address(loc, "loc/scheme")
-    if _NEARLY_ABSOLUTE.match(_BLANK.sub("", loc)):
+    if _NEARLY_ABSOLUTE.match(_SPACE_CHARACTER.sub("", loc)):
         return Address(loc, "loc/malformed")
     is_no_url = _ANY_SCHEME.match(loc) or _URL_INSIDE.search(loc)
     return Address(None, "loc/not-a-url") if is_no_url else _join(loc, base)
@@ -102,18 +102,18 @@ def disqualifier(text: str) -> str | None:
 
 def several(text: str) -> list[str]:
     """Return the URLs in *text*: several if whitespace separates them and each is a web URL; else *text* alone."""
-    parts = _BETWEEN.split(text.strip(BLANKS))
+    parts = _BETWEEN.split(text.strip(WHITESPACE))
     return parts if len(parts) > 1 and all(map(_WEB.match, parts)) else [text]
 
 
 def web_line(text: str) -> str:
     """Return the only line of *text* that is a web URL, if there is exactly one; else *text*."""
-    lines = [line for line in text.split("\n") if _WEB.match(line.strip(BLANKS))]
+    lines = [line for line in text.split("\n") if _WEB.match(line.strip(WHITESPACE))]
     return lines[0] if len(lines) == 1 else text
 
 
 def _flaw(loc: str) -> str | None:
-    if _BLANK.search(loc):
+    if _SPACE_CHARACTER.search(loc):
         return "loc/whitespace"
     return None if _AUTHORITY.match(loc) else "loc/malformed"
 

@@ -93,7 +93,10 @@ def test_runs_are_dropped(folder: Path, rule: str, left: list[str], monkeypatch:
 def test_undelivered_runs_are_kept_until_the_consumer_is_dropped(folder: Path) -> None:
     move(open_store(folder / "s").history(SITE), Cursor("slow", IDS[1]))
     run = command("runs", "--prune", "1", cwd=folder)
-    words = f"the consumer slow has not received the changes after {IDS[1]} (or: --drop-consumer slow)"
+    words = (
+        f"the consumer slow has not received the changes after {IDS[1]} "
+        "(if it no longer exists, add --drop-consumer slow)"
+    )
     assert run.stderr == f"{SITE}: 1 older run is kept: {words}\n{SITE}: 1 run was removed\n"
     assert kept(folder) == IDS[1:]
     assert f"{SITE}: slow has received the changes up to {IDS[1]}\n" in run.stdout

@@ -1,6 +1,6 @@
 """Documents from the web, with the expectations of other projects' tests.
 
-The corpus is not in the repository: its files have other licences.
+The corpus is not in the repository: its files have other licenses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from sitemap_harvest import Document, Kind, Limits, read
 from sitemap_harvest.formats.xml.entries import EntryReader
 from sitemap_harvest.formats.xml.tolerant import read_tolerantly
-from sitemap_harvest.urls import BLANKS, resolve, url_key
+from sitemap_harvest.urls import WHITESPACE, resolve, url_key
 from tests.documents import collected, collector
 from tests.oracles import walked
 from tests.rings import some_quick
@@ -115,7 +115,7 @@ def test_a_plain_walk_finds_the_same_urls(path: str) -> None:
     if (texts := walked(body)) is None:
         return  # not well-formed: there is no tree to compare with
     document = document_of(path)
-    wanted = [resolve(text, document.url).loc for text in texts if text.strip(BLANKS)]
+    wanted = [resolve(text, document.url).loc for text in texts if text.strip(WHITESPACE)]
     found = [row.loc for row in document.rows()] + [ref.loc for ref in document.sitemaps()]
     assert found == [loc for loc in wanted if loc]
 

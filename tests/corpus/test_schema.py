@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from sitemap_harvest import Kind
-from sitemap_harvest.formats.problems import ProblemLog
+from sitemap_harvest.formats.problem_log import ProblemLog
 from sitemap_harvest.formats.protocol.schema import check_structure
 from tests.corpus.test_corpus import CORPUS, FILES, WALKED
 from tests.documents import HERE, SITEMAPS, noted

@@ -115,7 +115,7 @@ def test_without_the_addon_a_folder_is_rejected_and_nothing_is_requested(project
     with (project / "theirs/settings.py").open("a") as file:
         file.write(f"\n{TWO_LINES[1]}\n")
     done = run(project, "crawl", "sitemap", "-a", f"site={site.url}", "-a", "root=.", "-O", "urls.jsonl")
-    assert "this project has no sitemap_harvest add-on, which it needs (ADDONS)" in done.stderr
+    assert "it needs the sitemap_harvest add-on, which is missing from ADDONS" in done.stderr
     assert "'finish_reason': 'wrong_argument'" in done.stderr
     assert site.requests == []
 

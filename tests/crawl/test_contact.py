@@ -55,6 +55,6 @@ def test_robots_rules_apply_by_our_name_and_not_by_the_contact(serve, crawl, rob
 def test_an_invalid_contact_ends_the_run(serve, crawl, contact):
     site = serve({"/s.xml": urlset("/1")})
     run = crawl(sitemap=f"{site.url}/s.xml", settings={"SITEMAP_HARVEST_CONTACT": contact}, calm=False)
-    assert f"SITEMAP_HARVEST_CONTACT is {contact!r}; it must be an e-mail address or a URL" in run.log
+    assert f"SITEMAP_HARVEST_CONTACT is {contact!r}; it must be an email address or a URL" in run.log
     assert "Traceback" not in run.log
     assert (run.reason, site.requests) == ("wrong_argument", [])

@@ -135,7 +135,7 @@ def damaged(name: str, problems: str) -> Hostile:
 TOO_LARGE_HEADERS = fates(
     ("failed", "the connection failed: the response headers are larger than 262,144 bytes", 1)
 )  # fmt: skip
-TIMEOUT = "no response within the time-out"
+TIMEOUT = "no response within the timeout"
 NOT_FOUND = "HTTP 404: the server has no such document"
 OVER_LIMIT = "MAX_DOCUMENTS (100) was reached"
 OFFSITE = (

@@ -17,7 +17,7 @@ from tests.waiting import PATIENCE_SECONDS, wait_until
 
 LISTED = numbered(40, prefix="/a-path-that-is-long-enough-to-be-cut-somewhere/")
 BAD = {  # the manner of serving, the outcome, its cause, and words of the reason
-    "/drip.xml": (Manner.DRIP, "failed", "timeout", "no response within the time-out"),
+    "/drip.xml": (Manner.DRIP, "failed", "timeout", "no response within the timeout"),
     "/garbage.xml": (Manner.GARBAGE, "failed", "not-http", "the server does not speak HTTP"),
     "/close.xml": (Manner.CLOSE, "failed", "connection", "Connection was closed cleanly"),
     "/reset.xml": (Manner.RESET, "failed", "connection", "Connection to the other side was lost"),

@@ -33,13 +33,13 @@ BAD = {
     "/500.xml": (Page(urlset("/no"), status=500), "failed", "HTTP 500: the server failed"),
     "/204.xml": (Page(status=204), "failed", "HTTP 204: the server sent no content"),
     "/html.xml": (Page("<!doctype html><html><body>Hello</body></html>"), "not-a-sitemap", "it is a web page"),
-    "/other.xml": (Page("<?xml version='1.0'?><svg/>"), "not-a-sitemap", "it is other XML"),
+    "/other.xml": (Page("<?xml version='1.0'?><svg/>"), "not-a-sitemap", "it is XML of another kind"),
     "/json.xml": (Page('{"urls": []}'), "not-a-sitemap", "it lists no URLs"),
     "/junk.xml.gz": (Page(b"\x1f\x8bjunk"), "failed", "it cannot be unpacked (unpack/unreadable)"),
     "/empty.xml": (Page(b""), "not-a-sitemap", "it is empty"),
     "/truncated.xml": (Page(urlset("/t1", "/t2")[:-30]), "partial", "xml/truncated"),
     "/reset.xml": (Page(manner=Manner.RESET), "failed", "the connection failed: Connection to the other side was lost"),
-    "/hang.xml": (Page(manner=Manner.HANG), "failed", "no response within the time-out"),
+    "/hang.xml": (Page(manner=Manner.HANG), "failed", "no response within the timeout"),
     "/cut.xml": (Page(urlset(*numbered(400, prefix="/c")), manner=Manner.CUT), "partial", "the connection was cut"),
 }
 
@@ -291,7 +291,7 @@ def test_a_spider_middleware_that_stops_reading_a_document_does_not_block_the_ru
     assert f"{site.url}/1" in run.locs
     row = run.row(f"{site.url}/bad.xml")
     assert row["outcome"] == "failed"
-    words = "did not read it to its end" if part == "LooksAway" else "the project's code failed: ValueError('not this"
+    words = "did not read it to the end" if part == "LooksAway" else "the project's code failed: ValueError('not this"
     assert words in row["reason"]
     assert len(run.ledger) == run.stats["sitemap_harvest/documents"]
 

@@ -108,7 +108,7 @@ def test_names_are_resolved_and_only_checked_addresses_are_connected_to(serve, c
         "http://rebinds.test": ("out-of-scope", inner),
         "http://named.test": (
             "out-of-scope",
-            f"its host has the loopback address 127.0.0.1, and had a public one before {ALLOWS}",
+            f"its host has the loopback address 127.0.0.1, but had a public one before {ALLOWS}",
         ),
         "http://gone.test": ("failed", "no such host: DNS cannot resolve its name"),
     }

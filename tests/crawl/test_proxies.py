@@ -215,13 +215,13 @@ def status(line: str) -> bytes:
         pytest.param(
             b"",
             ("failed", "the connection failed: Connection was closed cleanly (through the proxy {proxy})"),
-            ("failed", "no response within the time-out (through the proxy {proxy})"),
+            ("failed", "no response within the timeout (through the proxy {proxy})"),
             id="hangs-up",
         ),
         pytest.param(
             None,
-            ("failed", "no response within the time-out (through the proxy {proxy})"),
-            ("failed", "no response within the time-out (through the proxy {proxy})"),
+            ("failed", "no response within the timeout (through the proxy {proxy})"),
+            ("failed", "no response within the timeout (through the proxy {proxy})"),
             id="says-nothing",
         ),
     ],

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sitemap_harvest import read
-from sitemap_harvest.urls import BLANKS, resolve
+from sitemap_harvest.urls import WHITESPACE, resolve
 from tests.documents import FIXTURES, HERE, fixture_bytes, locs
 from tests.fuzz.reading import check
 from tests.oracles import walked
@@ -79,9 +79,11 @@ def test_no_changed_byte_alters_a_url_silently(name: str, data: st.DataObject) -
     rows = list(document.rows())
     if (texts := walked(odd)) is not None:  # still well-formed: a different document
         found = [row.loc for row in rows]
-        assert found == [loc for text in texts if text.strip(BLANKS) and (loc := resolve(text, HERE).loc)]
+        assert found == [loc for text in texts if text.strip(WHITESPACE) and (loc := resolve(text, HERE).loc)]
         return
     assert document.problems
     text = unescape(odd.decode(), {"&quot;": '"', "&apos;": "'"})
     for raw in (row.loc_raw or row.loc for row in rows if row.loc not in wanted):
-        assert raw.strip(BLANKS) in text  # the whitespace may have been around a tag that is reported as ``loc/markup``
+        assert (
+            raw.strip(WHITESPACE) in text
+        )  # the whitespace may have been around a tag that is reported as ``loc/markup``

@@ -147,7 +147,7 @@ def test_a_closed_host_gets_no_more_requests() -> None:
 def test_a_host_gets_no_more_requests_after_a_number_of_consecutive_failures() -> None:
     state = sites()
     begun(state)
-    silence = NotFetched(Outcome.FAILED, "no response within the time-out", Cause.TIMEOUT)
+    silence = NotFetched(Outcome.FAILED, "no response within the timeout", Cause.TIMEOUT)
     for number in range(3):
         assert state.consider(child(f"{A}/{number}.xml"), 0.0) is None
     for url in (f"{A}/a", f"{B}/b", f"{A}/c"):
@@ -159,7 +159,7 @@ def test_a_host_gets_no_more_requests_after_a_number_of_consecutive_failures() -
     for number in range(MOST_UNANSWERED):
         state.unanswered(f"{A}/{number}", silence)
     (_, refusal) = state.take(0.0) or pytest.fail("none is taken")
-    reason = "its host did not respond 3 times in a row: no response within the time-out"
+    reason = "its host did not respond 3 times in a row: no response within the timeout"
     assert refusal == NotFetched(Outcome.FAILED, reason, Cause.TIMEOUT)
 
 

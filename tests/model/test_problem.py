@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import sitemap_harvest
-from sitemap_harvest.formats.problems import LOSSY
+from sitemap_harvest.formats.problem_log import LOSSY
 from sitemap_harvest.model import CATALOGUE, Problem, ProblemType, Severity
 
 PACKAGE = Path(sitemap_harvest.__file__).parent

@@ -140,7 +140,7 @@ def test_each_reason_names_its_own_rule() -> None:
         refusal.reason.partition(", ")[2] for refusal in [*(policy.refusal(h, 80, found) for h in hosts), never]
     ] == [
         "which is allowed only for hosts that you name (SITEMAP_HARVEST_PRIVATE=True allows it)",
-        "and had a public one before (SITEMAP_HARVEST_PRIVATE=True allows it)",
+        "but had a public one before (SITEMAP_HARVEST_PRIVATE=True allows it)",
         "which is requested only if you name the address itself (SITEMAP_HARVEST_PRIVATE=True allows it)",
         "and private addresses are never requested (SITEMAP_HARVEST_PRIVATE=True allows it)",
     ]

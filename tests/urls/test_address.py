@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_harvest.urls import BLANKS, MAX_BASE_CHARS, Address, resolve
+from sitemap_harvest.urls import MAX_BASE_CHARS, WHITESPACE, Address, resolve
 from sitemap_harvest.urls import address as module
 
 BASE = "https://example.com/maps/sitemap.xml"
@@ -18,7 +18,7 @@ BASE = "https://example.com/maps/sitemap.xml"
         pytest.param("\n\t https://example.com/a \u00a0", Address("https://example.com/a", None), id="whitespace"),
         pytest.param("\ufeffhttps://example.com/a", Address("https://example.com/a", None), id="mark-before"),
         pytest.param("", Address(None, "loc/empty"), id="empty"),
-        pytest.param(BLANKS, Address(None, "loc/empty"), id="all-whitespace"),
+        pytest.param(WHITESPACE, Address(None, "loc/empty"), id="all-whitespace"),
         pytest.param("https://e.x/a b", Address("https://e.x/a b", "loc/whitespace"), id="space-inside"),
         pytest.param("https://e.x/a\nb", Address("https://e.x/a\nb", "loc/whitespace"), id="line-break-inside"),
         pytest.param("/a", Address("https://example.com/a", "loc/relative"), id="path"),

@@ -4,7 +4,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_harvest.urls import BLANKS, address_columns, resolve, site_of, url_key
+from sitemap_harvest.urls import WHITESPACE, address_columns, resolve, site_of, url_key
 from tests.urls.test_key import urls
 
 BASE = "https://example.com/sitemap.xml"
@@ -36,4 +36,4 @@ def test_slices_of_columns_are_read() -> None:
 
 
 def test_arrow_and_python_trim_the_same_whitespace() -> None:
-    assert all(f"{blank}a{blank}".strip(BLANKS) == "a" for blank in BLANKS)
+    assert all(f"{blank}a{blank}".strip(WHITESPACE) == "a" for blank in WHITESPACE)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sitemap_harvest.formats.caches import Names
 from sitemap_harvest.formats.xml.entries import split
 from sitemap_harvest.formats.xml.extensions import LINK_ATTRIBUTES, WELL_KNOWN_PREFIXES, read_extensions
-from sitemap_harvest.urls import BLANKS, MAX_BASE_CHARS, join, resolve
+from sitemap_harvest.urls import MAX_BASE_CHARS, WHITESPACE, join, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -260,7 +260,7 @@ def _page(item: Element, found: _FoundElements, used: list[Element]) -> _Page | 
 
 def is_absolute(text: str) -> bool:
     """Whether *text* is clearly the URL of a page: other identifiers are not links."""
-    return bool(_ABSOLUTE.match(text.strip(BLANKS)))
+    return bool(_ABSOLUTE.match(text.strip(WHITESPACE)))
 
 
 def joined(base: str, address: str) -> str | None:
@@ -270,7 +270,7 @@ def joined(base: str, address: str) -> str | None:
     """
     if not base or resolve(address, _ANYWHERE).flaw != "loc/relative":
         return address
-    return join(base, address.strip(BLANKS)) if len(base) <= MAX_BASE_CHARS else None
+    return join(base, address.strip(WHITESPACE)) if len(base) <= MAX_BASE_CHARS else None
 
 
 def _absolute(elements: Iterable[Element], used: list[Element]) -> str | None:

@@ -13,13 +13,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sitemap_harvest.formats.feeds.items import is_absolute
-from sitemap_harvest.urls import BLANKS
+from sitemap_harvest.urls import WHITESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sitemap_harvest.formats.collector import Collector
-    from sitemap_harvest.formats.problems import ProblemLog
+    from sitemap_harvest.formats.problem_log import ProblemLog
     from sitemap_harvest.model import UrlBatch
 
 _MAX_ITEMS = 100_000  # consecutive items without an entry: more than the protocol allows a document to list
@@ -30,7 +30,7 @@ _BODIES = frozenset({"content_html", "content_text", "summary"})
 _MAX_ITEM_CHARS = 4 * 1024 * 1024  # including the text of the page
 _MAX_FRAME_CHARS = 256 * 1024  # the text around the items; a longer one is not parsed
 _MAX_TAIL_CHARS = 200
-_BLANKS = " \t\r\n\ufeff\x00"
+_WHITESPACE = " \t\r\n\ufeff\x00"
 _STRUCTURE = re.compile(r"[\"{}\[\]]")
 _IN_STRING = re.compile(r"[^\"\\]*+(?:\\.[^\"\\]*+)*+", re.DOTALL)
 _ITEMS_KEY = re.compile(r"\"items\"\s*:\s*\Z")
@@ -118,7 +118,7 @@ class _Reader:
         try:
             return self._decoded_by(_STRICT, text)
         except RecursionError:
-            self._note("json/malformed", "values are nested too deep")
+            self._note("json/malformed", "values are nested too deeply")
         except json.JSONDecodeError as error:
             try:
                 found = self._decoded_by(_TOLERANT, text)
@@ -147,7 +147,7 @@ class _Reader:
         return self._clean(value)
 
     def _clean(self, text: str) -> str | None:
-        text = text.strip(BLANKS)
+        text = text.strip(WHITESPACE)
         if (clean := _printable(text)) != text:
             self._note("json/lone-surrogate", excerpt=clean)
         return clean or None
@@ -171,7 +171,7 @@ class _Reader:
     def _keep(self, name: str, value: Any, depth: int, found: list[dict[str, Any]]) -> None:
         """Append *value* and everything inside it to *found*."""
         if depth > _MAX_DEPTH:
-            self._note("json/malformed", "values are nested too deep", excerpt=name)
+            self._note("json/malformed", "values are nested too deeply", excerpt=name)
         elif isinstance(value, _Object):
             found.append({"name": _printable(name), "depth": depth, "text": None, "attributes": None})
             for inner, item in value.pairs:
@@ -290,7 +290,7 @@ class Cutter:
             if self._item_chars <= _MAX_ITEM_CHARS:
                 self._item.append(text)
         elif self._is_in_items:
-            self._between += text.strip(_BLANKS)[:_MAX_TAIL_CHARS] if len(self._between) < _MAX_TAIL_CHARS else ""
+            self._between += text.strip(_WHITESPACE)[:_MAX_TAIL_CHARS] if len(self._between) < _MAX_TAIL_CHARS else ""
         else:
             self._tail = (self._tail + text)[-_MAX_TAIL_CHARS:]
             self._frame_chars += len(text)
@@ -319,6 +319,6 @@ class Cutter:
             self._problems.add("json/truncated", line=self._line)
         elif self._frame_chars <= _MAX_FRAME_CHARS:
             try:
-                json.loads("".join(self._frame).strip(_BLANKS), strict=False, parse_int=str)
+                json.loads("".join(self._frame).strip(_WHITESPACE), strict=False, parse_int=str)
             except (ValueError, RecursionError) as error:
                 self._problems.add("json/malformed", f"around the items: {error}")

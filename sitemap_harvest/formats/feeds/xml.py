@@ -256,7 +256,7 @@ class _Feed(TokenReader):
             self._end_unclosed(token)
             self._end_around(local, token)
         else:
-            self._malformed("an end tag of another name", token)
+            self._malformed("an end tag with a different name", token)
             if len(self._open) == 2 and self._value_name(self._open[1]):
                 self._close(1)
 

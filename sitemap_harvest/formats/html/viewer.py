@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
-    from sitemap_harvest.formats.problems import ProblemLog
+    from sitemap_harvest.formats.problem_log import ProblemLog
 
 _CHROMIUM = re.compile(r"<div\b[^<>]*\bid\s*=\s*[\"']?webkit-xml-viewer-source-xml[\"']?[^<>]*>", re.IGNORECASE)
 _HEAD = (

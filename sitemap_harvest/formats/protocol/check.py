@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.formats.problems import ProblemLog
+from sitemap_harvest.formats.problem_log import ProblemLog
 from sitemap_harvest.formats.protocol.schema import check_structure
 from sitemap_harvest.model import Kind
 from sitemap_harvest.model.problem import MAX_SAMPLES

@@ -20,22 +20,21 @@ from sitemap_harvest.formats.caches import cached
 from sitemap_harvest.formats.columns import read_priority
 from sitemap_harvest.formats.xml.entries import split
 from sitemap_harvest.formats.xml.strict import NotWellFormed, grow
-from sitemap_harvest.model import Kind
-from sitemap_harvest.urls import BLANKS, resolve
+from sitemap_harvest.model import CHANGEFREQS, Kind
+from sitemap_harvest.urls import WHITESPACE, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sitemap_harvest.formats.problems import ProblemLog
+    from sitemap_harvest.formats.problem_log import ProblemLog
 
 _NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 _XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
 _ALLOWED_ATTRIBUTES = {_XSI + "schemaLocation", _XSI + "noNamespaceSchemaLocation"}
-_XML_BLANKS = " \t\r\n"
-_CHANGEFREQS = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
+_XML_WHITESPACE = " \t\r\n"
 _LEAST_LOC_CHARS, _MOST_LOC_CHARS = 12, 2_048
 _NOTED_ON_READING = {"loc/control-character", "loc/template", "loc/whitespace"}
-_XML_BLANK_RUN = re.compile("[ \t\r\n]+")
+_XML_WHITESPACE_RUN = re.compile("[ \t\r\n]+")
 
 _PLAIN_LOC = re.compile(r"https?://[a-z0-9.\-]++/[A-Za-z0-9\-._~!$&'()*+,;=:@/]*+")
 _MARKS = r"A-Za-z0-9\-._~!$&'()*+,;="
@@ -148,7 +147,7 @@ class _Shape:
                 has_unknown = True
                 is_entry = child.tag in {self._own + "url", self._own + "sitemap"}
                 self._tell("xml/nested-entry" if is_entry else "protocol/unknown-element", child)
-            if (tail := child.tail) and tail.strip(_XML_BLANKS):
+            if (tail := child.tail) and tail.strip(_XML_WHITESPACE):
                 stray = tail
         if not seen & 1 and not has_unknown:
             is_url = bool(stray) and "://" in stray
@@ -170,8 +169,8 @@ class _Shape:
                 self._tell("protocol/attribute", element, f'{name}="{element.get(name)}"')
 
     def _text(self, text: str | None, element: Any, code: str) -> None:
-        if text and (found := text.strip(_XML_BLANKS)):
-            self._tell(code if found.strip(BLANKS) else "protocol/whitespace-around", element, found)
+        if text and (found := text.strip(_XML_WHITESPACE)):
+            self._tell(code if found.strip(WHITESPACE) else "protocol/whitespace-around", element, found)
 
     def _is_foreign(self, element: Any) -> bool:
         """Whether *element* is in another namespace, so belongs to an extension."""
@@ -187,9 +186,9 @@ class _Shape:
 
 def check_loc(text: str) -> str | None:
     """Return the problem with the text of a ``<loc>``."""
-    value = _XML_BLANK_RUN.sub(" ", text).strip(" ")
+    value = _XML_WHITESPACE_RUN.sub(" ", text).strip(" ")
     if len(value) < _LEAST_LOC_CHARS:
-        return "protocol/loc-too-short" if value.strip(BLANKS) else "loc/empty"
+        return "protocol/loc-too-short" if value.strip(WHITESPACE) else "loc/empty"
     if len(value) > _MOST_LOC_CHARS:
         return "protocol/loc-too-long"
     if _PLAIN_LOC.fullmatch(value) or _is_uri(value):
@@ -210,10 +209,10 @@ def _is_uri(value: str) -> bool:
 @cached
 def check_lastmod(text: str) -> str | None:
     """Return the problem with the text of a ``<lastmod>``."""
-    value = text.strip(_XML_BLANKS)
+    value = text.strip(_XML_WHITESPACE)
     if _is_schema_date(value):
         return None
-    trimmed = value.strip(BLANKS)
+    trimmed = value.strip(WHITESPACE)
     if _is_schema_date(trimmed):
         return "protocol/whitespace-around"
     if (read := read_date(trimmed)) is None:
@@ -237,18 +236,18 @@ def _is_schema_date(value: str) -> bool:
 
 def check_changefreq(text: str) -> str | None:
     """Return the problem with the text of a ``<changefreq>``."""
-    if text in _CHANGEFREQS:
+    if text in CHANGEFREQS:
         return None
-    return "protocol/whitespace-around" if text.strip(BLANKS) in _CHANGEFREQS else "changefreq/unknown"
+    return "protocol/whitespace-around" if text.strip(WHITESPACE) in CHANGEFREQS else "changefreq/unknown"
 
 
 @cached
 def check_priority(text: str) -> str | None:
     """Return the problem with the text of a ``<priority>``."""
-    value = text.strip(_XML_BLANKS)
+    value = text.strip(_XML_WHITESPACE)
     if _DECIMAL.fullmatch(value) and 0 <= Decimal(value) <= 1:
         return None
-    return "priority/unreadable" if read_priority(value.strip(BLANKS)) is None else "protocol/whitespace-around"
+    return "priority/unreadable" if read_priority(value.strip(WHITESPACE)) is None else "protocol/whitespace-around"
 
 
 _URL: dict[str, Callable[[str], str | None]] = {

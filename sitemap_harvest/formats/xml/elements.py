@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sitemap_harvest.formats.caches import Names
 from sitemap_harvest.formats.xml.extensions import WELL_KNOWN_PREFIXES
 from sitemap_harvest.formats.xml.tokens import Sort, Token, Tokenizer
-from sitemap_harvest.urls import BLANKS
+from sitemap_harvest.urls import WHITESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -80,7 +80,7 @@ class Element(list["Element"]):
 
     def whole_text(self) -> str:
         """Return all text in the element, trimmed; empty if it is incomplete."""
-        return self.raw_text().strip(BLANKS)
+        return self.raw_text().strip(WHITESPACE)
 
     def add_text(self, text: str) -> None:
         """Append *text* to the contents of the element."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.formats.caches import Names
 from sitemap_harvest.formats.xml.extensions import is_extension, read_extensions
-from sitemap_harvest.urls import BLANKS, several, web_line
+from sitemap_harvest.urls import WHITESPACE, several, web_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -160,7 +160,7 @@ class EntryReader:
                 if len(child):
                     self._into.problems.add("loc/markup", entry=position, line=self._line(child), excerpt=text)
                     text = web_line(text)
-                if loc and loc.strip(BLANKS):
+                if loc and loc.strip(WHITESPACE):
                     self._into.problems.add("loc/repeated", entry=position, line=self._line(child), excerpt=text)
                     nested += _entries_inside(others, roles)
                     self._put(role, position, (loc, lastmod, changefreq, priority), others)
@@ -179,7 +179,7 @@ class EntryReader:
             else:  # a duplicate field: the first counts, the other goes to ``extra``
                 self._into.problems.add("xml/repeated-field", entry=position, line=self._line(child), excerpt=text)
                 others.append(child)
-        if stray and (stray := stray.strip(BLANKS)):
+        if stray and (stray := stray.strip(WHITESPACE)):
             if loc is None and "://" in stray:
                 loc = stray
                 self._into.problems.add("loc/no-element", entry=position, line=self._line(element), excerpt=stray)
@@ -224,12 +224,12 @@ class EntryReader:
 
     def _put(self, role: Role, position: int, fields: _Fields, others: list[Any]) -> None:
         loc, lastmod, changefreq, priority = fields
-        if not loc or not loc.strip(BLANKS):
+        if not loc or not loc.strip(WHITESPACE):
             self._into.problems.add("loc/empty", entry=position)
             return
         urls = several(loc) if loc.count("://") > 1 else [loc]
         if len(urls) > 1:
-            self._into.problems.add("loc/repeated", entry=position, excerpt=loc.strip(BLANKS))
+            self._into.problems.add("loc/repeated", entry=position, excerpt=loc.strip(WHITESPACE))
         if role is _SITEMAP:
             for url in urls:
                 self._into.refer(position, url, lastmod)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.formats.caches import Names
-from sitemap_harvest.urls import BLANKS
+from sitemap_harvest.urls import WHITESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -85,7 +85,7 @@ _LOCAL_NAMES: Names[str] = Names(lambda tag: tag.rpartition("}")[2].lower() if i
 
 def _text(element: Any) -> str:
     text = "".join(element.itertext()) if len(element) else element.text
-    return (text or "").strip(BLANKS)
+    return (text or "").strip(WHITESPACE)
 
 
 def _own_text(element: Any) -> str:
@@ -93,7 +93,7 @@ def _own_text(element: Any) -> str:
     text = element.text or ""
     if len(element):
         text = "".join([text, *(child.tail or "" for child in element)])
-    return text.strip(BLANKS)
+    return text.strip(WHITESPACE)
 
 
 def _keep(element: Any, depth: int, found: Plain) -> None:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from sitemap_harvest.formats.columns import trimmed
 from sitemap_harvest.formats.xml.extensions import IMAGE_FIELDS, LINK_ATTRIBUTES, is_image, is_link
 from sitemap_harvest.model import UrlBatch
-from sitemap_harvest.urls import BLANKS
+from sitemap_harvest.urls import WHITESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,9 +38,9 @@ _MAX_FORMS = 64  # no generator writes so many different tags
 _FIELDS = ("loc", "lastmod", "changefreq", "priority")
 _LINK_ATTRIBUTES = frozenset({"rel", *LINK_ATTRIBUTES})
 _SHORTEST_URL = len("http://a")
-_XML_BLANKS = " \t\n"
+_XML_WHITESPACE = " \t\n"
 _TAG = re.compile(r'(/?)([A-Za-z_][\w:.\-]*)((?:\s+[A-Za-z_][\w:.\-]*="")+\s*|)(/?)', re.ASCII)
-_HTTP, _BLANK, _LOWER = b"http", b" "[0], 0x20  # setting the bit makes a letter lower case
+_HTTP, _SPACE, _LOWER = b"http", b" "[0], 0x20  # setting the bit makes a letter lower case
 _TWO_URLS = r"(?i)[^ \t\n][ \t\n]+https?://"
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))  # & last
 
@@ -228,7 +228,7 @@ class _Entries:
         starts, stops = self._stops[is_gap] + 1, self._next[is_gap]
         is_filled = starts < stops
         gaps = self._texts(starts[is_filled], stops[is_filled]).unique()
-        if any(gap.strip(_XML_BLANKS) for gap in gaps.to_pylist()):
+        if any(gap.strip(_XML_WHITESPACE) for gap in gaps.to_pylist()):
             raise NotExplained
 
     def columns(self) -> Texts:
@@ -238,7 +238,7 @@ class _Entries:
         loc = found["loc"]
         if loc is None or loc.null_count or pc.min(pc.binary_length(loc)).as_py() < _SHORTEST_URL:
             raise NotExplained
-        if pc.min(pc.binary_length(pc.utf8_ltrim(loc, characters=BLANKS))).as_py() == 0:
+        if pc.min(pc.binary_length(pc.utf8_ltrim(loc, characters=WHITESPACE))).as_py() == 0:
             raise NotExplained  # no URL at all
         if (self._role == _Role.LINK).any():
             found["alternates"] = self._alternates(count)
@@ -307,7 +307,7 @@ class _Entries:
 def _has_blank_before_url(chunk: bytes) -> bool:
     """Whether a URL follows whitespace, like the second of two; many times as fast as a search."""
     codes = np.frombuffer(chunk, np.uint8)
-    at = np.flatnonzero((codes[:-4] <= _BLANK) & (codes[1:-3] | _LOWER == _HTTP[0]))
+    at = np.flatnonzero((codes[:-4] <= _SPACE) & (codes[1:-3] | _LOWER == _HTTP[0]))
     for place, letter in enumerate(_HTTP[1:], start=2):
         at = at[codes[at + place] | _LOWER == letter]
     return bool(len(at))

@@ -36,7 +36,7 @@ _PROLOG = re.compile(
     re.VERBOSE,
 )
 _NAMESPACE = re.compile(r"(?:https?:)?//www\.(?:sitemaps\.org|google\.com)/schemas/sitemap/")
-_BLANKS = b" \t\r\n"  # Python's white space includes more than XML's
+_XML_WHITESPACE = b" \t\r\n"  # Python's white space includes more than XML's
 _LINE_END = b"\n"[0]
 _END_OF_ENTRY = b"</url>"
 _END = re.compile(rb"[ \t\r\n]*</urlset>[ \t\r\n]*")
@@ -89,7 +89,7 @@ def read_fast(blocks: Iterator[bytes], into: Collector) -> Generator[UrlBatch, N
     entries = lines = 0
     while prolog:
         end = data.rfind(_END_OF_ENTRY) + len(_END_OF_ENTRY)
-        chunk, rest = (data[:end], data[end:].lstrip(_BLANKS)) if end >= len(_END_OF_ENTRY) else (b"", data)
+        chunk, rest = (data[:end], data[end:].lstrip(_XML_WHITESPACE)) if end >= len(_END_OF_ENTRY) else (b"", data)
         is_last = _END.fullmatch(rest) is not None
         if is_last and (more := next(blocks, b"")):
             data += more

@@ -14,7 +14,7 @@ from lxml import etree
 from sitemap_harvest.formats.unpack import even
 from sitemap_harvest.formats.xml.entries import OddShape
 from sitemap_harvest.formats.xml.tokens import MAX_NAMESPACE_CHARS
-from sitemap_harvest.urls import BLANKS
+from sitemap_harvest.urls import WHITESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -145,5 +145,5 @@ def _drain(root: Any, reader: EntryReader, into: Collector, *, keep: int) -> Non
 
 def _note_stray(text: str | None, element: Any, into: Collector) -> None:
     """Record *text* beside the children of the root, after *element* or at the start."""
-    if text and (stray := text.strip(BLANKS)):
+    if text and (stray := text.strip(WHITESPACE)):
         into.problems.add("xml/stray-text", line=element.sourceline, excerpt=stray)

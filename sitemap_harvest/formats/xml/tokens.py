@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sitemap_harvest.formats.problems import ProblemLog
+    from sitemap_harvest.formats.problem_log import ProblemLog
 
 _MAX_TAG_CHARS = 256 * 1024  # a longer tag is text: an unescaped `<`
 _MAX_REFERENCE_CHARS = 70  # the maximum length of _REFERENCE

@@ -258,7 +258,7 @@ class _Sitemap(TokenReader):
                 self._end_unclosed(token)
             self._root_is_open, self._has_ended = False, True
         elif self._open and self._open[-1].role.is_field:
-            self._malformed("an end tag of another name", token)
+            self._malformed("an end tag with a different name", token)
             self._close(1)
         elif self._open or (self._root_is_open and not self._end_around(tag.local)):
             self._malformed("an end tag without its start", token)

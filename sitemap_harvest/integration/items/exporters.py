@@ -229,7 +229,7 @@ class XmlExporter(BatchExporter, exporters.XmlItemExporter):
         if not self._has_replaced:
             self._has_replaced = True
             logger.warning(
-                "XML cannot represent all characters of %r: they become U+FFFD; other formats preserve them", text
+                "XML cannot represent some characters of %r: they become U+FFFD; other formats preserve them", text
             )
         return without_forbidden(text)
 
@@ -307,8 +307,8 @@ class ParquetExporter(BatchExporter):
         if not self._has_left_out:
             self._has_left_out = True
             logger.error(
-                "A Parquet file can hold one kind of item. This one has the columns %s; items with the columns %s are "
-                "left out: give each kind its own feed with item_classes",
+                "A Parquet file can hold only one kind of item. This one has the columns %s; items with the columns %s "
+                "are left out: give each kind its own feed with item_classes",
                 ", ".join(self._schema.names if self._schema else ()),
                 ", ".join(columns),
             )

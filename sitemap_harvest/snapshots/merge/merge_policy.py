@@ -110,9 +110,11 @@ def _doubt(  # noqa: PLR0911 - one return per rule, in order
         # May be the default robots.txt of a content management system.
         return _Doubt("it no longer names a sitemap", may_be_true=True)
     if record.kind is Kind.LINKS and known.kind is not Kind.LINKS:
-        return _Doubt(f"it was of kind {known.kind}, and is a web page now", may_be_true=True)
+        return _Doubt(f"it was of kind {known.kind} and is now a web page", may_be_true=True)
     if not record.entries and known.kind is not record.kind:
-        return _Doubt(f"it was of kind {known.kind}, and is of kind {record.kind} without an entry", may_be_true=True)
+        return _Doubt(
+            f"it was of kind {known.kind} and is now of kind {record.kind}, without entries", may_be_true=True
+        )
     if (guessed := _guesses(record)) and (guessed - _guesses(known) or known.encoding != record.encoding):
         words = f"its encoding is uncertain ({', '.join(sorted(guessed))}), and was {known.encoding} before"
         return _Doubt(words, may_be_true=True)
@@ -132,7 +134,7 @@ def _doubt_of_new(record: SitemapRecord, unread: SitemapRecord | None, *, is_fir
     """
     found_by = unread.found_by if unread is not None and record.found_by is FoundBy.SNAPSHOT else record.found_by
     if record.kind is Kind.LINKS and found_by in {FoundBy.INDEX, FoundBy.ROBOTS}:
-        return _Doubt("it is listed as a sitemap, and is a web page", may_be_true=True)
+        return _Doubt("it is listed as a sitemap, but is a web page", may_be_true=True)
     if (guessed := _guesses(record)) and not is_first_run:
         return _Doubt(f"its encoding is uncertain ({', '.join(sorted(guessed))})", may_be_true=True)
     return None

@@ -83,7 +83,7 @@ def gap(history: History, cursor: Cursor) -> str | None:
     first = history.runs[0].id
     return (
         f"{history.site}: {cursor.consumer} has received the changes up to the run {cursor.run}, which is not in the "
-        f"store; the changes from there to {first} are not known"
+        f"store; the changes between that run and {first} are unknown"
     )
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.documents import SITEMAPS
 
-BLANKS = st.sampled_from(["", "\n", "\n  ", " ", "\r\n\t"])
+WHITESPACE = st.sampled_from(["", "\n", "\n  ", " ", "\r\n\t"])
 PATHS = st.text(
     st.sampled_from("abz09/.-_~%?=&;é日 '\"<>\u00a0") | st.characters(codec="utf-8", categories=["L"]), max_size=10
 )
@@ -76,7 +76,7 @@ LINK_VALUES = {
 @st.composite
 def plain_extensions(draw: st.DrawFn) -> list[str]:
     """Alternates and images as generators write them; sometimes none."""
-    blank = draw(BLANKS)
+    blank = draw(WHITESPACE)
     found = []
     for _ in range(draw(st.integers(0, 3))):
         names = draw(st.permutations(draw(st.lists(st.sampled_from(sorted(LINK_VALUES)), unique=True, max_size=3))))
@@ -94,7 +94,7 @@ def plain_sitemaps(draw: st.DrawFn) -> str:
     """Entries of one pattern, sometimes with a field left out, or with alternates and images."""
     names = ["loc", *draw(st.lists(st.sampled_from(sorted(VALUES)), unique=True, max_size=3))]
     names = draw(st.permutations(names))
-    before, between, after, blank = (draw(BLANKS) for _ in range(4))
+    before, between, after, blank = (draw(WHITESPACE) for _ in range(4))
     leaves_out, is_extended = draw(st.booleans()), draw(st.booleans())
     entries = []
     for _ in range(draw(st.integers(1, 5))):
@@ -104,7 +104,7 @@ def plain_sitemaps(draw: st.DrawFn) -> str:
         entries.append(f"<url>{before}{between.join(fields)}{after}</url>")
     declaration = draw(st.sampled_from(["", '<?xml version="1.0" encoding="UTF-8"?>\n']))
     root = f'urlset xmlns="{SITEMAPS}"{NAMESPACES}'
-    return f"{declaration}<{root}>{blank}{blank.join(entries)}{blank}</urlset>{draw(BLANKS)}"
+    return f"{declaration}<{root}>{blank}{blank.join(entries)}{blank}</urlset>{draw(WHITESPACE)}"
 
 
 EXTENSIONS = st.sampled_from(
@@ -145,6 +145,6 @@ def odd_sitemaps(draw: st.DrawFn) -> str:
             if draw(st.booleans()):
                 parts.append(_element(prefix + name, draw(values)))
         parts += draw(st.lists(EXTENSIONS, max_size=2))
-        entries.append(f"<{prefix}url>{draw(BLANKS).join(draw(st.permutations(parts)))}</{prefix}url>")
-    inside = draw(BLANKS).join(entries)
+        entries.append(f"<{prefix}url>{draw(WHITESPACE).join(draw(st.permutations(parts)))}</{prefix}url>")
+    inside = draw(WHITESPACE).join(entries)
     return f"<{prefix}urlset{declared}{NAMESPACES}>{inside}</{prefix}urlset>"
