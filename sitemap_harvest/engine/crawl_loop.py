@@ -90,6 +90,7 @@ class CrawlLoop:
         if (download := self.in_flight.downloads.get(candidate.url)) is None:
             return
         if download.needs_record:
+            download.needs_record = False  # the output that was abandoned may still be closed, and must not add one
             self.results.add_pending(candidate, NotFetched(Outcome.FAILED, why))
         if self._pages is not None:
             self._pages.release(candidate)

@@ -19,10 +19,10 @@ This page shows what a run reports if robots.txt, an index or a sitemap cannot b
 changes. Each cell of the table represents a site that the tests crawl four times: before the fault, during it, after
 it, and once more. URLs are added, removed, changed and moved in every document while the fault lasts.
 
-No cell has a false removal or a false addition. Changes in other documents are reported in the run of the fault, except
-for removals, which are [pending](snapshots.md#pending-removals): the failing document may list those URLs now. They are
-reported, with the changes of the failing document, as soon as it can be read, and the last run reports nothing. A cell
-says what the run of the fault reports from the failing document:
+No cell has a false removal or a false addition. Changes in other documents are reported in the run during the fault,
+except for removals, which are [pending](snapshots.md#pending-removals): the failing document may list those URLs now.
+These removals are reported, together with the changes of the failing document, as soon as that document can be read.
+The last run reports nothing. A cell says what the run during the fault reports from the failing document:
 
 * **nothing**: its known URLs stay.
 * **new**: URLs that are new in it are reported as added; all other changes wait. *In part*: only those before the
@@ -33,42 +33,42 @@ says what the run of the fault reports from the failing document:
 * **n/a**: such a document cannot fail this way, or the failure cannot be detected. A robots.txt has no end mark, so a
   truncated one is read as it is.
 
-In the last column every document of the site fails this way. A fault of the host also affects its robots.txt.
+In the last column, every document of the site has the fault. A fault of the host also affects its robots.txt.
 
 """
 _TAIL = """
-A document that is absent (404, 410) in `SITEMAP_HARVEST_ABSENT_RUNS` consecutive runs (3) leaves, and its URLs are
-removed with that reason. No other fault removes a URL that its document lists, however long it lasts. `fresh_at` in the
-ledger says when the rows of each document were last confirmed, and the summary of a run gives the share of unconfirmed
-URLs.
+A document that is absent (404, 410) in `SITEMAP_HARVEST_ABSENT_RUNS` consecutive runs (3 by default) leaves the
+snapshot, and its URLs are reported as removed with that reason. No other fault removes a URL that its document lists,
+however long it lasts. `fresh_at` in the ledger says when the rows of each document were last confirmed, and the summary
+of a run gives the share of unconfirmed URLs.
 
 A complete, well-formed document is accepted, whatever it lists. If its publisher generated it incorrectly, the reported
 changes do not reflect changes to the pages.
 
 ## Whole histories
 
-The matrix tests one fault at a time. `python -m tests.histories --crawls 2000 --sites 40` crawls sites that change and
-fail at random, dozens of times: URLs are added, removed, edited and moved; sitemaps are split, merged, emptied, renamed
-and renumbered; sites move to `https` or `www`, and some share an index. Validators and index dates are right, wrong or
-absent. Several documents fail at once, for up to four crawls, or the whole site; some runs are killed. An oracle that
-does not use the package's code compares the reports with the actual changes, for each URL:
+The matrix tests one fault at a time. `python -m tests.histories --crawls 2000 --sites 40` crawls each of 40 sites
+dozens of times while they change and fail at random. URLs are added, removed, edited and moved; sitemaps are split,
+merged, emptied, renamed and renumbered; sites move to `https` or `www`, and some share an index. Validators and index
+dates are right, wrong or absent. Several documents, or the whole site, fail at once for up to four crawls; some runs
+are killed. An oracle that does not use the package's code compares the reports with the actual changes, for each URL:
 
 | count | URLs |
 | --- | --- |
-| FALSE | reported as added, removed, changed or moved, which is not true |
-| LOST | added, removed or changed and never reported, although all documents were read whole in two crawls since |
+| FALSE | falsely reported as added, removed, changed or moved |
+| LOST | added, removed or changed but never reported, although two later crawls read all documents completely |
 | VIEW | wrong in the store after two such crawls |
 | NOISE | reported although nothing changed since the last report |
 
 The last line of the output is the score; all four must be 0. `--seed` selects the history, `--only` selects some of its
 sites, and `--log` names a file in which the changes and failures of each crawl are recorded.
 
-The oracle tolerates only errors that no reader can avoid. They are caused by: a server that sends an earlier or an
-empty version of a document, both valid; a validator that stays the same although the content changes; and the URLs of a
-removed document while a document that may list them fails. Undetectable damage does not occur: a robots.txt or text
-list truncated with a matching `Content-Length`, an empty text list, and, when a document is read for the first time, a
-wrong encoding or an empty index. If the first crawl of a site fails, comparison starts after the first two crawls
-without a failure.
+The oracle tolerates only errors that no reader can avoid. Such errors occur if a server sends an earlier or an empty
+version of a document, both of which are valid; if a validator stays the same although the content changes; or if a
+document is removed while another document that may list its URLs fails. The histories contain no undetectable damage:
+no robots.txt or text list that is truncated with a matching `Content-Length`, no empty text list, and, when a document
+is read for the first time, no wrong encoding and no empty index. If the first crawl of a site fails, comparison starts
+after the first two crawls without a failure.
 """
 _WORDS = {
     Belief.KEPT: "nothing",

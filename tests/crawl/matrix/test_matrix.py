@@ -83,7 +83,7 @@ def crawl(folder: Path, served: Cells) -> tuple[dict[str, list[dict[str, Any]]],
         feeds=feeds,
         settings=SETTINGS,
         environment={"LOCAL_NAMES": json.dumps(served.names())},
-        patience=300,
+        patience=900,  # on a busy machine, many of its hosts take minutes
     )
     assert run.code == 0
     rows = defaultdict(list)
