@@ -84,7 +84,7 @@ class Chromium:
                 yield page
             except TimeoutError as error:
                 await self._give_up(browser)
-                raise BrowserGoneError("it does not answer") from error
+                raise BrowserGoneError("it does not respond") from error
             finally:
                 self._open_pages -= 1
                 await _end(context.close())
@@ -105,7 +105,7 @@ class Chromium:
     async def _running(self) -> Browser:
         async with self._starting:
             if self._is_closed:
-                raise BrowserGoneError("the run ends")
+                raise BrowserGoneError("the run is ending")
             if self._browser is not None and self._browser.is_connected():
                 return self._browser
             if self.starts >= _MOST_STARTS:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.browser.fetcher import BrowserFetcher
 
 _LONGEST_REASON = 200  # characters of foreign text
-_NOT_PASSED = "and the browser did not pass it either"
+_NOT_PASSED = "and the browser did not pass the challenge either"
 _logger = logging.getLogger(__name__)
 
 
@@ -132,7 +132,7 @@ class BrowserMiddleware:
         except RunEndsError:
             return None
         except Exception as error:  # noqa: BLE001 - whatever fails in a browser, the plain response remains
-            words = f"and the browser failed to pass it: {_words(error)}"
+            words = f"and the browser failed to pass the challenge: {_words(error)}"
             site.failures += 1
             if isinstance(error, BrowserGoneError) or site.failures >= MOST_FAILURES:
                 self._stay(site, request, words)

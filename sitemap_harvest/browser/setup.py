@@ -47,7 +47,7 @@ def check_browser(settings: BaseSettings, mode: str) -> None:
     if any(find_spec(name) is None for name in ("scrapy_playwright", "playwright")):
         raise OptionError(f"{spec} needs scrapy-playwright, which is not installed: {_INSTALL}")
     if not is_asyncio_available():
-        raise OptionError(f"{spec} needs asyncio; TWISTED_REACTOR names a reactor without it")
+        raise OptionError(f"{spec} needs asyncio: set TWISTED_REACTOR to an asyncio reactor")
     try:
         options = launch_options(settings)
     except (TypeError, ValueError) as error:

@@ -101,7 +101,7 @@ def arguments_of(targets: list[str], given: dict[str, str]) -> dict[str, Any]:
     for target in targets:
         name, equals, _ = target.partition("=")
         if not target.strip():
-            raise ArgumentError("TARGET", target, _TARGET, message=f"a TARGET is empty: name {_TARGET}")
+            raise ArgumentError("TARGET", target, _TARGET, message=f"a TARGET is empty: give {_TARGET}")
         if equals and name in ARGUMENTS:
             message = f"TARGET {target!r}: it is an argument, not a target; write -a {target}"
             raise ArgumentError("TARGET", target, _TARGET, message=message)
@@ -109,12 +109,14 @@ def arguments_of(targets: list[str], given: dict[str, str]) -> dict[str, Any]:
     sites = [target for target in targets if is_site(target)]
     for name, values in (("site", sites), ("sitemap", [target for target in targets if target not in sites])):
         if values and name in given:
-            message = f"argument {name}={given[name]!r}: the target {values[0]!r} is given too; give all as targets"
+            message = (
+                f"argument {name}={given[name]!r}: the target {values[0]!r} is also given; give all of them as targets"
+            )
             raise ArgumentError(name, given[name], "given once", message=message)
         if values:
             arguments[name] = values
     if not arguments:
-        raise ArgumentError("TARGET", None, _TARGET, message=f"nothing to harvest: name {_TARGET}")
+        raise ArgumentError("TARGET", None, _TARGET, message=f"nothing to harvest: give {_TARGET}")
     return arguments
 
 

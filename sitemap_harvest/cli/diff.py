@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 USAGE = "--store S SITE [AFTER [BEFORE] | --after RUN | --consumer NAME]"
 EPILOG = (
-    "A run is latest, previous, first, an id, a date or a timestamp (the last run that began before its end). "
+    "Name a run as latest, previous, first, an id, or a date or a timestamp, which selects the last run that began "
+    "before its end. "
     "Exit codes: 0 success; 2 wrong usage, or no such run."
 )
 _FIRST_CHANGES = 20
@@ -37,7 +38,7 @@ _COLUMNS = ("kind", "loc", "fields", "reason")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this action."""
-    parser.add_argument("site", metavar="SITE", help="the site, as named for the crawl")
+    parser.add_argument("site", metavar="SITE", help="the site, as given to the crawl")
     parser.add_argument(
         "runs",
         metavar="AFTER [BEFORE]",
@@ -49,12 +50,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--consumer",
         metavar="NAME",
-        help="the changes that NAME has not received; with -O, its cursor moves when they are written. "
+        help="the changes that NAME has not received; with -O, the cursor of NAME moves when the changes are written. "
         "A new consumer starts after the run given with --after",
     )
     output.add_store(parser)
     output.add_output(parser)
-    parser.add_argument("--summary", action="store_true", help="only the summary, not each change")
+    parser.add_argument("--summary", action="store_true", help="print only the summary, not each change")
 
 
 def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
@@ -74,8 +75,8 @@ def _deliver(history: History, opts: argparse.Namespace) -> None:
     """Show or write the changes of each run after the named one, or after the cursor, and move the cursor."""
     if opts.runs:
         raise StoreError(
-            f"{' '.join(opts.runs)}: no runs can be named with --after or --consumer, which compare each run with "
-            "the one before it"
+            f"{' '.join(opts.runs)}: omit the runs with --after or --consumer, which compare each run with "
+            "the previous one"
         )
     if opts.consumer is not None:
         output.parsed_option("--consumer", opts.consumer, value_parsers.consumer)
@@ -92,7 +93,7 @@ def _start(history: History, opts: argparse.Namespace) -> str:
     if opts.after is not None:
         return history.run(opts.after).id
     if (cursor := cursor_of(history, opts.consumer)) is None:
-        hint = "to create it, name the run after which it starts, such as --after latest"
+        hint = "to create it, give the run after which it starts, such as --after latest"
         raise StoreError(f"{history.site}: there is no consumer {opts.consumer}; {hint}")
     if (words := gap(history, cursor)) is not None:
         output.tell(words)
@@ -102,7 +103,7 @@ def _start(history: History, opts: argparse.Namespace) -> str:
 def _runs(history: History, named: list[str]) -> tuple[Run, Run]:
     """Return the earlier and the later of the runs *named*. Raises :exc:`StoreError`."""
     if len(named) > 2:
-        raise StoreError(f"{' '.join(named)}: at most two runs are compared, AFTER and BEFORE")
+        raise StoreError(f"{' '.join(named)}: give at most two runs, AFTER and BEFORE")
     after = history.run(named[0] if named else "latest")
     if len(named) == 2:
         before = history.run(named[1])

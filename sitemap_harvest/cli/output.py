@@ -67,7 +67,8 @@ def add_output(parser: argparse.ArgumentParser) -> None:
         "-O",
         dest="output",
         metavar="FILE",
-        help=f"write to FILE, in the format of its suffix or as FILE:FORMAT; - is standard output ({_FORMATS})",
+        help="write to FILE in the format of its suffix, or give the format as FILE:FORMAT; - is standard output "
+        f"({_FORMATS})",
     )
 
 
@@ -120,7 +121,7 @@ def _standard_output(name: str) -> IO[bytes]:
     if not sys.stdout.isatty():
         return sys.stdout.buffer
     if name == "parquet":
-        message = f"-O -:{name}: it is binary, and standard output is a terminal; write to a file or a pipe"
+        message = f"-O -:{name}: the format is binary, and standard output is a terminal; write to a file or a pipe"
         raise ArgumentError("-O", name, "a file", message=message)
     return BufferedWriter(_TerminalOutput())
 

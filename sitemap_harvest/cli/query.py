@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 USAGE = '--store S "SELECT ..."'
 EPILOG = (
-    "Views: urls, sitemaps, problems (of the last snapshot of each site, or of those that --at names); "
+    "Views: urls, sitemaps, problems (of the last snapshot of each site, or of those that --at selects); "
     "changes, runs, sites (of all runs). Times are in UTC. "
     "Exit codes: 0 success; 2 wrong usage, or an invalid query."
 )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.snapshots.store import History, Run, Store
 
 USAGE = "--store S [SITE]"
-EPILOG = "Exit codes: 0 success; 2 wrong usage; 3 the store has no run; 4 a file is damaged, or a site is locked."
+EPILOG = "Exit codes: 0 success; 2 wrong usage; 3 the store has no runs; 4 a file is damaged, or a site is locked."
 _Rule: TypeAlias = "Callable[[Sequence[Run]], Sequence[Run]]"
 """Returns the runs to keep."""
 
@@ -144,12 +144,13 @@ def _show(histories: Sequence[History], *, as_json: bool) -> None:
         sys.stdout.writelines(ascii_json(row, default=str) + "\n" for row in rows)
         return
     if not rows:
-        output.say(console, "The store has no run.")
+        output.say(console, "The store has no runs.")
         return
     output.show(pa.Table.from_pylist([_columns(row) for row in rows]), console)
     for history in histories:
         for cursor in cursors(history):
-            words = f"{history.site}: {cursor.consumer} has received the changes up to {cursor.run or 'no run'}"
+            received = f"the changes up to {cursor.run}" if cursor.run else "no changes"
+            words = f"{history.site}: {cursor.consumer} has received {received}"
             output.say(console, words)
 
 

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 USAGE = "TARGET..."
 EPILOG = (
-    "Exit codes: 0 no document has a problem of the severity of --fail-on, or worse; 1 Scrapy could not start; "
-    "2 wrong usage; 3 no document could be read; 4 some have such a problem, or could not be read."
+    "Exit codes: 0 no document has a problem of the severity --fail-on or higher; 1 Scrapy could not start; "
+    "2 wrong usage; 3 no document could be read; 4 some documents have such a problem or could not be read."
 )
 NEVER = "never"
 STDIN = "-"
@@ -89,7 +89,7 @@ def targets_of(names: list[str], at: str | None = None, logins: Credentials | No
     files in the one folder, will be served at.
     """
     if not names:
-        raise ArgumentError("TARGET", None, _ACCEPTED, message=f"nothing to validate: name {_ACCEPTED}")
+        raise ArgumentError("TARGET", None, _ACCEPTED, message=f"nothing to validate: give {_ACCEPTED}")
     logins = Credentials() if logins is None else logins
     targets: dict[str, Target] = {}
     for name in names:
@@ -118,7 +118,7 @@ def _targets(name: str, logins: Credentials) -> Iterator[Target]:
         yield Target(name="standard input", url=STDIN)
         return
     if not name.strip():
-        raise ArgumentError("TARGET", name, _ACCEPTED, message=f"a TARGET is empty: name {_ACCEPTED}")
+        raise ArgumentError("TARGET", name, _ACCEPTED, message=f"a TARGET is empty: give {_ACCEPTED}")
     try:
         url = document_address(name, logins)
     except ArgumentError as error:
@@ -159,7 +159,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "targets", nargs="*", metavar="TARGET", help="a file, a folder, the URL of a document, or - for standard input"
     )
     parser.add_argument(
-        "--at", metavar="URL", help="the URL that the file will be served at, or, ending in a slash, its folder"
+        "--at",
+        metavar="URL",
+        help="the URL at which the file will be served, or the URL of its folder, ending in a slash",
     )
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="json: one record per document, one per line"

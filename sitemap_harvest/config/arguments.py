@@ -75,7 +75,9 @@ ARGUMENTS = {
     "has": Argument("only URLs with all of these parts, such as image or news", parse.words(PARTS)),
     "store": _unrecorded("where to store snapshots: a folder, or s3://bucket/folder", str),
     "baseline": _unrecorded("the snapshot to compare with: a run or a date", parse.baseline),
-    "consumer": _unrecorded("name of the receiver of the changes; the store has a cursor for it", parse.consumer),
+    "consumer": _unrecorded(
+        "name of the consumer of the changes; the store keeps a cursor for each consumer", parse.consumer
+    ),
     "force": _unrecorded("yes: download and read everything, regardless of the store", _yes_or_no, "no"),
     "max_age": _unrecorded("download documents again after this time", parse.seconds),
     "resume": _unrecorded("yes: resume an interrupted run", _yes_or_no, "no"),
@@ -161,7 +163,7 @@ class RunConfig:
 def check_store(options: SnapshotOptions, emit: frozenset[str], store: str | None) -> None:
     """Raise :exc:`ArgumentError` if *options* or *emit* need a *store* and there is none, or contradict each other."""
     if options.consumer is not None and "changes" not in emit:
-        message = f"argument consumer={options.consumer!r}: it receives changes; add changes to emit"
+        message = f"argument consumer={options.consumer!r}: a consumer receives changes; add changes to emit"
         raise ArgumentError("consumer", options.consumer, "given with emit=changes", message=message)
     if store is not None:
         return
@@ -169,7 +171,7 @@ def check_store(options: SnapshotOptions, emit: frozenset[str], store: str | Non
     for name, value in given.items():
         if value is not None and value is not False:
             shown = "yes" if value is True else value
-            message = f"argument {name}={shown!r}: it needs snapshots; name a folder for them, such as store=snapshots"
+            message = f"argument {name}={shown!r}: it needs snapshots; give a folder for them, such as store=snapshots"
             raise ArgumentError(name, shown, "given with store", message=message)
 
 
@@ -191,7 +193,7 @@ def _parse(arguments: Mapping[str, Any]) -> dict[str, Any]:
         except InvalidValueError as error:
             raise ArgumentError(name, value if error.part is None else error.part, error.accepted) from error
     if parsed["consumer"] is not None and parsed["baseline"] is not None:
-        message = f"argument consumer={parsed['consumer']!r}: its cursor is the baseline; leave baseline out"
+        message = f"argument consumer={parsed['consumer']!r}: the cursor of the consumer is the baseline; omit baseline"
         raise ArgumentError("consumer", parsed["consumer"], "given without baseline", message=message)
     return parsed
 

@@ -61,7 +61,7 @@ def _site_headers(value: Any) -> Mapping[str, Mapping[str, str]]:
             if not isinstance(header, str) or not _HEADER_NAME.fullmatch(header):
                 raise OptionError(f"{name}: {site}: {header!r} must be the name of a header")
             if not isinstance(content, str) or not _HEADER_VALUE.fullmatch(content):
-                raise OptionError(f"{name}: {site}: {header} must be a text of one line")
+                raise OptionError(f"{name}: {site}: {header} must be one line of text")
         headers[site] = own
     return headers
 
@@ -90,12 +90,16 @@ class HarvestSettings:
     max_site_seconds: int | None = _bound(
         86_400, whole(), "Seconds for which new documents of a site are requested, counted from its first request"
     )
-    max_unanswered: int = _setting(20, whole(), "Consecutive documents of one host without a response")
+    max_unanswered: int = _setting(
+        20,
+        whole(),
+        "Consecutive documents of one host without a response after which the host gets no more requests in the run",
+    )
     max_wait: int = _setting(60, whole(), "Longest wait in seconds that a server can request")
     max_urls: int = _bound(1_000_000, whole(), "Maximum number of URLs in one document")
     max_unpacked: int = _bound(200 * MIB, whole(), "Maximum bytes of one document after decompression")
     max_ratio: int = _bound(200, whole(), "Maximum ratio of decompressed to compressed bytes")
-    concurrency: int = _setting(64, whole(), "Maximum number of concurrent document downloads over all hosts")
+    concurrency: int = _setting(64, whole(), "Maximum number of concurrent document downloads across all hosts")
     bodies: int = _setting(32 * MIB, whole(), "Bytes of large documents held in memory at a time")
     offsite: str = _bound(
         Offsite.DOMAIN.value, choice(*Offsite), "Hosts on which an index, a page or a feed may name documents"
@@ -113,7 +117,11 @@ class HarvestSettings:
         default=False, parse=boolean, help_="Whether to read a sitemap even if robots.txt disallows it"
     )
     store: str | None = _setting(None, _text, "Where to store snapshots")
-    absent_runs: int = _bound(3, whole(), "Consecutive runs in which a document must be absent")
+    absent_runs: int = _bound(
+        3,
+        whole(),
+        "Consecutive runs in which a document must be absent (404, 410) before it is removed from the snapshot",
+    )
     pending_runs: int = _bound(3, whole(0), "Runs for which the removal of a URL may be pending")
     pending_days: int = _bound(7, whole(0), "Days for which the removal of a URL may be pending")
     busy: str = _setting(

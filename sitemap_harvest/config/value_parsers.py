@@ -110,7 +110,9 @@ def baseline(value: Any) -> str:
 def consumer(value: Any) -> str:
     """Parse the name of a consumer."""
     if not _CONSUMER.fullmatch(str(value)):
-        raise InvalidValueError("1 to 64 letters, digits, dots, hyphens and underscores, the first a letter or a digit")
+        raise InvalidValueError(
+            "1 to 64 letters, digits, dots, hyphens and underscores, starting with a letter or a digit"
+        )
     return str(value)
 
 

@@ -27,8 +27,8 @@ _UNKNOWN = frozenset(
 """Outcomes of documents that may list unknown URLs."""
 
 LISTS_IT_NO_MORE = "its sitemap was read completely and no longer lists it"
-EMPTIED = "its sitemap was read completely and is empty now"
-GONE_SINCE = "its sitemap was removed since"
+EMPTIED = "its sitemap was read completely and is now empty"
+GONE_SINCE = "its sitemap has since been removed"
 LEFT_FEED = "it is no longer in a feed, which lists only recent items"
 LEFT_NEWS = "it is no longer in a news sitemap, which lists only recent items"
 

@@ -34,15 +34,15 @@ class Offsite(StrEnum):
 
 _ORDER = tuple(Offsite)
 _WHO = {
-    FoundBy.INDEX: "an index may only name sitemaps",
-    FoundBy.HTML_LINK: "a page may only name sitemaps",
-    FoundBy.FEED_LINK: "a page may only name feeds",
-    FoundBy.HTTP_LINK: "a header may only name sitemaps",
+    FoundBy.INDEX: "an index may list only sitemaps",
+    FoundBy.HTML_LINK: "a page may list only sitemaps",
+    FoundBy.FEED_LINK: "a page may list only feeds",
+    FoundBy.HTTP_LINK: "a header may list only sitemaps",
 }
 _WHERE = {
-    Offsite.NONE: "of its own host",
-    Offsite.PROVEN: "of its own host, or of one whose robots.txt names them",
-    Offsite.DOMAIN: "of its own registrable domain",
+    Offsite.NONE: "on its own host",
+    Offsite.PROVEN: "on its own host, or on a host whose robots.txt lists them",
+    Offsite.DOMAIN: "on hosts of its own registrable domain",
 }
 
 

@@ -44,7 +44,9 @@ def search_outcome(site: SiteState, *, is_over: bool) -> SearchOutcome:
 def _of_nothing(site: SiteState) -> SearchOutcome:
     """Return the result for *site* if no document that lists URLs was read."""
     if not site.evidence:
-        return SearchOutcome(SiteResult.ABSENT, "feeds_only=yes requests only feeds, and its last snapshot has none")
+        return SearchOutcome(
+            SiteResult.ABSENT, "feeds_only=yes requests only feeds, and the last snapshot of the site has none"
+        )
     if large := [one for one in site.evidence if one.outcome is Outcome.TOO_LARGE]:
         return SearchOutcome(SiteResult.UNFINISHED, _words(site, large))
     named = [one for one in site.evidence if not _is_probed(one)]
@@ -124,16 +126,16 @@ def _without_response(site: SiteState, probes: Sequence[Evidence]) -> SearchOutc
 
 def _absent(site: SiteState, named: Sequence[Evidence]) -> SearchOutcome:
     return SearchOutcome(
-        SiteResult.ABSENT, _words(site, named) if named else "the documents that were read list no URL"
+        SiteResult.ABSENT, _words(site, named) if named else "the documents that were read list no URLs"
     )
 
 
 def _absent_site(
     site: SiteState, named: Sequence[Evidence], usual: Sequence[Evidence], homes: Sequence[Evidence]
 ) -> SearchOutcome:
-    robots = "robots.txt names no sitemap" if site.has_robots else "there is no robots.txt"
+    robots = "robots.txt lists no sitemap" if site.has_robots else "there is no robots.txt"
     first = _words(site, named) if named else robots
-    home = ", nor does the home page lead to one" if homes else ""
+    home = ", nor does the home page lead to a sitemap" if homes else ""
     return SearchOutcome(SiteResult.ABSENT, f"{first}, and none of the {len(usual)} well-known paths exists{home}")
 
 

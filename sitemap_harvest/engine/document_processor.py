@@ -94,7 +94,10 @@ class DocumentProcessor:
         if failure.cause in UNANSWERED:
             self._sites.unanswered(url, failure)
         if failure.outcome is Outcome.FORBIDDEN and is_declared(candidate):
-            reason = f"{failure.reason}, but also names it or a document that led to it (SITEMAP_HARVEST_READ_DECLARED)"
+            reason = (
+                f"{failure.reason}, but also lists it or a document that leads to it "
+                "(SITEMAP_HARVEST_READ_DECLARED=True allows it)"
+            )
             failure = replace(failure, reason=reason)
         yield from self._results.not_read(
             candidate, record_of(candidate, failure, requested_at=requested_at, response=response)
@@ -119,8 +122,8 @@ class DocumentProcessor:
             return False
         if seconds > self._options.max_wait:
             wait = f"requires a wait of {seconds:,.0f} seconds"
-            record.reason = f"{record.reason}, and {wait}"
-            limit = f"which is longer than SITEMAP_HARVEST_MAX_WAIT ({self._options.max_wait})"
+            record.reason = f"{record.reason}; the server {wait}"
+            limit = f"which is longer than SITEMAP_HARVEST_MAX_WAIT allows ({self._options.max_wait})"
             self._sites.frontier.host(response.url).shut = NotFetched(Outcome.BLOCKED, f"its host {wait}, {limit}")
             return False
         self._results.requeue(candidate, response.url, seconds)

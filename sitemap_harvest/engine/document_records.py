@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.formats import Document
 
 
-_CHALLENGE = "the response is a challenge page that admits only browsers"
+_CHALLENGE = "the response is a challenge page"
 _OUTSIDE = "it is outside the folder that replaces the site, and is not read"
 
 
@@ -92,17 +92,17 @@ def cut_short(record: SitemapRecord, reason: str) -> None:
 
 def note_without_row(record: SitemapRecord, count: int) -> None:
     """Write to *record* that *count* of the documents that it names are not requested and have no record."""
-    detail = f"{count:,} more documents that it names are not requested, and have no record"
+    detail = f"{count:,} more documents that it lists are not requested, and have no record"
     record.problems += (Problem(code="document/without-row", document=record.url, detail=detail, count=count),)
 
 
 STATUS_WORDS = {
     204: "the server sent no content",
     401: "the server requires a login",
-    403: "the server refuses",
+    403: "the server refuses access",
     404: "the server has no such document",
     407: "a proxy requires a login",
-    410: "the document is gone for good",
+    410: "the document is permanently gone",
     429: "too many requests",
     451: "it is unavailable for legal reasons",
 }

@@ -22,7 +22,7 @@ _NO_ROBOTS = frozenset({Outcome.ABSENT, Outcome.NOT_A_SITEMAP})  # there is none
 _RESULT_WORDS = {
     SiteResult.ABSENT: "there is no sitemap.",
     SiteResult.BLOCKED: "the server refuses access.",
-    SiteResult.FORBIDDEN: "robots.txt disallows it.",
+    SiteResult.FORBIDDEN: "robots.txt disallows access.",
     SiteResult.UNREACHABLE: "there is no usable response.",
     SiteResult.NOT_A_SITE: "the target is not a site.",
     SiteResult.UNFINISHED: "the run ended early.",
@@ -206,7 +206,7 @@ class Summary:
         words = []
         if self.changes:
             counts = [f"{count:,} {kind}" for kind, count in self.changes.items() if count]
-            words.append(f"since {self.since} {', '.join(counts) or 'nothing has changed'}")
+            words.append(f"since {self.since}: {', '.join(counts) or 'nothing has changed'}")
         if self.first_snapshots:
             words.append(f"{_counted(self.first_snapshots, 'first snapshot')}: nothing to compare with")
         return "; ".join(words)
@@ -222,7 +222,7 @@ class Summary:
             return f"{'. '.join(['No document was requested', *self.site_notes.first[:3]])}."
         if found := self.dropped.total():
             were = "URL was" if found == 1 else "URLs were"
-            words = f"{found:,} {were} found, and the filters dropped all ({self.filters_in_words()})"
+            words = f"{found:,} {were} found, and the filters dropped all of them ({self.filters_in_words()})"
             return f"{'. '.join([words, *self.site_notes.first[:3], *self.notes.first[:3]])}."
         if len(self.sites) == 1 and SiteResult.FOUND not in self.sites:
             (result,) = self.sites

@@ -93,7 +93,9 @@ class SnapshotSession(Session):
             if self._config.snapshots.feeds_only and site.writer.before is None:
                 self.guard(self._sites.pop(root).writer.drop)
                 self._release(root)
-                return SiteUnavailable("feeds_only=yes needs a snapshot of it: harvest it once without feeds_only")
+                return SiteUnavailable(
+                    "feeds_only=yes needs a snapshot of the site: harvest it once without feeds_only"
+                )
         except StoreError as error:  # of one site: the others may be intact
             self._release(root)
             return SiteUnavailable(f"its stored data cannot be used: {error}")

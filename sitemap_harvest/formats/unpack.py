@@ -135,7 +135,9 @@ def _bounded(blocks: Iterator[bytes], packed: int, limits: Limits, problems: Pro
             yield block[: len(block) - (seen - limits.unpacked_bytes)]
             return
         if seen > limits.ratio_from and seen > packed * limits.ratio:
-            problems.add("unpack/ratio", f"{packed} bytes grew to more than {limits.ratio} times as many", byte=seen)
+            problems.add(
+                "unpack/ratio", f"{packed} bytes expanded to more than {limits.ratio} times their size", byte=seen
+            )
             return
         yield block
 

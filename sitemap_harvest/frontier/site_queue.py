@@ -180,7 +180,7 @@ class SiteQueue:
         host = self.frontier.host(url)
         host.unanswered += 1
         if host.unanswered == self._most_unanswered:
-            reason = f"its host did not respond {host.unanswered} times in a row: {failure.reason}"
+            reason = f"its host failed to respond {host.unanswered} times in a row: {failure.reason}"
             host.shut = replace(failure, reason=reason)
 
     def note(self, candidate: Candidate, record: SitemapRecord, *, urls: int) -> None:

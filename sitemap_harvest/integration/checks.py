@@ -36,14 +36,16 @@ def check_project(crawler: Crawler, config: RunConfig, *, sites: object, reports
     for uri, options in feeds.items() if len(config.emit) > 1 else ():  # their columns are different
         if not options.get("item_classes") and not options.get("item_filter"):
             given = ",".join(name for name in EMIT if name in config.emit)
-            message = f"argument emit={given!r}: the feed {uri} would hold several kinds; give it item_classes"
+            message = (
+                f"argument emit={given!r}: the feed {uri} would contain several kinds of items; give it item_classes"
+            )
             raise ArgumentError("emit", given, " or ".join(EMIT), message=message)
     _check_encodings(settings)
     if feeds or settings["FEED_URI"]:
         enabled = build_component_list(settings.get_component_priority_dict_with_base("EXTENSIONS"))
         is_wanted = any(issubclass(load_object(extension), FeedExporter) for extension in enabled)
         if is_wanted and crawler.get_extension(FeedExporter) is None:
-            raise OptionError("FEEDS: Scrapy cannot write to one of the outputs; the log has its error message")
+            raise OptionError("FEEDS: Scrapy cannot write to one of the outputs; see its error message in the log")
     if config.root is not None and crawler.get_downloader_middleware(LocalFilesMiddleware) is None:
         root = str(config.root)
         message = f"argument root={root!r}: it needs the sitemap_harvest add-on, which is missing from ADDONS"

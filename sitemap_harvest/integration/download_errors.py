@@ -28,11 +28,11 @@ _ERRORS: tuple[tuple[type[Exception], Outcome, str, Cause | None], ...] = (
     (DownloadConnectionRefusedError, Outcome.FAILED, "the host refuses the connection", Cause.REFUSED),
     (DownloadTimeoutError, Outcome.FAILED, "no response within the timeout", Cause.TIMEOUT),
     (ResponseDataLossError, Outcome.FAILED, "the connection was cut", Cause.CONNECTION),
-    (UnsupportedURLSchemeError, Outcome.OUT_OF_SCOPE, "the URL scheme cannot be fetched", None),
+    (UnsupportedURLSchemeError, Outcome.OUT_OF_SCOPE, "the URL scheme is not supported", None),
     (FileNotFoundError, Outcome.ABSENT, "there is no such file", None),
     (IsADirectoryError, Outcome.FAILED, "it is a folder, not a file", None),
     (UnicodeError, Outcome.FAILED, "invalid host name", Cause.DNS),
-    (PermissionError, Outcome.FAILED, "the permissions of the file do not allow reading it", None),
+    (PermissionError, Outcome.FAILED, "no permission to read the file", None),
     (NotImplementedError, Outcome.FAILED, "Scrapy does not support HTTPS requests through an https:// proxy", None),
 )
 _NO_HTTP = "the server does not speak HTTP"
@@ -108,7 +108,7 @@ def _of_refusal(text: str, *, is_cancelled: bool) -> NotFetched:
     if "max size" in text or "DOWNLOAD_MAXSIZE" in text or (is_cancelled and not text):
         return NotFetched(Outcome.TOO_LARGE, "larger than DOWNLOAD_MAXSIZE allows")
     if text.startswith("Forbidden by robots.txt"):
-        return NotFetched(Outcome.FORBIDDEN, "robots.txt forbids it")
+        return NotFetched(Outcome.FORBIDDEN, "robots.txt disallows it")
     if text.startswith("max redirections"):
         return NotFetched(Outcome.FAILED, "too many redirects", Cause.SERVER_ERROR)
     if is_cancelled:

@@ -92,7 +92,9 @@ def refused(crawler: Crawler, request: Request, refusal: NotFetched) -> PrivateA
     if is_page:  # pages have no record
         crawler.stats.inc_value(_PAGES_STAT)
     level = logging.WARNING if is_first else logging.DEBUG
-    _logger.log(level, "Not requested or not read: %s: %s (all pages: stats, %s)", request.url, error, _PAGES_STAT)
+    _logger.log(
+        level, "Not requested or not read: %s: %s (the stat %s counts all such pages)", request.url, error, _PAGES_STAT
+    )
     return error
 
 
@@ -123,7 +125,7 @@ class AddressGuardMiddleware(CrawlerMiddleware):
         self._unguarded = [scheme for scheme in _SCHEMES if not _is_ours(handlers.get(scheme))]
         if self._unguarded:
             _logger.info(
-                "Private addresses: another handler downloads %s, so the address of a host is checked after its "
+                "Another handler downloads %s: the address of a host is checked for private networks only after its "
                 "response, not before the request",
                 " and ".join(self._unguarded),
             )

@@ -304,7 +304,7 @@ class PageRequests:
         """Count pages that are not visited, and log the first."""
         key = f"sitemap_harvest/pages_{why}"
         if not self._crawler.stats.get_value(key):
-            self._spider.logger.log(level, "Pages not visited: %s (count: stats, %s)", words, key)
+            self._spider.logger.log(level, "Pages not visited: %s (the stat %s counts them)", words, key)
         self._crawler.stats.inc_value(key, count)
 
     def _note_error(self, listed: _WaitingEntries, error: Exception) -> None:

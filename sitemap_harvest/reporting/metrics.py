@@ -91,7 +91,7 @@ def _path(settings: BaseSettings, run: RunContext | RunReport) -> Path:
     # The id of a run or a job in the name would create a new file, with new series, for each run.
     path = path_of(_SETTING, template, {"name": run.spider})
     if path.suffix != ".prom":
-        raise OptionError(f"{_SETTING} is {template!r}; it must end with .prom: the node_exporter reads no other file")
+        raise OptionError(f"{_SETTING} is {template!r}; it must end with .prom: node_exporter reads no other files")
     return path
 
 
@@ -108,7 +108,7 @@ def _read(path: Path) -> list[Metric]:
         logger.warning("%s is not a Prometheus file and is overwritten: %s", path, error)
         return []
     for name in (family.name for family in found if not family.name.startswith(_PREFIX)):
-        raise OptionError(f"{_SETTING}: {path} has metrics of another program ({name}); use a different file")
+        raise OptionError(f"{_SETTING}: {path} contains metrics of another program ({name}); use a different file")
     return found
 
 

@@ -96,7 +96,7 @@ class Ping(Resource):
             if job.startswith(_PREFIX) and site_of(url) == site_of(target.url):
                 if url_key(url) == url_key(target.url):
                     return job
-                message = f"the job {job} is crawling another sitemap of {site_of(url)}: retry when it has ended"
+                message = f"the job {job} is crawling another sitemap of {site_of(url)}: retry after it ends"
                 raise PingError("busy", message)
         return None
 
@@ -104,7 +104,7 @@ class Ping(Resource):
         """Return the sitemap of each pending and running job; empty for jobs without one."""
         project = self._config.project
         if (queue := self._root.poller.queues.get(project)) is None:
-            message = f"Scrapyd has no project {project!r}: the operator has to deploy it, or to correct scrapyd.conf"
+            message = f"Scrapyd has no project {project!r}: the operator must deploy it or correct scrapyd.conf"
             raise PingError("unavailable", message)
         pending = {message["_job"]: str(message.get("sitemap", "")) for message in queue.list()}
         running = {process.job: _sitemap_of(process.args) for process in self._root.launcher.processes.values()}
@@ -117,7 +117,9 @@ def _form(request: Any, *, has_query: bool) -> dict[str, str]:
     if (length := request.content.seek(0, os.SEEK_END)) > _MOST_BYTES:
         raise PingError("body-too-long", f"the body has {length} bytes: send at most {_MOST_BYTES}")
     if has_query:
-        raise PingError("bad-form", "the address has a query, which logs would show: send the fields in the body")
+        raise PingError(
+            "bad-form", "the URL has a query string, which would appear in logs: send the fields in the body"
+        )
     return read_form(request.args)
 
 

@@ -50,7 +50,7 @@ class SpiderArguments:
         """
         if self.unusable and not spider.refuses_unknown_arguments:
             name, value = next(iter(self.unusable.items()))
-            message = f"argument {name}: the spider itself uses this name; give it another one"
+            message = f"argument {name}: the spider itself uses this name; rename the argument"
             raise ArgumentError(name, value, "another name", message=message)
         given = self.ours
         if "sitemap_urls" in vars(spider):  # it has set them itself
@@ -73,9 +73,7 @@ def check_class(spider: type, *, base: type) -> None:
     """Raise :exc:`TypeError` if the class *spider*, or one between it and *base*, defines the attribute of the run."""
     between = spider.__mro__[: spider.__mro__.index(base)]
     if any(OWN_NAME in vars(cls) for cls in between):
-        raise TypeError(
-            f"{spider.__name__} defines {OWN_NAME}, which {base.__name__} uses itself: give it another name"
-        )
+        raise TypeError(f"{spider.__name__} defines {OWN_NAME}, which {base.__name__} uses itself: rename it")
 
 
 def _declared(spider: type) -> set[str]:

@@ -80,8 +80,10 @@ def test_several_files_are_read_including_names_with_spaces(tmp_path: Path) -> N
     [
         pytest.param({"/": HOME}, 3, "there is no sitemap", id="no-sitemap"),
         pytest.param({"/robots.txt": robots("/s.xml"), "/s.xml": urlset()}, 3, "list none", id="empty"),
-        pytest.param({"/robots.txt": Page("go away", status=403)}, 5, "HTTP 403: the server refuses", id="blocked"),
-        pytest.param({"/robots.txt": robots(disallow=["/"])}, 6, "robots.txt forbids it", id="forbidden"),
+        pytest.param(
+            {"/robots.txt": Page("go away", status=403)}, 5, "HTTP 403: the server refuses access", id="blocked"
+        ),
+        pytest.param({"/robots.txt": robots(disallow=["/"])}, 6, "robots.txt disallows it", id="forbidden"),
         pytest.param({"/robots.txt": Page(manner=Manner.RESET)}, 7, "unreachable (connection)", id="unreachable"),
         pytest.param({}, 8, "HTTP 404", id="no-site"),
     ],
@@ -99,16 +101,16 @@ def test_exit_code_and_message_name_the_reason_if_nothing_is_found(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        pytest.param([], "an action is needed", id="no-action"),
-        pytest.param(["crawl"], "nothing to harvest: name a site, the URL of a sitemap, or a file", id="no-target"),
-        pytest.param(["crawl", ""], "a TARGET is empty: name a site", id="empty-target"),
-        pytest.param(["crawl", "x.xml", " "], "a TARGET is empty: name a site", id="whitespace-target"),
+        pytest.param([], "no action is given", id="no-action"),
+        pytest.param(["crawl"], "nothing to harvest: give a site, the URL of a sitemap, or a file", id="no-target"),
+        pytest.param(["crawl", ""], "a TARGET is empty: give a site", id="empty-target"),
+        pytest.param(["crawl", "x.xml", " "], "a TARGET is empty: give a site", id="whitespace-target"),
         pytest.param(["crawl", "a.example", "-a", "root="], "argument root: it is empty", id="empty-argument"),
         pytest.param(["crawl", "x.xml", "-a", "bogus=1"], "argument bogus: there is no such", id="unknown-argument"),
         pytest.param(
             ["crawl", "x.xml", "-a", "limit=few"], "argument limit='few': it must be a whole number", id="bad-limit"
         ),
-        pytest.param(["crawl", "x.xml", "--frob"], "unknown: --frob", id="unknown-option"),
+        pytest.param(["crawl", "x.xml", "--frob"], "unrecognized arguments: --frob", id="unknown-option"),
         pytest.param(["crawl", "x.xml", "-O", "x.bogus"], "Unrecognized output format 'bogus'", id="unknown-format"),
         pytest.param(["crawl", "x.xml", "-s", "SITEMAP_HARVEST_MAX_DEPTH=0"], "MAX_DEPTH is '0'", id="bad-setting"),
         pytest.param(["crawl", "x.xml", "-s", "SITEMAP_HARVEST_DEPTH=1"], "no such setting", id="unknown-setting"),
@@ -196,7 +198,7 @@ def test_pipelines_that_cannot_be_opened_give_exit_code_1_without_an_error_of_th
 def test_two_kinds_in_one_output_are_a_usage_error_at_any_log_level(quiet: list[str], tmp_path: Path) -> None:
     run = harvest("crawl", "s.xml", "-a", "emit=urls,sitemaps", "-O", "b.jsonl", *quiet, cwd=tmp_path)
     assert run.returncode == 2, run.stderr
-    assert run.stderr.count("would hold several kinds; give it item_classes") == 1
+    assert run.stderr.count("would contain several kinds of items; give it item_classes") == 1
 
 
 @pytest.mark.parametrize("output", ["folder.jsonl", "folder.parquet", "file/urls.jsonl", "/proc/urls.jsonl"])
@@ -292,5 +294,5 @@ def test_targets_become_arguments() -> None:
 
 @pytest.mark.quick
 def test_duplicate_targets_are_rejected() -> None:
-    with pytest.raises(ArgumentError, match="is given too"):
+    with pytest.raises(ArgumentError, match="is also given"):
         arguments_of(["https://a.example"], {"site": "https://b.example"})

@@ -132,7 +132,7 @@ def test_a_site_that_another_run_has_locked_is_left_unchanged(folder: Path) -> N
     ("arguments", "words"),
     [
         pytest.param(["--store", "none"], "store 'none': there is no store of snapshots", id="no-store"),
-        pytest.param(["--store", "s", "c.example"], "c.example: the store has no snapshot of it", id="no-site"),
+        pytest.param(["--store", "s", "c.example"], "c.example: the store has no snapshot of this site", id="no-site"),
         pytest.param(["--store", "s", "--prune", "0"], "--prune 0: it must be a number of runs to keep", id="none"),
         pytest.param(["--store", "s", "--prune", "old"], "--prune old: it must be", id="no-rule"),
         pytest.param(["--store", "s", "--drop-consumer", "x"], "--drop-consumer x: there is no such", id="no-consumer"),
@@ -152,7 +152,7 @@ def test_usage_errors_are_reported_in_one_line(folder: Path, arguments: list[str
 def test_an_empty_store_has_no_runs(tmp_path: Path) -> None:
     open_store(tmp_path / "s", create=True)
     run = command("runs", cwd=tmp_path)
-    assert (run.returncode, run.stdout) == (3, "The store has no run.\n")
+    assert (run.returncode, run.stdout) == (3, "The store has no runs.\n")
 
 
 def test_the_store_in_the_settings_is_used(folder: Path) -> None:

@@ -144,7 +144,7 @@ def test_addresses_are_fetched_and_the_others_are_validated_if_one_fails(tmp_pat
         (urls[2], urls[2], "HTTP 404: the server has no such document", None, None),
         (urls[3], urls[3], None, "sitemap", 1),
         (urls[4], urls[4], "the connection was closed early; the partial data was read", "sitemap", found[4][4]),
-        (urls[5], urls[5], "HTTP 403: the server refuses", None, None),
+        (urls[5], urls[5], "HTTP 403: the server refuses access", None, None),
         (urls[6], None, "the host refuses the connection", None, None),
         (urls[7], None, "no such host: DNS cannot resolve its name", None, None),
     ]
@@ -227,15 +227,15 @@ def test_standard_input(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        pytest.param([], "nothing to validate: name a file, a folder, a URL", id="no-target"),
-        pytest.param([""], "a TARGET is empty: name a file", id="empty-target"),
+        pytest.param([], "nothing to validate: give a file, a folder, a URL", id="no-target"),
+        pytest.param([""], "a TARGET is empty: give a file", id="empty-target"),
         pytest.param(["ftp://a.example/s.xml"], "a URL that begins with http:// or https://", id="scheme"),
         pytest.param(["ftp://me:secret@a.example/s.xml"], "'ftp://***@a.example/s.xml': it must be", id="password"),
         pytest.param(["me:se/secret@a.example/s.xml"], "in a password, write / as %2F", id="password-2"),
         pytest.param(["s.xml", "--at", "ftp://me:secret@a.example"], "argument --at='ftp://", id="password-3"),
         pytest.param(["s.xml", "--fail-on", "some"], "invalid choice: 'some'", id="severity"),
         pytest.param(["s.xml", "--format", "xml"], "invalid choice: 'xml'", id="format"),
-        pytest.param(["s.xml", "-O", "x.jsonl"], "unknown: -O x.jsonl", id="output"),
+        pytest.param(["s.xml", "-O", "x.jsonl"], "unrecognized arguments: -O x.jsonl", id="output"),
         pytest.param(["s.xml", "-s", "SITEMAP_HARVEST_MAX_URLS=0"], "MAX_URLS is '0'", id="setting"),
     ],
 )

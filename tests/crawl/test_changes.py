@@ -97,7 +97,7 @@ def test_each_change_names_the_kind_for_its_url(keep, site):
         "added": 2, "removed": 1, "changed": 2, "moved": 1, "expired": 1, "unchanged": 3, "newly_known": 0,
         "urls_before": 7, "urls_after": 7,
     }  # fmt: skip
-    words = "since the last snapshot 2 added, 1 removed, 2 changed, 1 moved, 1 expired"
+    words = "since the last snapshot: 2 added, 1 removed, 2 changed, 1 moved, 1 expired"
     assert words in second.run.log
     assert second.run.stats["sitemap_harvest/changes/added"] == 2
     (run,) = keep.store.site(site.url).runs[1:]
@@ -263,5 +263,5 @@ def test_an_emptied_sitemap_is_reported(keep, site):
     site.pages |= {"/2.xml": urlset()}
     output = keep(site)
     assert output.kinds == {"/other": "removed"}
-    assert output.change("/other")["reason"] == "its sitemap was read completely and is empty now"
+    assert output.change("/other")["reason"] == "its sitemap was read completely and is now empty"
     assert [output.path(url) for url in output.summary["sitemaps_emptied"]] == ["/2.xml"]

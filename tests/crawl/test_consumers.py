@@ -121,7 +121,7 @@ def test_without_failures_each_change_is_delivered_once(consuming: Consuming) ->
     assert consuming(0) == []
     assert consuming.cursors == {NAME: consuming.latest}
     assert by_run(consuming(1)) == [step(0, 1)]
-    assert f"since the cursor of {NAME} 2 added, 1 removed, 1 changed" in consuming.run.log
+    assert f"since the cursor of {NAME}: 2 added, 1 removed, 1 changed" in consuming.run.log
     assert consuming(1) == []
     assert consuming.cursors == {NAME: consuming.latest}
 
@@ -267,8 +267,8 @@ def test_runs_that_can_no_longer_be_compared_are_reported(consuming: Consuming) 
         ({"consumer": "a b"}, "s", "argument consumer='a b': it must be 1 to 64 letters, digits, dots"),
         ({"consumer": "../x"}, "s", "argument consumer='../x': it must be 1 to 64 letters, digits, dots"),
         ({"baseline": "first"}, "s", "argument consumer='billing': its cursor is the baseline"),
-        ({"emit": "urls"}, "s", "argument consumer='billing': it receives changes; add changes to emit"),
-        ({}, None, "argument consumer='billing': it needs snapshots; name a folder for them"),
+        ({"emit": "urls"}, "s", "argument consumer='billing': a consumer receives changes; add changes to emit"),
+        ({}, None, "argument consumer='billing': it needs snapshots; give a folder for them"),
     ],
 )
 def test_impossible_options_for_a_consumer_are_rejected(given: dict[str, Any], store: str | None, words: str) -> None:

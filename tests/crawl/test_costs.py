@@ -139,7 +139,7 @@ TIMEOUT = "no response within the timeout"
 NOT_FOUND = "HTTP 404: the server has no such document"
 OVER_LIMIT = "MAX_DOCUMENTS (100) was reached"
 OFFSITE = (
-    "an index may only name sitemaps of its own registrable domain "
+    "an index may list only sitemaps on hosts of its own registrable domain "
     "(SITEMAP_HARVEST_OFFSITE=domain; any would allow this one)"
 )
 FEW = {"SITEMAP_HARVEST_MAX_DOCUMENTS": 100}
@@ -265,7 +265,7 @@ HOSTILE = {
         Counter({
             ("read", None): 2,
             ("failed", TIMEOUT): 6,
-            ("failed", f"its host did not respond 6 times in a row: {TIMEOUT}"): 1_000 - 6,
+            ("failed", f"its host failed to respond 6 times in a row: {TIMEOUT}"): 1_000 - 6,
         }),
         {"DOWNLOAD_TIMEOUT": 2, "SITEMAP_HARVEST_MAX_UNANSWERED": 6, "CONCURRENT_REQUESTS_PER_DOMAIN": 1},
     ),
@@ -405,6 +405,6 @@ def test_documents_without_a_row_are_counted_in_the_row_of_their_parent(tmp_path
     (row,) = [row for row in rows if row["url"].endswith("/index.xml")]
     assert row["outcome"] == "read"
     counts = {problem["code"]: (problem["count"], problem["detail"]) for problem in row["problems"]}
-    words = "3,902 more documents that it names are not requested, and have no record"
+    words = "3,902 more documents that it lists are not requested, and have no record"
     assert counts["document/without-row"] == (5_000 - 98 - 1_000, words)
     assert len(rows) == 2 + 98 + 1_000

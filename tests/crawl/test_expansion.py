@@ -116,7 +116,7 @@ def test_a_redirect_to_another_host_needs_the_same_permission_as_a_link(serve, c
     assert run.locs == [f"{site.url}/1"]
     row = run.row(f"{site.url}/away.xml")
     assert (row["outcome"], row["entries"]) == ("out-of-scope", 0)
-    assert row["reason"].startswith(f"it redirects to {other.url}/far.xml: an index may only name")
+    assert row["reason"].startswith(f"it redirects to {other.url}/far.xml: an index may list only")
 
 
 def test_a_request_dropped_by_a_spider_middleware_does_not_block_the_run(serve, crawl):

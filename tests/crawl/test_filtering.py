@@ -94,7 +94,7 @@ def test_a_result_without_rows_after_filters_is_reported(serve, crawl):
     assert filtered(run) == {"dropped": 2, "dropped/include": 2}
     assert run.fates(site.url) == {"/index.xml": "read", "/1.xml": "read", "/2.xml": "absent"}
     assert (
-        "2 URLs were found, and the filters dropped all (include 2). "
+        "2 URLs were found, and the filters dropped all of them (include 2). "
         f"{site.url}/2.xml: HTTP 404: the server has no such document." in run.log
     )
     assert "No URL was found" not in run.log

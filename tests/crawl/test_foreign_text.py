@@ -188,7 +188,7 @@ def test_data_is_as_published(doors: Doors, name: str) -> None:
 
 
 def test_binary_data_is_not_written_to_a_terminal(doors: Doors) -> None:
-    assert "-O -:parquet: it is binary, and standard output is a terminal" in doors.shown["parquet"]
+    assert "-O -:parquet: the format is binary, and standard output is a terminal" in doors.shown["parquet"]
     assert raw(OWN_CODES.sub("", doors.shown["parquet"])) == set()
 
 

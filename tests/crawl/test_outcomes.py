@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 BAD = {
     "/404.xml": (Page(status=404), "absent", "HTTP 404: the server has no such document"),
-    "/410.xml": (Page(status=410), "absent", "HTTP 410: the document is gone for good"),
+    "/410.xml": (Page(status=410), "absent", "HTTP 410: the document is permanently gone"),
     "/401.xml": (Page(status=401), "blocked", "HTTP 401: the server requires a login"),
-    "/403.xml": (Page(status=403), "blocked", "HTTP 403: the server refuses"),
+    "/403.xml": (Page(status=403), "blocked", "HTTP 403: the server refuses access"),
     "/429.xml": (Page(status=429), "blocked", "HTTP 429: too many requests"),
     "/500.xml": (Page(urlset("/no"), status=500), "failed", "HTTP 500: the server failed"),
     "/204.xml": (Page(status=204), "failed", "HTTP 204: the server sent no content"),

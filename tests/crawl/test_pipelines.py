@@ -174,7 +174,7 @@ def test_a_spider_middleware_for_items_gets_items_and_the_log_says_so(crawl, sou
     assert run.stats["seen/UrlEntry"] == 6
     assert "seen/UrlBatch" not in run.stats
     (line,) = [line for line in run.log.splitlines() if "are processed one by one" in line]
-    assert "the spider middleware Watches has no accepts_batches = True" in line
+    assert "the spider middleware Watches does not set accepts_batches = True" in line
 
 
 def test_a_spider_middleware_for_batches_gets_them(crawl, source):

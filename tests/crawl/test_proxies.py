@@ -193,7 +193,7 @@ def status(line: str) -> bytes:
         ),
         pytest.param(
             status("403 Forbidden"),
-            ("blocked", "HTTP 403: the server refuses"),
+            ("blocked", "HTTP 403: the server refuses access"),
             ("failed", "the proxy does not connect to the host: HTTP 403 (through the proxy {proxy})"),
             id="refuses",
         ),

@@ -61,7 +61,7 @@ def test_the_closing_line_says_if_strict_drops_everything(serve, crawl):
     site = serve({"/maps/s.xml": urlset("/out", "/out2")})
     run = crawl(sitemap=f"{site.url}/maps/s.xml", scope="strict")
     assert run.urls == []
-    assert "2 URLs were found, and the filters dropped all (scope 2)" in run.log
+    assert "2 URLs were found, and the filters dropped all of them (scope 2)" in run.log
 
 
 def test_documents_authorized_by_robots_txt_may_list_the_whole_site(serve, crawl):

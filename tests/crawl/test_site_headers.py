@@ -209,9 +209,9 @@ def test_neither_the_cache_of_scrapy_nor_a_paused_run_stores_it(serve, crawl, tm
         ({"https://a.example": {"X Y": "secret"}}, "https://a.example: 'X Y' must be the name of a header"),
         ({"https://a.example": {"": "secret"}}, "https://a.example: '' must be the name of a header"),
         ({"https://a.example": {1: "secret"}}, "https://a.example: 1 must be the name of a header"),
-        ({"https://a.example": {"X": "secret\r\nHost: b"}}, "https://a.example: X must be a text of one line"),
-        ({"https://a.example": {"X": None}}, "https://a.example: X must be a text of one line"),
-        ({"https://a.example": {"X": ["secret"]}}, "https://a.example: X must be a text of one line"),
+        ({"https://a.example": {"X": "secret\r\nHost: b"}}, "https://a.example: X must be one line of text"),
+        ({"https://a.example": {"X": None}}, "https://a.example: X must be one line of text"),
+        ({"https://a.example": {"X": ["secret"]}}, "https://a.example: X must be one line of text"),
     ],
 )
 def test_an_invalid_setting_is_reported_without_its_values(value, words):

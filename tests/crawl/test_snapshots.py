@@ -25,7 +25,7 @@ def test_the_first_run_has_no_baseline_and_the_second_no_changes(serve, keep):
     assert "1 first snapshot: nothing to compare with" in first.run.log
     assert (second.changes, second.summary["baseline"]) == ([], first.summary["run"])
     assert (second.summary["unchanged"], second.summary["stale"]) == (4, 0)
-    assert "since the last snapshot nothing has changed" in second.run.log
+    assert "since the last snapshot: nothing has changed" in second.run.log
     assert sorted(map(str, second.urls)) == sorted(map(str, first.urls))
     assert second.fates == dict.fromkeys(SITE, "unchanged")
     assert [run.urls for run in keep.store.site(site.url).runs] == [4, 4]
@@ -141,7 +141,7 @@ def test_feeds_only_needs_a_snapshot_with_feeds(serve, keep):
     site = serve(SITE)
     output = keep(site, feeds_only="yes")
     (record,) = output.sites
-    reason = "feeds_only=yes needs a snapshot of it: harvest it once without feeds_only"
+    reason = "feeds_only=yes needs a snapshot of the site: harvest it once without feeds_only"
     assert (record["result"], record["reason"]) == ("unfinished", reason)
     assert reason in output.run.log
     assert (output.requests, output.summaries) == ([], [])
@@ -150,7 +150,7 @@ def test_feeds_only_needs_a_snapshot_with_feeds(serve, keep):
     output = keep(site, feeds_only="yes")
     assert (output.requests, output.changes, output.summary["unchanged"]) == ([], [], 4)
     (record,) = output.sites
-    reason = "feeds_only=yes requests only feeds, and its last snapshot has none"
+    reason = "feeds_only=yes requests only feeds, and the last snapshot of the site has none"
     assert (record["result"], record["reason"]) == ("absent", reason)
 
 

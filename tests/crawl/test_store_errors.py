@@ -28,7 +28,7 @@ def runs_of(keep, site):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"store": None, "emit": "changes"}, "it needs snapshots; name a folder for them, such as store=snapshots"),
+        ({"store": None, "emit": "changes"}, "it needs snapshots; give a folder for them, such as store=snapshots"),
         ({"store": None, "baseline": "first"}, "argument baseline='first': it needs snapshots"),
         ({"store": None, "force": "yes"}, "argument force='yes': it needs snapshots"),
         ({"store": None, "feeds_only": "yes"}, "argument feeds_only='yes': it needs snapshots"),
@@ -74,7 +74,9 @@ def _newer(folder):
     ("damage", "words"),
     [
         pytest.param(lambda run: _manifest(run).write_text("{"), "manifest.json.gz is damaged: ", id="manifest"),
-        pytest.param(_newer, "was written by a newer version of sitemap_harvest (format 99); update it", id="newer"),
+        pytest.param(
+            _newer, "was written by a newer version of sitemap_harvest (format 99); update sitemap_harvest", id="newer"
+        ),
         pytest.param(lambda run: (run / "rows-0001.parquet").unlink(), "rows-0001.parquet is missing", id="rows-gone"),
         pytest.param(lambda run: (run / "rows-0001.parquet").write_text(""), "has 0 bytes, but was", id="rows-cut"),
         pytest.param(lambda run: (run / "sitemaps.parquet").unlink(), "sitemaps.parquet cannot be read", id="ledger"),
@@ -200,11 +202,11 @@ def test_the_command_reports_the_changes_and_the_result(serve, keep, tmp_path):
     site.pages["/1.xml"] = urlset("/c", "/d")
     second = forked.scrapy(*command, cwd=tmp_path)
     assert second.returncode == 0, second.stderr
-    assert "Since the last snapshot 2 added, 1 removed." in second.stderr
+    assert "Since the last snapshot: 2 added, 1 removed." in second.stderr
     site.pages["/1.xml"] = Page(status=503)
     third = forked.scrapy(*command, "-s", "RETRY_TIMES=0", cwd=tmp_path)
     assert third.returncode == 4, third.stderr
-    assert "Since the last snapshot nothing has changed." in third.stderr
+    assert "Since the last snapshot: nothing has changed." in third.stderr
     wrong = forked.scrapy(*command, "-a", "baseline=2001", cwd=tmp_path)
     assert wrong.returncode == 2, wrong.stderr
     assert "Traceback" not in wrong.stderr

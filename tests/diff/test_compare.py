@@ -248,11 +248,11 @@ def test_a_url_is_added_if_one_of_its_documents_is_trusted() -> None:
 
 REASONS = [
     pytest.param(one("/1", "/2"), "its sitemap was read completely and no longer lists it", id="not-listed"),
-    pytest.param(one(), "its sitemap was read completely and is empty now", id="emptied"),
+    pytest.param(one(), "its sitemap was read completely and is now empty", id="emptied"),
     pytest.param(
         one(left="its index no longer lists it"), "its sitemap was removed: its index no longer lists it", id="left"
     ),
-    pytest.param({"/robots.txt": ROBOTS}, "its sitemap was removed since", id="left-in-between"),
+    pytest.param({"/robots.txt": ROBOTS}, "its sitemap has since been removed", id="left-in-between"),
 ]
 
 

@@ -12,7 +12,7 @@ from sitemap_harvest.discovery.well_known import robots_of
 SITE = "https://example.com"
 ABSENT = {"outcome": Outcome.ABSENT, "reason": "HTTP 404", "status": 404}
 BLOCKED = {"outcome": Outcome.BLOCKED, "reason": "HTTP 403", "status": 403}
-FORBIDDEN = {"outcome": Outcome.FORBIDDEN, "reason": "robots.txt forbids it"}
+FORBIDDEN = {"outcome": Outcome.FORBIDDEN, "reason": "robots.txt disallows it"}
 BROKEN = {"outcome": Outcome.FAILED, "reason": "HTTP 500", "status": 500, "cause": Cause.SERVER_ERROR}
 TIMEOUT = {"outcome": Outcome.FAILED, "reason": "no answer", "cause": Cause.TIMEOUT}
 DNS = {"outcome": Outcome.FAILED, "reason": "no such host", "cause": Cause.DNS}
@@ -55,7 +55,7 @@ def site_after(answers: dict[str, dict[str, object]], *, otherwise: dict[str, ob
         pytest.param({"sitemap.xml": SITEMAP}, ABSENT, "found", None, "1 URL in", id="usual-name"),
         pytest.param({"robots.txt": ROBOTS, "named/1": EMPTY}, ABSENT, "found", None, "0 URLs in 1", id="empty"),
         pytest.param({"robots.txt": ROBOTS, "": HTML}, ABSENT, "absent", None,
-                     "robots.txt names no sitemap, and none of the 25 well-known paths exists", id="nothing"),
+                     "robots.txt lists no sitemap, and none of the 25 well-known paths exists", id="nothing"),
         pytest.param({"": HTML}, ABSENT, "absent", None, "there is no robots.txt, and none", id="no-robots"),
         pytest.param({"": HTML}, HTML, "absent", None, "there is no robots.txt", id="pages-for-everything"),
         pytest.param({"robots.txt": ROBOTS, "named/1": ABSENT, "": HTML}, ABSENT, "absent", None,
@@ -70,7 +70,7 @@ def site_after(answers: dict[str, dict[str, object]], *, otherwise: dict[str, ob
         pytest.param({"robots.txt": BLOCKED, "": HTML}, ABSENT, "blocked", None, "robots.txt: HTTP 403", id="robots"),
         pytest.param({"robots.txt": ROBOTS}, BLOCKED, "blocked", None, "and 1 more", id="all-is-blocked"),
         pytest.param({"robots.txt": ROBOTS, "named/1": FORBIDDEN, "": HTML}, ABSENT, "forbidden", None,
-                     "named/1: robots.txt forbids it", id="named-and-forbidden"),
+                     "named/1: robots.txt disallows it", id="named-and-forbidden"),
         pytest.param({"robots.txt": ROBOTS}, FORBIDDEN, "forbidden", None, "and 23 more", id="all-is-forbidden"),
         pytest.param({"robots.txt": ROBOTS, "sitemap.xml": FORBIDDEN, "": HTML}, ABSENT, "absent", None, "none of",
                      id="one-usual-name-is-forbidden"),
@@ -89,7 +89,7 @@ def site_after(answers: dict[str, dict[str, object]], *, otherwise: dict[str, ob
                      "/sitemap.xml: no answer", id="usual-name-that-is-silent"),
         pytest.param({}, GARBAGE, "not-a-site", None, "no HTTP", id="no-http"),
         pytest.param({}, ABSENT, "not-a-site", None, "neither a robots.txt nor a home page", id="nothing-at-all"),
-        pytest.param({"robots.txt": ROBOTS}, ABSENT, "absent", None, "robots.txt names", id="robots-and-nothing-else"),
+        pytest.param({"robots.txt": ROBOTS}, ABSENT, "absent", None, "robots.txt lists", id="robots-and-nothing-else"),
     ],
 )  # fmt: skip
 def test_results(

@@ -159,7 +159,7 @@ def test_a_host_gets_no_more_requests_after_a_number_of_consecutive_failures() -
     for number in range(MOST_UNANSWERED):
         state.unanswered(f"{A}/{number}", silence)
     (_, refusal) = state.take(0.0) or pytest.fail("none is taken")
-    reason = "its host did not respond 3 times in a row: no response within the timeout"
+    reason = "its host failed to respond 3 times in a row: no response within the timeout"
     assert refusal == NotFetched(Outcome.FAILED, reason, Cause.TIMEOUT)
 
 

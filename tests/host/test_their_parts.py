@@ -66,7 +66,7 @@ def test_urls_pass_through_all_components_of_the_project(project, site, batches)
     if not batches:
         assert ran.stats["heard/UrlEntry"] == 5
         assert ran.stats["theirs/UrlEntry"] == 6
-        assert "Notes has no accepts_batches" in ran.log or "Listen.hear is connected" in ran.log
+        assert "Notes does not set accepts_batches" in ran.log or "Listen.hear is connected" in ran.log
 
 
 @pytest.mark.quick
@@ -273,7 +273,7 @@ ONE_BY_ONE = "one by one, which is slower: "
         ),
         pytest.param(
             "SPIDER_MIDDLEWARES = {'myproject.parts.Starts': 100}",
-            "the spider middleware Starts has no accepts_batches = True",
+            "the spider middleware Starts does not set accepts_batches = True",
             id="a-middleware-that-sees-what-start-gives",
         ),
         pytest.param("FEED_STORAGES = {'': 'myproject.parts.TheirFiles'}", None, id="their-storage"),

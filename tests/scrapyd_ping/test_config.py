@@ -61,7 +61,7 @@ def test_these_are_required(missing):
         pytest.param(
             "host",
             "a.example",
-            "host: there is no such option; did you mean hosts? There are project, hosts, tokens, spider, allow",
+            "host: there is no such option; did you mean hosts? The options are project, hosts, tokens, spider, allow",
             id="unknown",
         ),
         pytest.param("project", "", "project is '': it must be a name", id="no-name"),

@@ -208,7 +208,7 @@ def test_private_addresses_and_missing_projects_are_rejected_by_default(tmp_path
         assert (private.status, private.json["code"]) == (403, "private-address")
         answer = ping(scrapyd, "http://93.184.216.34/")
         assert (answer.status, answer.json["code"], answer.headers["Retry-After"]) == (503, "unavailable", "60")
-        assert "Scrapyd has no project 'nowhere': the operator has to deploy it" in answer.json["message"]
+        assert "Scrapyd has no project 'nowhere': the operator must deploy it" in answer.json["message"]
 
 
 def test_a_damaged_queue_is_an_error_of_the_service(tmp_path, site, port):

@@ -268,8 +268,8 @@ def test_a_setting_of_a_job_applies_to_it(node, odd):
     [
         ("empty", "argument exclude: it is empty; give a value, or leave it out"),
         ("forged", r"argument limit='1\n2026-01-01 00:00:00 [x] ERROR: forged': it must be"),
-        ("unknown", "argument colour: there is no such argument; there are site, sites,"),
-        ("setting", "SITEMAP_HARVEST_COLOUR: there is no such setting; there are SITEMAP_HARVEST_"),
+        ("unknown", "argument colour: there is no such argument; the arguments are site, sites,"),
+        ("setting", "SITEMAP_HARVEST_COLOUR: there is no such setting; the settings are SITEMAP_HARVEST_"),
     ],
 )
 def test_errors_are_one_line_of_the_log(node, odd, name, line):
@@ -539,7 +539,7 @@ def test_the_outputs_of_scrapyd_replace_others_and_are_served(other, sites):
     rows = [json.loads(line) for line in other.ask(listed["items_url"].lstrip("/")).body.splitlines()]
     assert [row["loc"] for row in rows] == [f"{small.url}/b"]
     assert not (other.folder / "out").exists()
-    assert "would hold several kinds" in errors(other.log(several))[0]
+    assert "would contain several kinds" in errors(other.log(several))[0]
 
 
 @pytest.fixture(scope="module")

@@ -51,7 +51,7 @@ _NO_CHANGES = (
 )  # fmt: skip
 """Items that are never a change, even after a pipeline replaced them; other items may have been changes."""
 
-_PIPELINE_FAILED = "a pipeline failed on a change, or as it was closed"
+_PIPELINE_FAILED = "a pipeline failed on a change, or when it was closed"
 
 
 class Delivery:
@@ -130,7 +130,7 @@ class Delivery:
 
     def _end(self) -> None:
         """Move the cursors of the sites whose changes are stored."""
-        left = dict.fromkeys(self._committed, "the run ended before its pipelines had all changes")
+        left = dict.fromkeys(self._committed, "the run ended before its pipelines had received all changes")
         failure = self._failure()
         for history, run in self._delivered:
             if reason := failure or self._move(history, run):

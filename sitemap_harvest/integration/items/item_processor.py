@@ -285,10 +285,10 @@ def batch_incompatibility(crawler: Crawler) -> str | None:
     receivers = dispatcher.getAllReceivers(sender=crawler, signal=signals.item_scraped)
     for handler in dispatcher.liveReceivers(receivers):
         if not _takes_batches(handler):
-            return f"{_name(handler)} is connected to item_scraped and has no accepts_batches = True"
+            return f"{_name(handler)} is connected to item_scraped but does not set accepts_batches = True"
     for middleware in crawler.engine.scraper.spidermw.middlewares:
         if any(hasattr(middleware, method) for method in _OUTPUT_METHODS) and not _takes_batches(middleware):
-            return f"the spider middleware {type(middleware).__qualname__} has no accepts_batches = True"
+            return f"the spider middleware {type(middleware).__qualname__} does not set accepts_batches = True"
     return None
 
 

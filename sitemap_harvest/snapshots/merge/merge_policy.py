@@ -105,10 +105,10 @@ def _doubt(  # noqa: PLR0911 - one return per rule, in order
     if known is None:
         return _doubt_of_new(record, before.get(key), is_first_run=not before)
     if known.kind is Kind.ROBOTS and key.endswith("/robots.txt") and record.kind is not Kind.ROBOTS:
-        return _Doubt("the response is not a robots.txt", may_be_true=False)
+        return _Doubt("the response is not a robots.txt file", may_be_true=False)
     if known.kind is Kind.ROBOTS and known.entries and not record.entries:
         # May be the default robots.txt of a content management system.
-        return _Doubt("it no longer names a sitemap", may_be_true=True)
+        return _Doubt("it no longer lists a sitemap", may_be_true=True)
     if record.kind is Kind.LINKS and known.kind is not Kind.LINKS:
         return _Doubt(f"it was of kind {known.kind} and is now a web page", may_be_true=True)
     if not record.entries and known.kind is not record.kind:
@@ -116,7 +116,7 @@ def _doubt(  # noqa: PLR0911 - one return per rule, in order
             f"it was of kind {known.kind} and is now of kind {record.kind}, without entries", may_be_true=True
         )
     if (guessed := _guesses(record)) and (guessed - _guesses(known) or known.encoding != record.encoding):
-        words = f"its encoding is uncertain ({', '.join(sorted(guessed))}), and was {known.encoding} before"
+        words = f"its encoding is uncertain ({', '.join(sorted(guessed))}); it was {known.encoding} before"
         return _Doubt(words, may_be_true=True)
     return None
 

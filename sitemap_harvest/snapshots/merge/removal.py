@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.snapshots.merge.merge_policy import MergePolicy
 
 _CONTAINERS = frozenset({Kind.INDEX, Kind.ROBOTS, Kind.LINKS})
-NEVER_READ = "no document names it any more, and it was never read"
+NEVER_READ = "no document lists it any more, and it was never read"
 
 
 class MergedDocument(NamedTuple):
@@ -119,7 +119,7 @@ def _evidence(
     """Return the evidence that a document, which nothing lists now, is no longer listed by its *listers*."""
     for lister in listers:
         if lister in leaving:
-            return Removal(f"{present[lister].row.url}, which listed it, is not listed any more", lister)
+            return Removal(f"{present[lister].row.url}, which listed it, is no longer listed", lister)
         if lister in present and present[lister].policy.is_whole:
             return Removal(f"{present[lister].row.url} was read completely and no longer lists it", lister)
     return None

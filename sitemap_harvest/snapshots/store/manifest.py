@@ -137,4 +137,6 @@ class Manifest:
 def check_format(number: object, folder: Folder) -> None:
     """Raise :exc:`StoreError` if *folder* was written in a format newer than this package supports."""
     if not isinstance(number, int) or number > FORMAT:
-        raise StoreError(f"{folder} was written by a newer version of sitemap_harvest (format {number}); update it")
+        raise StoreError(
+            f"{folder} was written by a newer version of sitemap_harvest (format {number}); update sitemap_harvest"
+        )

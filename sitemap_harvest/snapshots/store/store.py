@@ -98,7 +98,7 @@ class Store:
                 return history
         known = self.sites()
         hint = f", only of {', '.join(known[:5])}{' and more' if len(known) > 5 else ''}" if known else ""
-        raise StoreError(f"{name}: the store has no snapshot of it{hint}")
+        raise StoreError(f"{name}: the store has no snapshot of this site{hint}")
 
     def latest(self, site: str) -> Snapshot:
         """Return the last snapshot of *site*. Raises :exc:`StoreError` if there is none."""

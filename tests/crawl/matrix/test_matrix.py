@@ -143,7 +143,7 @@ def test_an_emptied_sitemap_is_the_reported_reason(reports, name):
         home = path(row["sitemap"])
         is_emptied = cell.fault is not None and home in cell.failing and cell.fault.believed(home) is Belief.EMPTIED
         if row["kind"] == "removed" and home in LISTS:
-            assert ("is empty now" in row["reason"]) is is_emptied
+            assert ("is now empty" in row["reason"]) is is_emptied
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -38,7 +38,9 @@ def test_a_site_is_found_by_its_name(made, name, site):
 
 
 def test_an_unknown_site_is_an_error_that_lists_the_known_ones(made):
-    with pytest.raises(StoreError, match=r"c\.example: the store has no snapshot of it, only of https://a\.example, "):
+    with pytest.raises(
+        StoreError, match=r"c\.example: the store has no snapshot of this site, only of https://a\.example, "
+    ):
         made.store.site("c.example")
 
 
