@@ -75,8 +75,8 @@ def _deliver(history: History, opts: argparse.Namespace) -> None:
     """Show or write the changes of each run after the named one, or after the cursor, and move the cursor."""
     if opts.runs:
         raise StoreError(
-            f"{' '.join(opts.runs)}: omit the runs with --after or --consumer, which compare each run with "
-            "the previous one"
+            f"{' '.join(opts.runs)}: runs cannot be combined with --after or --consumer, which compare each run with "
+            "the previous one; omit the runs"
         )
     if opts.consumer is not None:
         output.parsed_option("--consumer", opts.consumer, value_parsers.consumer)

@@ -140,7 +140,7 @@ def test_reading_without_a_consumer_moves_no_cursor(folder: Path) -> None:
         pytest.param([SITE, "first"], f"{SITE}: there is no run before {FIRST}", id="the-first"),
         pytest.param(["b.example"], "https://b.example: there is no run before", id="only-one"),
         pytest.param([SITE, "1", "2", "3"], "1 2 3: give at most two runs", id="three"),
-        pytest.param([SITE, LAST, "--after", FIRST], f"{LAST}: --after and --consumer compare each run", id="both"),
+        pytest.param([SITE, LAST, "--after", FIRST], f"{LAST}: runs cannot be combined with --after or", id="both"),
         pytest.param([SITE, "--after", "x"], "'x' names no run", id="after-no-run"),
         pytest.param([SITE, "--consumer", "new"], f"{SITE}: there is no consumer new; to create it", id="no-consumer"),
         pytest.param([SITE, "--consumer", "a b"], "--consumer a b: it must be 1 to 64 letters", id="bad-name"),
