@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.snapshots.store import Snapshot
     from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 
-_MAX_TOLD = 50
+_MAX_SHOWN = 50
 _UNKNOWN = frozenset(
     {Outcome.PARTIAL, Outcome.BLOCKED, Outcome.FORBIDDEN, Outcome.FAILED, Outcome.TOO_LARGE, Outcome.OVER_LIMIT}
 )
@@ -193,8 +193,8 @@ def staleness(ledger: SnapshotDocuments, started_at: datetime) -> dict[str, Any]
     records = ledger.records.values()
     old = [record for record in records if record.fresh_at is None or record.fresh_at < started_at]
     stale = sum(ledger.entries.get(record.url, 0) for record in old)
-    told = [one for one in old if one.left is None and (one.url in ledger.entries or one.outcome in _UNKNOWN)]
-    told.sort(key=lambda record: record.url)
+    shown = [one for one in old if one.left is None and (one.url in ledger.entries or one.outcome in _UNKNOWN)]
+    shown.sort(key=lambda record: record.url)
     return {
         "stale": stale,
         "stale_share": round(stale / max(1, sum(ledger.entries.values())), 4),
@@ -202,7 +202,7 @@ def staleness(ledger: SnapshotDocuments, started_at: datetime) -> dict[str, Any]
             StaleSitemap(
                 url=record.url, outcome=Outcome(record.outcome), reason=record.reason, fresh_at=record.fresh_at
             )
-            for record in told[:_MAX_TOLD]
+            for record in shown[:_MAX_SHOWN]
         ),
     }
 
@@ -212,14 +212,14 @@ def documents(before: SnapshotDocuments, after: SnapshotDocuments) -> dict[str, 
     there = {url for url, record in before.records.items() if record.left is None}
     here = {url for url, record in after.records.items() if record.left is None}
     left = []
-    for url in sorted(there - here)[:_MAX_TOLD]:
+    for url in sorted(there - here)[:_MAX_SHOWN]:
         record = after.records.get(url)
         left.append(LeftSitemap(url=url, reason=(record and record.left) or GONE_SINCE))
     came = sorted(url for url in after.entries.keys() - there if not before.names(url))
     return {
-        "sitemaps_came": tuple(came[:_MAX_TOLD]),
+        "sitemaps_came": tuple(came[:_MAX_SHOWN]),
         "sitemaps_left": tuple(left),
-        "sitemaps_emptied": tuple(sorted((before.entries.keys() & here) - after.entries.keys())[:_MAX_TOLD]),
+        "sitemaps_emptied": tuple(sorted((before.entries.keys() & here) - after.entries.keys())[:_MAX_SHOWN]),
     }
 
 

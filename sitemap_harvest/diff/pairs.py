@@ -24,7 +24,7 @@ MIN_HOST_SHARE = 0.5  # of the removed URLs of a host: paths such as /about may 
 BUMPED = "lastmods-bumped"
 HOST_MOVE = "host-move"
 MAX_RENAMES_LOOKED_FOR = 100_000  # on either side: beyond it, a site was rebuilt, and names mean little
-_MAX_TOLD = 50
+_MAX_SHOWN = 50
 _BATCH_ROWS = 50_000
 _HOST_SCORE = 0.95
 _BOTH = "from pairs join gone on gone.change = pairs.gone join came on came.change = pairs.came"
@@ -136,11 +136,11 @@ class Pairing:
 
     def _detail(self, name: str, count: int, first: int) -> str:
         ((before, after),) = self._rows(f"select gone.loc, came.loc {_BOTH} where pairs.gone = {first}")
-        told = f"{count} URLs"
+        counted = f"{count} URLs"
         if name == HOST_MOVE:
-            moves = self._rows(f"from hosts order by pairs desc, before, after limit {_MAX_TOLD}")
-            told = ", ".join(f"{pairs} from {one} to {other}" for one, other, pairs in moves)
-        return f"{told}, such as {before} to {after}"
+            moves = self._rows(f"from hosts order by pairs desc, before, after limit {_MAX_SHOWN}")
+            counted = ", ".join(f"{pairs} from {one} to {other}" for one, other, pairs in moves)
+        return f"{counted}, such as {before} to {after}"
 
     def _pair_by_likeness(self) -> None:
         gone, came = (self._unpaired(side) for side in _SIDES)
@@ -164,7 +164,7 @@ class Pairing:
         """Return the best renames that are not part of a mass change."""
         found = self._rows(
             f"""select gone.loc, came.loc, score {_BOTH} where name is null or name not in ({self._names()})
-            order by score desc, pairs.gone limit {_MAX_TOLD}"""
+            order by score desc, pairs.gone limit {_MAX_SHOWN}"""
         )
         return tuple(Rename(removed=removed, added=added, score=score) for removed, added, score in found)
 

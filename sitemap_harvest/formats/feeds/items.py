@@ -183,7 +183,7 @@ class ItemReader:
             return
         element = _first((date for name in _DATES for date in found.values.get(name, ())), used)
         lastmod = _attribute(item, "lastmod") if element is None else element.whole_text()
-        more = self._rest(item, found, used, told={page.text.strip(), lastmod})
+        more = self._rest(item, found, used, seen={page.text.strip(), lastmod})
         if page.loc != page.text:
             more["loc_raw"] = page.text
         if title:
@@ -208,8 +208,8 @@ class ItemReader:
                     self._note_markup(child)
         return found
 
-    def _rest(self, item: Element, found: _FoundElements, used: list[Element], told: set[str | None]) -> dict[str, Any]:
-        """Return further columns: elements of *item* that were not *used*, except those *told* by an attribute."""
+    def _rest(self, item: Element, found: _FoundElements, used: list[Element], seen: set[str | None]) -> dict[str, Any]:
+        """Return further columns: elements of *item* that were not *used*, except values already *seen*."""
         done = {id(element) for element in used}
         alternates = []
         for link in found.links:
@@ -222,7 +222,7 @@ class ItemReader:
         more = read_extensions(child for child in item if id(child) not in done)
         if alternates:
             more["alternates"] = alternates + more.get("alternates", [])
-        own = [{"name": n, "value": value} for n, value in item.items() if n != _XML_BASE and value.strip() not in told]
+        own = [{"name": n, "value": value} for n, value in item.items() if n != _XML_BASE and value.strip() not in seen]
         if own:
             more["extra"] = [{"name": item.tag, "depth": 0, "text": None, "attributes": own}, *more.get("extra", [])]
         return more
