@@ -45,7 +45,7 @@ class CrawlLoop:
         self._waits: set[str] = set()  # sites for which the wait was logged
 
     def steps(self) -> Iterator[Any]:
-        """Yield the requests and records of the run when they are due; ``None`` while nothing is due."""
+        """Yield the requests and records of the run when they are due, and ``PAUSE``; ``None`` while nothing is due."""
         yield from self.results.no_sites()
         while True:
             self._parts.summary.queued = len(self.sites.frontier) + len(self.in_flight.downloads)
@@ -58,7 +58,7 @@ class CrawlLoop:
                 return
 
     def answered(self, response: DocumentResponse, candidate: Candidate, requested_at: float) -> Iterator[Any]:
-        """Yield the URLs and the record of the document of *candidate*, and queue its children.
+        """Yield the URLs and the record of the document of *candidate*, and ``PAUSE``; and queue its children.
 
         *requested_at*: when it was requested, in seconds since 1970.
         """

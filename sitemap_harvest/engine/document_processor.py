@@ -149,7 +149,7 @@ class DocumentProcessor:
         scope_check = ScopeCheck(candidate, document.kind, addresses)
         site = self._session.site(candidate.root)
         stored = None if site is None else site.document(candidate)
-        batches = scope_check.checked(document.urls())
+        batches = scope_check.checked(document.steps())
         counts = yield from self._results.urls(batches if stored is None else stored.passing(batches), candidate)
         describe(record, document, was_cut=response.was_cut)
         record.out_of_scope = scope_check.outside

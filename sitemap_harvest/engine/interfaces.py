@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from sitemap_harvest.snapshots.store import History
 
 
+PAUSE = object()
+"""Yielded while a large document is processed: the caller may do something else before it goes on."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentResponse:
     """The response to the request for a document."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
 from sitemap_harvest.engine.document_records import note_without_row, record_of
+from sitemap_harvest.engine.interfaces import PAUSE
 from sitemap_harvest.filters import Filters
 from sitemap_harvest.frontier.site_queue import secure_twin
 from sitemap_harvest.model import LedgerBatch, Outcome, SitemapRecord, SiteRecord, SiteResult
@@ -90,6 +91,9 @@ class Results:
         listed, dropped, urls = 0, 0, 0
         left = self._sites.urls_left(candidate)
         for found in batches:
+            if not len(found):
+                yield PAUSE
+                continue
             batch = part = found if left is None else found.slice(0, left - listed)
             if self._has_filters:
                 batch, why = self._config.filters.keep(part)
@@ -118,28 +122,27 @@ class Results:
         if not_fetched is not None:
             yield from self.refused(candidate, not_fetched)
 
-    def follow(
-        self, children: Iterable[tuple[Candidate, NotFetched | None]], record: SitemapRecord
-    ) -> Iterator[SitemapRecord | LedgerBatch]:
+    def follow(self, children: Iterable[tuple[Candidate, NotFetched | None]], record: SitemapRecord) -> Iterator[Any]:
         """Queue *children* of the document of *record*, each with the reason if the user does not want it.
 
         Of those refused for other reasons, the first :data:`MOST_REFUSED_ROWS` get a
         record. The number without a record is written to *record*.
         """
-        return self._together(self._follow(children, record))
-
-    def _follow(
-        self, children: Iterable[tuple[Candidate, NotFetched | None]], record: SitemapRecord
-    ) -> Iterator[SitemapRecord]:
         refused = 0
-        for candidate, unwanted in children:
-            has_row = unwanted is not None or refused < MOST_REFUSED_ROWS
-            not_fetched = self._sites.consider(candidate, time.monotonic(), unwanted, remembers=has_row)
-            if not_fetched is None:
-                continue
-            refused += not_fetched.outcome is not Outcome.SKIPPED
-            if has_row or not_fetched.outcome is Outcome.SKIPPED:
-                yield from self.refused(candidate, not_fetched)
+        left = iter(children)
+        while some := list(islice(left, _ROWS_TOGETHER)):
+            rows: list[SitemapRecord] = []
+            for candidate, unwanted in some:
+                has_row = unwanted is not None or refused < MOST_REFUSED_ROWS
+                not_fetched = self._sites.consider(candidate, time.monotonic(), unwanted, remembers=has_row)
+                if not_fetched is None:
+                    continue
+                refused += not_fetched.outcome is not Outcome.SKIPPED
+                if has_row or not_fetched.outcome is Outcome.SKIPPED:
+                    rows += self.refused(candidate, not_fetched)
+            yield from self._together(iter(rows))
+            if len(some) == _ROWS_TOGETHER:
+                yield PAUSE
         if refused > MOST_REFUSED_ROWS:
             note_without_row(record, refused - MOST_REFUSED_ROWS)
 

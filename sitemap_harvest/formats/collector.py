@@ -90,6 +90,7 @@ class Collector:
         self._records = 0  # in self._sparse
         self._chars = 0  # in self._loc
         self._batch_start = self._bytes_read()
+        self._added_before = self.added
 
     def add(
         self,
@@ -201,13 +202,21 @@ class Collector:
     @property
     def is_full(self) -> bool:
         """Whether there is enough for a batch."""
-        if len(self._loc) >= self._max_rows or self._records >= _MAX_RECORDS or self._chars >= _MAX_BATCH_BYTES:
+        added = self.added - self._added_before
+        if added >= self._max_rows or self._records >= _MAX_RECORDS or self._chars >= _MAX_BATCH_BYTES:
             return True
         return abs(self._bytes_read() - self._batch_start) >= _MAX_BATCH_BYTES  # reading may have restarted
 
     def full_batches(self) -> Iterator[UrlBatch]:
-        """Yield the collected entries if there are enough for a batch."""
-        if self.is_full:
+        """Yield the collected entries if there are enough for a batch.
+
+        Yields an empty batch if a part as large as a batch has no entries, so that the
+        caller can do something else between two parts of any document.
+        """
+        if self.is_full and not self._loc:
+            self._clear()
+            yield UrlBatch.of(())
+        elif self.is_full:
             yield from self.last_batches()
 
     def last_batches(self) -> Iterator[UrlBatch]:

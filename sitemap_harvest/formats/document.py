@@ -85,6 +85,10 @@ class Document:
 
     def urls(self) -> Iterator[UrlBatch]:
         """Yield the URLs of the document, in batches of up to 10,000 rows; each call reads it again."""
+        yield from filter(len, self.steps())
+
+    def steps(self) -> Iterator[UrlBatch]:
+        """Yield the same batches, and an empty one after each part of some megabytes without URLs."""
         source = weakref.proxy(self._source)  # lxml's parsers are reference cycles, which would keep the body alive
         into = Collector(
             document=self.url,
@@ -196,7 +200,7 @@ class Document:
         elif self.kind is Kind.HTML:
             read_hints(self._source.text(into.problems), into, url=self._base)
         elif self.kind is Kind.ROBOTS:
-            read_robots(self._source.text(into.problems), into)
+            yield from read_robots(self._source.text(into.problems), into)
         else:
             for _ in self._source.utf8(into.problems):
                 pass  # for its size and digest, and for problems of its compression

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.formats.text import CLOSING, OPENING, PARAMETER, lines
+from sitemap_harvest.formats.text import CLOSING, OPENING, PARAMETER, whole_lines
 from sitemap_harvest.urls import WHITESPACE, disqualifier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sitemap_harvest.formats.collector import Collector
+    from sitemap_harvest.model import UrlBatch
 
 _AS_SPECIFIED = re.compile(r"sitemap[ \t]*:", re.IGNORECASE)
 _DIRECTIVE = re.compile(
@@ -37,6 +38,7 @@ _LINE_END = re.compile(  # as HTML, or as an escape sequence
 )
 _COMMENT = re.compile(r"(?:^|\s)#.*$", re.DOTALL)
 _WEB = re.compile(r"https?://", re.IGNORECASE)
+_RELEVANT = re.compile("site|http", re.IGNORECASE)  # all directives and URLs contain one of them; most lines do not
 _WHOLE = re.compile(r"https?://\S+\.(?:xml|gz|txt|rss|atom)(?:\?\S*)?", re.IGNORECASE)
 _TAG_BEHIND = re.compile(r"(?<=[^\s<>])</?[a-z][^<>]*>.*\Z", re.IGNORECASE | re.DOTALL)
 _BARE = re.compile(r"https?://\S*sitemap", re.IGNORECASE)
@@ -63,23 +65,30 @@ def _is_directive(line: str) -> bool:
     return bool(_RULE.match(line) or _BARE.match(line) or any(True for _ in _values(line)))
 
 
-def read_robots(chunks: Iterable[str], into: Collector) -> None:
-    """Add each ``Sitemap:`` line of *chunks* to *into*; its position in or outside a group does not matter."""
+def read_robots(chunks: Iterable[str], into: Collector) -> Iterator[UrlBatch]:
+    """Add each ``Sitemap:`` line of *chunks* to *into*; its position in or outside a group does not matter.
+
+    Yields empty batches only, one for each part of some megabytes.
+    """
     is_open = False  # whether a URL is missing, which the next line may contain
-    for number, line in lines(chunks, into.problems):
-        text = line.strip(WHITESPACE)
-        if "\0" in line:
-            into.problems.add("document/nul-bytes", line=number)
-        if values := list(_values(text)):
-            is_open = not any(values)
-            _refer(number, text, values, into)
-        elif _BARE.match(text) or (is_open and _WEB.match(text)):
-            is_open = False
-            into.problems.add("robots/no-directive", line=number, excerpt=text)
-            for address in _addresses(_COMMENT.sub("", text)):
-                into.refer(number, address)
-        elif text:
-            is_open = False
+    for first, whole in whole_lines(chunks, into.problems):
+        for number, line in enumerate(whole, first):
+            text = line.strip(WHITESPACE)
+            if "\0" in line:
+                into.problems.add("document/nul-bytes", line=number)
+            if not _RELEVANT.search(text):
+                is_open = is_open and not text
+            elif values := list(_values(text)):
+                is_open = not any(values)
+                _refer(number, text, values, into)
+            elif _BARE.match(text) or (is_open and _WEB.match(text)):
+                is_open = False
+                into.problems.add("robots/no-directive", line=number, excerpt=text)
+                for address in _addresses(_COMMENT.sub("", text)):
+                    into.refer(number, address)
+            else:
+                is_open = False
+        yield from into.full_batches()
 
 
 def _values(line: str) -> Iterator[str]:

@@ -58,7 +58,7 @@ def read_text(chunks: Iterable[str], into: Collector) -> Iterator[UrlBatch]:
     if is_all and into.problems.ends_early and _may_be_table(start):
         into.problems.add("text/truncated", "the list ends before it shows whether its lines have columns", line=1)
         return
-    for first, whole in _whole_lines(chain([start], chunks), into.problems):
+    for first, whole in whole_lines(chain([start], chunks), into.problems):
         for number, line in enumerate(whole, first):
             _read_line(number, line, delimiter, into)
         yield from into.full_batches()
@@ -165,20 +165,14 @@ def _unwrapped(found: re.Match[str]) -> str:
     return url
 
 
-def lines(chunks: Iterable[str], problems: ProblemLog) -> Iterator[tuple[int, str]]:
-    """Yield the lines in *chunks* with their numbers, from 1, without their line ends.
+def whole_lines(chunks: Iterable[str], problems: ProblemLog) -> Iterator[tuple[int, list[str]]]:
+    """Yield the lines in *chunks*, without line ends, in a list for each chunk, with the number of the first, from 1.
 
     A line ends with LF, CR LF or CR. Not ``splitlines()``: that breaks at U+2028 too,
     which occurs inside URLs in the wild. A line of more than a million characters is
     left out, with a problem; so is the last line, if *problems* says that the document
     was truncated.
     """
-    for first, whole in _whole_lines(chunks, problems):
-        yield from enumerate(whole, first)
-
-
-def _whole_lines(chunks: Iterable[str], problems: ProblemLog) -> Iterator[tuple[int, list[str]]]:
-    """Yield the same in lists of lines, one for each chunk, with the number of the first line."""
     number, rest, is_too_long = 1, "", False
     for chunk in chunks:
         rest += chunk

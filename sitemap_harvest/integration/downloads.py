@@ -17,6 +17,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred, DeferredSemaphore
 
 from sitemap_harvest.discovery.candidate import Candidate  # noqa: TC001 - the same
+from sitemap_harvest.engine.interfaces import PAUSE
 from sitemap_harvest.integration.document_requests import candidate_of, document_response
 from sitemap_harvest.integration.download_errors import of_error
 from sitemap_harvest.model import Batch
@@ -89,6 +90,8 @@ class Downloads:
         for step in self._loop.steps():
             if step is None:
                 await self._wait()
+            elif step is PAUSE:
+                await sleep(0)
             else:
                 yield step
         # Scrapy checks for idleness when the last item enters the pipelines, and then only every five seconds.
@@ -173,9 +176,10 @@ class Downloads:
         """Yield *output* of a document whose body has *size* bytes, in its reading turn."""
         async with self._turns.turn(size):
             for item in output:
-                yield item
-                if isinstance(item, Batch):
-                    await sleep(0)  # let it pass the pipelines before the next one is created
+                if item is not PAUSE:
+                    yield item
+                if item is PAUSE or isinstance(item, Batch):
+                    await sleep(0)  # let batches pass the pipelines before the next one is created
 
 
 class ReadingTurns:

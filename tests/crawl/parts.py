@@ -30,6 +30,7 @@ from zope.interface import implementer
 
 from sitemap_harvest import network
 from sitemap_harvest.frontier.host_queue import Frontier
+from sitemap_harvest.frontier.site_queue import SiteQueue
 from sitemap_harvest.model import SiteRecord
 from sitemap_harvest.network import kind_of
 from sitemap_harvest.page_visits.page_requests import PageRequests
@@ -149,6 +150,29 @@ class EndsByTimer:
 
     def end(self) -> None:
         deferred_from_coro(self._crawler.engine.close_spider_async(reason="closespider_timer"))
+
+
+class Considered:
+    """Records in the stats how many documents were queued or refused at most between two turns of the reactor."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        part = cls()
+        part._stats, part._count = crawler.stats, 0
+        consider = SiteQueue.consider
+
+        def counted(*arguments: Any, **named: Any) -> Any:
+            part._count += 1
+            return consider(*arguments, **named)
+
+        SiteQueue.consider = counted
+        crawler.signals.connect(part.take_turn, signals.spider_opened)
+        return part
+
+    def take_turn(self) -> None:
+        self._stats.max_value("test/considered_in_a_turn", self._count)
+        self._count = 0
+        call_later(0.001, self.take_turn)
 
 
 class EndsAfterFirstSite:

@@ -309,6 +309,8 @@ def crawl_beside(
         settings = {"DOWNLOAD_TIMEOUT": TIMEOUT_SECONDS, **(settings or {})}
         found = Runner(folder)(site=roots, settings=settings, patience=PATIENCE_SECONDS, **arguments)
         slow = (slow_before + slowdown()) / 2
+    healthy_rows = [row for row in found.ledger if row["url"].startswith(healthy.url) and row["kind"] != "robots"]
+    assert {row["reason"] for row in healthy_rows if row["found_by"] != "well-known"} == {None}
     mine = [loc for loc in found.locs if loc.startswith(healthy.url)]
     assert sorted(mine) == sorted(f"{healthy.url}{path}" for path in numbered(200))
     guesses = {"well-known", "home"}
@@ -359,6 +361,15 @@ def test_an_index_of_unwanted_sitemaps_costs_what_its_size_allows(tmp_path, runs
     for harmless, cost in zip(*costs.values(), strict=True):
         assert cost.cpu - harmless.cpu <= CPU_SECONDS_A_MB * len(body) / MB
         assert cost.memory - harmless.memory <= MOST_MEMORY
+
+
+def test_other_work_goes_on_while_a_large_index_is_processed(tmp_path):
+    settings = {**FEW, "EXTENSIONS": {"tests.crawl.parts.Considered": 0}}
+    body = index(*numbered(25_000)).replace("{site}", "").encode()
+    with Flood({"/robots.txt": plain(b"Sitemap: /index.xml"), "/index.xml": plain(body)}) as site:
+        found = Runner(tmp_path)(site=site.url, settings=settings)
+    assert found.row(f"{site.url}/index.xml")["outcome"] == "read"
+    assert 1_000 <= found.stats["test/considered_in_a_turn"] <= 2_000
 
 
 @pytest.mark.parametrize("sent", [plain, without_length, in_chunks])

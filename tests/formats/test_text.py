@@ -1,14 +1,20 @@
 from __future__ import annotations
 
 import gzip
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_harvest import read
-from sitemap_harvest.formats.text import lines
+from sitemap_harvest.formats.text import whole_lines
 from tests.documents import HERE, codes, locs, log, noted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sitemap_harvest.formats.problem_log import ProblemLog
 
 BESIDE, NONE, NUL, EMPTY = "text/beside-url", "text/not-a-url", "document/nul-bytes", "document/no-entries"
 
@@ -30,9 +36,13 @@ def test_locs(body: bytes, urls: list[str] | int) -> None:
     assert document.complete
 
 
+def lines(chunks: Iterable[str], problems: ProblemLog) -> list[tuple[int, str]]:
+    return [numbered for first, whole in whole_lines(chunks, problems) for numbered in enumerate(whole, first)]
+
+
 @given(st.lists(st.sampled_from(["a", "b", "\r", "\n", "\r\n", "\u2028", " "]), max_size=8).map("".join))
 def test_the_size_of_blocks_does_not_matter(text: str) -> None:
-    whole = list(lines([text], log()))
+    whole = lines([text], log())
     assert [line for _, line in whole if line] == [
         line for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if line
     ]
@@ -42,7 +52,7 @@ def test_the_size_of_blocks_does_not_matter(text: str) -> None:
 def test_a_line_that_is_too_long_is_left_out_with_a_problem() -> None:
     problems = log()
     long = ["a\n", *["x" * 400_000] * 4, "\nb\n", *["x" * 400_000] * 3]
-    assert list(lines(long, problems)) == [(1, "a"), (3, "b")]
+    assert lines(long, problems) == [(1, "a"), (3, "b")]
     assert noted(problems) == {"text/line-too-long": 2}
     assert problems.lost_something
 
