@@ -103,7 +103,7 @@ def _lines(summary: Summary, stats: Mapping[str, Any]) -> Iterator[str]:
         by_count = sorted(summary.problems.items(), key=lambda pair: (-pair[1], pair[0]))
         most = ", ".join(f"{code} {count:,}" for code, count in by_count[:_MOST_PROBLEMS])
         more = f", and {len(by_count) - _MOST_PROBLEMS} more kinds" if len(by_count) > _MOST_PROBLEMS else ""
-        yield f"Problems of the documents: {most}{more}"
+        yield f"Problems in the documents: {most}{more}"
     yield _ending(summary, stats)
 
 

@@ -281,9 +281,9 @@ class SnapshotSession(Session):
     def _not_stored(self, site: SiteSnapshot, root: str, error: Exception) -> None:
         is_known = isinstance(error, StoreError)
         logger.error(
-            "The snapshot of %s was not stored; the last one remains valid%s",
+            "The snapshot of %s was not stored%s; its last snapshot remains valid",
             root,
-            f": {error}" if is_known else "",
+            f" ({error})" if is_known else "",
             exc_info=None if is_known else error,
             extra=fields("not-kept", site=root),
         )
@@ -348,7 +348,7 @@ class SnapshotSession(Session):
             self.has_failed = True
             self._stats.inc_value("sitemap_harvest/store_failed")
             logger.error(
-                "The store cannot be used; the last snapshots remain valid: %s", error, extra=fields("store-failed")
+                "The store cannot be used (%s); the last snapshots remain valid", error, extra=fields("store-failed")
             )
             self._fail()
 

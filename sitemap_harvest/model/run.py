@@ -57,7 +57,7 @@ class Counts:
     changes: dict[str, int] = field(default_factory=dict)
     """URLs that changed since the baseline, by kind. Empty without a comparison."""
     problems: dict[str, int] = field(default_factory=dict)
-    """Problems of the documents, by code."""
+    """Problems in the documents, by code."""
     errors: int = 0
     """Log records at ERROR or above, including those below the log level."""
     bytes: int = 0

@@ -157,7 +157,7 @@ def _ended(report: RunReport, previous: Mapping[str, float], series: _Series) ->
     if report.snapshots:
         changes = {kind.replace(" ", "_"): count for kind, count in counts.changes.items()}
         yield series.words("changes", "URLs that changed since the baseline.", "kind", changes, ChangeKind)
-    yield series.words("problems", "Problems of the documents of the last run.", "code", counts.problems)
+    yield series.words("problems", "Problems in the documents of the last run.", "code", counts.problems)
     yield series.one("downloaded_bytes", "Bytes of the response bodies of the last run.", counts.bytes)
     yield series.one("log_errors", "Log records of the last run at level ERROR or above.", counts.errors)
     if report.peak_memory_bytes is not None:

@@ -69,7 +69,7 @@ def read_form(args: Mapping[bytes, Sequence[bytes]]) -> dict[str, str]:
             message = f"the form has an unknown field {shown}: send sitemap and token, with %26 for & in the URL"
             raise PingError("bad-form", message)
         if len(values) > 1:
-            raise PingError("bad-form", f"the form has {len(values)} fields {shown}: send one")
+            raise PingError("bad-form", f"the form has {len(values)} {shown} fields: send only one")
         try:
             form[name.decode()] = values[0].decode()
         except UnicodeDecodeError:

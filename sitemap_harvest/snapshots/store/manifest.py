@@ -93,7 +93,7 @@ class StoredFile:
     def check(self, folder: Folder) -> None:
         """Raise :exc:`StoreError` if the file is missing in *folder*, or its size differs."""
         if (size := folder.size(self.name)) != self.bytes:
-            there = "is missing" if size is None else f"has {size:,} bytes, but was written with {self.bytes:,}"
+            there = "is missing" if size is None else f"has {size:,} bytes, but had {self.bytes:,} when it was written"
             raise StoreError(f"{folder}/{self.name} {there}")
 
 

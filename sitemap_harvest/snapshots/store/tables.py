@@ -101,7 +101,7 @@ def read_file(folder: Folder, stored: StoredFile) -> pa.Table:
         with folder.open(stored.name) as file:
             if file.size() != stored.bytes:
                 raise StoreError(
-                    f"{folder}/{stored.name} has {file.size():,} bytes, but was written with {stored.bytes:,}"
+                    f"{folder}/{stored.name} has {file.size():,} bytes, but had {stored.bytes:,} when it was written"
                 )
             return pq.ParquetFile(file).read()
     except (OSError, pa.ArrowException) as error:

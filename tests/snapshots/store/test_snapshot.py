@@ -138,7 +138,7 @@ def test_a_truncated_table_is_an_error(making, tmp_path, table):
     making.run({S: locs(3)})
     path = next(tmp_path.rglob(f"{table}*.parquet"))
     path.write_bytes(path.read_bytes()[:-5])
-    with pytest.raises(StoreError, match=rf"{table}.*has .* bytes, but was written with"):
+    with pytest.raises(StoreError, match=rf"{table}.*has .* bytes, but had .* when it was written"):
         listed(making.store.latest(SITE))
 
 
