@@ -119,17 +119,18 @@ class CrawlLoop:
 
     def _request(self, candidate: Candidate, not_fetched: NotFetched | None) -> Iterator[Any]:
         """Yield the request for *candidate*, or its record if it may not be requested after all."""
-        try:
-            request = self._parts.requests.build(candidate)
-        except ValueError as error:  # an invalid host or port
-            not_fetched = not_fetched or NotFetched(Outcome.FAILED, f"the URL cannot be requested: {error}")
+        if not_fetched is None:
+            plan = self._session.ask(candidate)
+            try:
+                request = self._parts.requests.build(candidate, plan.headers)
+            except ValueError as error:  # an invalid host or port
+                not_fetched = NotFetched(Outcome.FAILED, f"the URL cannot be requested: {error}")
         now = time.monotonic()
         if not_fetched is not None:
             yield from self.results.refused(candidate, not_fetched)
             self.in_flight.end(candidate)
             self.sites.done(candidate, now)
             return
-        plan = self._session.ask(candidate)
         self.in_flight.begin(candidate, now, is_requested=plan.known is None)
         if plan.known is not None:
             yield from self._until_done(self._processor.known(candidate, plan.known, plan.reason), candidate)

@@ -66,8 +66,8 @@ class Stats(Protocol):
 class RequestFactory(Protocol):
     """Creates the requests for documents."""
 
-    def build(self, candidate: Candidate) -> Any:
-        """Return the request for *candidate*. Raises :exc:`ValueError` for an invalid URL."""
+    def build(self, candidate: Candidate, headers: Mapping[str, str]) -> Any:
+        """Return the request for *candidate*, with *headers*. Raises :exc:`ValueError` for an invalid URL."""
 
 
 class ChildRules(Protocol):

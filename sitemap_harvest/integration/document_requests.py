@@ -18,12 +18,10 @@ from sitemap_harvest.engine.interfaces import DocumentResponse
 from sitemap_harvest.model import FoundBy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from scrapy.crawler import Crawler
     from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
-
-    from sitemap_harvest.engine.interfaces import Session
 
 
 OUTSIDE = "outside"
@@ -46,22 +44,19 @@ class DocumentRequests:
     errback: Callable[..., Any] | None = None
     """Gets the failures."""
 
-    def __init__(
-        self, crawler: Crawler, session: Session, like: Callable[[Request], Request], *, read_declared: bool
-    ) -> None:
-        """*session* provides the conditional headers. *like* applies the changes that ``start()`` of the spider made.
+    def __init__(self, crawler: Crawler, like: Callable[[Request], Request], *, read_declared: bool) -> None:
+        """*like* applies the changes that ``start()`` of the spider made.
 
         *read_declared*: whether to read documents that a robots.txt names although it
         disallows them.
         """
-        self._session = session
         self._referring = Referrers(crawler)
         self._like = like
         self._read_declared = read_declared
         self._timeout = crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
 
-    def build(self, candidate: Candidate, **meta: Any) -> Request:
-        """Return the request for *candidate*, with *meta* added. Raises :exc:`ValueError` for an invalid URL."""
+    def build(self, candidate: Candidate, headers: Mapping[str, str], **meta: Any) -> Request:
+        """Return the request for *candidate*, with *headers* and *meta*. Raises :exc:`ValueError` for a bad URL."""
         limits: dict[str, Any] = {"retry_times": candidate.attempt} if candidate.attempt else {}
         if candidate.site_root:
             limits["download_timeout"] = min(self._timeout, _FIRST_ANSWER_SECONDS)
@@ -71,7 +66,7 @@ class DocumentRequests:
             candidate.url,
             callback=self.callback,
             errback=self.errback,
-            headers=self._session.ask(candidate).headers,
+            headers=dict(headers),
             cb_kwargs={"candidate": candidate, "requested_at": time.time()},
             dont_filter=True,  # the frontier filters duplicates
             meta={

@@ -116,7 +116,7 @@ class Downloads:
             return iter(())
         if isinstance(failure.value, ResponseDataLossError) and "download_fail_on_dataloss" not in request.meta:
             # A truncated body is better than none, now that the retries have failed.
-            again = self._requests.build(candidate, download_fail_on_dataloss=False, dont_retry=True)
+            again = self._requests.build(candidate, {}, download_fail_on_dataloss=False, dont_retry=True)
             return iter([again])
         response = document_response(failure.value.response) if isinstance(failure.value, HttpError) else None
         not_fetched = of_error(failure.value, request.meta.get("proxy"))

@@ -40,7 +40,7 @@ class Components:
             if rules.rules
             else None
         )
-        requests = DocumentRequests(crawler, session, self.seeds.like, read_declared=options.read_declared)
+        requests = DocumentRequests(crawler, self.seeds.like, read_declared=options.read_declared)
         parts = RunParts(
             config=config,
             options=options,

@@ -79,7 +79,7 @@ def _newer(folder):
             _newer, "was written by a newer version of sitemap_harvest (format 99); update sitemap_harvest", id="newer"
         ),
         pytest.param(lambda run: (run / "rows-0001.parquet").unlink(), "rows-0001.parquet is missing", id="rows-gone"),
-        pytest.param(lambda run: (run / "rows-0001.parquet").write_text(""), "has 0 bytes, but was", id="rows-cut"),
+        pytest.param(lambda run: (run / "rows-0001.parquet").write_text(""), "has 0 bytes, but had", id="rows-cut"),
         pytest.param(lambda run: (run / "sitemaps.parquet").unlink(), "sitemaps.parquet cannot be read", id="ledger"),
     ],
 )

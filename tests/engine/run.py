@@ -41,14 +41,11 @@ class Request:
     headers: Mapping[str, str]
 
 
-@dataclass(frozen=True)
 class Requests:
-    """Builds requests with the conditional headers of the store."""
+    """Builds requests."""
 
-    session: Session
-
-    def build(self, candidate: Candidate) -> Request:
-        return Request(candidate, self.session.ask(candidate).headers)
+    def build(self, candidate: Candidate, headers: Mapping[str, str]) -> Request:
+        return Request(candidate, headers)
 
 
 class AllChildren:
@@ -98,7 +95,7 @@ def harvest(web: Web, *, session: Session | None = None, **arguments: str) -> Re
         sites=site_queue(config, options, per_host=8, depth_limit=0),
         in_flight=InFlight(most=options.bodies, small=options.bodies // 64),
         session=session,
-        requests=Requests(session),
+        requests=Requests(),
         pages=None,
         rules=AllChildren(),
         needs_rows=lambda: False,
