@@ -17,8 +17,7 @@ from sitemap_harvest.config import value_parsers
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.escape import ascii_json
-from sitemap_harvest.snapshots.store import SiteLocks
-from sitemap_harvest.snapshots.store.compaction import compact, prune
+from sitemap_harvest.snapshots.store import SiteLocks, compact, prune
 from sitemap_harvest.snapshots.store.cursors import cursors, drop, runs_held
 
 if TYPE_CHECKING:

@@ -21,9 +21,15 @@ from sitemap_harvest.snapshots.conditional_requests import (
     is_trusted,
     observe,
 )
-from sitemap_harvest.snapshots.merge.merge import merge_snapshot
-from sitemap_harvest.snapshots.merge.merge_policy import MergePolicy, final_key, merge_decision
-from sitemap_harvest.snapshots.merge.removal import is_overdue, is_settled, needs_lister
+from sitemap_harvest.snapshots.merge import (
+    MergePolicy,
+    final_key,
+    is_overdue,
+    is_settled,
+    merge_decision,
+    merge_snapshot,
+    needs_lister,
+)
 from sitemap_harvest.snapshots.store import DocumentRows
 from sitemap_harvest.urls import document_key
 

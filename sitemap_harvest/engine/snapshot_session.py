@@ -15,8 +15,7 @@ from sitemap_harvest.engine.shared_documents import copy_shared, of_snapshot
 from sitemap_harvest.engine.site_snapshot import WRITE_ERRORS, SiteSnapshot
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import Outcome
-from sitemap_harvest.snapshots.store import Run, SiteLocks, SiteWriter, id_after, moment_of, open_store
-from sitemap_harvest.snapshots.store.compaction import compact
+from sitemap_harvest.snapshots.store import Run, SiteLocks, SiteWriter, compact, id_after, moment_of, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

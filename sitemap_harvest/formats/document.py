@@ -7,8 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.formats.collector import Collector, LimitReached
-from sitemap_harvest.formats.feeds.json import read_json_feed
-from sitemap_harvest.formats.feeds.xml import read_xml_feed
+from sitemap_harvest.formats.feeds import read_json_feed, read_xml_feed
 from sitemap_harvest.formats.html.links import read_hints, read_links
 from sitemap_harvest.formats.html.page import challenger, look
 from sitemap_harvest.formats.problem_log import ProblemLog

@@ -276,19 +276,19 @@ def test_an_unsolved_challenge_is_not_read_as_the_document(serve: Callable[..., 
 def test_the_last_line_of_a_list_is_left_out_unless_it_is_known_to_be_complete(
     serve: Callable[..., Site], browse: Any
 ) -> None:
-    site = serve({"/robots.txt": robots("/open.txt", "/ended.txt", "/told.txt", "/packed.txt.gz")})
+    site = serve({"/robots.txt": robots("/open.txt", "/ended.txt", "/sized.txt", "/packed.txt.gz")})
     text, packed = {"Content-Type": "text/plain"}, {"Content-Type": "text/plain", "Content-Encoding": "gzip"}
     lines = f"{site.url}/1\n{site.url}/2".encode()
     site.pages |= {
         "/open.txt": Page(gzipped(lines), headers=packed),
         "/ended.txt": Page(gzipped(lines + b"\n"), headers=packed),
-        "/told.txt": Page(lines, headers=text),
+        "/sized.txt": Page(lines, headers=text),
         "/packed.txt.gz": Page(gzipped(lines), headers={"Content-Type": "application/gzip"}),
     }
     run = browse(site=site.url, browser="always")
     found = {path: [row["loc"][-1] for row in run.urls if row["sitemap"] == site.url + path] for path in site.pages}
     assert found == {
-        "/robots.txt": [], "/open.txt": ["1"], "/ended.txt": ["1", "2"], "/told.txt": ["1", "2"],
+        "/robots.txt": [], "/open.txt": ["1"], "/ended.txt": ["1", "2"], "/sized.txt": ["1", "2"],
         "/packed.txt.gz": ["1", "2"],
     }  # fmt: skip
     assert run.fates(site.url) == {**dict.fromkeys(site.pages, "read"), "/open.txt": "partial"}

@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sitemap_harvest import FoundBy, Kind, Outcome, Problem, SitemapRecord
-from sitemap_harvest.snapshots.merge.merge import MergedDocument, merge_snapshot
-from sitemap_harvest.snapshots.merge.merge_policy import MergePolicy, is_exact, merge_decision
+from sitemap_harvest.snapshots.merge import MergedDocument, MergePolicy, is_exact, merge_decision, merge_snapshot
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:

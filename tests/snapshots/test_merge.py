@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitemap_harvest import FoundBy, Kind, Outcome, Problem, SitemapRecord
-from sitemap_harvest.snapshots.merge.merge import merge_snapshot
-from sitemap_harvest.snapshots.merge.merge_policy import merge_decision
+from sitemap_harvest.snapshots.merge import merge_decision, merge_snapshot
 from sitemap_harvest.urls import document_key
 from tests.snapshots.model_site import FAULTS, INDEXES, REFUSALS, ROBOTS, SITE, SITEMAPS, Keeper, ModelSite
 

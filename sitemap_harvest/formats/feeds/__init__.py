@@ -2,3 +2,8 @@
 
 ``docs/explain/reading.md`` explains the choices.
 """
+
+from sitemap_harvest.formats.feeds.json import read_json_feed
+from sitemap_harvest.formats.feeds.xml import read_xml_feed
+
+__all__ = ["read_json_feed", "read_xml_feed"]

@@ -1,6 +1,7 @@
 """The store: snapshots of sites on disk or in an object store, one for each run."""
 
 from sitemap_harvest.model.run import id_after, moment_of
+from sitemap_harvest.snapshots.store.compaction import compact, prune
 from sitemap_harvest.snapshots.store.document_writer import DocumentWriter
 from sitemap_harvest.snapshots.store.lock import SiteLocks
 from sitemap_harvest.snapshots.store.manifest import Run
@@ -17,7 +18,9 @@ __all__ = [
     "SiteWriter",
     "Snapshot",
     "Store",
+    "compact",
     "id_after",
     "moment_of",
     "open_store",
+    "prune",
 ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.dates import read_date
+from sitemap_harvest.dates import DateRange, read_date
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model.run import is_run_id
 from sitemap_harvest.snapshots.store.manifest import FORMAT, Manifest, check_format
@@ -169,8 +169,6 @@ class History:
         return self._run_before(when)
 
     def _run_before(self, when: str) -> Run:
-        from sitemap_harvest.dates import DateRange
-
         if (date := read_date(when)) is None:
             known = "latest, previous, first, the id of a run, a date or a timestamp"
             raise StoreError(f"{when!r} names no run; it must be {known}")

@@ -20,7 +20,7 @@ LOCS = st.one_of(
             "/relative",
             "www.example.com/a",
             "ftp://example.com/",
-            " https://example.com/blanks ",
+            " https://example.com/spaces ",
             "https://example.com/&amp;",
             "          ",
             "\n\t \r\n\n\n\n\n\n",

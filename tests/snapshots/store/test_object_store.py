@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_harvest.snapshots.store import History, open_store
-from sitemap_harvest.snapshots.store.compaction import compact, prune
+from sitemap_harvest.snapshots.store import History, compact, open_store, prune
 from tests.services.object_store import BUCKET, object_store
 from tests.snapshots.store.making import SITE, Making, listed, locs
 
