@@ -109,9 +109,7 @@ def arguments_of(targets: list[str], given: dict[str, str]) -> dict[str, Any]:
     sites = [target for target in targets if is_site(target)]
     for name, values in (("site", sites), ("sitemap", [target for target in targets if target not in sites])):
         if values and name in given:
-            message = (
-                f"argument {name}={given[name]!r}: the target {values[0]!r} is also given; give all of them as targets"
-            )
+            message = f"argument {name}={given[name]!r}: the target {values[0]!r} is also given; give both as targets"
             raise ArgumentError(name, given[name], "given once", message=message)
         if values:
             arguments[name] = values

@@ -93,7 +93,7 @@ def root_of(arguments: Mapping[str, Any]) -> Path | None:
     if not (folder := Path(str(root))).is_dir():
         raise ArgumentError("root", root, "an existing folder")
     if arguments.get("sites") or arguments.get("sitemap") or len(_parts(arguments, "site")) != 1:
-        raise ArgumentError("root", root, "given with the one site that the folder replaces, as site=")
+        raise ArgumentError("root", root, "given with site=, the one site that the folder replaces")
     return folder.resolve()
 
 
@@ -159,7 +159,7 @@ def _listed_sites(path: str, logins: Credentials) -> tuple[list[str], list[tuple
             entry = without_login(entry)[:100]
             no_sites.append((entry, f"{path}, line {number}: {entry!r}{why}"))
     if not sites:
-        raise ArgumentError("sites", path, f"{_FILE_OF_SITES}, and this one has none")
+        raise ArgumentError("sites", path, f"{_FILE_OF_SITES}; this file has none")
     return sites, no_sites
 
 

@@ -93,7 +93,7 @@ def ping_target(url: str, config: PingConfig) -> PingTarget:
         raise PingError(
             "bad-sitemap",
             f"sitemap={without_login(url)[:_MOST_SHOWN]!r}: it must be an absolute URL such as "
-            f"https://www.example.com/sitemap.xml, percent-encoded, without user name and fragment, of at most "
+            f"https://www.example.com/sitemap.xml, percent-encoded, without a user name or fragment, of at most "
             f"{_MOST_CHARACTERS} characters",
         )
     host = host_key(match[2].strip("[]"))
