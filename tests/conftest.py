@@ -23,16 +23,25 @@ if not _RANDOM:  # Hypothesis takes constants from all loaded modules, including
     providers._get_local_constants = lambda: providers._local_constants
 
 _START_PROCESSES = {"cli", "crawl", "host", "services"}
+_TAKE_LONG = {*_START_PROCESSES, "docs", "histories"}
 _ONE_BY_ONE = "tests/docs/test_howtos.py"  # its tests take long and share nothing
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Leave the tests marked deep to the thorough run, and those that start processes, except those marked quick."""
+    """Leave the tests marked deep to the thorough run, and those that start processes, except those marked quick.
+
+    The files that take long come first, so that no worker is left alone with one of them at the end.
+    """
     for item in items:
-        _, folder, *_ = item.nodeid.split("/", 2)
-        if item.get_closest_marker("deep") or (folder in _START_PROCESSES and not item.get_closest_marker("quick")):
+        starts_processes = _folder(item) in _START_PROCESSES and not item.get_closest_marker("quick")
+        if starts_processes or item.get_closest_marker("deep"):
             item.add_marker(pytest.mark.thorough)
+    items.sort(key=lambda item: _folder(item) not in _TAKE_LONG)
+
+
+def _folder(item):
+    return item.nodeid.split("/")[1]
 
 
 @pytest.hookimpl(wrapper=True)

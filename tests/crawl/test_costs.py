@@ -272,7 +272,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
-QUICK = {"headers without end", "JSON without commas", "a link page with a long base"}
+QUICK = {"headers without end", "a link page with a long base"}
 
 
 @dataclass(frozen=True)

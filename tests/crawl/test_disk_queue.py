@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import sqlite3
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.quick
 _MANY = 10_000  # more than SQLite holds in memory
 
 
+@cache
 def batch(count: int, first: int = 0) -> UrlBatch:
     return UrlBatch.of(
         UrlEntry(

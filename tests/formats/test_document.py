@@ -78,14 +78,14 @@ def test_batches_are_never_larger_than_allowed() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        pytest.param(index("<sitemap><loc>/1.xml</loc></sitemap>" * 25_000), id="index"),
-        pytest.param(b"Sitemap: /1.xml\n" * 70_000, id="sitemaps-of-a-robots.txt"),
-        pytest.param(b"User-agent: *\n" + b"Disallow: /some/long/path\n" * 400_000, id="rules-of-a-robots.txt"),
+        pytest.param(index("<sitemap><loc>/1.xml</loc></sitemap>" * 15_000), id="index"),
+        pytest.param(b"Sitemap: /1.xml\n" * 35_000, id="sitemaps-of-a-robots.txt"),
+        pytest.param(b"User-agent: *\n" + b"Disallow: /some/long/path\n" * 200_000, id="rules-of-a-robots.txt"),
     ],
 )
 def test_a_large_document_without_urls_is_read_in_steps(body: bytes) -> None:
     document = read(body, url=HERE)
-    assert [len(batch) for batch in document.steps()] == [0, 0]
+    assert [len(batch) for batch in document.steps()] == [0]
     assert list(document.urls()) == []
     assert document.complete
 

@@ -219,6 +219,7 @@ def test_an_endless_item_is_read_within_limits() -> None:
     assert codes(read(item(f"<link>{A}</link>" + "<a/>" * 10_001), url=HERE)) == {"xml/malformed": 2}
 
 
+@pytest.mark.deep
 def test_reading_stops_in_a_feed_without_items() -> None:
     document = read(rss(f"<item><link>{A}</link></item>" + "<a/>" * 300_001), url=HERE)
     assert (locs(document), codes(document), document.complete) == ([A], {"document/bloated": 1}, False)
