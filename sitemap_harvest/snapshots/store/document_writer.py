@@ -13,11 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sitemap_harvest.model import MAX_ROWS
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 from sitemap_harvest.snapshots.store.row_store import ROW_COLUMNS, ROW_SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from sitemap_harvest.model import UrlBatch
     from sitemap_harvest.snapshots.store.writer import SiteWriter
@@ -83,10 +84,10 @@ class KnownRows:
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         """Take *batches*, with the columns ``row`` and :data:`ROW_COLUMNS`."""
         ids, prints, names = [], [], []
-        for batch in batches:  # all columns of a document with a million rows would not fit in memory
-            ids.append(batch.column("row").to_numpy())
-            prints.append(_prints(batch))
-            names.append(_names(batch))
+        for rows in _large(batches):  # all columns of a document with a million rows would not fit in memory
+            ids.append(rows.column("row").to_numpy())
+            prints.append(_prints(rows))
+            names.append(_names(rows))
         self._ids = np.concatenate(ids) if ids else np.array([], dtype=np.int64)
         self._prints = pa.concat_arrays(prints) if prints else pa.array([], pa.uint64())
         self._names = pa.concat_arrays(names) if names else pa.array([], pa.string())
@@ -109,6 +110,23 @@ class KnownRows:
         names = _names(batch)
         known: np.ndarray = pc.is_in(names, self._names).to_numpy(zero_copy_only=False)
         return known
+
+
+def _large(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of *batches* in batches of at least :data:`MAX_ROWS`, the last one excepted.
+
+    A document whose rows are in many files has many small batches, and each query takes milliseconds.
+    """
+    small: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        small.append(batch)
+        rows += len(batch)
+        if rows >= MAX_ROWS:
+            yield pa.concat_batches(small)
+            small, rows = [], 0
+    if small:
+        yield pa.concat_batches(small)
 
 
 def _names(rows: pa.RecordBatch) -> pa.Array:
