@@ -59,3 +59,7 @@ class SchemaError(HarvestError, TypeError):
 
 class StoreError(HarvestError):
     """A store of snapshots is damaged, has a newer version, or is in use by another run."""
+
+
+class InvalidRunError(StoreError):
+    """A text is neither a run id, nor a date, nor a word such as ``latest``."""

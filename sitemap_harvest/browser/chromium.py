@@ -109,7 +109,7 @@ class Chromium:
             if self._browser is not None and self._browser.is_connected():
                 return self._browser
             if self.starts >= _MOST_STARTS:
-                raise BrowserGoneError("it crashed twice and is not started again")
+                raise BrowserGoneError("it crashed twice and will not be restarted")
             self.starts += 1
             try:
                 if self._provider.playwright is None:

@@ -94,7 +94,7 @@ def _start(history: History, opts: argparse.Namespace) -> str:
         return history.run(opts.after).id
     if (cursor := cursor_of(history, opts.consumer)) is None:
         hint = "to create it, give the run after which it starts, such as --after latest"
-        raise StoreError(f"{history.site}: there is no consumer {opts.consumer}; {hint}")
+        raise StoreError(f"{history.site}: there is no consumer named {opts.consumer}; {hint}")
     if (words := gap(history, cursor)) is not None:
         output.tell(words)
     return cursor.run

@@ -106,7 +106,7 @@ def _served_at(target: Target, names: list[str], at: str | None) -> str | None:
     if not at.lower().startswith(("http://", "https://")) or site_of(at) is None:
         raise ArgumentError("--at", at, "a URL that begins with http:// or https://")
     if len(names) > 1 or target.is_remote:
-        raise ArgumentError("--at", at, "given with one file or one folder")
+        raise ArgumentError("--at", at, "used with a single local file or folder")
     if target.path is None or not at.endswith("/"):
         return at
     folder = Path(names[0]) if Path(names[0]).is_dir() else target.path.parent

@@ -163,7 +163,7 @@ class RunConfig:
 def check_store(options: SnapshotOptions, emit: frozenset[str], store: str | None) -> None:
     """Raise :exc:`ArgumentError` if *options* or *emit* need a *store* and there is none, or contradict each other."""
     if options.consumer is not None and "changes" not in emit:
-        message = f"argument consumer={options.consumer!r}: a consumer receives changes; add changes to emit"
+        message = f"argument consumer={options.consumer!r}: a consumer needs changes; add changes to emit"
         raise ArgumentError("consumer", options.consumer, "given with emit=changes", message=message)
     if store is not None:
         return
@@ -193,7 +193,7 @@ def _parse(arguments: Mapping[str, Any]) -> dict[str, Any]:
         except InvalidValueError as error:
             raise ArgumentError(name, value if error.part is None else error.part, error.accepted) from error
     if parsed["consumer"] is not None and parsed["baseline"] is not None:
-        message = f"argument consumer={parsed['consumer']!r}: the cursor of the consumer is the baseline; omit baseline"
+        message = f"argument consumer={parsed['consumer']!r}: its cursor is already the baseline; omit baseline"
         raise ArgumentError("consumer", parsed["consumer"], "given without baseline", message=message)
     return parsed
 

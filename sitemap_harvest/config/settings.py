@@ -39,7 +39,8 @@ def _private(value: Any) -> PrivateAddresses:
 
 def _contact(value: Any) -> str | None:
     if value and not _CONTACT.fullmatch(str(value)):
-        raise InvalidValueError("an email address or a URL (http:// or https://), in ASCII and without ( ) \\")
+        accepted = "an email address or a URL (http:// or https://), in ASCII, without parentheses or backslashes"
+        raise InvalidValueError(accepted)
     return _text(value)
 
 
@@ -59,7 +60,7 @@ def _site_headers(value: Any) -> Mapping[str, Mapping[str, str]]:
             raise OptionError(f"{name}: {without_login(text)!r} must be a site, such as https://www.example.com")
         for header, content in own.items():
             if not isinstance(header, str) or not _HEADER_NAME.fullmatch(header):
-                raise OptionError(f"{name}: {site}: {header!r} must be the name of a header")
+                raise OptionError(f"{name}: {site}: {header!r} is not a valid header name")
             if not isinstance(content, str) or not _HEADER_VALUE.fullmatch(content):
                 raise OptionError(f"{name}: {site}: {header} must be one line of text")
         headers[site] = own
@@ -120,7 +121,7 @@ class HarvestSettings:
     absent_runs: int = _bound(
         3,
         whole(),
-        "Consecutive runs in which a document must be absent (404, 410) before it is removed from the snapshot",
+        "Runs in which a document must be absent (404, 410), not read in between, before it leaves the snapshot",
     )
     pending_runs: int = _bound(3, whole(0), "Runs for which the removal of a URL may be pending")
     pending_days: int = _bound(7, whole(0), "Days for which the removal of a URL may be pending")

@@ -178,7 +178,7 @@ class SnapshotSession(Session):
         try:
             return history.at(when)
         except StoreError as error:
-            logger.warning("There is no baseline: %s", error)
+            logger.warning("No baseline: %s", error)
             return None
 
     def check_baseline(self, root: str) -> None:

@@ -93,7 +93,7 @@ def refused(crawler: Crawler, request: Request, refusal: NotFetched) -> PrivateA
         crawler.stats.inc_value(_PAGES_STAT)
     level = logging.WARNING if is_first else logging.DEBUG
     _logger.log(
-        level, "Not requested or not read: %s: %s (the stat %s counts all such pages)", request.url, error, _PAGES_STAT
+        level, "The page was not fetched: %s: %s (the stat %s counts these pages)", request.url, error, _PAGES_STAT
     )
     return error
 

@@ -35,7 +35,7 @@ _SETTING = "SITEMAP_HARVEST_METRICS"
 _PREFIX = "sitemap_harvest_"
 _FILE = "harvest"
 """Label of all series with the name of the file, so that no two files have the same series."""
-_RUNNING = ("running", "1 while a run is active, or if it was killed; otherwise 0.")
+_RUNNING = ("running", "1 while a run is active, or if the last run was killed; otherwise 0.")
 
 
 class Progress:
@@ -108,7 +108,7 @@ def _read(path: Path) -> list[Metric]:
         logger.warning("%s is not a Prometheus file and is overwritten: %s", path, error)
         return []
     for name in (family.name for family in found if not family.name.startswith(_PREFIX)):
-        raise OptionError(f"{_SETTING}: {path} contains metrics of another program ({name}); use a different file")
+        raise OptionError(f"{_SETTING}: {path} contains metrics from another program ({name}); use a different file")
     return found
 
 

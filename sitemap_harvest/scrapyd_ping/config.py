@@ -74,7 +74,7 @@ def _read(name: str, text: str) -> Any:
 
 def _name(text: str) -> str:
     if not text:
-        raise ValueError("it must be a name that Scrapyd lists")
+        raise ValueError("it must not be empty")
     return text
 
 
@@ -98,7 +98,7 @@ def _tokens(text: str) -> tuple[str, ...]:
     tokens = tuple(text.split())
     if not tokens or not all(len(each) >= _SHORTEST_TOKEN and each.isascii() for each in tokens):
         raise ValueError(
-            f"each token must have {_SHORTEST_TOKEN} ASCII characters or more; make one with "
+            f"each token must have {_SHORTEST_TOKEN} ASCII characters or more; generate one with "
             "python -c 'import secrets; print(secrets.token_urlsafe())'"
         )
     return tokens

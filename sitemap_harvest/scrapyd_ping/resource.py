@@ -115,7 +115,7 @@ def _form(request: Any, *, has_query: bool) -> dict[str, str]:
     if request.method != b"POST":
         raise PingError("method-not-allowed", f"the method is {request.method.decode('latin-1')[:20]!r}: send a POST")
     if (length := request.content.seek(0, os.SEEK_END)) > _MOST_BYTES:
-        raise PingError("body-too-long", f"the body has {length} bytes: send at most {_MOST_BYTES}")
+        raise PingError("body-too-long", f"the body is {length} bytes long: send at most {_MOST_BYTES}")
     if has_query:
         raise PingError(
             "bad-form", "the URL has a query string, which would appear in logs: send the fields in the body"

@@ -135,14 +135,16 @@ def test_reading_without_a_consumer_moves_no_cursor(folder: Path) -> None:
     ("arguments", "words"),
     [
         pytest.param(["c.example"], "c.example: the store has no snapshot of this site", id="no-site"),
-        pytest.param([SITE, "x"], "'x' names no run", id="no-run"),
+        pytest.param([SITE, "x"], "'x' is not a run", id="no-run"),
         pytest.param([SITE, "latest", LAST], f"latest and {LAST} are the same run", id="the-same"),
         pytest.param([SITE, "first"], f"{SITE}: there is no run before {FIRST}", id="the-first"),
         pytest.param(["b.example"], "https://b.example: there is no run before", id="only-one"),
         pytest.param([SITE, "1", "2", "3"], "1 2 3: give at most two runs", id="three"),
         pytest.param([SITE, LAST, "--after", FIRST], f"{LAST}: runs cannot be combined with --after or", id="both"),
-        pytest.param([SITE, "--after", "x"], "'x' names no run", id="after-no-run"),
-        pytest.param([SITE, "--consumer", "new"], f"{SITE}: there is no consumer new; to create it", id="no-consumer"),
+        pytest.param([SITE, "--after", "x"], "'x' is not a run", id="after-no-run"),
+        pytest.param(
+            [SITE, "--consumer", "new"], f"{SITE}: there is no consumer named new; to create it", id="no-consumer"
+        ),
         pytest.param([SITE, "--consumer", "a b"], "--consumer a b: it must be 1 to 64 letters", id="bad-name"),
         pytest.param([SITE, "-O", "c.nope"], "-O c.nope: its suffix must be one of", id="no-format"),
         pytest.param([SITE, "-O", "no/where.csv"], "-O no/where.csv: ", id="no-folder"),

@@ -139,7 +139,7 @@ def test_a_site_that_another_run_has_locked_is_left_unchanged(folder: Path) -> N
         pytest.param(
             ["--store", "s", "--drop-consumer", "/x"], "--drop-consumer /x: it must be 1 to 64", id="bad-name"
         ),
-        pytest.param([], "no store is given: add --store FOLDER", id="no-name"),
+        pytest.param([], "no store was given: add --store FOLDER", id="no-name"),
     ],
 )
 def test_usage_errors_are_reported_in_one_line(folder: Path, arguments: list[str], words: str) -> None:

@@ -266,8 +266,8 @@ def test_runs_that_can_no_longer_be_compared_are_reported(consuming: Consuming) 
     [
         ({"consumer": "a b"}, "s", "argument consumer='a b': it must be 1 to 64 letters, digits, dots"),
         ({"consumer": "../x"}, "s", "argument consumer='../x': it must be 1 to 64 letters, digits, dots"),
-        ({"baseline": "first"}, "s", "argument consumer='billing': the cursor of the consumer is the baseline"),
-        ({"emit": "urls"}, "s", "argument consumer='billing': a consumer receives changes; add changes to emit"),
+        ({"baseline": "first"}, "s", "argument consumer='billing': its cursor is already the baseline"),
+        ({"emit": "urls"}, "s", "argument consumer='billing': a consumer needs changes; add changes to emit"),
         ({}, None, "argument consumer='billing': it needs snapshots; give a folder for them"),
     ],
 )

@@ -117,7 +117,7 @@ def test_with_a_store_changes_are_counted(watched, tmp_path):
         pytest.param("", None, id="empty"),
         pytest.param("sitemap_harvest_last_success_timestamp_seconds{", None, id="cut"),
         pytest.param("\x00\xff{{{ = 1\n", None, id="damaged"),
-        pytest.param("node_load1 0.5\n", "contains metrics of another program (node_load1)", id="of-others"),
+        pytest.param("node_load1 0.5\n", "contains metrics from another program (node_load1)", id="of-others"),
     ],
 )
 def test_existing_content_of_the_file(watched, tmp_path, content, words):

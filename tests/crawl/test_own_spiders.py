@@ -265,7 +265,7 @@ def test_an_unreachable_page_goes_to_its_errback_or_logs_one_line(serve, crawl, 
         for page in ("?plain", "page")
     ]
     private = [url for url, error in errors.items() if error == "PrivateAddressError"]
-    reported = re.findall(r"Not requested or not read: (\S+\?plain): its host", run.log)
+    reported = re.findall(r"The page was not fetched: (\S+\?plain): its host", run.log)
     assert sorted(reported) == sorted(f"{url}?plain" for url in private)
 
 

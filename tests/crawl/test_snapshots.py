@@ -84,7 +84,7 @@ def test_documents_no_longer_named_by_robots_txt_are_removed_with_their_children
     assert output.locs == keep.locs(site) == ["/c", "/d"]
 
 
-def test_a_sitemap_is_removed_after_being_absent_in_several_consecutive_runs(serve, keep):
+def test_a_sitemap_is_removed_after_being_absent_in_several_runs(serve, keep):
     site = serve(SITE)
     given = {"settings": {"SITEMAP_HARVEST_ABSENT_RUNS": 2}}
     keep(site, **given)
@@ -94,7 +94,7 @@ def test_a_sitemap_is_removed_after_being_absent_in_several_consecutive_runs(ser
         assert keep.ledger(site)["/1.xml"]["absent_runs"] == absent_runs
     output = keep(site, **given)
     assert output.kinds == {"/a": "removed", "/b": "removed"}
-    assert output.change("/a")["reason"] == "its sitemap was removed: it was absent in 2 consecutive runs"
+    assert output.change("/a")["reason"] == "its sitemap was removed: it was absent in 2 runs"
     assert keep(site, **given).changes == []
     site.pages["/1.xml"] = ONE
     assert keep(site, **given).kinds == {"/a": "added", "/b": "added"}

@@ -64,7 +64,7 @@ def test_these_are_required(missing):
             "host: there is no such option; did you mean hosts? The options are project, hosts, tokens, spider, allow",
             id="unknown",
         ),
-        pytest.param("project", "", "project is '': it must be a name", id="no-name"),
+        pytest.param("project", "", "project is '': it must not be empty", id="no-name"),
         pytest.param("allow_private", "maybe", "allow_private is 'maybe': it must be yes or no", id="flag"),
         pytest.param("allow_private", "", "allow_private is '': it must be yes or no", id="flag-empty"),
         pytest.param("hosts", "*", "hosts is '*': '*' must be of the form www.example.com, *.example.com", id="star"),

@@ -224,7 +224,7 @@ SAME = {"references": LISTS, "references_before": LISTS}
         pytest.param(
             kept(SITEMAP, absent_runs=2), row(SITEMAP, **NOTHING_READ, outcome=Outcome.ABSENT, status=404),
             kept(SITEMAP, absent_runs=3, outcome=Outcome.ABSENT, status=404, complete=False, fetched_at=NOW,
-                 left="it was absent in 3 consecutive runs", rows_from=None),
+                 left="it was absent in 3 runs", rows_from=None),
             id="absent-for-the-third-time",
         ),
         pytest.param(
@@ -331,7 +331,7 @@ PASSED_ON = f"it redirects to {OTHER}, which was read separately"
                       SITEMAP: f"{INDEX}, which listed it, is no longer listed"}, id="an-index-and-what-it-lists"),
         pytest.param(TREE, [row(ROBOTS), row(INDEX, **GONE), row(SITEMAP)], LISTS, {}, id="index-absent"),
         pytest.param([TREE[0], kept(INDEX, absent_runs=2), TREE[2]], [row(ROBOTS), row(INDEX, **GONE), row(SITEMAP)],
-                     LISTS, {INDEX: "it was absent in 3 consecutive runs"}, id="children-stay-if-they-answer"),
+                     LISTS, {INDEX: "it was absent in 3 runs"}, id="children-stay-if-they-answer"),
         pytest.param([TREE[0], kept(INDEX, absent_runs=2), TREE[2]], [row(ROBOTS), row(INDEX, **GONE), row(SITEMAP)],
                      {ROBOTS: [], INDEX: [SITEMAP]},
                      {INDEX: f"{ROBOTS} was read completely and no longer lists it",

@@ -102,7 +102,7 @@ def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
         first = False
         window = last + piece
         if _PHP.search(window):
-            raise NotWellFormed("it has PHP code, perhaps inside a URL")
+            raise NotWellFormed("it contains PHP code, perhaps inside a URL")
         if b"xmlns" in window and _LONG_NAMESPACE.search(window):
             raise NotWellFormed(f"a namespace has more than {MAX_NAMESPACE_CHARS} characters")
         last = piece[-_OVERLAP_BYTES:]

@@ -90,7 +90,7 @@ class BatchItemProcessor(ItemPipelineManager):
         if self._knows_batches_only and isinstance(item, UrlEntry):
             rows = list((await self._process_batch(UrlBatch.of([item]))).rows())
             if not rows:
-                raise DropItem("a pipeline left it out of its batch")
+                raise DropItem("a pipeline removed the row from its batch")
             return rows[0]
         return await super().process_item_async(item)
 

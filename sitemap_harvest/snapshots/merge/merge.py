@@ -199,7 +199,7 @@ def _leave_unlisted(
 
 
 def _leave_absent(documents: dict[str, MergedDocument], visited: Mapping[str, _Visited], absent_runs: int) -> None:
-    """Mark documents in *documents* as removed after enough consecutive runs of absence.
+    """Mark documents in *documents* as removed after enough runs of absence.
 
     This runs last, so that the removal of an unlisted index also removes the documents
     that only it listed.
@@ -209,7 +209,7 @@ def _leave_absent(documents: dict[str, MergedDocument], visited: Mapping[str, _V
         if row.rows_from is None or row.absent_runs < absent_runs:
             continue
         if found.decision.is_absent or _is_passed_on(key, found, visited):
-            words = f"it was absent in {row.absent_runs} consecutive runs"
+            words = f"it was absent in {row.absent_runs} runs"
             documents[key] = documents[key]._replace(row=_leave(row, words))
 
 

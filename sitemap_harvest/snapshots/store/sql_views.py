@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from sitemap_harvest.errors import StoreError
+from sitemap_harvest.errors import InvalidRunError, StoreError
 from sitemap_harvest.model import Change, SitemapRecord, UrlEntry, arrow_schema
 from sitemap_harvest.snapshots.store.tables import with_keys
 
@@ -144,9 +144,9 @@ class Views:
         """Whether the history has a run of that name: with many sites, some may have begun later."""
         try:
             history.run(self._at)
-        except StoreError as error:
-            if "names no run" in str(error):
-                raise
+        except InvalidRunError:
+            raise
+        except StoreError:
             return False
         return True
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.dates import DateRange, read_date
-from sitemap_harvest.errors import StoreError
+from sitemap_harvest.errors import InvalidRunError, StoreError
 from sitemap_harvest.model.run import is_run_id
 from sitemap_harvest.snapshots.store.manifest import FORMAT, Manifest, check_format
 from sitemap_harvest.snapshots.store.snapshot import Snapshot
@@ -171,7 +171,7 @@ class History:
     def _run_before(self, when: str) -> Run:
         if (date := read_date(when)) is None:
             known = "latest, previous, first, the id of a run, a date or a timestamp"
-            raise StoreError(f"{when!r} names no run; it must be {known}")
+            raise InvalidRunError(f"{when!r} is not a run; use {known}")
         end = DateRange.of(date).last
         if not (before := [run for run in self.runs if run.started_at <= end]):
             first = self.runs[0]

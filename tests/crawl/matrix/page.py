@@ -37,10 +37,10 @@ In the last column, every document of the site has the fault. A fault of the hos
 
 """
 _TAIL = """
-A document that is absent (404, 410) in `SITEMAP_HARVEST_ABSENT_RUNS` consecutive runs (3 by default) leaves the
-snapshot, and its URLs are reported as removed with that reason. No other fault removes a URL that its document lists,
-however long it lasts. `fresh_at` in the ledger says when the rows of each document were last confirmed, and the summary
-of a run gives the share of unconfirmed URLs.
+A document that is absent (404, 410) in `SITEMAP_HARVEST_ABSENT_RUNS` runs (3 by default), and is neither read nor found
+unchanged in between, leaves the snapshot, and its URLs are reported as removed with that reason. No other fault removes
+a URL that its document lists, however long it lasts. `fresh_at` in the ledger says when the rows of each document were
+last confirmed, and the summary of a run gives the share of unconfirmed URLs.
 
 A complete, well-formed document is accepted, whatever it lists. If its publisher generated it incorrectly, the reported
 changes do not reflect changes to the pages.

@@ -59,9 +59,9 @@ def test_a_run_is_found(history, when, number):
         pytest.param(
             "2026-10-31", "there is no snapshot from 2026-10-31 or earlier; the first is 20261101T03", id="before"
         ),
-        pytest.param("yesterday", "'yesterday' names no run", id="no-date"),
-        pytest.param("", "'' names no run", id="nothing"),
-        pytest.param("20261109T030000Z-000001", "names no run", id="id-that-is-not-there"),
+        pytest.param("yesterday", "'yesterday' is not a run", id="no-date"),
+        pytest.param("", "'' is not a run", id="nothing"),
+        pytest.param("20261109T030000Z-000001", "is not a run", id="id-that-is-not-there"),
     ],
 )
 def test_an_unknown_run_is_an_error(history, when, words):

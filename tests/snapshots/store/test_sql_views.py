@@ -66,7 +66,7 @@ def test_only_the_needed_columns_are_read(store, sql, columns, monkeypatch):
 
 def test_a_date_without_runs_gives_no_rows_and_an_invalid_one_is_an_error(store):
     assert store.query("select count(*) from urls", at="2020-01-01").to_pylist() == [{"count_star()": 0}]
-    with pytest.raises(StoreError, match="'nonsense' names no run"):
+    with pytest.raises(StoreError, match="'nonsense' is not a run"):
         store.query("select count(*) from urls", at="nonsense")
 
 
