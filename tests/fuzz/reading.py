@@ -31,6 +31,7 @@ _MARKUP = tuple(map(re.compile, _TAGS))
 _RECOVERED = {"xml/malformed", "xml/doctype", "xml/unclosed-entry"}  # only the reader knows which of it is markup
 _JSON_ESCAPE = re.compile(r"\\(?:/|u([Dd][89ABab][0-9A-Fa-f]{2})\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4}))")
 _CDATA = re.compile(r"<!\[CDATA\[|\]\]>")
+_ATTRIBUTE_REFERENCE = re.compile(r"&#?\w+(?:;|(?![\w=]))")  # as in HTML: &amp{ is one, and &copy=2 is not
 _XML_REFERENCE = re.compile(
     r"&(?:#[0-9]{1,8}|#[xX][0-9A-Fa-f]{1,7}|amp|lt|gt|quot|apos);"
 )  # HTML has more, such as &mp;
@@ -138,7 +139,8 @@ def _variants(text: str) -> list[str]:
         for variant in (markup.sub("", text), markup.sub("", _CDATA.sub("", text))):
             of_html, of_xml = _REFERENCE.sub(_resolved, variant), _XML_REFERENCE.sub(_resolved, variant)
             without_end = unescape(variant)  # HTML has some that need no semicolon, such as &reg
-            found += map(_flat, (variant, of_html, without_end, of_xml, _JSON_ESCAPE.sub(_json, variant)))
+            in_attribute = _ATTRIBUTE_REFERENCE.sub(_resolved, variant)
+            found += map(_flat, (variant, of_html, without_end, in_attribute, of_xml, _JSON_ESCAPE.sub(_json, variant)))
     return found
 
 

@@ -65,6 +65,11 @@ def test_finds_of_fuzzing_stay_fixed(find) -> None:
             b"<urlset><url><loc>https://a.example/<url><loc>b</loc></url></loc></url><url><loc>c</loc></url><",
             id="entry-inside-a-loc",
         ),
+        pytest.param(
+            PAGE,
+            b'<title>Sitemap</title><a href="/1">1</a><a href="/2">2</a><a href="/?a&copy=2&amp{">3</a>',
+            id="reference-without-semicolon-in-an-attribute",
+        ),
         pytest.param(SITEMAP, b"<sitemapindex><sitemap><loc> hs://</loc></sitemap>", id="no-host"),
         pytest.param(SITEMAP, b"<urlset><url><loc>:/.?</xml >></", id="end-tag-in-a-loc-that-is-cut"),
         pytest.param(LIST, b"https://exam\x0bple.com/a\nhttps://e", id="control-character-in-a-host"),
