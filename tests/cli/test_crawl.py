@@ -120,7 +120,11 @@ def test_exit_code_and_message_name_the_reason_if_nothing_is_found(
             ["crawl", "a.example", "-a", "http_pass=secret"], "argument http_pass: there is no", id="password-3"
         ),
         pytest.param(["crawl", "-a", "site=u:secret@a.example", "v:secret@b.example"], "'***@b.example'", id="twice"),
-        pytest.param(["crawl", "a.example", "b.example", "-a", "root=."], "with the one site", id="folder-for-two"),
+        pytest.param(
+            ["crawl", "a.example", "b.example", "-a", "root=."],
+            "given with site=, the one site that",
+            id="folder-for-two",
+        ),
         pytest.param(["frob"], "invalid choice: 'frob'", id="unknown-action"),
     ],
 )
