@@ -170,6 +170,9 @@ class ItemReader:
     def read(self, item: Element) -> None:
         """Read *item*, whose children are complete except for the text of the page."""
         self.position += 1
+        if not (len(item) or item.items()):  # a document may consist of such items
+            self._into.problems.add("feed/no-link", entry=self.position)
+            return
         found = self._sorted(item)
         used: list[Element] = []
         page = _page(item, found, used)
