@@ -198,7 +198,7 @@ class ItemReader:
         seen: set[str] = set()
         for child in item:
             meaning = self.meaning(child.tag, item)
-            if meaning == "link" and not child.text and is_absolute(child.tail):
+            if meaning == "link" and not child.text and child.tail and is_absolute(child.tail):
                 child.text = child.tail  # its URL, as placed by programs that only know HTML
             if meaning == "link" and (link := _Link.of(child)):
                 found.links.append(link)
@@ -243,22 +243,24 @@ class ItemReader:
 
 def _page(item: Element, found: _FoundElements, used: list[Element]) -> _Page | None:
     """Return the page of *item*, or ``None``; its source elements are appended to *used*."""
-    if original := _absolute(found.values.get("origlink", ()), used):
+    values = found.values
+    if "origlink" in values and (original := _absolute(values["origlink"], used)):
         return _Page(original, original)
     # Of several alternates the first web page, else the first one; in RSS rather one with its URL as text.
-    alternates = [link for link in found.links if link.is_alternate]
-    is_text = item.local != "entry"
-    if link := min(alternates, key=lambda link: (link.is_text is not is_text, *link.rank), default=None):
+    if alternates := [link for link in found.links if link.is_alternate]:
+        is_text = item.local != "entry"
+        link = min(alternates, key=lambda link: (link.is_text is not is_text, *link.rank))
         used.append(link.element)
         return _Page(joined(link.element.base, link.href), link.href)
     if (href := _attribute(item, "href")) and href.strip():  # CDF
         return _Page(joined(item.base, href), href)
-    guids = found.values.get("guid", ())
-    permanent = [guid for guid in guids if (_attribute(guid, "ispermalink") or "true").strip().lower() == "true"]
-    if identity := _absolute([*permanent, *found.values.get("id", ())], used):
-        return _Page(identity, identity)
-    about = _attribute(item, "about") or ""
-    return _Page(about, about) if is_absolute(about) else None
+    if "guid" in values or "id" in values:
+        guids = values.get("guid", ())
+        permanent = [guid for guid in guids if (_attribute(guid, "ispermalink") or "true").strip().lower() == "true"]
+        if identity := _absolute([*permanent, *values.get("id", ())], used):
+            return _Page(identity, identity)
+    about = _attribute(item, "about")
+    return _Page(about, about) if about and is_absolute(about) else None
 
 
 def is_absolute(text: str) -> bool:
@@ -284,7 +286,10 @@ def _absolute(elements: Iterable[Element], used: list[Element]) -> str | None:
 
 def _attribute(element: Element, name: str) -> str | None:
     """Return the value of the attribute *name*, ignoring case and namespace."""
-    return next((value for given, value in element.items() if split(given)[1].lower() == name), None)
+    for given, value in element.items():
+        if split(given)[1].lower() == name:
+            return value
+    return None
 
 
 def _first(elements: Iterable[Element], used: list[Element]) -> Element | None:

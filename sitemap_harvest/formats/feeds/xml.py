@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from sitemap_harvest.formats.caches import Names
 from sitemap_harvest.formats.feeds.items import FEED_PREFIXES, PAGE_TEXT, ItemReader, joined
 from sitemap_harvest.formats.xml.elements import Element, Namespaces, TokenReader
 from sitemap_harvest.formats.xml.entries import Role
@@ -46,7 +47,8 @@ def read_xml_feed(chunks: Iterator[str], into: Collector) -> Iterator[UrlBatch]:
         feed.take(token)
         if reader.position != items:
             items, count = reader.position, 0
-            yield from into.full_batches()
+            if into.is_full:
+                yield from into.full_batches()
         count += 1
         if count > _MAX_TOKENS:
             into.problems.add("document/bloated", line=token.line)
@@ -69,6 +71,7 @@ class _Feed(TokenReader):
         super().__init__(chunks, into)
         self._reader = reader
         self._outermost = Namespaces(usual=FEED_PREFIXES)
+        self._locals = Names(_local)
         self._around: list[_Around] = []
         self._body: list[str] = []  # the open elements of the page text, and nested ones with the same name
 
@@ -136,7 +139,7 @@ class _Feed(TokenReader):
         return self._reader.meaning(element.tag, self._open[0]) if len(self._open) <= 2 else ""
 
     def _start(self, token: Token) -> None:
-        local = _local(token.value)
+        local = self._locals[token.value]
         if self._body and local not in _ITEMS:
             if local == self._body[0] and not token.is_empty:
                 self._body.append(local)
@@ -208,7 +211,7 @@ class _Feed(TokenReader):
         meaning = self._value_name(element) if len(self._open) == 1 else ""
         if meaning in PAGE_TEXT and "src" not in dict(element.items()):
             if not token.is_empty:
-                self._body = [_local(token.value)]
+                self._body = [element.local]
             return
         self._nodes += 1
         if token.attributes:
@@ -225,7 +228,7 @@ class _Feed(TokenReader):
             self._open.append(element)
 
     def _end(self, token: Token) -> None:
-        local = _local(token.value)
+        local = self._locals[token.value]
         if self._body:
             if local == self._body[0]:
                 self._body.pop()

@@ -76,7 +76,9 @@ class Element(list["Element"]):
 
     def raw_text(self) -> str:
         """Return all text in the element; empty if it is incomplete."""
-        return "".join(self.itertext()) if self.is_whole else ""
+        if not self.is_whole:
+            return ""
+        return "".join(self.itertext()) if self else self.text
 
     def whole_text(self) -> str:
         """Return all text in the element, trimmed; empty if it is incomplete."""
