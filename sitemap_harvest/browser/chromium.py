@@ -84,7 +84,7 @@ class Chromium:
                 yield page
             except TimeoutError as error:
                 await self._give_up(browser)
-                raise BrowserGoneError("it does not respond") from error
+                raise BrowserGoneError("Chromium is not responding") from error
             finally:
                 self._open_pages -= 1
                 await _end(context.close())
@@ -116,7 +116,7 @@ class Chromium:
                     await self._provider.start()
                 self._browser = await self._provider.launch_browser()
             except (PlaywrightError, OSError, TypeError) as error:  # TypeError: an unknown option
-                raise BrowserGoneError(f"it does not start: {_first_line(error)}") from error
+                raise BrowserGoneError(f"Chromium could not be started: {_first_line(error)}") from error
             return self._browser
 
 

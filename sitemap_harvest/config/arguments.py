@@ -210,7 +210,7 @@ def _filters(arguments: Mapping[str, Any], parsed: dict[str, Any], now: datetime
         accepted = f"at most max_priority={arguments['max_priority']!r}"
         raise ArgumentError("min_priority", arguments["min_priority"], accepted)
     if parsed["prune_index"] and since is None:
-        raise ArgumentError("prune_index", arguments["prune_index"], "given with since")
+        raise ArgumentError("prune_index", arguments["prune_index"], "used together with the argument since")
     return Filters(
         **_for(Filters, parsed),
         drop_out_of_scope=parsed["scope"],

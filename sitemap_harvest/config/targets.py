@@ -93,7 +93,7 @@ def root_of(arguments: Mapping[str, Any]) -> Path | None:
     if not (folder := Path(str(root))).is_dir():
         raise ArgumentError("root", root, "an existing folder")
     if arguments.get("sites") or arguments.get("sitemap") or len(_parts(arguments, "site")) != 1:
-        raise ArgumentError("root", root, "given with site=, the one site that the folder replaces")
+        raise ArgumentError("root", root, "used with exactly one site=, which the folder replaces")
     return folder.resolve()
 
 

@@ -122,7 +122,7 @@ def test_exit_code_and_message_name_the_reason_if_nothing_is_found(
         pytest.param(["crawl", "-a", "site=u:secret@a.example", "v:secret@b.example"], "'***@b.example'", id="twice"),
         pytest.param(
             ["crawl", "a.example", "b.example", "-a", "root=."],
-            "given with site=, the one site that",
+            "used with exactly one site=, which the folder replaces",
             id="folder-for-two",
         ),
         pytest.param(["frob"], "invalid choice: 'frob'", id="unknown-action"),

@@ -146,7 +146,7 @@ def test_an_invalid_pattern_is_an_error(name: str, value: Any, wrong: str, why: 
         ({"since": "2025-03-09", "until": "2025-03-08"}, "since='2025-03-09'", "before the end of until='2025-03-08'"),
         ({"since": "7d", "until": "2w"}, "since='7d'", "before the end of until='2w'"),
         ({"min_priority": "0.6", "max_priority": "0.5"}, "min_priority='0.6'", "at most max_priority='0.5'"),
-        ({"prune_index": "yes"}, "prune_index='yes'", "given with since"),
+        ({"prune_index": "yes"}, "prune_index='yes'", "used together with the argument since"),
     ],
 )
 def test_contradictory_arguments_are_an_error(arguments: dict[str, str], wrong: str, accepted: str) -> None:
