@@ -20,7 +20,7 @@ from scrapy.settings import get_settings_priority
 from w3lib.url import file_uri_to_path
 
 from sitemap_harvest.cli import output
-from sitemap_harvest.cli.validation import Validation, show, show_closing
+from sitemap_harvest.cli.validation_report import Validation, show, show_closing
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.config.targets import Credentials, document_address
 from sitemap_harvest.engine.exit_codes import RunOutcome

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from sitemap_harvest.diff.classify import CHANGED, EXPIRED, KINDS, LASTMOD, REMOVED
 from sitemap_harvest.diff.documents import LEFT_FEED, LEFT_NEWS
 from sitemap_harvest.diff.fields import FIELDS, as_text
-from sitemap_harvest.diff.pairs import BUMPED
+from sitemap_harvest.diff.mass_changes import BUMPED
 from sitemap_harvest.model import MAX_ROWS, Change, ChangeBatch, arrow_schema
 
 if TYPE_CHECKING:

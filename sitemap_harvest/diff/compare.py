@@ -13,7 +13,7 @@ import numpy as np
 from sitemap_harvest.diff.changes import FOUND, Changes, written
 from sitemap_harvest.diff.classify import ADDED, EXPIRED, KINDS, REMOVED, ChangeCounts, classified
 from sitemap_harvest.diff.documents import DocumentPairs, Places, SnapshotDocuments, differences, documents, staleness
-from sitemap_harvest.diff.pairs import BUMPED, PAIRED, Pairing, is_mass
+from sitemap_harvest.diff.mass_changes import BUMPED, PAIRED, Pairing, is_mass
 from sitemap_harvest.diff.temporary_files import TemporaryFile
 from sitemap_harvest.diff.touched_rows import Work, count_urls, touched
 from sitemap_harvest.model import ChangeSummary, MassChange, Rename

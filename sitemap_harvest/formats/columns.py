@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.dates import Instant, read_date
-from sitemap_harvest.formats.caches import cached
+from sitemap_harvest.formats.bounded_caches import cached
 from sitemap_harvest.model import MAX_ROWS
 from sitemap_harvest.urls import WHITESPACE
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sitemap_harvest.formats.decode import Encoding, decode, detect
 from sitemap_harvest.formats.decompressors import BLOCK_BYTES
-from sitemap_harvest.formats.html.viewer import Viewer, unwrapped, viewer_of
+from sitemap_harvest.formats.html.xml_viewer import Viewer, unwrapped, viewer_of
 from sitemap_harvest.formats.problem_log import ProblemLog
 from sitemap_harvest.formats.sniff import sniff, telling_start
 from sitemap_harvest.formats.unpack import unpack

@@ -17,9 +17,9 @@ from sitemap_harvest.engine.run_state import RUN, RunContext, RunState, fields
 from sitemap_harvest.errors import ArgumentError, HarvestError
 from sitemap_harvest.page_visits.page_requests import requests_of
 from sitemap_harvest.page_visits.page_rules import PageRules
-from sitemap_harvest.spiders.components import Components
+from sitemap_harvest.spiders.run_components import Components
+from sitemap_harvest.spiders.run_setup import apply_targets, enable_components, prepare
 from sitemap_harvest.spiders.start_requests import has_own, state_of
-from sitemap_harvest.spiders.wiring import apply_targets, enable_components, prepare
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from sitemap_harvest.cli.validate import Target, outcome_of, targets_of
-from sitemap_harvest.cli.validation import Validation, show, show_closing
+from sitemap_harvest.cli.validation_report import Validation, show, show_closing
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.formats.protocol import Listed
 from sitemap_harvest.model import CATALOGUE, Kind, Problem, Sample

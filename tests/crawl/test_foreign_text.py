@@ -16,8 +16,8 @@ from rich.console import Console
 
 from sitemap_harvest.cli import crawl_display as closing
 from sitemap_harvest.cli import output
-from sitemap_harvest.cli import validation as report
-from sitemap_harvest.cli.validation import Validation
+from sitemap_harvest.cli import validation_report as report
+from sitemap_harvest.cli.validation_report import Validation
 from sitemap_harvest.engine.run_summary import Summary
 from sitemap_harvest.escape import ascii_json, visible
 from sitemap_harvest.model import Kind, Problem, Sample

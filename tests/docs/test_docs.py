@@ -13,7 +13,7 @@ import lxml.html
 import pytest
 
 from sitemap_harvest import Change, ChangeSummary, SitemapRecord, SiteRecord, UrlEntry
-from sitemap_harvest.cli.validation import Validation
+from sitemap_harvest.cli.validation_report import Validation
 from sitemap_harvest.config.arguments import ARGUMENTS
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.formats.protocol import Listed

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from sitemap_harvest.formats.caches import Names
+from sitemap_harvest.formats.bounded_caches import Names
 from sitemap_harvest.formats.feeds.items import FEED_PREFIXES, PAGE_TEXT, ItemReader, joined
 from sitemap_harvest.formats.xml.elements import Element, Namespaces, TokenReader
 from sitemap_harvest.formats.xml.entries import Role

@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.dates import read_date
-from sitemap_harvest.formats.caches import cached
+from sitemap_harvest.formats.bounded_caches import cached
 from sitemap_harvest.formats.columns import read_priority
 from sitemap_harvest.formats.xml.entries import split
 from sitemap_harvest.formats.xml.strict import NotWellFormed, grow

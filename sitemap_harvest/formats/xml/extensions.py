@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sitemap_harvest.formats.caches import Names
+from sitemap_harvest.formats.bounded_caches import Names
 from sitemap_harvest.urls import WHITESPACE
 
 if TYPE_CHECKING:

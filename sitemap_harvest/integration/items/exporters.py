@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 from lxml import etree
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import IO
 
-    import pyarrow.parquet as pq
     from scrapy.crawler import Crawler
+
+    from sitemap_harvest.export.parquet import ParquetFile
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +36,6 @@ _BATCHES: dict[type, type[Batch[Any]]] = {
 _ROWS_GATHERED = 1000  # single rows are written together from this number on
 _BATCH_ROWS_GATHERED = 4000  # rows of batches are written together from this number on, because sitemaps may be small
 _BATCHES_GATHERED = 128  # or batches: a small one may keep 100 KB of its document in memory
-_PARQUET_GROUP_ROWS = 20_000  # one row group: large enough to compress well, some 10 MB in memory
 
 
 class BatchExporter(exporters.BaseItemExporter):
@@ -253,33 +253,21 @@ class ParquetExporter(BatchExporter):
     """Whether the file may already have contents;
     :class:`~sitemap_harvest.integration.items.feed_exporter.FeedExporter` checks it before opening a file."""
 
-    _FEW_VALUES: ClassVar[tuple[str, ...]] = (
-        "site", "sitemap", "lastmod_precision", "changefreq", "priority", "priority_text", "found_by", "outcome",
-        "kind", "sitemap_before", "reason", "pattern", "run", "baseline",
-    )  # fmt: skip
-
     def __init__(self, file: IO[bytes], **options: Any) -> None:
         options.setdefault("dont_fail", True)
         exporters.BaseItemExporter.__init__(self, **options)
         self._rows = []
         self._batches = []
         self._file = file
-        self._writer: pq.ParquetWriter | None = None
-        self._waiting: list[pa.RecordBatch] = []
-        self._waiting_rows = 0
-        self._schema: pa.Schema | None = None
+        self._parquet: ParquetFile | None = None
         self._has_left_out = False
         self._others: list[dict[str, Any]] = []
 
     def finish_exporting(self) -> None:
-        """Write the last row group and the footer. Without it the file cannot be read."""
+        """Write the buffered rows, and the end of the file."""
         self._flush()
         self._write_others()
-        self._write_group()
-        if self._writer is None:
-            self._open(pa.schema([]))
-        assert self._writer is not None  # noqa: S101 - for mypy: _open() sets it
-        self._writer.close()
+        self._opened(pa.schema([])).close()
 
     def _write(self, batch: Batch[Any]) -> None:
         columns = self._columns(batch)
@@ -293,15 +281,11 @@ class ParquetExporter(BatchExporter):
         )
 
     def _keep(self, columns: pa.RecordBatch) -> None:
-        if self._schema is None:
-            self._schema = columns.schema
-        if columns.schema != self._schema:
+        parquet = self._opened(columns.schema)
+        if columns.schema == parquet.schema:
+            parquet.write(columns)
+        else:
             self._leave_out(columns.schema.names)
-            return
-        self._waiting.append(columns)
-        self._waiting_rows += columns.num_rows
-        if self._waiting_rows >= _PARQUET_GROUP_ROWS:
-            self._write_group()
 
     def _leave_out(self, columns: Iterable[str]) -> None:
         if not self._has_left_out:
@@ -309,28 +293,17 @@ class ParquetExporter(BatchExporter):
             logger.error(
                 "A Parquet file can hold only one kind of item. This one has the columns %s; items with the columns %s "
                 "are left out: give each kind its own feed with item_classes",
-                ", ".join(self._schema.names if self._schema else ()),
+                ", ".join(self._parquet.schema.names if self._parquet else ()),
                 ", ".join(columns),
             )
 
-    def _write_group(self) -> None:
-        if not self._waiting:
-            return
-        waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
-        if self._writer is None:
-            self._open(waiting[0].schema)
-        assert self._writer is not None  # noqa: S101 - for mypy: _open() sets it
-        self._writer.write_table(pa.Table.from_batches(waiting, self._writer.schema))
+    def _opened(self, schema: pa.Schema) -> ParquetFile:
+        """Return the file; the first call creates it, with the columns of *schema*."""
+        if self._parquet is None:
+            from sitemap_harvest.export.parquet import ParquetFile  # other formats do not need pyarrow.parquet
 
-    def _open(self, schema: pa.Schema) -> None:
-        import pyarrow.parquet as pq  # imported when a file is written: other formats do not need it
-
-        few = [
-            name
-            for name in self._FEW_VALUES
-            if name in schema.names and not pa.types.is_nested(schema.field(name).type)
-        ]
-        self._writer = pq.ParquetWriter(self._file, schema, compression="zstd", use_dictionary=few or False)
+            self._parquet = ParquetFile(self._file, schema)
+        return self._parquet
 
     def _write_other(self, item: Any) -> None:
         self._others.append(dict(self.get_serialized_fields(item)))
@@ -341,9 +314,10 @@ class ParquetExporter(BatchExporter):
         if not self._others:
             return
         items, self._others = self._others, []
-        if self._schema is not None:
-            items = self._fitting(items, self._schema)
-        for batch in pa.Table.from_pylist(items, self._schema).to_batches():
+        schema = None if self._parquet is None else self._parquet.schema
+        if schema is not None:
+            items = self._fitting(items, schema)
+        for batch in pa.Table.from_pylist(items, schema).to_batches():
             self._keep(batch)
 
     def _fitting(self, items: list[dict[str, Any]], schema: pa.Schema) -> list[dict[str, Any]]:

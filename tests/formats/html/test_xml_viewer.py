@@ -5,7 +5,7 @@ from html import escape
 import pytest
 
 from sitemap_harvest import Kind, read
-from sitemap_harvest.formats.html.viewer import unwrapped, viewer_of
+from sitemap_harvest.formats.html.xml_viewer import unwrapped, viewer_of
 from tests.documents import FIXTURES, HERE, codes, fixture_bytes, found, locs, log
 
 ROBOTS = "https://example.com/robots.txt"

@@ -9,8 +9,8 @@ from scrapy.utils.defer import deferred_from_coro
 from sitemap_harvest.config.arguments import check_store
 from sitemap_harvest.config.settings import ALWAYS, FALLBACK, NEVER
 from sitemap_harvest.engine.interfaces import Session
-from sitemap_harvest.integration.checks import check_project
 from sitemap_harvest.integration.guards import allow_named, enable_guards, send_site_headers
+from sitemap_harvest.integration.project_checks import check_project
 from sitemap_harvest.reporting.json_log import start_log
 from sitemap_harvest.reporting.run_reports import check_reporting
 from sitemap_harvest.spiders.start_requests import CLOSEST_TO_THE_SPIDER, StartRequestsMiddleware
