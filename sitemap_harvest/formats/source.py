@@ -12,6 +12,7 @@ from sitemap_harvest.formats.html.xml_viewer import Viewer, unwrapped, viewer_of
 from sitemap_harvest.formats.problem_log import ProblemLog
 from sitemap_harvest.formats.sniff import sniff, telling_start
 from sitemap_harvest.formats.unpack import unpack
+from sitemap_harvest.model import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +104,9 @@ class Source:
         head = telling_start(decode(self._blocks(unheard, size=_HEAD_BYTES), encoding, unheard))
         if viewer := viewer_of(head):
             inside = telling_start(unwrapped([head], viewer, unheard))
-            if sniff(inside, url=self._url).is_readable:
+            kind = sniff(inside, url=self._url)
+            is_page = kind is Kind.LINKS and not viewer.is_escaped  # a browser shows pages without a viewer
+            if kind.is_readable and not is_page:
                 head = inside
             else:
                 viewer = None

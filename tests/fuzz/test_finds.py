@@ -70,6 +70,12 @@ def test_finds_of_fuzzing_stay_fixed(find) -> None:
             b'<title>Sitemap</title><a href="/1">1</a><a href="/2">2</a><a href="/?a&copy=2&amp{">3</a>',
             id="reference-without-semicolon-in-an-attribute",
         ),
+        pytest.param(
+            PAGE,
+            b'<html><title>Sitemap</title><a href="/1">1</a><div id=webkit-xml-viewer-source-xml>'
+            b'<ul><title>Sitemap</title><a href="/2">2</a><a href="/3">3</a></ul></div></html>',
+            id="page-in-a-page-that-looks-like-a-viewer",
+        ),
         pytest.param(SITEMAP, b"<sitemapindex><sitemap><loc> hs://</loc></sitemap>", id="no-host"),
         pytest.param(SITEMAP, b"<urlset><url><loc>:/.?</xml >></", id="end-tag-in-a-loc-that-is-cut"),
         pytest.param(LIST, b"https://exam\x0bple.com/a\nhttps://e", id="control-character-in-a-host"),
