@@ -253,10 +253,14 @@ def _entries_inside(others: Iterable[Any], roles: Roles) -> list[tuple[Any, Role
     """
     found: list[tuple[Any, Role]] = []
     for other in others:
-        for child in list(other):
-            if (role := roles[child.tag]).is_entry and any(roles[one.tag] is _LOC for one in child):
-                other.remove(child)
+        entries = []
+        for child in other:
+            role = roles[child.tag]
+            if role is not _OTHER and role.is_entry and any(roles[one.tag] is _LOC for one in child):
+                entries.append(child)
                 found.append((child, role))
             elif len(child):
-                found += _entries_inside([child], roles)
+                found += _entries_inside((child,), roles)
+        for entry in entries:
+            other.remove(entry)
     return found

@@ -122,9 +122,9 @@ def _fill(element: Any, fields: dict[str, str], into: Plain) -> list[Any]:
     """Copy the texts of known children of *element* *into* a record; return the other children."""
     unknown = []
     for child in element:
-        field = fields.get(_local(child))
+        field = fields.get(_LOCAL_NAMES[child.tag])
         if field and field not in into and not len(child) and not child.items():
-            into[field] = _text(child)
+            into[field] = (child.text or "").strip(WHITESPACE)
         else:
             unknown.append(child)
     return unknown
