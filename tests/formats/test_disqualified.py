@@ -7,7 +7,8 @@ import json
 import pytest
 
 from sitemap_harvest import read
-from tests.documents import HERE, codes, index, locs, urlset
+from sitemap_harvest.model import Alternate
+from tests.documents import HERE, SITEMAPS, codes, index, locs, urlset
 
 SITE = "https://example.com/"
 A = f"{SITE}a"
@@ -23,6 +24,10 @@ def _json(items: str) -> bytes:
     return f'{{"version": "https://jsonfeed.org/version/1.1", "items": [{items}]}}'.encode()
 
 
+_ALTERNATES = (
+    f'<urlset xmlns="{SITEMAPS}" xmlns:xhtml="http://www.w3.org/1999/xhtml"><url><loc>{A}</loc>'
+    f'<xhtml:link rel="alternate" hreflang="de" href="{SITE}de"/></url></urlset>'
+).encode()
 FORMATS = {
     "sitemap": (HERE, lambda text: urlset(f"<url><loc>{A}</loc></url><url><loc>{text}</loc></url>")),
     "index": (HERE, lambda text: index(f"<sitemap><loc>{A}</loc></sitemap><sitemap><loc>{text}</loc></sitemap>")),
@@ -85,12 +90,33 @@ def test_template_tags_are_no_url(name: str) -> None:
         pytest.param(f"Sitemap: {A}\n\0\0\0".encode(), f"{SITE}robots.txt", 1, id="robots"),
         pytest.param(f"<rss><channel><item><link>{A}</link></item>\0</channel></rss>".encode(), HERE, 1, id="rss"),
         pytest.param(_json(f'{{"url": "{A}"}}\0'), HERE, 1, id="json"),
+        pytest.param(_atom(A).replace(b"2005", b"20\0\0"), HERE, 0, id="namespace-of-feed"),
+        pytest.param(_ALTERNATES.replace(b"1999", b"19\0\0"), HERE, 0, id="namespace-of-alternates"),
     ],
 )
 def test_entries_are_missing_at_nul_bytes(body: bytes, url: str, last: int) -> None:
     document = read(body, url=url)
     assert codes(document)[NUL] == 1
     assert (document.complete, document.last_sound_position) == (False, last)
+
+
+def test_a_usual_prefix_keeps_its_meaning_if_its_namespace_has_control_characters() -> None:
+    document = read(_ALTERNATES.replace(b"1999", b"19\x01\x02"), url=HERE)
+    (entry,) = document.rows()
+    assert (entry.alternates, entry.extra) == ((Alternate(href=f"{SITE}de", hreflang="de"),), None)
+    assert codes(document) == {
+        "xml/not-well-formed": 1,
+        "xml/control-character": 2,
+        "xml/bad-attributes": 1,
+        "xml/undeclared-prefix": 1,
+    }
+
+
+def test_control_characters_in_an_attribute_are_a_problem() -> None:
+    document = read(_ALTERNATES.replace(b"/de", b"/\x01de"), url=HERE)
+    (entry,) = document.rows()
+    assert entry.alternates == (Alternate(href=f"{SITE}\x01de", hreflang="de"),)
+    assert codes(document) == {"xml/not-well-formed": 1, "xml/control-character": 1}
 
 
 @pytest.mark.parametrize(

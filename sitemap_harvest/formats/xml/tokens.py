@@ -93,12 +93,19 @@ def attributes(token: Token, problems: ProblemLog) -> dict[str, str]:
     pairs = _ATTRIBUTE.findall(token.attributes)
     for name, double, single, bare in pairs:
         value = (double or single or bare).replace("\n", " ").replace("\t", " ")  # normalized as in XML
-        if len(value) > MAX_NAMESPACE_CHARS and name.startswith("xmlns"):
-            continue
+        if name.startswith("xmlns") and (len(value) > MAX_NAMESPACE_CHARS or _FORBIDDEN.search(value)):
+            continue  # so that a usual prefix has its usual meaning
         found.setdefault(name, _decoded(value, frozenset(), problems, token.line)[0])
+    if forbidden := _FORBIDDEN.findall(token.attributes):
+        _note_forbidden(forbidden, token.as_text, problems, token.line)
     if len(found) < len(pairs) or not _ATTRIBUTES.fullmatch(token.attributes):
         problems.add("xml/bad-attributes", line=token.line, excerpt=token.as_text)
     return found
+
+
+def _note_forbidden(characters: list[str], text: str, problems: ProblemLog, line: int) -> None:
+    """Record the control *characters* in *text*, as written in the document."""
+    problems.add("xml/control-character", line=line, excerpt=repr(text.strip()[:100]), count=len(characters))
 
 
 def _decoded(text: str, declared: frozenset[str], problems: ProblemLog, first_line: int) -> tuple[str, bool]:
@@ -244,8 +251,7 @@ class Tokenizer:
         line = self._line
         raw = self._advance(end)
         if forbidden := _FORBIDDEN.findall(raw):
-            excerpt = repr(raw.strip()[:100])
-            self._problems.add("xml/control-character", line=line, excerpt=excerpt, count=len(forbidden))
+            _note_forbidden(forbidden, raw, self._problems, line)
         text, unknowable = _decoded(raw, self._declared, self._problems, line)
         return Token(Sort.TEXT, text, line, is_unknowable=unknowable)
 

@@ -82,7 +82,7 @@ class _Sitemap(TokenReader):
 
     def take(self, token: Token) -> None:
         """Process the next token."""
-        if self.tokens.has_nul and token.has_nul and self._root_is_open:
+        if self.tokens.has_nul and token.has_nul and (self._root_is_open or token.sort is Sort.START):
             self._note_once("document/nul-bytes", token.line)
         if token.sort is Sort.TEXT:
             self._text(token)
