@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import subprocess
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,8 @@ from tests.forked_program import scrapy_program
 from tests.site import Manner, Page, Site, index, robots, urlset
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from email.message import Message
     from pathlib import Path
 
 HOME = "<!doctype html><title>Shop</title><p>Hello.</p>"
@@ -241,15 +244,22 @@ def test_the_log_is_plain_lines_without_a_terminal(tmp_path: Path) -> None:
 
 @pytest.mark.quick
 def test_a_terminal_shows_a_live_line(tmp_path: Path) -> None:
-    with Site({"/s.xml": Page(urlset("/a"), delay=1.0)}) as site:
-        shown = on_terminal("crawl", f"{site.url}/s.xml", cwd=tmp_path)
-    assert "0 documents done, 1 queued · 0 URLs" in shown
+    line = "0 documents done, 1 queued · 0 URLs"
+    is_shown = Event()
+
+    def answer(_: Message) -> str:
+        is_shown.wait(60)
+        return urlset("/a")
+
+    with Site({"/s.xml": answer}) as site:
+        shown = on_terminal("crawl", f"{site.url}/s.xml", cwd=tmp_path, when={line: is_shown})
+    assert line in shown
     assert "INFO" not in shown
     assert "total" in shown
 
 
-def on_terminal(*arguments: str, cwd: Path) -> str:
-    """Return the whole output of ``scrapy harvest`` on a terminal."""
+def on_terminal(*arguments: str, cwd: Path, when: Mapping[str, Event] | None = None) -> str:
+    """Return the whole output of ``scrapy harvest`` on a terminal; set each event of *when* once its text is shown."""
     ours, theirs = pty.openpty()
     command = [scrapy_program(), "harvest", *arguments]
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
@@ -261,6 +271,9 @@ def on_terminal(*arguments: str, cwd: Path) -> str:
                 shown += os.read(ours, 4096)
             except OSError:  # the other end was closed
                 break
+            for text, event in (when or {}).items():
+                if text.encode() in shown:
+                    event.set()
         process.wait(timeout=60)
     os.close(ours)
     return shown.decode()
