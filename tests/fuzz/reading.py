@@ -29,7 +29,9 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _TAGS = (r"(?!)", r"</[^<>]*>?", r"<[^<>]*>|</[^<>]*", r"<[^<>]*>?", r"(?s:<\?.*?\?>|<!--.*?-->)|<[^<>]*>?")
 _MARKUP = tuple(map(re.compile, _TAGS))
 _RECOVERED = {"xml/malformed", "xml/doctype", "xml/unclosed-entry"}  # only the reader knows which of it is markup
-_JSON_ESCAPE = re.compile(r"\\(?:/|u([Dd][89ABab][0-9A-Fa-f]{2})\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4}))")
+_JSON_ESCAPE = re.compile(
+    r"\\(?:([/\"\\])|u([Dd][89ABab][0-9A-Fa-f]{2})\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4}))"
+)
 _CDATA = re.compile(r"<!\[CDATA\[|\]\]>")
 _ATTRIBUTE_REFERENCE = re.compile(r"&#?\w+(?:;|(?![\w=]))")  # as in HTML: &amp{ is one, and &copy=2 is not
 _XML_REFERENCE = re.compile(
@@ -149,9 +151,11 @@ def _resolved(reference: re.Match[str]) -> str:
 
 
 def _json(escape: re.Match[str]) -> str:
-    if escape[1]:  # a surrogate pair
-        return bytes.fromhex(escape[1] + escape[2]).decode("utf-16-be")
-    code = int(escape[3] or "2f", 16)
+    if escape[1]:
+        return escape[1]
+    if escape[2]:  # a surrogate pair
+        return bytes.fromhex(escape[2] + escape[3]).decode("utf-16-be")
+    code = int(escape[4], 16)
     return escape[0] if 0xD800 <= code < 0xE000 else chr(code)
 
 
