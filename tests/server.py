@@ -61,6 +61,8 @@ class Page:
     manner: Manner = Manner.WHOLE
     delay: float = 0.0
     """Seconds before the response."""
+    after: Callable[[], bool] | None = None
+    """If set, the delay begins once this is true."""
 
 
 Served = Page | str | bytes
@@ -173,6 +175,9 @@ class Site:
     def _answer(self, handler: BaseHTTPRequestHandler, page: Page) -> None:
         if page.manner is not Manner.WHOLE:
             handler.close_connection = True
+        deadline = time.monotonic() + _LONGEST_HANG_SECONDS
+        while page.after is not None and not page.after() and time.monotonic() < deadline:
+            self._stopped.wait(0.02)
         if page.delay:
             self._stopped.wait(page.delay)
         if page.manner is Manner.HANG:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.site import Page, index, moved, numbered, robots, urlset
@@ -156,9 +158,10 @@ def rows_of(run, url):
 
 def test_a_document_is_read_if_one_of_its_parents_may_name_it(serve, crawl):
     other = serve(host="127.0.0.2")
-    other.pages |= {"/robots.txt": Page(robots("/theirs.xml"), delay=1.0), "/theirs.xml": urlset("/1")}
     names = [f"{other.url}/theirs.xml"] * 3
     site = serve({"/robots.txt": robots("/a.xml", "/b.xml"), "/a.xml": index(*names), "/b.xml": index(*names)})
+    late = Page(robots("/theirs.xml"), delay=1.0, after=lambda: {"/a.xml", "/b.xml"} <= {*site.requests})
+    other.pages |= {"/robots.txt": late, "/theirs.xml": urlset("/1")}
     run = crawl(site=f"{site.url} {other.url}")
     assert run.locs == [f"{other.url}/1"]
     assert rows_of(run, f"{other.url}/theirs.xml") == [("out-of-scope", 2), ("read", 1)]
@@ -174,7 +177,7 @@ def test_a_document_too_deep_on_one_path_is_read_by_a_shorter_one(serve, crawl):
         "/robots.txt": robots("/deep.xml", "/late.xml"),
         "/deep.xml": index("/deeper.xml"),
         "/deeper.xml": index("/s.xml", "/s.xml"),
-        "/late.xml": Page(index("/s.xml"), delay=1.0),
+        "/late.xml": Page(index("/s.xml"), delay=1.0, after=lambda: "/deeper.xml" in site.requests),
         "/s.xml": urlset("/1"),
     })  # fmt: skip
     run = crawl(site=site.url, settings={"SITEMAP_HARVEST_MAX_DEPTH": 2})
@@ -185,7 +188,9 @@ def test_a_document_too_deep_on_one_path_is_read_by_a_shorter_one(serve, crawl):
 def test_a_document_that_follow_skips_is_read_when_robots_txt_names_it(serve, crawl):
     other = serve(host="127.0.0.2")
     site = serve({"/robots.txt": robots("/index.xml"), "/index.xml": index("/pages.xml"), "/pages.xml": urlset("/1")})
-    other.pages["/robots.txt"] = Page(robots(f"{site.url}/pages.xml"), delay=1.0)
+    other.pages["/robots.txt"] = Page(
+        robots(f"{site.url}/pages.xml"), delay=1.0, after=lambda: "/index.xml" in site.requests
+    )
     run = crawl(site=f"{site.url} {other.url}", follow="products")
     assert run.locs == [f"{site.url}/1"]
     assert rows_of(run, f"{site.url}/pages.xml") == [("skipped", 2), ("read", 1)]
@@ -194,7 +199,7 @@ def test_a_document_that_follow_skips_is_read_when_robots_txt_names_it(serve, cr
 def test_a_document_beyond_the_budget_of_one_root_is_read_for_another(serve, crawl):
     site = serve({
         "/full.xml": index("/1.xml", "/2.xml", "/s.xml"),
-        "/other.xml": Page(index("/s.xml"), delay=1.0),
+        "/other.xml": Page(index("/s.xml"), delay=1.0, after=lambda: "/full.xml" in site.requests),
         **{f"/{name}.xml": urlset(f"/{name}") for name in ("1", "2", "s")},
     })  # fmt: skip
     run = crawl(sitemap=f"{site.url}/full.xml {site.url}/other.xml", settings={"SITEMAP_HARVEST_MAX_DOCUMENTS": 3})
@@ -205,7 +210,9 @@ def test_a_document_beyond_the_budget_of_one_root_is_read_for_another(serve, cra
 def test_a_redirect_to_a_rejected_document_is_read_where_it_is_allowed(serve, crawl):
     other = serve({"/theirs.xml": urlset("/1")}, host="127.0.0.2")
     site = serve({"/robots.txt": robots("/index.xml", "/moved.xml"), "/index.xml": index(f"{other.url}/theirs.xml")})
-    site.pages["/moved.xml"] = Page(status=301, headers={"Location": f"{other.url}/theirs.xml"}, delay=1.0)
+    site.pages["/moved.xml"] = replace(
+        moved(f"{other.url}/theirs.xml"), delay=1.0, after=lambda: "/index.xml" in site.requests
+    )
     run = crawl(site=site.url, settings={"SITEMAP_HARVEST_PRIVATE": True})
     assert run.locs == [f"{other.url}/1"]
 

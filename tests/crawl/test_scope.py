@@ -108,7 +108,7 @@ def test_a_redirecting_sitemap_passes_its_authorization_to_its_target(serve, cra
     maps = serve()
     first = serve({"/robots.txt": robots("/s.xml"), "/s.xml": moved(f"{maps.url}/maps/s.xml")}, host="127.0.0.2")
     second = serve({"/robots.txt": robots(f"{maps.url}/wait.xml", f"{maps.url}/maps/s.xml")}, host="127.0.0.3")
-    maps.pages["/wait.xml"] = Page(urlset(), delay=1.0)
+    maps.pages["/wait.xml"] = Page(urlset(), delay=1.0, after=lambda: "/s.xml" in first.requests)
     maps.pages["/maps/s.xml"] = urlset(f"{first.url}/1", f"{second.url}/2")
     settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "SITEMAP_HARVEST_PRIVATE": True}
     run = crawl(site=f"{first.url} {second.url}", settings=settings)
