@@ -1,22 +1,29 @@
-"""``scrapy harvest crawl``: crawls sites, sitemaps or files into a file of URLs."""
+"""``scrapy harvest crawl``: crawls sites, sitemaps or files into a file of URLs, and shows the result."""
 
 from __future__ import annotations
 
 import logging
 import sys
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from rich.console import Console
+from rich.filesize import decimal
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.utils.log import get_scrapy_root_handler
 
-from sitemap_harvest.cli import crawl_display, output
+from sitemap_harvest.cli.output import say
 from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
+from sitemap_harvest.engine.run_state import RUN
+from sitemap_harvest.engine.run_summary import Tally
 from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
 from sitemap_harvest.integration.spider_attributes import harvest_of
 from sitemap_harvest.reporting.json_log import start_log
@@ -25,10 +32,13 @@ from sitemap_harvest.spiders.sitemap import SitemapSpider
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator, Mapping
 
+    from scrapy.crawler import Crawler
     from scrapy.settings import Settings
 
     from sitemap_harvest.engine.run_state import RunState
+    from sitemap_harvest.engine.run_summary import Summary
 
 USAGE = "TARGET..."
 EPILOG = "\n".join(
@@ -39,6 +49,8 @@ EPILOG = "\n".join(
         *(f"  {name:<18} {argument.help}" for name, argument in ARGUMENTS.items()),
     ]
 )
+NO_OUTPUT = "No output file was given, so nothing is saved: add -O urls.jsonl"
+_MOST_PROBLEMS = 8  # codes shown; the document records have all of them
 _TARGET = "a site, the URL of a sitemap, or a file"
 _LOGGERS_OF_SET_UP = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware", "scrapy.utils.log")
 
@@ -67,7 +79,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     start_log(settings)
     console = Console(stderr=True)
     if not (has_output := bool(settings.getdict("FEEDS"))):
-        output.say(console, crawl_display.NO_OUTPUT)
+        say(console, NO_OUTPUT)
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(SitemapSpider)
     opened: list[RunState] = []
@@ -83,17 +95,13 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     process.start()
     if process.bootstrap_failed or not opened:
         return RunOutcome.NOT_STARTED
-    if opened[0].refused is not None and not _log_is_shown():
+    handler = get_scrapy_root_handler()
+    log_is_shown = type(handler) is logging.StreamHandler and handler.level <= logging.ERROR  # a FileHandler is one too
+    if opened[0].refused is not None and not log_is_shown:
         raise OptionError(opened[0].refused)
     summary, stats = opened[0].summary, crawler.stats.get_stats()
-    crawl_display.show(summary, stats, console=console, has_output=has_output)
+    show(summary, stats, console=console, has_output=has_output)
     return verdict(summary, stats, errors=errors.errors)
-
-
-def _log_is_shown() -> bool:
-    """Whether errors in the log are visible on the screen."""
-    handler = get_scrapy_root_handler()
-    return type(handler) is logging.StreamHandler and handler.level <= logging.ERROR  # a FileHandler is one too
 
 
 def arguments_of(targets: list[str], given: dict[str, str]) -> dict[str, Any]:
@@ -137,6 +145,106 @@ def _set_up_log(opts: argparse.Namespace, settings: Settings) -> None:
     settings.set("STATS_DUMP", False, priority="addon")  # noqa: FBT003 - Scrapy's interface; the table has them
     settings.set("LOG_LEVEL", "WARNING" if sys.stderr.isatty() else "INFO", priority="addon")
     if sys.stderr.isatty():
-        settings.set_in_component_priority_dict("EXTENSIONS", crawl_display.ProgressLine, 0)
+        settings.set_in_component_priority_dict("EXTENSIONS", ProgressLine, 0)
     for name in _LOGGERS_OF_SET_UP:
         logging.getLogger(name).disabled = True  # Scrapy's log set-up would reset a level
+
+
+class ProgressLine:
+    """Scrapy extension: one line with documents done and queued, URLs and speed, removed at the end."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        started = time.monotonic()
+        self._handlers: list[tuple[logging.StreamHandler[Any], Any]] = []
+        self._live = Live(
+            console=Console(stderr=True),
+            get_renderable=lambda: Text(line(harvest_of(crawler).summary, time.monotonic() - started)),
+            refresh_per_second=5,
+            transient=True,
+            redirect_stdout=False,
+        )
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Show the line while the spider is open."""
+        extension = cls(crawler)
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        return extension
+
+    def spider_opened(self) -> None:
+        """Start. From now on log lines are printed above the live line."""
+        before = sys.stderr
+        self._live.start()
+        for handler in logging.root.handlers:
+            if isinstance(handler, logging.StreamHandler) and handler.stream is before:
+                self._handlers.append((handler, handler.setStream(sys.stderr)))
+
+    def spider_closed(self) -> None:
+        """Stop, and restore the log."""
+        for handler, stream in self._handlers:
+            handler.setStream(stream)
+        self._live.stop()
+
+
+def line(summary: Summary, seconds: float) -> str:
+    """Return the line for a run that has taken *seconds*."""
+    rate = summary.urls / seconds if seconds > 0 else 0.0
+    return (
+        f"{summary.documents:,} documents done, {summary.queued:,} queued · {summary.urls:,} URLs"
+        f" · {rate:,.0f} per second · {int(seconds) // 60}:{int(seconds) % 60:02}"
+    )
+
+
+def show(summary: Summary, stats: Mapping[str, Any], *, console: Console, has_output: bool) -> None:
+    """Print the table, and the failures as text."""
+    if stats.get("finish_reason") == "wrong_argument":
+        return  # the log has the reason in one line
+    table = Table(title=None, show_edge=False, pad_edge=False)
+    table.add_column("outcome")
+    for name in ("documents", "URLs", "bytes", "download s"):
+        table.add_column(name, justify="right")
+    size, seconds = (sum(getattr(one, name) for one in summary.tallies.values()) for name in ("bytes", "seconds"))
+    for name, tally in [*summary.by_outcome(), ("total", Tally(summary.documents, summary.urls, size, seconds))]:
+        if name == "total":
+            table.add_section()
+        table.add_row(name, f"{tally.documents:,}", f"{tally.urls:,}", decimal(tally.bytes), f"{tally.seconds:,.1f}")
+    console.print(table)
+    for line in _lines(summary, stats):
+        say(console, line)
+    if summary.urls and not has_output:
+        say(console, NO_OUTPUT)
+
+
+def _lines(summary: Summary, stats: Mapping[str, Any]) -> Iterator[str]:
+    if sum(summary.sites.values()) > 1:
+        yield summary.sites_in_words()
+    if summary.urls:
+        for title, notes in (("No URLs found:", summary.site_notes), ("Failed or incomplete:", summary.notes)):
+            if notes.first:
+                yield title
+                yield from (f"  {note}" for note in notes.lines())
+        if summary.dropped:
+            yield f"URLs dropped by filters: {summary.filters_in_words()}"
+    else:
+        yield summary.why_nothing()
+    if words := summary.changes_in_words():
+        yield f"{words[0].upper()}{words[1:]}."
+    if summary.problems:
+        by_count = sorted(summary.problems.items(), key=lambda pair: (-pair[1], pair[0]))
+        most = ", ".join(f"{code} {count:,}" for code, count in by_count[:_MOST_PROBLEMS])
+        more = f", and {len(by_count) - _MOST_PROBLEMS} more kinds" if len(by_count) > _MOST_PROBLEMS else ""
+        yield f"Problems in the documents: {most}{more}"
+    yield _ending(summary, stats)
+
+
+def _ending(summary: Summary, stats: Mapping[str, Any]) -> str:
+    reason = stats.get("finish_reason")
+    if reason is None:
+        return "The run was aborted: its outputs may be truncated, and the files that they replace are lost."
+    run = f"Run {stats[RUN]}: e" if RUN in stats else "E"
+    ended = f"{run}nded after {stats['elapsed_time_seconds']:,.1f} seconds"
+    if reason == "finished":
+        return f"{ended}."
+    known = f"{summary.queued:,} known document{' was' if summary.queued == 1 else 's were'}"
+    return f"{ended}, early ({reason}){f': {known} not read' if summary.queued else ''}."

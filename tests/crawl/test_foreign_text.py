@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from sitemap_harvest.cli import crawl_display as closing
+from sitemap_harvest.cli import crawl as closing
 from sitemap_harvest.cli import output
 from sitemap_harvest.cli import validation_report as report
 from sitemap_harvest.cli.validation_report import Validation

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from rich.console import Console
 
-from sitemap_harvest.cli.crawl_display import line, show
+from sitemap_harvest.cli.crawl import line, show
 from sitemap_harvest.engine.exit_codes import verdict
 from sitemap_harvest.engine.run_summary import Summary, Tally
 from sitemap_harvest.model import Outcome
