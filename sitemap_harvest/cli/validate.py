@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from sitemap_harvest.formats import Limits
-    from sitemap_harvest.model import Problem
 
 USAGE = "TARGET..."
 EPILOG = (
@@ -139,14 +138,14 @@ def _below(folder: Path) -> Iterator[Target]:
     """Yield the files below *folder* whose names are those of sitemap documents, sorted by name."""
     found = [path for path in sorted(folder.rglob("*")) if _SITEMAP.search(path.name) and path.is_file()]
     found = [path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
-    for path in found:
-        yield Target(name=str(path), url=_uri(path), path=path, is_found=not _CERTAIN.search(path.name))
-    if not found:
-        yield Target(name=str(folder), url=_uri(folder), path=folder, refusal="there is no sitemap in this folder")
-
-
-def _uri(path: Path) -> str:
-    return Path(os.path.abspath(path)).as_uri()  # noqa: PTH100 - resolves .. and, unlike resolve(), no links
+    for path in found or [folder]:
+        yield Target(
+            name=str(path),
+            url=Path(os.path.abspath(path)).as_uri(),  # noqa: PTH100 - resolves .. and, unlike resolve(), no links
+            path=path,
+            is_found=bool(found) and not _CERTAIN.search(path.name),
+            refusal=None if found else "there is no sitemap in this folder",
+        )
 
 
 class NotStartedError(Exception):
@@ -183,15 +182,20 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     if not (opts.loglevel or opts.logfile or opts.nolog or has_log_level):
         settings.set("LOG_LEVEL", "CRITICAL", priority="cmdline")  # each document reports its own failure
     console = Console(file=sys.stdout)
-    found: list[Validation] = []
+    now, found = datetime.now(UTC), list[Validation]()
+    remote = [target.url for target in targets if target.is_remote]
     try:
-        for one in _validations(targets, logins, limits, settings):
-            found.append(one)
-            if opts.format == "json":
-                sys.stdout.write(one.to_json() + "\n")
-            else:
-                show(one, console)
-            sys.stdout.flush()
+        with TemporaryDirectory() as folder:
+            fetched = fetch(remote, Path(folder), settings, logins.headers)
+            for target in targets:
+                if (one := _validate(target, fetched.get(target.url), now, limits)) is None:
+                    continue
+                found.append(one)
+                if opts.format == "json":
+                    sys.stdout.write(one.to_json() + "\n")
+                else:
+                    show(one, console)
+                sys.stdout.flush()
         if opts.format == "text":
             show_closing(found, console)
     except KeyboardInterrupt:
@@ -212,50 +216,15 @@ def outcome_of(found: list[Validation], fail_on: str) -> RunOutcome:
     return RunOutcome.PARTLY_FAILED if is_bad or any(one.reason is not None for one in found) else RunOutcome.WHOLE
 
 
-def _validations(
-    targets: list[Target], logins: Credentials, limits: Limits, settings: Settings
-) -> Iterator[Validation]:
-    """Yield the validation of each of *targets*, in order."""
-    now = datetime.now(UTC)
-    with TemporaryDirectory() as folder:
-        fetched = fetch([target.url for target in targets if target.is_remote], Path(folder), settings, logins.headers)
-        for target in targets:
-            if target.is_remote:
-                yield _validate_remote(target, fetched[target.url], now, limits)
-            elif (one := _validate_local(target, now, limits)) is not None:
-                yield one
+def _validate(target: Target, fetched: Fetched | None, now: datetime, limits: Limits) -> Validation | None:
+    """Return the validation of *target*; ``None`` if it was found in a folder and is not a sitemap document.
 
-
-def _validate_remote(target: Target, fetched: Fetched, now: datetime, limits: Limits) -> Validation:
-    if fetched.body is None:
-        return Validation(target=target.name, url=target.url, final_url=fetched.final_url, reason=fetched.reason)
-    body = fetched.body.read_bytes()
-    fetched.body.unlink()
-    return _validated(body, target, now=now, limits=limits, fetched=fetched)
-
-
-def _validate_local(target: Target, now: datetime, limits: Limits) -> Validation | None:
-    """Return the validation of a file; ``None`` if it was found in a folder and is not a sitemap document."""
-    most, reason = limits.unpacked_bytes, target.refusal
-    if reason is None:
-        try:
-            with nullcontext(sys.stdin.buffer) if target.path is None else target.path.open("rb") as file:
-                body = file.read(most + 1)
-        except OSError as error:
-            reason = download_errors.of_error(error).reason
-        else:
-            if len(body) <= most:
-                one = _validated(body, target, now=now, limits=limits)
-                return None if target.is_found and one.kind is Kind.XML else one
-            reason = f"it has more than {most:,} bytes (SITEMAP_HARVEST_MAX_UNPACKED)"
-    return Validation(target=target.name, url=target.url, reason=reason)
-
-
-def _validated(
-    body: bytes, target: Target, *, now: datetime, limits: Limits, fetched: Fetched | None = None
-) -> Validation:
-    """Return the validation of *body*, the document *target*; *fetched* has the response, if it was downloaded."""
+    *fetched* has the response, if it was downloaded.
+    """
     response = fetched or Fetched()
+    body, reason = _body(target, fetched, limits.unpacked_bytes)
+    if reason is not None:
+        return Validation(target=target.name, url=target.url, final_url=response.final_url, reason=reason)
     served_at = response.final_url or target.served_at
     document = Document(
         body,
@@ -267,6 +236,9 @@ def _validated(
         was_cut=response.was_cut,
     )
     verdict = check(document, now=now, location=served_at)
+    if target.is_found and document.kind is Kind.XML:
+        return None
+    problems = (*document.problems, *verdict.problems)
     return Validation(
         target=target.name,
         url=target.url,
@@ -278,13 +250,25 @@ def _validated(
         bytes=document.bytes_unpacked,
         listed=verdict.listed,
         complete=document.complete,
-        problems=tuple(sorted((*document.problems, *verdict.problems), key=_rank)),
+        # Worst first, and the problem that only sums up the others last.
+        problems=tuple(sorted(problems, key=lambda one: (one.severity.rank, one.code == "xml/not-well-formed"))),
     )
 
 
-def _rank(problem: Problem) -> tuple[int, bool]:
-    """Return a sort key: worst first, and the problem that only sums up the others last."""
-    return problem.severity.rank, problem.code == "xml/not-well-formed"
+def _body(target: Target, fetched: Fetched | None, most: int) -> tuple[bytes, str | None]:
+    """Return the body of *target*, and why it cannot be read; ``None`` if it can. A fetched file is removed."""
+    if fetched is not None and fetched.body is not None:
+        body = fetched.body.read_bytes()
+        fetched.body.unlink()
+        return body, None
+    if (reason := target.refusal if fetched is None else fetched.reason) is not None:
+        return b"", reason
+    try:
+        with nullcontext(sys.stdin.buffer) if target.path is None else target.path.open("rb") as file:
+            body = file.read(most + 1)
+    except OSError as error:
+        return b"", download_errors.of_error(error).reason
+    return body, f"it has more than {most:,} bytes (SITEMAP_HARVEST_MAX_UNPACKED)" if len(body) > most else None
 
 
 def fetch(urls: list[str], folder: Path, settings: Settings, logins: Mapping[str, str]) -> dict[str, Fetched]:
@@ -294,7 +278,7 @@ def fetch(urls: list[str], folder: Path, settings: Settings, logins: Mapping[str
     """
     fetched = {url: Fetched() for url in urls}
     if not urls:
-        return fetched
+        return {}
     on_interrupt = signal.getsignal(signal.SIGINT)
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(FetchSpider)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.filesize import decimal
 from rich.text import Text
@@ -80,18 +80,13 @@ class Validation:
 
     def to_json(self) -> str:
         """Return the record as one line of JSON."""
-        record = asdict(self)
-        record["severity"] = self.worst
-        record["problems"] = [_explained(problem) for problem in self.problems]
-        return ascii_json(record)
-
-
-def _explained(problem: Problem) -> dict[str, Any]:
-    record = asdict(problem)
-    del record["document"]  # the same as in the record
-    known = CATALOGUE[problem.code]
-    texts = {name: getattr(known, name) for name in ("meaning", "cause", "consequence", "fix")}
-    return {"code": record.pop("code"), "severity": known.severity, **record, **texts, "loses": known.loses}
+        record, problems = asdict(self), []
+        for problem in record["problems"]:
+            known = CATALOGUE[problem["code"]]
+            texts = {name: getattr(known, name) for name in ("meaning", "cause", "consequence", "fix", "loses")}
+            del problem["document"]  # the same as in the record
+            problems.append({"code": problem.pop("code"), "severity": known.severity, **problem, **texts})
+        return ascii_json({**record, "problems": problems, "severity": self.worst})
 
 
 def show(found: Validation, console: Console) -> None:
