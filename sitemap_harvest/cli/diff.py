@@ -80,24 +80,21 @@ def _deliver(history: History, opts: argparse.Namespace) -> None:
         )
     if opts.consumer is not None:
         output.parsed_option("--consumer", opts.consumer, value_parsers.consumer)
-    runs = runs_since(history, _start(history, opts))
+    if opts.after is not None:
+        start = history.run(opts.after).id
+    elif (cursor := cursor_of(history, opts.consumer)) is not None:
+        start = cursor.run
+        if (words := gap(history, cursor)) is not None:
+            output.tell(words)
+    else:
+        hint = "to create it, give the run after which it starts, such as --after latest"
+        raise StoreError(f"{history.site}: there is no consumer named {opts.consumer}; {hint}")
+    runs = runs_since(history, start)
     _put(compare_each(map(history.snapshot, runs)), opts)
     if len(runs) == 1:
         output.tell(f"{history.site}: there is no run after {runs[0].id}")
     if opts.consumer is not None and opts.output and not opts.summary:
         move(history, Cursor(opts.consumer, runs[-1].id))
-
-
-def _start(history: History, opts: argparse.Namespace) -> str:
-    """Return the id of the run after which the changes begin."""
-    if opts.after is not None:
-        return history.run(opts.after).id
-    if (cursor := cursor_of(history, opts.consumer)) is None:
-        hint = "to create it, give the run after which it starts, such as --after latest"
-        raise StoreError(f"{history.site}: there is no consumer named {opts.consumer}; {hint}")
-    if (words := gap(history, cursor)) is not None:
-        output.tell(words)
-    return cursor.run
 
 
 def _runs(history: History, named: list[str]) -> tuple[Run, Run]:
@@ -124,21 +121,19 @@ def _put(found: Iterator[Changes], opts: argparse.Namespace) -> None:
                 _show(changes, only_summary=opts.summary)
         return
     summaries: list[ChangeSummary] = []
-    batches = _batches(found, summaries, only_summary=opts.summary)
-    output.write(batches, opts.output)
+
+    def batches() -> Iterator[Batch[Any]]:
+        for changes in found:
+            with changes:
+                summaries.append(changes.summary)
+                if not opts.summary:
+                    yield from changes.batches()
+        if opts.summary:
+            yield SummaryBatch.of(summaries)
+
+    output.write(batches(), opts.output)
     for summary in summaries:
         output.tell(summary.in_words())
-
-
-def _batches(found: Iterator[Changes], summaries: list[ChangeSummary], *, only_summary: bool) -> Iterator[Batch[Any]]:
-    """Yield the changes or the summaries of the comparisons in *found*, in order; append the latter to *summaries*."""
-    for changes in found:
-        with changes:
-            summaries.append(changes.summary)
-            if not only_summary:
-                yield from changes.batches()
-    if only_summary:
-        yield SummaryBatch.of(summaries)
 
 
 def _show(changes: Changes, *, only_summary: bool) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
 import sys
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from rich.console import Console
@@ -17,21 +16,20 @@ from sitemap_harvest.config import value_parsers
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.escape import ascii_json
+from sitemap_harvest.model.run import new_run_id
 from sitemap_harvest.snapshots.store import SiteLocks, compact, prune
 from sitemap_harvest.snapshots.store.cursors import cursors, drop, runs_held
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from scrapy.settings import Settings
 
-    from sitemap_harvest.snapshots.store import History, Run, Store
+    from sitemap_harvest.snapshots.store import History, Store
 
 USAGE = "--store S [SITE]"
 EPILOG = "Exit codes: 0 success; 2 wrong usage; 3 the store has no runs; 4 a file is damaged, or a site is locked."
-_Rule: TypeAlias = "Callable[[Sequence[Run]], Sequence[Run]]"
-"""Returns the runs to keep."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     """Change the store if requested, and list the runs. Raises :exc:`HarvestError`."""
     store = output.store_of(opts, settings)
-    rule = None if opts.prune is None else output.parsed_option("--prune", opts.prune, _rule)
+    keep = None if opts.prune is None else output.parsed_option("--prune", opts.prune, _number_or_start)
     histories = store.histories() if opts.site is None else [store.site(opts.site)]
     damaged = [words for history in histories for words in _damaged(history)] if opts.verify else []
     for words in damaged:
@@ -64,37 +62,38 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
         if not any(dropped):
             raise StoreError(f"--drop-consumer {name}: there is no such consumer")
     is_changed = []
-    if (rule or opts.pack) and not damaged:
-        is_changed = [_change(store, history, rule, pack=opts.pack) for history in histories]
+    if (keep is not None or opts.pack) and not damaged:
+        is_changed = [_change(store, history, keep, pack=opts.pack) for history in histories]
     _show(histories, as_json=opts.json)
     if damaged or not all(is_changed):
         return RunOutcome.PARTLY_FAILED
     return RunOutcome.WHOLE if any(history.runs for history in histories) else RunOutcome.NOTHING_FOUND
 
 
-def _rule(text: str) -> _Rule:
-    """Parse *text*, the value of ``--prune``: a number of runs, or an age."""
+def _number_or_start(text: str) -> int | datetime:
+    """Parse *text*, the value of ``--prune``: the number of runs to keep, or an age; return that as a time."""
     try:
         if text.isdecimal():
-            last = value_parsers.whole()(text)
-            return lambda runs: runs[-last:]
-        since = datetime.now(UTC) - timedelta(seconds=value_parsers.seconds(text))
+            return value_parsers.whole()(text)
+        return datetime.now(UTC) - timedelta(seconds=value_parsers.seconds(text))
     except value_parsers.InvalidValueError as error:
         accepted = "a number of runs to keep for each site (30), or an age (26w, 90d)"
         raise value_parsers.InvalidValueError(accepted) from error
-    return lambda runs: [run for run in runs if run.started_at >= since]
 
 
-def _change(store: Store, history: History, rule: _Rule | None, *, pack: bool) -> bool:
-    """Prune and compact the runs of a site; return ``False`` if a running run has locked it."""
-    locks = SiteLocks(store.folder, f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}")
-    with closing(locks):
+def _change(store: Store, history: History, keep: int | datetime | None, *, pack: bool) -> bool:
+    """Prune and compact the runs of a site; return ``False`` if a running run has locked it.
+
+    *keep*: the number of runs to keep, or the start of the earliest; ``None``: all are
+    kept.
+    """
+    with closing(SiteLocks(store.folder, new_run_id(datetime.now(UTC)))) as locks:
         if (holder := locks.take(history.folder)) is not None:
             output.tell(f"{history.site}: locked by the run {holder}; nothing was changed")
             return False
         try:
             history.forget()
-            if rule is not None and (dropped := prune(history, _kept(history, rule))):
+            if keep is not None and (dropped := prune(history, _kept(history, keep))):
                 output.tell(f"{history.site}: {dropped} run{' was' if dropped == 1 else 's were'} removed")
             if pack:
                 compact(history, fewest=2)
@@ -103,19 +102,19 @@ def _change(store: Store, history: History, rule: _Rule | None, *, pack: bool) -
     return True
 
 
-def _kept(history: History, rule: _Rule) -> set[str]:
-    """Return the ids of the runs kept by *rule*, and of those that a consumer needs, which is printed."""
-    kept = {run.id for run in (*rule(history.runs), *history.runs[-1:])}
-    needed: set[str] = set()
-    for consumer, runs in runs_held(history).items():
-        if more := set(runs) - kept:
-            count = f"{len(more)} older run{' is' if len(more) == 1 else 's are'} kept"
-            since = (
-                f"{consumer} has not received the changes after {runs[0]} "
+def _kept(history: History, keep: int | datetime) -> set[str]:
+    """Return the ids of the runs to keep: also the last, and those that a consumer needs, which is printed."""
+    runs = history.runs
+    wanted = runs[-keep:] if isinstance(keep, int) else [run for run in runs if run.started_at >= keep]
+    kept, needed = {run.id for run in (*wanted, *runs[-1:])}, set[str]()
+    for consumer, held in runs_held(history).items():
+        if more := set(held) - kept:
+            needed |= more
+            output.tell(
+                f"{history.site}: {len(more)} older run{' is' if len(more) == 1 else 's are'} kept: the consumer "
+                f"{consumer} has not received the changes after {held[0]} "
                 f"(if it no longer exists, add --drop-consumer {consumer})"
             )
-            output.tell(f"{history.site}: {count}: the consumer {since}")
-            needed |= more
     return kept | needed
 
 
@@ -138,7 +137,13 @@ def _damaged(history: History) -> Iterator[str]:
 
 
 def _show(histories: Sequence[History], *, as_json: bool) -> None:
-    rows, console = [row for history in histories for row in _rows(history)], Console(file=sys.stdout)
+    rows, console = list[dict[str, Any]](), Console(file=sys.stdout)
+    for history in histories:
+        found = cursors(history)
+        for run in history.runs:
+            consumers = [cursor.consumer for cursor in found if cursor.run == run.id]
+            values = run.to_json()
+            rows.append({"site": history.site, "run": values.pop("id"), **values, "consumers": consumers})
     if as_json:
         sys.stdout.writelines(ascii_json(row, default=str) + "\n" for row in rows)
         return
@@ -149,17 +154,7 @@ def _show(histories: Sequence[History], *, as_json: bool) -> None:
     for history in histories:
         for cursor in cursors(history):
             received = f"the changes up to {cursor.run}" if cursor.run else "no changes"
-            words = f"{history.site}: {cursor.consumer} has received {received}"
-            output.say(console, words)
-
-
-def _rows(history: History) -> Iterator[dict[str, Any]]:
-    """Yield the facts about each run of a site, with the consumers whose cursors are there."""
-    found = cursors(history)
-    for run in history.runs:
-        values = run.to_json()
-        consumers = [cursor.consumer for cursor in found if cursor.run == run.id]
-        yield {"site": history.site, "run": values.pop("id"), **values, "consumers": consumers}
+            output.say(console, f"{history.site}: {cursor.consumer} has received {received}")
 
 
 def _columns(row: dict[str, Any]) -> dict[str, Any]:
