@@ -27,6 +27,7 @@ _BASELINES = ("latest", "previous", "first")
 _RUN = re.compile(r"\d{8}(T\d{0,6}Z?(-[0-9a-f]{0,6})?)?", re.ASCII)
 _CONSUMER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)  # used as a file name
 _SPACES, _COMMAS = re.compile(r"\s+"), re.compile(r"[\s,]+")
+_PATHS = "the beginning of a path, such as /blog/, or several, separated by whitespace"
 _HOST = "https://host"  # to make a URL of a path
 
 
@@ -45,6 +46,8 @@ def parser(accepted: str, convert: Callable[[Any], _T]) -> Callable[[Any], _T]:
     def parse(value: Any) -> _T:
         try:
             return convert(value)
+        except InvalidValueError:
+            raise
         except (TypeError, ValueError, KeyError, OverflowError) as error:
             raise InvalidValueError(accepted) from error
 
@@ -55,6 +58,12 @@ def _within(number: _N, least: float, most: float) -> _N:
     if not least <= number <= most:  # False for NaN too
         raise ValueError(number)
     return number
+
+
+def _matching(text: str, form: re.Pattern[str]) -> str:
+    if not form.fullmatch(text):
+        raise ValueError(text)
+    return text
 
 
 def _as_in_scrapy(value: Any) -> bool:
@@ -75,6 +84,37 @@ def _date_or_age(value: Any) -> DateRange | timedelta:
     return timedelta(seconds=_seconds(text))
 
 
+def _baseline(value: Any) -> str:
+    text = str(value).strip()
+    return text if text in _BASELINES or read_date(text) else _matching(text, _RUN)
+
+
+def _paths(value: Any) -> tuple[str, ...]:
+    """Return the beginnings of paths in the form that they have in a key."""
+    found = []
+    for text in map(str, _several(value, _SPACES)):
+        is_plain = text.startswith("/") and not set(text) & set("?#") and not set(text.split("/")) & {".", ".."}
+        if (key := url_key(_HOST + text) if is_plain else None) is None:
+            raise InvalidValueError(_PATHS, part=text)
+        found.append(key.removeprefix(_HOST))
+    return tuple(found)
+
+
+def _languages(value: Any) -> tuple[str, ...]:
+    return tuple(_matching(str(tag).lower().replace("_", "-"), _TAG) for tag in _several(value, _COMMAS))
+
+
+def _several(value: Any, between: re.Pattern[str]) -> list[Any]:
+    """Return the parts of a text, separated by *between*, or the elements of a list as they are; never none."""
+    if isinstance(value, (list, tuple, set, frozenset)):
+        parts = list(value)
+    else:
+        parts = [part for part in between.split(value) if part] if isinstance(value, str) else [value]
+    if not parts:
+        raise ValueError(value)
+    return parts
+
+
 def whole(least: int = 1) -> Callable[[Any], int]:
     """Return a parser of whole numbers not below *least*."""
     return parser(f"a whole number, {least} or more", lambda value: _within(int(value), least, _MOST))
@@ -90,45 +130,18 @@ def switch(**words: bool) -> Callable[[Any], bool]:
     return parser(" or ".join(words), lambda value: words[str(value).strip().lower()])
 
 
-fraction = parser("a number from 0.0 to 1.0", lambda value: _within(float(value), 0.0, 1.0))
-boolean = parser("True or False", _as_in_scrapy)
-date_or_age = parser(
-    "a date (2025, 2025-03, 2025-03-09), a timestamp (2025-03-09T14:00:00+01:00) or an age (2w, 7d, 36h, 90min)",
-    _date_or_age,
-)
-seconds = parser("an age (2w, 7d, 36h, 90min) or a number of seconds", _seconds)
-
-
-def baseline(value: Any) -> str:
-    """Parse the name of a stored run."""
-    text = str(value).strip()
-    if text not in _BASELINES and not _RUN.fullmatch(text) and read_date(text) is None:
-        raise InvalidValueError(f"{', '.join(_BASELINES)}, the id of a run, a date or a timestamp")
-    return text
-
-
-def consumer(value: Any) -> str:
-    """Parse the name of a consumer."""
-    if not _CONSUMER.fullmatch(str(value)):
-        raise InvalidValueError(
-            "1 to 64 letters, digits, dots, hyphens and underscores, starting with a letter or a digit"
-        )
-    return str(value)
-
-
 def words(known: Iterable[str], *, alone: str | None = None) -> Callable[[Any], tuple[str, ...]]:
     """Return a parser of some of the *known* words; *alone* is accepted by itself, and means none of them."""
-    accepted = f"any of {', '.join(known)}"
 
-    def parse(value: Any) -> tuple[str, ...]:
-        found = dict.fromkeys(str(word).lower() for word in _several(value, accepted, between=_COMMAS))
-        if alone is not None and [*found] == [alone]:
+    def convert(value: Any) -> tuple[str, ...]:
+        found = tuple(dict.fromkeys(str(word).lower() for word in _several(value, _COMMAS)))
+        if found == (alone,):
             return ()
-        if not found.keys() <= set(known):
-            raise InvalidValueError(accepted)
-        return tuple(found)
+        if not set(found) <= set(known):
+            raise ValueError(found)
+        return found
 
-    return parse
+    return parser(f"any of {', '.join(known)}", convert)
 
 
 def pattern(value: Any) -> re.Pattern[str]:
@@ -141,39 +154,20 @@ def pattern(value: Any) -> re.Pattern[str]:
         raise InvalidValueError(f"a regular expression ({error})", part=value) from error
 
 
-def patterns(value: Any) -> tuple[re.Pattern[str], ...]:
-    """Parse regular expressions."""
-    return tuple(map(pattern, _several(value, "regular expressions, separated by whitespace")))
-
-
-def paths(value: Any) -> tuple[str, ...]:
-    """Parse the beginnings of paths; return them in the form that they have in a key."""
-    accepted = "the beginning of a path, such as /blog/, or several, separated by whitespace"
-    found = []
-    for text in map(str, _several(value, accepted)):
-        is_plain = text.startswith("/") and not set(text) & set("?#") and not set(text.split("/")) & {".", ".."}
-        key = url_key(_HOST + text) if is_plain else None
-        if key is None:
-            raise InvalidValueError(accepted, part=text)
-        found.append(key.removeprefix(_HOST))
-    return tuple(found)
-
-
-def languages(value: Any) -> tuple[str, ...]:
-    """Parse language tags; return them in lower case."""
-    accepted = "a language, such as de or de-AT, or several, separated by commas or whitespace"
-    tags = [str(tag).lower().replace("_", "-") for tag in _several(value, accepted, between=_COMMAS)]
-    if not all(map(_TAG.fullmatch, tags)):
-        raise InvalidValueError(accepted)
-    return tuple(tags)
-
-
-def _several(value: Any, accepted: str, *, between: re.Pattern[str] = _SPACES) -> list[Any]:
-    """Return the parts of a text, separated by *between*, or the elements of a list as they are."""
-    if isinstance(value, (list, tuple, set, frozenset)):
-        parts = list(value)
-    else:
-        parts = [part for part in between.split(value) if part] if isinstance(value, str) else [value]
-    if not parts:
-        raise InvalidValueError(accepted)
-    return parts
+fraction = parser("a number from 0.0 to 1.0", lambda value: _within(float(value), 0.0, 1.0))
+boolean = parser("True or False", _as_in_scrapy)
+date_or_age = parser(
+    "a date (2025, 2025-03, 2025-03-09), a timestamp (2025-03-09T14:00:00+01:00) or an age (2w, 7d, 36h, 90min)",
+    _date_or_age,
+)
+seconds = parser("an age (2w, 7d, 36h, 90min) or a number of seconds", _seconds)
+baseline = parser(f"{', '.join(_BASELINES)}, the id of a run, a date or a timestamp", _baseline)
+consumer = parser(
+    "1 to 64 letters, digits, dots, hyphens and underscores, starting with a letter or a digit",
+    lambda value: _matching(str(value), _CONSUMER),
+)
+patterns = parser(
+    "regular expressions, separated by whitespace", lambda value: tuple(map(pattern, _several(value, _SPACES)))
+)
+paths = parser(_PATHS, _paths)
+languages = parser("a language, such as de or de-AT, or several, separated by commas or whitespace", _languages)
