@@ -14,11 +14,11 @@ from scrapy.http import Response  # noqa: TC002 - the same
 from sitemap_harvest.escape import escape_log
 from sitemap_harvest.integration import default_settings as defaults
 from sitemap_harvest.integration.log_filters import filter_logs
-from sitemap_harvest.integration.spider_attributes import SitemapAttributes
+from sitemap_harvest.integration.spider_attributes import OWN_NAME, SitemapAttributes
 from sitemap_harvest.page_visits.page_rules import has_wrong_rules
 from sitemap_harvest.reporting.run_reports import enable_reports
-from sitemap_harvest.spiders.run import Harvest, RunInfo
-from sitemap_harvest.spiders.spider_arguments import SpiderArguments, check_class
+from sitemap_harvest.spiders.run import Harvest
+from sitemap_harvest.spiders.spider_arguments import SpiderArguments
 from sitemap_harvest.spiders.start_requests import takes_scrapys_steps
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ class HarvestSpider(SitemapAttributes):
         self._harvest = Harvest(self, given)
 
     @cached_property  # which subclasses and instances may replace, unlike a property
-    def harvest(self) -> RunInfo:
-        """The run: its id, its start and its progress."""
-        return RunInfo(self._harvest)
+    def harvest(self) -> Harvest:
+        """The run: ``run_id``, ``started_at``, and the numbers of ``urls`` and ``documents`` so far."""
+        return self._harvest
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -62,7 +62,9 @@ class HarvestSpider(SitemapAttributes):
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         """Create the spider and its run. Raises :exc:`TypeError` if the class defines ``_harvest``."""
-        check_class(cls, base=HarvestSpider)  # not at class creation: that would end every spider of the project
+        # Not checked at class creation: that would end every spider of the project.
+        if any(OWN_NAME in vars(between) for between in cls.__mro__[: cls.__mro__.index(HarvestSpider)]):
+            raise TypeError(f"{cls.__name__} defines {OWN_NAME}, which HarvestSpider uses itself: rename it")
         spider = super().from_crawler(crawler, *args, **kwargs)
         spider._harvest.wire(crawler)  # noqa: SLF001 - defined by this class
         # from_crawler() of a subclass may still enable components that this would remove.

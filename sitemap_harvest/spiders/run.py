@@ -23,7 +23,6 @@ from sitemap_harvest.spiders.start_requests import has_own, state_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
-    from datetime import datetime
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -48,6 +47,16 @@ class Harvest(RunState):
         self._given = given
         self._spider = spider
         self._components: Components | None = None
+
+    @property
+    def urls(self) -> int:
+        """Number of URLs harvested so far."""
+        return self.summary.urls
+
+    @property
+    def documents(self) -> int:
+        """Number of documents finished so far, read or not."""
+        return self.summary.documents
 
     @property
     def context(self) -> RunContext:
@@ -165,30 +174,3 @@ class Harvest(RunState):
             logger.info("No URLs found: %s", note, extra=fields("site", **values))
         for note, values in summary.notes.with_fields():
             logger.info("Failed or incomplete: %s", note, extra=fields("document", **values))
-
-
-class RunInfo:
-    """The properties of its run that a spider may read (:attr:`HarvestSpider.harvest`)."""
-
-    def __init__(self, harvest: Harvest) -> None:
-        self._harvest = harvest
-
-    @property
-    def run_id(self) -> str:
-        """The id of the run, such as ``20261122T014512Z-4f2a1c``: in its log, stats, metrics and records."""
-        return self._harvest.run_id
-
-    @property
-    def started_at(self) -> datetime:
-        """When the run began, in UTC."""
-        return self._harvest.started_at
-
-    @property
-    def urls(self) -> int:
-        """Number of URLs harvested so far."""
-        return self._harvest.summary.urls
-
-    @property
-    def documents(self) -> int:
-        """Number of documents finished so far, read or not."""
-        return self._harvest.summary.documents

@@ -50,17 +50,13 @@ def prepare(spider: Spider, run: RunState, config: RunConfig, *, sites: object) 
 
     *sites* is the argument of that name.
     """
-    apply_targets(spider.crawler, config, run)
-    check_project(spider.crawler, config, sites=sites, reports=check_reporting(spider))
+    crawler = spider.crawler
+    apply_targets(crawler, config, run)
+    check_project(crawler, config, sites=sites, reports=check_reporting(spider))
     if run.browser_mode != NEVER:
         from sitemap_harvest.browser.setup import check_browser
 
-        check_browser(spider.crawler.settings, run.browser_mode)
-    return _open_store(spider.crawler, run, config)
-
-
-def _open_store(crawler: Crawler, run: RunState, config: RunConfig) -> Session:
-    """Open the store of an argument or a setting, if there is one. Raises :exc:`StoreError`."""
+        check_browser(crawler.settings, run.browser_mode)
     store = config.snapshots.store or run.options.store
     check_store(config.snapshots, config.emit, store)
     if store is None:

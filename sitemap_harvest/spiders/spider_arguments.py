@@ -33,9 +33,16 @@ class SpiderArguments:
     def of(cls, arguments: dict[str, Any], spider: type[SitemapAttributes]) -> SpiderArguments:
         """Sort *arguments* for a *spider* class.
 
-        Those that the class itself declares are not arguments of the package.
+        Those that the class itself declares, as attributes or as parameters of its
+        ``__init__``, are not arguments of the package.
         """
-        ours = {name: arguments[name] for name in arguments.keys() & (ARGUMENTS.keys() - _declared(spider))}
+        declared: set[str] = set()
+        for base in spider.__mro__:
+            if not base.__module__.startswith(("sitemap_harvest.", "scrapy.", "builtins")):
+                declared |= vars(base).keys()
+                if "__init__" in vars(base):
+                    declared |= inspect.signature(vars(base)["__init__"]).parameters.keys()
+        ours = {name: arguments[name] for name in arguments.keys() & (ARGUMENTS.keys() - declared)}
         others = {name: value for name, value in arguments.items() if name not in ours}
         taken = others.keys() if spider.refuses_unknown_arguments else others.keys() & {OWN_NAME}
         taken -= {*_SCRAPYD}
@@ -67,24 +74,6 @@ class SpiderArguments:
             for name in new
             if (meant := probably_meant(name, ARGUMENTS))
         ]
-
-
-def check_class(spider: type, *, base: type) -> None:
-    """Raise :exc:`TypeError` if the class *spider*, or one between it and *base*, defines the attribute of the run."""
-    between = spider.__mro__[: spider.__mro__.index(base)]
-    if any(OWN_NAME in vars(cls) for cls in between):
-        raise TypeError(f"{spider.__name__} defines {OWN_NAME}, which {base.__name__} uses itself: rename it")
-
-
-def _declared(spider: type) -> set[str]:
-    """Return the names that the class *spider* declares: its attributes, and the parameters of its ``__init__``."""
-    names: set[str] = set()
-    for cls in spider.__mro__:
-        if not cls.__module__.startswith(("sitemap_harvest.", "scrapy.", "builtins")):
-            names |= vars(cls).keys()
-            if "__init__" in vars(cls):
-                names |= inspect.signature(vars(cls)["__init__"]).parameters.keys()
-    return names
 
 
 def _defaults(spider: SitemapAttributes, ours: dict[str, Any]) -> dict[str, Any]:
