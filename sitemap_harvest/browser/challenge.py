@@ -13,9 +13,8 @@ from urllib.parse import urlsplit
 
 from sitemap_harvest.discovery.well_known import PAGES
 from sitemap_harvest.formats.html.page import challenger, look
-from sitemap_harvest.formats.sniff import sniff
+from sitemap_harvest.formats.sniff import binary_format, sniff
 from sitemap_harvest.formats.source import Source
-from sitemap_harvest.formats.unpack import binary_format
 from sitemap_harvest.integration.document_requests import candidate_of
 from sitemap_harvest.model import FoundBy, Kind
 
@@ -92,7 +91,7 @@ def _head(response: Response, limits: Limits) -> str:
     """Return the beginning of the decoded body of *response*, without leading whitespace; empty if it is binary."""
     encodings = ",".join(value.decode("latin-1") for value in response.headers.getlist("Content-Encoding"))
     source = Source(
-        response.body,
+        body=response.body,
         url=response.url,
         content_type=_content_type(response),
         limits=limits,

@@ -314,5 +314,5 @@ def _may_lack_its_end(body: bytes, request: Request) -> bool:
     """
     if is_robots(request) or body.endswith((b"\n", b"\r")):
         return False
-    source = Source(body, url=request.url, content_type=None, limits=Limits())
+    source = Source(body=body, url=request.url, content_type=None, limits=Limits())
     return sniff(source.start.head, url=request.url, content_type=None) is Kind.LIST and not source.layers

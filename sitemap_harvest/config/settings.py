@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from sitemap_harvest.config.value_parsers import InvalidValueError, boolean, choice, parser, whole
 from sitemap_harvest.discovery.rules import Offsite
 from sitemap_harvest.errors import OptionError, there_is_no
-from sitemap_harvest.formats.unpack import MIB, Limits
+from sitemap_harvest.formats.collector import MIB, Limits
 from sitemap_harvest.frontier.site_queue import Budget
 from sitemap_harvest.network import PrivateAddresses
 from sitemap_harvest.redact import without_login

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from dataclasses import dataclass
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,6 @@ from sitemap_harvest.urls import MAX_BASE_CHARS, WHITESPACE, address_columns, re
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from sitemap_harvest.formats.unpack import Limits
     from sitemap_harvest.model import FoundBy
 
 _MAX_RECORDS = 20_000  # images, alternates and the like of one batch: as Python objects they take some 10 MB
@@ -30,6 +30,28 @@ _MAX_SITEMAP_BYTES = 32 * 1024 * 1024  # of the texts of references as Python ob
 _SITEMAP_BYTES = 320  # of each, on average, if more than 100,000 are allowed
 _WITH_ATTRIBUTES = frozenset({"extra", "pagemap"})
 _CHANGEFREQS = pa.array(CHANGEFREQS)
+
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits of one document. Reading stops at the first one reached, with a problem."""
+
+    unpacked_bytes: int = 200 * MIB
+    """Maximum bytes after decompression, four times what the protocol allows."""
+    ratio: int = 200
+    """Maximum ratio of decompressed to compressed bytes, after :attr:`ratio_from`. Sitemaps compress by factors of 10
+    to 60."""
+    ratio_from: int = 10 * MIB
+    """Decompressed bytes before the ratio is checked."""
+    layers: int = 3
+    """Maximum number of compression layers."""
+    urls: int = 1_000_000
+    """Maximum number of entries of one document, twenty times what the protocol allows."""
+    sitemaps: int = 100_000
+    """Maximum number of sitemaps that one document may name, twice what the protocol allows in an index."""
 
 
 class LimitReached(Exception):  # noqa: N818 - not an error: it ends the reading of one document

@@ -6,16 +6,15 @@ import weakref
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.formats.collector import Collector, LimitReached
+from sitemap_harvest.formats.collector import Collector, LimitReached, Limits
 from sitemap_harvest.formats.feeds import read_json_feed, read_xml_feed
 from sitemap_harvest.formats.html.links import read_hints, read_links
 from sitemap_harvest.formats.html.page import challenger, look
 from sitemap_harvest.formats.problem_log import ProblemLog
 from sitemap_harvest.formats.robots import read_robots
-from sitemap_harvest.formats.sniff import sniff
+from sitemap_harvest.formats.sniff import binary_format, sniff
 from sitemap_harvest.formats.source import Source
 from sitemap_harvest.formats.text import read_text
-from sitemap_harvest.formats.unpack import Limits, binary_format
 from sitemap_harvest.formats.xml.sitemap import read_sitemap
 from sitemap_harvest.model import Kind
 
@@ -65,7 +64,7 @@ class Document:
         self._limits = limits
         self._was_cut = was_cut
         self._source = Source(
-            body, url=url, content_type=content_type, limits=limits, content_encodings=content_encodings
+            body=body, url=url, content_type=content_type, limits=limits, content_encodings=content_encodings
         )
         self._content_type = content_type
         self._read: Collector | None = None

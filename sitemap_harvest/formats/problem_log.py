@@ -80,12 +80,13 @@ class ProblemLog:
         sound = 0 if reliability is Reliability.ALL else max(0, before - (reliability is Reliability.RECOVERED))
         self.last_sound = sound if self.last_sound is None else min(sound, self.last_sound)
 
-    def forget(self, prefixes: tuple[str, ...]) -> None:
-        """Discard problems whose codes begin with one of *prefixes*, because they will be reported again.
+    def forget_reading(self) -> None:
+        """Discard the problems of decompression and decoding, because the next reading of the document reports them.
 
         The entries that they made unreliable stay so.
         """
-        self._found = {code: found for code, found in self._found.items() if not code.startswith(prefixes)}
+        again = ("unpack/", "encoding/")
+        self._found = {code: found for code, found in self._found.items() if not code.startswith(again)}
 
     def has_enough(self, code: str) -> bool:
         """Whether the problem *code* has the maximum number of samples."""

@@ -9,6 +9,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from sitemap_harvest.formats.decompressors import OFFICE_DOCUMENT
 from sitemap_harvest.formats.html.headings import says_failure, says_not_found, says_site_map
 from sitemap_harvest.formats.html.links import has_links
 from sitemap_harvest.formats.html.page import challenger, look
@@ -66,7 +67,30 @@ _LINK_LINE = re.compile(  # begins with a URL, has one in its last column, or is
 )
 _JSON_VERSION = re.compile(r"\"version\"\s*:\s*\"https?:\\?/\\?/(?:www\.)?jsonfeed\.org\\?/", re.IGNORECASE)
 _JSON_NAMES = re.compile(r"\"(?:content_html|content_text|date_published|date_modified|external_url)\"\s*:")
-_BINARY = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_BINARY_FORMATS = (  # could pass for text, or contain text that could pass for a feed; tar archives are read
+    ("a PDF file", rb"%PDF-\d"),
+    ("a PostScript file", rb"%!PS"),
+    ("an RTF document", rb"\{\\rtf\d"),
+    ("an office document", OFFICE_DOCUMENT.pattern),
+    ("an office document", rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
+    ("a PNG picture", rb"\x89PNG\r?\n"),
+    ("a JPEG picture", rb"\xff\xd8\xff"),
+    ("a GIF picture", rb"GIF8[79]a"),
+    ("a WebP picture", rb"RIFF.{4}WEBP"),
+    ("audio or video", rb"RIFF.{4}(?:WAVE|AVI )|ID3[\x00-\x0a]|OggS\0|\x1a\x45\xdf\xa3"),
+    ("an image or a video", rb".{4}ftyp[\w ]{4}"),
+    ("an icon", rb"\x00\x00[\x01\x02]\x00.\x00"),
+    ("a TIFF picture", rb"II\*\0|MM\0\*"),
+    ("a font", rb"wOF[F2]|\x00\x01\x00\x00\x00|OTTO\0"),
+    ("a 7z archive", rb"7z\xbc\xaf\x27\x1c"),
+    ("a RAR archive", rb"Rar!\x1a\x07"),
+    ("an xz archive", rb"\xfd7zXZ\0"),
+    ("a program", rb"\x7fELF|\0asm|\xca\xfe\xba\xbe|MZ[\0-\xff]\0"),
+    ("an SQLite database", rb"SQLite format 3\0"),
+    ("a Parquet file", rb"PAR1[\x15\x19]"),
+)
+_SIGNATURES = tuple((name, re.compile(pattern, re.DOTALL)) for name, pattern in _BINARY_FORMATS)
 
 
 def telling_start(chunks: Iterable[str]) -> str:
@@ -93,6 +117,14 @@ def telling_start(chunks: Iterable[str]) -> str:
         if len(start) >= _HEAD_CHARS:
             break
     return (start if end else (start + held).lstrip(_WHITESPACE))[:_HEAD_CHARS]
+
+
+def binary_format(start: bytes) -> str | None:
+    """Return a description of the binary document that begins with *start*; ``None`` if the signature is unknown.
+
+    Formats without a signature here are recognized by their control characters.
+    """
+    return next((name for name, pattern in _SIGNATURES if pattern.match(start)), None)
 
 
 def sniff(head: str, *, url: str, content_type: str | None = None, base: str | None = None) -> Kind:
@@ -125,7 +157,7 @@ def _of_text(text: str, url: str, content_type: str | None) -> Kind:
         return Kind.ROBOTS
     if _URL_LINE.search(text):
         return Kind.LIST
-    if _BINARY.search(text):
+    if _CONTROL.search(text):
         return Kind.BINARY
     is_meant_as_list = _path(url).endswith(".txt") or (content_type or "").lower().startswith("text/plain")
     return Kind.LIST if is_meant_as_list and _LINK_LINE.search(text) else Kind.UNKNOWN
@@ -137,7 +169,7 @@ def _of_robots(text: str) -> Kind:
     lines = text.rpartition("\n")[0] or text if is_cut else text
     if may_be_robots(lines):
         return Kind.ROBOTS
-    return Kind.BINARY if _BINARY.search(text) else Kind.UNKNOWN
+    return Kind.BINARY if _CONTROL.search(text) else Kind.UNKNOWN
 
 
 def _is_named_robots(url: str) -> bool:

@@ -1,25 +1,31 @@
-"""``Source``: the bytes of one document, decompressed and decoded as often as a reader needs them."""
+"""``Source``: the bytes of one document, decompressed layer by layer and decoded, as often as a reader needs them.
+
+Compression is recognized by the first bytes. The limits apply to each layer, and are checked
+during decompression.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from sitemap_harvest.formats.decode import Encoding, decode, detect
-from sitemap_harvest.formats.decompressors import BLOCK_BYTES
+from sitemap_harvest.formats.decompressors import BLOCK_BYTES, BROTLI, CONTENT_ENCODINGS, PACKINGS
 from sitemap_harvest.formats.html.xml_viewer import Viewer, unwrapped, viewer_of
 from sitemap_harvest.formats.problem_log import ProblemLog
 from sitemap_harvest.formats.sniff import sniff, telling_start
-from sitemap_harvest.formats.unpack import unpack
 from sitemap_harvest.model import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from sitemap_harvest.formats.unpack import Limits
+    from sitemap_harvest.formats.collector import Limits
 
 _HEAD_BYTES = 64 * 1024  # for detecting the encoding, which is declared at the start or nowhere
+_SIGNATURE_BYTES = 512  # number of bytes at the start that show a layer
 
 
 class Start(NamedTuple):
@@ -28,13 +34,13 @@ class Start(NamedTuple):
     data: bytes
     """The first 64 KiB."""
     encoding: Encoding
-    """The encoding of the bytes."""
     head: str
     """The first 64 Ki significant characters, for detecting the kind of the document."""
     viewer: Viewer | None
     """The browser viewer that wraps the document; ``None`` if there is none."""
 
 
+@dataclass(kw_only=True, eq=False)
 class Source:
     """A body, and the facts found while it is read.
 
@@ -42,49 +48,37 @@ class Source:
     can restart; only the original body is retained.
     """
 
-    PROBLEMS = ("unpack/", "encoding/")
-    """Prefixes of the codes of problems that each reading reports again."""
-
-    def __init__(
-        self,
-        body: bytes,
-        *,
-        url: str,
-        content_type: str | None,
-        limits: Limits,
-        content_encodings: tuple[str, ...] = (),
-    ) -> None:
-        """Take *body* as sent; *content_encodings* is the header ``Content-Encoding``, if it was not applied yet."""
-        self._body = body
-        self._content_encodings = content_encodings
-        self._url = url
-        self._name = url.partition("?")[0].lower()
-        self._content_type = content_type
-        self._limits = limits
-        self.layers: list[str] = []
-        """Compression layers of the body, outermost first."""
-        self.bytes_unpacked = 0
-        """Bytes decompressed in the last reading."""
-        self.sha256: str | None = None
-        """Hex SHA-256 digest of the decompressed body; ``None`` before it was read to its end."""
+    body: bytes
+    """The document as sent."""
+    url: str
+    content_type: str | None
+    limits: Limits
+    content_encodings: tuple[str, ...] = ()
+    """The header ``Content-Encoding``, in the order in which they were applied, if they were not removed yet. They are
+    used if they are correct, and do not count as layers."""
+    layers: list[str] = field(init=False, default_factory=list)
+    """Compression layers of the body, outermost first."""
+    bytes_unpacked: int = field(init=False, default=0)
+    """Bytes decompressed in the last reading."""
+    sha256: str | None = field(init=False, default=None)
+    """Hex SHA-256 digest of the decompressed body; ``None`` before it was read to its end."""
 
     def utf8(self, problems: ProblemLog) -> Iterator[bytes]:
         """Yield the document in non-empty blocks of UTF-8. A document declared as UTF-8 is unchanged, valid or not."""
-        encoding = detect(self.start.data, self._content_type, problems)
-        blocks = self._unpacked(problems)
-        if encoding.name != "utf-8" or self.start.viewer:
-            yield from (text.encode() for text in self._shown(decode(blocks, encoding, problems), problems) if text)
+        if self.start.encoding.name != "utf-8" or self.start.viewer:
+            yield from (text.encode() for text in self.text(problems) if text)
             return
-        skip = encoding.mark_bytes
-        for block in blocks:
+        skip = detect(self.start.data, self.content_type, problems).mark_bytes
+        for block in self._unpacked(problems):
             if part := block[skip:]:
                 yield part
             skip = max(0, skip - len(block))
 
     def text(self, problems: ProblemLog) -> Iterator[str]:
         """Yield the document as text, in pieces."""
-        encoding = detect(self.start.data, self._content_type, problems)
-        yield from self._shown(decode(self._unpacked(problems), encoding, problems), problems)
+        encoding = detect(self.start.data, self.content_type, problems)
+        text = decode(self._unpacked(problems), encoding, problems)
+        yield from unwrapped(text, self.start.viewer, problems) if self.start.viewer else text
 
     def digest(self, problems: ProblemLog) -> str | None:
         """Return the value that :attr:`sha256` has after a complete reading, without one."""
@@ -92,19 +86,16 @@ class Source:
             pass
         return self.sha256
 
-    def _shown(self, text: Iterator[str], problems: ProblemLog) -> Iterator[str]:
-        return unwrapped(text, self.start.viewer, problems) if self.start.viewer else text
-
     @cached_property
     def start(self) -> Start:
         """What the start of the document shows."""
         unheard = ProblemLog("")
-        first = next(self._blocks(unheard, size=_HEAD_BYTES), b"")
-        encoding = detect(first, self._content_type, unheard)
-        head = telling_start(decode(self._blocks(unheard, size=_HEAD_BYTES), encoding, unheard))
+        first = next(self.blocks(unheard, size=_HEAD_BYTES), b"")
+        encoding = detect(first, self.content_type, unheard)
+        head = telling_start(decode(self.blocks(unheard, size=_HEAD_BYTES), encoding, unheard))
         if viewer := viewer_of(head):
             inside = telling_start(unwrapped([head], viewer, unheard))
-            kind = sniff(inside, url=self._url)
+            kind = sniff(inside, url=self.url)
             is_page = kind is Kind.LINKS and not viewer.is_escaped  # a browser shows pages without a viewer
             if kind.is_readable and not is_page:
                 head = inside
@@ -112,22 +103,71 @@ class Source:
                 viewer = None
         return Start(first, encoding, head, viewer)
 
-    def _blocks(self, problems: ProblemLog, *, size: int) -> Iterator[bytes]:
-        return unpack(
-            self._body,
-            self._limits,
-            problems,
-            self.layers,
-            name=self._name,
-            content_encodings=self._content_encodings,
-            block_bytes=size,
-        )
-
     def _unpacked(self, problems: ProblemLog) -> Iterator[bytes]:
         digest, self.bytes_unpacked, self.sha256 = hashlib.sha256(), 0, None
-        for block in self._blocks(problems, size=BLOCK_BYTES):
+        for block in self.blocks(problems, size=BLOCK_BYTES):
             digest.update(block)
             self.bytes_unpacked += len(block)
             yield block
         if not (problems.was_cut or problems.lost_bytes):
             self.sha256 = digest.hexdigest()
+
+    def blocks(self, problems: ProblemLog, *, size: int) -> Iterator[bytes]:
+        """Yield the body decompressed, in blocks of *size* bytes."""
+        self.layers.clear()
+        body, is_even = self.body, True
+        start, blocks = _start(body[at : at + size] for at in range(0, len(body), size))
+        for encoding in reversed(self.content_encodings):
+            if declared := next((one for one in CONTENT_ENCODINGS.get(encoding, ()) if one.begins(start)), None):
+                start, blocks = _start(self._bounded(declared.unpack(blocks, problems), problems))
+                is_even = False
+        packings = (BROTLI, *PACKINGS) if self.url.partition("?")[0].lower().endswith(".br") else PACKINGS
+        while packing := next((one for one in packings if one.begins(start)), None):
+            if len(self.layers) == self.limits.layers:
+                problems.add("unpack/too-deep", f"compressed in more than {self.limits.layers} layers")
+                return
+            self.layers.append(packing.name)
+            start, blocks = _start(self._bounded(packing.unpack(blocks, problems), problems))
+            packings, is_even = PACKINGS, False
+        yield from self._bounded(blocks, problems) if is_even else even(blocks, size)
+
+    def _bounded(self, blocks: Iterator[bytes], problems: ProblemLog) -> Iterator[bytes]:
+        limits, packed, seen = self.limits, len(self.body), 0
+        for block in blocks:
+            seen += len(block)
+            if seen > limits.unpacked_bytes:
+                problems.add("unpack/too-large", f"more than {limits.unpacked_bytes} bytes", byte=limits.unpacked_bytes)
+                yield block[: len(block) - (seen - limits.unpacked_bytes)]
+                return
+            if seen > limits.ratio_from and seen > packed * limits.ratio:
+                detail = f"{packed} bytes expanded to more than {limits.ratio} times their size"
+                problems.add("unpack/ratio", detail, byte=seen)
+                return
+            yield block
+
+
+def even(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """Yield *blocks* rechunked to *size* bytes each, except the last: the compression makes no difference.
+
+    None is empty.
+    """
+    parts: list[memoryview] = []
+    missing = size
+    for block in blocks:
+        left = memoryview(block)
+        while len(left) >= missing:
+            yield b"".join([*parts, left[:missing]])
+            parts, left, missing = [], left[missing:], size
+        if left:
+            parts.append(left)
+            missing -= len(left)
+    if parts:
+        yield b"".join(parts)
+
+
+def _start(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """Return the start of *blocks*, enough to recognize a layer, and all of *blocks*."""
+    start = next(blocks, b"")
+    while len(start) < _SIGNATURE_BYTES and (more := next(blocks, b"")):
+        start += more
+    return start, chain([start], blocks) if start else blocks

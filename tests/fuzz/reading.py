@@ -172,7 +172,7 @@ def _flat(text: str) -> str:
 def blocks_of(size: int) -> Iterator[None]:
     """Read documents in blocks of *size* bytes."""
     with (
-        patch("sitemap_harvest.formats.unpack.BLOCK_BYTES", size),
+        patch("sitemap_harvest.formats.source.BLOCK_BYTES", size),
         patch("sitemap_harvest.formats.xml.sitemap._ENOUGH_BYTES", size),
     ):
         yield

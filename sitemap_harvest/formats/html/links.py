@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 from lxml import etree
 
 from sitemap_harvest.formats.bounded_caches import cached
-from sitemap_harvest.formats.collector import Collector
+from sitemap_harvest.formats.collector import Collector, Limits
 from sitemap_harvest.formats.html.headings import says_site_map
-from sitemap_harvest.formats.unpack import Limits
 from sitemap_harvest.model import FoundBy, SitemapRef
 from sitemap_harvest.urls import resolve, site_of
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from lxml import etree
 
-from sitemap_harvest.formats.source import Source
 from sitemap_harvest.formats.xml.entries import EntryReader
 from sitemap_harvest.formats.xml.fast import NotExplained, element_roles, read_columns
 from sitemap_harvest.formats.xml.strict import NotWellFormed, read_strictly
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
     from sitemap_harvest.formats.collector import Collector
+    from sitemap_harvest.formats.source import Source
     from sitemap_harvest.model import UrlBatch
 
 _ENOUGH_BYTES = 1024 * 1024  # per step: some 5,000 entries, so that the cost of a step is negligible
@@ -67,7 +67,7 @@ def read_sitemap(source: Source, kind: Kind, into: Collector) -> Iterator[UrlBat
     except NotWellFormed as reason:
         # The entries read so far are well-formed: the tolerant parser skips as many children of the root.
         into.problems.is_well_formed = False
-        into.problems.forget(Source.PROBLEMS)
+        into.problems.forget_reading()
         if reason.is_flaw:
             line = reason.line and reason.line + rest.lines
             into.problems.add("xml/not-well-formed", str(reason), line=line)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
-from sitemap_harvest.formats.unpack import even
+from sitemap_harvest.formats.source import even
 from sitemap_harvest.formats.xml.entries import OddShape
 from sitemap_harvest.formats.xml.tokens import MAX_NAMESPACE_CHARS
 from sitemap_harvest.urls import WHITESPACE

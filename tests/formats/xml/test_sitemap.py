@@ -242,7 +242,7 @@ def test_blocks_may_end_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = list(read(body, url=HERE).rows())
     monkeypatch.setattr(source, "_HEAD_BYTES", 500)
     for size in (1, 7, 100):
-        monkeypatch.setattr("sitemap_harvest.formats.unpack.BLOCK_BYTES", size)
+        monkeypatch.setattr("sitemap_harvest.formats.source.BLOCK_BYTES", size)
         assert list(read(body, url=HERE).rows()) == wanted
         mended = read(b"&" + body, url=HERE)
         assert list(mended.rows()) == wanted

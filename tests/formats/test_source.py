@@ -14,7 +14,7 @@ import pytest
 
 from sitemap_harvest import Limits, read
 from sitemap_harvest.formats import decompressors as module
-from sitemap_harvest.formats.unpack import unpack
+from sitemap_harvest.formats.source import Source
 from tests.documents import HERE, codes, locs, log, noted, urlset
 
 if sys.version_info >= (3, 14):
@@ -39,9 +39,9 @@ def zipped(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes
 
 
 def unpacked(body: bytes, limits: Limits = DEFAULT) -> tuple[bytes, list[str], dict[str, int]]:
-    problems, layers = log(), []
-    data = b"".join(unpack(body, limits, problems, layers))
-    return data, layers, noted(problems)
+    problems, source = log(), Source(body=body, url=HERE, content_type=None, limits=limits)
+    data = b"".join(source.blocks(problems, size=module.BLOCK_BYTES))
+    return data, source.layers, noted(problems)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_the_size_of_blocks_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> 
 )
 @pytest.mark.parametrize("size", [512, 700, 10_000])
 def test_blocks_have_the_requested_size(body: bytes, size: int) -> None:
-    blocks = list(unpack(body, DEFAULT, log(), [], block_bytes=size))
+    blocks = list(Source(body=body, url=HERE, content_type=None, limits=DEFAULT).blocks(log(), size=size))
     assert blocks == [TEXT[start : start + size] for start in range(0, len(TEXT), size)]
 
 
@@ -227,7 +227,8 @@ def test_a_damaged_member_after_a_whole_document_is_reported() -> None:
 
 def test_small_members_are_joined_into_large_blocks() -> None:
     body = b"".join(gzip.compress(NOISE[at : at + 20]) for at in range(0, len(NOISE), 20))
-    assert [len(block) for block in unpack(body, DEFAULT, log(), [])] == [len(NOISE)]
+    blocks = Source(body=body, url=HERE, content_type=None, limits=DEFAULT).blocks(log(), size=module.BLOCK_BYTES)
+    assert [len(block) for block in blocks] == [len(NOISE)]
 
 
 def test_thousands_of_nearly_empty_members_are_not_all_decompressed(monkeypatch: pytest.MonkeyPatch) -> None:
