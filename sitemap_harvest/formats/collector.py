@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
+from functools import cache
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
@@ -294,7 +295,7 @@ class Collector:
         schema = UrlBatch.schema()
         found["sitemap"] = pa.repeat(self._document, rows)
         given = {name: column for name, column in texts.items() if column is not None} | found
-        arrays = [given[f.name] if f.name in given else columns.nulls(f.type).slice(0, rows) for f in schema]
+        arrays = [given[f.name] if f.name in given else _nulls(f.type).slice(0, rows) for f in schema]
         table = pa.RecordBatch.from_arrays(arrays, schema=schema)
         if urls.loc.null_count:
             table = table.filter(urls.loc.is_valid())
@@ -308,3 +309,9 @@ class Collector:
             count, without_sample = 1 + without_sample, 0
             place, excerpt = texts["position"][row].as_py(), texts[column][row].as_py()
             self.problems.add(code, entry=place, excerpt=excerpt, count=count)
+
+
+@cache
+def _nulls(kind: pa.DataType) -> pa.Array:
+    """Return a full batch of nulls. All columns of one *kind* without a value share its memory."""
+    return pa.nulls(MAX_ROWS, kind)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.dates import Instant, read_date
-from sitemap_harvest.formats.bounded_caches import cached
-from sitemap_harvest.model import MAX_ROWS
+from sitemap_harvest.dates import read_date
 from sitemap_harvest.urls import WHITESPACE
 
 INSTANT = pa.timestamp("us", tz="UTC")
@@ -29,12 +26,6 @@ class DateColumns(NamedTuple):
     precision: pa.StringArray
     zoned: pa.BooleanArray
     is_w3c: pa.BooleanArray
-
-
-@cache
-def nulls(kind: pa.DataType) -> pa.Array:
-    """Return a full batch of nulls. All columns of one *kind* without a value share its memory."""
-    return pa.nulls(MAX_ROWS, kind)
 
 
 def trimmed(texts: pa.StringArray) -> pa.StringArray:
@@ -72,19 +63,16 @@ def dates(texts: pa.StringArray) -> DateColumns:
 
 
 def _one_by_one(texts: pa.StringArray, mask: pa.BooleanArray, read: DateColumns) -> DateColumns:
-    found = [_read_date(text) for text in texts.filter(mask).to_pylist()]
+    encoded = texts.filter(mask).dictionary_encode()
+    found = [read_date(text) for text in encoded.dictionary.to_pylist()]
     columns = (
         pa.array([one and one.value for one in found], INSTANT),
         pa.array([one and one.precision for one in found], pa.string()),
         pa.array([one and one.zoned for one in found], pa.bool_()),
         pa.array([one and one.is_w3c for one in found], pa.bool_()),
     )
-    return DateColumns(*(pc.replace_with_mask(old, mask, new) for old, new in zip(read, columns, strict=True)))
-
-
-@cached
-def _read_date(text: str) -> Instant | None:
-    return read_date(text)
+    pairs = zip(read, columns, strict=True)
+    return DateColumns(*(pc.replace_with_mask(old, mask, new.take(encoded.indices)) for old, new in pairs))
 
 
 def priorities(texts: pa.StringArray) -> tuple[pa.DoubleArray, pa.StringArray]:

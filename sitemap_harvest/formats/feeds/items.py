@@ -15,9 +15,8 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sitemap_harvest.formats.bounded_caches import Names
 from sitemap_harvest.formats.xml.entries import split
-from sitemap_harvest.formats.xml.extensions import LINK_ATTRIBUTES, WELL_KNOWN_PREFIXES, read_extensions
+from sitemap_harvest.formats.xml.extensions import LINK_ATTRIBUTES, WELL_KNOWN_PREFIXES, Names, read_extensions
 from sitemap_harvest.urls import MAX_BASE_CHARS, WHITESPACE, join, resolve
 
 if TYPE_CHECKING:

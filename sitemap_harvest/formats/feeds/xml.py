@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from sitemap_harvest.formats.bounded_caches import Names
 from sitemap_harvest.formats.feeds.items import FEED_PREFIXES, PAGE_TEXT, ItemReader, joined
 from sitemap_harvest.formats.xml.elements import Element, Namespaces, TokenReader
 from sitemap_harvest.formats.xml.entries import Role
+from sitemap_harvest.formats.xml.extensions import Names
 from sitemap_harvest.formats.xml.tokens import Sort, Token, attributes
 
 if TYPE_CHECKING:

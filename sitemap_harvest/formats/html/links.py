@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from functools import lru_cache
 from html.entities import html5
 from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
-from sitemap_harvest.formats.bounded_caches import cached
 from sitemap_harvest.formats.collector import Collector, Limits
 from sitemap_harvest.formats.html.headings import says_site_map
 from sitemap_harvest.model import FoundBy, SitemapRef
@@ -35,6 +35,7 @@ _MAX_DEPTH = 1000  # twice the limit of browsers; libxml2 searches all open elem
 _MAX_REMEMBERED = 100_000  # distinct links, in some 8 MB: twice what a sitemap may list
 _END = re.compile(r"</(?:html|body)(?=[\s/>])", re.IGNORECASE)
 _END_CHARS = len("</html>")
+_MAX_CACHED_CHARS = 512  # of an origin, so that the size of the cache is bounded
 _ORIGIN = re.compile(r"https?://[^/?#]*+", re.IGNORECASE)
 _INERT = frozenset({"script", "style", "template"})
 _OTHER_SCHEME = re.compile(r"(?!https?:)[A-Za-z][A-Za-z0-9+\-]*:", re.IGNORECASE)
@@ -263,10 +264,12 @@ def _plain(text: str) -> str:
 
 def _host(url: str) -> str:
     """Return host and port of *url*, without ``www.``: variants with it, and http or https, are one site."""
-    return _host_of(origin[0]) if (origin := _ORIGIN.match(url)) else ""
+    if (origin := _ORIGIN.match(url)) is None:
+        return ""
+    return (_host_of if len(origin[0]) <= _MAX_CACHED_CHARS else _host_of.__wrapped__)(origin[0])
 
 
-@cached
+@lru_cache(maxsize=1024)
 def _host_of(origin: str) -> str:
     return (site_of(origin) or "").partition("://")[2].removeprefix("www.")
 

@@ -16,7 +16,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.dates import read_date
-from sitemap_harvest.formats.bounded_caches import cached
 from sitemap_harvest.formats.columns import read_priority
 from sitemap_harvest.formats.xml.entries import split
 from sitemap_harvest.formats.xml.strict import NotWellFormed, grow
@@ -206,7 +205,6 @@ def _is_uri(value: str) -> bool:
     return len(port) <= 10 and int(port or 0) <= _MOST_PORT
 
 
-@cached
 def check_lastmod(text: str) -> str | None:
     """Return the problem with the text of a ``<lastmod>``."""
     value = text.strip(_XML_WHITESPACE)
@@ -241,7 +239,6 @@ def check_changefreq(text: str) -> str | None:
     return "protocol/whitespace-around" if text.strip(WHITESPACE) in CHANGEFREQS else "changefreq/unknown"
 
 
-@cached
 def check_priority(text: str) -> str | None:
     """Return the problem with the text of a ``<priority>``."""
     value = text.strip(_XML_WHITESPACE)

@@ -9,8 +9,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from sitemap_harvest.formats.bounded_caches import Names
-from sitemap_harvest.formats.xml.extensions import WELL_KNOWN_PREFIXES
+from sitemap_harvest.formats.xml.extensions import WELL_KNOWN_PREFIXES, Names
 from sitemap_harvest.formats.xml.tokens import Sort, Token, Tokenizer
 from sitemap_harvest.urls import WHITESPACE
 

@@ -11,8 +11,7 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sitemap_harvest.formats.bounded_caches import Names
-from sitemap_harvest.formats.xml.extensions import is_extension, read_extensions
+from sitemap_harvest.formats.xml.extensions import Names, is_extension, read_extensions
 from sitemap_harvest.urls import WHITESPACE, several, web_line
 
 if TYPE_CHECKING:

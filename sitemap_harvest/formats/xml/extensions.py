@@ -7,15 +7,18 @@ a duplicate, goes to ``extra`` below the name of its parent.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from sitemap_harvest.formats.bounded_caches import Names
 from sitemap_harvest.urls import WHITESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 Plain = dict[str, Any]
+Value = TypeVar("Value")
+
+_MAX_NAMES = 256  # documents have some 20
+_MAX_NAME_CHARS = 512
 
 IMAGE_FIELDS = ("loc", "caption", "title", "geo_location", "license")
 LINK_ATTRIBUTES = ("href", "hreflang", "media", "type")
@@ -31,6 +34,22 @@ _VIDEO = frozenset(
     }
 )
 _KNOWN_ATTRIBUTES = {"uploader": ("info", "uploader_info"), "gallery_loc": ("title", "gallery_title")}
+
+
+class Names(dict[str, Value], Generic[Value]):
+    """A cache of bounded size, whatever names a document contains: *find* is called once for each name."""
+
+    def __init__(self, find: Callable[[str], Value]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, name: str) -> Value:
+        value = self._find(name)
+        if len(self) >= _MAX_NAMES:
+            self.clear()
+        if not isinstance(name, str) or len(name) <= _MAX_NAME_CHARS:  # lxml has functions as names of comments
+            self[name] = value
+        return value
 
 
 def is_extension(tag: Any) -> bool:
