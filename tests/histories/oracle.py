@@ -3,7 +3,7 @@
 A site *must* list a URL in a crawl if each version of its documents that a careful reader may have seen says so, and it
 *may* list one if some version does. The two differ only where a server sends a sound but outdated document, which
 nobody can detect: an earlier version; an empty one; any version since a validator is stuck. All other failures are
-detectable, so they excuse nothing.
+detectable, so they excuse nothing. The same holds for the metadata of a URL.
 """
 
 from __future__ import annotations
@@ -178,7 +178,8 @@ class Oracle:
         for url, versions in self._reached(site, crawls, any_version=any_version).items():
             listed = [{key_of(page): entry for page, entry in one.published.items()} for one in versions]
             for key in _joined([set(one) for one in listed], any_version):
-                found[key][url] = {one[key] for one in listed if key in one}
+                entries = {one[key] for one in listed if key in one}
+                found[key][url] = entries if any_version or len(entries) == 1 else set()
         return dict(found)
 
     def _reached(
