@@ -126,6 +126,8 @@ def _published(text: str, base: str) -> Iterator[str]:
             yield text.removeprefix(start)
     if text.startswith(join(base, "/")):  # dot segments of a relative URL were resolved
         yield text.rpartition("/")[2]
+    if "?" in text:  # it was a query alone, relative to the base that the document gives
+        yield text[text.index("?") :]
 
 
 def _comes_in_order(text: str, part: str) -> bool:
