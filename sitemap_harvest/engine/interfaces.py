@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from sitemap_harvest.formats.html.links import header_hints
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from sitemap_harvest.diff import Changes
     from sitemap_harvest.discovery.candidate import Candidate, NotFetched
@@ -73,7 +73,7 @@ class RequestFactory(Protocol):
 class ChildRules(Protocol):
     """Rules about which children of a document are wanted."""
 
-    def children(self, refs: Iterable[SitemapRef], kind: Kind | None) -> Iterator[tuple[SitemapRef, NotFetched | None]]:
+    def children(self, refs: list[SitemapRef], kind: Kind | None) -> Iterator[tuple[SitemapRef, NotFetched | None]]:
         """Yield each of *refs*, from a document of that *kind*, with the reason if it is not wanted."""
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.frontier.host_queue import Frontier
     from sitemap_harvest.integration.spider_attributes import SitemapAttributes
     from sitemap_harvest.model import UrlEntry
-    from sitemap_harvest.page_visits.page_rules import PageRules, PageVisit
+    from sitemap_harvest.page_visits.page_rules import PageRules
 
 
 _PIECE_ROWS = 256  # some 70 KB: each site in turn has one piece in memory
@@ -82,15 +82,6 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _Lister:
-    """A document that is being read."""
-
-    document: Referrer
-    entries: dict[str, _WaitingEntries] = field(default_factory=dict)
-    """Its entries so far, by site."""
-
-
-@dataclass(slots=True)
 class _WaitingEntries:
     """The queued entries of one document."""
 
@@ -132,7 +123,8 @@ class PageRequests:
         self._frontier = frontier
         self._only_host = host_of(only_site) if only_site else None
         self._queue = DiskQueue()
-        self._listers: dict[str, _Lister] = {}  # by URL
+        self._read: dict[str, tuple[Referrer, dict[str, _WaitingEntries]]] = {}
+        """The documents that are being read, by URL, each with its entries so far, by site."""
         self._waiting: dict[str, deque[_WaitingEntries]] = {}  # by site
         self._round: deque[str] = deque()
         self._later: deque[str] = deque()
@@ -156,7 +148,7 @@ class PageRequests:
     @property
     def left(self) -> int:
         """Number of entries still queued: not processed, or their request not sent."""
-        coming = (listed for lister in self._listers.values() for listed in lister.entries.values())
+        coming = (listed for _, entries in self._read.values() for listed in entries.values())
         waiting = (listed for site in self._waiting.values() for listed in site)
         return sum(listed.rows + (listed.ahead is not None) for listed in (*coming, *waiting))
 
@@ -172,7 +164,7 @@ class PageRequests:
 
     def note_answer(self, candidate: Candidate, response: DocumentResponse) -> None:
         """Record that *response* is the document of *candidate*, which is read now."""
-        self._listers[candidate.url] = _Lister(Referrer.of(candidate, response))
+        self._read[candidate.url] = (Referrer.of(candidate, response), {})
 
     def add(self, batch: UrlBatch, candidate: Candidate) -> None:
         """Queue the entries of *batch*, which the document of *candidate* lists, until :meth:`release`."""
@@ -184,23 +176,21 @@ class PageRequests:
                 "too_deep", f"DEPTH_LIMIT is {self._max_depth}: the pages of {candidate.url} are deeper", len(batch)
             )
             return
-        lister = self._listers.setdefault(candidate.url, _Lister(Referrer.of(candidate)))
+        document, entries = self._read.setdefault(candidate.url, (Referrer.of(candidate), {}))
         for site, rows in _by_site(batch, is_whole=self._rules.needs_whole_documents):
-            self._store(rows, lister.entries.setdefault(site, _WaitingEntries(lister.document)))
-
-    def _store(self, batch: UrlBatch, listed: _WaitingEntries) -> None:
-        try:
-            listed.pieces.extend(self._queue.put(batch))
-            listed.rows += len(batch)
-        except sqlite3.Error as error:
-            words = f"the temporary file cannot be written: {error}"
-            self._leave_out("not_stored", words, len(batch), level=logging.ERROR)
-            deferred_from_coro(self._crawler.engine.close_spider_async(reason="pages_not_stored"))
+            listed = entries.setdefault(site, _WaitingEntries(document))
+            try:
+                listed.pieces.extend(self._queue.put(rows))
+                listed.rows += len(rows)
+            except sqlite3.Error as error:
+                words = f"the temporary file cannot be written: {error}"
+                self._leave_out("not_stored", words, len(rows), level=logging.ERROR)
+                deferred_from_coro(self._crawler.engine.close_spider_async(reason="pages_not_stored"))
 
     def release(self, candidate: Candidate) -> None:
         """Release the pages of the document of *candidate*, which lists no more of them."""
-        lister = self._listers.pop(candidate.url, None)
-        for site, listed in lister.entries.items() if lister is not None else ():
+        _, entries = self._read.pop(candidate.url, (None, {}))
+        for site, listed in entries.items():
             if site not in self._waiting:
                 self._waiting[site] = deque()
                 is_active = len(self._round) < max(_MAX_SITES, self._concurrency)
@@ -251,7 +241,9 @@ class PageRequests:
         """Whether *request* may be sent now; *active* are the URLs in the downloader, *busy* their number by slot."""
         slot = self._crawler.engine.downloader.get_slot_key(request)
         host, now = self._frontier.host(request.url), time.monotonic()
-        if busy[slot] >= (1 if host.delay else self._most(slot)) or host.ready_at > now:
+        of_host = self._slots.get(slot, {}).get("concurrency", self._of_host)
+        share = host_share(concurrency=self._concurrency, of_host=of_host, sites=len(self._round))
+        if busy[slot] >= (1 if host.delay else share) or host.ready_at > now:
             return False
         # If several requests wait for one robots.txt, Scrapy 2.19 checks only the first and lets the others pass.
         if self._obeys_robots and not host.has_rules:
@@ -260,11 +252,6 @@ class PageRequests:
             self._first_pages[host.name] = request.url
         host.ready_at = max(host.ready_at, now + host.delay)
         return True
-
-    def _most(self, slot: str) -> int:
-        """Return the limit of in-flight requests to the host whose downloader slot is *slot*."""
-        of_host = self._slots.get(slot, {}).get("concurrency", self._of_host)
-        return host_share(concurrency=self._concurrency, of_host=of_host, sites=len(self._round))
 
     def _ahead(self, listed: _WaitingEntries) -> Request | None:
         """Return the next request of *listed*; ``None`` if there is none."""
@@ -279,14 +266,14 @@ class PageRequests:
 
     def _requests(self, listed: _WaitingEntries) -> Iterator[Request]:
         document = listed.document.response()
-        for visit in self._rules.visits(self._rows(listed), sitemap=listed.document.url):
-            if self._only_host not in {None, host_of(visit.url)}:
-                self._leave_out("offsite", f"{visit.url} is not on the site that the folder replaces")
+        for url, entry, rule in self._rules.visits(self._rows(listed), sitemap=listed.document.url):
+            if self._only_host not in {None, host_of(url)}:
+                self._leave_out("offsite", f"{url} is not on the site that the folder replaces")
                 continue
             try:
-                request = self._referring.from_document(page_request(visit), document)
+                request = self._referring.from_document(rule.request(url, entry), document)
             except ValueError as error:
-                self._leave_out("invalid_url", f"{visit.url!r}: {error}")
+                self._leave_out("invalid_url", f"{url!r}: {error}")
             else:
                 if request is not None:
                     yield request
@@ -326,26 +313,6 @@ def _by_site(batch: UrlBatch, *, is_whole: bool) -> Iterator[tuple[str, UrlBatch
         yield site or "", batch.filter(mask)
 
 
-def page_request(visit: PageVisit) -> Request:
-    """Return the request for the page of *visit*. Raises :exc:`ValueError` for an invalid URL."""
-    if not visit.url.lower().startswith(("http://", "https://")):
-        raise ValueError("it is not a web URL")
-    return Request(
-        visit.url,
-        callback=visit.rule.callback,
-        cb_kwargs={"entry": visit.entry} if visit.rule.takes_entry else {},
-        priority=priority_of(visit.entry),
-    )
-
-
-def priority_of(entry: UrlEntry) -> int:
-    """Return the request priority of *entry*: 0 for its priority 1.0, -10 for 0.0, -5 if it has none.
-
-    Never above 0, so that sitemaps and the requests of callbacks come first.
-    """
-    return round(10 * (0.5 if entry.priority is None else entry.priority)) - 10
-
-
 def host_share(*, concurrency: int, of_host: int, sites: int) -> int:
     """Return the limit of in-flight requests to one host while pages of *sites* sites are queued.
 
@@ -373,11 +340,11 @@ def requests_of(
         was_cut="dataloss" in response.flags,
     )
     rows = (row for batch in document.urls() for row in batch.rows())
-    for visit in rules.visits(rows, sitemap=response.url):
+    for url, entry, rule in rules.visits(rows, sitemap=response.url):
         try:
-            request = page_request(visit)
+            request = rule.request(url, entry)
         except ValueError as error:
-            _logger.warning("Page not visited: %r: %s", visit.url, error)
+            _logger.warning("Page not visited: %r: %s", url, error)
         else:
             yield request
     for reference, not_fetched in rules.children(list(document.sitemaps()), document.kind):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 import pyarrow as pa
-from scrapy import Spider
+from scrapy import Request, Spider
 
 from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.errors import ArgumentError
@@ -42,15 +42,17 @@ class Rule:
     takes_entry: bool
     """Whether the callback has a parameter ``entry``."""
 
-
-@dataclass(frozen=True, slots=True)
-class PageVisit:
-    """A page to be visited."""
-
-    url: str
-    entry: UrlEntry
-    """The entry that lists the page: as its URL, or as an alternate."""
-    rule: Rule
+    def request(self, url: str, entry: UrlEntry) -> Request:
+        """Return the request for *url*, which *entry* lists. Raises :exc:`ValueError` for an invalid URL."""
+        if not url.lower().startswith(("http://", "https://")):
+            raise ValueError("it is not a web URL")
+        return Request(
+            url,
+            callback=self.callback,
+            cb_kwargs={"entry": entry} if self.takes_entry else {},
+            # From -10 to 0, never above it, so that sitemaps and the requests of callbacks come first.
+            priority=round(10 * (0.5 if entry.priority is None else entry.priority)) - 10,
+        )
 
 
 class Entries:
@@ -77,20 +79,26 @@ class PageRules:
         self.needs_whole_documents = _is_set(spider, "sitemap_filter", SitemapAttributes)
         """Whether there is a ``sitemap_filter``, which is called once for each document."""
 
-    def children(self, refs: Iterable[SitemapRef], kind: Kind | None) -> Iterator[tuple[SitemapRef, NotFetched | None]]:
+    def children(self, refs: list[SitemapRef], kind: Kind | None) -> Iterator[tuple[SitemapRef, NotFetched | None]]:
         """Yield each of *refs*, of a document of that *kind*, with the reason if it is not read.
 
         Only applies to an index.
         """
-        if kind is Kind.ROBOTS:
-            yield from ((ref, None) for ref in refs)
-            return
-        listed = [ref for ref in refs if ref.found_by is None]
-        left = list(self._filtered(listed)) if self.needs_whole_documents and listed else listed
+        listed = [ref for ref in refs if ref.found_by is None and kind is not Kind.ROBOTS]
+        left = listed
+        if self.needs_whole_documents and listed:
+            known = {ref.loc: ref for ref in listed}
+            found = self._spider.sitemap_filter(Entries(map(dict_of_ref, listed), is_index=True))
+            left = [
+                known.get(loc) or SitemapRef(loc=loc, position=0, lastmod_text=each.get("lastmod"))
+                for each in found
+                if (loc := each.get("loc"))
+            ]
+        for ref in left:
+            yield ref, None if any(pattern.search(ref.loc) for pattern in self._follow) else _NOT_FOLLOWED
         kept = {ref.loc for ref in left}
-        for ref in (*left, *(ref for ref in listed if ref.loc not in kept)):
-            yield ref, self._refusal(ref, kept)
-        yield from ((ref, None) for ref in refs if ref.found_by is not None)
+        yield from ((ref, _LEFT_OUT) for ref in listed if ref.loc not in kept)
+        yield from ((ref, None) for ref in refs if ref.found_by is not None or kind is Kind.ROBOTS)
 
     def rows_to_keep(self, batch: UrlBatch) -> UrlBatch:
         """Return the rows of *batch* that may be visited: all that ``visits`` returns, if there is a filter."""
@@ -106,43 +114,30 @@ class PageRules:
             wanted.append(any(self.rule_of(url) for url in (loc, *others)))
         return batch.filter(pa.array(wanted, pa.bool_()))
 
-    def visits(self, rows: Iterator[UrlEntry], *, sitemap: str) -> Iterator[PageVisit]:
-        """Yield the pages to visit of *rows*, all from one document, on demand."""
-        for url, entry in self._addresses(rows, sitemap):
-            if (rule := self.rule_of(url)) is not None:
-                yield PageVisit(url, entry, rule)
+    def visits(self, rows: Iterator[UrlEntry], *, sitemap: str) -> Iterator[tuple[str, UrlEntry, Rule]]:
+        """Yield the URL of each page to visit, the entry of *rows* that lists it, and its rule, on demand.
+
+        *rows* are all from one document. An entry lists a page as its URL, or as an
+        alternate.
+        """
+        if self.needs_whole_documents:
+            found = self._spider.sitemap_filter(Entries(map(dict_of_entry, rows), is_index=False))
+            listed = (
+                (each["loc"], each.get("alternate") or (), entry_of_dict(each, sitemap=sitemap))
+                for each in found
+                if each.get("loc")
+            )
+        else:
+            listed = ((row.loc, alternates_of(row), row) for row in rows)
+        for loc, alternates, entry in listed:
+            others = alternates if self._spider.sitemap_alternate_links else ()
+            for url in (loc, *(_absolute(href, loc) for href in others)):
+                if (rule := self.rule_of(url)) is not None:
+                    yield url, entry, rule
 
     def rule_of(self, url: str) -> Rule | None:
         """Return the first rule that matches *url*."""
         return next((rule for rule in self.rules if rule.pattern.search(url)), None)
-
-    def _addresses(self, rows: Iterator[UrlEntry], sitemap: str) -> Iterator[tuple[str, UrlEntry]]:
-        if not self.needs_whole_documents:
-            for row in rows:
-                yield from self._of_entry(row.loc, alternates_of(row), row)
-            return
-        for found in self._spider.sitemap_filter(Entries(map(dict_of_entry, rows), is_index=False)):
-            if loc := found.get("loc"):
-                entry = entry_of_dict(found, sitemap=sitemap)
-                yield from self._of_entry(loc, found.get("alternate") or (), entry)
-
-    def _of_entry(self, loc: str, alternates: Iterable[str], entry: UrlEntry) -> Iterator[tuple[str, UrlEntry]]:
-        yield loc, entry
-        if self._spider.sitemap_alternate_links:
-            yield from ((_absolute(href, loc), entry) for href in alternates)
-
-    def _filtered(self, refs: list[SitemapRef]) -> Iterator[SitemapRef]:
-        known = {ref.loc: ref for ref in refs}
-        for found in self._spider.sitemap_filter(Entries(map(dict_of_ref, refs), is_index=True)):
-            if loc := found.get("loc"):
-                yield known.get(loc) or SitemapRef(loc=loc, position=0, lastmod_text=found.get("lastmod"))
-
-    def _refusal(self, ref: SitemapRef, kept: set[str]) -> NotFetched | None:
-        if ref.loc not in kept:
-            return _LEFT_OUT
-        if not any(pattern.search(ref.loc) for pattern in self._follow):
-            return _NOT_FOLLOWED
-        return None
 
 
 def _absolute(href: str, loc: str) -> str:
