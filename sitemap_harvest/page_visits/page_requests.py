@@ -254,14 +254,20 @@ class PageRequests:
         return True
 
     def _ahead(self, listed: _WaitingEntries) -> Request | None:
-        """Return the next request of *listed*; ``None`` if there is none."""
+        """Return the next request of *listed*; ``None`` if there is none.
+
+        If the project's code fails, the error is reported as Scrapy does, and no more
+        pages of *listed* are visited.
+        """
         if listed.requests is None:
             listed.requests = self._requests(listed)
         if listed.ahead is None:
             try:
                 listed.ahead = next(listed.requests, None)
             except Exception as error:  # noqa: BLE001 - one bad document must not end all others
-                self._note_error(listed, error)
+                document, failure = listed.document.response(), Failure(error)  # type: ignore[no-untyped-call]
+                self._crawler.engine.scraper.handle_spider_error(failure, Request(document.url), document)
+                self._leave_out("filter_failed", f"sitemap_filter failed for {document.url}", listed.rows)
         return listed.ahead
 
     def _requests(self, listed: _WaitingEntries) -> Iterator[Request]:
@@ -294,23 +300,16 @@ class PageRequests:
             self._spider.logger.log(level, "Pages not visited: %s (the stat %s counts them)", words, key)
         self._crawler.stats.inc_value(key, count)
 
-    def _note_error(self, listed: _WaitingEntries, error: Exception) -> None:
-        """Report *error* of the project's code as Scrapy does. No more pages of *listed* are visited."""
-        document = listed.document.response()
-        failure = Failure(error)  # type: ignore[no-untyped-call]  # Twisted has no hint for it
-        self._crawler.engine.scraper.handle_spider_error(failure, Request(document.url), document)
-        self._leave_out("filter_failed", f"sitemap_filter failed for {document.url}", listed.rows)
-
 
 def _by_site(batch: UrlBatch, *, is_whole: bool) -> Iterator[tuple[str, UrlBatch]]:
     """Yield the rows of *batch* by site, so that each site waits only for itself; if *is_whole*, do not split it."""
-    sites = batch["site"].unique().to_pylist()
+    column = pc.fill_null(batch["site"], "")
+    sites = column.unique().to_pylist()
     if is_whole or len(sites) == 1 or len(sites) > _MAX_SITES_APART:
-        yield sites[0] or "", batch
+        yield sites[0], batch
         return
     for site in sites:
-        mask = batch["site"].is_null() if site is None else pc.equal(batch["site"], site)
-        yield site or "", batch.filter(mask)
+        yield site, batch.filter(pc.equal(column, site))
 
 
 def host_share(*, concurrency: int, of_host: int, sites: int) -> int:
