@@ -56,20 +56,19 @@ class PingConfig:
     @classmethod
     def read(cls, items: Iterable[tuple[str, str]]) -> Self:
         """Read the options. Raises :exc:`OptionError`, which names the option, its value and the accepted values."""
-        given = dict(items)
-        for required in ("project", "hosts", "tokens"):
+        given, options = dict(items), {}
+        for required in ("project", "hosts", "tokens"):  # after the options given, which are checked first
             given.setdefault(required, "")
-        return cls(**{name: _read(name, text.strip()) for name, text in given.items()})
-
-
-def _read(name: str, text: str) -> Any:
-    if name not in _PARSERS:
-        raise OptionError(f"{name}: {there_is_no('option', name, _PARSERS)}")
-    try:
-        return _PARSERS[name](text)
-    except ValueError as error:
-        shown = "" if name == "tokens" and text else f" is {text[:200]!r}"
-        raise OptionError(f"{name}{shown}: {error}") from None
+        for name, value in given.items():
+            if name not in _PARSERS:
+                raise OptionError(f"{name}: {there_is_no('option', name, _PARSERS)}")
+            text = value.strip()
+            try:
+                options[name] = _PARSERS[name](text)
+            except ValueError as error:
+                shown = "" if name == "tokens" and text else f" is {text[:200]!r}"
+                raise OptionError(f"{name}{shown}: {error}") from None
+        return cls(**options)
 
 
 def _name(text: str) -> str:

@@ -45,7 +45,6 @@ class PingError(Exception):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
-        self.status = STATUS[code]
 
 
 class PingTarget(NamedTuple):
@@ -79,8 +78,8 @@ def read_form(args: Mapping[bytes, Sequence[bytes]]) -> dict[str, str]:
 
 def check_token(token: str, known: Collection[str]) -> None:
     """Raise :exc:`PingError` if *token* is not *known*. Takes the same time for every token."""
-    digest = _digest(token)
-    if not sum(hmac.compare_digest(_digest(each), digest) for each in known):  # any() would stop at the first
+    digest, *digests = (sha256(each.encode()).digest() for each in (token, *known))
+    if not sum(hmac.compare_digest(each, digest) for each in digests):  # any() would stop at the first
         why = "is unknown: ask the operator for a valid one" if token else "is missing: send the field token in a form"
         raise PingError("wrong-token", f"the token {why}")
 
@@ -121,7 +120,3 @@ def job_settings(target: PingTarget, found: Sequence[IPAddress]) -> dict[str, st
         raise PingError("private-address", message)
     is_public = all(kind_of(address) is None for address in allowed)
     return {"SITEMAP_HARVEST_PRIVATE": PrivateAddresses.NEVER.value if is_public else "False"}
-
-
-def _digest(token: str) -> bytes:
-    return sha256(token.encode()).digest()

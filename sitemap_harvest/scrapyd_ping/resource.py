@@ -18,7 +18,7 @@ from twisted.web.server import NOT_DONE_YET
 from sitemap_harvest.errors import OptionError
 from sitemap_harvest.escape import ascii_json
 from sitemap_harvest.scrapyd_ping.config import PingConfig
-from sitemap_harvest.scrapyd_ping.request import PingError, check_token, job_settings, ping_target, read_form
+from sitemap_harvest.scrapyd_ping.request import STATUS, PingError, check_token, job_settings, ping_target, read_form
 from sitemap_harvest.urls import site_of, url_key
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _SECTION = "sitemap_harvest"
 _PREFIX = "ping-"  # of the ids of its jobs
 _MOST_BYTES = 16 * 1024  # of a body: a percent-encoded URL of 2,048 characters, and a token
+_HEADERS = {405: ("Allow", "POST"), 503: ("Retry-After", "60")}
 _log = Logger()
 
 
@@ -69,11 +70,10 @@ class Ping(Resource):
         except Exception:  # noqa: BLE001 - the sender gets no traceback
             _log.failure("A ping failed")
             refused = PingError("internal", "the service failed: the operator can find the reason in Scrapyd's log")
-        request.setResponseCode(refused.status)
-        if refused.status == 405:
-            request.setHeader("Allow", "POST")
-        if refused.status == 503:
-            request.setHeader("Retry-After", "60")
+        status = STATUS[refused.code]
+        request.setResponseCode(status)
+        if status in _HEADERS:
+            request.setHeader(*_HEADERS[status])
         return {"status": "error", "code": refused.code, "message": str(refused)}
 
     async def _accept(self, form: dict[str, str]) -> dict[str, Any]:
@@ -92,23 +92,20 @@ class Ping(Resource):
 
     def _current_job(self, target: PingTarget) -> str | None:
         """Return the pending or running job for *target*. Raises :exc:`PingError` if its site has another one."""
-        for job, url in self._jobs().items():
+        project = self._config.project
+        if (queue := self._root.poller.queues.get(project)) is None:
+            message = f"Scrapyd has no project {project!r}: the operator must deploy it or correct scrapyd.conf"
+            raise PingError("unavailable", message)
+        # The sitemap of each job; empty for jobs without one.
+        jobs: dict[str, str] = {message["_job"]: str(message.get("sitemap", "")) for message in queue.list()}
+        jobs |= {process.job: _sitemap_of(process.args) for process in self._root.launcher.processes.values()}
+        for job, url in jobs.items():
             if job.startswith(_PREFIX) and site_of(url) == site_of(target.url):
                 if url_key(url) == url_key(target.url):
                     return job
                 message = f"the job {job} is crawling another sitemap of {site_of(url)}: retry after it ends"
                 raise PingError("busy", message)
         return None
-
-    def _jobs(self) -> dict[str, str]:
-        """Return the sitemap of each pending and running job; empty for jobs without one."""
-        project = self._config.project
-        if (queue := self._root.poller.queues.get(project)) is None:
-            message = f"Scrapyd has no project {project!r}: the operator must deploy it or correct scrapyd.conf"
-            raise PingError("unavailable", message)
-        pending = {message["_job"]: str(message.get("sitemap", "")) for message in queue.list()}
-        running = {process.job: _sitemap_of(process.args) for process in self._root.launcher.processes.values()}
-        return pending | running
 
 
 def _form(request: Any, *, has_query: bool) -> dict[str, str]:
