@@ -24,7 +24,7 @@ from sitemap_harvest.snapshots.conditional_requests import (
     Revalidation,
     revalidate,
 )
-from sitemap_harvest.snapshots.merge import is_exact
+from sitemap_harvest.snapshots.merge_policy import is_exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

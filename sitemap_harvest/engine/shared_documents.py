@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sitemap_harvest.engine.interfaces import KnownDocument
 from sitemap_harvest.model import FoundBy, Kind, LedgerBatch, Outcome
-from sitemap_harvest.snapshots.merge import final_key, is_exact
+from sitemap_harvest.snapshots.merge_policy import final_key, is_exact
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:

@@ -21,15 +21,9 @@ from sitemap_harvest.snapshots.conditional_requests import (
     is_trusted,
     observe,
 )
-from sitemap_harvest.snapshots.merge import (
-    MergePolicy,
-    final_key,
-    is_overdue,
-    is_settled,
-    merge_decision,
-    merge_snapshot,
-    needs_lister,
-)
+from sitemap_harvest.snapshots.merge import merge_snapshot
+from sitemap_harvest.snapshots.merge_policy import MergePolicy, final_key, merge_decision
+from sitemap_harvest.snapshots.removal import is_overdue, is_settled, needs_lister
 from sitemap_harvest.snapshots.store import DocumentRows
 from sitemap_harvest.urls import document_key
 
@@ -309,7 +303,7 @@ class SiteSnapshot:
         freed.
         """
         records, self._records, self._latest = self._records, [], {}
-        documents = merge_snapshot(
+        merged = merge_snapshot(
             self._known,
             records,
             references=self._lists_now(),
@@ -319,7 +313,7 @@ class SiteSnapshot:
             absent_runs=self._options.absent_runs,
             pending=self._pending,
         )
-        rows = ((key, one.row, self._address(one.row.url)) for key, one in documents.items())
+        rows = ((key, row, self._address(row.url)) for key, row in merged.items())
         return {key: row if address == row.url else replace(row, url=address) for key, row, address in rows}
 
     def stored(self, ledger: Mapping[str, SitemapRecord]) -> list[SitemapRecord]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from sitemap_harvest.dates import DateRange, read_date
 from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.model import Outcome, SitemapRecord
-from sitemap_harvest.snapshots.merge import final_key, is_exact
+from sitemap_harvest.snapshots.merge_policy import final_key, is_exact
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:

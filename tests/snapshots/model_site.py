@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sitemap_harvest import FoundBy, Kind, Outcome, Problem, SitemapRecord
-from sitemap_harvest.snapshots.merge import MergedDocument, MergePolicy, is_exact, merge_decision, merge_snapshot
+from sitemap_harvest.snapshots.merge import merge_snapshot
+from sitemap_harvest.snapshots.merge_policy import MergePolicy, is_exact, merge_decision
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
@@ -95,19 +96,21 @@ class Keeper:
         """Return the URLs of the last snapshot."""
         return set().union(*self.rows.values())
 
-    def harvest(self, site: ModelSite, faults: dict[str, str], random: Random) -> dict[str, MergedDocument]:
+    def harvest(self, site: ModelSite, faults: dict[str, str], random: Random) -> dict[str, SitemapRecord]:
         """Read *site*, some documents of which show *faults* (by URL), and keep the next snapshot."""
         self.runs += 1
         now = DAY_ONE + timedelta(days=self.runs)
         reads = _Crawl(self, site, faults, random, now).records()
         known_rows, known_references = self.rows, self.references
-        references = dict(known_references)
+        references, policies = dict(known_references), dict[str, MergePolicy]()
         for record, _, listed in reads:
-            policy = merge_decision(document_key(record.url), self.ledger, record, absent_runs=self.absent_runs).policy
+            key = document_key(record.url)
+            policy = merge_decision(key, self.ledger, record, absent_runs=self.absent_runs).policy
+            policies[key] = policy
             if policy in {MergePolicy.REPLACE, MergePolicy.ADD}:
                 old = known_references.get(record.url, set()) if policy is MergePolicy.ADD else set()
                 references[record.url] = listed | old
-        documents = merge_snapshot(
+        self.ledger = merge_snapshot(
             self.ledger,
             [record for record, _, _ in reads],
             references=references,
@@ -117,14 +120,13 @@ class Keeper:
             absent_runs=self.absent_runs,
         )
         read = {record.url: urls for record, urls, _ in reads}
-        self.ledger = {key: one.row for key, one in documents.items()}
-        kept = {key: one.policy for key, one in documents.items() if one.row.rows_from is not None}
-        self.rows = {key: _rows(policy, known_rows.get(key, set()), read.get(key)) for key, policy in kept.items()}
+        kept = [key for key, row in self.ledger.items() if row.rows_from is not None]
+        self.rows = {key: _rows(policies.get(key), known_rows.get(key, set()), read.get(key)) for key in kept}
         self.references = {key: references[key] for key in kept if key in references}
-        return documents
+        return self.ledger
 
 
-def _rows(policy: MergePolicy, known: set[str], read: set[str] | None) -> set[str]:
+def _rows(policy: MergePolicy | None, known: set[str], read: set[str] | None) -> set[str]:
     if policy is MergePolicy.REPLACE:
         return set(read or ())
     return known | set(read or ()) if policy is MergePolicy.ADD else known

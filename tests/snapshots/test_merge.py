@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitemap_harvest import FoundBy, Kind, Outcome, Problem, SitemapRecord
-from sitemap_harvest.snapshots.merge import merge_decision, merge_snapshot
+from sitemap_harvest.snapshots.merge import merge_snapshot
+from sitemap_harvest.snapshots.merge_policy import merge_decision
 from sitemap_harvest.urls import document_key
 from tests.snapshots.model_site import FAULTS, INDEXES, REFUSALS, ROBOTS, SITE, SITEMAPS, Keeper, ModelSite
 
@@ -160,13 +161,10 @@ def test_a_redirect_to_a_separate_document_is_suspect(other: SitemapRecord, poli
     assert merge_decision(document_key(record.url), before, record, absent_runs=3).policy == policy
 
 
-def after(
-    before: list[SitemapRecord], records: list[SitemapRecord], **references: Any
-) -> dict[str, tuple[SitemapRecord, str]]:
-    """Return the row and the policy of each document after a run; by default, nothing lists another document."""
+def after(before: list[SitemapRecord], records: list[SitemapRecord], **references: Any) -> dict[str, SitemapRecord]:
+    """Return the row of each document after a run; by default, nothing lists another document."""
     lists = {"references": {}, "references_before": {}} | references
-    found = merge_snapshot({one.url: one for one in before}, records, run="run-2", now=NOW, **lists)
-    return {key: (one.row, str(one.policy)) for key, one in found.items()}
+    return merge_snapshot({one.url: one for one in before}, records, run="run-2", now=NOW, **lists)
 
 
 LISTS = {ROBOTS: [INDEX], INDEX: [SITEMAP]}
@@ -188,7 +186,7 @@ def test_a_sitemap_that_fails_at_first_was_new_if_nothing_listed_it(before, fres
         references={ROBOTS: [INDEX], INDEX: [SITEMAP, OTHER]},
         references_before=before,
     )
-    assert (found[OTHER][0].fresh_at, found[OTHER][0].rows_from) == (fresh_at, None)
+    assert (found[OTHER].fresh_at, found[OTHER].rows_from) == (fresh_at, None)
 
 
 SAME = {"references": LISTS, "references_before": LISTS}
@@ -293,7 +291,7 @@ def test_the_row_of_a_document(
 ) -> None:
     before = [*TREE[:2], *([known] if known else [])]
     records = [row(ROBOTS), row(INDEX), *([record] if record else [])]
-    assert after(before, records, **SAME)[SITEMAP][0] == expected
+    assert after(before, records, **SAME)[SITEMAP] == expected
 
 
 GONE = {**NOTHING_READ, "outcome": Outcome.ABSENT}
@@ -373,18 +371,19 @@ def test_removed_documents(
     before: list[SitemapRecord], records: list[SitemapRecord], references: dict[str, list[str]], left: dict[str, str]
 ) -> None:
     found = after(before, records, references=references, references_before=LISTS)
-    assert {key: one.left for key, (one, _) in found.items() if one.left is not None} == left
+    assert {key: one.left for key, one in found.items() if one.left is not None} == left
 
 
 def test_a_document_that_may_still_be_listed_waits() -> None:
     records = [row(ROBOTS, **BROKEN), row(INDEX), row(SITEMAP, found_by=FoundBy.SNAPSHOT)]
-    one, policy = after(TREE, records, references=INDEX_DROPPED, references_before=LISTS)[SITEMAP]
-    assert (one, policy) == (row(SITEMAP, rows_from="run-2", **FRESH, read_at=NOW, absent_runs=1), "replace")
+    one = after(TREE, records, references=INDEX_DROPPED, references_before=LISTS)[SITEMAP]
+    assert one == row(SITEMAP, rows_from="run-2", **FRESH, read_at=NOW, absent_runs=1)
 
 
 def test_of_several_rows_the_most_informative_is_used() -> None:
     refused = row(SITEMAP, outcome=Outcome.OUT_OF_SCOPE, **NOTHING_READ)
-    assert after(TREE, [refused, row(SITEMAP), refused], **SAME)[SITEMAP][1] == "replace"
+    found = after(TREE, [refused, row(SITEMAP), refused], **SAME)[SITEMAP]
+    assert (found.rows_from, found.complete) == ("run-2", True)
 
 
 def test_a_removed_document_is_in_one_ledger_only() -> None:

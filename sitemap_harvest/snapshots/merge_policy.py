@@ -1,4 +1,4 @@
-"""``merge_decision``: whether the reading of a document replaces its rows, adds to them, or leaves them alone."""
+"""``merge_decision``: whether the reading of a document replaces its rows, adds to them, or leaves them alone. Pure."""
 
 from __future__ import annotations
 
@@ -40,14 +40,9 @@ class MergeDecision(NamedTuple):
     """Whether the document counts as absent in this run."""
 
 
+_NOT_ROBOTS = "the response is not a robots.txt file"  # the only doubt that more runs with the same result do not end
 _KEEP = MergeDecision(MergePolicy.KEEP)  # shared by many documents, as is the next
 _ABSENT = MergeDecision(MergePolicy.KEEP, is_absent=True)
-
-
-class _Doubt(NamedTuple):
-    words: str
-    may_be_true: bool
-    """Whether it is accepted after some runs with the same result."""
 
 
 def merge_decision(
@@ -67,10 +62,10 @@ def merge_decision(
     doubt = _doubt(key, record, before)
     if doubt is None:
         return MergeDecision(MergePolicy.REPLACE if is_whole else MergePolicy.ADD)
-    counts = is_whole and doubt.may_be_true
+    counts = is_whole and doubt != _NOT_ROBOTS
     if counts and 1 + (known.absent_runs if known else 0) >= absent_runs:
         return MergeDecision(MergePolicy.REPLACE)
-    return MergeDecision(MergePolicy.KEEP, doubt.words, is_absent=counts)
+    return MergeDecision(MergePolicy.KEEP, doubt, is_absent=counts)
 
 
 def has_rows(row: SitemapRecord) -> bool:
@@ -94,30 +89,26 @@ def final_key(record: SitemapRecord, key: str) -> str:
 
 def _doubt(  # noqa: PLR0911 - one return per rule, in order
     key: str, record: SitemapRecord, before: Mapping[str, SitemapRecord]
-) -> _Doubt | None:
+) -> str | None:
     """Return why *record* is not accepted although the document could be read; ``None`` if it is accepted."""
     known = before.get(key)
     known = known if known is not None and has_rows(known) else None
     final = final_key(record, key)
     is_moved = final not in {key, final_key(known, key) if known else key}
     if is_moved and final in before and _is_document(before[final]):
-        return _Doubt(f"it redirects to {record.final_url}, which is a separate document", may_be_true=True)
+        return f"it redirects to {record.final_url}, which is a separate document"
     if known is None:
         return _doubt_of_new(record, before.get(key), is_first_run=not before)
     if known.kind is Kind.ROBOTS and key.endswith("/robots.txt") and record.kind is not Kind.ROBOTS:
-        return _Doubt("the response is not a robots.txt file", may_be_true=False)
+        return _NOT_ROBOTS
     if known.kind is Kind.ROBOTS and known.entries and not record.entries:
-        # May be the default robots.txt of a content management system.
-        return _Doubt("it no longer lists a sitemap", may_be_true=True)
+        return "it no longer lists a sitemap"  # may be the default robots.txt of a content management system
     if record.kind is Kind.LINKS and known.kind is not Kind.LINKS:
-        return _Doubt(f"it was of kind {known.kind} and is now a web page", may_be_true=True)
+        return f"it was of kind {known.kind} and is now a web page"
     if not record.entries and known.kind is not record.kind:
-        return _Doubt(
-            f"it was of kind {known.kind} and is now of kind {record.kind}, without entries", may_be_true=True
-        )
+        return f"it was of kind {known.kind} and is now of kind {record.kind}, without entries"
     if (guessed := _guesses(record)) and (guessed - _guesses(known) or known.encoding != record.encoding):
-        words = f"its encoding is uncertain ({', '.join(sorted(guessed))}); it was {known.encoding} before"
-        return _Doubt(words, may_be_true=True)
+        return f"its encoding is uncertain ({', '.join(sorted(guessed))}); it was {known.encoding} before"
     return None
 
 
@@ -126,7 +117,7 @@ def _is_document(row: SitemapRecord) -> bool:
     return row.left is None and (row.rows_from is not None or not row.found_by.is_guess)
 
 
-def _doubt_of_new(record: SitemapRecord, unread: SitemapRecord | None, *, is_first_run: bool) -> _Doubt | None:
+def _doubt_of_new(record: SitemapRecord, unread: SitemapRecord | None, *, is_first_run: bool) -> str | None:
     """Return why the first reading of a document is not accepted; ``None`` if it is.
 
     *unread*: its record in the last snapshot, if it was known but could not be read. In
@@ -134,9 +125,9 @@ def _doubt_of_new(record: SitemapRecord, unread: SitemapRecord | None, *, is_fir
     """
     found_by = unread.found_by if unread is not None and record.found_by is FoundBy.SNAPSHOT else record.found_by
     if record.kind is Kind.LINKS and found_by in {FoundBy.INDEX, FoundBy.ROBOTS}:
-        return _Doubt("it is listed as a sitemap, but is a web page", may_be_true=True)
+        return "it is listed as a sitemap, but is a web page"
     if (guessed := _guesses(record)) and not is_first_run:
-        return _Doubt(f"its encoding is uncertain ({', '.join(sorted(guessed))})", may_be_true=True)
+        return f"its encoding is uncertain ({', '.join(sorted(guessed))})"
     return None
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sitemap_harvest import FoundBy, Kind, Outcome, SitemapRecord
-from sitemap_harvest.snapshots.merge import is_overdue, is_settled
+from sitemap_harvest.snapshots.removal import is_overdue, is_settled
 
 SITE = "https://example.com"
 ROBOTS, INDEX, SITEMAP, OTHER = (f"{SITE}/{name}" for name in ("robots.txt", "index.xml", "a.xml", "b.xml"))

@@ -7,25 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sitemap_harvest.model import Kind, Outcome, SitemapRecord
 from sitemap_harvest.model.run import moment_of
-from sitemap_harvest.snapshots.merge.merge_policy import final_key
+from sitemap_harvest.snapshots.merge_policy import final_key
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from sitemap_harvest.snapshots.merge.merge_policy import MergePolicy
-
 _CONTAINERS = frozenset({Kind.INDEX, Kind.ROBOTS, Kind.LINKS})
-NEVER_READ = "no document lists it any more, and it was never read"
-
-
-class MergedDocument(NamedTuple):
-    """One document after a run."""
-
-    row: SitemapRecord
-    """Its new record. If ``left`` is set, the document is not part of the snapshot and has no rows in it."""
-    policy: MergePolicy
-    """Where its rows come from; meaningless if ``rows_from`` is ``None``: it has no rows."""
 
 
 class Removal(NamedTuple):
@@ -42,97 +30,77 @@ class Unlisted(NamedTuple):
 
     leaving: dict[str, Removal]
     """Documents with evidence, by key: a lister was read completely and no longer lists it, or is removed itself."""
-    dropped: list[str]
-    """Keys of documents that never had rows and were not found in this run: nothing is lost."""
+    unread: list[str]
+    """Keys of the other documents that nothing lists and that have no rows."""
     is_certain: bool
     """Whether all documents that might list them were visited."""
 
 
 def unlisted(
-    present: Mapping[str, MergedDocument],
+    present: Mapping[str, SitemapRecord],
     *,
     references: Mapping[str, Collection[str]],
     references_before: Mapping[str, Collection[str]],
     redirects: Mapping[str, str],
+    whole: Collection[str],
     left: Collection[str],
-    met: Collection[str],
     absent_runs: int,
 ) -> Unlisted:
-    """Return the documents in *present* (by key) that nothing in the snapshot leads to any more.
+    """Return the documents in *present* (records by key) that nothing in the snapshot leads to any more.
 
     *references* are those known after this run, *references_before* those after the
     last run; both by key. *redirects*: which documents redirect to another, which
-    counts as listing it. *left*: keys of documents that were removed for another
-    reason. *met*: keys of documents that something other than the last snapshot led to in
-    this run. Documents that the user named, or that were probed, need no lister.
+    counts as listing it. *whole*: keys of documents whose rows this run knows
+    completely. *left*: keys of documents that were removed for another reason.
+    Documents that the user named, or that were probed, need no lister.
     """
     lists = {key: frozenset(references[key]) - {key} for key in present.keys() & references.keys()}
     counts = Counter(target for key, target in redirects.items() if key not in present)
     lists |= {key: lists.get(key, frozenset()) | {redirects[key]} for key in redirects.keys() & present.keys()}
     for listed in lists.values():
         counts.update(listed)
-    leaving = _leaving(present, lists, counts, references_before, redirects)
-    staying = ((key, one) for key, one in present.items() if key not in leaving)
+    leaving: dict[str, Removal] = {}
+    if waiting := [key for key, row in present.items() if not counts[key] and needs_lister(row)]:
+        listers = _listers(present, references_before)
+        listed_by = _reversed(listers)
+        while waiting:
+            key = waiting.pop()
+            if key in leaving or counts[key] or not needs_lister(present[key]):
+                continue
+            current = (one if one in present else redirects.get(one, one) for one in listers.get(key, ()))
+            if (removal := _removal(present, current, whole, leaving)) is None:
+                continue
+            leaving[key] = removal
+            counts.subtract(lists.get(key, ()))
+            waiting += [one for one in (*lists.get(key, ()), *listed_by.get(key, ())) if one in present]
     unmet = counts.keys() - present.keys() - set(left) - set(redirects.values())  # read under another URL
     is_certain = not any(counts[key] for key in unmet) and not any(
-        _may_list_more(one, bool(references.get(key)), absent_runs) for key, one in staying
+        _may_list_more(row, bool(references.get(key)))
+        for key, row in present.items()
+        if key not in leaving and key not in whole and row.absent_runs < absent_runs
     )
-    idle = [
-        key
-        for key, one in present.items()
-        if is_certain and one.row.rows_from is None and key not in met and not counts[key] and key not in leaving
-    ]
-    return Unlisted(leaving, idle, is_certain)
+    unread = [key for key, row in present.items() if row.rows_from is None and not counts[key] and key not in leaving]
+    return Unlisted(leaving, unread, is_certain)
 
 
-def _leaving(
-    present: Mapping[str, MergedDocument],
-    lists: Mapping[str, frozenset[str]],
-    counts: Counter[str],
-    references_before: Mapping[str, Collection[str]],
-    redirects: Mapping[str, str],
-) -> dict[str, Removal]:
-    """Return the documents that no lister lists any more, and those that only such documents list."""
-    waiting = [key for key, one in present.items() if not counts[key] and needs_lister(one.row)]
-    leaving: dict[str, Removal] = {}
-    if not waiting:
-        return leaving
-    listers = _listers(present, references_before)
-    listed_by = _reversed(listers)
-    while waiting:
-        key = waiting.pop()
-        if key in leaving or counts[key] or not needs_lister(present[key].row):
-            continue
-        current = (one if one in present else redirects.get(one, one) for one in listers.get(key, ()))
-        removal = _evidence(present, current, leaving)
-        if removal is None:
-            continue
-        leaving[key] = removal
-        counts.subtract(lists.get(key, ()))
-        waiting += [one for one in (*lists.get(key, ()), *listed_by.get(key, ())) if one in present]
-    return leaving
-
-
-def _evidence(
-    present: Mapping[str, MergedDocument], listers: Iterable[str], leaving: Mapping[str, Removal]
+def _removal(
+    present: Mapping[str, SitemapRecord],
+    listers: Iterable[str],
+    whole: Collection[str],
+    leaving: Mapping[str, Removal],
 ) -> Removal | None:
     """Return the evidence that a document, which nothing lists now, is no longer listed by its *listers*."""
     for lister in listers:
         if lister in leaving:
-            return Removal(f"{present[lister].row.url}, which listed it, is no longer listed", lister)
-        if lister in present and present[lister].policy.is_whole:
-            return Removal(f"{present[lister].row.url} was read completely and no longer lists it", lister)
+            return Removal(f"{present[lister].url}, which listed it, is no longer listed", lister)
+        if lister in present and lister in whole:
+            return Removal(f"{present[lister].url} was read completely and no longer lists it", lister)
     return None
 
 
-def _may_list_more(one: MergedDocument, lists_something: bool, absent_runs: int) -> bool:  # noqa: FBT001 - a fact of *one*
-    """Whether *one* may list documents that are unknown to this run."""
-    row = one.row
-    if one.policy.is_whole or row.absent_runs >= absent_runs:
-        return False
-    if row.rows_from is not None:
-        return lists_something or row.kind in _CONTAINERS
-    return may_list(row)
+def _may_list_more(row: SitemapRecord, lists_something: bool) -> bool:  # noqa: FBT001 - a fact of the document
+    """Whether the document of *row*, not read completely, may list documents that are unknown to this run."""
+    return lists_something or row.kind in _CONTAINERS if row.rows_from is not None else may_list(row)
 
 
 def may_list(row: SitemapRecord) -> bool:
@@ -150,12 +118,12 @@ def needs_lister(row: SitemapRecord) -> bool:
     return row.parent is not None and row.depth > 0 and not row.found_by.is_guess
 
 
-def _listers(present: Mapping[str, MergedDocument], references: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
+def _listers(present: Mapping[str, SitemapRecord], references: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
     """Return the documents known to have listed each one: from *references*, and from its own record."""
     listers = _reversed(references)
     keys: dict[str, str] = {}  # of the parents, which are few
-    for key, one in present.items():
-        if (parent := one.row.parent) is not None and needs_lister(one.row):
+    for key, row in present.items():
+        if (parent := row.parent) is not None and needs_lister(row):
             if parent not in keys:
                 keys[parent] = document_key(parent)
             listers.setdefault(key, []).append(keys[parent])
