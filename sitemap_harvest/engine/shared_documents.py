@@ -109,11 +109,11 @@ def of_snapshot(snapshot: Snapshot) -> Callable[[str], KnownDocument | None]:
     """Return the document lookup of a site whose snapshot was published in this run."""
     batches = map(LedgerBatch, snapshot.sitemaps().to_batches())
     rows = {document_key(row.url): row for batch in batches for row in batch.rows()}
-    references, reading = snapshot.references(), snapshot.reading()
+    references = snapshot.references()
 
     def find(key: str) -> KnownDocument | None:
         if (row := rows.get(key)) is None or row.left is not None:
             return None
-        return KnownDocument(row, references.get(row.url, ()), lambda: reading.urls_of(row.url))
+        return KnownDocument(row, references.get(row.url, ()), lambda: snapshot.urls_of(row.url))
 
     return find

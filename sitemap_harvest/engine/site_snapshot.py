@@ -125,7 +125,10 @@ class SiteSnapshot:
             return None
         if record.rows_from in self._feeds_only_runs and not self._config.feeds_only:
             return None  # it may no longer list some of its rows
-        return KnownDocument(record, self._references.get(key, ()), lambda: self.writer.old.urls_of(record.url))
+        return KnownDocument(record, self._references.get(key, ()), lambda: self._urls_before(record.url))
+
+    def _urls_before(self, url: str) -> Iterator[UrlBatch]:
+        return iter(()) if self.writer.before is None else self.writer.before.urls_of(url)
 
     def own_document(self, candidate: Candidate, url: str) -> Candidate | None:
         """Return a candidate for *url*, the final URL of *candidate*, if the last snapshot has that document.
@@ -230,8 +233,7 @@ class SiteSnapshot:
         if policy is MergePolicy.REPLACE and not self._config.feeds_only:
             row_ranges, named = writer.all(), references
         elif policy in {MergePolicy.REPLACE, MergePolicy.ADD}:
-            old = self.writer.old.row_ranges_of(writer.url)
-            row_ranges = writer.added(old, sound=sound if self._known else None)
+            row_ranges = writer.added(sound=sound if self._known else None)
             named = list({document_key(ref.loc): ref for ref in (*references, *self._references.get(key, ()))}.values())
         if policy in {MergePolicy.REPLACE, MergePolicy.ADD}:
             record.rows_from = self.writer.run_id
@@ -247,7 +249,7 @@ class SiteSnapshot:
         address = self._address(record.url)
         kept = self.writer.kept.get(address)
         if kept is None or kept.row_ranges is None:
-            return KnownDocument(record, self._references.get(key, ()), lambda: self.writer.old.urls_of(address))
+            return KnownDocument(record, self._references.get(key, ()), lambda: self._urls_before(address))
         return KnownDocument(record, kept.references or (), lambda: self.writer.urls_of(kept))
 
     def confirm(

@@ -26,7 +26,7 @@ from sitemap_harvest.diff import compare
 from sitemap_harvest.model import FoundBy, SitemapRef
 from sitemap_harvest.snapshots.store import DocumentRows, History, Run, SiteWriter, open_store
 from sitemap_harvest.snapshots.store.compaction import compact
-from sitemap_harvest.snapshots.store.row_store import ROW_COLUMNS
+from sitemap_harvest.snapshots.store.tables import ROW_COLUMNS
 
 SITE = "https://www.example.com"
 _INDEX = f"{SITE}/sitemap_index.xml"

@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from sitemap_harvest.snapshots.store.manifest import Manifest, StoredFile
 from sitemap_harvest.snapshots.store.row_ranges import Intervals
-from sitemap_harvest.snapshots.store.row_store import GROUP_ROWS, ROW_SCHEMA, PartWriter, places
+from sitemap_harvest.snapshots.store.row_store import chosen
 from sitemap_harvest.snapshots.store.store import RUNS
-from sitemap_harvest.snapshots.store.tables import PENDING, ROW_RANGES, SITEMAPS, read_file, upgraded, write_table
+from sitemap_harvest.snapshots.store.tables import GROUP_ROWS, TableWriter, read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from sitemap_harvest.snapshots.store.manifest import Run
     from sitemap_harvest.snapshots.store.store import History
@@ -44,9 +43,12 @@ def compact(history: History, *, fewest: int = _FEWEST) -> bool:
     tidy(history)
     files = sorted(history.manifest.files, key=lambda file: file.table)  # stable: of one table in the order of runs
     found: list[StoredFile] = []
-    for (table, is_small), group in groupby(files, key=lambda file: (file.table, file.count < _SMALL_ROWS)):
+    for (_, is_small), group in groupby(files, key=lambda file: (file.table, file.count < _SMALL_ROWS)):
         series = list(group)
-        found += [_merged(history, series, table)] if is_small and len(series) >= fewest else series
+        if is_small and len(series) >= fewest:
+            parts = (part for file in series for part in read_table(history.folder, file))
+            series = [_written(history, series, parts)]
+        found += series
     if found == files:
         return False
     _replace(history, history.runs, found)
@@ -95,57 +97,40 @@ def _replace(history: History, runs: Sequence[Run], files: Sequence[StoredFile])
     tidy(history)
 
 
-def _merged(history: History, files: Sequence[StoredFile], table: str) -> StoredFile:
-    """Write the contents of *files* of one *table*, in the order of their runs, to one file."""
-    if table == "rows":
-        return _written_rows(history, files, None)
-    tables = [read_file(history.folder, file) for file in files]
-    data = pa.concat_tables(tables, promote_options="permissive")
-    return write_table(data, history.folder, _name(table), kind=table, runs=_runs(files))
-
-
-def _written_rows(history: History, files: Sequence[StoredFile], wanted: Intervals | None) -> StoredFile:
-    """Write the *wanted* rows of *files* (``None``: all) to one file. There must be some."""
-    writer = PartWriter(history.folder, _name("rows"))
-    for file in files:
-        with history.folder.open(file.name) as source:
-            parquet = pq.ParquetFile(source)
-            for group in range(parquet.metadata.num_row_groups):
-                table = upgraded(parquet.read_row_group(group), ROW_SCHEMA)
-                for batch in table.combine_chunks().to_batches():
-                    writer.add_stored(batch if wanted is None else batch.filter(pa.array(places(batch, wanted))))
-    return writer.close(_runs(files), (files[0].ids[0], files[-1].ids[1]))
-
-
-def _name(table: str) -> str:
-    return f"{MERGED}/{table}-{secrets.token_hex(6)}.parquet"
-
-
-def _runs(files: Sequence[StoredFile]) -> tuple[str, str]:
-    return min(file.runs[0] for file in files), max(file.runs[1] for file in files)
+def _written(history: History, files: Sequence[StoredFile], parts: Iterable[pa.Table]) -> StoredFile:
+    """Write *parts*, data of *files* of one table in the order of their runs, to one file."""
+    table = files[0].table
+    writer = TableWriter(history.folder, f"{MERGED}/{table}-{secrets.token_hex(6)}.parquet", table)
+    for part in parts:
+        writer.add(part)
+    runs = min(file.runs[0] for file in files), max(file.runs[1] for file in files)
+    return writer.close(runs, (files[0].ids[0], files[-1].ids[1]))
 
 
 def _pruned(
     history: History, file: StoredFile, needed: pa.Table, rows: Intervals, kept: Collection[str]
 ) -> StoredFile | None:
     """Return *file*, or a file with that part of it which the runs *kept* need; ``None`` if they need nothing."""
+    groups = read_table(history.folder, file)
+    parts: Iterable[pa.Table]
     if file.table == "rows":
-        count = len(rows.within(*file.ids))
-        return file if count == file.count else _written_rows(history, [file], rows) if count else None
-    data = read_file(history.folder, file)
-    is_own = pc.is_in(data["run"], pa.array(sorted(kept), pa.string()))
-    data = data.filter(_is_needed(data, needed) if file.table in _OF_READINGS else is_own)
-    if data.num_rows == file.count:
+        count, parts = len(rows.within(*file.ids)), (chosen(group, rows) for group in groups)
+    else:
+        ids = pa.array(sorted(kept), pa.string())
+        is_reading = file.table in _OF_READINGS
+        parts = found = [
+            one.filter(_is_needed(one, needed) if is_reading else pc.is_in(one["run"], ids)) for one in groups
+        ]
+        count = sum(one.num_rows for one in found)
+    if count == file.count:
         return file
-    if not data.num_rows:
-        return None
-    return write_table(data, history.folder, _name(file.table), kind=file.table, runs=file.runs)
+    return _written(history, [file], parts) if count else None
 
 
 def _needed(history: History, keep: Collection[str]) -> pa.Table:
     """Return which documents, as read by which run, the runs in *keep* need."""
     found = []
-    for ledger in history.tables("sitemaps", SITEMAPS, keep):
+    for ledger in history.tables("sitemaps", keep):
         has_rows = pc.and_(pc.is_null(ledger["left"]), pc.is_valid(ledger["rows_from"]))
         found.append(pa.table({"run": ledger["rows_from"], "document": ledger["url"]}).filter(has_rows))
     return pa.concat_tables(found).group_by(["run", "document"]).aggregate([])
@@ -158,7 +143,7 @@ def _is_needed(table: pa.Table, needed: pa.Table) -> pa.Array:
 
 def _needed_rows(history: History, needed: pa.Table, keep: Collection[str]) -> Intervals:
     """Return the ids of the rows that *needed* documents list, or that are pending in a run in *keep*."""
-    tables = [history.table("row_ranges", ROW_RANGES, pc.unique(needed["run"]).to_pylist())]
+    tables = [history.table("row_ranges", pc.unique(needed["run"]).to_pylist())]
     tables[0] = tables[0].filter(_is_needed(tables[0], needed))
-    tables.append(history.table("pending", PENDING, keep))
+    tables.append(history.table("pending", keep))
     return Intervals.of(*(np.concatenate([table[name].to_numpy() for table in tables]) for name in ("row", "count")))

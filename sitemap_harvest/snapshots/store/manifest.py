@@ -12,18 +12,23 @@ import json
 import zlib
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sitemap_harvest.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sitemap_harvest.snapshots.store.storage import Folder
+
+_T = TypeVar("_T", "Run", "StoredFile")
 
 FORMAT = 1
 """Incremented whenever older versions of the package cannot read the written format."""
 MANIFEST = "manifest.json.gz"
+_DECODERS: dict[str, Callable[[Any], Any]] = {
+    "started_at": datetime.fromisoformat, "ended_at": datetime.fromisoformat, "runs": tuple, "ids": tuple
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,17 +58,10 @@ class Run:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """Arguments and settings of the run that affect what is read or emitted."""
 
-    @classmethod
-    def of_json(cls, values: Mapping[str, Any]) -> Self:
-        """Create it from the result of :meth:`to_json`."""
-        times = {name: datetime.fromisoformat(values[name]) for name in ("started_at", "ended_at")}
-        known = {one.name for one in dataclasses.fields(cls)}
-        return cls(**{**{name: value for name, value in values.items() if name in known}, **times})
-
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON-compatible values."""
-        values = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
-        return values | {name: values[name].isoformat() for name in ("started_at", "ended_at")}
+        times = {name: getattr(self, name).isoformat() for name in ("started_at", "ended_at")}
+        return dataclasses.asdict(self) | times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +80,6 @@ class StoredFile:
     """The first and the last run whose data it may have."""
     ids: tuple[int, int] = (0, 0)
     """Of a file of rows: the first id, and the id after the last. There may be gaps between them."""
-
-    @classmethod
-    def of_json(cls, values: Mapping[str, Any]) -> Self:
-        """Create it from the result of :func:`dataclasses.asdict`."""
-        known = {one.name for one in dataclasses.fields(cls)}
-        pairs = {name: tuple(values[name]) for name in ("runs", "ids")}
-        return cls(**{**{name: value for name, value in values.items() if name in known}, **pairs})
 
     def check(self, folder: Folder) -> None:
         """Raise :exc:`StoreError` if the file is missing in *folder*, or its size differs."""
@@ -126,12 +117,18 @@ class Manifest:
             values = json.loads(gzip.decompress(data))
             check_format(values["format"], folder)
             return cls(
-                runs=tuple(map(Run.of_json, values["runs"])),
-                files=tuple(map(StoredFile.of_json, values["files"])),
+                runs=tuple(_of_json(Run, one) for one in values["runs"]),
+                files=tuple(_of_json(StoredFile, one) for one in values["files"]),
                 next_row=values["next_row"],
             )
         except (ValueError, KeyError, TypeError, OSError, EOFError, zlib.error) as error:
             raise StoreError(f"{folder}/{MANIFEST} is damaged: {error!r}") from error
+
+
+def _of_json(cls: type[_T], values: Mapping[str, Any]) -> _T:
+    """Return the instance of *cls* with *values*. Fields of later versions are ignored."""
+    names = [one.name for one in dataclasses.fields(cls) if one.name in values]
+    return cls(**{name: _DECODERS[name](values[name]) if name in _DECODERS else values[name] for name in names})
 
 
 def check_format(number: object, folder: Folder) -> None:

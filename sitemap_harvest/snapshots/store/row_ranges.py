@@ -79,6 +79,10 @@ class RowRanges:
         columns = list(zip(*((part.document, part.position, part.row, part.count) for part in parts), strict=True))
         return cls(*(np.concatenate(column) for column in columns)) if columns else cls(_NONE, _NONE, _NONE, _NONE)
 
+    def take(self, chosen: np.ndarray) -> RowRanges:
+        """Return the *chosen* ranges: their indexes, or a mask."""
+        return RowRanges(self.document[chosen], self.position[chosen], self.row[chosen], self.count[chosen])
+
     def intervals(self) -> Intervals:
         """Return the ids of the rows."""
         return Intervals.of(self.row, self.count)

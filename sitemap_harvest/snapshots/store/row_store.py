@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import contextmanager
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +13,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sitemap_harvest.errors import StoreError
-from sitemap_harvest.model import MAX_ROWS, UrlBatch, UrlEntry, arrow_schema
+from sitemap_harvest.model import MAX_ROWS, UrlBatch
 from sitemap_harvest.snapshots.store.row_ranges import Intervals
+from sitemap_harvest.snapshots.store.tables import ROW_COLUMNS, ROW_SCHEMA, original_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,92 +24,9 @@ if TYPE_CHECKING:
     from sitemap_harvest.snapshots.store.row_ranges import RowRanges
     from sitemap_harvest.snapshots.store.storage import Folder
 
-GROUP_ROWS = 20_000  # per row group: some 10 MB in memory
 _FILES_OPEN = 8
 _GROUPS_KEPT = 2  # most recently read groups: the rows of small documents are next to each other
-_FEW_VALUES = [
-    "site", "sitemap", "lastmod_precision", "lastmod_zoned", "changefreq", "priority", "in_scope", "scope_reason"
-]  # fmt: skip
-_ALIKE = ["loc", "loc_raw", "key", "lastmod_text"]  # texts that share prefixes with their predecessor
-
-_ENTRY = arrow_schema(UrlEntry)
-ROW_COLUMNS: tuple[str, ...] = tuple(name for name in _ENTRY.names if name != "position")
-"""The columns of :class:`UrlEntry` that a row stores. The position belongs to the document instead."""
-
-ROW_SCHEMA = pa.schema([pa.field("row", pa.int64(), nullable=False), *(_ENTRY.field(name) for name in ROW_COLUMNS)])
-
-
-class PartWriter:
-    """Writes one file of rows."""
-
-    def __init__(self, folder: Folder, name: str) -> None:
-        """Write to the file *name* of *folder*."""
-        self.count = 0
-        """Number of rows added."""
-        self.waiting = 0
-        """Number of rows buffered in memory."""
-        self._name = name
-        self._file = folder.writing(name)
-        self._writer: pq.ParquetWriter | None = None
-        self._batches: list[pa.RecordBatch] = []
-
-    @property
-    def is_open(self) -> bool:
-        """Whether its file is open."""
-        return self._writer is not None
-
-    def add(self, rows: pa.RecordBatch, first: int) -> None:
-        """Write *rows*, with the columns of :class:`UrlEntry`, under ids from *first* on."""
-        found = {name: rows.column(name) for name in ROW_COLUMNS} | {
-            "row": pa.array(np.arange(first, first + rows.num_rows))
-        }
-        is_loc = pc.equal(found["key"], found["loc"])  # then it is stored once
-        found["key"] = pc.if_else(is_loc, pa.scalar(None, pa.string()), found["key"])
-        self.add_stored(pa.RecordBatch.from_arrays([found[name] for name in ROW_SCHEMA.names], schema=ROW_SCHEMA))
-
-    def add_stored(self, rows: pa.RecordBatch) -> None:
-        """Write *rows* in stored form: with the columns of the row store, ids ascending."""
-        self._batches.append(rows)
-        self.count += rows.num_rows
-        self.waiting += rows.num_rows
-        if self.waiting >= GROUP_ROWS:
-            self._write(pa.Table.from_batches(self._batches))
-
-    def close(self, runs: tuple[str, str], ids: tuple[int, int]) -> StoredFile:
-        """Finish the file, and return its entry; an unfinished file cannot be read.
-
-        *runs* and *ids* as for :class:`StoredFile`.
-        """
-        if self._batches:
-            table = pa.Table.from_batches(self._batches)
-            # With few rows, empty columns would take more space than the rows.
-            self._write(without_empty(table) if self._writer is None else table)
-        if self._writer is not None:
-            self._writer.close()
-        return self._file.stored(self._name, "rows", count=self.count, runs=runs, ids=ids)
-
-    def _write(self, table: pa.Table) -> None:
-        self._batches, self.waiting = [], 0
-        if self._writer is None:
-            names = table.schema.names
-            deltas = {name: "DELTA_BYTE_ARRAY" for name in _ALIKE if name in names}
-            self._writer = pq.ParquetWriter(
-                self._file,
-                table.schema,
-                compression="zstd",
-                use_dictionary=[name for name in _FEW_VALUES if name in names],
-                column_encoding={"row": "DELTA_BINARY_PACKED", **deltas},
-                write_statistics=["row"],
-                store_schema=False,
-            )
-        self._writer.write_table(table)
-
-
-def without_empty(table: pa.Table) -> pa.Table:
-    """Return *table* without its empty columns."""
-    return table.select(
-        [field.name for field in table.schema if not field.nullable or table[field.name].null_count < table.num_rows]
-    )
+_LISTS = {field.name for field in ROW_SCHEMA if pa.types.is_list(field.type)}
 
 
 class RowStore:
@@ -119,89 +38,74 @@ class RowStore:
         self._parts = sorted((file for file in files if file.table == "rows"), key=lambda file: file.ids)
         self._first = np.array([file.ids[0] for file in self._parts], dtype=np.int64)
         self._end = np.array([file.ids[1] for file in self._parts], dtype=np.int64)
-        self._files: OrderedDict[int, pq.ParquetFile] = OrderedDict()
-        self._bounds_of = cache(self._read_bounds)
+        self._files: OrderedDict[int, tuple[pq.ParquetFile, np.ndarray, np.ndarray]] = OrderedDict()
         self._read = lru_cache(maxsize=_GROUPS_KEPT)(self._read_group)
 
     def rows(self, wanted: Intervals, columns: Sequence[str] = ROW_COLUMNS) -> Iterator[pa.RecordBatch]:
         """Yield the *wanted* rows, ascending: the column ``row``, and *columns* in that order."""
-        for number, group, first, end in self._groups(wanted):
-            ids = wanted.within(first, end)
-            rows = self._read(number, group, tuple(columns))
-            if rows.num_rows < end - first:
-                if (there := places(rows, ids)).any():
-                    yield rows.filter(pa.array(there))
-            elif len(ids.start) == 1:
-                yield rows.slice(int(ids.start[0]) - first, int(ids.count[0]))
-            else:
-                yield rows.take(pa.array(ids.ids() - first))
-
-    def _groups(self, wanted: Intervals) -> Iterator[tuple[int, int, int, int]]:
-        """Yield the row groups that may hold *wanted* rows: file, group, first id, and the id after the last."""
         for number in _meeting(wanted, self._first, self._end).tolist():
-            first, end = self._bounds_of(number)
+            _, first, end = self._file(number)
             for group in _meeting(wanted, first, end).tolist():
-                yield number, group, int(first[group]), int(end[group])
+                rows = chosen(self._read(number, group, tuple(columns)), wanted)
+                if rows.num_rows:
+                    yield rows
 
-    def _read_bounds(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first id of each row group of a file, and the id after its last."""
-        metadata = self._file(number).metadata
-        found = [metadata.row_group(group).column(0).statistics for group in range(metadata.num_row_groups)]
-        return np.array([one.min for one in found]), np.array([one.max + 1 for one in found])
+    def _file(self, number: int) -> tuple[pq.ParquetFile, np.ndarray, np.ndarray]:
+        """Return a file, with the first id of each row group, and the id after its last."""
+        if number not in self._files:
+            with self._damage_of(number):
+                file = pq.ParquetFile(self._folder.open(self._parts[number].name), pre_buffer=False)
+            ids = [file.metadata.row_group(group).column(0).statistics for group in range(file.num_row_groups)]
+            self._files[number] = file, np.array([one.min for one in ids]), np.array([one.max + 1 for one in ids])
+            if len(self._files) > _FILES_OPEN:
+                self._files.popitem(last=False)[1][0].close()
+        self._files.move_to_end(number)
+        return self._files[number]
 
     def _read_group(self, number: int, group: int, columns: tuple[str, ...]) -> pa.RecordBatch:
         """Return the column ``row`` and *columns* of a row group."""
-        needed = {"row", *columns} | ({"loc", "site"} if "key" in columns else set())
-        file = self._file(number)
+        needed = {"row", *columns} | ({"loc"} if "key" in columns else set())
+        file, *_ = self._file(number)
         there = [name for name in file.schema_arrow.names if name in needed]
-        try:
+        with self._damage_of(number):
             # Each reader thread would have its own allocator arena, whose free memory the others cannot use.
             batch = file.read_row_group(group, there, use_threads=False).combine_chunks().to_batches()[0]
-        except (OSError, pa.ArrowException) as error:
-            raise self._unreadable(number, error) from error
         found = {name: pa.nulls(batch.num_rows, ROW_SCHEMA.field(name).type) for name in needed}
         found |= {name: batch.column(name) for name in there}
         if "key" in columns:
-            own = pc.coalesce(found["key"], found["loc"])
-            found["key"] = pc.if_else(pc.is_null(found["site"]), pa.scalar(None, pa.string()), own)
+            found["key"] = original_keys(found["key"], found["loc"])
         schema = pa.schema([ROW_SCHEMA.field(name) for name in ("row", *columns)])
         return pa.RecordBatch.from_arrays(
             [found[name].cast(schema.field(name).type) for name in schema.names], schema=schema
         )
 
-    def _file(self, number: int) -> pq.ParquetFile:
-        if number not in self._files:
-            try:
-                self._files[number] = pq.ParquetFile(self._folder.open(self._parts[number].name), pre_buffer=False)
-            except (OSError, pa.ArrowException) as error:
-                raise self._unreadable(number, error) from error
-            if len(self._files) > _FILES_OPEN:
-                self._files.popitem(last=False)[1].close()
-        self._files.move_to_end(number)
-        return self._files[number]
-
     def urls(self, row_ranges: RowRanges) -> Iterator[UrlBatch]:
         """Yield the entries of *row_ranges*, in their order."""
         rows, positions = row_ranges.rows(), row_ranges.positions()
         for start in range(0, len(rows), MAX_ROWS):
-            yield self._urls(rows[start : start + MAX_ROWS], positions[start : start + MAX_ROWS])
-
-    def _urls(self, rows: np.ndarray, positions: np.ndarray) -> UrlBatch:
-        found = pa.Table.from_batches(self.rows(Intervals.of_ids(rows)), ROW_SCHEMA)
-        ids = found.column("row").to_numpy()
-        batch = found.take(pa.array(np.searchsorted(ids, rows))).combine_chunks().to_batches()[0]
-        columns = {name: batch.column(name) for name in ROW_COLUMNS} | {"position": pa.array(positions)}
-        return UrlBatch(pa.RecordBatch.from_arrays([columns[name] for name in _ENTRY.names], schema=_ENTRY))
+            part = rows[start : start + MAX_ROWS]
+            found = pa.Table.from_batches(self.rows(Intervals.of_ids(part)), ROW_SCHEMA)
+            at = np.searchsorted(found.column("row").to_numpy(), part)
+            batch = found.take(pa.array(at)).combine_chunks().to_batches()[0]
+            columns = {name: batch.column(name) for name in ROW_COLUMNS}
+            columns["position"] = pa.array(positions[start : start + MAX_ROWS])
+            schema = UrlBatch.schema()
+            yield UrlBatch(pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema))
 
     def close(self) -> None:
-        """Close the files."""
-        for file in self._files.values():
+        """Close the files; they are opened again when needed."""
+        for file, *_ in self._files.values():
             file.close()
         self._files.clear()
         self._read.cache_clear()
 
-    def _unreadable(self, number: int, error: Exception) -> StoreError:
-        return StoreError(f"{self._folder}/{self._parts[number].name} cannot be read: {error}")
+    @contextmanager
+    def _damage_of(self, number: int) -> Iterator[None]:
+        """Name the file in errors."""
+        try:
+            yield
+        except (OSError, pa.ArrowException) as error:
+            raise StoreError(f"{self._folder}/{self._parts[number].name} cannot be read: {error}") from error
 
 
 def _meeting(wanted: Intervals, first: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -213,9 +117,88 @@ def _meeting(wanted: Intervals, first: np.ndarray, end: np.ndarray) -> np.ndarra
     return np.flatnonzero((at <= last) & (wanted.start[np.minimum(at, last)] < end))
 
 
-def places(rows: pa.RecordBatch, wanted: Intervals) -> np.ndarray:
-    """Return for each of *rows*, whose ids may have gaps, whether it is *wanted*. *wanted* must not be empty."""
+def chosen(rows: pa.RecordBatch | pa.Table, wanted: Intervals) -> pa.RecordBatch | pa.Table:
+    """Return those of *rows*, whose ids ascend and may have gaps, that are *wanted*."""
     ids = rows.column("row").to_numpy()
-    at = np.maximum(np.searchsorted(wanted.start, ids, side="right") - 1, 0)
-    is_wanted: np.ndarray = (ids >= wanted.start[at]) & (ids < wanted.start[at] + wanted.count[at])
-    return is_wanted
+    wanted = wanted.within(ids[0], ids[-1] + 1)
+    first = np.searchsorted(ids, wanted.start)
+    count = np.searchsorted(ids, wanted.start + wanted.count) - first
+    if len(first) == 1:
+        return rows.slice(int(first[0]), int(count[0]))  # does not copy
+    return rows.take(pa.array(Intervals(first, count).ids()))
+
+
+class KnownRows:
+    """The rows that a document had, looked up by their contents."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """Take *batches*, with the columns ``row`` and :data:`ROW_COLUMNS`."""
+        ids, prints, names = [], [], []
+        for rows in _large(batches):  # all columns of a document with a million rows would not fit in memory
+            ids.append(rows.column("row").to_numpy())
+            prints.append(_prints(rows))
+            names.append(_names(rows))
+        self._ids = np.concatenate(ids) if ids else np.array([], dtype=np.int64)
+        self._prints = pa.concat_arrays(prints) if prints else pa.array([], pa.uint64())
+        self._names = pa.concat_arrays(names) if names else pa.array([], pa.string())
+
+    def find(self, batch: pa.RecordBatch) -> np.ndarray:
+        """Return for each row of *batch* the id of a known row that is equal in all columns, or -1."""
+        if not len(self._ids):
+            return np.full(batch.num_rows, -1)
+        at = pc.index_in(_prints(batch), self._prints)
+        # Two rows with the same hash by chance are next to impossible, even more so with the same URL.
+        is_found = pc.equal(self._names.take(at), _names(batch)).fill_null(False)  # noqa: FBT003 - pyarrow's interface
+        ids = pa.array(self._ids).take(at)
+        return np.array(pc.if_else(is_found, ids, -1))
+
+    def knows(self, batch: pa.RecordBatch) -> np.ndarray:
+        """Return for each row of *batch* whether a known row has its URL."""
+        return np.asarray(pc.is_in(_names(batch), self._names))
+
+
+def _large(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of *batches* in batches of at least :data:`MAX_ROWS`, the last one excepted.
+
+    A document whose rows are in many files has many small batches, and each query takes milliseconds.
+    """
+    small: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        small.append(batch)
+        rows += len(batch)
+        if rows >= MAX_ROWS:
+            yield pa.concat_batches(small)
+            small, rows = [], 0
+    if small:
+        yield pa.concat_batches(small)
+
+
+def _names(rows: pa.RecordBatch) -> pa.Array:
+    """Return the identity of each URL."""
+    return pc.coalesce(rows.column("key"), rows.column("loc"))
+
+
+def _prints(rows: pa.RecordBatch) -> pa.Array:
+    """Return a hash of each row over all of its columns.
+
+    Valid within one process: it may change with DuckDB's version.
+    """
+    # DuckDB's hash of a list does not distinguish null from empty, nor where nested lists end; the hash of its JSON
+    # does.
+    columns = ", ".join(f'to_json("{name}")' if name in _LISTS else f'"{name}"' for name in ROW_COLUMNS)
+    connection = _duckdb()
+    connection.register("fresh", pa.Table.from_batches([rows.select(list(ROW_COLUMNS))]))
+    try:
+        prints = connection.sql(f"SELECT hash({columns}) FROM fresh")  # noqa: S608 - names of our own columns
+        return prints.to_arrow_table().column(0).combine_chunks()
+    finally:
+        connection.unregister("fresh")
+
+
+@cache
+def _duckdb() -> Any:
+    """Return a cached connection: creating one takes longer than comparing a small document."""
+    import duckdb  # takes 0.1 seconds, and only changed documents need it
+
+    return duckdb.connect(config={"threads": 1})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,8 +14,8 @@ import pyarrow.compute as pc
 from sitemap_harvest.errors import StoreError, there_is_no
 from sitemap_harvest.model import LedgerBatch, SitemapRef, UrlEntry, arrow_schema
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
-from sitemap_harvest.snapshots.store.row_store import ROW_COLUMNS, RowStore
-from sitemap_harvest.snapshots.store.tables import PENDING, REFERENCES, ROW_RANGES, SITEMAPS
+from sitemap_harvest.snapshots.store.row_store import RowStore
+from sitemap_harvest.snapshots.store.tables import ROW_COLUMNS
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
@@ -43,11 +44,9 @@ class Snapshot:
     def __init__(self, run: Run, history: History, *, ledger: pa.Table | None = None) -> None:
         """Open the snapshot of *run*, whose rows may be stored in any run of *history*.
 
-        *ledger*: the result of :meth:`sitemaps`, if the caller has it; ``None``: read
-        it.
+        *ledger*: the result of :meth:`sitemaps`, if the caller has it.
         """
         self._ledger = ledger
-        self._row_ranges: RowRanges | None = None
         self.site = history.site
         self.run = run
         self._history = history
@@ -58,32 +57,29 @@ class Snapshot:
     def sitemaps(self) -> pa.Table:
         """Return the document records: one for each document of the snapshot, and for those removed in this run."""
         if self._ledger is None:
-            table = self._history.table("sitemaps", SITEMAPS, [self.run.id])
-            self._ledger = table.drop_columns(["run"]).combine_chunks().cast(LedgerBatch.schema())
+            self._ledger = ledger_of(self._history.table("sitemaps", [self.run.id]))
         return self._ledger
 
     def row_ranges(self) -> RowRanges:
         """Return the rows of each document, including pending ones: ``document`` is an index into :meth:`sitemaps`."""
-        if self._row_ranges is None:
-            self._row_ranges = RowRanges.joined([self.listed, self.pending.row_ranges])
-        return self._row_ranges
+        return RowRanges.joined([self.listed, self.pending.row_ranges])
 
     @cached_property
     def listed(self) -> RowRanges:
         """The rows that each document lists."""
-        table, document = self._of_documents("row_ranges", ROW_RANGES)
-        return _row_ranges(document, table)
+        table, document = self._of_documents("row_ranges")
+        return row_ranges_of(table, document)
 
     @cached_property
     def pending(self) -> Pending:
         """The rows that no document lists any more, and whose removal is not certain yet."""
-        table = self._history.table("pending", PENDING, [self.run.id])
+        table = self._history.table("pending", [self.run.id])
         since, runs = (table.column(name).to_pylist() for name in ("since", "runs"))
         document = np.empty(0, dtype=np.int64)
         if since:
             urls = self.sitemaps().column("url").combine_chunks()
             document = pc.index_in(table.column("document"), urls).to_numpy().astype(np.int64)
-        return Pending(_row_ranges(document, table), since, runs)
+        return Pending(row_ranges_of(table, document), since, runs)
 
     def pending_rows(self) -> Intervals:
         """Return the ids of the rows whose removal is pending."""
@@ -91,21 +87,21 @@ class Snapshot:
 
     def references(self) -> dict[str, list[SitemapRef]]:
         """Return the references of each document that has some, by the URL of the document."""
-        table, _ = self._of_documents("references", REFERENCES)
+        table, _ = self._of_documents("references")
         return references_of(table)
 
     def named_documents(self) -> frozenset[str]:
         """Return the keys of the documents that documents of the snapshot name, also of those without a record."""
-        table, _ = self._of_documents("references", REFERENCES)
+        table, _ = self._of_documents("references")
         return frozenset(map(document_key, table.column("loc").to_pylist()))
 
-    def _of_documents(self, kind: str, schema: pa.Schema) -> tuple[pa.Table, np.ndarray]:
-        """Return the rows of the table *kind* for the documents of the snapshot, and the document index of each."""
+    def _of_documents(self, name: str) -> tuple[pa.Table, np.ndarray]:
+        """Return the rows of the table *name* for the documents of the snapshot, and the document index of each."""
         ledger = self.sitemaps()
         urls = ledger.column("url").combine_chunks()
         given = pc.if_else(pc.is_null(ledger.column("left")), ledger.column("rows_from"), pa.scalar(None, pa.string()))
         runs = [run for run in pc.unique(given).to_pylist() if run is not None]
-        table = self._history.table(kind, schema, runs)
+        table = self._history.table(name, runs)
         index = pc.index_in(table.column("document"), urls)
         is_wanted = pc.equal(
             given.take(pc.fill_null(index, 0)) if len(urls) else table.column("run"), table.column("run")
@@ -126,14 +122,11 @@ class Snapshot:
 
         Reads only the needed columns of the needed parts of files.
         """
-        row_store = RowStore(self._history.folder, self._history.manifest.files)
-        try:
-            found = 0
+        found = 0
+        with closing(RowStore(self._history.folder, self._history.manifest.files)) as row_store:
             for batch in row_store.rows(wanted, columns):
                 found += batch.num_rows
                 yield batch
-        finally:
-            row_store.close()
         if found < len(wanted):
             raise StoreError(f"{self.site}: {len(wanted) - found:,} rows that {self.run.id} needs are not in the store")
 
@@ -152,13 +145,12 @@ class Snapshot:
 
     def _urls(self, names: list[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         row_ranges = self.row_ranges()
-        order = np.argsort(row_ranges.row, kind="stable")
-        starts, counts, positions = row_ranges.row[order], row_ranges.count[order], row_ranges.position[order]
+        row_ranges = row_ranges.take(np.argsort(row_ranges.row, kind="stable"))
+        ends = row_ranges.row + row_ranges.count
         stored = [name for name in names if name != "position"]
         for batch in self.rows(row_ranges.intervals(), stored):
             ids = batch.column("row").to_numpy()
-            is_near = (starts <= ids[-1]) & (starts + counts > ids[0])
-            near = RowRanges(positions[is_near], positions[is_near], starts[is_near], counts[is_near])
+            near = row_ranges.take((row_ranges.row <= ids[-1]) & (ends > ids[0]))
             listed, at = near.rows(), near.positions()
             inside = (listed >= ids[0]) & (listed <= ids[-1])
             rows = batch.take(pa.array(np.searchsorted(ids, listed[inside])))
@@ -180,9 +172,43 @@ class Snapshot:
         """Return the URLs, or *columns* of them, as a polars data frame. Raises :exc:`StoreError` without polars."""
         return _needs("polars").from_arrow(self.urls(columns).read_all())
 
-    def reading(self) -> RowReader:
-        """Return a reader for the URLs of individual documents."""
-        return RowReader(self._history, self)
+    @cached_property
+    def _row_store(self) -> RowStore:
+        return RowStore(self._history.folder, self._history.manifest.files)
+
+    @cached_property
+    def _places(self) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
+        """The index of each document with rows, by URL; and the ranges by document: their indexes and documents."""
+        order = np.argsort(self.listed.document, kind="stable")
+        with_rows = np.unique(self.listed.document)
+        urls = self.sitemaps().column("url").take(pa.array(with_rows)).to_pylist()
+        return dict(zip(urls, with_rows.tolist(), strict=True)), order, self.listed.document[order]
+
+    def row_ranges_of(self, document: str) -> RowRanges:
+        """Return the rows that the document with that URL lists, by position; none if it is not in the snapshot."""
+        numbers, order, documents = self._places
+        number = numbers.get(document, -1)
+        first, last = np.searchsorted(documents, [number, number + 1])
+        own = order[first:last]
+        return self.listed.take(own[np.argsort(self.listed.position[own], kind="stable")])
+
+    def rows_of(self, document: str) -> Iterator[pa.RecordBatch]:
+        """Yield the distinct rows of the document, ascending by id, with the column ``row``; see :meth:`close`."""
+        yield from self._row_store.rows(self.row_ranges_of(document).intervals())
+
+    def urls_of(self, document: str) -> Iterator[UrlBatch]:
+        """Yield the entries of the document, in its order; see :meth:`close`."""
+        yield from self._row_store.urls(self.row_ranges_of(document))
+
+    def close(self) -> None:
+        """Close the files that stay open for the next document after :meth:`rows_of` and :meth:`urls_of`."""
+        if "_row_store" in vars(self):
+            self._row_store.close()
+
+
+def ledger_of(table: pa.Table) -> pa.Table:
+    """Return the document records in *table*, one of the store, with the columns of :class:`LedgerBatch`."""
+    return table.drop_columns(["run"]).combine_chunks().cast(LedgerBatch.schema())
 
 
 def references_of(table: pa.Table) -> dict[str, list[SitemapRef]]:
@@ -195,7 +221,8 @@ def references_of(table: pa.Table) -> dict[str, list[SitemapRef]]:
     return found
 
 
-def _row_ranges(document: np.ndarray, table: pa.Table) -> RowRanges:
+def row_ranges_of(table: pa.Table, document: np.ndarray) -> RowRanges:
+    """Return the row ranges in *table*, of the documents with the indexes *document*."""
     return RowRanges(document, *(table.column(name).to_numpy() for name in ("position", "row", "count")))
 
 
@@ -205,40 +232,3 @@ def _needs(name: str) -> Any:
         return import_module(name)
     except ImportError as error:
         raise StoreError(f"{name} is not installed: pip install {name}") from error
-
-
-class RowReader:
-    """Reads the URLs of one document after the other; adjacent rows are read once."""
-
-    def __init__(self, history: History, snapshot: Snapshot | None) -> None:
-        """Read the documents of *snapshot*, one of *history*; ``None``: there are none."""
-        self._row_ranges = RowRanges.joined([]) if snapshot is None else snapshot.listed
-        self._row_store = RowStore(history.folder, history.manifest.files)
-        self._order = np.argsort(self._row_ranges.document, kind="stable")
-        self._documents = self._row_ranges.document[self._order]
-        self._numbers: dict[str, int] = {}
-        if snapshot is not None:
-            with_rows = np.unique(self._documents)
-            urls = snapshot.sitemaps().column("url").take(pa.array(with_rows)).to_pylist()
-            self._numbers = dict(zip(urls, with_rows.tolist(), strict=True))
-
-    def row_ranges_of(self, document: str) -> RowRanges:
-        """Return the rows that the document with that URL lists, by position; none if it is not in the snapshot."""
-        number = self._numbers.get(document, -1)
-        first, last = np.searchsorted(self._documents, [number, number + 1])
-        own = self._order[first:last]
-        own = own[np.argsort(self._row_ranges.position[own], kind="stable")]
-        row_ranges = self._row_ranges
-        return RowRanges(row_ranges.document[own], row_ranges.position[own], row_ranges.row[own], row_ranges.count[own])
-
-    def rows_of(self, document: str) -> Iterator[pa.RecordBatch]:
-        """Yield the distinct rows of the document, ascending by id, with the column ``row``."""
-        yield from self._row_store.rows(self.row_ranges_of(document).intervals())
-
-    def urls_of(self, document: str) -> Iterator[UrlBatch]:
-        """Yield the entries of the document, in its order."""
-        yield from self._row_store.urls(self.row_ranges_of(document))
-
-    def close(self) -> None:
-        """Close the files."""
-        self._row_store.close()

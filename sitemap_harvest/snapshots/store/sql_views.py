@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sitemap_harvest.errors import InvalidRunError, StoreError
 from sitemap_harvest.model import Change, SitemapRecord, UrlEntry, arrow_schema
-from sitemap_harvest.snapshots.store.tables import with_keys
+from sitemap_harvest.snapshots.store.tables import original_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -167,8 +167,10 @@ class Views:
 
     def _changes(self) -> Iterator[pa.RecordBatch]:
         for history in self._histories():
-            for table in history.tables("changes", _CHANGES, [run.id for run in history.runs]):
-                yield from with_keys(table).to_batches()
+            for table in history.tables("changes", [run.id for run in history.runs]):
+                keys = original_keys(table["key"], table["loc"])
+                changes = table.set_column(table.schema.get_field_index("key"), "key", keys)
+                yield from changes.cast(_CHANGES).to_batches()
 
     def _runs(self) -> Iterator[pa.RecordBatch]:
         for history in self._histories():

@@ -7,18 +7,17 @@ import io
 import os
 import re
 import secrets
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 from pyarrow import fs
 
 from sitemap_harvest.errors import StoreError
-from sitemap_harvest.snapshots.store.manifest import StoredFile
+from sitemap_harvest.files import put_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
-
 
 _CREDENTIALS = re.compile(r"(?<=://)(?:[^/@:]*:.*|[^/@]*)@", re.DOTALL)  # a secret key may contain a slash
 
@@ -45,7 +44,7 @@ class Folder:
         try:
             return cls(*fs.FileSystem.from_uri(text))
         except (pa.ArrowException, OSError, ValueError) as error:
-            words = _words(error).replace(text, shown(text))
+            words = (str(error) or type(error).__name__).splitlines()[0].replace(text, shown(text))
             raise StoreError(f"store {shown(text)!r}: {words}") from None  # the cause repeats the credentials
 
     def __truediv__(self, name: str) -> Folder:
@@ -80,17 +79,11 @@ class Folder:
     def put(self, name: str, data: bytes) -> None:
         """Write *data* to the file *name* atomically and durably."""
         self._files.create_dir(self.path)
-        if not self.is_local:
-            with self._files.open_output_stream(f"{self.path}/{name}", compression=None) as file:
-                file.write(data)  # an object becomes visible only when complete
+        if self.is_local:
+            put_file(Path(self.path, name), data)
             return
-        part = f"{self.path}/.{name}.part"
-        with open(part, "wb") as file:  # noqa: PTH123 - paths of the store are text
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, f"{self.path}/{name}")  # noqa: PTH105 - the same
-        _sync(self.path)
+        with self._files.open_output_stream(f"{self.path}/{name}", compression=None) as file:
+            file.write(data)  # an object becomes visible only when complete
 
     def create(self, name: str, data: bytes) -> bool:
         """Write *data* to the file *name* unless it exists; return whether it was written.
@@ -121,8 +114,10 @@ class Folder:
         return self._files.open_input_file(f"{self.path}/{name}")
 
     def writing(self, name: str) -> HashedFile:
-        """Return the file *name* for sequential writing; it is opened by the first write."""
-        return HashedFile(self._files, f"{self.path}/{name}")
+        """Open the file *name* for sequential writing."""
+        path = f"{self.path}/{name}"
+        self._files.create_dir(path.rpartition("/")[0])
+        return HashedFile(self._files.open_output_stream(path, compression=None))
 
     def sync(self, names: Iterable[str]) -> None:
         """Make the files *names*, which have been written, and their folders durable across a power cut."""
@@ -147,27 +142,18 @@ class Folder:
 
 
 class HashedFile(io.RawIOBase):
-    """A file being written that computes its digest.
+    """A file being written that computes its digest."""
 
-    It is opened with the first byte: most of the many sites of a run have few rows, and
-    the number of open files is limited.
-    """
-
-    def __init__(self, files: fs.FileSystem, path: str) -> None:
-        """Write to the file at *path* of *files*; its folder is created with it."""
-        self._files = files
-        self._path = path
-        self._file: pa.NativeFile | None = None
-        self._digest = hashlib.sha256()
+    def __init__(self, file: pa.NativeFile) -> None:
+        """Write to *file*."""
+        self._file = file
         self._bytes = 0
+        self.digest = hashlib.sha256()
 
     def write(self, data: bytes) -> int:  # type: ignore[override]  # pyarrow writes bytes
         """Write *data*."""
-        if self._file is None:
-            self._files.create_dir(self._path.rpartition("/")[0])
-            self._file = self._files.open_output_stream(self._path, compression=None)
-        self._digest.update(data)
         self._file.write(data)
+        self.digest.update(data)
         self._bytes += len(data)
         return len(data)
 
@@ -177,21 +163,12 @@ class HashedFile(io.RawIOBase):
 
     def close(self) -> None:
         """Close the file."""
-        if self._file is not None:
-            self._file.close()
+        self._file.close()
         super().close()
 
     def writable(self) -> bool:
         """Return ``True``."""
         return True
-
-    def stored(
-        self, name: str, table: str, *, count: int, runs: tuple[str, str], ids: tuple[int, int] = (0, 0)
-    ) -> StoredFile:
-        """Close the file, and return its entry in the manifest."""
-        self.close()
-        digest = self._digest.hexdigest()
-        return StoredFile(name=name, table=table, bytes=self._bytes, sha256=digest, count=count, runs=runs, ids=ids)
 
 
 def _sync(path: str) -> None:
@@ -200,7 +177,3 @@ def _sync(path: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _words(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__

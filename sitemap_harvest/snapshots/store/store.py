@@ -17,7 +17,7 @@ from sitemap_harvest.model.run import is_run_id
 from sitemap_harvest.snapshots.store.manifest import FORMAT, Manifest, check_format
 from sitemap_harvest.snapshots.store.snapshot import Snapshot
 from sitemap_harvest.snapshots.store.storage import Folder, shown
-from sitemap_harvest.snapshots.store.tables import read_file, upgraded
+from sitemap_harvest.snapshots.store.tables import empty_table, read_table
 from sitemap_harvest.urls import site_of
 
 if TYPE_CHECKING:
@@ -166,9 +166,6 @@ class History:
             return self.runs[places[when]]
         if named := [run for run in self.runs if run.id == when or (len(when) >= 8 and run.id.startswith(when))]:
             return named[-1]
-        return self._run_before(when)
-
-    def _run_before(self, when: str) -> Run:
         if (date := read_date(when)) is None:
             known = "latest, previous, first, the id of a run, a date or a timestamp"
             raise InvalidRunError(f"{when!r} is not a run; use {known}")
@@ -178,28 +175,22 @@ class History:
             raise StoreError(f"{self.site}: there is no snapshot from {when} or earlier; the first is {first.id}")
         return before[-1]
 
-    def snapshot(self, run: Run, *, ledger: pa.Table | None = None) -> Snapshot:
-        """Return the snapshot of *run*; *ledger* as for :class:`Snapshot`."""
-        return Snapshot(run, self, ledger=ledger)
+    def snapshot(self, run: Run) -> Snapshot:
+        """Return the snapshot of *run*."""
+        return Snapshot(run, self)
 
-    def tables(self, kind: str, schema: pa.Schema, runs: Collection[str]) -> Iterator[pa.Table]:
-        """Yield the data of *runs* in each file of that *kind*, with the columns of *schema*.
-
-        Columns that an older version lacks are null. Raises :exc:`StoreError` if a file
-        is missing or damaged.
-        """
+    def tables(self, name: str, runs: Collection[str]) -> Iterator[pa.Table]:
+        """Yield the data of *runs* in the table *name*. Raises :exc:`StoreError` if a file is missing or damaged."""
         wanted = pa.array(sorted(runs), pa.string())
         for file in self.manifest.files:
-            if file.table == kind and any(file.runs[0] <= run <= file.runs[1] for run in runs):
-                table = read_file(self.folder, file)
-                is_wanted = pc.is_in(table.column("run"), wanted)
-                if not pc.all(is_wanted).as_py():  # otherwise the filter would only copy
-                    table = table.filter(is_wanted)
-                yield upgraded(table, schema)
+            if file.table == name and any(file.runs[0] <= run <= file.runs[1] for run in runs):
+                for table in read_table(self.folder, file):
+                    is_wanted = pc.is_in(table.column("run"), wanted)
+                    yield table if pc.all(is_wanted).as_py() else table.filter(is_wanted)  # which copies
 
-    def table(self, kind: str, schema: pa.Schema, runs: Collection[str]) -> pa.Table:
-        """Return the data of *runs* in the files of that *kind*, as for :meth:`tables`."""
-        return pa.concat_tables([schema.empty_table(), *self.tables(kind, schema, runs)])
+    def table(self, name: str, runs: Collection[str]) -> pa.Table:
+        """Return the data of *runs* in the table *name*, as for :meth:`tables`."""
+        return pa.concat_tables([empty_table(name), *self.tables(name, runs)])
 
     def unfinished(self) -> list[str]:
         """Return the ids of runs that have not ended: they are still running, or were interrupted."""

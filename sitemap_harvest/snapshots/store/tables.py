@@ -1,8 +1,7 @@
-"""The small tables of the store (row ranges, pending, references, sitemaps, changes): schemas, writing and reading."""
+"""The tables of the store: their schemas, and writing and reading them as Parquet files."""
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,16 +9,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sitemap_harvest.errors import StoreError
-from sitemap_harvest.model import SitemapRecord, SitemapRef, arrow_schema
-from sitemap_harvest.snapshots.store.row_store import without_empty
+from sitemap_harvest.model import Change, SitemapRecord, SitemapRef, UrlEntry, arrow_schema
+from sitemap_harvest.snapshots.store.manifest import StoredFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sitemap_harvest.model import ChangeBatch
-    from sitemap_harvest.snapshots.store.manifest import StoredFile
     from sitemap_harvest.snapshots.store.row_ranges import RowRanges
     from sitemap_harvest.snapshots.store.storage import Folder, HashedFile
+
+_ENTRY = arrow_schema(UrlEntry)
+ROW_COLUMNS: tuple[str, ...] = tuple(name for name in _ENTRY.names if name != "position")
+"""The columns of :class:`UrlEntry` that a row stores. The position belongs to the document instead."""
+ROW_SCHEMA = pa.schema([pa.field("row", pa.int64(), nullable=False), *(_ENTRY.field(name) for name in ROW_COLUMNS)])
 
 _RUN = pa.field("run", pa.string(), nullable=False)
 _DOCUMENT = pa.field("document", pa.string(), nullable=False)
@@ -37,55 +39,132 @@ REFERENCES = pa.schema([_RUN, _DOCUMENT, *arrow_schema(SitemapRef)])
 """The documents that each document named, as read by a run."""
 SITEMAPS = pa.schema([_RUN, *arrow_schema(SitemapRecord)])
 """The document records of each run."""
+_SCHEMAS = {
+    "rows": ROW_SCHEMA,
+    "row_ranges": ROW_RANGES,
+    "pending": PENDING,
+    "references": REFERENCES,
+    "sitemaps": SITEMAPS,
+    "done": SITEMAPS,  # of a checkpoint
+    "changes": arrow_schema(Change),
+}
 
-_GROUP_ROWS = 100_000
-
-
-def write_table(table: pa.Table, folder: Folder, name: str, *, kind: str, runs: tuple[str, str]) -> StoredFile:
-    """Write *table*, of that *kind* and with data of *runs* (first, last), to the file *name* of *folder*."""
-    table = without_empty(table)
-    file = folder.writing(name)
-    with _writer(file, table.schema) as writer:
-        writer.write_table(table, row_group_size=_GROUP_ROWS)
-    return file.stored(name, kind, count=table.num_rows, runs=runs)
-
-
-def write_changes(batches: Iterator[ChangeBatch], folder: Folder, name: str, *, run: str) -> StoredFile | None:
-    """Write *batches* of changes of *run* to the file *name* of *folder*; ``None`` if there are none."""
-    if (first := next(batches, None)) is None:
-        return None
-    file = folder.writing(name)
-    count = 0
-    with _writer(file, first.schema()) as writer:
-        for batch in chain([first], batches):
-            writer.write_batch(_without_keys(batch.arrow))
-            count += len(batch)
-    return file.stored(name, "changes", count=count, runs=(run, run))
+GROUP_ROWS = 20_000  # per row group: some 10 MB of rows in memory
+_FEW_VALUES = [
+    "site", "sitemap", "lastmod_precision", "lastmod_zoned", "changefreq", "priority", "in_scope", "scope_reason"
+]  # fmt: skip
+_ALIKE = ["loc", "loc_raw", "key", "lastmod_text"]  # texts that share prefixes with their predecessor
 
 
-def _without_keys(changes: pa.RecordBatch) -> pa.RecordBatch:
-    """Return *changes* in stored form: a key that equals its loc is null, and a missing key is empty."""
-    loc, key = changes.column("loc"), changes.column("key")
-    stored = pc.if_else(pc.equal(key, loc), pa.scalar(None, pa.string()), key)
-    return changes.set_column(changes.schema.get_field_index("key"), "key", pc.if_else(pc.is_null(key), "", stored))
+class TableWriter:
+    """Writes one file of a table.
+
+    The file is opened with the first full group: most of the many sites of a run have
+    few rows, and the number of open files is limited.
+    """
+
+    def __init__(self, folder: Folder, name: str, table: str) -> None:
+        """Write the data of *table* to the file *name* of *folder*."""
+        self.count = 0
+        """Number of rows added."""
+        self.waiting = 0
+        """Number of rows buffered in memory."""
+        self._folder, self._name, self._table = folder, name, table
+        self._buffer = [empty_table(table)]
+        self._open: tuple[HashedFile, pq.ParquetWriter] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its file is open."""
+        return self._open is not None
+
+    def add(self, data: pa.Table) -> None:
+        """Add *data*; rows of the row store with ascending ids."""
+        self._buffer.append(data)
+        self.count += data.num_rows
+        self.waiting += data.num_rows
+        if self.waiting >= GROUP_ROWS:
+            self._write()
+
+    def close(self, runs: tuple[str, str], ids: tuple[int, int] = (0, 0)) -> StoredFile:
+        """Finish the file, and return its entry; an unfinished file cannot be read.
+
+        *runs* and *ids* as for :class:`StoredFile`.
+        """
+        file, writer = self._write() if self.waiting or self._open is None else self._open
+        writer.close()
+        file.close()
+        return StoredFile(
+            name=self._name,
+            table=self._table,
+            bytes=file.tell(),
+            sha256=file.digest.hexdigest(),
+            count=self.count,
+            runs=runs,
+            ids=ids,
+        )
+
+    def _write(self) -> tuple[HashedFile, pq.ParquetWriter]:
+        """Write the buffered rows as one group."""
+        data = pa.concat_tables(self._buffer)
+        if self._open is None:
+            if self.waiting < GROUP_ROWS:  # it is the only group: empty columns would take more space than the rows
+                data = data.select([one.name for one in data.schema if not one.nullable or _has_values(data, one.name)])
+            file = self._folder.writing(self._name)
+            options = _options(self._table, data.schema.names)
+            self._open = file, pq.ParquetWriter(file, data.schema, compression="zstd", store_schema=False, **options)
+        self._open[1].write_table(data)
+        self._buffer, self.waiting = [], 0
+        return self._open
 
 
-def with_keys(changes: pa.Table) -> pa.Table:
-    """Return stored *changes* with their original keys."""
-    loc, key = changes.column("loc"), changes.column("key")
-    keys = pc.if_else(pc.equal(pc.coalesce(key, loc), ""), pa.scalar(None, pa.string()), pc.coalesce(key, loc))
-    return changes.set_column(changes.schema.get_field_index("key"), changes.schema.field("key"), keys)
+def _has_values(data: pa.Table, name: str) -> bool:
+    return bool(data[name].null_count < data.num_rows)
 
 
-def _writer(file: HashedFile, schema: pa.Schema) -> pq.ParquetWriter:
-    return pq.ParquetWriter(
-        file,
-        schema,
-        compression="zstd",
-        compression_level=9,
-        write_statistics=["run"] if "run" in schema.names else False,
-        store_schema=False,
-    )
+def _options(table: str, names: list[str]) -> dict[str, Any]:
+    if table != "rows":
+        return {"compression_level": 9, "write_statistics": False}
+    deltas = {name: "DELTA_BYTE_ARRAY" for name in _ALIKE if name in names}
+    return {
+        "use_dictionary": [name for name in _FEW_VALUES if name in names],
+        "column_encoding": {"row": "DELTA_BINARY_PACKED", **deltas},
+        "write_statistics": ["row"],
+    }
+
+
+def read_table(folder: Folder, stored: StoredFile) -> Iterator[pa.Table]:
+    """Yield the row groups of a file, with all columns of its table. Raises :exc:`StoreError` if it is damaged."""
+    try:
+        with folder.open(stored.name) as file:
+            if file.size() != stored.bytes:
+                raise StoreError(
+                    f"{folder}/{stored.name} has {file.size():,} bytes, but had {stored.bytes:,} when it was written"
+                )
+            parquet = pq.ParquetFile(file)
+            for group in range(parquet.num_row_groups):
+                yield _with_all_columns(parquet.read_row_group(group), _SCHEMAS[stored.table])
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(f"{folder}/{stored.name} cannot be read: {error}") from error
+
+
+def empty_table(table: str) -> pa.Table:
+    """Return no rows of *table*."""
+    return _SCHEMAS[table].empty_table()
+
+
+def _with_all_columns(data: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return *data* with the columns of *schema*."""
+    columns = []
+    for field in schema:
+        if field.name in data.schema.names:
+            columns.append(data.column(field.name).cast(field.type))
+            continue
+        value: Any = None  # the column was empty, or did not exist when the file was written
+        if not field.nullable:
+            value = [] if pa.types.is_list(field.type) else "" if pa.types.is_string(field.type) else 0
+        columns.append(pa.repeat(pa.scalar(value, field.type), data.num_rows))
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def row_ranges_table(schema: pa.Schema, row_ranges: RowRanges, **facts: str | int) -> pa.Table:
@@ -95,28 +174,12 @@ def row_ranges_table(schema: pa.Schema, row_ranges: RowRanges, **facts: str | in
     return pa.Table.from_arrays([pa.array(columns[name]) for name in schema.names], schema=schema)
 
 
-def read_file(folder: Folder, stored: StoredFile) -> pa.Table:
-    """Return the contents of one file. Raises :exc:`StoreError` if it is missing or damaged."""
-    try:
-        with folder.open(stored.name) as file:
-            if file.size() != stored.bytes:
-                raise StoreError(
-                    f"{folder}/{stored.name} has {file.size():,} bytes, but had {stored.bytes:,} when it was written"
-                )
-            return pq.ParquetFile(file).read()
-    except (OSError, pa.ArrowException) as error:
-        raise StoreError(f"{folder}/{stored.name} cannot be read: {error}") from error
+def stored_keys(key: pa.Array, loc: pa.Array) -> pa.Array:
+    """Return *key* in stored form: null if it equals *loc*, so that this is stored once; empty if it was null."""
+    return pc.if_else(pc.is_null(key), "", pc.if_else(pc.equal(key, loc), pa.scalar(None, pa.string()), key))
 
 
-def upgraded(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return *table* with the columns of *schema*."""
-    columns = []
-    for field in schema:
-        if field.name in table.schema.names:
-            columns.append(table.column(field.name).cast(field.type))
-            continue
-        value: Any = None  # the column did not exist when the file was written
-        if not field.nullable:
-            value = [] if pa.types.is_list(field.type) else "" if pa.types.is_string(field.type) else 0
-        columns.append(pa.repeat(pa.scalar(value, field.type), table.num_rows))
-    return pa.Table.from_arrays(columns, schema=schema)
+def original_keys(key: pa.Array, loc: pa.Array) -> pa.Array:
+    """Return the stored *key* in its original form."""
+    whole = pc.coalesce(key, loc)
+    return pc.if_else(pc.equal(whole, ""), pa.scalar(None, pa.string()), whole)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
-from functools import cached_property
+from contextlib import closing
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,30 +13,22 @@ import pyarrow.compute as pc
 
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import LedgerBatch, SitemapRecord, SitemapRef, arrow_schema
-from sitemap_harvest.snapshots.store.document_writer import DocumentWriter
+from sitemap_harvest.snapshots.store import tables
 from sitemap_harvest.snapshots.store.manifest import MANIFEST, Manifest
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
-from sitemap_harvest.snapshots.store.row_store import PartWriter, RowStore
-from sitemap_harvest.snapshots.store.snapshot import RowReader, references_of
+from sitemap_harvest.snapshots.store.row_store import KnownRows, RowStore
+from sitemap_harvest.snapshots.store.snapshot import Snapshot, ledger_of, references_of, row_ranges_of
 from sitemap_harvest.snapshots.store.store import RUNS, History
-from sitemap_harvest.snapshots.store.tables import (
-    REFERENCES,
-    ROW_RANGES,
-    SITEMAPS,
-    row_ranges_table,
-    write_changes,
-    write_table,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sitemap_harvest.model import ChangeBatch, UrlBatch
     from sitemap_harvest.snapshots.store.manifest import Run, StoredFile
-    from sitemap_harvest.snapshots.store.snapshot import Snapshot
     from sitemap_harvest.snapshots.store.storage import Folder
 
 _LEDGER_ROWS = 10_000  # made into columns at once
+_NONE = np.array([], dtype=np.int64)
 _OURS = ("fetched_at", "fresh_at", "read_at")  # times recorded by this package; others are as published
 
 
@@ -60,42 +52,37 @@ class SiteWriter:
         self.history = history
         self.run_id = run_id
         self.before = before
-        self.folder: Folder = history.folder / RUNS / run_id  # all but the manifest of the site
+        self.folder: Folder = history.folder / RUNS / run_id
         self.kept: dict[str, DocumentRows] = {}
         self._next_row = history.manifest.next_row
         self._files: list[StoredFile] = []
         self._unwritten: dict[str, DocumentRows] = {}
-        self._part: PartWriter | None = None
+        self._part: tables.TableWriter | None = None
         self._number = 0
         self._ledger: pa.Table | None = None  # of the sealed snapshot
-
-    @cached_property
-    def old(self) -> RowReader:
-        """Reader of the last snapshot; it has no documents if there is none."""
-        return RowReader(self.history, self.before)
 
     def urls_of(self, kept: DocumentRows) -> Iterator[UrlBatch]:
         """Yield the URLs of a document that this run has stored."""
         self.rest()  # an unfinished file cannot be read
-        row_store = RowStore(self.history.folder, self._manifest().files)
-        try:
+        with closing(RowStore(self.history.folder, self._manifest().files)) as row_store:
             yield from row_store.urls(kept.row_ranges or RowRanges.joined([]))
-        finally:
-            row_store.close()
 
     def document(self, url: str) -> DocumentWriter:
         """Start writing the document at *url*."""
         return DocumentWriter(self, url)
 
     def keep_rows(self, rows: pa.RecordBatch) -> np.ndarray:
-        """Write *rows*, and return their new ids."""
+        """Write *rows*, with the columns of :class:`UrlEntry`, and return their new ids."""
         if self._part is None:
             self._number += 1
-            self._part = PartWriter(self.history.folder, self._name("rows"))
-        first = self._next_row
-        self._part.add(rows, first)
+            self._part = tables.TableWriter(self.history.folder, self._name("rows"), "rows")
+        ids = np.arange(self._next_row, self._next_row + rows.num_rows)
+        columns = {name: rows.column(name) for name in tables.ROW_COLUMNS} | {"row": pa.array(ids)}
+        columns["key"] = tables.stored_keys(columns["key"], columns["loc"])
+        schema = tables.ROW_SCHEMA
+        self._part.add(pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema))
         self._next_row += rows.num_rows
-        return np.arange(first, self._next_row)
+        return ids
 
     def keep(self, url: str, kept: DocumentRows) -> None:
         """Store the result of the document at *url*."""
@@ -123,11 +110,9 @@ class SiteWriter:
         if not self._unwritten:
             return
         self.rest()
-        files = self._write_documents()
-        records = pa.Table.from_batches([LedgerBatch.of([kept.record for kept in self._unwritten.values()]).arrow])
-        files.append(self._write(_with_run(records, self.run_id, SITEMAPS), self._name("sitemaps"), kind="done"))
-        self._files += files
-        self._unwritten = {}
+        records = LedgerBatch.of([kept.record for kept in self._unwritten.values()]).arrow
+        self._write_documents()
+        self._write(_with_run(pa.Table.from_batches([records]), self.run_id), self._name("sitemaps"), "done")
         Manifest(files=tuple(self._files), next_row=self._next_row).put(self.folder)
 
     def take_over(self) -> bool:
@@ -144,27 +129,17 @@ class SiteWriter:
             return False
         self._next_row = checkpoint.next_row
         self._number = len(self._files)  # each number has a file, so the next one is free
-        self._load()
+        history = History("", self.history.folder, checkpoint)
+        row_ranges = history.table("row_ranges", [self.run_id])
+        references = references_of(history.table("references", [self.run_id]))
+        for batch in ledger_of(history.table("done", [self.run_id])).to_batches():
+            for record in LedgerBatch(batch).rows():
+                kept = self.kept[record.url] = DocumentRows(record)
+                if record.rows_from == self.run_id:
+                    own = row_ranges.filter(pc.equal(row_ranges["document"], record.url))
+                    kept.row_ranges = row_ranges_of(own, np.zeros(own.num_rows, dtype=np.int64))
+                    kept.references = references.get(record.url, [])
         return True
-
-    def _load(self) -> None:
-        history, runs = History("", self.history.folder, Manifest(files=tuple(self._files))), [self.run_id]
-        row_ranges = history.table("row_ranges", ROW_RANGES, runs)
-        found = references_of(history.table("references", REFERENCES, runs))
-        columns = {name: row_ranges.column(name).to_numpy() for name in ("position", "row", "count")}
-        documents = row_ranges.column("document").to_numpy(zero_copy_only=False)
-        for table in (
-            history.table("done", SITEMAPS, runs).drop_columns(["run"]).cast(LedgerBatch.schema()).to_batches()
-        ):
-            for record in LedgerBatch(table).rows():
-                own = documents == record.url
-                listed = RowRanges(
-                    np.zeros(int(own.sum()), dtype=np.int64), *(column[own] for column in columns.values())
-                )
-                has_rows = record.rows_from == self.run_id
-                self.kept[record.url] = DocumentRows(
-                    record, listed if has_rows else None, found.get(record.url, []) if has_rows else None
-                )
 
     def _remove_others(self, *wanted: str) -> None:
         """Delete the files of the run other than those to be published and *wanted*."""
@@ -179,16 +154,15 @@ class SiteWriter:
         *ledger*: the document records of the snapshot. *run*: the entry of the run.
         """
         self.rest()
-        self._files += self._write_documents()
-        self._unwritten = {}
-        self._ledger = table = _ledger_table(ledger)
+        self._write_documents()
+        self._ledger = _ledger_table(ledger)
         self._files = [file for file in self._files if file.table != "done"]
-        self._files.append(self._write(_with_run(table, run.id, SITEMAPS), self._path("sitemaps"), kind="sitemaps"))
+        self._write(_with_run(self._ledger, run.id), self._path("sitemaps"), "sitemaps")
         return self._snapshot(run)
 
     def hold(self, pending: pa.Table, run: Run) -> Snapshot:
-        """Add the rows *pending* (:data:`PENDING`) to the sealed snapshot; return the new snapshot."""
-        self._files.append(self._write(pending, self._path("pending"), kind="pending"))
+        """Add *pending*, rows with the schema ``tables.PENDING``, to the sealed snapshot; return the new snapshot."""
+        self._write(pending, self._path("pending"), "pending")
         return self._snapshot(run)
 
     def publish(self, run: Run, changes: Iterator[ChangeBatch]) -> Snapshot:
@@ -200,8 +174,11 @@ class SiteWriter:
         """
         assert self._ledger is not None  # noqa: S101 - for mypy: it is sealed
         run = dataclasses.replace(run, documents=self._ledger["left"].null_count)
-        if stored := write_changes(changes, self.history.folder, self._path("changes"), run=run.id):
-            self._files.append(stored)
+        writer = tables.TableWriter(self.history.folder, self._path("changes"), "changes")
+        for batch in changes:
+            writer.add(_with_stored_keys(pa.Table.from_batches([batch.arrow])))
+        if writer.count:
+            self._files.append(writer.close((run.id, run.id)))
         self.history.folder.sync(file.name for file in self._files)
         if Manifest.read(self.history.folder) != self.history.manifest:
             raise StoreError(f"{self.history.site}: another run has stored a snapshot in the meantime")
@@ -212,7 +189,7 @@ class SiteWriter:
 
     def _snapshot(self, run: Run) -> Snapshot:
         history = History(self.history.site, self.history.folder, self._manifest(run))
-        return history.snapshot(run, ledger=self._ledger)
+        return Snapshot(run, history, ledger=self._ledger)
 
     def _manifest(self, *run: Run) -> Manifest:
         before = self.history.manifest
@@ -223,22 +200,30 @@ class SiteWriter:
         """Number of rows written that no earlier run has stored."""
         return self._next_row - self.history.manifest.next_row
 
-    def _write_documents(self) -> list[StoredFile]:
+    def _write_documents(self) -> None:
         """Write the row ranges and references of the documents stored since the last call."""
         self._number += 1
-        run, kept = self.run_id, self._unwritten.items()
+        run, kept, self._unwritten = self.run_id, self._unwritten, {}
         row_ranges = [
-            row_ranges_table(ROW_RANGES, one.row_ranges, run=run, document=url) for url, one in kept if one.row_ranges
+            tables.row_ranges_table(tables.ROW_RANGES, one.row_ranges, run=run, document=url)
+            for url, one in kept.items()
+            if one.row_ranges
         ]
-        references = [_references_table(run, url, one.references) for url, one in kept if one.references]
-        return [
-            self._write(pa.concat_tables(tables), self._name(kind), kind=kind)
-            for kind, tables in (("row_ranges", row_ranges), ("references", references))
-            if tables
-        ]
+        if row_ranges:
+            self._write(pa.concat_tables(row_ranges), self._name("row_ranges"), "row_ranges")
+        if references := [(url, reference) for url, one in kept.items() for reference in one.references or ()]:
+            columns = [
+                pa.repeat(run, len(references)),
+                pa.array([url for url, _ in references]),
+                *(pa.array([getattr(one, name) for _, one in references]) for name in arrow_schema(SitemapRef).names),
+            ]
+            data = pa.Table.from_arrays(columns, schema=tables.REFERENCES)
+            self._write(data, self._name("references"), "references")
 
-    def _write(self, table: pa.Table, name: str, *, kind: str) -> StoredFile:
-        return write_table(table, self.history.folder, name, kind=kind, runs=(self.run_id, self.run_id))
+    def _write(self, data: pa.Table, name: str, table: str) -> None:
+        writer = tables.TableWriter(self.history.folder, name, table)
+        writer.add(data)
+        self._files.append(writer.close((self.run_id, self.run_id)))
 
     def _name(self, kind: str) -> str:
         """Return the path of the next file of that *kind*, in the folder of the site."""
@@ -249,8 +234,8 @@ class SiteWriter:
 
     def close(self) -> None:
         """Close the files of the last snapshot."""
-        if "old" in vars(self):
-            self.old.close()
+        if self.before is not None:
+            self.before.close()
 
     def drop(self) -> None:
         """Delete everything that was written."""
@@ -261,18 +246,62 @@ class SiteWriter:
         self.folder.remove_all()
 
 
-def _references_table(run: str, url: str, references: Sequence[SitemapRef]) -> pa.Table:
-    own = [pa.repeat(run, len(references)), pa.repeat(url, len(references))]
-    given = [
-        pa.array([getattr(reference, field.name) for reference in references], field.type)
-        for field in arrow_schema(SitemapRef)
-    ]
-    return pa.Table.from_arrays([*own, *given], schema=REFERENCES)
+@dataclass(slots=True)
+class DocumentWriter:
+    """Writes the rows of one document as they are read. Unchanged rows keep their ids."""
+
+    _site: SiteWriter
+    url: str
+    _old: KnownRows | None = None
+    _ids: list[np.ndarray] = field(default_factory=lambda: [_NONE])  # so that they can be joined
+    _positions: list[np.ndarray] = field(default_factory=lambda: [_NONE])
+    _is_new_url: list[np.ndarray] = field(default_factory=lambda: [_NONE.astype(bool)])
+
+    def add(self, batch: UrlBatch) -> None:
+        """Add *batch*: unchanged rows keep their id, all others get a new one."""
+        rows, before = batch.arrow, self._site.before
+        if self._old is None:
+            self._old = KnownRows(before.rows_of(self.url) if before is not None else ())
+        ids = self._old.find(rows)
+        is_fresh = ids < 0
+        is_new_url = is_fresh.copy()
+        if is_fresh.any():
+            fresh = rows if is_fresh.all() else rows.filter(pa.array(is_fresh))
+            is_new_url[is_fresh] = ~self._old.knows(fresh)
+            ids[is_fresh] = self._site.keep_rows(fresh)
+        self._ids.append(ids)
+        self._positions.append(rows.column("position").to_numpy())
+        self._is_new_url.append(is_new_url)
+
+    def all(self) -> RowRanges:
+        """Return the rows that the document lists if it was read completely."""
+        return RowRanges.of(0, np.concatenate(self._positions), np.concatenate(self._ids))
+
+    def added(self, *, sound: int | None) -> RowRanges:
+        """Return the rows that the document lists if it was read partly: those of before, plus the new ones.
+
+        *sound*: the last position that was read reliably (``None``: all were).
+        """
+        before = self._site.before
+        old = before.row_ranges_of(self.url) if before is not None else RowRanges.joined([])
+        is_new = np.concatenate(self._is_new_url)
+        if sound is not None:
+            is_new &= np.concatenate(self._positions) <= sound
+        new = np.concatenate(self._ids)[is_new]
+        last = int(old.positions().max(initial=0))
+        positions = np.concatenate([old.positions(), last + np.arange(1, len(new) + 1)])
+        return RowRanges.of(0, positions, np.concatenate([old.rows(), new]))
 
 
-def _with_run(table: pa.Table, run: str, schema: pa.Schema) -> pa.Table:
-    runs = pa.array([run] * table.num_rows, pa.string())
-    return pa.Table.from_arrays([runs, *table.columns], schema=schema)
+def _with_run(data: pa.Table, run: str) -> pa.Table:
+    """Return document records of a *run* in stored form."""
+    return pa.Table.from_arrays([pa.repeat(run, data.num_rows), *data.columns], schema=tables.SITEMAPS)
+
+
+def _with_stored_keys(changes: pa.Table) -> pa.Table:
+    at = changes.schema.get_field_index("key")
+    keys = tables.stored_keys(changes["key"], changes["loc"])
+    return changes.set_column(at, changes.schema.field(at), keys)
 
 
 def _ledger_table(ledger: Sequence[SitemapRecord]) -> pa.Table:

@@ -42,7 +42,7 @@ def content(snapshot):
         listed(snapshot),
         table_of(snapshot).num_rows,
         snapshot.references(),
-        [batch["loc"].to_pylist() for url in (S, T) for batch in snapshot.reading().urls_of(url)],
+        [batch["loc"].to_pylist() for url in (S, T) for batch in snapshot.urls_of(url)],
     )
 
 
@@ -349,7 +349,7 @@ def test_pending_rows_are_part_of_a_snapshot_until_their_url_is_listed_again(pen
     latest = pending.latest()
     assert held(latest) == {locs(6)[3]: (third, 2), locs(6)[4]: (second, 3), locs(6)[5]: (second, 3)}
     assert sorted(table_of(latest, ["loc"])["loc"].to_pylist()) == sorted([*locs(6), *locs(2, start=50)])
-    assert [batch["loc"].to_pylist() for batch in latest.reading().urls_of(S)] == [locs(3)]
+    assert [batch["loc"].to_pylist() for batch in latest.urls_of(S)] == [locs(3)]
 
 
 @pytest.mark.parametrize("kept", [pytest.param(4, id="compact"), pytest.param(1, id="prune-all-but-the-last")])

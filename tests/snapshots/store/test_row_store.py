@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import UrlBatch, UrlEntry
 from sitemap_harvest.snapshots.store.row_ranges import Intervals, RowRanges
-from sitemap_harvest.snapshots.store.row_store import GROUP_ROWS, ROW_COLUMNS, ROW_SCHEMA, PartWriter, RowStore
+from sitemap_harvest.snapshots.store.row_store import RowStore
 from sitemap_harvest.snapshots.store.storage import Folder
+from sitemap_harvest.snapshots.store.tables import GROUP_ROWS, ROW_COLUMNS, ROW_SCHEMA, TableWriter, stored_keys
 from tests.model.records import records_of
 from tests.snapshots.store.making import batch_of, entry, locs
 
@@ -22,8 +23,11 @@ HERE = "https://a.example/s.xml"
 
 def part_of(folder, name, rows, *, first=0):
     """Write *rows* as one file."""
-    writer = PartWriter(folder, name)
-    writer.add(UrlBatch.of(rows).arrow, first)
+    arrow = UrlBatch.of(rows).arrow
+    columns = {name: arrow[name] for name in ROW_COLUMNS} | {"row": pa.array(np.arange(first, first + len(rows)))}
+    columns["key"] = stored_keys(columns["key"], columns["loc"])
+    writer = TableWriter(folder, name, "rows")
+    writer.add(pa.Table.from_arrays([columns[name] for name in ROW_SCHEMA.names], schema=ROW_SCHEMA))
     return writer.close(("", ""), (first, first + len(rows)))
 
 
@@ -40,11 +44,7 @@ def folder(tmp_path):
 @settings(max_examples=40)
 @given(rows=st.lists(records_of(UrlEntry), min_size=1, max_size=6))
 def test_rows_round_trip(tmp_path_factory, rows):
-    # Only a key that exists because the row has a site can be distinguished from one that does not.
-    rows = [dataclasses.replace(row, key=row.key if row.site is not None else None) for row in rows]
-    rows = [
-        dataclasses.replace(row, key=row.loc if row.site is not None and row.key is None else row.key) for row in rows
-    ]
+    rows = [dataclasses.replace(row, key=row.key or None) for row in rows]  # no key is empty
     folder = Folder.at(tmp_path_factory.mktemp("pool"))
     part = part_of(folder, "rows.parquet", rows)
     row_ranges = RowRanges.of(0, np.array([row.position for row in rows]), np.arange(len(rows)))
@@ -72,9 +72,9 @@ def test_missing_rows_are_left_out(folder):
 
 def test_rows_are_found_between_gaps(folder):
     whole = part_of(folder, "whole.parquet", [entry(loc) for loc in locs(10)])
-    writer = PartWriter(folder, "a.parquet")
+    writer = TableWriter(folder, "a.parquet", "rows")
     for batch in RowStore(folder, [whole]).rows(Intervals.of_ids(np.array([1, 2, 5, 9])), ROW_SCHEMA.names[1:]):
-        writer.add_stored(batch)
+        writer.add(pa.Table.from_batches([batch]))
     part = writer.close(("", ""), (1, 10))
     assert read(folder, [part], range(12))["row"].to_pylist() == [1, 2, 5, 9]
     assert read(folder, [part], [0, 2, 3, 4, 5], ["loc"]).to_pylist() == [

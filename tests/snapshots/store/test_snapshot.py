@@ -44,7 +44,7 @@ def test_a_different_order_adds_no_rows(making):
     turned = making.run({S: locs(10)[::-1]})
     assert turned.run.rows == 0
     assert locs_of(turned) == locs(10)[::-1]
-    assert [loc for batch in turned.reading().urls_of(S) for loc in batch["loc"].to_pylist()] == locs(10)[::-1]
+    assert [loc for batch in turned.urls_of(S) for loc in batch["loc"].to_pylist()] == locs(10)[::-1]
 
 
 def test_named_documents_include_those_without_a_record(making):

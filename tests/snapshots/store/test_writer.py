@@ -24,7 +24,7 @@ def partly(making, rows, *, sound=None):
     document = writer.document(S)
     document.add(batch_of(rows, sitemap=S))
     record = record_of(S, at=making.now, outcome=Outcome.PARTIAL, complete=False, rows_from=writer.run_id)
-    writer.keep(S, DocumentRows(record, document.added(writer.old.row_ranges_of(S), sound=sound)))
+    writer.keep(S, DocumentRows(record, document.added(sound=sound)))
     return making.commit(writer, [record])
 
 

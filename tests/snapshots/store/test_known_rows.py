@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitemap_harvest.model import Alternate, Image, News, UrlBatch, Video
-from sitemap_harvest.snapshots.store.document_writer import KnownRows
-from sitemap_harvest.snapshots.store.row_store import ROW_COLUMNS, ROW_SCHEMA
+from sitemap_harvest.snapshots.store.row_store import KnownRows
+from sitemap_harvest.snapshots.store.tables import ROW_COLUMNS, ROW_SCHEMA
 from tests.model.records import records_of
 from tests.snapshots.store.making import entry
 
