@@ -116,10 +116,7 @@ def _instant(parts: dict[str, str | None], *, is_w3c: bool) -> Instant | None:
 
 def _year(text: str) -> int:
     """Return the year; two digits mean 1950 to 2049, as in RFC 5322."""
-    year = int(text)
-    if len(text) == 4:
-        return year
-    return year + (2000 if year < 50 else 1900)
+    return int(text) if len(text) == 4 else int(text) + (2000 if int(text) < 50 else 1900)
 
 
 def _month(text: str) -> int:
@@ -164,7 +161,10 @@ class DateRange:
     @classmethod
     def of(cls, date: Instant) -> Self:
         """Return the range of *date*."""
-        return cls(date.value, _last(date.value, date.precision))
+        parts = _finer(_LAST, date.precision)
+        if date.precision == "month":
+            parts["day"] = monthrange(date.value.year, date.value.month)[1]
+        return cls(date.value, date.value.replace(**parts))
 
 
 def floor(moment: datetime, precision: str) -> datetime:
@@ -174,13 +174,6 @@ def floor(moment: datetime, precision: str) -> datetime:
     one comparison is enough for a column of dates.
     """
     return moment.replace(**_finer(_FIRST, precision))
-
-
-def _last(first: datetime, precision: str) -> datetime:
-    parts = _finer(_LAST, precision)
-    if precision == "month":
-        parts["day"] = monthrange(first.year, first.month)[1]
-    return first.replace(**parts)
 
 
 def _finer(parts: dict[str, int], precision: str) -> dict[str, Any]:

@@ -34,13 +34,20 @@ _ACTIONS = {
 
 
 class _ActionParser(ScrapyArgumentParser):
-    """The parser of one action."""
+    """The parser of one action, which gets its options before they are parsed."""
 
-    add_options: Callable[[], None]
-    """Adds the options, before they are parsed."""
+    action: str
+    add_common_options: Callable[[ArgumentParser], None]
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        self.add_options()
+        action = import_module(f"sitemap_harvest.cli.{self.action}")
+        self.usage = f"scrapy harvest {self.action} [options] {action.USAGE}"
+        self.epilog = "\n".join(
+            textwrap.fill(line, 79, subsequent_indent=" " * 21 if line.startswith(" ") else "")
+            for line in action.EPILOG.split("\n")
+        )
+        self.add_common_options(self)
+        action.add_options(self)
         return super().parse_known_args(args, namespace)
 
 
@@ -65,20 +72,9 @@ class HarvestCommand(BaseRunSpiderCommand):
             subparser = actions.add_parser(
                 name, help=help_, description=help_, formatter_class=RawDescriptionHelpFormatter
             )
-            subparser.add_options = partial(self._add_options_of, name, subparser)
-
-    def _add_options_of(self, name: str, parser: ArgumentParser) -> None:
-        action = import_module(f"sitemap_harvest.cli.{name}")
-        parser.usage = f"scrapy harvest {name} [options] {action.USAGE}"
-        parser.epilog = "\n".join(
-            textwrap.fill(line, 79, subsequent_indent=" " * 21 if line.startswith(" ") else "")
-            for line in action.EPILOG.split("\n")
-        )
-        if name == "crawl":
-            super().add_options(parser)
-        else:
-            ScrapyCommand.add_options(self, parser)
-        action.add_options(parser)
+            subparser.action = name
+            base = BaseRunSpiderCommand if name == "crawl" else ScrapyCommand
+            subparser.add_common_options = partial(base.add_options, self)
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         """Check that there is an action, and apply its options to the settings."""

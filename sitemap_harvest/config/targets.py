@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import re
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -30,11 +31,11 @@ _ONE_DOCUMENT = "a URL that begins with http:// or https://, or a file"
 _ESCAPES = "in a password, write / as %2F, ? as %3F, # as %23, @ as %40 and a space as %20"
 
 
+@dataclass(slots=True)
 class Credentials:
     """``Authorization`` headers for each site (scheme, host and port); no other site gets them."""
 
-    def __init__(self) -> None:
-        self._headers: dict[str, str] = {}
+    _headers: dict[str, str] = field(default_factory=dict, repr=False)
 
     def take(self, name: str, url: str) -> str:
         """Return *url*, the value of the argument *name*, without its user name, and store the login for its site.

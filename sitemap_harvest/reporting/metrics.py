@@ -6,6 +6,7 @@ Needs prometheus_client. Names: https://prometheus.io/docs/practices/naming/
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import generate_latest
@@ -62,7 +63,7 @@ class Progress:
         """Write the progress of the run. A failure is logged once, and again at the end."""
         started = self._run.started_at.timestamp()
         try:
-            _write(self._path, [*self._before, *_running(self._run.summary, started, _Series(self._path))])
+            _write(self._path, [*self._before, *_running(self._run.summary, started, self._path.stem)])
         except OSError as error:
             if not self._has_failed:
                 self._has_failed = True
@@ -83,7 +84,7 @@ def write(report: RunReport, settings: BaseSettings) -> None:
     """Write the result of a run. Raises :exc:`OSError` and :exc:`OptionError`."""
     path = _path(settings, report)
     previous = {sample.name: sample.value for family in _read(path) for sample in family.samples}
-    _write(path, _ended(report, previous, _Series(path)))
+    _write(path, _ended(report, previous, path.stem))
 
 
 def _path(settings: BaseSettings, run: RunContext | RunReport) -> Path:
@@ -113,73 +114,61 @@ def _read(path: Path) -> list[Metric]:
 
 
 def _write(path: Path, metrics: Iterable[Metric]) -> None:
-    put_file(path, generate_latest(_Given(metrics)), mode=0o644)  # node_exporter runs as another user
+    put_file(path, generate_latest(_Metrics(metrics)), mode=0o644)  # node_exporter runs as another user
 
 
-class _Given(Collector):
-    """A collector of existing metrics."""
-
-    def __init__(self, metrics: Iterable[Metric]) -> None:
-        self._metrics = list(metrics)
+class _Metrics(list[Metric], Collector):
+    """Metrics as a collector, which ``generate_latest()`` takes."""
 
     def collect(self) -> Iterable[Metric]:
-        return self._metrics
+        return self
 
 
-def _running(summary: Summary, started: float, series: _Series) -> Iterator[Metric]:
+def _gauge(file: str, name: str, help_: str, values: float | dict[Any, int], labels: tuple[str, ...] = ()) -> Metric:
+    """Return the metric *name* with one value, or with *values* by the value of the label, or of each of *labels*."""
+    metric = GaugeMetricFamily(f"{_PREFIX}{name}", help_, labels=(_FILE, *labels))
+    for words, value in values.items() if isinstance(values, dict) else [((), values)]:
+        metric.add_metric((file, *(words if isinstance(words, tuple) else [words])), value)
+    return metric
+
+
+def _running(summary: Summary, started: float, file: str) -> Iterator[Metric]:
     """Yield the metrics of an active run that *started* at this time."""
-    yield series.one(*_RUNNING, 1)
-    yield series.one("running_started_timestamp_seconds", "When the active run started.", started)
-    yield series.one("running_documents", "Documents that the active run has finished.", summary.documents)
-    yield series.one("running_queued_documents", "Documents found but not finished by the active run.", summary.queued)
-    yield series.one("running_urls", "URLs that the active run has emitted.", summary.urls)
+    gauge = partial(_gauge, file)
+    yield gauge(*_RUNNING, 1)
+    yield gauge("running_started_timestamp_seconds", "When the active run started.", started)
+    yield gauge("running_documents", "Documents that the active run has finished.", summary.documents)
+    yield gauge("running_queued_documents", "Documents found but not finished by the active run.", summary.queued)
+    yield gauge("running_urls", "URLs that the active run has emitted.", summary.urls)
 
 
-def _ended(report: RunReport, previous: Mapping[str, float], series: _Series) -> Iterator[Metric]:
+def _ended(report: RunReport, previous: Mapping[str, float], file: str) -> Iterator[Metric]:
     """Yield the metrics of a finished run; *previous* has the values in the file, by name."""
-    yield series.one(*_RUNNING, 0)
+    gauge, counts = partial(_gauge, file), report.counts
+    yield gauge(*_RUNNING, 0)
     run = {"run": report.run, "job": report.job or "", "spider": report.spider, "version": report.version}
-    yield series.many("run_info", "Identifies the last run that ended.", tuple(run), {tuple(run.values()): 1})
-    yield series.one("run_seconds", "Duration of the last run.", report.seconds)
-    yield series.one("run_exit_code", "Exit code of scrapy harvest crawl for the last run.", report.exit_code)
+    yield gauge("run_info", "Identifies the last run that ended.", {tuple(run.values()): 1}, tuple(run))
+    yield gauge("run_seconds", "Duration of the last run.", report.seconds)
+    yield gauge("run_exit_code", "Exit code of scrapy harvest crawl for the last run.", report.exit_code)
     now = report.ended_at.timestamp()
-    yield series.one("last_run_timestamp_seconds", "When the last run ended.", now)
+    yield gauge("last_run_timestamp_seconds", "When the last run ended.", now)
     for name, help_, is_now in (
         ("last_success_timestamp_seconds", "When the last run with exit code 0 ended.", report.exit_code == 0),
-        ("last_harvest_timestamp_seconds", "When the last run that emitted URLs ended.", report.counts.urls > 0),
+        ("last_harvest_timestamp_seconds", "When the last run that emitted URLs ended.", counts.urls > 0),
     ):
         if (moment := now if is_now else previous.get(f"{_PREFIX}{name}")) is not None:
-            yield series.one(name, help_, moment)
-    counts = report.counts
-    yield series.one("urls", "URLs that the last run emitted.", counts.urls)
-    yield series.words("documents", "Documents of the last run.", "outcome", counts.documents, Outcome)
-    yield series.words("sites", "Sites and named documents of the last run.", "result", counts.sites, SiteResult)
+            yield gauge(name, help_, moment)
+    # Outcomes, results and kinds are present even with count 0.
+    documents, sites = dict.fromkeys(map(str, Outcome), 0), dict.fromkeys(map(str, SiteResult), 0)
+    yield gauge("urls", "URLs that the last run emitted.", counts.urls)
+    yield gauge("documents", "Documents of the last run.", documents | counts.documents, ("outcome",))
+    yield gauge("sites", "Sites and named documents of the last run.", sites | counts.sites, ("result",))
     if report.snapshots:
-        changes = {kind.replace(" ", "_"): count for kind, count in counts.changes.items()}
-        yield series.words("changes", "URLs that changed since the baseline.", "kind", changes, ChangeKind)
-    yield series.words("problems", "Problems in the documents of the last run.", "code", counts.problems)
-    yield series.one("downloaded_bytes", "Bytes of the response bodies of the last run.", counts.bytes)
-    yield series.one("log_errors", "Log records of the last run at level ERROR or above.", counts.errors)
+        changes = dict.fromkeys(map(str, ChangeKind), 0)
+        changes |= {kind.replace(" ", "_"): count for kind, count in counts.changes.items()}
+        yield gauge("changes", "URLs that changed since the baseline.", changes, ("kind",))
+    yield gauge("problems", "Problems in the documents of the last run.", counts.problems, ("code",))
+    yield gauge("downloaded_bytes", "Bytes of the response bodies of the last run.", counts.bytes)
+    yield gauge("log_errors", "Log records of the last run at level ERROR or above.", counts.errors)
     if report.peak_memory_bytes is not None:
-        yield series.one("peak_memory_bytes", "Peak memory of the process of the last run.", report.peak_memory_bytes)
-
-
-class _Series:
-    """Creates metrics with the name of their file as a label."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.stem
-
-    def one(self, name: str, help_: str, value: float) -> Metric:
-        return self.many(name, help_, (), {(): value})
-
-    def words(self, name: str, help_: str, label: str, counts: dict[str, int], every: Iterable[str] = ()) -> Metric:
-        """Return the metric of *counts* by label value; *every* has values that are present even with count 0."""
-        values = dict.fromkeys(map(str, every), 0) | counts
-        return self.many(name, help_, (label,), {(word,): count for word, count in values.items()})
-
-    def many(self, name: str, help_: str, labels: tuple[str, ...], values: Mapping[tuple[str, ...], float]) -> Metric:
-        metric = GaugeMetricFamily(f"{_PREFIX}{name}", help_, labels=(_FILE, *labels))
-        for words, value in values.items():
-            metric.add_metric((self._file, *words), value)
-        return metric
+        yield gauge("peak_memory_bytes", "Peak memory of the process of the last run.", report.peak_memory_bytes)
