@@ -58,7 +58,7 @@ class Addon:
             return
         # Compared by name: to load all of Scrapy's extensions takes 0.2 seconds.
         names, base = (
-            {feedexport.FeedExporter, global_object_name(feedexport.FeedExporter)},
+            {global_object_name(feedexport.FeedExporter), feedexport.FeedExporter},
             settings["EXTENSIONS_BASE"],
         )
         replaced = {cls if extension in names else extension: order for extension, order in base.items()}

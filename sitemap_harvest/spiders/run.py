@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from sitemap_harvest.config.arguments import RunConfig
-    from sitemap_harvest.engine.interfaces import Session
     from sitemap_harvest.integration.spider_attributes import SitemapAttributes
     from sitemap_harvest.spiders.spider_arguments import SpiderArguments
 
@@ -74,10 +73,18 @@ class Harvest(RunState):
         crawler.signals.connect(self.close, signal=signals.spider_closed)  # before the feeds are closed
 
     def open(self) -> None:
-        """Read arguments and settings. If one is invalid, the run ends with one line and no traceback."""
+        """Read arguments and settings, and open the store. If that fails, the run ends with one line, no traceback."""
         self._crawler.stats.set_value(RUN, self.run_id)
         try:
-            config, session = self._read_settings()
+            self._urls = state_of(self._spider.sitemap_urls)
+            config = self.config = self._given.config_for(self._spider)
+            self._rules = PageRules(self._spider)
+            if config.snapshots.baseline is not None:
+                self.summary.since = f"baseline={config.snapshots.baseline}"
+            elif config.snapshots.consumer is not None:
+                self.summary.since = f"the cursor of {config.snapshots.consumer}"
+            self.options = HarvestSettings.from_settings(self._crawler.settings)
+            session = prepare(self._spider, self, config, sites=self._given.ours.get("sites"))
         except HarvestError as error:
             self.refuse(str(error))
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
@@ -125,7 +132,7 @@ class Harvest(RunState):
         return requests_of(response, self._rules, self.options, callback=parse)
 
     def close(self) -> None:
-        """Complete the records, and log a summary."""
+        """Complete the records, and log the run in one line, with the documents that were not read."""
         if (components := self._components) is None:
             return
         exporter = self._crawler.get_extension(FeedExporter)
@@ -135,20 +142,16 @@ class Harvest(RunState):
         components.session.close()
         if components.pages is not None and (unvisited := components.pages.close()):
             self.logger.info("%s", unvisited)
-        if self.logs_summary:
-            self._log_summary()
-
-    def _read_settings(self) -> tuple[RunConfig, Session]:
-        """Read arguments and settings, and open the store; raise an error for invalid values or combinations."""
-        self._urls = state_of(self._spider.sitemap_urls)
-        config = self.config = self._given.config_for(self._spider)
-        self._rules = PageRules(self._spider)
-        if config.snapshots.baseline is not None:
-            self.summary.since = f"baseline={config.snapshots.baseline}"
-        elif config.snapshots.consumer is not None:
-            self.summary.since = f"the cursor of {config.snapshots.consumer}"
-        self.options = HarvestSettings.from_settings(self._crawler.settings)
-        return config, prepare(self._spider, self, config, sites=self._given.ours.get("sites"))
+        summary, logger = self.summary, self.logger
+        if not self.logs_summary:
+            return
+        counts = {"urls": summary.urls, "documents": summary.documents}
+        level = INFO if summary.urls else WARNING
+        logger.log(level, "Run %s: %s", self.run_id, summary.in_words(), extra=fields("summary", **counts))
+        for note, values in summary.site_notes.with_fields() if summary.urls else ():
+            logger.info("No URLs found: %s", note, extra=fields("site", **values))
+        for note, values in summary.notes.with_fields():
+            logger.info("Failed or incomplete: %s", note, extra=fields("document", **values))
 
     def _current_config(self) -> RunConfig:
         """Return the configuration; ``sitemap_urls`` may have been set when the spider was opened."""
@@ -163,14 +166,3 @@ class Harvest(RunState):
             )
             raise ArgumentError("site", None, "a site", message=message)
         return config
-
-    def _log_summary(self) -> None:
-        """Log the run in one line, and the documents that were not read."""
-        summary, logger = self.summary, self.logger
-        level = INFO if summary.urls else WARNING
-        counts = {"urls": summary.urls, "documents": summary.documents}
-        logger.log(level, "Run %s: %s", self.run_id, summary.in_words(), extra=fields("summary", **counts))
-        for note, values in summary.site_notes.with_fields() if summary.urls else ():
-            logger.info("No URLs found: %s", note, extra=fields("site", **values))
-        for note, values in summary.notes.with_fields():
-            logger.info("Failed or incomplete: %s", note, extra=fields("document", **values))
