@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.export.json import json_values
-from sitemap_harvest.export.text_columns import text_of
+from sitemap_harvest.export import json_values, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -24,39 +24,43 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import IO
 
+    from pyarrow.parquet import ParquetWriter
     from scrapy.crawler import Crawler
 
-    from sitemap_harvest.export.parquet import ParquetFile
 
 logger = logging.getLogger(__name__)
 
 _BATCHES: dict[type, type[Batch[Any]]] = {
     kind.row_type: kind for kind in (UrlBatch, LedgerBatch, SiteBatch, ChangeBatch, SummaryBatch)
 }
-_ROWS_GATHERED = 1000  # single rows are written together from this number on
-_BATCH_ROWS_GATHERED = 4000  # rows of batches are written together from this number on, because sitemaps may be small
-_BATCHES_GATHERED = 128  # or batches: a small one may keep 100 KB of its document in memory
+_MOST_ITEMS = 1000  # single rows are written together from this number on
+_MOST_ROWS = 4000  # rows of batches are written together from this number on, because sitemaps may be small
+_MOST_BATCHES = 128  # or batches: a small one may keep 100 KB of its document in memory
+_GROUP_ROWS = 20_000  # of Parquet: large enough to compress well, some 10 MB in memory
+_FEW_VALUES = (
+    "site", "sitemap", "lastmod_precision", "changefreq", "priority", "priority_text", "found_by", "outcome",
+    "kind", "sitemap_before", "reason", "pattern", "run", "baseline",
+)  # fmt: skip
 
 
 class BatchExporter(exporters.BaseItemExporter):
     """Base of the exporters: selects columns, and collects rows and small batches into large batches."""
 
-    _rows: list[Any]
-    _batches: list[Batch[Any]]
-    _batch_rows: int = 0  # in _batches
+    can_append = True
+    """Whether the file may already have contents;
+    :class:`~sitemap_harvest.integration.items.feed_exporter.FeedExporter` checks it before opening a file."""
+    _waiting: list[Any]
+    """Batches of one kind, or rows of one kind."""
+    _waiting_rows: int = 0
 
     def __init__(self, file: IO[bytes], **options: Any) -> None:
         super().__init__(file, **options)  # type: ignore[call-arg, arg-type]  # Scrapy's exporter comes next in line
-        self._rows = []
-        self._batches = []
+        self._waiting = []
 
     def export_batch(self, batch: Batch[Any]) -> None:
         """Write *batch*, possibly later."""
-        if self._rows or (self._batches and type(batch) is not type(self._batches[0])):
-            self._flush()
-        self._batches.append(batch)
-        self._batch_rows += len(batch)
-        if self._batch_rows >= _BATCH_ROWS_GATHERED or len(self._batches) >= _BATCHES_GATHERED:
+        self._gather(batch, len(batch))
+        if self._waiting_rows >= _MOST_ROWS or len(self._waiting) >= _MOST_BATCHES:
             self._flush()
 
     def export_item(self, item: Any) -> None:
@@ -64,14 +68,18 @@ class BatchExporter(exporters.BaseItemExporter):
         if isinstance(item, Batch):
             self.export_batch(item)
         elif type(item) in _BATCHES:
-            if self._batches or (self._rows and type(item) is not type(self._rows[0])):
-                self._flush()
-            self._rows.append(item)
-            if len(self._rows) >= _ROWS_GATHERED:
+            self._gather(item, 1)
+            if self._waiting_rows >= _MOST_ITEMS:
                 self._flush()
         else:
             self._flush()
             self._write_other(item)
+
+    def _gather(self, item: Any, rows: int) -> None:
+        if self._waiting and type(item) is not type(self._waiting[0]):
+            self._flush()
+        self._waiting.append(item)
+        self._waiting_rows += rows
 
     def finish_exporting(self) -> None:
         """Write the buffered rows, and the end of the file."""
@@ -79,17 +87,17 @@ class BatchExporter(exporters.BaseItemExporter):
         super().finish_exporting()
 
     def _flush(self) -> None:
-        batches, self._batches = self._batches, []
-        self._batch_rows = 0
-        if batches:
-            self._write(type(batches[0]).joined(batches))
-        rows, self._rows = self._rows, []
-        if not rows:
+        waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
+        if not waiting:
+            return
+        kind = type(waiting[0])
+        if issubclass(kind, Batch):
+            self._write(kind.joined(waiting))
             return
         try:
-            batch = _BATCHES[type(rows[0])].of(rows)
+            batch = _BATCHES[kind].of(waiting)
         except (pa.ArrowException, TypeError, ValueError, AttributeError):
-            for row in rows:  # a pipeline has set a value that the column cannot hold
+            for row in waiting:  # a pipeline has set a value that the column cannot hold
                 self._write_other(row)
         else:
             self._write(batch)
@@ -141,8 +149,6 @@ class JsonExporter(BatchExporter, exporters.JsonItemExporter):
     """One JSON array of objects."""
 
     can_append = False
-    """Whether the file may already have contents;
-    :class:`~sitemap_harvest.integration.items.feed_exporter.FeedExporter` checks it before opening a file."""
 
     def _write(self, batch: Batch[Any]) -> None:
         if self.indent:
@@ -214,7 +220,6 @@ class XmlExporter(BatchExporter, exporters.XmlItemExporter):
     """
 
     can_append = False
-    """As for :class:`JsonExporter`."""
     _has_replaced = False
 
     def _write(self, batch: Batch[Any]) -> None:
@@ -250,24 +255,26 @@ class ParquetExporter(BatchExporter):
     """
 
     can_append = False
-    """Whether the file may already have contents;
-    :class:`~sitemap_harvest.integration.items.feed_exporter.FeedExporter` checks it before opening a file."""
 
     def __init__(self, file: IO[bytes], **options: Any) -> None:
         options.setdefault("dont_fail", True)
         exporters.BaseItemExporter.__init__(self, **options)
-        self._rows = []
-        self._batches = []
+        self._waiting = []
         self._file = file
-        self._parquet: ParquetFile | None = None
-        self._has_left_out = False
+        self._writer: ParquetWriter | None = None
+        self._group: list[pa.RecordBatch] = []
+        self._group_rows = 0
         self._others: list[dict[str, Any]] = []
+        self._has_left_out = False
 
     def finish_exporting(self) -> None:
         """Write the buffered rows, and the end of the file."""
         self._flush()
         self._write_others()
-        self._opened(pa.schema([])).close()
+        writer = self._opened(pa.schema([]))
+        if self._group:
+            self._write_group(writer)
+        writer.close()
 
     def _write(self, batch: Batch[Any]) -> None:
         columns = self._columns(batch)
@@ -281,11 +288,18 @@ class ParquetExporter(BatchExporter):
         )
 
     def _keep(self, columns: pa.RecordBatch) -> None:
-        parquet = self._opened(columns.schema)
-        if columns.schema == parquet.schema:
-            parquet.write(columns)
-        else:
+        writer = self._opened(columns.schema)
+        if columns.schema != writer.schema:
             self._leave_out(columns.schema.names)
+            return
+        self._group.append(columns)
+        self._group_rows += columns.num_rows
+        if self._group_rows >= _GROUP_ROWS:
+            self._write_group(writer)
+
+    def _write_group(self, writer: ParquetWriter) -> None:
+        group, self._group, self._group_rows = self._group, [], 0
+        writer.write_table(pa.Table.from_batches(group, writer.schema))
 
     def _leave_out(self, columns: Iterable[str]) -> None:
         if not self._has_left_out:
@@ -293,30 +307,33 @@ class ParquetExporter(BatchExporter):
             logger.error(
                 "A Parquet file can hold only one kind of item. This one has the columns %s; items with the columns %s "
                 "are left out: give each kind its own feed with item_classes",
-                ", ".join(self._parquet.schema.names if self._parquet else ()),
+                ", ".join(self._writer.schema.names if self._writer else ()),
                 ", ".join(columns),
             )
 
-    def _opened(self, schema: pa.Schema) -> ParquetFile:
-        """Return the file; the first call creates it, with the columns of *schema*."""
-        if self._parquet is None:
-            from sitemap_harvest.export.parquet import ParquetFile  # other formats do not need pyarrow.parquet
+    def _opened(self, schema: pa.Schema) -> ParquetWriter:
+        """Return the writer; the first call creates it, with the columns of *schema*."""
+        if self._writer is None:
+            from pyarrow.parquet import ParquetWriter  # other formats do not need it
 
-            self._parquet = ParquetFile(self._file, schema)
-        return self._parquet
+            few = [
+                name for name in _FEW_VALUES if name in schema.names and not pa.types.is_nested(schema.field(name).type)
+            ]
+            self._writer = ParquetWriter(self._file, schema, compression="zstd", use_dictionary=few or False)
+        return self._writer
 
     def _write_other(self, item: Any) -> None:
         self._others.append(dict(self.get_serialized_fields(item)))
-        if len(self._others) >= _ROWS_GATHERED:
+        if len(self._others) >= _MOST_ITEMS:
             self._write_others()
 
     def _write_others(self) -> None:
-        if not self._others:
-            return
         items, self._others = self._others, []
-        schema = None if self._parquet is None else self._parquet.schema
+        schema = None if self._writer is None else self._writer.schema
         if schema is not None:
             items = self._fitting(items, schema)
+        if not items:
+            return
         for batch in pa.Table.from_pylist(items, schema).to_batches():
             self._keep(batch)
 

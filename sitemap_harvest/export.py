@@ -1,0 +1,247 @@
+"""Converts columns to the text of JSON, CSV and XML files. Knows neither files nor Scrapy.
+
+JSON is byte for byte as Python's ``json`` writes the same rows. In CSV, lists and
+structures are JSON in their cell, and an absent value is an empty cell. In XML, each
+row is an element with one child per field, and an absent value has no element.
+
+Spec of CSV: https://www.rfc-editor.org/rfc/rfc4180
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+_ESCAPED_IN_JSON = r'["\\\x00-\x1f]'
+_ESCAPED_IN_ASCII = r'["\\\x00-\x1f]|[^\x00-\x7e]'
+_FORBIDDEN_IN_XML = "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
+_LINE_END = "\r\n"  # of CSV
+
+
+def json_objects(
+    columns: Mapping[str, pa.Array], rows: int, *, ascii_only: bool = False, end: str = ""
+) -> pa.StringArray:
+    """Return one JSON object per row, with the names and values of *columns*, followed by *end*; nulls are ``null``."""
+    parts: list[pa.Array | str] = ["{"]
+    written: list[tuple[pa.Array, pa.Array | str]] = []
+    for number, (name, column) in enumerate(columns.items()):
+        parts.append(f"{', ' if number else ''}{json.dumps(name)}: ")
+        text = next((text for other, text in written if _is_same(other, column)), None)
+        if text is None:
+            text = _json_column(column, rows, ascii_only=ascii_only)
+            written.append((column, text))
+        parts.append(text)
+    return _concat([*parts, "}" + end], rows)
+
+
+def _is_same(one: pa.Array, other: pa.Array) -> bool:
+    """Whether two columns share the same memory, as loc and key of canonical URLs do."""
+    if one.type != other.type or one.offset != other.offset:
+        return False
+    pairs = zip(one.buffers(), other.buffers(), strict=True)
+    return all((a and a.address) == (b and b.address) for a, b in pairs)
+
+
+def _json_column(column: pa.Array, rows: int, *, ascii_only: bool) -> pa.Array | str:
+    """Return the values of *column* as JSON; a single string if all rows have the same value."""
+    if column.null_count == rows:
+        return "null"
+    is_flat = not pa.types.is_nested(column.type) and not column.null_count
+    if is_flat and pc.all(pc.equal(column, column[0])).as_py():
+        column = column.slice(0, 1)
+        return str(json_values(column, ascii_only=ascii_only)[0].as_py())
+    return json_values(column, ascii_only=ascii_only)
+
+
+def json_values(array: pa.Array, *, ascii_only: bool = False) -> pa.StringArray:
+    """Return each value of *array* as JSON."""
+    if pa.types.is_list(array.type):
+        joined = _joined_values(array, json_values(array.flatten(), ascii_only=ascii_only), ", ")
+        text = pc.if_else(array.is_valid(), _concat(["[", joined, "]"], len(array)), None)
+    elif pa.types.is_map(array.type):
+        text = _json_maps(array, ascii_only=ascii_only)
+    elif pa.types.is_struct(array.type):
+        fields = {field.name: array.field(index) for index, field in enumerate(array.type)}
+        text = pc.if_else(array.is_valid(), json_objects(fields, len(array), ascii_only=ascii_only), None)
+    elif pa.types.is_string(array.type):
+        if _needs_escape(array, ascii_only=ascii_only):
+            pattern = _ESCAPED_IN_ASCII if ascii_only else _ESCAPED_IN_JSON
+            array = _replaced(array, pattern, lambda text: json.dumps(text, ensure_ascii=ascii_only)[1:-1])
+        text = _concat(['"', array, '"'], len(array))
+    elif pa.types.is_timestamp(array.type):
+        text = _concat(['"', text_of(array), '"'], len(array))
+    else:
+        text = text_of(array)
+    return pc.fill_null(text, "null") if text.null_count else text
+
+
+def _json_maps(array: pa.MapArray, *, ascii_only: bool) -> pa.StringArray:
+    """Return each map of texts as an object."""
+    lists, pairs = _lists_of_pairs(array)
+    names, values = (json_values(part, ascii_only=ascii_only) for part in pairs)
+    joined = _joined_values(lists, _concat([names, ": ", values], len(values)), ", ")
+    return pc.if_else(array.is_valid(), _concat(["{", joined, "}"], len(array)), None)
+
+
+def csv_header(names: Iterable[str], *, delimiter: str = ",") -> str:
+    """Return the header line."""
+    special = set(f'"\r\n{delimiter}')
+    return delimiter.join(_quoted(name) if not name or special & set(name) else name for name in names) + _LINE_END
+
+
+def csv_lines(columns: Mapping[str, pa.Array], rows: int, *, delimiter: str = ",") -> pa.StringArray:
+    """Return one line per row, with its line end."""
+    parts: list[pa.Array | str] = []
+    for number, column in enumerate(columns.values()):
+        parts.append(delimiter if number else "")
+        parts.append("" if column.null_count == rows else _cells(column, delimiter))
+    return _concat([*parts, _LINE_END], rows)
+
+
+def _cells(array: pa.Array, delimiter: str) -> pa.StringArray:
+    if pa.types.is_nested(array.type):
+        text = pc.if_else(array.is_valid(), json_values(array), None)
+    elif pa.types.is_string(array.type):
+        text = array
+    else:
+        return pc.fill_null(text_of(array), "")
+    special = '["\r\n' + ("\\" if delimiter in r"\]^-" else "") + delimiter + "]|^$"
+    return pc.fill_null(_replaced(text, special, _quoted), "")
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def without_forbidden(text: str) -> str:
+    """Return *text* with U+FFFD for each character that XML cannot contain."""
+    return re.sub(_FORBIDDEN_IN_XML, "\ufffd", text)
+
+
+def xml_elements(
+    columns: Mapping[str, pa.Array],
+    rows: int,
+    *,
+    name: str,
+    end: str = "",
+    mend: Callable[[str], str] = without_forbidden,
+) -> pa.StringArray:
+    """Return one element *name* per row, followed by *end*.
+
+    *mend* replaces the characters in a text that XML cannot contain.
+    """
+    children = [_elements(column, field, mend) for field, column in columns.items() if column.null_count < rows]
+    return _concat([f"<{name}>", *children, f"</{name}>{end}"], rows)
+
+
+def _elements(array: pa.Array, name: str, mend: Callable[[str], str]) -> pa.StringArray:
+    """Return each value of *array* as an element, and an empty text for a null."""
+    if pa.types.is_list(array.type):
+        text = _joined_values(array, _elements(array.flatten(), "value", mend), "")
+    elif pa.types.is_map(array.type):
+        text = _xml_maps(array, mend)
+    elif pa.types.is_struct(array.type):
+        fields = [_elements(array.field(index), field.name, mend) for index, field in enumerate(array.type)]
+        text = _concat(fields, len(array)) if fields else pa.repeat("", len(array))
+    else:
+        text = _escaped(array, mend) if pa.types.is_string(array.type) else text_of(array)
+    element = _concat([f"<{name}>", pc.fill_null(text, ""), f"</{name}>"], len(array))
+    return pc.if_else(array.is_valid(), element, "")
+
+
+def _xml_maps(array: pa.MapArray, mend: Callable[[str], str]) -> pa.StringArray:
+    """Return each map of texts as elements, whose names are field names and so valid in XML."""
+    lists, (names, values) = _lists_of_pairs(array)
+    element = _concat(["<", names, ">", _escaped(values, mend), "</", names, ">"], len(values))
+    return _joined_values(lists, pc.fill_null(element, ""), "")
+
+
+def _escaped(texts: pa.StringArray, mend: Callable[[str], str]) -> pa.StringArray:
+    """Return *texts* as character data; carriage returns are escaped, as they would be read back as line feeds."""
+    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\r", "&#13;")):
+        texts = pc.replace_substring(texts, character, entity)
+    return _replaced(texts, _FORBIDDEN_IN_XML, mend)
+
+
+def _concat(parts: Iterable[pa.Array | str], rows: int) -> pa.StringArray:
+    """Return the concatenation of *parts* for each of *rows*; strings are repeated; null if a part is null."""
+    merged: list[pa.Array | str] = []
+    for part in parts:
+        if isinstance(part, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += part
+        else:
+            merged.append(part)
+    if all(isinstance(part, str) for part in merged):
+        return pa.repeat("".join(merged), rows)
+    return pc.binary_join_element_wise(*merged, "")
+
+
+def _joined_values(lists: pa.ListArray, values: pa.StringArray, separator: str) -> pa.StringArray:
+    """Return for each of *lists* the *values* of its items, joined; an empty text for a null."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32())
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
+    return pc.binary_join(pa.ListArray.from_arrays(offsets, values), separator)
+
+
+def _lists_of_pairs(array: pa.MapArray) -> tuple[pa.ListArray, list[pa.Array]]:
+    """Return maps as lists of structures, with the names and the values of all of them."""
+    kind = array.type
+    pair = pa.struct([pa.field("key", kind.key_type, nullable=False), pa.field("value", kind.item_type)])
+    lists = array.cast(pa.list_(pair))
+    return lists, lists.flatten().flatten()
+
+
+def text_of(array: pa.Array) -> pa.StringArray:
+    """Return numbers, booleans and instants as text, in the form of Python and JSON.
+
+    An instant has microseconds only if they are not zero.
+    """
+    if pa.types.is_floating(array.type):  # Arrow writes 0.00001 for 1e-05. A column has few distinct numbers.
+        encoded = array.dictionary_encode()
+        return pa.array(map(repr, encoded.dictionary.to_pylist()), pa.string()).take(encoded.indices)
+    if not pa.types.is_timestamp(array.type):
+        return array.cast(pa.string())
+    naive = array.cast(pa.timestamp("us"))
+    try:
+        text = naive.cast(pa.timestamp("s")).cast(pa.string())
+    except pa.ArrowInvalid:  # some have a fraction, which this cast would drop
+        seconds = pc.floor_temporal(naive, unit="second")
+        whole = seconds.cast(pa.timestamp("s")).cast(pa.string())
+        text = pc.if_else(pc.equal(naive, seconds), whole, naive.cast(pa.string()))
+    return _concat([pc.replace_substring(text, " ", "T"), "+00:00"], len(array))
+
+
+def _replaced(texts: pa.StringArray, pattern: str, replace: Callable[[str], str]) -> pa.StringArray:
+    """Return *texts*, with *replace* applied to those that match *pattern* (RE2)."""
+    mask = pc.fill_null(pc.match_substring_regex(texts, pattern), fill_value=False)
+    if not mask.true_count:
+        return texts
+    values = [replace(text) for text in texts.filter(mask).to_pylist()]
+    return pc.replace_with_mask(texts, mask, pa.array(values, pa.string()))
+
+
+def _needs_escape(texts: pa.StringArray, *, ascii_only: bool) -> bool:
+    """Whether JSON escapes any byte of *texts*: this pass costs a tenth of a regular expression on the column."""
+    data = utf8_bytes(texts)
+    values = pa.UInt8Array.from_buffers(pa.uint8(), len(data), [None, pa.py_buffer(data)])
+    space, quote, backslash, tilde = (pa.scalar(byte, pa.uint8()) for byte in b' "\\~')
+    tests = [pc.less(values, space), pc.equal(values, quote), pc.equal(values, backslash)]
+    if ascii_only:
+        tests.append(pc.greater(values, tilde))
+    return any(test.true_count for test in tests)
+
+
+def utf8_bytes(texts: pa.StringArray) -> memoryview:
+    """Return the concatenated bytes of *texts*, without copying."""
+    _, offsets, data = texts.buffers()
+    if data is None:
+        return memoryview(b"")
+    bounds = pa.Array.from_buffers(pa.int32(), len(texts) + 1, [None, offsets], offset=texts.offset)
+    return memoryview(data)[bounds[0].as_py() : bounds[len(texts)].as_py()]
