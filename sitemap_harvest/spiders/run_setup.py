@@ -9,8 +9,10 @@ from scrapy.utils.defer import deferred_from_coro
 from sitemap_harvest.config.arguments import check_store
 from sitemap_harvest.config.settings import ALWAYS, FALLBACK, NEVER
 from sitemap_harvest.engine.interfaces import Session
+from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.integration.guards import allow_named, enable_guards, send_site_headers
-from sitemap_harvest.integration.project_checks import check_project
+from sitemap_harvest.integration.items.feed_exporter import check_outputs
+from sitemap_harvest.integration.middlewares import LocalFilesMiddleware
 from sitemap_harvest.reporting.json_log import start_log
 from sitemap_harvest.reporting.run_reports import check_reporting
 from sitemap_harvest.spiders.start_requests import CLOSEST_TO_THE_SPIDER, StartRequestsMiddleware
@@ -52,7 +54,11 @@ def prepare(spider: Spider, run: RunState, config: RunConfig, *, sites: object) 
     """
     crawler = spider.crawler
     apply_targets(crawler, config, run)
-    check_project(crawler, config, sites=sites, reports=check_reporting(spider))
+    check_outputs(crawler, config, sites=sites, reports=check_reporting(spider))
+    if config.root is not None and crawler.get_downloader_middleware(LocalFilesMiddleware) is None:
+        root = str(config.root)
+        message = f"argument root={root!r}: it needs the sitemap_harvest add-on, which is missing from ADDONS"
+        raise ArgumentError("root", root, "given in a project with the add-on", message=message)
     if run.browser_mode != NEVER:
         from sitemap_harvest.browser.setup import check_browser
 

@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import logging
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 from scrapy.exceptions import CloseSpider
 from scrapy.exporters import JsonItemExporter, XmlItemExporter
 from scrapy.extensions import feedexport
+from scrapy.utils.conf import build_component_list
 from scrapy.utils.defer import deferred_from_coro, ensure_awaitable
+from scrapy.utils.misc import load_object
+from w3lib.url import file_uri_to_path
 
+from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.engine.run_state import fields
+from sitemap_harvest.errors import ArgumentError, OptionError
 from sitemap_harvest.integration.items.item_processor import RowList
 from sitemap_harvest.integration.spider_attributes import run_of
 from sitemap_harvest.model import Batch
 from sitemap_harvest.model.run import Output
+from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
 
+    from sitemap_harvest.config.arguments import RunConfig
+    from sitemap_harvest.discovery.candidate import Candidate
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +87,14 @@ class FeedExporter(feedexport.FeedExporter):
         if self._has_failed:
             return
         try:
-            self._take(item, spider)
+            if isinstance(item, RowList):
+                for row in item.rows():
+                    self._is_done(super().item_scraped, row, spider)
+            elif isinstance(item, Batch):
+                for index in range(len(self.slots)):
+                    self._export(item, index, spider)
+            else:
+                super().item_scraped(item, spider)
         except _WRITE_ERRORS as error:
             if run_of(spider) is None:
                 raise
@@ -92,16 +110,6 @@ class FeedExporter(feedexport.FeedExporter):
             self._has_failed = True
             self.crawler.stats.inc_value("sitemap_harvest/output_failed")
             logger.error("The output cannot be written and is incomplete: %s", error, extra=fields("output-failed"))
-
-    def _take(self, item: Any, spider: Spider) -> None:
-        if isinstance(item, RowList):
-            for row in item.rows():
-                self._is_done(super().item_scraped, row, spider)
-        elif isinstance(item, Batch):
-            for index in range(len(self.slots)):
-                self._export(item, index, spider)
-        else:
-            super().item_scraped(item, spider)
 
     def _is_done(self, export: Callable[..., None], row: Any, *spider: Any) -> bool:
         """Export one of several rows. A failure affects only that row, and is logged as for single items."""
@@ -200,18 +208,14 @@ class FeedExporter(feedexport.FeedExporter):
 
 def _why_not(slot: feedexport.FeedSlot, *, is_ours: bool) -> str | None:
     """Return why the file of *slot* cannot be written; ``None`` if it can, or is not a file."""
-    storage = slot.storage
-    if not isinstance(storage, feedexport.FileFeedStorage):
+    if not isinstance(slot.storage, feedexport.FileFeedStorage):
         return None
-    path = Path(storage.path)
-    exporter = slot.exporters[slot.format]
+    path, exporter = Path(slot.storage.path), slot.exporters[slot.format]
     can_append = getattr(exporter, "can_append", True) or (not is_ours and issubclass(exporter, _SCRAPYS))
-    if storage.write_mode == "ab" and not can_append and path.is_file() and path.stat().st_size:
+    if slot.storage.write_mode == "ab" and not can_append and path.is_file() and path.stat().st_size:
         return f"{slot.uri} already exists, and its format cannot be appended to: {_CURE}"
-    return _why_not_opened(path) if is_ours else None
-
-
-def _why_not_opened(path: Path) -> str | None:
+    if not is_ours:
+        return None
     try:
         is_new = not path.exists()
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -239,32 +243,93 @@ class Outputs:
     """The outputs of a run: the first 50."""
 
     def __init__(self) -> None:
-        self._slots: list[feedexport.FeedSlot] = []
-        self._stored: list[feedexport.FeedSlot] = []
-        self._closed: list[feedexport.FeedSlot] = []
+        self._are_stored: dict[feedexport.FeedSlot, bool | None] = {}
+        self._closed: set[feedexport.FeedSlot] = set()
 
     def watch(self, slot: feedexport.FeedSlot) -> None:
         """Track *slot*, which was just opened."""
-        if len(self._slots) >= _MOST:
+        if len(self._are_stored) >= _MOST:
             return
         store = slot.storage.store
 
         async def watched(file: Any) -> None:
             await ensure_awaitable(store(file))
-            self._stored.append(slot)
+            self._are_stored[slot] = True
 
         with suppress(AttributeError):  # it has slots, so the attribute cannot be set
             slot.storage.store = watched  # type: ignore[method-assign, assignment]  # Scrapy tells nobody how it went
-            self._slots.append(slot)
+            self._are_stored[slot] = False
 
     def note_closed(self, slot: feedexport.FeedSlot) -> None:
         """Record that *slot* was closed, successfully or not."""
-        if len(self._closed) < _MOST:
-            self._closed.append(slot)
+        if slot in self._are_stored or len(self._are_stored) < _MOST:
+            self._are_stored.setdefault(slot, None)
+            self._closed.add(slot)
 
     def records(self) -> tuple[Output, ...]:
         """Return the outputs that were written to or closed."""
-        others = [slot for slot in self._closed if slot not in self._slots]
-        seen = [(slot, slot in self._stored) for slot in self._slots if slot.itemcount or slot in self._closed]
-        every = [*seen, *((slot, None) for slot in others)]
-        return tuple(Output(uri=slot.uri, items=slot.itemcount, ok=ok) for slot, ok in every[:_MOST])
+        return tuple(
+            Output(uri=slot.uri, items=slot.itemcount, ok=ok)
+            for slot, ok in self._are_stored.items()
+            if slot.itemcount or slot in self._closed
+        )
+
+
+def check_outputs(crawler: Crawler, config: RunConfig, *, sites: object, reports: Mapping[str, Path | None]) -> None:
+    """Raise :exc:`ArgumentError` or :exc:`OptionError` if the settings of *crawler* do not allow the run of *config*.
+
+    *sites* is the argument of that name, *reports* has the files of the reports.
+    """
+    settings, feeds = crawler.settings, crawler.settings.getdict("FEEDS")
+    for uri, options in feeds.items() if len(config.emit) > 1 else ():  # their columns are different
+        if not options.get("item_classes") and not options.get("item_filter"):
+            given = ",".join(name for name in EMIT if name in config.emit)
+            message = (
+                f"argument emit={given!r}: the feed {uri} would contain several kinds of items; give it item_classes"
+            )
+            raise ArgumentError("emit", given, " or ".join(EMIT), message=message)
+    _check_encodings(settings)
+    if feeds or settings["FEED_URI"]:
+        enabled = build_component_list(settings.get_component_priority_dict_with_base("EXTENSIONS"))
+        is_wanted = any(issubclass(load_object(extension), feedexport.FeedExporter) for extension in enabled)
+        if is_wanted and crawler.get_extension(feedexport.FeedExporter) is None:
+            raise OptionError("FEEDS: Scrapy cannot write to one of the outputs; see its error message in the log")
+    _check_conflicts(feeds, config.candidates, sites=sites, watched=reports)
+
+
+def _check_encodings(settings: BaseSettings) -> None:
+    given = {"FEED_EXPORT_ENCODING": settings["FEED_EXPORT_ENCODING"]}
+    given |= {f"FEEDS: encoding of {uri}": feed.get("encoding") for uri, feed in settings.getdict("FEEDS").items()}
+    for name, encoding in given.items():
+        try:
+            "".encode(encoding or "utf-8")
+        except LookupError as error:
+            message = f"{name} is {encoding!r}; it must be an encoding, such as utf-8"
+            raise OptionError(without_login(message)) from error
+
+
+def _check_conflicts(
+    feeds: Iterable[object], candidates: Iterable[Candidate], *, sites: object, watched: Mapping[str, Path | None]
+) -> None:
+    """Raise :exc:`OptionError` if an output of the run is an input, or the same file as another output.
+
+    *sites* is the argument of that name, and *watched* has the files that other
+    settings name.
+    """
+    inputs = [file_uri_to_path(one.url) for one in candidates if one.url.startswith("file:")]
+    users = {_real(path): "an input of the run" for path in inputs}
+    if sites is not None:
+        users[_real(str(sites))] = f"the argument sites={str(sites)!r}"
+    outputs = [(f"the output {uri}", uri) for uri in map(str, feeds) if urlsplit(uri).scheme in {"", "file"}]
+    for user, name in [*outputs, *watched.items()]:
+        if name is None:
+            continue
+        path = _real(file_uri_to_path(name) if isinstance(name, str) and name.startswith("file:") else name)
+        if path.exists() and not path.is_file():  # a device or a pipe, which several outputs may share
+            continue
+        if (other := users.setdefault(path, user)) != user:
+            raise OptionError(without_login(f"{user} is the same file as {other}; use a different file for each"))
+
+
+def _real(path: str | Path) -> Path:
+    return Path(os.path.realpath(path))

@@ -129,8 +129,11 @@ class BatchItemProcessor(ItemPipelineManager):
         made: list[Any] = []
         while some := list(islice(rows, _AWAITED_TOGETHER)):
             results = [await self._called(process, row, *spider) for row in some]
-            if any(map(iscoroutine, results)):
-                results = await _all(results)
+            if waiting := [result for result in results if iscoroutine(result)]:
+                done = iter(
+                    await asyncio.gather(*waiting) if is_asyncio_available() else [await one for one in waiting]
+                )
+                results = [next(done) if iscoroutine(result) else result for result in results]
             made += [result for result in results if result is not _NOTHING]
         return made
 
@@ -149,39 +152,19 @@ class BatchItemProcessor(ItemPipelineManager):
             return await self._left_out(row, error)
 
     async def _left_out(self, row: Any, error: Exception) -> object:
-        if isinstance(error, DropItem):
-            await self._dropped(row, error)
-        else:
-            await self._failed(row, error)
-        return _NOTHING
-
-    async def _dropped(self, row: Any, reason: DropItem) -> None:
+        """Log that *row* was dropped, or that a pipeline failed on it, and send the signal, as Scrapy does."""
         assert self.crawler is not None  # noqa: S101 - for mypy: from_crawler sets it
-        words = self.crawler.logformatter.dropped(row, reason, None, self._spider)
+        formatter, is_dropped = self.crawler.logformatter, isinstance(error, DropItem)
+        words = (formatter.dropped if is_dropped else formatter.item_error)(row, error, None, self._spider)
         if words is not None:
-            logger.log(*logformatter_adapter(words), extra={"spider": self._spider, "item": row})
+            extra = {"spider": self._spider, "item": row}
+            logger.log(*logformatter_adapter(words), extra=extra, exc_info=None if is_dropped else error)
+        cause = {"exception": error} if is_dropped else {"failure": Failure()}  # type: ignore[no-untyped-call]  # Twisted's
+        signal = signals.item_dropped if is_dropped else signals.item_error
         await self.crawler.signals.send_catch_log_async(
-            signal=signals.item_dropped, item=row, response=None, spider=self._spider, exception=reason
+            signal=signal, item=row, response=None, spider=self._spider, **cause
         )
-
-    async def _failed(self, row: Any, error: Exception) -> None:
-        assert self.crawler is not None  # noqa: S101 - for mypy: from_crawler sets it
-        words = self.crawler.logformatter.item_error(row, error, None, self._spider)
-        logger.log(*logformatter_adapter(words), extra={"spider": self._spider, "item": row}, exc_info=True)
-        await self.crawler.signals.send_catch_log_async(
-            signal=signals.item_error,
-            item=row,
-            response=None,
-            spider=self._spider,
-            failure=Failure(),  # type: ignore[no-untyped-call]  # Twisted has no hint for it
-        )
-
-
-async def _all(results: list[Any]) -> list[Any]:
-    """Return *results* with their coroutines awaited, concurrently where possible."""
-    waiting = [result for result in results if iscoroutine(result)]
-    done = iter(await asyncio.gather(*waiting) if is_asyncio_available() else [await one for one in waiting])
-    return [next(done) if iscoroutine(result) else result for result in results]
+        return _NOTHING
 
 
 def _gathered(kind: type[Batch[Any]], rows: list[Any]) -> list[Batch[Any] | RowList]:
@@ -285,7 +268,8 @@ def batch_incompatibility(crawler: Crawler) -> str | None:
     receivers = dispatcher.getAllReceivers(sender=crawler, signal=signals.item_scraped)
     for handler in dispatcher.liveReceivers(receivers):
         if not _takes_batches(handler):
-            return f"{_name(handler)} is connected to item_scraped but does not set accepts_batches = True"
+            name = getattr(handler, "__qualname__", type(handler).__qualname__)
+            return f"{name} is connected to item_scraped but does not set accepts_batches = True"
     for middleware in crawler.engine.scraper.spidermw.middlewares:
         if any(hasattr(middleware, method) for method in _OUTPUT_METHODS) and not _takes_batches(middleware):
             return f"the spider middleware {type(middleware).__qualname__} does not set accepts_batches = True"
@@ -297,10 +281,6 @@ def _takes_batches(handler: Any) -> bool:
     module = type(owner).__module__ if owner is not handler else getattr(handler, "__module__", "")
     declared = getattr(handler, "accepts_batches", getattr(owner, "accepts_batches", False))
     return bool(declared) or (module or "").startswith(_OWN)
-
-
-def _name(handler: Any) -> str:
-    return str(getattr(handler, "__qualname__", type(handler).__qualname__))
 
 
 def needs_rows(crawler: Crawler, logger: logging.LoggerAdapter[Any]) -> bool:
