@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import signals
@@ -24,7 +23,6 @@ from sitemap_harvest.model import Batch
 
 if TYPE_CHECKING:
     from scrapy import Request
-    from scrapy.core.scheduler import BaseScheduler
     from scrapy.crawler import Crawler
     from scrapy.http.headers import Headers
     from scrapy.robotstxt import RobotParser
@@ -73,7 +71,10 @@ class Downloads:
         self._requests = requests
         self._in_flight = loop.in_flight
         self._wakeup = wakeup
-        self._turns = ReadingTurns(small=small)
+        self._small = small
+        # Parsers and batches take memory, so documents wait for a turn to be read. Small bodies do not wait for large
+        # ones, but take turns too: a compressed body of 50 KB may contain 10 MB.
+        self._small_turns, self._large_turns = DeferredSemaphore(_MOST_SMALL), DeferredSemaphore(_MOST_LARGE)
         requests.callback, requests.errback = self.answered, self.failed
         for handler, signal in (
             (self.note_scheduled, signals.request_scheduled),
@@ -163,7 +164,8 @@ class Downloads:
         await self._wakeup.wait(min(wait, _LOOK_SECONDS) if wait > 0 else _LOOK_SECONDS)
         engine = self._crawler.engine
         slot = engine.scraper.slot
-        has_work = engine.downloader.active or has_requests(engine.scheduler) or (slot and not slot.is_idle())
+        has_requests = engine.scheduler is None or engine.scheduler.has_pending_requests()
+        has_work = engine.downloader.active or has_requests or (slot and not slot.is_idle())
         for candidate in self._in_flight.lost(time.monotonic(), is_idle=not has_work):
             self._loop.end(candidate, "another component dropped its request")
 
@@ -174,37 +176,13 @@ class Downloads:
 
     async def _in_turn(self, output: Iterator[Any], size: int) -> AsyncIterator[Any]:
         """Yield *output* of a document whose body has *size* bytes, in its reading turn."""
-        async with self._turns.turn(size):
+        turns = self._large_turns if size > self._small else self._small_turns
+        await maybe_deferred_to_future(turns.acquire())
+        try:
             for item in output:
                 if item is not PAUSE:
                     yield item
                 if item is PAUSE or isinstance(item, Batch):
                     await sleep(0)  # let batches pass the pipelines before the next one is created
-
-
-class ReadingTurns:
-    """Lets few documents be read at a time, because parsers and batches take memory.
-
-    The others wait in order of arrival. Small bodies do not wait for large ones. They
-    take turns too: a compressed body of 50 KB may contain 10 MB.
-    """
-
-    def __init__(self, *, small: int) -> None:
-        """*small* is the size in bytes of the largest body that counts as small."""
-        self._small = small
-        self._of_small, self._of_large = DeferredSemaphore(_MOST_SMALL), DeferredSemaphore(_MOST_LARGE)
-
-    @asynccontextmanager
-    async def turn(self, size: int) -> AsyncIterator[None]:
-        """Wait for the turn of a document whose body has *size* bytes; the turn lasts as long as the block."""
-        turns = self._of_large if size > self._small else self._of_small
-        await maybe_deferred_to_future(turns.acquire())
-        try:
-            yield
         finally:
             turns.release()
-
-
-def has_requests(scheduler: BaseScheduler | None) -> bool:
-    """Whether *scheduler* has requests: those of callbacks come first, like sitemaps."""
-    return scheduler is None or scheduler.has_pending_requests()

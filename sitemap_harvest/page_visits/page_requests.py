@@ -18,7 +18,6 @@ from twisted.python.failure import Failure
 
 from sitemap_harvest.formats import Document
 from sitemap_harvest.integration.document_requests import Referrer, Referrers
-from sitemap_harvest.integration.downloads import has_requests
 from sitemap_harvest.model import UrlBatch
 from sitemap_harvest.urls import host_of
 
@@ -201,7 +200,12 @@ class PageRequests:
     def next(self) -> Request | None:
         """Return the request for the next page; ``None`` if no page is due."""
         engine = self._crawler.engine
-        if not self._waiting or engine.needs_backout() or has_requests(engine.scheduler):
+        if (
+            not self._waiting
+            or engine.needs_backout()
+            or engine.scheduler is None
+            or engine.scheduler.has_pending_requests()
+        ):
             return None
         busy = Counter(map(engine.downloader.get_slot_key, engine.downloader.active))
         active = {request.url for request in engine.downloader.active}

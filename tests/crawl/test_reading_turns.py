@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
-from sitemap_harvest.integration.downloads import ReadingTurns
+from sitemap_harvest.integration.downloads import Downloads
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -18,12 +19,16 @@ pytestmark = pytest.mark.quick
 SMALL, LARGE = 10, 11
 
 
+def downloads() -> Downloads:
+    return Downloads(Mock(), Mock(), Mock(), Mock(), small=SMALL)
+
+
 class Readers:
     """Documents that arrive, are read when it is their turn, and end on request."""
 
     def __init__(self) -> None:
         self.read: list[str] = []
-        self._turns = ReadingTurns(small=SMALL)
+        self._downloads = downloads()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ends: dict[str, asyncio.Event] = {}
 
@@ -41,12 +46,13 @@ class Readers:
         await _settle()
 
     async def _read(self, name: str, size: int) -> None:
-        async with self._turns.turn(size):
-            self.read.append(name)
-            try:
-                await self._ends[name].wait()
-            finally:
-                self.read.remove(name)
+        async with aclosing(self._downloads._in_turn(iter([name]), size)) as output:
+            async for one in output:
+                self.read.append(one)
+                try:
+                    await self._ends[name].wait()
+                finally:
+                    self.read.remove(name)
 
     async def close(self) -> None:
         for task in self._tasks.values():
@@ -124,15 +130,10 @@ def test_a_cancelled_document_leaves_its_turn_to_others(cancelled: str, read: li
 
 
 def test_abandoned_output_returns_its_turn() -> None:
-    async def output(turns: ReadingTurns) -> AsyncIterator[int]:
-        async with turns.turn(LARGE):
-            yield 1
-            yield 2
-
     async def check() -> None:
-        turns = ReadingTurns(small=SMALL)
+        reading = downloads()
         for _ in range(5):
-            dropped = output(turns)
+            dropped = reading._in_turn(iter([1, 2]), LARGE)
             assert await anext(dropped) == 1
             del dropped
             await _settle()
