@@ -1,4 +1,7 @@
-"""``BrowserFetcher``: fetches single documents with the browser, with Scrapy's delays and errors."""
+"""``BrowserFetcher``: fetches single documents with Chromium, with Scrapy's delays and errors.
+
+Imports Playwright, as only :mod:`sitemap_harvest.browser.navigation` does besides.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,13 @@ import asyncio
 import logging
 import time
 from base64 import b64decode
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from socket import gaierror
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from playwright.async_api import Error as PlaywrightError
 from scrapy.exceptions import (
     CannotResolveHostError,
     DownloadCancelledError,
@@ -18,21 +23,29 @@ from scrapy.exceptions import (
     DownloadFailedError,
     DownloadTimeoutError,
 )
+from scrapy_playwright.handler import Config
+from scrapy_playwright.provider import PlaywrightBrowserProvider
 
-from sitemap_harvest.browser.chromium import BrowserGoneError, Chromium, PlaywrightError
 from sitemap_harvest.browser.navigation import FetchResult, Navigation, NotReachedError
-from sitemap_harvest.browser.proxy import BodyLimitError, FilteringProxy
+from sitemap_harvest.browser.proxy import FilteringProxy
+from sitemap_harvest.browser.setup import BrowserGoneError, launch_options
 from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.integration.guards import address_policy_of, refused
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
+    from playwright.async_api import Browser, Page
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
 
     from sitemap_harvest.engine.run_state import RunState
 
+_NOWHERE = "http://127.0.0.1:1"  # the proxy for background requests of the browser, such as component updates
+_MOST_STARTS = 2
+_CLOSE_SECONDS = 10
+_ANSWER_SECONDS = 30  # for operations that a working browser finishes at once
 _MOST_TRIES = 2
 _LOOK_SECONDS = 0.5  # interval for checking whether the run ends
 # Failures of the proxy; if it has none, words of the browser, which may be part of a longer text.
@@ -40,13 +53,92 @@ _ERRORS: tuple[tuple[type[Exception], str, type[Exception]], ...] = (
     (gaierror, "ERR_NAME_NOT_RESOLVED", CannotResolveHostError),
     (ConnectionRefusedError, "ERR_CONNECTION_REFUSED", DownloadConnectionRefusedError),
     (TimeoutError, "TIMED_OUT", DownloadTimeoutError),
-    (BodyLimitError, "", DownloadCancelledError),
 )
 _logger = logging.getLogger(__name__)
 
 
-class RunEndsError(Exception):
-    """The run ended before there was a response."""
+class Chromium:
+    """The browser of a run, started with the first page."""
+
+    def __init__(self, settings: BaseSettings, *, most_pages: int) -> None:
+        """Open at most *most_pages* pages at a time."""
+        options = {"proxy": {"server": _NOWHERE}, **(launch_options(settings) or {})}
+        config = replace(Config.from_settings(settings), launch_options=options, browser_type_name="chromium")
+        self._provider = PlaywrightBrowserProvider(replace(config, cdp_url=None, connect_url=None))
+        self._pages = asyncio.Semaphore(most_pages)
+        self._starting = asyncio.Lock()
+        self._browser: Browser | None = None
+        self._is_closed = False
+        self._open_pages = 0
+        self.most_open_pages = 0
+        self.starts = 0
+        """Number of starts."""
+
+    @asynccontextmanager
+    async def page(
+        self, *, proxy: dict[str, str], cookies: Sequence[Any], ignore_https_errors: bool
+    ) -> AsyncIterator[Page]:
+        """Yield an empty page with *cookies*, in its own context, which is always closed.
+
+        The page connects through *proxy*, even to loopback. Raises
+        :exc:`BrowserGoneError` if there is no browser.
+        """
+        async with self._pages:
+            browser = await self._running()
+            try:
+                async with asyncio.timeout(_ANSWER_SECONDS):
+                    context = await browser.new_context(
+                        proxy={**proxy, "bypass": "<-loopback>"},  # type: ignore[arg-type]  # a TypedDict of the same names
+                        service_workers="block",
+                        accept_downloads=False,
+                        ignore_https_errors=ignore_https_errors,
+                    )
+                    await context.add_cookies(cookies)
+                    page = await context.new_page()
+                    context.on("page", lambda other: asyncio.ensure_future(_end(other.close())))  # blocks further pages
+            except (PlaywrightError, TimeoutError) as error:
+                await self._give_up(browser)
+                raise BrowserGoneError(_first_line(error)) from error
+            self._open_pages += 1
+            self.most_open_pages = max(self.most_open_pages, self._open_pages)
+            try:
+                yield page
+            except TimeoutError as error:
+                await self._give_up(browser)
+                raise BrowserGoneError("Chromium is not responding") from error
+            finally:
+                self._open_pages -= 1
+                await _end(context.close())
+
+    async def close(self) -> None:
+        """Close the browser and its driver process."""
+        self._is_closed = True
+        if self._browser is not None:
+            await _end(self._browser.close())
+        await _end(self._provider.close())
+
+    async def _give_up(self, browser: Browser) -> None:
+        """Close *browser*, which is malfunctioning: the next page gets a new one."""
+        if self._browser is browser:
+            self._browser = None
+        await _end(browser.close())
+
+    async def _running(self) -> Browser:
+        async with self._starting:
+            if self._is_closed:
+                raise BrowserGoneError("the run is ending")
+            if self._browser is not None and self._browser.is_connected():
+                return self._browser
+            if self.starts >= _MOST_STARTS:
+                raise BrowserGoneError("it crashed twice and will not be restarted")
+            self.starts += 1
+            try:
+                if self._provider.playwright is None:
+                    await self._provider.start()
+                self._browser = await self._provider.launch_browser()
+            except (PlaywrightError, OSError, TypeError) as error:  # TypeError: an unknown option
+                raise BrowserGoneError(f"Chromium could not be started: {_first_line(error)}") from error
+            return self._browser
 
 
 class BrowserFetcher:
@@ -69,20 +161,20 @@ class BrowserFetcher:
         stats.set_value("sitemap_harvest/browser/starts", self._chromium.starts)
         stats.set_value("sitemap_harvest/browser/most_pages", self._chromium.most_open_pages)
 
-    async def run(self, request: Request, *, wants_body: bool, cookies: Sequence[Any]) -> FetchResult:
+    async def run(self, request: Request, *, wants_body: bool, cookies: Sequence[Any]) -> FetchResult | None:
         """Fetch the document of *request* with *cookies*, and return it, or the challenge that remained.
 
-        Raises the exceptions of a Scrapy download, :exc:`BrowserGoneError`, and
-        :exc:`RunEndsError` soon after the first stop signal.
+        Returns ``None`` soon after the first stop signal. Raises the exceptions of a
+        Scrapy download, and :exc:`BrowserGoneError`.
         """
         fetching = asyncio.ensure_future(self._fetch(request, wants_body=wants_body, cookies=cookies))
         while not fetching.done() and self._crawler.engine.running:
             await asyncio.wait({fetching}, timeout=_LOOK_SECONDS)
-        if not fetching.done():
-            fetching.cancel()
-            await asyncio.gather(fetching, return_exceptions=True)
-            raise RunEndsError
-        return fetching.result()
+        if fetching.done():
+            return fetching.result()
+        fetching.cancel()
+        await asyncio.gather(fetching, return_exceptions=True)
+        return None
 
     async def _fetch(self, request: Request, *, wants_body: bool, cookies: Sequence[Any]) -> FetchResult:
         for left in reversed(range(_MOST_TRIES)):
@@ -138,11 +230,13 @@ class BrowserFetcher:
         failure = self._proxy.failure(parts.hostname or "", port)
         if isinstance(failure, NotFetched):
             return refused(self._crawler, request.replace(url=error.url), failure)
+        if isinstance(failure, DownloadCancelledError):
+            return DownloadCancelledError(str(failure))
         for cause, _, kind in _ERRORS:
             if isinstance(failure, cause):
                 return kind(str(failure))
         words = str(error).removeprefix("net::")
-        found = next((kind for _, part, kind in _ERRORS if part and part in words), DownloadFailedError)
+        found = next((kind for _, part, kind in _ERRORS if part in words), DownloadFailedError)
         return found(f"{words} (reported by the browser)")
 
 
@@ -157,3 +251,18 @@ def _proxy_of(request: Request) -> dict[str, str] | None:
         if scheme.lower() == b"basic":
             proxy["username"], _, proxy["password"] = b64decode(text).decode("latin-1").partition(":")
     return proxy
+
+
+async def _end(closing: Any) -> None:
+    """Wait for *closing*, and ignore failures, because the browser may have crashed or hang."""
+    task = asyncio.ensure_future(closing)
+    done, _ = await asyncio.wait({task}, timeout=_CLOSE_SECONDS)
+    if not done:
+        task.cancel()
+        _logger.debug("The browser does not respond")
+    elif not task.cancelled() and (error := task.exception()):
+        _logger.debug("The browser exited: %s", _first_line(error))
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)[:200]

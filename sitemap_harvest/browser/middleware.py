@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from typing import TYPE_CHECKING, Any, Self
 
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.exceptions import DownloadCancelledError, NotConfigured
+from scrapy.http import Response
+from scrapy.http.cookies import CookieJar
 
 from sitemap_harvest.browser.challenge import BrowserNeed, need_of
-from sitemap_harvest.browser.site_challenge import MOST_FAILURES, Clearance, SiteChallenge, take_off
+from sitemap_harvest.browser.setup import BrowserGoneError
 from sitemap_harvest.config.settings import ALWAYS
 from sitemap_harvest.integration.document_requests import BY_BROWSER, BY_COOKIES, candidate_of, remaining_challenge
 from sitemap_harvest.integration.middlewares import PASS, is_robots
@@ -17,15 +22,100 @@ from sitemap_harvest.integration.spider_attributes import SitemapAttributes, har
 from sitemap_harvest.urls import site_of
 
 if TYPE_CHECKING:
-    from scrapy import Request
+    from collections.abc import Iterable, Sequence
+
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
+    from scrapy.http.headers import Headers
 
     from sitemap_harvest.browser.fetcher import BrowserFetcher
 
 _LONGEST_REASON = 200  # characters of foreign text
 _NOT_PASSED = "and the browser did not pass the challenge either"
+_MOST_FAILURES = 3
+"""Number of documents that the browser may fail to reach before the site is given up; each may be the cause itself."""
+_MOST_SOLVED = 2
+"""How often the challenge of a site is solved in a run: the clearance may expire, but not repeatedly."""
+_KEPT = "sitemap_harvest_headers"
+_HEADERS = ("Cookie", "User-Agent")
 _logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class SiteChallenge:
+    """The challenge of one site. One browser page at a time works on it."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    is_met: bool = False
+    """Whether a challenge was found."""
+    solved: int = 0
+    """How often the browser passed it; the number of the clearance that plain requests use."""
+    clearance: Clearance | None = None
+    """The last clearance."""
+    cookies: Sequence[Any] = ()
+    """The cookies of the last clearance, for the browser's next visit."""
+    has_worked: bool = False
+    """Whether a plain request with the last clearance succeeded."""
+    by_browser: bool = False
+    """Whether plain requests are blocked even with a clearance, so that the browser fetches each document."""
+    failures: int = 0
+    """How often the browser reached neither the document nor a challenge."""
+    is_none: bool = False
+    """Whether the suspected challenge is a page of the site, because it stays in a browser too."""
+    robots: Response | None = None
+    """The robots.txt, if the browser has fetched it."""
+    stays: str | None = None
+    """Why the browser is not used for the site any more, as text."""
+
+    def refuses(self, number: int) -> bool:
+        """Record that a plain request with the clearance *number* was blocked; return whether to give up."""
+        if number != self.solved or not number or self.by_browser or self.stays is not None:
+            return False
+        if not self.has_worked:
+            self.by_browser = True
+        return self.has_worked and self.solved >= _MOST_SOLVED
+
+
+class Clearance:
+    """Cookies, each sent only to the hosts for which it was set, and a ``User-Agent``."""
+
+    def __init__(self, cookies: Iterable[dict[str, Any]], user_agent: bytes | None) -> None:
+        """Take *cookies* in the browser's format."""
+        self._jar = CookieJar()
+        self._user_agent = user_agent
+        for cookie in cookies:
+            self.learn(Response(f"https://{cookie['domain'].lstrip('.')}", headers={"Set-Cookie": _set_cookie(cookie)}))
+
+    def put_on(self, request: Request) -> None:
+        """Add the clearance to *request*, until :func:`take_off`."""
+        request.meta[_KEPT] = request.headers.copy()
+        bare = Request(request.url)
+        self._jar.add_cookie_header(bare)
+        if cookies := [*request.headers.getlist("Cookie"), *bare.headers.getlist("Cookie")]:
+            request.headers["Cookie"] = b"; ".join(cookies)
+        if self._user_agent is not None:
+            request.headers["User-Agent"] = self._user_agent
+
+    def learn(self, response: Response) -> None:
+        """Store the cookies that *response* sets: sites renew them before they expire."""
+        self._jar.extract_cookies(response, Request(response.url))
+
+
+def take_off(request: Request) -> None:
+    """Restore the original headers of *request*, which may be redirected to another site."""
+    headers: Headers = request.meta.pop(_KEPT, request.headers)
+    request.headers = headers
+
+
+def _set_cookie(given: dict[str, Any]) -> str:
+    """Return the header that sets the cookie *given*, which is in the browser's format."""
+    domain, expires = given["domain"], given.get("expires", -1)
+    return "; ".join([
+        f"{given['name']}={given['value']}",
+        f"Path={given.get('path', '/')}",
+        *([f"Domain={domain}"] if domain.startswith(".") else []),  # otherwise it is for the host alone
+        *([f"Expires={formatdate(expires, usegmt=True)}"] if expires >= 0 else []),
+        *(["Secure"] if given.get("secure") else []),
+    ])  # fmt: skip
 
 
 class BrowserMiddleware:
@@ -124,26 +214,25 @@ class BrowserMiddleware:
 
         The document alone may be the cause, so others of the site are tried.
         """
-        from sitemap_harvest.browser.chromium import BrowserGoneError  # imports Playwright
-        from sitemap_harvest.browser.fetcher import RunEndsError
-
         try:
             result = await self._fetcher.run(request, wants_body=False, cookies=site.cookies)
-        except RunEndsError:
-            return None
         except Exception as error:  # noqa: BLE001 - whatever fails in a browser, the plain response remains
             words = f"and the browser failed to pass the challenge: {_words(error)}"
             site.failures += 1
-            if isinstance(error, BrowserGoneError) or site.failures >= MOST_FAILURES:
+            if isinstance(error, BrowserGoneError) or site.failures >= _MOST_FAILURES:
                 self._stay(site, request, words)
             return words
+        if result is None:
+            return None
         if result.need is BrowserNeed.PASS:
             self._stay(site, request, _NOT_PASSED)
         elif result.need is BrowserNeed.PROOF:
             site.is_none = True
             _logger.info("Not a challenge page after all: %s", request.url)
         else:
-            site.let_in(Clearance(result.cookies, result.user_agent), result.cookies)
+            site.solved += 1
+            site.clearance, site.has_worked = Clearance(result.cookies, result.user_agent), False
+            site.cookies = result.cookies
             self._count("challenges_passed")
             _logger.info(
                 "The browser passed the challenge of %s; Scrapy continues with its cookies", site_of(request.url)
@@ -152,9 +241,6 @@ class BrowserMiddleware:
 
     async def _by_browser(self, request: Request) -> Response:
         """Return the document of *request*, fetched with the browser."""
-        from sitemap_harvest.browser.chromium import BrowserGoneError
-        from sitemap_harvest.browser.fetcher import RunEndsError
-
         site = self._site(request)
         async with site.lock:
             if is_robots(request) and site.robots is not None:
@@ -163,8 +249,8 @@ class BrowserMiddleware:
                 result = await self._fetcher.run(request, wants_body=True, cookies=site.cookies)
             except BrowserGoneError as error:
                 raise DownloadCancelledError(f"the browser failed: {error}") from error
-            except RunEndsError as error:
-                raise DownloadCancelledError("the run ended before the browser had a response") from error
+            if result is None:
+                raise DownloadCancelledError("the run ended before the browser had a response")
             site.cookies = result.cookies
             if result.need is BrowserNeed.PASS:
                 self._stay(site, request, _NOT_PASSED)
@@ -183,7 +269,7 @@ class BrowserMiddleware:
             except Exception as error:  # noqa: BLE001 - there is a response already
                 _logger.info("The browser could not load %s: %s", request.url, _words(error))
                 return response
-        if result.need is not BrowserNeed.RENDER:
+        if result is None or result.need is not BrowserNeed.RENDER:
             return response
         self._count("rendered")
         return result.response

@@ -17,12 +17,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from playwright.async_api import Error as PlaywrightError
 from scrapy.exceptions import DownloadCancelledError
 from scrapy.http.headers import Headers
 from scrapy.responsetypes import responsetypes
 
 from sitemap_harvest.browser.challenge import MOST_LINKS, BrowserNeed, may_navigate, need_of
-from sitemap_harvest.browser.chromium import BrowserGoneError, PlaywrightError
+from sitemap_harvest.browser.setup import BrowserGoneError
 from sitemap_harvest.formats import Limits
 from sitemap_harvest.formats.sniff import sniff
 from sitemap_harvest.formats.source import Source

@@ -14,6 +14,8 @@ from ipaddress import ip_address
 from socket import SOCK_STREAM
 from typing import TYPE_CHECKING
 
+from scrapy.exceptions import DownloadCancelledError
+
 if TYPE_CHECKING:
     from sitemap_harvest.discovery.candidate import NotFetched
     from sitemap_harvest.network import AddressPolicy, IPAddress
@@ -27,13 +29,6 @@ _VERSION, _CONNECT_TO_NAME = 5, b"\5\1\0\3"
 _NO_PASSWORD = b"\5\0"
 _CONNECTED = b"\5\0\0\1" + bytes(6)
 _Streams = tuple[StreamReader, StreamWriter]
-
-
-class BodyLimitError(Exception):
-    """A connection received more bytes than a document may have."""
-
-    def __init__(self) -> None:
-        super().__init__("larger than DOWNLOAD_MAXSIZE")
 
 
 class FilteringProxy:
@@ -118,7 +113,7 @@ class FilteringProxy:
             while block := await server[0].read(_BLOCK):
                 count += len(block)
                 if self._most_bytes and count > self._most_bytes + _SPARE_BYTES:
-                    self._note(*place, BodyLimitError())
+                    self._note(*place, DownloadCancelledError("larger than DOWNLOAD_MAXSIZE"))
                     return
                 browser[1].write(block)
                 await browser[1].drain()

@@ -1,4 +1,4 @@
-"""Enables the browser in a run, and checks its requirements. Imports no Playwright, which only challenges need."""
+"""The requirements of the browser: ``check_browser``, and ``launch_options``. Imports no Playwright."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.asyncio import is_asyncio_available
 
-from sitemap_harvest.browser.middleware import BrowserMiddleware
 from sitemap_harvest.errors import OptionError
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-# Next to the downloader, behind the package's other middlewares: to them its responses come from the server.
-_ORDER = 1_000_002
 _NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 _ARGUMENTS = (  # disable network requests that are not for the page
     "--disable-gpu",
@@ -36,9 +33,8 @@ _LAUNCH_MILLISECONDS = 60_000
 _INSTALL = 'pip install "scrapy-sitemap-harvest[browser]"'
 
 
-def enable_browser(settings: BaseSettings) -> None:
-    """Add the browser to *settings*."""
-    settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", BrowserMiddleware, _ORDER)
+class BrowserGoneError(Exception):
+    """There is no browser, or it has ended; the message is the reason."""
 
 
 def check_browser(settings: BaseSettings, mode: str) -> None:
@@ -70,14 +66,9 @@ def launch_options(settings: BaseSettings) -> dict[str, Any] | None:
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0  # Chromium does not start as root with its sandbox
     arguments = [*_ARGUMENTS, *(["--no-sandbox"] if is_root else [])]
     options: dict[str, Any] = {"args": arguments, "timeout": _LAUNCH_MILLISECONDS, **given}
-    if given.keys() & {"executable_path", "channel"} or _has_its_own():
+    folder = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")  # the target of ``playwright install chromium``
+    installed = Path(folder or Path.home() / ".cache" / "ms-playwright").glob("chromium*")
+    if given.keys() & {"executable_path", "channel"} or folder == "0" or any(installed):
         return options
     found = next(filter(None, map(shutil.which, _NAMES)), None)
     return None if found is None else {**options, "executable_path": found}
-
-
-def _has_its_own() -> bool:
-    """Whether ``playwright install chromium`` was run, judged by its target folder."""
-    usual = Path.home() / ".cache" / "ms-playwright"
-    folder = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
-    return any(Path(folder or usual).glob("chromium*")) if folder != "0" else True

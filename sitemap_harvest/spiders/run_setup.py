@@ -36,9 +36,10 @@ def enable_components(spider: Spider, *arguments: Mapping[str, Any]) -> None:
     modes = (given.get("browser") for given in arguments)
     mode = next((mode for mode in modes if mode is not None), settings.get("SITEMAP_HARVEST_BROWSER"))
     if mode in {FALLBACK, ALWAYS}:  # an invalid one is reported when the run opens
-        from sitemap_harvest.browser.setup import enable_browser
+        from sitemap_harvest.browser.middleware import BrowserMiddleware
 
-        enable_browser(settings)
+        # Next to the downloader, behind the package's other middlewares: to them its responses come from the server.
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", BrowserMiddleware, 1_000_002)
 
 
 def apply_targets(crawler: Crawler, config: RunConfig, run: RunState) -> None:

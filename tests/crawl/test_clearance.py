@@ -8,7 +8,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
-from sitemap_harvest.browser.site_challenge import Clearance, take_off
+from sitemap_harvest.browser.middleware import Clearance, take_off
 
 pytestmark = pytest.mark.quick
 

@@ -6,8 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from scrapy.exceptions import DownloadCancelledError
 
-from sitemap_harvest.browser.proxy import BodyLimitError, FilteringProxy
+from sitemap_harvest.browser.proxy import FilteringProxy
 from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.network import AddressPolicy
 from tests.server import Manner
@@ -130,7 +131,7 @@ def test_no_more_is_forwarded_than_a_document_may_have(serve: Callable[..., Site
     site = serve({"/s": Page("body", manner=Manner.ENDLESS)})
     got, proxy = through(named(site.url), _GREETING, connect_to("127.0.0.1", port_of(site)), _GET)
     assert len(got) < _MOST + 2 * 1024 * 1024
-    assert isinstance(proxy.failure("127.0.0.1", port_of(site)), BodyLimitError)
+    assert isinstance(proxy.failure("127.0.0.1", port_of(site)), DownloadCancelledError)
 
 
 @pytest.mark.quick
