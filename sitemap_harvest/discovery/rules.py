@@ -13,7 +13,7 @@ from sitemap_harvest.dates import DateRange, read_date
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
 from sitemap_harvest.model import FoundBy, Kind, Outcome, UrlBatch
 from sitemap_harvest.urls import Scope, document_key, site_of, url_key
-from sitemap_harvest.urls.site import SITE, registrable_domain
+from sitemap_harvest.urls.key import SITE, registrable_domain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from sitemap_harvest.discovery.site_result import search_outcome
-from sitemap_harvest.discovery.well_known import search
+from sitemap_harvest.discovery.search import search, search_outcome
 from sitemap_harvest.model import Cause, Evidence, FoundBy, Kind, Outcome, SiteRecord, SiteResult
 from sitemap_harvest.urls import document_key, host_of, site_of
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sitemap_harvest.discovery.candidate import Candidate
-    from sitemap_harvest.discovery.site_result import SearchOutcome
+    from sitemap_harvest.discovery.search import SearchOutcome
     from sitemap_harvest.model import SitemapRecord
 
 

@@ -11,9 +11,8 @@ from sitemap_harvest.urls.address import (
     web_line,
 )
 from sitemap_harvest.urls.columns import AddressColumns, address_columns
-from sitemap_harvest.urls.key import document_key, url_key, user_of, without_user
+from sitemap_harvest.urls.key import document_key, host_of, registrable_domain, site_of, url_key, user_of, without_user
 from sitemap_harvest.urls.scope import Scope
-from sitemap_harvest.urls.site import host_of, registrable_domain, site_of
 
 __all__ = [
     "MAX_BASE_CHARS",

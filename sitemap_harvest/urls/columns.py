@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.urls.address import resolve
-from sitemap_harvest.urls.key import CANONICAL_PATTERN, url_key
-from sitemap_harvest.urls.site import SITE
+from sitemap_harvest.urls.key import CANONICAL_PATTERN, SITE, url_key
 
 _CANONICAL = re.compile(CANONICAL_PATTERN)
 _FEW = 64

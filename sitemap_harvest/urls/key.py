@@ -1,4 +1,4 @@
-"""The canonical key of a URL: URLs with the same key are the same URL.
+"""The canonical key of a URL: URLs with the same key are the same URL. And what follows from it: site, host, domain.
 
 Spec: https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2 (syntax-based) and section
 6.2.3 (scheme-based normalisation), and no more: anything that could identify another
@@ -9,12 +9,16 @@ fragment). :func:`document_key` leaves out the user name and the fragment, which
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from string import ascii_lowercase, ascii_uppercase
+from typing import TYPE_CHECKING
 
 import idna
 
 from sitemap_harvest.urls.address import without_dot_segments
+
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
 
 _KEYS_KEPT = 64  # the same few URLs are looked up several times in a row; one may have a megabyte
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
@@ -38,6 +42,10 @@ _USUAL = re.compile(
     r"https?://[a-z0-9-]++(?:\.[a-z0-9-]++)*+(?::[1-9][0-9]{3,4}+)?+"
     r"(?:/(?:[A-Za-z0-9\-_~!$&'()*+,;=:@][A-Za-z0-9\-._~!$&'()*+,;=:@]*+)?+)++"
 )  # a subset of CANONICAL_PATTERN, four times as fast
+_NO_NAME = re.compile(r".*[^\w.\-]|(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)\Z", re.IGNORECASE | re.DOTALL)
+"""Hosts that are not names: with a character that names lack, such as the colon of IPv6, or with a numeric last label.
+"""
+SITE = re.compile(r"([^:/?#]+://)(?:[^/?#]*@)?([^/?#]*)")
 
 
 def url_key(url: str) -> str | None:
@@ -81,6 +89,38 @@ def document_key(url: str) -> str:
     return url_key(address) or address
 
 
+def site_of(url: str) -> str | None:
+    """Return the site of *url* in canonical form, such as ``https://www.example.com``.
+
+    ``None`` if *url* is not absolute. A default port is left out, a user name too.
+    """
+    key = url_key(url)
+    return match[1] + match[2] if key and (match := SITE.match(key)) else None
+
+
+def host_of(url: str) -> str:
+    """Return host and port of *url*; empty for a file."""
+    return url.partition("://")[2].partition("/")[0].lower()
+
+
+def registrable_domain(host: str) -> str | None:
+    """Return the registrable domain of *host*, such as ``example.co.uk``; ``None`` if it has none.
+
+    IP addresses, public suffixes and single labels such as ``localhost`` have none.
+    Under a suffix that is not in the list, such as ``internal``, it is the last two
+    labels (https://github.com/publicsuffix/list/wiki/Format#algorithm). The private
+    part of the list counts, so that ``this.github.io`` and ``that.github.io`` differ.
+    """
+    name = host.lower().removesuffix(".")
+    if not name or _NO_NAME.match(name):
+        return None
+    found = _extract()(name)
+    if found.suffix:
+        return f"{found.domain}.{found.suffix}" if found.domain else None
+    labels = name.split(".")
+    return ".".join(labels[-2:]) if len(labels) > 1 and all(labels[-2:]) else None
+
+
 def _authority(authority: str, scheme: str) -> str | None:
     if not (match := _AUTHORITY.fullmatch(authority)) or not match[2]:
         return None
@@ -115,3 +155,11 @@ def _escape(match: re.Match[str]) -> str:
         byte = int(found[1:], 16)
         return chr(byte) if byte in _UNRESERVED else _ESCAPES[byte]
     return "".join([_ESCAPES[byte] for byte in found.encode("utf-8", "surrogatepass")])
+
+
+@cache
+def _extract() -> TLDExtract:
+    """Return the extractor with the list that it comes with: loaded on first use, because few runs need it."""
+    from tldextract import TLDExtract
+
+    return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)

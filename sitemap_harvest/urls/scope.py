@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.urls.key import url_key
-from sitemap_harvest.urls.site import site_of
+from sitemap_harvest.urls.key import site_of, url_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,18 +1,99 @@
-"""The result of the sitemap search of one site (found, absent, blocked, unreachable ...), from the documents tried."""
+"""The search for sitemaps of one site: which documents are tried, and the result (found, absent, blocked ...).
+
+It tries robots.txt, then usual file names, then the home page, then HTML sitemaps, each
+only if the ones before it found nothing.
+"""
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, NamedTuple
 
+from sitemap_harvest.discovery.candidate import Candidate
 from sitemap_harvest.model import Cause, Evidence, FoundBy, Outcome, SiteResult
+from sitemap_harvest.urls import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from sitemap_harvest.discovery.site_state import SiteState
 
+WELL_KNOWN = (
+    "/sitemap.xml",  # the name that the protocol suggests: Shopify, Wix, Ghost, Hugo, Docusaurus, Drupal, Squarespace
+    "/sitemap_index.xml",  # Yoast SEO, Rank Math
+    "/wp-sitemap.xml",  # WordPress since 5.5
+    "/sitemap-index.xml",  # Astro
+    "/sitemap.xml.gz",
+    "/sitemap_index.xml.gz",
+    "/sitemaps.xml",
+    "/sitemap1.xml",
+    "/sitemap-0.xml",  # next-sitemap, if its index was not published
+    "/sitemap.txt",
+    "/sitemap/sitemap.xml",
+    "/sitemap/sitemap-index.xml",
+    "/sitemaps/sitemap.xml",
+    "/sitemap.php",
+    "/xmlsitemap.php",  # BigCommerce
+    "/pub/sitemap.xml",  # Magento 2
+    "/media/sitemap.xml",  # Magento
+    "/1_index_sitemap.xml",  # PrestaShop
+    "/post-sitemap.xml",  # Yoast SEO, if its index is switched off
+    "/sitemap-news.xml",
+    "/news-sitemap.xml",
+)
+"""Usual file names of sitemaps, most likely first."""
+
+PAGES = ("/sitemap", "/sitemap.html", "/site-map", "/html-sitemap")
+"""Usual paths of HTML sitemaps."""
+
+_MOST_IN_A_ROW = 3  # consecutive blocks or failures: a firewall that blocked three requests also blocks the twentieth
 _LOOKED_AT = frozenset({Outcome.ABSENT, Outcome.NOT_A_SITEMAP})
 _MOST_NAMED = 3  # documents named in one reason
+
+
+def robots_of(site: str) -> Candidate:
+    """Return the first candidate of the harvest of *site* (scheme and host): its robots.txt."""
+    return Candidate(url=f"{site}/robots.txt", root=site, site_root=True)
+
+
+def search(site: SiteState) -> Iterator[Candidate]:
+    """Yield candidates one at a time; request each only if all earlier ones, and their children, found nothing.
+
+    The generator reads their results from *site*, so update *site* between two
+    candidates.
+    """
+    yield robots_of(site.root)
+    for variant in variants(site.root):
+        if site.base is not None:
+            break
+        if host_of(variant) not in site.unknown_hosts:
+            yield Candidate(url=f"{variant}/robots.txt", root=site.root, found_by=FoundBy.VARIANT, site_root=True)
+    if site.base is None:
+        return
+    for path in (*WELL_KNOWN, "/", *PAGES):
+        if path == "/":
+            yield Candidate(url=f"{site.base}/", root=site.root, found_by=FoundBy.HOME, depth=1)
+        elif site.consecutive_failures < _MOST_IN_A_ROW:
+            yield Candidate(url=f"{site.base}{path}", root=site.root, found_by=FoundBy.WELL_KNOWN, depth=1)
+
+
+def variants(site: str) -> tuple[str, ...]:
+    """Return other possible origins of *site*: with the other scheme, and with or without ``www.``."""
+    scheme, _, netloc = site.partition("://")
+    other = "http" if scheme == "https" else "https"
+    if ":" in netloc or not _is_name(netloc):
+        return (f"{other}://{netloc}",)
+    twin = netloc.removeprefix("www.") if netloc.startswith("www.") else f"www.{netloc}"
+    return f"{other}://{netloc}", f"{scheme}://{twin}", f"{other}://{twin}"
+
+
+def _is_name(host: str) -> bool:
+    """Whether *host* is a name that could have a ``www.`` prefix, and not an IP address."""
+    try:
+        ip_address(host.strip("[]"))
+    except ValueError:
+        return "." in host
+    return False
 
 
 class SearchOutcome(NamedTuple):
@@ -32,7 +113,9 @@ def search_outcome(site: SiteState, *, is_over: bool) -> SearchOutcome:
     if site.unavailable is not None:
         return SearchOutcome(SiteResult.UNFINISHED, site.unavailable)
     if site.lists:
-        return SearchOutcome(SiteResult.FOUND, _found(site))
+        urls = f"{site.urls:,} URL{'' if site.urls == 1 else 's'}"
+        lists = f"{site.lists:,} document{'' if site.lists == 1 else 's'}"
+        return SearchOutcome(SiteResult.FOUND, f"{urls} in {lists}")
     if site.shared_from is not None:
         return SearchOutcome(SiteResult.FOUND, f"its documents were read for {site.shared_from}")
     if not is_over or site.limits:
@@ -55,12 +138,11 @@ def _of_nothing(site: SiteState) -> SearchOutcome:
         return verdict
     if site.skips:
         return SearchOutcome(SiteResult.FOUND, f"its sitemaps were skipped: {_words(site, named)}")
-    return _of_probes(site, probes, named) if site.first.site_root else _absent(site, named)
-
-
-def _found(site: SiteState) -> str:
-    urls = f"{site.urls:,} URL{'' if site.urls == 1 else 's'}"
-    return f"{urls} in {site.lists:,} document{'' if site.lists == 1 else 's'}"
+    if site.first.site_root:
+        return _of_probes(site, probes, named)
+    return SearchOutcome(
+        SiteResult.ABSENT, _words(site, named) if named else "the documents that were read list no URLs"
+    )
 
 
 def _of_named(site: SiteState, named: Sequence[Evidence]) -> SearchOutcome | None:
@@ -93,12 +175,20 @@ def _of_probes(site: SiteState, probes: Sequence[Evidence], named: Sequence[Evid
         return SearchOutcome(
             SiteResult.NOT_A_SITE, f"there is neither a robots.txt nor a home page; {_words(site, homes)}"
         )
-    return _absent_site(site, named, usual, homes)
+    robots = "robots.txt lists no sitemap" if site.has_robots else "there is no robots.txt"
+    first = _words(site, named) if named else robots
+    home = ", nor does the home page lead to a sitemap" if homes else ""
+    return SearchOutcome(SiteResult.ABSENT, f"{first}, and none of the {len(usual)} well-known paths exists{home}")
 
 
 def _of_unseen(site: SiteState, probes: Sequence[Evidence], usual: Sequence[Evidence]) -> SearchOutcome | None:
     """Return why a sitemap may exist unseen; ``None`` if robots.txt and the *usual* names could be checked."""
-    failed = [one for one in probes if _is_robots(one) and (one.outcome is Outcome.PARTIAL or _has_failed(one))]
+    # A failure without a cause is a 4xx: the document does not exist, which is also true of robots.txt.
+    failed = [
+        one
+        for one in probes
+        if _is_robots(one) and (one.outcome is Outcome.PARTIAL or (one.outcome is Outcome.FAILED and one.cause))
+    ]
     failed += [one for one in usual if one.outcome is Outcome.FAILED]
     if failed:
         # A truncated robots.txt is unusable; a well-known path may have a response that cannot be read.
@@ -111,32 +201,12 @@ def _of_unseen(site: SiteState, probes: Sequence[Evidence], usual: Sequence[Evid
     return None
 
 
-def _has_failed(one: Evidence) -> bool:
-    """Whether no response shows if the document exists: a 4xx means that it does not, also for robots.txt."""
-    return one.outcome is Outcome.FAILED and one.cause is not None
-
-
 def _without_response(site: SiteState, probes: Sequence[Evidence]) -> SearchOutcome:
     """Return the result if no variant of the site responded."""
     first = next((one for one in probes if one.found_by is FoundBy.ARGUMENT), None)
     if any(one.cause is Cause.NOT_HTTP for one in probes):
         return SearchOutcome(SiteResult.NOT_A_SITE, _words(site, probes))
     return SearchOutcome(SiteResult.UNREACHABLE, _words(site, probes), first.cause if first else None)
-
-
-def _absent(site: SiteState, named: Sequence[Evidence]) -> SearchOutcome:
-    return SearchOutcome(
-        SiteResult.ABSENT, _words(site, named) if named else "the documents that were read list no URLs"
-    )
-
-
-def _absent_site(
-    site: SiteState, named: Sequence[Evidence], usual: Sequence[Evidence], homes: Sequence[Evidence]
-) -> SearchOutcome:
-    robots = "robots.txt lists no sitemap" if site.has_robots else "there is no robots.txt"
-    first = _words(site, named) if named else robots
-    home = ", nor does the home page lead to a sitemap" if homes else ""
-    return SearchOutcome(SiteResult.ABSENT, f"{first}, and none of the {len(usual)} well-known paths exists{home}")
 
 
 def _is_probed(one: Evidence) -> bool:
@@ -149,11 +219,9 @@ def _is_robots(one: Evidence) -> bool:
 
 
 def _words(site: SiteState, some: Sequence[Evidence]) -> str:
-    texts = "; ".join(f"{_short(one.url, site)}: {one.reason}" for one in some[:_MOST_NAMED])
+    """Return the reasons of *some*; a URL on the site that the user named is shortened to its path."""
+    folder = f"{site.root}/"
+    urls = (one.url.removeprefix(site.root) if one.url.startswith(folder) else one.url for one in some)
+    texts = [f"{url}: {one.reason}" for url, one in zip(urls, some[:_MOST_NAMED], strict=False)]
     rest = len(some) - _MOST_NAMED
-    return f"{texts}; and {rest} more" if rest > 0 else texts
-
-
-def _short(url: str, site: SiteState) -> str:
-    """Return *url*, or only its path if it is on the site that the user named."""
-    return url.removeprefix(site.root) if url.startswith(f"{site.root}/") else url
+    return "; ".join([*texts, f"and {rest} more"] if rest > 0 else texts)
