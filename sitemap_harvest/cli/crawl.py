@@ -222,7 +222,7 @@ def _lines(summary: Summary, stats: Mapping[str, Any]) -> Iterator[str]:
         for title, notes in (("No URLs found:", summary.site_notes), ("Failed or incomplete:", summary.notes)):
             if notes.first:
                 yield title
-                yield from (f"  {note}" for note in notes.lines())
+                yield from (f"  {note}" for note, _ in notes.lines())
         if summary.dropped:
             yield f"URLs dropped by filters: {summary.filters_in_words()}"
     else:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
+from sitemap_harvest.discovery.rules import bare_host
 from sitemap_harvest.discovery.search import search, search_outcome
 from sitemap_harvest.model import Cause, Evidence, FoundBy, Kind, Outcome, SiteRecord, SiteResult
 from sitemap_harvest.urls import document_key, host_of, site_of
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sitemap_harvest.discovery.candidate import Candidate
-    from sitemap_harvest.discovery.search import SearchOutcome
     from sitemap_harvest.model import SitemapRecord
 
 
@@ -122,8 +122,8 @@ class SiteState:
     """Whether it has a robots.txt."""
     unavailable: str | None = None
     """Why it is not harvested at all, as text; ``None`` if it is."""
-    verdict: SearchOutcome | None = None
-    """The result, once it is known."""
+    is_over: bool = False
+    """Whether its result is known."""
     _search: Iterator[Candidate] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -145,13 +145,15 @@ class SiteState:
             self.shared_keys.add(key)
             self.shared_documents.append((candidate, url))
 
-    def copy_from(self, traces: Provenance, key: str, owner: str) -> None:
-        """Copy the result of the document *key*, which was read for *owner*."""
-        if key in traces.listing:
-            self.shared_from = owner
-        elif (evidence := traces.flawed.get(key)) and len(self.evidence) < MAX_EVIDENCE:
-            self.evidence.append(evidence)
-        self.is_whole &= key not in traces.flawed
+    def copy_shared(self, provenance: Provenance) -> None:
+        """Copy the results of the documents that were read for other roots."""
+        for key, owner in self.shared.items():
+            if key in provenance.listing:
+                self.shared_from = owner
+            elif (evidence := provenance.flawed.get(key)) and len(self.evidence) < MAX_EVIDENCE:
+                self.evidence.append(evidence)
+            self.is_whole &= key not in provenance.flawed
+        self.shared.clear()
 
     def note(
         self, candidate: Candidate, record: SitemapRecord, *, urls: int, has_twin: bool = False
@@ -164,8 +166,11 @@ class SiteState:
         self.urls += urls
         self.read += record.outcome.has_rows or record.outcome is Outcome.UNCHANGED
         is_read = record.outcome.has_rows or record.is_confirmation
-        if record.cause in {None, Cause.SERVER_ERROR} and record.outcome is not Outcome.OVER_LIMIT:
-            self._answered(candidate, record)
+        has_answer = record.cause in {None, Cause.SERVER_ERROR} and record.outcome is not Outcome.OVER_LIMIT
+        if has_answer and candidate.site_root and self.base is None:
+            final = record.final_url or candidate.url
+            has_moved = urlsplit(final).path == "/robots.txt" and bare_host(final) == bare_host(candidate.url)
+            self.base = site_of(final if has_moved else candidate.url)  # moved to https or to www.
         lists = is_read and record.kind in _LISTS and bool(record.complete or record.entries)
         if lists:
             self.lists += 1
@@ -180,15 +185,6 @@ class SiteState:
         is_whole = record.complete or has_twin or _misses_nothing(candidate, record)
         self.is_whole &= is_whole
         return DocumentProvenance(lists, is_whole, self._note_flaws(candidate, record))
-
-    def _answered(self, candidate: Candidate, record: SitemapRecord) -> None:
-        """Set the base of the site from the first robots.txt that was received."""
-        if not (candidate.site_root and self.base is None):
-            return
-        self.base = site_of(candidate.url)
-        final = record.final_url or candidate.url
-        if urlsplit(final).path == "/robots.txt" and _bare(final) == _bare(candidate.url):
-            self.base = site_of(final)  # moved to https or to www.
 
     def _note_flaws(self, candidate: Candidate, record: SitemapRecord) -> Evidence | None:
         """Return why *candidate* may be incomplete; ``None`` if it is complete."""
@@ -212,11 +208,6 @@ class SiteState:
             self.evidence.append(evidence)
         return evidence
 
-    @property
-    def is_over(self) -> bool:
-        """Whether its result is known."""
-        return self.verdict is not None
-
     def conclude(self, *, is_over: bool, epoch: float) -> SiteRecord:
         """Return the record of the site, and free the data that is not needed any more.
 
@@ -224,16 +215,17 @@ class SiteState:
 
         *epoch*: seconds to add to the clock of the run to get seconds since 1970.
         """
-        self.verdict = verdict = search_outcome(self, is_over=is_over)
+        result, reason, cause = search_outcome(self, is_over=is_over)
+        self.is_over = True
         seconds = None
         if self.started_at is not None and self.ended_at is not None:
             seconds = round(max(0.0, self.ended_at - self.started_at), 3)
         record = SiteRecord(
             root=self.root,
             base=self.base,
-            result=verdict.result,
-            cause=verdict.cause,
-            reason=verdict.reason,
+            result=result,
+            cause=cause,
+            reason=reason,
             found_by=self.found_by,
             evidence=tuple(self.evidence),
             documents=self.documents,
@@ -241,7 +233,7 @@ class SiteState:
             urls=self.urls,
             bytes_downloaded=self.bytes_downloaded,
             limits=tuple(self.limits),
-            complete=is_over and verdict.result is SiteResult.FOUND and self.is_whole and not self.limits,
+            complete=is_over and result is SiteResult.FOUND and self.is_whole and not self.limits,
             started_at=None if self.started_at is None else datetime.fromtimestamp(self.started_at + epoch, UTC),
             seconds=seconds,
         )
@@ -258,8 +250,3 @@ def _misses_nothing(candidate: Candidate, record: SitemapRecord) -> bool:
         return record.outcome is Outcome.ABSENT or candidate.found_by is FoundBy.VARIANT or record.kind in _NO_ROBOTS
     is_second_chance = candidate.found_by is FoundBy.VARIANT
     return candidate.found_by.is_guess and not is_second_chance and not record.entries
-
-
-def _bare(url: str) -> str:
-    """Return the host of *url* without ``www.``."""
-    return (urlsplit(url).hostname or "").removeprefix("www.")

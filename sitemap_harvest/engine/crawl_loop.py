@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
 from sitemap_harvest.engine.document_processor import DocumentProcessor
 from sitemap_harvest.engine.document_records import record_of
+from sitemap_harvest.engine.interfaces import DocumentRequest
 from sitemap_harvest.engine.results import Results
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.model import Outcome
@@ -91,7 +92,9 @@ class CrawlLoop:
             return
         if download.needs_record:
             download.needs_record = False  # the output that was abandoned may still be closed, and must not add one
-            self.results.add_pending(candidate, NotFetched(Outcome.FAILED, why))
+            record = record_of(candidate, NotFetched(Outcome.FAILED, why))
+            self.sites.note(candidate, record, urls=0)
+            self.results.pending.append(record)
         if self._pages is not None:
             self._pages.release(candidate)
         self.in_flight.end(candidate)
@@ -120,7 +123,8 @@ class CrawlLoop:
     def _request(self, candidate: Candidate, not_fetched: NotFetched | None) -> Iterator[Any]:
         """Yield the request for *candidate*, or its record if it may not be requested after all."""
         if not_fetched is None:
-            plan = self._session.ask(candidate)
+            site = self._session.site(candidate.root)
+            plan = DocumentRequest() if site is None else site.ask(candidate)
             try:
                 request = self._parts.requests.build(candidate, plan.headers)
             except ValueError as error:  # an invalid host or port

@@ -9,7 +9,6 @@ from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.discovery.rules import ScopeCheck, is_declared, sites_of_robots
 from sitemap_harvest.engine.document_records import (
     UNANSWERED,
-    cut_short,
     describe,
     outcome_of_status,
     record_of,
@@ -18,7 +17,8 @@ from sitemap_harvest.engine.document_records import (
 from sitemap_harvest.engine.results import UrlCounts
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.formats import Document
-from sitemap_harvest.model import FoundBy, Kind, Outcome
+from sitemap_harvest.formats.html.links import header_hints
+from sitemap_harvest.model import FoundBy, Kind, Outcome, Problem
 from sitemap_harvest.snapshots.conditional_requests import (
     NOT_MODIFIED_WITHOUT_STATE,
     Revalidation,
@@ -140,36 +140,37 @@ class DocumentProcessor:
             limits=self._options.limits,
             was_cut=response.was_cut,
         )
-        if not response.was_cut and (known := self._unchanged(document, candidate, record)) is not None:
-            record.outcome, record.reason = Outcome.UNCHANGED, "its digest has not changed"
-            yield from self._confirm(candidate, record, known, was_downloaded=True)
-            return
+        site = self._session.site(candidate.root)
+        known = None if site is None or response.was_cut or self._config.snapshots.force else site.of(candidate)
+        if known is not None and is_exact(known.record):
+            record.sha256 = document.digest()
+            if revalidate(known.record, record) is Revalidation.UNCHANGED:
+                record.outcome, record.reason = Outcome.UNCHANGED, "its digest has not changed"
+                yield from self._confirm(candidate, record, known, was_downloaded=True)
+                return
         addresses = (candidate.url, *response.redirect_urls, response.url)
         candidate = self._sites.cross_submissions.joined(candidate, addresses)
         scope_check = ScopeCheck(candidate, document.kind, addresses)
-        site = self._session.site(candidate.root)
-        stored = None if site is None else site.document(candidate)
         batches = scope_check.checked(document.steps())
-        counts = yield from self._results.urls(batches if stored is None else stored.passing(batches), candidate)
+        writer = None if site is None else site.document(candidate)
+        if site is not None and writer is not None:
+            batches = site.passing(batches, writer)
+        counts = yield from self._results.urls(batches, candidate)
         describe(record, document, was_cut=response.was_cut)
         record.out_of_scope = scope_check.outside
         is_wanted = self._note_limits(record, document, counts)
         references = self._references(document, candidate, response)
-        if stored is not None:
-            stored.finish(record, references, sound=document.last_sound_position)
+        if site is not None and writer is not None:
+            site.finish(writer, record, references, sound=document.last_sound_position)
         yield from self._follow(references, document.kind, candidate, addresses, record)
         yield from self._results.ended(record, counts, is_wanted=is_wanted)
         if not record.outcome.has_rows:
             self._sites.release(candidate, response.url)
 
-    def _known(self, candidate: Candidate) -> KnownDocument | None:
-        """Return the stored data of the document of *candidate*, if there is some."""
-        site = self._session.site(candidate.root)
-        return None if site is None else site.of(candidate)
-
     def _not_modified(self, response: DocumentResponse, candidate: Candidate, record: SitemapRecord) -> Iterator[Any]:
         """Yield the stored rows of a document after a 304; or request it unconditionally."""
-        known = self._known(candidate)
+        site = self._session.site(candidate.root)
+        known = None if site is None else site.of(candidate)
         found = revalidate(known.record if known else None, record, is_conditional=response.is_conditional)
         if found is Revalidation.UNCHANGED and known is not None:
             record.outcome, record.reason, record.cause = Outcome.UNCHANGED, "HTTP 304: it has not changed", None
@@ -180,14 +181,6 @@ class DocumentProcessor:
         else:
             record.reason = NOT_MODIFIED_WITHOUT_STATE.reason
             yield from self._results.not_read(candidate, record)
-
-    def _unchanged(self, document: Document, candidate: Candidate, record: SitemapRecord) -> KnownDocument | None:
-        """Return the stored data of *document* if it is byte for byte the same, so that it need not be read."""
-        known = self._known(candidate)
-        if known is None or not is_exact(known.record) or self._config.snapshots.force:
-            return None
-        record.sha256 = document.digest()
-        return known if revalidate(known.record, record) is Revalidation.UNCHANGED else None
 
     def _confirm(
         self, candidate: Candidate, record: SitemapRecord, known: KnownDocument, *, was_downloaded: bool
@@ -223,14 +216,13 @@ class DocumentProcessor:
         references = sum(ref.found_by is None for ref in document.sitemaps())
         in_all = max(counts.listed, document.entries - references)
         if self._results.has_enough and counts.urls + counts.dropped < in_all:
-            record.outcome, record.reason, record.complete = (
-                Outcome.PARTIAL,
-                self._results.limit_reason("within it"),
-                False,
-            )
+            reason = self._results.limit_reason("within it")
+            record.outcome, record.reason, record.complete = Outcome.PARTIAL, reason, False
             return True
         if counts.listed < in_all:
-            cut_short(record, f"MAX_SITE_URLS ({self._options.max_site_urls:,}) was reached")
+            reason = f"MAX_SITE_URLS ({self._options.max_site_urls:,}) was reached"
+            record.outcome, record.reason, record.complete = Outcome.PARTIAL, reason, False
+            record.problems += (Problem(code="limit/urls", document=record.url, detail=reason),)
         return False
 
     def _references(self, document: Document, candidate: Candidate, response: DocumentResponse) -> list[SitemapRef]:
@@ -238,7 +230,7 @@ class DocumentProcessor:
         references = list(document.sitemaps())
         is_home = candidate.found_by is FoundBy.HOME
         if is_home or (candidate.found_by is FoundBy.ARGUMENT and not candidate.site_root):
-            return [*references, *response.hints()]
+            return [*references, *header_hints(response.headers.get("link", ()), url=response.url)]
         return [reference for reference in references if reference.found_by is None]
 
     def _follow(

@@ -72,7 +72,7 @@ def record_of(
 def describe(record: SitemapRecord, document: Document, *, was_cut: bool) -> None:
     """Copy the facts of *document* into *record*. *was_cut*: whether the connection ended early."""
     record.kind = document.kind
-    record.outcome, record.reason = outcome_of_document(document)
+    record.outcome, record.reason = _outcome_of_document(document)
     record.bytes_unpacked = document.bytes_unpacked
     record.layers = document.layers
     record.encoding = document.encoding
@@ -82,18 +82,6 @@ def describe(record: SitemapRecord, document: Document, *, was_cut: bool) -> Non
     record.complete = document.complete and not was_cut
     if was_cut and record.outcome in {Outcome.READ, Outcome.PARTIAL}:
         record.outcome, record.reason = Outcome.PARTIAL, "the connection was cut; the partial data was read"
-
-
-def cut_short(record: SitemapRecord, reason: str) -> None:
-    """Write to *record* that the document was not read to its end, because its site has reached its URL limit."""
-    record.outcome, record.reason, record.complete = Outcome.PARTIAL, reason, False
-    record.problems += (Problem(code="limit/urls", document=record.url, detail=reason),)
-
-
-def note_without_row(record: SitemapRecord, count: int) -> None:
-    """Write to *record* that *count* of the documents that it names are not requested and have no record."""
-    detail = f"{count:,} more documents that it lists are not requested, and have no record"
-    record.problems += (Problem(code="document/without-row", document=record.url, detail=detail, count=count),)
 
 
 STATUS_WORDS = {
@@ -160,7 +148,7 @@ def retry_after(status: int, header: str | None, attempt: int, now: datetime | N
     return _WITHOUT_HEADER * float(2**attempt) if status == 429 else None
 
 
-def outcome_of_document(document: Document) -> tuple[Outcome, str | None]:
+def _outcome_of_document(document: Document) -> tuple[Outcome, str | None]:
     """Return the outcome and its reason for a document that was read to its end."""
     codes = {problem.code: problem for problem in document.problems}
     for code in _TOO_LARGE:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from sitemap_harvest.formats.html.links import header_hints
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -50,10 +48,6 @@ class DocumentResponse:
         """Return the last value of the header *name*, which is in lower case; ``None`` if it is absent."""
         values = self.headers.get(name)
         return values[-1] if values else None
-
-    def hints(self) -> list[SitemapRef]:
-        """Return the documents that its ``Link`` headers hint at."""
-        return list(header_hints(self.headers.get("link", ()), url=self.url))
 
 
 class Stats(Protocol):
@@ -153,10 +147,6 @@ class Session:
     def site(self, root: str) -> SiteSnapshot | None:
         """Return the site *root*; ``None`` if it is not stored."""
         return None
-
-    def ask(self, candidate: Candidate) -> DocumentRequest:
-        """Return how to request the document of *candidate*."""
-        return DocumentRequest()
 
     def note(self, record: SitemapRecord) -> None:
         """Store *record*."""

@@ -8,11 +8,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
-from sitemap_harvest.engine.document_records import note_without_row, record_of
+from sitemap_harvest.engine.document_records import record_of
 from sitemap_harvest.engine.interfaces import PAUSE
 from sitemap_harvest.filters import Filters
 from sitemap_harvest.frontier.site_queue import secure_twin
-from sitemap_harvest.model import LedgerBatch, Outcome, SitemapRecord, SiteRecord, SiteResult
+from sitemap_harvest.model import LedgerBatch, Outcome, Problem, SitemapRecord, SiteRecord, SiteResult
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
@@ -144,7 +144,9 @@ class Results:
             if len(some) == _ROWS_TOGETHER:
                 yield PAUSE
         if refused > MOST_REFUSED_ROWS:
-            note_without_row(record, refused - MOST_REFUSED_ROWS)
+            count = refused - MOST_REFUSED_ROWS
+            detail = f"{count:,} more documents that it lists are not requested, and have no record"
+            record.problems += (Problem(code="document/without-row", document=record.url, detail=detail, count=count),)
 
     def requeue(self, candidate: Candidate, url: str, seconds: float) -> None:
         """Queue *candidate*, which is in flight, again after *seconds*, the wait that the host of *url* requires."""
@@ -152,12 +154,6 @@ class Results:
             download.needs_record = False  # it gets its record when it is done
         self._sites.requeue(candidate, url, time.monotonic() + seconds)
         self._stats.inc_value("sitemap_harvest/requeued")
-
-    def add_pending(self, candidate: Candidate, not_fetched: NotFetched) -> None:
-        """Store that *candidate* was *not_fetched*; its record cannot be yielded now."""
-        record = record_of(candidate, not_fetched)
-        self._sites.note(candidate, record, urls=0)
-        self.pending.append(record)
 
     def pending_records(self) -> Iterator[SitemapRecord]:
         """Yield the pending records."""

@@ -11,14 +11,13 @@ from sitemap_harvest.model import Cause, Outcome, SitemapRecord, SiteResult
 from sitemap_harvest.model.run import FailedSite, KeptSnapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from sitemap_harvest.engine.interfaces import Stats
     from sitemap_harvest.model import ChangeSummary, Evidence, SiteRecord
 
 
 _READ = frozenset({Outcome.READ, Outcome.UNCHANGED})
-_FINE = frozenset({SiteResult.FOUND})
 _NO_ROBOTS = frozenset({Outcome.ABSENT, Outcome.NOT_A_SITEMAP})  # there is none, or what servers without one return
 _RESULT_WORDS = {
     SiteResult.ABSENT: "there is no sitemap.",
@@ -61,15 +60,11 @@ class Notes:
         else:
             self.more += 1
 
-    def with_fields(self) -> list[tuple[str, dict[str, str]]]:
-        """Return the lines, each with its fields; the line for the others has none."""
-        lines = self.lines()
-        return list(zip(lines, [*self.fields, {}], strict=False))
-
-    def lines(self) -> list[str]:
-        """Return a line for each of the first notes, and one for the others."""
-        rest = [f"and {self.more:,} more (emit=sitemaps,sites lists all)"] if self.more else []
-        return self.first + rest
+    def lines(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """Yield a line with its fields for each of the first notes, and one without fields for the others."""
+        yield from zip(self.first, self.fields, strict=True)
+        if self.more:
+            yield f"and {self.more:,} more (emit=sitemaps,sites lists all)", {}
 
 
 @dataclass(slots=True)
@@ -165,16 +160,16 @@ class Summary:
         stats.inc_value(f"sitemap_harvest/site/{record.result}")
         if record.cause:
             stats.inc_value(f"sitemap_harvest/site/{record.result}/{record.cause}")
-        if record.result not in _FINE:
+        if record.result is not SiteResult.FOUND:
             self.has_failed = True
             if len(self.failed_sites) < _MOST_LISTED:
                 site = FailedSite(root=record.root, result=record.result, cause=record.cause, reason=record.reason)
                 self.failed_sites.append(site)
         elif failed := _robots_that_failed(record):
             self.has_failed = True
-            self.notes.add(f"{failed[0].url}: {failed[0].reason}", url=failed[0].url, outcome=failed[0].outcome)
+            self.notes.add(f"{failed.url}: {failed.reason}", url=failed.url, outcome=failed.outcome)
         is_final = record.limits or record.result is not SiteResult.UNFINISHED
-        if record.result not in _FINE and is_final and record.documents:
+        if record.result is not SiteResult.FOUND and is_final and record.documents:
             words = f"{record.root}: {record.in_words()}"
             self.site_notes.add(words, site=record.root, result=record.result, cause=record.cause)
 
@@ -245,20 +240,17 @@ def _is_probe(record: SitemapRecord) -> bool:
     return record.found_by.is_guess or record.url == f"{record.root}/robots.txt"
 
 
-def _robots_that_failed(record: SiteRecord) -> list[Evidence]:
+def _robots_that_failed(record: SiteRecord) -> Evidence | None:
     """Return the failed robots.txt of a site, if it may have named more sitemaps than were found.
 
     Excluded are hosts that serve nothing, when the site is at its other scheme or name.
     """
-    robots = f"{record.root}/robots.txt"
     is_elsewhere = record.base not in {None, record.root}
-    return [
-        one
-        for one in record.evidence
-        if one.url == robots
-        and one.outcome not in _NO_ROBOTS
-        and not (is_elsewhere and one.cause in {Cause.TLS, Cause.REFUSED})
-    ]
+    for one in record.evidence:
+        serves_nothing = is_elsewhere and one.cause in {Cause.TLS, Cause.REFUSED}
+        if one.url == f"{record.root}/robots.txt" and one.outcome not in _NO_ROBOTS and not serves_nothing:
+            return one
+    return None
 
 
 class RunOutcome(StrEnum):

@@ -79,10 +79,10 @@ def _copy(site: SiteSnapshot, copied: KnownDocument, candidate: Candidate) -> No
         site.confirm(record, known, was_downloaded=True, now=copied.record.fresh_at or datetime.now(UTC))
     elif record.complete:
         record.outcome = Outcome.READ
-        document = site.document(candidate)
-        for _ in document.passing(copied.urls()):
+        writer = site.document(candidate)
+        for _ in site.passing(copied.urls(), writer):
             pass  # it is stored
-        document.finish(record, copied.references, sound=None)
+        site.finish(writer, record, copied.references, sound=None)
     else:
         record.entries = 0
     site.note(record)

@@ -66,7 +66,8 @@ class SiteSnapshot:
         self.writer = writer
         self.started_at = started_at
         self.baseline = baseline
-        self.give_up = give_up
+        self._give_up = give_up
+        self._has_failed = False
         self._config = config
         self._options = options
         self._records: list[SitemapRecord] = []
@@ -95,8 +96,10 @@ class SiteSnapshot:
 
     def ask(self, candidate: Candidate) -> DocumentRequest:
         """Return how to request the document of *candidate*."""
-        if (taken_over := self._of_interrupted_run(candidate)) is not None:
-            return DocumentRequest(known=taken_over)
+        kept = self._taken_over.get(document_key(candidate.url))
+        if kept is not None and kept.row_ranges is not None:  # the interrupted run has read it
+            read = KnownDocument(kept.record, kept.references or (), lambda: self.writer.urls_of(kept))
+            return DocumentRequest(known=read)
         known = self.of(candidate)
         if known is None or candidate.site_root or candidate.attempt:
             # The rules of a robots.txt are needed, and a repeated request must be unconditional.
@@ -144,13 +147,6 @@ class SiteSnapshot:
         return replace(
             candidate, url=row.url, found_by=FoundBy.SNAPSHOT, parent=row.parent, depth=row.depth, site_root=False
         )
-
-    def _of_interrupted_run(self, candidate: Candidate) -> KnownDocument | None:
-        """Return the data of the document of *candidate* from the interrupted run; ``None`` if it was not read."""
-        kept = self._taken_over.get(document_key(candidate.url))
-        if kept is None or kept.row_ranges is None:
-            return None
-        return KnownDocument(kept.record, kept.references or (), lambda: self.writer.urls_of(kept))
 
     def recall(self, is_visited: Callable[[str], bool]) -> list[Candidate]:
         """Return candidates for documents of the last snapshot that the run has not visited and that may still exist.
@@ -210,16 +206,27 @@ class SiteSnapshot:
             if kept.references is not None
         }
 
-    def document(self, candidate: Candidate) -> DocumentSnapshot:
-        """Start writing the document of *candidate*, under the URL of its first visit."""
-        return DocumentSnapshot(self, self._address(candidate.url))
+    def document(self, candidate: Candidate) -> DocumentWriter:
+        """Return a writer for the rows of *candidate*, under the URL of its first visit."""
+        return self.writer.document(self._address(candidate.url))
+
+    def passing(self, batches: Iterable[UrlBatch], writer: DocumentWriter) -> Iterator[UrlBatch]:
+        """Yield *batches*, each after it was stored with *writer*, or after storing failed."""
+        for batch in batches:
+            if not self._has_failed:
+                try:
+                    writer.add(batch.with_columns(sitemap=pa.repeat(pa.scalar(writer.url, pa.string()), len(batch))))
+                except (*WRITE_ERRORS, StoreError) as error:
+                    self._has_failed = True
+                    self._give_up(error)
+            yield batch
 
     def _address(self, url: str) -> str:
         """Return *url* in the spelling of the document's first visit."""
         known = self._known.get(document_key(url))
         return known.url if known is not None else url
 
-    def read(
+    def finish(
         self, writer: DocumentWriter, record: SitemapRecord, references: Sequence[SitemapRef], *, sound: int | None
     ) -> None:
         """Store what *writer* wrote of a document, as far as the merge policy for *record* allows.
@@ -227,6 +234,8 @@ class SiteSnapshot:
         *references* are the documents that it names; *sound* is the last reliable
         position, ``None`` if all are.
         """
+        if self._has_failed:
+            return
         key = document_key(record.url)
         policy = merge_decision(key, self._known, record, absent_runs=self._options.absent_runs).policy
         row_ranges, named = None, None
@@ -337,31 +346,3 @@ class SiteSnapshot:
 
 def _keys(references: Iterable[SitemapRef]) -> frozenset[str]:
     return frozenset(document_key(ref.loc) for ref in references)
-
-
-class DocumentSnapshot:
-    """Writes the rows of one document, under the URL of its first visit."""
-
-    def __init__(self, site: SiteSnapshot, address: str) -> None:
-        """Write rows to *site*; *address* replaces the document URL in them."""
-        self._site = site
-        self._address = address
-        self._writer = site.writer.document(address)
-        self._has_failed = False
-
-    def passing(self, batches: Iterable[UrlBatch]) -> Iterator[UrlBatch]:
-        """Yield *batches*, each after it was stored, or after storing failed."""
-        for batch in batches:
-            if not self._has_failed:
-                try:
-                    address = pa.repeat(pa.scalar(self._address, pa.string()), len(batch))
-                    self._writer.add(batch.with_columns(sitemap=address))
-                except (*WRITE_ERRORS, StoreError) as error:
-                    self._has_failed = True
-                    self._site.give_up(error)
-            yield batch
-
-    def finish(self, record: SitemapRecord, references: Sequence[SitemapRef], *, sound: int | None) -> None:
-        """Store what was read, as far as the merge policy for *record* allows."""
-        if not self._has_failed:
-            self._site.read(self._writer, record, references, sound=sound)

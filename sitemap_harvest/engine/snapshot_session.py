@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.diff import compare
-from sitemap_harvest.engine.interfaces import DocumentRequest, Session, SiteUnavailable
+from sitemap_harvest.engine.interfaces import Session, SiteUnavailable
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.engine.shared_documents import copy_shared, of_snapshot
 from sitemap_harvest.engine.site_snapshot import WRITE_ERRORS, SiteSnapshot
@@ -189,11 +189,6 @@ class SnapshotSession(Session):
     def site(self, root: str) -> SiteSnapshot | None:
         """Return the open snapshot of the site *root*; ``None`` if there is none."""
         return self._sites.get(root)
-
-    def ask(self, candidate: Candidate) -> DocumentRequest:
-        """Return how to request the document of *candidate*."""
-        site = self._sites.get(candidate.root)
-        return DocumentRequest() if site is None else site.ask(candidate)
 
     def note(self, record: SitemapRecord) -> None:
         """Store *record*."""

@@ -224,9 +224,7 @@ class SiteQueue:
         if self._waiting or not self._sharing:
             return None
         site = self._sharing.pop(next(iter(self._sharing)))
-        for key, owner in site.shared.items():
-            site.copy_from(self._provenance, key, owner)
-        site.shared.clear()
+        site.copy_shared(self._provenance)
         return site
 
     def _begin(self, candidate: Candidate) -> SiteState:

@@ -148,9 +148,9 @@ class Harvest(RunState):
         counts = {"urls": summary.urls, "documents": summary.documents}
         level = INFO if summary.urls else WARNING
         logger.log(level, "Run %s: %s", self.run_id, summary.in_words(), extra=fields("summary", **counts))
-        for note, values in summary.site_notes.with_fields() if summary.urls else ():
+        for note, values in summary.site_notes.lines() if summary.urls else ():
             logger.info("No URLs found: %s", note, extra=fields("site", **values))
-        for note, values in summary.notes.with_fields():
+        for note, values in summary.notes.lines():
             logger.info("Failed or incomplete: %s", note, extra=fields("document", **values))
 
     def _current_config(self) -> RunConfig:
