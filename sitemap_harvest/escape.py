@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Number
-from typing import Any, Self
+from typing import Any
 
 # Printable in Python but invisible: Unicode's default-ignorable characters, and the empty Braille pattern.
 _INVISIBLE = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
@@ -86,12 +86,16 @@ class EscapedRecord(logging.LogRecord):
 
     def getMessage(self) -> str:  # noqa: N802 - the name in logging
         """Return the message with its arguments, escaped."""
-        if self.args:
-            message = str(self.msg)
-            try:
-                return visible_lines(message % _shown(self.args, blocks=_ON_ITS_OWN_LINE.findall(message)))
-            except Exception:  # noqa: BLE001, S110 - an argument that is not text, or does not fit: logging handles it
-                pass
+        message, args = str(self.msg), self.args
+        try:
+            if args and isinstance(args, Mapping):
+                blocks = _ON_ITS_OWN_LINE.findall(message)
+                shown = {name: _indented(str(one)) if name in blocks else _argument(one) for name, one in args.items()}
+                return visible_lines(message % shown)
+            if args:
+                return visible_lines(message % tuple(map(_argument, args)))
+        except Exception:  # noqa: BLE001, S110 - an argument that is not text, or does not fit: logging handles it
+            pass
         return _indented(visible_lines(super().getMessage()))
 
     @property
@@ -111,14 +115,6 @@ def _visible(character: str) -> str:
     return ascii(character)[1:-1]
 
 
-def _shown(
-    args: tuple[object, ...] | Mapping[str, object], *, blocks: Collection[str]
-) -> tuple[object, ...] | dict[str, object]:
-    if isinstance(args, Mapping):
-        return {name: _indented(str(value)) if name in blocks else _argument(value) for name, value in args.items()}
-    return tuple(map(_argument, args))
-
-
 def _argument(value: object) -> object:
     """Return a replacement for *value* in a message: ``repr()`` needs none, because it quotes strings."""
     if isinstance(value, Number) or (not isinstance(value, str) and type(value).__str__ is object.__str__):
@@ -126,18 +122,17 @@ def _argument(value: object) -> object:
     return _OneLine(value)
 
 
-class _OneLine(str):
+@dataclass(frozen=True, slots=True)
+class _OneLine:
     """A value whose text is one line."""
 
-    _value: object
+    value: object
 
-    def __new__(cls, value: object) -> Self:
-        shown = super().__new__(cls, visible(str(value)))
-        shown._value = value
-        return shown
+    def __str__(self) -> str:
+        return visible(str(self.value))
 
     def __repr__(self) -> str:
-        return repr(self._value)
+        return repr(self.value)
 
 
 def _indented(text: str) -> str:

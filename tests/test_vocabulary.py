@@ -32,7 +32,7 @@ REPLACED = {
     "stranded": "lost",
     "volumes": "segments",
     "put_back": "requeue",
-    "quieten": "log_filters",
+    "quieten": "filter_logs",
     "in_need": "without_record",
     "run_mark": "run_context",
     "polls": "feeds_only",

@@ -1,7 +1,8 @@
-"""Maps download errors of Scrapy and Twisted to the outcome and reason of a document."""
+"""Maps download errors of Scrapy and Twisted to the outcome and reason of a document, and shortens them in the log."""
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import replace
 
@@ -19,8 +20,11 @@ from scrapy.spidermiddlewares.httperror import HttpError
 
 from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.engine.document_records import ON_THE_WAY, STATUS_WORDS, outcome_of_status
+from sitemap_harvest.escape import escape_log
 from sitemap_harvest.integration.guards import PrivateAddressError
+from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 from sitemap_harvest.model import Cause, Outcome
+from sitemap_harvest.redact import without_passwords
 from sitemap_harvest.urls import without_user
 
 _ERRORS: tuple[tuple[type[Exception], Outcome, str, Cause | None], ...] = (
@@ -52,9 +56,10 @@ def _of_error(error: BaseException | None) -> NotFetched:
     text = " ".join(str(error).split())
     if isinstance(error, HttpError):
         return outcome_of_status(error.response.status) or NotFetched(Outcome.FAILED, text)
+    if isinstance(error, PrivateAddressError):
+        return error.refusal
     if isinstance(error, (DownloadCancelledError, IgnoreRequest)):
-        is_cancelled = isinstance(error, DownloadCancelledError)
-        return error.refusal if isinstance(error, PrivateAddressError) else _of_refusal(text, is_cancelled=is_cancelled)
+        return _of_refusal(text, is_cancelled=isinstance(error, DownloadCancelledError))
     for kind, outcome, reason, cause in _ERRORS:
         if isinstance(error, kind):
             return NotFetched(outcome, reason, cause)
@@ -88,18 +93,13 @@ def _of_failure(error: DownloadFailedError, text: str) -> NotFetched:
         return NotFetched(Outcome.FAILED, words, Cause.TLS)
     if "VerificationError" in text:
         return NotFetched(Outcome.FAILED, "TLS failed: the certificate is for another host", Cause.TLS)
-    words = _last_words(error)[:200]
+    reasons = getattr(error.__cause__, "reasons", None)  # Twisted's list of failures: the last is the most specific
+    words = " ".join(str(reasons[-1].value if reasons else error).split()).rstrip(".")[:200]
     if any(word in text.lower() for word in ("ssl", "tls", "certificate")):
         return NotFetched(Outcome.FAILED, f"TLS failed: {words}", Cause.TLS)
     if "ParseError" in text:
         return NotFetched(Outcome.FAILED, f"{_NO_HTTP}: {words}", Cause.NOT_HTTP)
     return NotFetched(Outcome.FAILED, f"the connection failed: {words}", Cause.CONNECTION)
-
-
-def _last_words(error: Exception) -> str:
-    """Return the reason of a failed download: Twisted gives a list of failures, and the last is the most specific."""
-    reasons = getattr(error.__cause__, "reasons", None)
-    return " ".join(str(reasons[-1].value if reasons else error).split()).rstrip(".")
 
 
 def _of_refusal(text: str, *, is_cancelled: bool) -> NotFetched:
@@ -114,3 +114,55 @@ def _of_refusal(text: str, *, is_cancelled: bool) -> NotFetched:
     if is_cancelled:
         return NotFetched(Outcome.FAILED, text[:200])
     return NotFetched(Outcome.SKIPPED, text[:200] or "another component of the project dropped the request")
+
+
+def _as_information(record: logging.LogRecord) -> bool:
+    """Let *record* pass; for this package's spiders as information, with a short reason and no traceback."""
+    if not isinstance(getattr(record, "spider", None), SitemapAttributes):
+        return True
+    record.exc_info = None
+    if isinstance(record.args, dict) and isinstance(error := record.args.get("f_exception"), Exception):
+        record.args = {**record.args, "f_exception": of_error(error).reason}
+    record.levelno, record.levelname = min((record.levelno, record.levelname), (logging.INFO, "INFO"))
+    return True
+
+
+def _with_reason(record: logging.LogRecord) -> bool:
+    """Let *record* pass; for the failed download of a page without an errback, with a readable reason.
+
+    The traceback remains if the error may be in the project's code.
+    """
+    is_ours = isinstance(getattr(record, "spider", None), SitemapAttributes)
+    if is_ours and record.exc_info and isinstance(record.args, dict) and record.args.keys() == {"request"}:
+        refusal = of_error(record.exc_info[1])
+        if refusal.cause is not None:
+            record.msg, record.args = f"{record.msg}: %(reason)s", {**record.args, "reason": refusal.reason}
+            record.exc_info = None
+    return True
+
+
+def _without_passwords(record: logging.LogRecord) -> bool:
+    """Remove passwords from *record* if it lists settings, and let it pass."""
+    if isinstance(record.args, dict) and isinstance(listed := record.args.get("settings"), str):
+        record.args = {"settings": without_passwords(listed)}
+    return True
+
+
+_FILTERS = {
+    "scrapy.downloadermiddlewares.robotstxt": _as_information,
+    "scrapy.core.scraper": _with_reason,
+    "scrapy.crawler": _without_passwords,
+}
+
+
+def filter_logs() -> None:
+    """Let Scrapy log a failed download in one line, without a traceback, which would only hide the reason.
+
+    Passwords are removed from the logged settings, such as ``HTTPAUTH_PASS``, and
+    foreign text is escaped.
+    """
+    escape_log()
+    for name, one in _FILTERS.items():
+        logger = logging.getLogger(name)
+        if one not in logger.filters:
+            logger.addFilter(one)

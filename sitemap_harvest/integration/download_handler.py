@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from io import BytesIO
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from scrapy.core.downloader.handlers.http11 import (
     HTTP11DownloadHandler,
@@ -60,7 +60,7 @@ class AddressCheckingHandler(HTTP11DownloadHandler):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._pool = FewIdleConnections.like(self._pool)
+        self._pool.__class__, self._pool._factory = FewIdleConnections, _BoundedFactory  # noqa: SLF001 - as Scrapy does
 
     async def download_request(self, request: Request) -> Response:
         """Download *request*. Raises :exc:`PrivateAddressError` before a byte is sent."""
@@ -260,16 +260,6 @@ class _FirstResult(Deferred[None]):
 
 class FewIdleConnections(HTTPConnectionPool):
     """Twisted's connection pool, which keeps connections for four minutes, but closes the longest idle ones first."""
-
-    _factory = _BoundedFactory
-
-    @classmethod
-    def like(cls, pool: HTTPConnectionPool) -> Self:
-        """Return a pool with the same number of connections per host as *pool*."""
-        made = cls(pool._reactor, persistent=pool.persistent)  # noqa: SLF001 - not public in Twisted's pool
-        made.maxPersistentPerHost = pool.maxPersistentPerHost
-        made.retryAutomatically = pool.retryAutomatically
-        return made
 
     def closeCachedConnections(self) -> Deferred[None]:  # noqa: N802 - Twisted's name
         """Close all idle connections; Scrapy also calls the result back, after a second."""

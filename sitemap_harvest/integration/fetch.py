@@ -16,11 +16,9 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.discovery.candidate import Candidate
 from sitemap_harvest.engine.document_records import outcome_of_status
-from sitemap_harvest.escape import escape_log
 from sitemap_harvest.integration import default_settings as defaults
-from sitemap_harvest.integration import download_errors
+from sitemap_harvest.integration.download_errors import filter_logs, of_error
 from sitemap_harvest.integration.guards import allow_named, enable_guards, send_site_headers
-from sitemap_harvest.integration.log_filters import filter_logs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -84,7 +82,6 @@ class FetchSpider(Spider):
             settings.set(name, value, priority="spider")
         super().update_settings(settings)
         filter_logs()
-        escape_log()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -134,5 +131,5 @@ class FetchSpider(Spider):
         """Store why a document could not be fetched."""
         request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy puts it there
         answered = failure.value.response.url if isinstance(failure.value, HttpError) else None
-        reason = download_errors.of_error(failure.value, proxy=request.meta.get("proxy")).reason
+        reason = of_error(failure.value, proxy=request.meta.get("proxy")).reason
         self._into[request.cb_kwargs["candidate"].url] = Fetched(final_url=answered, reason=reason)

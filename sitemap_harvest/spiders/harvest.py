@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 from scrapy import Request  # noqa: TC002 - the same
 from scrapy.http import Response  # noqa: TC002 - the same
 
-from sitemap_harvest.escape import escape_log
 from sitemap_harvest.integration import default_settings as defaults
-from sitemap_harvest.integration.log_filters import filter_logs
+from sitemap_harvest.integration.download_errors import filter_logs
 from sitemap_harvest.integration.spider_attributes import OWN_NAME, SitemapAttributes
 from sitemap_harvest.page_visits.page_rules import has_wrong_rules
 from sitemap_harvest.reporting.run_reports import enable_reports
@@ -57,7 +56,6 @@ class HarvestSpider(SitemapAttributes):
         super().update_settings(settings)
         enable_reports(settings)
         filter_logs()
-        escape_log()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
