@@ -24,21 +24,15 @@ IPAddress = IPv4Address | IPv6Address
 # Specs: https://www.iana.org/assignments/iana-ipv4-special-registry and
 # https://www.iana.org/assignments/iana-ipv6-special-registry. The module ipaddress knows most of it, more with each
 # version of Python, but not multicast, embedded addresses, and the metadata services of clouds.
-_METADATA = frozenset(
-    map(
-        ip_address,
-        (
-            "169.254.169.254",  # AWS, Google, Azure, Oracle, DigitalOcean, OpenStack and others
-            "169.254.170.2",  # AWS, for containers
-            "100.100.100.200",  # Alibaba
-            "168.63.129.16",  # Azure, which uses a public address
-            "192.0.0.192",  # Oracle, formerly
-            "fd00:ec2::254",  # AWS
-            "fd20:ce::254",  # Google
-        ),
-    )
+_METADATA = (
+    "169.254.169.254 169.254.170.2 fd00:ec2::254 "  # AWS; the first also Google, Azure, Oracle, OpenStack and others
+    "fd20:ce::254 "  # Google
+    "168.63.129.16 "  # Azure, which uses a public address
+    "192.0.0.192 "  # Oracle, formerly
+    "100.100.100.200"  # Alibaba
 )
 _KINDS: tuple[tuple[str, str], ...] = (
+    ("metadata", _METADATA),
     ("loopback", "127.0.0.0/8 ::1/128"),
     ("private", "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 fc00::/7 fec0::/10 64:ff9b:1::/48"),
     ("link-local", "169.254.0.0/16 fe80::/10"),
@@ -63,26 +57,16 @@ def kind_of(address: IPAddress) -> str | None:
     metadata service), ``unspecified``, ``multicast`` and ``reserved``. For a transition
     address (IPv4-mapped, NAT64, 6to4) the embedded address decides.
     """
-    if (inner := _embedded(address)) is not None:
-        return kind_of(inner)
-    if isinstance(address, IPv6Address) and address.scope_id is not None:
-        address = IPv6Address(int(address))
-    if address in _METADATA:
-        return "metadata"
+    if isinstance(address, IPv6Address):
+        embedded = IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else address.ipv4_mapped
+        if (embedded := embedded or address.sixtofour) is not None:
+            return kind_of(embedded)
+        address = IPv6Address(int(address))  # without its scope
     for network, kind in _NETWORKS:
         if address.version == network.version and address in network:
             return kind
     is_given_out = address.is_global and (address.version == 4 or address in _GLOBAL_UNICAST)
     return None if is_given_out else "reserved"
-
-
-def _embedded(address: IPAddress) -> IPv4Address | None:
-    """Return the IPv4 address embedded in *address*; ``None`` if there is none."""
-    if isinstance(address, IPv4Address):
-        return None
-    if address in _NAT64:
-        return IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.ipv4_mapped or address.sixtofour
 
 
 @lru_cache(maxsize=4096)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,16 +134,13 @@ class Delivery:
         for history, run in self._delivered:
             if reason := failure or self._move(history, run):
                 left[history.site] = reason
-        for site, reason in islice(left.items(), 1):
-            more = f" and {len(left) - 1:,} more sites" if len(left) > 1 else ""
-            logger.warning(
-                "The next run delivers the changes of %s%s to the consumer %s again: %s",
-                site,
-                more,
-                self._consumer,
-                reason,
-                extra=fields("cursor-stays", site=site, consumer=self._consumer),
-            )
+        if not left:
+            return
+        site, reason = next(iter(left.items()))
+        more = f" and {len(left) - 1:,} more sites" if len(left) > 1 else ""
+        words = "The next run delivers the changes of %s%s to the consumer %s again: %s"
+        extra = fields("cursor-stays", site=site, consumer=self._consumer)
+        logger.warning(words, site, more, self._consumer, reason, extra=extra)
 
     def _move(self, history: History, run: str) -> str | None:
         """Move the cursor of a site to *run*; return the reason if it cannot move."""
