@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from sitemap_harvest.config.value_parsers import InvalidValueError, boolean, choice, parser, whole
+from sitemap_harvest.config.value_parsers import InvalidValueError, boolean, choice, whole
 from sitemap_harvest.discovery.rules import Offsite
 from sitemap_harvest.errors import OptionError, there_is_no
 from sitemap_harvest.formats.collector import MIB, Limits
@@ -34,7 +34,10 @@ _T = TypeVar("_T")
 def _private(value: Any) -> PrivateAddresses:
     if value == PrivateAddresses.NEVER:
         return PrivateAddresses.NEVER
-    return PrivateAddresses.ALWAYS if boolean(value) else PrivateAddresses.NAMED
+    try:
+        return PrivateAddresses.ALWAYS if boolean(value) else PrivateAddresses.NAMED
+    except InvalidValueError as error:
+        raise InvalidValueError(f"True, False or {PrivateAddresses.NEVER}") from error
 
 
 def _contact(value: Any) -> str | None:
@@ -107,7 +110,7 @@ class HarvestSettings:
     )
     private: PrivateAddresses = _setting(  # noqa: RUF009 - an enum
         PrivateAddresses.NAMED,
-        parser(f"True, False or {PrivateAddresses.NEVER}", _private),
+        _private,
         "Whether a run may connect to private networks",
     )
     contact: str | None = _setting(None, _contact, "How site operators can reach you")
