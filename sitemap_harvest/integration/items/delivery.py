@@ -138,9 +138,14 @@ class Delivery:
             return
         site, reason = next(iter(left.items()))
         more = f" and {len(left) - 1:,} more sites" if len(left) > 1 else ""
-        words = "The next run delivers the changes of %s%s to the consumer %s again: %s"
-        extra = fields("cursor-stays", site=site, consumer=self._consumer)
-        logger.warning(words, site, more, self._consumer, reason, extra=extra)
+        logger.warning(
+            "The next run delivers the changes of %s%s to the consumer %s again: %s",
+            site,
+            more,
+            self._consumer,
+            reason,
+            extra=fields("cursor-stays", site=site, consumer=self._consumer),
+        )
 
     def _move(self, history: History, run: str) -> str | None:
         """Move the cursor of a site to *run*; return the reason if it cannot move."""
