@@ -79,7 +79,13 @@ def replacing(path: Path, *, mode: int | None = None) -> Iterator[BinaryIO]:
         with suppress(OSError):
             part.unlink()
         raise
-    _sync(path.parent)
+    # Make the new name durable across a power cut, if the file system supports it.
+    with suppress(OSError):
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _create(path: Path) -> int:
@@ -97,13 +103,3 @@ def _is_device(path: Path) -> bool:
     except FileNotFoundError:
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
-
-
-def _sync(folder: Path) -> None:
-    """Make the names in *folder* durable across a power cut, if the file system supports it."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -40,14 +40,20 @@ class Credentials:
     def take(self, name: str, url: str) -> str:
         """Return *url*, the value of the argument *name*, without its user name, and store the login for its site.
 
-        Raises :exc:`ArgumentError` if the URL is invalid, or its site already has
-        another login.
+        The user name and the password after the colon are percent-encoded. Raises
+        :exc:`ArgumentError` if the URL is invalid, or its site already has another login.
+        Spec: https://www.rfc-editor.org/rfc/rfc7617#section-2
         """
-        user, address = user_of(url), without_user(url)
+        user, address = user_of(url) or "", without_user(url)
         site = site_of(address)
-        if not (user or "").strip(":") or site is None:
+        if not user.strip(":") or site is None:
             return address
-        header = _basic(name, user or "")
+        # Bytes, not text: only the server knows their encoding.
+        login, _, password = map(unquote_to_bytes, user.encode("utf-8", "surrogateescape").partition(b":"))
+        if b":" in login:
+            message = f"argument {name}: the user name in a URL contains a colon (%3A), which HTTP does not allow"
+            raise ArgumentError(name, None, "a user name without a colon", message=message)
+        header = "Basic " + base64.b64encode(login + b":" + password).decode()
         if self._headers.setdefault(site, header) != header:
             message = f"argument {name}: two different logins are given for {site}; give one"
             raise ArgumentError(name, None, "one login for each site", message=message)
@@ -171,16 +177,3 @@ def _parts(arguments: Mapping[str, Any], name: str) -> list[str]:
     if isinstance(value, list):
         return value
     return [value] if os.path.isfile(value) else str(value).split()  # noqa: PTH113 - Path raises on a long text
-
-
-def _basic(name: str, user: str) -> str:
-    """Return the header for *user*, with a password after a colon, both percent-encoded as in a URL.
-
-    Spec: https://www.rfc-editor.org/rfc/rfc7617#section-2
-    """
-    # Bytes, not text: only the server knows their encoding.
-    login, _, password = user.encode("utf-8", "surrogateescape").partition(b":")
-    if b":" in (login := unquote_to_bytes(login)):
-        message = f"argument {name}: the user name in a URL contains a colon (%3A), which HTTP does not allow"
-        raise ArgumentError(name, None, "a user name without a colon", message=message)
-    return "Basic " + base64.b64encode(login + b":" + unquote_to_bytes(password)).decode()
