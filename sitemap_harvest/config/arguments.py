@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sitemap_harvest.config import value_parsers as parse
 from sitemap_harvest.config.settings import MODES
-from sitemap_harvest.config.targets import parse_targets, root_of
+from sitemap_harvest.config.targets import parse_targets
 from sitemap_harvest.config.value_parsers import InvalidValueError
 from sitemap_harvest.dates import DateRange
 from sitemap_harvest.errors import ArgumentError, there_is_no
@@ -113,7 +113,9 @@ class RunConfig:
     no_sites: tuple[tuple[str, str], ...] = ()
     """Lines of ``sites`` that are not a site, each with the reason."""
     root: Path | None = None
+    """The local folder that replaces the site; ``None`` without one."""
     only_site: str | None = None
+    """The site that the folder replaces."""
     follow: re.Pattern[str] | None = None
     skip: re.Pattern[str] | None = None
     limit: int | None = None
@@ -134,14 +136,10 @@ class RunConfig:
         *needs_target*: whether it is an error if they name nothing to harvest.
         """
         parsed = _parse(arguments)
-        candidates, no_sites, logins = parse_targets(arguments, needs_target=needs_target)
+        targets = parse_targets(arguments, needs_target=needs_target)
         filters = _filters(arguments, parsed, now or datetime.now(UTC))
         return cls(
-            candidates=tuple(candidates),
-            logins=logins,
-            no_sites=tuple(no_sites),
-            root=root_of(arguments),
-            only_site=candidates[0].root if arguments.get("root") else None,
+            **targets,
             filters=filters,
             pruned_before=filters.since if parsed["prune_index"] else None,
             snapshots=SnapshotOptions(**_for(SnapshotOptions, parsed)),

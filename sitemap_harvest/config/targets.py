@@ -71,18 +71,15 @@ class Credentials:
         return {**twins, **self._headers}
 
 
-def parse_targets(
-    arguments: Mapping[str, Any], *, needs_target: bool = True
-) -> tuple[list[Candidate], list[tuple[str, str]], Mapping[str, str]]:
-    """Return the first candidates, the invalid lines of the file of sites, and the logins by site.
+def parse_targets(arguments: Mapping[str, Any], *, needs_target: bool = True) -> dict[str, Any]:
+    """Return the fields of :class:`~sitemap_harvest.config.arguments.RunConfig` that say what is harvested.
 
-    Each invalid line comes with the reason. User names are removed from all URLs.
-    Raises :exc:`ArgumentError` for the first invalid name and, if *needs_target*, if
-    there is no target.
+    User names are removed from all URLs. Raises :exc:`ArgumentError` for the first
+    invalid name and, if *needs_target*, if there is no target.
     """
     logins = Credentials()
     sites = [_site("site", site, logins) for site in _parts(arguments, "site")]
-    file = arguments.get("sites")
+    file, root = arguments.get("sites"), arguments.get("root")
     listed, no_sites = ([], []) if file is None else _listed_sites(file, logins)
     candidates = [robots_of(site) for site in dict.fromkeys([*sites, *listed])]
     sitemaps = [document_address(name, logins) for name in _parts(arguments, "sitemap")]
@@ -90,18 +87,14 @@ def parse_targets(
     if not candidates and needs_target:
         message = "nothing to harvest: give at least one of the arguments site, sites and sitemap"
         raise ArgumentError("site", None, _ONE_SITE, message=message)
-    return candidates, no_sites, logins.headers
-
-
-def root_of(arguments: Mapping[str, Any]) -> Path | None:
-    """Return the local folder that replaces the site; ``None`` without ``root``. Raises :exc:`ArgumentError`."""
-    if (root := arguments.get("root")) is None:
-        return None
+    targets = {"candidates": tuple(candidates), "no_sites": tuple(no_sites), "logins": logins.headers}
+    if root is None:
+        return targets
     if not (folder := Path(str(root))).is_dir():
         raise ArgumentError("root", root, "an existing folder")
-    if arguments.get("sites") or arguments.get("sitemap") or len(_parts(arguments, "site")) != 1:
+    if file or arguments.get("sitemap") or len(_parts(arguments, "site")) != 1:
         raise ArgumentError("root", root, "used with exactly one site=, which the folder replaces")
-    return folder.resolve()
+    return {**targets, "root": folder.resolve(), "only_site": sites[0]}
 
 
 def document_address(name: str, logins: Credentials) -> str:
