@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sitemap_harvest.engine.interfaces import KnownDocument
 from sitemap_harvest.model import FoundBy, Kind, LedgerBatch, Outcome
-from sitemap_harvest.snapshots.merge_policy import final_key, is_exact
+from sitemap_harvest.snapshots.merge_policy import is_exact
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
@@ -25,26 +25,28 @@ def copy_shared(
     candidates: Iterable[tuple[Candidate, str]],
     *,
     owner_of: Callable[[str], str | None],
-    shared_source_of: Callable[[str], Callable[[str], KnownDocument | None] | None],
+    find: Callable[[str | None, str], KnownDocument | None],
 ) -> None:
     """Copy to the snapshot of *borrower* the documents of *candidates*, and all below, as read for other sites.
 
     Each of *candidates* comes with the URL that it was read from, which differs after a
     redirect.
 
-    *owner_of* returns the site for which the document at a URL was read;
-    *shared_source_of* returns the document lookup of a site.
+    *owner_of* returns the site for which the document at a URL was read; *find* returns
+    the document at a URL as such a site stores it, ``None`` if it does not.
     """
     todo, seen = deque(candidates), set()
     while todo:
         candidate, url = todo.popleft()
-        key, owner = document_key(url), owner_of(url)
+        owner = owner_of(url)
         if document_key(candidate.url) in seen or owner is None or owner == candidate.root:
             continue
         seen.add(document_key(candidate.url))
-        if (shared_from := shared_source_of(owner)) is None or (copied := shared_from(key)) is None:
+        if (copied := find(owner, url)) is None:
             continue
-        copied = _redirected(copied, key, owner_of=owner_of, shared_source_of=shared_source_of) or copied
+        final_url = copied.record.final_url if copied.record.outcome is Outcome.SKIPPED else None
+        if final_url is not None and (target := find(owner_of(final_url), final_url)) is not None:  # a redirect
+            copied = replace(target, record=replace(target.record, final_url=final_url))
         _copy(borrower, copied, candidate)
         found_by = FoundBy.ROBOTS if copied.record.kind is Kind.ROBOTS else FoundBy.INDEX
         children = [candidate.child(reference, reference.found_by or found_by) for reference in copied.references]
@@ -86,23 +88,6 @@ def _copy(site: SiteSnapshot, copied: KnownDocument, candidate: Candidate) -> No
     else:
         record.entries = 0
     site.note(record)
-
-
-def _redirected(
-    copied: KnownDocument,
-    key: str,
-    *,
-    owner_of: Callable[[str], str | None],
-    shared_source_of: Callable[[str], Callable[[str], KnownDocument | None] | None],
-) -> KnownDocument | None:
-    """Return the document to which *copied*, the document *key*, redirects; ``None`` if it does not redirect."""
-    final_url, target = copied.record.final_url, final_key(copied.record, key)
-    if copied.record.outcome is not Outcome.SKIPPED or final_url is None or target == key:
-        return None
-    owner = owner_of(final_url)
-    shared_from = shared_source_of(owner) if owner is not None else None
-    found = shared_from(target) if shared_from is not None else None
-    return None if found is None else replace(found, record=replace(found.record, final_url=final_url))
 
 
 def of_snapshot(snapshot: Snapshot) -> Callable[[str], KnownDocument | None]:

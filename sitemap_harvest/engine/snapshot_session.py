@@ -16,6 +16,7 @@ from sitemap_harvest.engine.site_snapshot import WRITE_ERRORS, SiteSnapshot
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import Outcome
 from sitemap_harvest.snapshots.store import Run, SiteLocks, SiteWriter, compact, id_after, moment_of, open_store
+from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -73,7 +74,7 @@ class SnapshotSession(Session):
         self._sites: dict[str, SiteSnapshot] = {}
         self._begun: set[str] = set()
         self._touched: set[str] = set()  # sites with new data since the last checkpoint
-        self._shared_sources: dict[str, Callable[[str], KnownDocument | None] | None] = {}
+        self._published: dict[str, Callable[[str], KnownDocument | None] | None] = {}
         self._written_at: dict[str, float] = {}
         self._looked_at = 0.0
         self.has_failed = False
@@ -124,7 +125,10 @@ class SnapshotSession(Session):
 
         The data of other interrupted runs is deleted.
         """
-        unfinished = self._interrupted(history)
+        unfinished = history.unfinished()
+        if not self.store.folder.is_local and not self._config.snapshots.resume:
+            # Two runs that begin at the same moment may both lock a site in an object store: one may still be running.
+            unfinished = [run_id for run_id in unfinished if self._started_at - moment_of(run_id) > _LONG]
         for run_id in unfinished:
             writer = SiteWriter(history, run_id, before)
             if run_id == unfinished[-1] and self._config.snapshots.resume and self._takes_over(writer):
@@ -147,17 +151,6 @@ class SnapshotSession(Session):
                 extra=extra,
             )
         return SiteWriter(history, run_id, before)
-
-    def _interrupted(self, history: History) -> list[str]:
-        """Return the ids of the interrupted runs of *history*.
-
-        In an object store, two runs that begin at the same moment may both lock a site.
-        So runs of the last day are left alone: one of them may still be running.
-        """
-        unfinished = history.unfinished()
-        if self.store.folder.is_local or self._config.snapshots.resume:
-            return unfinished
-        return [run_id for run_id in unfinished if self._started_at - moment_of(run_id) > _LONG]
 
     def _takes_over(self, writer: SiteWriter) -> bool:
         """Whether *writer* resumes an interrupted run."""
@@ -210,8 +203,10 @@ class SnapshotSession(Session):
             return  # called before each request, with possibly thousands of sites
         self._looked_at = now
         self._locks.heartbeat()
-        for root in [root for root in self._touched if self._is_due(root, now)]:
-            if site := self._sites.get(root):
+        for root in list(self._touched):
+            unwritten = site.writer.unwritten if (site := self._sites.get(root)) is not None else 0
+            is_late = unwritten and now - self._written_at[root] > _CHECKPOINT_SECONDS
+            if site is not None and (unwritten >= _CHECKPOINT_DOCUMENTS or is_late):
                 self._written_at[root] = now
                 self._touched.discard(root)
                 self.guard(site.writer.checkpoint)
@@ -227,20 +222,18 @@ class SnapshotSession(Session):
             files, rows = files - is_open, rows - waiting
             self.guard(writer.rest)
 
-    def _is_due(self, root: str, now: float) -> bool:
-        if (site := self._sites.get(root)) is None or not site.writer.unwritten:
-            return False
-        is_much = site.writer.unwritten >= _CHECKPOINT_DOCUMENTS
-        return is_much or now - self._written_at[root] > _CHECKPOINT_SECONDS
-
-    def _shared_source(self, root: str) -> Callable[[str], KnownDocument | None] | None:
-        """Return the document lookup of the site *root*; ``None`` if it was not stored."""
+    def _find(self, root: str | None, url: str) -> KnownDocument | None:
+        """Return the document at *url* as stored in this run for the site *root*; ``None`` if it was not."""
+        if root is None or (root not in self._sites and root not in self._begun):
+            return None
+        key = document_key(url)
         if (site := self._sites.get(root)) is not None:
-            return site.copied
-        if root not in self._shared_sources:
-            snapshot = self.store.history(root).latest() if root in self._begun else None
-            self._shared_sources[root] = None if snapshot is None else of_snapshot(snapshot)
-        return self._shared_sources[root]
+            return site.copied(key)
+        if root not in self._published:
+            snapshot = self.store.history(root).latest()
+            self._published[root] = None if snapshot is None else of_snapshot(snapshot)
+        find = self._published[root]
+        return None if find is None else find(key)
 
     def commit(
         self,
@@ -259,7 +252,7 @@ class SnapshotSession(Session):
         is one comparison. The list is empty if nothing was stored.
         """
         if (borrower := self._sites.get(root)) is not None and shared:
-            self.guard(lambda: copy_shared(borrower, shared, owner_of=owner_of, shared_source_of=self._shared_source))
+            self.guard(lambda: copy_shared(borrower, shared, owner_of=owner_of, find=self._find))
         if (site := self._sites.pop(root, None)) is None:
             return []
         try:
