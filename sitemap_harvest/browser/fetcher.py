@@ -63,8 +63,8 @@ class Chromium:
     def __init__(self, settings: BaseSettings, *, most_pages: int) -> None:
         """Open at most *most_pages* pages at a time."""
         options = {"proxy": {"server": _NOWHERE}, **(launch_options(settings) or {})}
-        config = replace(Config.from_settings(settings), launch_options=options, browser_type_name="chromium")
-        self._provider = PlaywrightBrowserProvider(replace(config, cdp_url=None, connect_url=None))
+        own = {"launch_options": options, "browser_type_name": "chromium", "cdp_url": None, "connect_url": None}
+        self._provider = PlaywrightBrowserProvider(replace(Config.from_settings(settings), **own))
         self._pages = asyncio.Semaphore(most_pages)
         self._starting = asyncio.Lock()
         self._browser: Browser | None = None

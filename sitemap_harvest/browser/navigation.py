@@ -110,8 +110,7 @@ class Navigation:
         self._timer = asyncio.timeout(options.browser_seconds)
         self._challenge: FetchResult | None = None
         self._challenges = 0
-        self._is_document = False
-        """Whether the document has begun to arrive."""
+        self._is_document = False  # whether the document has begun to arrive
 
     async def result(self) -> FetchResult:
         """Return the document, or the challenge if it remains.
@@ -220,14 +219,15 @@ class Navigation:
             is_shown = self._challenges <= _MOST_CHALLENGES
         if self._challenge is not result or not is_shown:
             self._end(self._remaining(result))
+        if not is_shown:
+            return _TAKEN
         headers = [
             {"name": name.decode("latin-1"), "value": value.decode()}
             for name, values in response.headers.items()
             for value in values
         ]
-        answer = {"responseCode": response.status, "responseHeaders": headers}
         body = base64.b64encode(response.body).decode()
-        return ("Fetch.fulfillRequest", {**answer, "body": body}) if is_shown else _TAKEN
+        return "Fetch.fulfillRequest", {"responseCode": response.status, "responseHeaders": headers, "body": body}
 
     def _remaining(self, result: FetchResult) -> FetchResult:
         """Return *result*; a suspected challenge is one if the page has navigated."""
