@@ -4,7 +4,7 @@ Spec: https://www.sitemaps.org/protocol.html#submit_ping. A resource for Scrapyd
 section ``[services]``. Rate limits and access logs belong to the reverse proxy.
 """
 
-from sitemap_harvest.scrapyd_ping.config import PingConfig
+from sitemap_harvest.scrapyd_ping.request import PingConfig
 from sitemap_harvest.scrapyd_ping.resource import Ping
 
 __all__ = ["Ping", "PingConfig"]

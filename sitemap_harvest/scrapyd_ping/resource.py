@@ -17,8 +17,15 @@ from twisted.web.server import NOT_DONE_YET
 
 from sitemap_harvest.errors import OptionError
 from sitemap_harvest.escape import ascii_json
-from sitemap_harvest.scrapyd_ping.config import PingConfig
-from sitemap_harvest.scrapyd_ping.request import STATUS, PingError, check_token, job_settings, ping_target, read_form
+from sitemap_harvest.scrapyd_ping.request import (
+    STATUS,
+    PingConfig,
+    PingError,
+    check_token,
+    job_settings,
+    ping_target,
+    read_form,
+)
 from sitemap_harvest.urls import site_of, url_key
 
 if TYPE_CHECKING:
