@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from functools import partial
+from io import StringIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sitemap_harvest.formats.feeds.items import is_absolute
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from sitemap_harvest.formats.problem_log import ProblemLog
     from sitemap_harvest.model import UrlBatch
 
+    Members = tuple[tuple[str, Any], ...]  # of an object, including repeated names; arrays are lists
+
 _MAX_ITEMS = 100_000  # consecutive items without an entry: more than the protocol allows a document to list
 _MAX_DEPTH = 64  # nesting depth; deeper values are left out
 _MAX_VALUES = 300_000  # per item, estimated from separators: as Python objects they take some 110 MB
@@ -31,8 +35,7 @@ _MAX_ITEM_CHARS = 4 * 1024 * 1024  # including the text of the page
 _MAX_FRAME_CHARS = 256 * 1024  # the text around the items; a longer one is not parsed
 _MAX_TAIL_CHARS = 200
 _WHITESPACE = " \t\r\n\ufeff\x00"
-_STRUCTURE = re.compile(r"[\"{}\[\]]")
-_IN_STRING = re.compile(r"[^\"\\]*+(?:\\.[^\"\\]*+)*+", re.DOTALL)
+_MARK = re.compile(r"[{}\[\]]|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(\"|\\?\Z)", re.DOTALL)  # a bracket, or a string
 _ITEMS_KEY = re.compile(r"\"items\"\s*:\s*\Z")
 _FEED_DEPTH, _ITEMS_DEPTH = 1, 2  # nesting depth of the feed, and of its items
 
@@ -43,21 +46,8 @@ class _Number(str):
     __slots__ = ()
 
 
-class _Object(NamedTuple):
-    """An object with its original names, including duplicates."""
-
-    pairs: list[tuple[str, Any]]
-
-    def last(self, name: str) -> Any:
-        """Return the value of *name*; for duplicates the last one, as in ECMAScript's ``JSON.parse``."""
-        for given, value in reversed(self.pairs):
-            if given == name:
-                return value
-        return None
-
-
 _decoder = partial(
-    json.JSONDecoder, object_pairs_hook=_Object, parse_int=_Number, parse_float=_Number, parse_constant=_Number
+    json.JSONDecoder, object_pairs_hook=tuple, parse_int=_Number, parse_float=_Number, parse_constant=_Number
 )
 _STRICT, _TOLERANT = _decoder(), _decoder(strict=False)
 
@@ -88,53 +78,48 @@ class _Reader:
     def read(self, item: ItemText) -> None:
         self._position += 1
         self._line = item.line
-        found = None if item.text is None else self._decoded(item.text)
-        if found is None:
+        members = None if item.text is None else self._decoded(item.text)
+        if members is None:
             return
-        self._note_repeated(found)
-        title = self._text(found.last("title"))
-        name, address = self._address(found)
-        if not address:
-            self._note("feed/no-link", excerpt=title)
-            return
-        date, lastmod = next(((name, text) for name in _DATES if (text := self._text(found.last(name)))), ("", None))
-        more: dict[str, Any] = {"title": title} if title else {}
-        if extra := self._extra(found, {name, date, "title"}):
-            more["extra"] = extra
-        self._into.add(self._position, _printable(found.last(name)), lastmod, more=more)
-
-    def _note_repeated(self, item: _Object) -> None:
-        seen: set[str] = set()
-        for name, _ in item.pairs:
-            if name in seen:
+        values: dict[str, Any] = {}
+        for name, value in members:
+            if name in values:
                 self._note("json/repeated-name", excerpt=name)
-            seen.add(name)
+            values[name] = value  # the last one counts, as in ECMAScript's JSON.parse
+        title = self._text(values.get("title"))
+        source, address = "url", self._text(values.get("url"))  # not external_url: that is another page
+        if not address:
+            source, address = "id", self._text(values.get("id"))
+            if not (address and is_absolute(address)):
+                self._note("feed/no-link", excerpt=title)
+                return
+        date, lastmod = next(((name, text) for name in _DATES if (text := self._text(values.get(name)))), ("", None))
+        more: dict[str, Any] = {"title": title} if title else {}
+        if extra := self._extra(members, {source, date, "title"}):
+            more["extra"] = extra
+        self._into.add(self._position, _printable(values[source]), lastmod, more=more)
 
-    def _decoded(self, text: str) -> _Object | None:
-        """Return *text* as an object; ``None``, with a problem, if it is not JSON, or too complex."""
+    def _decoded(self, text: str) -> Members | None:
+        """Return the members of the object *text*; ``None``, with a problem, if it is not JSON, or too complex."""
         if sum(map(text.count, ",[{")) > _MAX_VALUES:
             self._note("json/malformed", f"an item has more than {_MAX_VALUES} values")
             return None
+        members: Members
         try:
-            return self._decoded_by(_STRICT, text)
+            members = _STRICT.decode(text)
         except RecursionError:
             self._note("json/malformed", "values are nested too deeply")
+            return None
         except json.JSONDecodeError as error:
-            try:
-                found = self._decoded_by(_TOLERANT, text)
-            except (ValueError, RecursionError):
-                self._line += error.lineno - 1
-                self._note("json/malformed", error.msg, excerpt=text[max(0, error.pos - 40) : error.pos + 40])
-            else:
-                self._note("json/control-character", excerpt=text[max(0, error.pos - 40) : error.pos + 40])
-                return found
-        return None
-
-    @staticmethod
-    def _decoded_by(decoder: json.JSONDecoder, text: str) -> _Object:
-        found = decoder.decode(text)
-        assert isinstance(found, _Object)  # noqa: S101 - for mypy: the text begins with a brace
-        return found
+            excerpt = text[max(0, error.pos - 40) : error.pos + 40]
+            with suppress(ValueError, RecursionError):
+                members = _TOLERANT.decode(text)
+                self._note("json/control-character", excerpt=excerpt)
+                return members
+            self._line += error.lineno - 1
+            self._note("json/malformed", error.msg, excerpt=excerpt)
+            return None
+        return members
 
     def _note(self, code: str, detail: str | None = None, *, excerpt: str | None = None) -> None:
         excerpt = excerpt and _printable(excerpt)
@@ -144,26 +129,16 @@ class _Reader:
         """Return *value*, trimmed, if it is a non-empty string."""
         if not isinstance(value, str) or isinstance(value, _Number):
             return None
-        return self._clean(value)
-
-    def _clean(self, text: str) -> str | None:
-        text = text.strip(WHITESPACE)
+        text = value.strip(WHITESPACE)
         if (clean := _printable(text)) != text:
             self._note("json/lone-surrogate", excerpt=clean)
         return clean or None
 
-    def _address(self, item: _Object) -> tuple[str, str | None]:
-        """Return the field with the page URL, and the URL; ``external_url`` is that of another page."""
-        if address := self._text(item.last("url")):
-            return "url", address
-        identity = self._text(item.last("id"))
-        return "id", identity if identity and is_absolute(identity) else None
-
-    def _extra(self, item: _Object, used: set[str]) -> list[dict[str, Any]]:
-        """Return the column ``extra``: members of *item* that were not *used*, without the text of the page."""
+    def _extra(self, members: Members, used: set[str]) -> list[dict[str, Any]]:
+        """Return the column ``extra``: *members* that were not *used*, without the text of the page."""
         found: list[dict[str, Any]] = []
-        last = {name: number for number, (name, _) in enumerate(item.pairs)}
-        for number, (name, value) in enumerate(item.pairs):
+        last = {name: number for number, (name, _) in enumerate(members)}
+        for number, (name, value) in enumerate(members):
             if name not in _BODIES and not (name in used and last[name] == number):
                 self._keep(name, value, 0, found)
         return found
@@ -172,15 +147,15 @@ class _Reader:
         """Append *value* and everything inside it to *found*."""
         if depth > _MAX_DEPTH:
             self._note("json/malformed", "values are nested too deeply", excerpt=name)
-        elif isinstance(value, _Object):
+        elif isinstance(value, tuple):
             found.append({"name": _printable(name), "depth": depth, "text": None, "attributes": None})
-            for inner, item in value.pairs:
+            for inner, item in value:
                 self._keep(inner, item, depth + 1, found)
         elif isinstance(value, list):
             for item in value:
                 self._keep(name, item, depth + isinstance(item, list), found)
         elif value is not None:
-            text = self._clean(value) if isinstance(value, str) else str(value).lower()
+            text = str(value).lower() if isinstance(value, bool) else self._text(str(value))
             found.append({"name": _printable(name), "depth": depth, "text": text, "attributes": None})
 
 
@@ -209,76 +184,56 @@ class Cutter:
         self._chunks = chunks
         self._problems = problems
         self._depth = 0
-        self._is_in_string = False
-        self._is_in_items = False
-        self._has_items = False
-        self._item: list[str] | None = None
+        self._is_in_items = self._has_items = False
+        self._item: StringIO | None = None
         self._item_chars = self._item_line = 0
         self._between = ""  # two items: there should be a comma
-        self._frame: list[str] = []
+        self._frame = StringIO()
         self._frame_chars = 0
         self._tail = ""  # of the frame
         self._line = 1
 
     def __iter__(self) -> Iterator[ItemText]:
-        held = ""
-        for chunk in self._chunks:
-            text = held + chunk
-            is_escape = (len(text) - len(text.rstrip("\\"))) % 2 == 1  # of the start of the next chunk
-            held = "\\" if is_escape else ""
-            yield from self._cut(text[: len(text) - len(held)])
-        self._finish()
+        mark = ""
+        for text, mark in _pieces(self._chunks):
+            self._put(text)
+            if mark in {"{", "["}:
+                self._open(mark)
+            elif mark in {"}", "]"}:
+                yield from self._close(mark)
+        if self._depth or mark:
+            self._problems.add("json/truncated", line=self._line)
+        elif self._frame_chars <= _MAX_FRAME_CHARS:
+            try:
+                json.loads(self._frame.getvalue().strip(_WHITESPACE), strict=False, parse_int=str)
+            except (ValueError, RecursionError) as error:
+                self._problems.add("json/malformed", f"around the items: {error}")
 
-    def _cut(self, text: str) -> Iterator[ItemText]:
-        start = at = 0
-        while True:
-            if self._is_in_string:
-                at = _IN_STRING.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing, too
-                if at == len(text):
-                    break
-                self._is_in_string = False
-                at += 1
-            if not (mark := _STRUCTURE.search(text, at)):
-                break
-            at = mark.end()
-            if mark[0] == '"':
-                self._is_in_string = True
-            elif mark[0] in "{[":
-                start = self._open(mark[0], text, start, at)
-            else:
-                before, start = start, self._end(text, start, at)
-                if before != start and self._item is not None:
-                    yield from self._whole_item()
-        self._put(text[start:])
-
-    def _open(self, bracket: str, text: str, start: int, at: int) -> int:
-        """Handle an opening *bracket* that ends at *at*; return the start of the unprocessed part of *text*."""
+    def _open(self, bracket: str) -> None:
         self._depth += 1
-        if self._is_in_items and self._item is None and bracket == "{" and self._depth == _ITEMS_DEPTH + 1:
-            self._put(text[start : at - 1])
+        if self._is_in_items and bracket == "{" and self._depth == _ITEMS_DEPTH + 1:
             self._check_between("," if self._has_items else "")
-            self._item, self._item_chars, self._item_line = [], 0, self._line
+            self._item, self._item_chars, self._item_line = StringIO(), 0, self._line
             self._has_items = True
-            return at - 1
-        if bracket == "[" and self._depth == _ITEMS_DEPTH and not self._is_in_items:
-            self._put(text[start:at])
-            self._is_in_items = bool(_ITEMS_KEY.search(self._tail[:-1]))
-            self._has_items = False
-            return at
-        return start
+        is_of_feed = not self._is_in_items and bracket == "[" and self._depth == _ITEMS_DEPTH
+        begins_items = is_of_feed and _ITEMS_KEY.search(self._tail)
+        self._put(bracket)
+        if begins_items:
+            self._is_in_items, self._has_items = True, False
 
-    def _end(self, text: str, start: int, at: int) -> int:
-        """Handle a closing bracket that ends at *at*; return the start of the unprocessed part of *text*."""
+    def _close(self, bracket: str) -> Iterator[ItemText]:
+        """Take a closing *bracket*; yield the item that it ends, if it ends one."""
         self._depth = max(0, self._depth - 1)
-        if self._item is not None and self._depth == _ITEMS_DEPTH:
-            self._put(text[start:at])
-            return at
         if self._is_in_items and self._depth == _FEED_DEPTH:
-            self._put(text[start : at - 1])
             self._check_between("")
             self._is_in_items = False
-            return at - 1
-        return start
+        self._put(bracket)
+        if self._item is not None and self._depth == _ITEMS_DEPTH:
+            text, self._item = self._item.getvalue(), None
+            if is_too_long := self._item_chars > _MAX_ITEM_CHARS:
+                detail = f"an item has more than {_MAX_ITEM_CHARS} characters"
+                self._problems.add("json/malformed", detail, line=self._item_line, excerpt=text)
+            yield ItemText(None if is_too_long else text, self._item_line)
 
     def _put(self, text: str) -> None:
         """Append *text* to the item or frame that it belongs to."""
@@ -288,37 +243,36 @@ class Cutter:
         if self._item is not None:
             self._item_chars += len(text)
             if self._item_chars <= _MAX_ITEM_CHARS:
-                self._item.append(text)
+                self._item.write(text)
         elif self._is_in_items:
             self._between += text.strip(_WHITESPACE)[:_MAX_TAIL_CHARS] if len(self._between) < _MAX_TAIL_CHARS else ""
         else:
             self._tail = (self._tail + text)[-_MAX_TAIL_CHARS:]
             self._frame_chars += len(text)
             if self._frame_chars <= _MAX_FRAME_CHARS:
-                self._frame.append(text)
+                self._frame.write(text)
 
     def _check_between(self, wanted: str) -> None:
-        if self._between != wanted:
-            if self._problems.has_enough("json/malformed"):
-                self._problems.add("json/malformed")
-                self._between = ""
-                return
+        if self._between != wanted and self._problems.has_enough("json/malformed"):
+            self._problems.add("json/malformed")
+        elif self._between != wanted:
             detail = f"{self._between[:20]!r} between items"
             self._problems.add("json/malformed", detail, line=self._line, excerpt=self._between)
         self._between = ""
 
-    def _whole_item(self) -> Iterator[ItemText]:
-        pieces, self._item = self._item or [], None
-        if self._item_chars > _MAX_ITEM_CHARS:
-            detail = f"an item has more than {_MAX_ITEM_CHARS} characters"
-            self._problems.add("json/malformed", detail, line=self._item_line, excerpt="".join(pieces[:1]))
-        yield ItemText("".join(pieces) if self._item_chars <= _MAX_ITEM_CHARS else None, self._item_line)
 
-    def _finish(self) -> None:
-        if self._depth or self._is_in_string:
-            self._problems.add("json/truncated", line=self._line)
-        elif self._frame_chars <= _MAX_FRAME_CHARS:
-            try:
-                json.loads("".join(self._frame).strip(_WHITESPACE), strict=False, parse_int=str)
-            except (ValueError, RecursionError) as error:
-                self._problems.add("json/malformed", f"around the items: {error}")
+def _pieces(chunks: Iterator[str]) -> Iterator[tuple[str, str]]:
+    """Yield *chunks* in pieces, each with the bracket after it that is outside of strings.
+
+    At the end of a chunk that is empty, or ``"`` inside a string.
+    """
+    open_string = ""  # its quote, and a backslash at the end of the last chunk
+    for chunk in chunks:
+        text, at, open_string = open_string + chunk, len(open_string), ""
+        for mark in _MARK.finditer(text):
+            if mark[1] is None:
+                yield text[at : mark.start()], mark[0]
+                at = mark.end()
+            elif mark[1] != '"':
+                open_string = f'"{mark[1]}'
+        yield text[at:], open_string[:1]
