@@ -13,7 +13,7 @@ from __future__ import annotations
 import html
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.formats.xml.entries import split
 from sitemap_harvest.formats.xml.extensions import LINK_ATTRIBUTES, WELL_KNOWN_PREFIXES, Names, read_extensions
@@ -35,6 +35,8 @@ _ABSOLUTE = re.compile(r"https?://[^/?#\s]", re.IGNORECASE)
 
 
 _DATES = ("updated", "modified", "pubdate", "date", "published", "issued", "created")  # last change first
+ADDRESSES = frozenset({"link", "guid", "id", "origlink"})
+"""The meanings of elements whose text may be the URL of the page."""
 _VALUES = frozenset({"link", "guid", "id", "title", *_DATES})
 _BODIES = frozenset({"description", "summary", "content", "encoded", "body", "abstract", "full-text", "fulltext"})
 _FEEDS = (  # parts of the namespaces of feeds; for RSS 2.0, which has none, several are used by mistake
@@ -49,6 +51,7 @@ _TRACKERS = ("feedburner", "pheedo")
 
 _XML = "http://www.w3.org/XML/1998/namespace"
 _XML_BASE = f"{{{_XML}}}base"
+_USED_OF_LINKS = {"href", "rel", "type", "hreflang", _XML_BASE}
 FEED_PREFIXES = {
     **WELL_KNOWN_PREFIXES,
     "xml": _XML,
@@ -86,85 +89,18 @@ def _meaning(own_namespace: str, tag: str) -> str:
     return name if name == "origlink" and any(word in lower for word in _TRACKERS) else ""
 
 
-class _Link(NamedTuple):
-    """A link of an item."""
-
-    element: Element
-    href: str
-    """As published; not empty."""
-    relation: str
-    """In lower case; ``alternate`` by default."""
-    is_text: bool
-    """Whether the URL is the text of the element, as in RSS, rather than an attribute, as in Atom."""
-
-    @classmethod
-    def of(cls, element: Element) -> _Link | None:
-        """Return *element* as a link, or ``None`` if it has no URL."""
-        href = element.get("href")
-        if href is not None and href.strip():
-            relation = _REGISTRY.sub("", (element.get("rel") or _ALTERNATE).strip().lower())
-            return cls(element, href, relation, is_text=False)
-        return cls(element, element.raw_text(), _ALTERNATE, is_text=True) if element.whole_text() else None
-
-    @property
-    def type(self) -> str:
-        """The media type without its parameters, in lower case; empty if not given."""
-        return (self.element.get("type") or "").partition(";")[0].strip().lower()
-
-    @property
-    def language(self) -> str | None:
-        """The attribute ``hreflang``."""
-        return self.element.get("hreflang")
-
-    @property
-    def is_alternate(self) -> bool:
-        """Whether this is a version of the page, rather than something related to it or to the feed."""
-        return self.relation == _ALTERNATE
-
-    @property
-    def rank(self) -> tuple[bool, bool]:
-        """The less, the more likely it is the page itself: a web page, and no translation."""
-        return self.type not in _PAGE_TYPES, self.language is not None
-
-    @property
-    def says_no_more(self) -> bool:
-        """Whether the link has no attributes beyond the URL of the page."""
-        known = {name for name, _ in self.element.items()} <= {"href", "rel", "type", "hreflang", _XML_BASE}
-        return known and self.type in _PAGE_TYPES and not len(self.element)
-
-
-class _FoundElements(NamedTuple):
-    """The children of an item by meaning."""
-
-    values: dict[str, list[Element]]
-    """Children with a text, by the name of the value."""
-    links: list[_Link]
-
-
-class _Page(NamedTuple):
-    """The URL of an item's page."""
-
-    loc: str | None
-    """Relative to the feed, if at all. ``None`` if its base is too long."""
-    text: str
-    """As published."""
-
-
 class ItemReader:
     """Reads items, in document order, into a collector."""
 
     def __init__(self, into: Collector) -> None:
         self._into = into
-        self._item_tag = ""
-        self._meanings = Names(partial(_meaning, ""))
+        self._meanings = Names(lambda item_tag: Names(partial(_meaning, split(item_tag)[0])))
         self.position = 0
         """Number of items read."""
 
     def meaning(self, tag: str, item: Element) -> str:
         """Return the meaning of an element *tag* within *item*."""
-        if item.tag != self._item_tag:
-            self._item_tag, self._meanings = item.tag, Names(partial(_meaning, split(item.tag)[0]))
-        return self._meanings[tag]
+        return self._meanings[item.tag][tag]
 
     def read(self, item: Element) -> None:
         """Read *item*, whose children are complete except for the text of the page."""
@@ -172,56 +108,64 @@ class ItemReader:
         if not (len(item) or item.items()):  # a document may consist of such items
             self._into.problems.add("feed/no-link", entry=self.position)
             return
-        found = self._sorted(item)
-        used: list[Element] = []
-        page = _page(item, found, used)
-        element = _first(found.values.get("title", ()), used)
-        title = None if element is None else _plain(element)
+        values = self._values(item)
+        titled = next(iter(values.get("title", ())), None)
+        title = None if titled is None else _plain(titled)
+        page = _page(item, values)
         if page is None:
             self._into.problems.add("feed/no-link", entry=self.position, excerpt=title)
             return
-        if page.loc is None:
-            self._into.problems.add("loc/long-base", entry=self.position, excerpt=page.text)
+        source, text = page
+        loc = joined(source.base, text)
+        if loc is None:
+            self._into.problems.add("loc/long-base", entry=self.position, excerpt=text)
             return
-        element = _first((date for name in _DATES for date in found.values.get(name, ())), used)
-        lastmod = _attribute(item, "lastmod") if element is None else element.whole_text()
-        more = self._rest(item, found, used, seen={page.text.strip(), lastmod})
-        if page.loc != page.text:
-            more["loc_raw"] = page.text
+        dated = next((date for name in _DATES for date in values.get(name, ())), None)
+        lastmod = _attribute(item, "lastmod") if dated is None else dated.whole_text()
+        used = {id(source), id(titled), id(dated)}
+        more = self._rest(item, values.get("link", ()), used, seen={text.strip(), lastmod})
+        if loc != text:
+            more["loc_raw"] = text
         if title:
             more["title"] = title
-        self._into.add(self.position, page.loc, lastmod, more=more)
+        self._into.add(self.position, loc, lastmod, more=more)
 
-    def _sorted(self, item: Element) -> _FoundElements:
-        found = _FoundElements({}, [])
+    def _values(self, item: Element) -> dict[str, list[Element]]:
+        """Return the children of *item* with a value, by meaning; of its links only the alternates."""
+        found: dict[str, list[Element]] = {}
         seen: set[str] = set()
+        meanings = self._meanings[item.tag]
         for child in item:
-            meaning = self.meaning(child.tag, item)
+            meaning = meanings[child.tag]
+            if not meaning or meaning in PAGE_TEXT:
+                continue
             if meaning == "link" and not child.text and child.tail and is_absolute(child.tail):
                 child.text = child.tail  # its URL, as placed by programs that only know HTML
-            if meaning == "link" and (link := _Link.of(child)):
-                found.links.append(link)
-                self._note_repeated(child, seen if link.is_text else set())
-                self._note_markup(child)
-            elif meaning and meaning not in PAGE_TEXT and child.whole_text():
-                found.values.setdefault(meaning, []).append(child)
-                self._note_repeated(child, seen)
-                if meaning in {"guid", "origlink", "id"}:
-                    self._note_markup(child)
+            if meaning != "link" or not _has_href(child):
+                if not (text := child.whole_text()):
+                    continue
+                if child.tag in seen:
+                    line = child.sourceline
+                    self._into.problems.add("xml/repeated-field", entry=self.position, line=line, excerpt=text)
+                seen.add(child.tag)
+            if meaning != "link" or _is_alternate(child):
+                found.setdefault(meaning, []).append(child)
+            if len(child) and meaning in ADDRESSES:
+                self._into.problems.add("loc/markup", entry=self.position, line=child.sourceline)
         return found
 
-    def _rest(self, item: Element, found: _FoundElements, used: list[Element], seen: set[str | None]) -> dict[str, Any]:
+    @staticmethod
+    def _rest(item: Element, links: Iterable[Element], used: set[int], seen: set[str | None]) -> dict[str, Any]:
         """Return further columns: elements of *item* that were not *used*, except values already *seen*."""
-        done = {id(element) for element in used}
         alternates = []
-        for link in found.links:
-            if link.is_alternate and link.language is not None:
-                given = {name: link.element.get(name) for name in LINK_ATTRIBUTES}
+        for link in links:
+            if link.get("hreflang") is not None:
+                given = {name: link.get(name) for name in LINK_ATTRIBUTES}
                 alternates.append({name: value for name, value in given.items() if value is not None})
-                done.add(id(link.element))
-            if not link.says_no_more:
-                done.discard(id(link.element))
-        more = read_extensions(child for child in item if id(child) not in done)
+                used.add(id(link))
+            if len(link) or _type(link) not in _PAGE_TYPES or not {name for name, _ in link.items()} <= _USED_OF_LINKS:
+                used.discard(id(link))
+        more = read_extensions(child for child in item if id(child) not in used)
         if alternates:
             more["alternates"] = alternates + more.get("alternates", [])
         own = [{"name": n, "value": value} for n, value in item.items() if n != _XML_BASE and value.strip() not in seen]
@@ -229,37 +173,49 @@ class ItemReader:
             more["extra"] = [{"name": item.tag, "depth": 0, "text": None, "attributes": own}, *more.get("extra", [])]
         return more
 
-    def _note_repeated(self, element: Element, seen: set[str]) -> None:
-        if element.tag in seen:
-            text = element.whole_text()
-            self._into.problems.add("xml/repeated-field", entry=self.position, line=element.sourceline, excerpt=text)
-        seen.add(element.tag)
 
-    def _note_markup(self, element: Element) -> None:
-        if len(element):
-            self._into.problems.add("loc/markup", entry=self.position, line=element.sourceline)
-
-
-def _page(item: Element, found: _FoundElements, used: list[Element]) -> _Page | None:
-    """Return the page of *item*, or ``None``; its source elements are appended to *used*."""
-    values = found.values
-    if "origlink" in values and (original := _absolute(values["origlink"], used)):
-        return _Page(original, original)
-    # Of several alternates the first web page, else the first one; in RSS rather one with its URL as text.
-    if alternates := [link for link in found.links if link.is_alternate]:
-        is_text = item.local != "entry"
-        link = min(alternates, key=lambda link: (link.is_text is not is_text, *link.rank))
-        used.append(link.element)
-        return _Page(joined(link.element.base, link.href), link.href)
+def _page(item: Element, values: dict[str, list[Element]]) -> tuple[Element, str] | None:
+    """Return the element with the URL of the page of *item*, and the URL as published; ``None`` if there is none."""
+    if original := _absolute(values.get("origlink", ())):
+        return original
+    if links := values.get("link"):
+        link = min(links, key=partial(_rank, has_href=item.local == "entry"))
+        return link, _href(link)
     if (href := _attribute(item, "href")) and href.strip():  # CDF
-        return _Page(joined(item.base, href), href)
-    if "guid" in values or "id" in values:
-        guids = values.get("guid", ())
-        permanent = [guid for guid in guids if (_attribute(guid, "ispermalink") or "true").strip().lower() == "true"]
-        if identity := _absolute([*permanent, *values.get("id", ())], used):
-            return _Page(identity, identity)
+        return item, href
+    guids = values.get("guid", ())
+    permanent = [guid for guid in guids if (_attribute(guid, "ispermalink") or "true").strip().lower() == "true"]
+    if identity := _absolute([*permanent, *values.get("id", ())]):
+        return identity
     about = _attribute(item, "about")
-    return _Page(about, about) if about and is_absolute(about) else None
+    return (item, about) if about and is_absolute(about) else None
+
+
+def _rank(link: Element, *, has_href: bool) -> tuple[bool, bool, bool]:
+    """Return a sort key: the less, the more likely *link* is the page itself: a web page, and no translation.
+
+    Atom has the URL in ``href`` (*has_href*), RSS as text.
+    """
+    return _has_href(link) is not has_href, _type(link) not in _PAGE_TYPES, link.get("hreflang") is not None
+
+
+def _has_href(link: Element) -> bool:
+    return bool((link.get("href") or "").strip())
+
+
+def _href(link: Element) -> str:
+    return (link.get("href") if _has_href(link) else None) or link.raw_text()
+
+
+def _type(link: Element) -> str:
+    """Return the media type of *link* without its parameters, in lower case; empty if not given."""
+    return (link.get("type") or "").partition(";")[0].strip().lower()
+
+
+def _is_alternate(link: Element) -> bool:
+    """Whether *link* is a version of the page, rather than something related to it or to the feed."""
+    relation = (link.get("rel") or _ALTERNATE).strip().lower()
+    return not _has_href(link) or _REGISTRY.sub("", relation) == _ALTERNATE
 
 
 def is_absolute(text: str) -> bool:
@@ -277,10 +233,9 @@ def joined(base: str, address: str) -> str | None:
     return join(base, address.strip(WHITESPACE)) if len(base) <= MAX_BASE_CHARS else None
 
 
-def _absolute(elements: Iterable[Element], used: list[Element]) -> str | None:
-    """Return the text of the first of *elements* that is an absolute URL; append that to *used*."""
-    element = _first((element for element in elements if is_absolute(element.raw_text())), used)
-    return None if element is None else element.raw_text()
+def _absolute(elements: Iterable[Element]) -> tuple[Element, str] | None:
+    """Return the first of *elements* whose text is an absolute URL, and that text."""
+    return next(((element, text) for element in elements if is_absolute(text := element.raw_text())), None)
 
 
 def _attribute(element: Element, name: str) -> str | None:
@@ -288,14 +243,6 @@ def _attribute(element: Element, name: str) -> str | None:
     for given, value in element.items():
         if split(given)[1].lower() == name:
             return value
-    return None
-
-
-def _first(elements: Iterable[Element], used: list[Element]) -> Element | None:
-    """Return the first of *elements*; append it to *used*."""
-    for element in elements:
-        used.append(element)
-        return element
     return None
 
 

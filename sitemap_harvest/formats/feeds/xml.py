@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from sitemap_harvest.formats.feeds.items import FEED_PREFIXES, PAGE_TEXT, ItemReader, joined
+from sitemap_harvest.formats.feeds.items import ADDRESSES, FEED_PREFIXES, PAGE_TEXT, ItemReader, joined
 from sitemap_harvest.formats.xml.elements import Element, Namespaces, TokenReader
 from sitemap_harvest.formats.xml.entries import Role
 from sitemap_harvest.formats.xml.extensions import Names
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import UrlBatch
 
 _ITEMS = frozenset({"item", "entry"})
-_ADDRESSES = frozenset({"link", "guid", "id", "origlink"})
 _MAX_DEPTH = 64  # nesting depth, around an item or in one
 _MAX_NODES = 10_000  # elements of one item and their attributes, without the text of the page
 _MAX_TOKENS = 300_000  # tags and texts without an item: more than the largest item has
@@ -96,7 +95,7 @@ class _Feed(TokenReader):
     def _text(self, token: Token) -> None:
         if self._body or self._skipped:
             return
-        if token.is_code and not (self._open and self._open[-1].local in _ADDRESSES):
+        if token.is_code and not (self._open and self._open[-1].local in ADDRESSES):
             return
         if len(self._open) < 2:
             self._stray_text(token)
