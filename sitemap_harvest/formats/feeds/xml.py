@@ -10,7 +10,7 @@ its link may be missing, and another URL in it would not be the page.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from sitemap_harvest.formats.feeds.items import ADDRESSES, FEED_PREFIXES, PAGE_TEXT, ItemReader, joined
 from sitemap_harvest.formats.xml.elements import Element, Namespaces, TokenReader
@@ -55,14 +55,6 @@ def read_xml_feed(chunks: Iterator[str], into: Collector) -> Iterator[UrlBatch]:
     feed.finish()
 
 
-class _Around(NamedTuple):
-    """An open element around items, with the values that items inherit."""
-
-    name: str
-    scope: Namespaces
-    base: str
-
-
 class _Feed(TokenReader):
     """The state between two tokens."""
 
@@ -71,7 +63,7 @@ class _Feed(TokenReader):
         self._reader = reader
         self._outermost = Namespaces(usual=FEED_PREFIXES)
         self._locals = Names(_local)
-        self._around: list[_Around] = []
+        self._around: list[Element] = []
         self._body: list[str] = []  # the open elements of the page text, and nested ones with the same name
 
     def take(self, token: Token) -> None:
@@ -143,14 +135,17 @@ class _Feed(TokenReader):
             if local == self._body[0] and not token.is_empty:
                 self._body.append(local)
             return
-        scope, base = self._here()
+        outer = self._open[-1] if self._open else self._around[-1] if self._around else None
+        scope, base = (self._outermost, "") if outer is None else (outer.scope, outer.base)
         found: dict[str, str] = {}
         if token.attributes:
             found = attributes(token, self._problems)
             scope = scope.declaring(found)
             inner = found.get("xml:base") or (found.get("BASE") if local == "channel" else None)  # the latter in CDF
             base = joined(base, inner) or base if inner else base  # a too long one is ignored
-            self._drop_broken_address(token, found)
+            if _BROKEN_ADDRESS.search(token.attributes):  # half of a URL would be another URL
+                self._malformed("the end of the URL is unknown", token)
+                found = {name: value for name, value in found.items() if name.lower() != "href"}
         element = Element(self._meaning(token, scope, found), Role.OTHER, found, token, scope, base=base)
         element.name_attributes()
         if local in _ITEMS and (not self._open or element.tag == self._open[0].tag):
@@ -162,26 +157,13 @@ class _Feed(TokenReader):
         elif not token.is_empty:
             self._start_around(element, token)
 
-    def _here(self) -> tuple[Namespaces, str]:
-        """Return the current prefixes and ``xml:base``."""
-        if self._open:
-            return self._open[-1].scope, self._open[-1].base
-        return self._around[-1][1:] if self._around else (self._outermost, "")
-
-    def _drop_broken_address(self, token: Token, found: dict[str, str]) -> None:
-        """Remove a URL without a recognizable end from *found*: half of it would be another URL."""
-        if _BROKEN_ADDRESS.search(token.attributes):
-            self._malformed("the end of the URL is unknown", token)
-            for name in [name for name in found if name.lower() == "href"]:
-                del found[name]
-
     def _start_around(self, element: Element, token: Token) -> None:
         if not self._around and self._has_ended:
             self._note_once("xml/junk-after", token.line, token.as_text)
         if self._skipped or len(self._around) >= _MAX_DEPTH:
             self._skipped += 1
             return
-        self._around.append(_Around(element.local, element.scope, element.base))
+        self._around.append(element)
 
     def _start_item(self, item: Element, token: Token) -> None:
         if self._open:
@@ -267,11 +249,11 @@ class _Feed(TokenReader):
             self._problems.add("xml/unlike-tags", line=token.line, excerpt=f"</{token.value}>")
 
     def _is_around(self, local: str) -> bool:
-        return any(around.name == local for around in self._around)
+        return any(around.local == local for around in self._around)
 
     def _end_around(self, local: str, token: Token) -> None:
         for depth, around in enumerate(reversed(self._around), start=1):
-            if around.name == local:
+            if around.local == local:
                 if depth > 1:
                     self._malformed("an element is not closed", token)
                 del self._around[-depth:]
