@@ -33,10 +33,10 @@ def is_valid(body: bytes, kind: Kind) -> bool:
     return schema(kind).validate(etree.fromstring(body, parser))
 
 
-def structure_problems(body: bytes, kind: Kind) -> dict[str, int]:
+def judged(body: bytes, kind: Kind) -> tuple[bool, dict[str, int]]:
+    """Return whether *body* is valid, and the problems that only a validation reports."""
     log = ProblemLog(HERE)
-    check_structure(iter([body]), kind, log)
-    return noted(log)
+    return check_structure(iter([body]), kind, log), noted(log)
 
 
 def kind_and_utf8(body: bytes) -> tuple[Kind, bytes] | None:
@@ -56,7 +56,7 @@ def kind_and_utf8(body: bytes) -> tuple[Kind, bytes] | None:
 def test_documents_of_the_web_are_judged_as_by_the_schema(path: str) -> None:
     if found := kind_and_utf8((CORPUS / path).read_bytes()):
         kind, body = found
-        assert is_valid(body, kind) == (not structure_problems(body, kind)), structure_problems(body, kind)
+        agree(body, kind)
 
 
 def sitemap(inside: str) -> bytes:
@@ -70,10 +70,10 @@ def entry(value: str, name: str) -> bytes:
     return sitemap(f"<url>{loc}<{name}>{escaped}</{name}></url>")
 
 
-def agree(body: bytes) -> None:
-    assert is_valid(body, Kind.SITEMAP) == (not structure_problems(body, Kind.SITEMAP)), structure_problems(
-        body, Kind.SITEMAP
-    )
+def agree(body: bytes, kind: Kind = Kind.SITEMAP) -> None:
+    is_correct, problems = judged(body, kind)
+    assert is_correct == is_valid(body, kind), problems
+    assert not (is_correct and problems), problems
 
 
 URL_TEXTS = st.lists(
@@ -181,6 +181,4 @@ INDEX_PIECES = st.sampled_from([LOC, "<lastmod>2026-01-01</lastmod>", "<lastmod/
 @given(st.lists(INDEX_PIECES, max_size=4).map("".join), st.sampled_from(["", "<url/>", "<a xmlns='urn:x'/>"]))
 def test_indexes_are_judged_as_by_the_schema(inside: str, before: str) -> None:
     body = f'<sitemapindex xmlns="{SITEMAPS}">{before}<sitemap>{inside}</sitemap></sitemapindex>'.encode()
-    assert is_valid(body, Kind.INDEX) == (not structure_problems(body, Kind.INDEX)), structure_problems(
-        body, Kind.INDEX
-    )
+    agree(body, Kind.INDEX)

@@ -62,7 +62,7 @@ class _Feed(TokenReader):
         super().__init__(chunks, into)
         self._reader = reader
         self._outermost = Namespaces(usual=FEED_PREFIXES)
-        self._locals = Names(_local)
+        self._locals = Names(lambda name: name.rpartition(":")[2].lower())
         self._around: list[Element] = []
         self._body: list[str] = []  # the open elements of the page text, and nested ones with the same name
 
@@ -276,7 +276,3 @@ class _Feed(TokenReader):
             value.is_whole = False
         self._open[0].extend(value)
         value.clear()
-
-
-def _local(name: str) -> str:
-    return name.rpartition(":")[2].lower()

@@ -33,7 +33,6 @@ _MOST_ENTRIES = 50_000
 _MOST_BYTES = 52_428_800  # 50 MiB, decompressed
 _MOST_NEWS = 1_000
 _KINDS = frozenset({Kind.SITEMAP, Kind.INDEX, Kind.LIST})  # kinds with rules in the protocol
-_PREFIX = "protocol/"
 _MOST_IMAGES = 1_000  # of one entry
 _MOST_LOC_CHARS = 2_048
 _SLACK = timedelta(days=1)  # a date without a zone may be 14 hours off, a clock some minutes
@@ -86,8 +85,7 @@ def check(document: Document, *, now: datetime, location: str | None = None) -> 
         _note_repeats(document, rules.hashes, log)
     if document.kind in {Kind.SITEMAP, Kind.INDEX}:
         check_structure(document.blocks(), document.kind, log)
-    problems = tuple(problem for problem in log.all() if problem.code.startswith(_PREFIX))
-    return Verdict(listed=rules.listed, problems=problems)
+    return Verdict(listed=rules.listed, problems=log.all())
 
 
 def _check_size(document: Document, listed: Listed, log: ProblemLog) -> None:
@@ -178,7 +176,13 @@ def _note_repeats(document: Document, hashes: array[int], log: ProblemLog) -> No
     repeats = order.slice(1).filter(is_repeat)
     first_few = repeats.take(pc.array_sort_indices(repeats)).slice(0, MAX_SAMPLES).to_pylist()
     earlier = {number: pc.index(found, found[number]).as_py() for number in first_few}
-    places = _places(document, {*earlier, *earlier.values()})
+    wanted = {*earlier, *earlier.values()}
+    places: dict[int, tuple[int, str]] = {}
+    entries = enumerate(_entries(document))
+    while len(places) < len(wanted):
+        number, place = next(entries)
+        if number in wanted:
+            places[number] = place
     for number, first in earlier.items():
         position, loc = places[number]
         count = 1 if number != first_few[0] else len(repeats) - len(first_few) + 1
@@ -186,19 +190,8 @@ def _note_repeats(document: Document, hashes: array[int], log: ProblemLog) -> No
         log.add("protocol/duplicate", detail, entry=position, excerpt=loc, count=count)
 
 
-def _places(document: Document, wanted: set[int]) -> dict[int, tuple[int, str]]:
-    """Return position and URL of each of the *wanted* entries: their numbers, from 0, only count entries with a key."""
-    places: dict[int, tuple[int, str]] = {}
-    if wanted:
-        for number, place in enumerate(_entries(document)):
-            if number in wanted:
-                places[number] = place
-            if len(places) == len(wanted):
-                break
-    return places
-
-
 def _entries(document: Document) -> Iterator[tuple[int, str]]:
+    """Yield position and URL of each entry with a key, in document order."""
     if document.kind is Kind.INDEX:
         yield from ((ref.position, ref.loc) for ref in document.sitemaps() if url_key(ref.loc) is not None)
         return

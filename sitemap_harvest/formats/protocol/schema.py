@@ -4,8 +4,7 @@ Specs: https://www.sitemaps.org/schemas/sitemap/0.9/sitemap.xsd and siteindex.xs
 for values https://www.w3.org/TR/xmlschema-2/ (anyURI, date, dateTime, decimal),
 https://www.rfc-editor.org/rfc/rfc3986 and https://www.w3.org/TR/NOTE-datetime. The
 rules are tables in this module; a test compares them with the schemas. The contents of
-extension elements are not checked. A problem that reading reports too has the same
-code.
+extension elements are not checked.
 """
 
 from __future__ import annotations
@@ -49,31 +48,37 @@ _NOT_ASCII = re.compile(r"[^\x20-\x7e]")
 _MOST_PORT = 2**31 - 1  # the limit of libxml2; no port is greater
 
 _SCHEMA_DATE = re.compile(
-    r"(?P<year>-?(?:[1-9][0-9]{4,15}|[0-9]{4}))-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
-    r"(?:T(?P<hour>[0-9]{2}):(?P<minute>[0-5][0-9]):(?P<second>[0-5][0-9])(?:\.(?P<fraction>[0-9]+))?)?"
+    r"(-?(?:[1-9][0-9]{4,15}|[0-9]{4}))-(0[1-9]|1[0-2])-([0-9]{2})"
+    r"(?:T(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?|24:00:00(?:\.0+)?))?"
     r"(?:Z|[+-](?:0[0-9]|1[0-3]):[0-5][0-9]|[+-]14:00)?"
 )
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 
 
-def check_structure(blocks: Iterator[bytes], kind: Kind, log: ProblemLog) -> None:
-    """Check the sitemap or index in *blocks* of UTF-8 against its schema."""
+REPORTED = ""
+"""In place of a code: a flaw that reading reports, so that it is not reported again."""
+
+
+def check_structure(blocks: Iterator[bytes], kind: Kind, log: ProblemLog) -> bool:
+    """Check the sitemap or index in *blocks* of UTF-8 against its schema; return whether it is valid."""
     shape = None
     try:
         for root, keep in grow(blocks):
-            if shape is None:
-                shape = _Shape(kind, root, log)
+            shape = shape or _Shape(kind, root, log)
             shape.take(root, keep)
-        assert shape is not None  # noqa: S101 - for mypy: a well-formed document has a root
-        shape.end()
     except NotWellFormed as reason:
         log.add("protocol/not-checked", str(reason), line=reason.line)
+        return False
+    return shape is not None and shape.is_valid and shape.entries > 0
 
 
 class _Shape:
     """Checks the children of one root, in document order."""
 
     def __init__(self, kind: Kind, root: Any, log: ProblemLog) -> None:
+        self.is_valid = True
+        """Whether no flaw was found so far, whether reading reports it or not."""
+        self.entries = 0
         self._log = log
         name, entry, fields = _SHAPES[kind]
         namespace, local = split(root.tag)
@@ -81,12 +86,7 @@ class _Shape:
         self._entry_tag = self._own + entry
         self._fields = [(self._own + field, check) for field, check in fields.items()]
         self._order = {tag: number for number, (tag, _) in enumerate(self._fields)}
-        self._told_by_reading = {
-            self._own + "loc": "loc/outside-entry",
-            self._own + "url": "xml/foreign-entry",
-            self._own + "sitemap": "xml/foreign-entry",
-        }
-        self._entries = 0
+        self._entry_tags = {self._own + "url", self._own + "sitemap"}
         self._has_begun = False
         if namespace != _NAMESPACE:
             detail = f"the root is in the namespace {namespace}" if namespace else "the root has no namespace"
@@ -108,32 +108,27 @@ class _Shape:
         del child  # a referenced element is moved to its own document, which is slow
         del root[:count]
 
-    def end(self) -> None:
-        """Check what is only known at the end."""
-        if not self._entries:
-            self._log.add("document/no-entries")
-
     def _child(self, child: Any) -> None:
         if child.tag == self._entry_tag:
-            self._entries += 1
+            self.entries += 1
             self._entry(child)
         elif not self._is_foreign(child):
-            self._tell(self._told_by_reading.get(child.tag, "protocol/unknown-element"), child)
-        elif self._entries:
+            is_read = child.tag in self._entry_tags or child.tag == self._own + "loc"
+            self._tell(REPORTED if is_read else "protocol/unknown-element", child)
+        elif self.entries:
             detail = "an element of another namespace follows an entry"
             self._tell("protocol/element-order", child, detail=detail)
-        self._text(child.tail, child, "xml/stray-text")
+        self._text(child.tail, child)
 
     def _entry(self, entry: Any) -> None:
-        if entry.keys():
-            self._attributes(entry)
+        self._attributes(entry)
         stray = entry.text
         seen, last, has_unknown, is_disordered = 0, -1, False, False
         for child in entry:
             order = self._order.get(child.tag)
             if order is not None:
                 if seen >> order & 1:
-                    self._tell("xml/repeated-field" if order else "loc/repeated", child, child.text)
+                    self._tell(REPORTED, child)
                 elif order < last and not is_disordered:
                     is_disordered = True
                     self._tell("protocol/element-order", child, detail=f"{split(child.tag)[1]} is in the wrong order")
@@ -144,30 +139,27 @@ class _Shape:
                 last = len(self._fields)
             else:
                 has_unknown = True
-                is_entry = child.tag in {self._own + "url", self._own + "sitemap"}
-                self._tell("xml/nested-entry" if is_entry else "protocol/unknown-element", child)
+                self._tell(REPORTED if child.tag in self._entry_tags else "protocol/unknown-element", child)
             if (tail := child.tail) and tail.strip(_XML_WHITESPACE):
                 stray = tail
         if not seen & 1 and not has_unknown:
-            is_url = bool(stray) and "://" in stray
-            self._tell("loc/no-element" if is_url else "loc/empty", entry, stray)
-        elif stray:
-            self._text(stray, entry, "xml/stray-text")
+            self._tell(REPORTED, entry)
+        else:
+            self._text(stray, entry)
 
     def _value(self, element: Any, tag: str, check: Callable[[str], str | None]) -> None:
         if len(element):
-            self._tell("loc/markup" if tag.endswith("loc") else "protocol/unknown-element", element[0])
-        elif code := check(element.text or ""):
+            self._tell(REPORTED if tag.endswith("loc") else "protocol/unknown-element", element[0])
+        elif (code := check(element.text or "")) is not None:
             self._tell(code, element, element.text)
-        if element.keys():
-            self._attributes(element)
+        self._attributes(element)
 
     def _attributes(self, element: Any) -> None:
         for name in element.keys():  # noqa: SIM118 - lxml's element is not a dictionary
             if name not in _ALLOWED_ATTRIBUTES:
                 self._tell("protocol/attribute", element, f'{name}="{element.get(name)}"')
 
-    def _text(self, text: str | None, element: Any, code: str) -> None:
+    def _text(self, text: str | None, element: Any, code: str = REPORTED) -> None:
         if text and (found := text.strip(_XML_WHITESPACE)):
             self._tell(code if found.strip(WHITESPACE) else "protocol/whitespace-around", element, found)
 
@@ -178,22 +170,22 @@ class _Shape:
 
     def _tell(self, code: str, element: Any, excerpt: str | None = None, detail: str | None = None) -> None:
         """Record the problem *code* at *element*; the default *excerpt* is its name."""
-        if excerpt is None:
-            excerpt = str(element.tag).removeprefix(self._own)
-        self._log.add(code, detail, entry=self._entries or None, line=element.sourceline, excerpt=excerpt)
+        self.is_valid = False
+        if code != REPORTED:
+            excerpt = str(element.tag).removeprefix(self._own) if excerpt is None else excerpt
+            self._log.add(code, detail, entry=self.entries or None, line=element.sourceline, excerpt=excerpt)
 
 
 def check_loc(text: str) -> str | None:
     """Return the problem with the text of a ``<loc>``."""
     value = _XML_WHITESPACE_RUN.sub(" ", text).strip(" ")
     if len(value) < _LEAST_LOC_CHARS:
-        return "protocol/loc-too-short" if value.strip(WHITESPACE) else "loc/empty"
+        return "protocol/loc-too-short" if value.strip(WHITESPACE) else REPORTED
     if len(value) > _MOST_LOC_CHARS:
         return "protocol/loc-too-long"
     if _PLAIN_LOC.fullmatch(value) or _is_uri(value):
         return None
-    flaw = resolve(text, None).flaw
-    return flaw if flaw in _NOTED_ON_READING else "protocol/loc-not-a-uri"
+    return REPORTED if resolve(text, None).flaw in _NOTED_ON_READING else "protocol/loc-not-a-uri"
 
 
 def _is_uri(value: str) -> bool:
@@ -213,30 +205,23 @@ def check_lastmod(text: str) -> str | None:
     trimmed = value.strip(WHITESPACE)
     if _is_schema_date(trimmed):
         return "protocol/whitespace-around"
-    if (read := read_date(trimmed)) is None:
-        return "lastmod/unreadable"
-    return "protocol/lastmod-schema" if read.is_w3c else "lastmod/not-w3c"
+    read = read_date(trimmed)
+    return "protocol/lastmod-schema" if read and read.is_w3c else REPORTED
 
 
 def _is_schema_date(value: str) -> bool:
     """Whether *value* is an ``xsd:date`` or an ``xsd:dateTime``."""
     if not (match := _SCHEMA_DATE.fullmatch(value)):
         return False
-    year, month, day = int(match["year"]), int(match["month"]), int(match["day"])
-    if not year or not 1 <= month <= 12 or not 1 <= day <= monthrange(2000 + year % 400, month)[1]:
-        return False
-    hour = int(match["hour"] or 0)
-    is_midnight = (
-        not int(match["minute"] or 0) and not int(match["second"] or 0) and not (match["fraction"] or "").strip("0")
-    )
-    return hour < 24 or (hour == 24 and is_midnight)
+    year, month, day = map(int, match.groups())
+    return year != 0 and 1 <= day <= monthrange(2000 + year % 400, month)[1]
 
 
 def check_changefreq(text: str) -> str | None:
     """Return the problem with the text of a ``<changefreq>``."""
     if text in CHANGEFREQS:
         return None
-    return "protocol/whitespace-around" if text.strip(WHITESPACE) in CHANGEFREQS else "changefreq/unknown"
+    return "protocol/whitespace-around" if text.strip(WHITESPACE) in CHANGEFREQS else REPORTED
 
 
 def check_priority(text: str) -> str | None:
@@ -244,7 +229,7 @@ def check_priority(text: str) -> str | None:
     value = text.strip(_XML_WHITESPACE)
     if _DECIMAL.fullmatch(value) and 0 <= Decimal(value) <= 1:
         return None
-    return "priority/unreadable" if read_priority(value.strip(WHITESPACE)) is None else "protocol/whitespace-around"
+    return REPORTED if read_priority(value.strip(WHITESPACE)) is None else "protocol/whitespace-around"
 
 
 _URL: dict[str, Callable[[str], str | None]] = {
