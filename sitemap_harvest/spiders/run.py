@@ -37,7 +37,7 @@ class Harvest(RunState):
     """One run: everything that the package's spiders do beyond their class definition.
 
     The spider holds it under one name, so that all other names are free for subclasses.
-    The components of the package get it from ``harvest_of(spider)``.
+    The components of the package get it from ``harvest_of(crawler)``.
     """
 
     def __init__(self, spider: SitemapAttributes, given: SpiderArguments) -> None:
