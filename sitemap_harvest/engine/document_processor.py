@@ -19,11 +19,7 @@ from sitemap_harvest.errors import StoreError
 from sitemap_harvest.formats import Document
 from sitemap_harvest.formats.html.links import header_hints
 from sitemap_harvest.model import FoundBy, Kind, Outcome, Problem
-from sitemap_harvest.snapshots.conditional_requests import (
-    NOT_MODIFIED_WITHOUT_STATE,
-    Revalidation,
-    revalidate,
-)
+from sitemap_harvest.snapshots.conditional_requests import is_unchanged
 from sitemap_harvest.snapshots.merge_policy import is_exact
 
 if TYPE_CHECKING:
@@ -144,7 +140,7 @@ class DocumentProcessor:
         known = None if site is None or response.was_cut or self._config.snapshots.force else site.of(candidate)
         if known is not None and is_exact(known.record):
             record.sha256 = document.digest()
-            if revalidate(known.record, record) is Revalidation.UNCHANGED:
+            if is_unchanged(known.record, record):
                 record.outcome, record.reason = Outcome.UNCHANGED, "its digest has not changed"
                 yield from self._confirm(candidate, record, known, was_downloaded=True)
                 return
@@ -171,15 +167,14 @@ class DocumentProcessor:
         """Yield the stored rows of a document after a 304; or request it unconditionally."""
         site = self._session.site(candidate.root)
         known = None if site is None else site.of(candidate)
-        found = revalidate(known.record if known else None, record, is_conditional=response.is_conditional)
-        if found is Revalidation.UNCHANGED and known is not None:
+        if response.is_conditional and known is not None and is_unchanged(known.record, record):
             record.outcome, record.reason, record.cause = Outcome.UNCHANGED, "HTTP 304: it has not changed", None
             yield from self._confirm(candidate, record, known, was_downloaded=False)
-        elif found is Revalidation.AGAIN and not candidate.attempt:
+        elif response.is_conditional and not candidate.attempt:
             self._sites.release(candidate, response.url)  # it will be redirected there again
             self._results.requeue(candidate, response.url, 0)
         else:
-            record.reason = NOT_MODIFIED_WITHOUT_STATE.reason
+            record.reason = "HTTP 304 in response to an unconditional request"
             yield from self._results.not_read(candidate, record)
 
     def _confirm(

@@ -14,7 +14,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from sitemap_harvest.dates import DateRange, read_date
-from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.model import Outcome, SitemapRecord
 from sitemap_harvest.snapshots.merge_policy import final_key, is_exact
 from sitemap_harvest.urls import document_key
@@ -73,23 +72,6 @@ class ConditionalRequest:
     """Why it is not requested, as text; ``None`` if it is."""
 
 
-class Revalidation(StrEnum):
-    """What a response says about the rows of the last snapshot."""
-
-    UNCHANGED = "unchanged"
-    """The rows are current: nothing needs to be read."""
-    READ = "read"
-    """Unknown: read the body."""
-    AGAIN = "again"
-    """Unknown, and there is no body: repeat the request unconditionally."""
-    FAILED = "failed"
-    """Unknown, and there is no body although the request was unconditional."""
-
-
-NOT_MODIFIED_WITHOUT_STATE = NotFetched(Outcome.FAILED, "HTTP 304 in response to an unconditional request")
-"""The result of a document whose response is :attr:`Revalidation.FAILED`."""
-
-
 def conditional_request(
     known: SitemapRecord | None,
     freshness: Freshness,
@@ -103,9 +85,10 @@ def conditional_request(
     *lastmod* and *lastmod_text* come from the index in this run; *is_trusted* says
     whether the dates of that index are reliable.
     """
-    if known is None or not is_exact(known) or freshness.force:
+    if known is None or not is_exact(known) or known.read_at is None or freshness.force:
         return ConditionalRequest()
-    if not _is_young(known, freshness):
+    age = (freshness.now - known.read_at).total_seconds()
+    if age < -_ROUNDED_SECONDS or max(0.0, age) >= freshness.max_age:  # negative after the clock was set back
         return ConditionalRequest()
     may_skip = freshness.trust is Trust.ALWAYS or (freshness.trust is Trust.AUTO and is_trusted)
     if may_skip and says_unchanged(known, lastmod, lastmod_text):
@@ -129,37 +112,18 @@ def says_unchanged(known: SitemapRecord, lastmod: datetime | None, lastmod_text:
     return known.fresh_at - DateRange.of(date).last > _DAY
 
 
-def revalidate(known: SitemapRecord | None, answer: SitemapRecord, *, is_conditional: bool = False) -> Revalidation:
-    """Return what *answer*, the record of this run so far, says about the rows of *known*.
+def is_unchanged(known: SitemapRecord, answer: SitemapRecord) -> bool:
+    """Whether *answer*, the record of this run so far, says that the rows of *known* are current.
 
-    *is_conditional*: whether the request had conditional headers. A 304 needs
-    ``status``, ``final_url`` and ``etag``; a body needs ``sha256``, ``final_url`` and
-    ``content_type``. Do not call this for other statuses.
+    *answer* is of a 304, and has ``final_url`` and ``etag``, or of a body, and has
+    ``sha256``, ``final_url`` and ``content_type``.
     """
-    is_known = known is not None and is_exact(known)
-    if answer.status == 304:
-        if not is_conditional:
-            return Revalidation.FAILED
-        is_meant = is_known and known is not None and _is_same_place(known, answer) and _is_request_tag(known, answer)
-        return Revalidation.UNCHANGED if is_meant else Revalidation.AGAIN
-    if known is None or not is_known:
-        return Revalidation.READ
-    is_same = known.sha256 == answer.sha256 and known.content_type == answer.content_type
-    return Revalidation.UNCHANGED if is_same and _is_same_place(known, answer) else Revalidation.READ
-
-
-def _is_young(known: SitemapRecord, freshness: Freshness) -> bool:
-    """Whether *known* was downloaded recently enough to be revalidated or skipped."""
-    if known.read_at is None:
-        return False
-    age = (freshness.now - known.read_at).total_seconds()
-    return age >= -_ROUNDED_SECONDS and max(0.0, age) < freshness.max_age  # negative after the clock was set back
-
-
-def _is_same_place(known: SitemapRecord, answer: SitemapRecord) -> bool:
-    """Whether both have the same final URL: validators and relative URLs belong to the URL that sent them."""
     key = document_key(known.url)
-    return final_key(known, key) == final_key(answer, key)
+    if not is_exact(known) or final_key(known, key) != final_key(answer, key):
+        return False  # validators and relative URLs belong to the URL that sent them
+    if answer.status == 304:  # its tag, if it has one, is that of *known*, if that has one
+        return answer.etag is None or not _tags(known.etag) or _bare(answer.etag) == _bare(known.etag or "")
+    return known.sha256 == answer.sha256 and known.content_type == answer.content_type
 
 
 def conditions(known: SitemapRecord, now: datetime) -> dict[str, str]:
@@ -170,13 +134,6 @@ def conditions(known: SitemapRecord, now: datetime) -> dict[str, str]:
     if known.last_modified is not None and _may_be_sent(known.last_modified, known, now):
         headers["If-Modified-Since"] = known.last_modified.strip()
     return headers
-
-
-def _is_request_tag(known: SitemapRecord, answer: SitemapRecord) -> bool:
-    """Whether a 304 matches the request: its tag, if any, is that of *known*, if that has one."""
-    if answer.etag is None or not _tags(known.etag):
-        return True
-    return _bare(answer.etag) == _bare(known.etag or "")
 
 
 def _may_be_sent(last_modified: str, known: SitemapRecord, now: datetime) -> bool:
