@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
+from contextlib import closing
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -52,9 +52,9 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     store = output.store_of(opts, settings)
     if opts.output:
         output.file_and_format(opts.output)
-    histories = store.histories if opts.site is None else partial(list, [store.site(opts.site)])
-    _check_time(opts.at, histories())
-    with Views(histories, at=opts.at) as views:
+    histories = store.histories() if opts.site is None else [store.site(opts.site)]
+    _check_time(opts.at, histories)
+    with closing(Views(histories, at=opts.at)) as views:
         reader = views.query(opts.sql)
         if opts.output:
             rows = output.write(_batches(reader, keep_types=opts.output.endswith("parquet")), opts.output)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -19,7 +19,6 @@ from sitemap_harvest.snapshots.store.tables import original_keys
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from sitemap_harvest.snapshots.store.manifest import Run
     from sitemap_harvest.snapshots.store.snapshot import Snapshot
     from sitemap_harvest.snapshots.store.store import History
 
@@ -62,9 +61,9 @@ _VIEWS = {
 
 
 class Views:
-    """SQL views over histories. A context manager: it owns a connection."""
+    """SQL views over histories, with a connection of their own."""
 
-    def __init__(self, histories: Callable[[], Sequence[History]], *, at: str = "latest") -> None:
+    def __init__(self, histories: Sequence[History], *, at: str = "latest") -> None:
         """Open views over *histories*. Nothing is read before a query needs it.
 
         *at*: which snapshots ``urls``, ``sitemaps`` and ``problems`` show: ``latest``,
@@ -91,12 +90,6 @@ class Views:
         self._connection.execute("set python_enable_replacements = false")
         self._connection.execute("set enable_external_access = false")
         self._connection.execute("set lock_configuration = true")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the connection."""
@@ -134,7 +127,7 @@ class Views:
         return frozenset(found)
 
     def _snapshots(self) -> Iterator[Snapshot]:
-        for history in self._histories():
+        for history in self._histories:
             if self._at == ALL_RUNS:
                 yield from (history.snapshot(run) for run in history.runs)
             elif self._at == "latest" or self._is_in(history):
@@ -150,11 +143,9 @@ class Views:
             return False
         return True
 
-    def _wanted(self, names: Sequence[str]) -> list[str]:
-        return [name for name in names if self._needed is None or name in self._needed]
-
     def _urls(self) -> Iterator[pa.RecordBatch]:
-        wanted = self._wanted(arrow_schema(UrlEntry).names)
+        needed, names = self._needed, arrow_schema(UrlEntry).names
+        wanted = [name for name in names if needed is None or name in needed]
         for snapshot in self._snapshots():
             facts = {"run": snapshot.run.id, "root": snapshot.site}
             for batch in snapshot.urls(wanted) if wanted else _counted(snapshot):
@@ -166,15 +157,24 @@ class Views:
                 yield _filled(batch, _SITEMAPS, {"run": snapshot.run.id})
 
     def _changes(self) -> Iterator[pa.RecordBatch]:
-        for history in self._histories():
+        for history in self._histories:
             for table in history.tables("changes", [run.id for run in history.runs]):
                 keys = original_keys(table["key"], table["loc"])
                 changes = table.set_column(table.schema.get_field_index("key"), "key", keys)
                 yield from changes.cast(_CHANGES).to_batches()
 
     def _runs(self) -> Iterator[pa.RecordBatch]:
-        for history in self._histories():
-            rows = [_row_of(history.site, run) for run in history.runs]
+        for history in self._histories:
+            rows = [
+                {
+                    "root": history.site,
+                    "run": run.id,
+                    **{name: getattr(run, name) for name in _RUNS.names[2:9]},
+                    **{kind: run.changes.get(kind, 0) for kind in _KINDS},
+                    "arguments": json.dumps(run.arguments, ensure_ascii=False, default=str),
+                }
+                for run in history.runs
+            ]
             yield from pa.Table.from_pylist(rows, _RUNS).to_batches()
 
 
@@ -223,13 +223,3 @@ def _counted(snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
         rows = min(left, _BATCH_ROWS)
         yield pa.record_batch([pa.nulls(rows)], names=["nothing"])
         left -= rows
-
-
-def _row_of(site: str, run: Run) -> dict[str, Any]:
-    return {
-        "root": site,
-        "run": run.id,
-        **{name: getattr(run, name) for name in _RUNS.names[2:9]},
-        **{kind: run.changes.get(kind, 0) for kind in _KINDS},
-        "arguments": json.dumps(run.arguments, ensure_ascii=False, default=str),
-    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from contextlib import closing
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -61,16 +62,13 @@ class Store:
 
     def sites(self) -> list[str]:
         """Return the sites that have a snapshot, sorted."""
-        found = []
-        for name in (self.folder / _SITES).names():
-            folder = self.folder / _SITES / name
-            if (data := folder.read(_SITE)) and History(site := json.loads(data)["site"], folder).runs:
-                found.append(site)
-        return sorted(found)
+        return [history.site for history in self.histories()]
 
     def histories(self) -> list[History]:
         """Return the histories of the sites that have a snapshot, sorted by site."""
-        return [self.history(site) for site in self.sites()]
+        folders = [self.folder / _SITES / name for name in (self.folder / _SITES).names()]
+        found = [History(json.loads(data)["site"], folder) for folder in folders if (data := folder.read(_SITE))]
+        return sorted((history for history in found if history.runs), key=lambda history: history.site)
 
     def query(self, sql: str, *, at: str = "latest", site: str | None = None) -> pa.Table:
         """Return the result of *sql*, one SELECT statement over the views. Raises :exc:`StoreError`.
@@ -80,8 +78,7 @@ class Store:
         """
         from sitemap_harvest.snapshots.store.sql_views import Views  # DuckDB takes 0.1 seconds to load
 
-        one = None if site is None else [self.site(site)]
-        with Views(lambda: self.histories() if one is None else one, at=at) as views:
+        with closing(Views([self.site(site)] if site is not None else self.histories(), at=at)) as views:
             return views.query(sql).read_all()
 
     def history(self, site: str) -> History:
