@@ -24,7 +24,7 @@ from sitemap_harvest.snapshots.conditional_requests import (
 from sitemap_harvest.snapshots.merge import merge_snapshot
 from sitemap_harvest.snapshots.merge_policy import MergePolicy, final_key, merge_decision
 from sitemap_harvest.snapshots.removal import is_overdue, is_settled, needs_lister
-from sitemap_harvest.snapshots.store import DocumentRows
+from sitemap_harvest.snapshots.store import DocumentRows, DocumentWriter
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.config.arguments import SnapshotOptions
     from sitemap_harvest.config.settings import HarvestSettings
     from sitemap_harvest.model import SitemapRef, UrlBatch
-    from sitemap_harvest.snapshots.store import DocumentWriter, SiteWriter, Snapshot
+    from sitemap_harvest.snapshots.store import SiteWriter, Snapshot
 
 _AS_BEFORE = (
     "kind", "content_type", "layers", "encoding", "bytes_unpacked", "entries", "out_of_scope", "problems", "sha256"
@@ -208,7 +208,7 @@ class SiteSnapshot:
 
     def document(self, candidate: Candidate) -> DocumentWriter:
         """Return a writer for the rows of *candidate*, under the URL of its first visit."""
-        return self.writer.document(self._address(candidate.url))
+        return DocumentWriter(self.writer, self._address(candidate.url))
 
     def passing(self, batches: Iterable[UrlBatch], writer: DocumentWriter) -> Iterator[UrlBatch]:
         """Yield *batches*, each after it was stored with *writer*, or after storing failed."""

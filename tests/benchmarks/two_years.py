@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from sitemap_harvest import Kind, Outcome, SitemapRecord, read
 from sitemap_harvest.diff import compare
 from sitemap_harvest.model import FoundBy, SitemapRef
-from sitemap_harvest.snapshots.store import DocumentRows, History, Run, SiteWriter, open_store
+from sitemap_harvest.snapshots.store import DocumentRows, DocumentWriter, History, Run, SiteWriter, open_store
 from sitemap_harvest.snapshots.store.compaction import compact
 from sitemap_harvest.snapshots.store.tables import ROW_COLUMNS
 
@@ -102,7 +102,7 @@ class Keeper:
         compact(self._store.history(SITE))
 
     def _keep_sitemap(self, writer: SiteWriter, url: str, now: datetime) -> None:
-        document, into = read(self._site.body(url), url=url), writer.document(url)
+        document, into = read(self._site.body(url), url=url), DocumentWriter(writer, url)
         for batch in document.urls():
             into.add(batch)
             self._note(batch.arrow)

@@ -35,7 +35,12 @@ class SiteLocks:
 
     def take(self, site: Folder) -> str | None:
         """Lock the site in the folder *site*; return the id of the run that holds the lock, if that is alive."""
-        self._show_life()
+        if not self._store.is_local:
+            if not self._heartbeat_at:
+                self._write_time()
+        elif self._lock is None:
+            self._lock = _lock_of(self._store, self._run_id)
+            self._lock.acquire(timeout=0)
         claim = json.dumps({"run": self._run_id}).encode()
         while not site.create(_CLAIM, claim):
             if (holder := _holder(site)) == self._run_id:
@@ -63,14 +68,6 @@ class SiteLocks:
             (self._store / _RUNNING).remove(f"{self._run_id}.lock")
         elif self._heartbeat_at:
             (self._store / _RUNNING).remove(f"{self._run_id}.json")
-
-    def _show_life(self) -> None:
-        if not self._store.is_local:
-            if not self._heartbeat_at:
-                self._write_time()
-        elif self._lock is None:
-            self._lock = _lock_of(self._store, self._run_id)
-            self._lock.acquire(timeout=0)
 
     def _write_time(self) -> None:
         self._heartbeat_at = time.time()

@@ -18,7 +18,7 @@ from sitemap_harvest.model.run import is_run_id
 from sitemap_harvest.snapshots.store.manifest import FORMAT, Manifest, check_format
 from sitemap_harvest.snapshots.store.snapshot import Snapshot
 from sitemap_harvest.snapshots.store.storage import Folder, shown
-from sitemap_harvest.snapshots.store.tables import empty_table, read_table
+from sitemap_harvest.snapshots.store.tables import SCHEMAS, read_table
 from sitemap_harvest.urls import site_of
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class History:
 
     def table(self, name: str, runs: Collection[str]) -> pa.Table:
         """Return the data of *runs* in the table *name*, as for :meth:`tables`."""
-        return pa.concat_tables([empty_table(name), *self.tables(name, runs)])
+        return pa.concat_tables([SCHEMAS[name].empty_table(), *self.tables(name, runs)])
 
     def unfinished(self) -> list[str]:
         """Return the ids of runs that have not ended: they are still running, or were interrupted."""

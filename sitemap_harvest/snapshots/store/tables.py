@@ -39,7 +39,7 @@ REFERENCES = pa.schema([_RUN, _DOCUMENT, *arrow_schema(SitemapRef)])
 """The documents that each document named, as read by a run."""
 SITEMAPS = pa.schema([_RUN, *arrow_schema(SitemapRecord)])
 """The document records of each run."""
-_SCHEMAS = {
+SCHEMAS = {
     "rows": ROW_SCHEMA,
     "row_ranges": ROW_RANGES,
     "pending": PENDING,
@@ -53,7 +53,9 @@ GROUP_ROWS = 20_000  # per row group: some 10 MB of rows in memory
 _FEW_VALUES = [
     "site", "sitemap", "lastmod_precision", "lastmod_zoned", "changefreq", "priority", "in_scope", "scope_reason"
 ]  # fmt: skip
-_ALIKE = ["loc", "loc_raw", "key", "lastmod_text"]  # texts that share prefixes with their predecessor
+_ENCODINGS = {"row": "DELTA_BINARY_PACKED"} | dict.fromkeys(
+    ["loc", "loc_raw", "key", "lastmod_text"], "DELTA_BYTE_ARRAY"
+)  # texts that share prefixes with their predecessor
 
 
 class TableWriter:
@@ -70,7 +72,7 @@ class TableWriter:
         self.waiting = 0
         """Number of rows buffered in memory."""
         self._folder, self._name, self._table = folder, name, table
-        self._buffer = [empty_table(table)]
+        self._buffer = [SCHEMAS[table].empty_table()]
         self._open: tuple[HashedFile, pq.ParquetWriter] | None = None
 
     @property
@@ -109,28 +111,20 @@ class TableWriter:
         data = pa.concat_tables(self._buffer)
         if self._open is None:
             if self.waiting < GROUP_ROWS:  # it is the only group: empty columns would take more space than the rows
-                data = data.select([one.name for one in data.schema if not one.nullable or _has_values(data, one.name)])
+                columns = zip(data.schema, data.columns, strict=True)
+                data = data.select(
+                    [one.name for one, values in columns if not one.nullable or values.null_count < len(values)]
+                )
+            options: dict[str, Any] = {"compression_level": 9, "write_statistics": False}
+            if self._table == "rows":
+                encodings = {name: encoding for name, encoding in _ENCODINGS.items() if name in data.schema.names}
+                few = [name for name in _FEW_VALUES if name in data.schema.names]
+                options = {"column_encoding": encodings, "use_dictionary": few, "write_statistics": ["row"]}
             file = self._folder.writing(self._name)
-            options = _options(self._table, data.schema.names)
             self._open = file, pq.ParquetWriter(file, data.schema, compression="zstd", store_schema=False, **options)
         self._open[1].write_table(data)
         self._buffer, self.waiting = [], 0
         return self._open
-
-
-def _has_values(data: pa.Table, name: str) -> bool:
-    return bool(data[name].null_count < data.num_rows)
-
-
-def _options(table: str, names: list[str]) -> dict[str, Any]:
-    if table != "rows":
-        return {"compression_level": 9, "write_statistics": False}
-    deltas = {name: "DELTA_BYTE_ARRAY" for name in _ALIKE if name in names}
-    return {
-        "use_dictionary": [name for name in _FEW_VALUES if name in names],
-        "column_encoding": {"row": "DELTA_BINARY_PACKED", **deltas},
-        "write_statistics": ["row"],
-    }
 
 
 def read_table(folder: Folder, stored: StoredFile) -> Iterator[pa.Table]:
@@ -143,14 +137,9 @@ def read_table(folder: Folder, stored: StoredFile) -> Iterator[pa.Table]:
                 )
             parquet = pq.ParquetFile(file)
             for group in range(parquet.num_row_groups):
-                yield _with_all_columns(parquet.read_row_group(group), _SCHEMAS[stored.table])
+                yield _with_all_columns(parquet.read_row_group(group), SCHEMAS[stored.table])
     except (OSError, pa.ArrowException) as error:
         raise StoreError(f"{folder}/{stored.name} cannot be read: {error}") from error
-
-
-def empty_table(table: str) -> pa.Table:
-    """Return no rows of *table*."""
-    return _SCHEMAS[table].empty_table()
 
 
 def _with_all_columns(data: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -67,10 +67,6 @@ class SiteWriter:
         with closing(RowStore(self.history.folder, self._manifest().files)) as row_store:
             yield from row_store.urls(kept.row_ranges or RowRanges.joined([]))
 
-    def document(self, url: str) -> DocumentWriter:
-        """Start writing the document at *url*."""
-        return DocumentWriter(self, url)
-
     def keep_rows(self, rows: pa.RecordBatch) -> np.ndarray:
         """Write *rows*, with the columns of :class:`UrlEntry`, and return their new ids."""
         if self._part is None:
@@ -176,7 +172,9 @@ class SiteWriter:
         run = dataclasses.replace(run, documents=self._ledger["left"].null_count)
         writer = tables.TableWriter(self.history.folder, self._path("changes"), "changes")
         for batch in changes:
-            writer.add(_with_stored_keys(pa.Table.from_batches([batch.arrow])))
+            data = pa.Table.from_batches([batch.arrow])
+            at, keys = data.schema.get_field_index("key"), tables.stored_keys(data["key"], data["loc"])
+            writer.add(data.set_column(at, data.schema.field(at), keys))
         if writer.count:
             self._files.append(writer.close((run.id, run.id)))
         self.history.folder.sync(file.name for file in self._files)
@@ -296,12 +294,6 @@ class DocumentWriter:
 def _with_run(data: pa.Table, run: str) -> pa.Table:
     """Return document records of a *run* in stored form."""
     return pa.Table.from_arrays([pa.repeat(run, data.num_rows), *data.columns], schema=tables.SITEMAPS)
-
-
-def _with_stored_keys(changes: pa.Table) -> pa.Table:
-    at = changes.schema.get_field_index("key")
-    keys = tables.stored_keys(changes["key"], changes["loc"])
-    return changes.set_column(at, changes.schema.field(at), keys)
 
 
 def _ledger_table(ledger: Sequence[SitemapRecord]) -> pa.Table:

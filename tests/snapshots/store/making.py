@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.diff import compare, pending_rows
 from sitemap_harvest.model import ChangeKind, FoundBy, Kind, Outcome, SitemapRecord, SitemapRef, UrlBatch, UrlEntry
-from sitemap_harvest.snapshots.store import DocumentRows, Run, SiteWriter, Snapshot, Store, open_store
+from sitemap_harvest.snapshots.store import DocumentRows, DocumentWriter, Run, SiteWriter, Snapshot, Store, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ class Making:
             record = record_of(url, at=self.now, outcome=Outcome.UNCHANGED, rows_from=before[url]["rows_from"])
             writer.keep(url, DocumentRows(record))
             return record
-        document = writer.document(url)
+        document = DocumentWriter(writer, url)
         references = [one for one in listed if isinstance(one, SitemapRef)]
         rows = [one for one in listed if not isinstance(one, SitemapRef)]
         if rows:

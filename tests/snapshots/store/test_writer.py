@@ -7,7 +7,7 @@ import pytest
 
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import Outcome, SitemapRef
-from sitemap_harvest.snapshots.store import DocumentRows, SiteWriter
+from sitemap_harvest.snapshots.store import DocumentRows, DocumentWriter, SiteWriter
 from tests.snapshots.store.making import SITE, Making, batch_of, entry, listed, locs, record_of
 
 S, T = f"{SITE}/s.xml", f"{SITE}/t.xml"
@@ -21,7 +21,7 @@ def making(tmp_path):
 def partly(making, rows, *, sound=None):
     """Keep a run that has read *rows* of a document, and not all of it."""
     writer = making.begin()
-    document = writer.document(S)
+    document = DocumentWriter(writer, S)
     document.add(batch_of(rows, sitemap=S))
     record = record_of(S, at=making.now, outcome=Outcome.PARTIAL, complete=False, rows_from=writer.run_id)
     writer.keep(S, DocumentRows(record, document.added(sound=sound)))
@@ -49,7 +49,7 @@ def test_a_partial_first_read_is_the_whole_content(making):
 def test_rows_in_several_batches_are_one_document(making):
     making.run({S: locs(100)})
     writer = making.begin()
-    document = writer.document(S)
+    document = DocumentWriter(writer, S)
     rows = batch_of([*locs(50), *locs(10, start=500), *locs(50, start=50)], sitemap=S)
     for start in range(0, 110, 7):
         document.add(rows.slice(start, 7))
@@ -62,7 +62,7 @@ def test_rows_in_several_batches_are_one_document(making):
 
 def test_documents_may_be_read_concurrently(making):
     writer = making.begin()
-    documents = {url: writer.document(url) for url in (S, T)}
+    documents = {url: DocumentWriter(writer, url) for url in (S, T)}
     for start in range(0, 40, 10):
         for url, document in documents.items():
             document.add(batch_of([f"{url}?{number}" for number in range(40)], sitemap=url).slice(start, 10))
@@ -172,7 +172,7 @@ def test_of_two_concurrent_runs_the_second_to_end_is_not_kept(making):
 
 def test_positions_with_gaps_are_kept(making):
     writer = making.begin()
-    document = writer.document(S)
+    document = DocumentWriter(writer, S)
     rows = batch_of(locs(6), sitemap=S)
     document.add(rows.filter(np.array([True, False, True, True, False, True])))
     record = record_of(S, rows_from=writer.run_id)
