@@ -30,7 +30,7 @@ else:
     from backports import zstd
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from sitemap_harvest.formats.problem_log import ProblemLog
 
@@ -76,13 +76,16 @@ class Packing:
 
     def unpack(self, packed: Iterator[bytes], problems: ProblemLog) -> Iterator[bytes]:
         """Yield the decompressed members of a compressed document, one after the other."""
-        members = _Members(self, problems)
-        for block in packed:
-            for start in range(0, len(block), _STEP_BYTES):
-                yield from members.unpack(block[start : start + _STEP_BYTES])
-                if members.are_over:
-                    return
-        yield from members.finish()
+        held: list[bytes] = []  # members may be a few bytes each
+        size = 0
+        for part in _Members(self, packed, problems).unpack():
+            held.append(part)
+            size += len(part)
+            if size and (size >= _LEAST_BLOCK_BYTES or not part):
+                yield b"".join(held)
+                held, size = [], 0
+        if size:
+            yield b"".join(held)
 
 
 class _Zlib:
@@ -137,125 +140,80 @@ class _Brotli:
 
 
 class _Members:
-    """Decompresses the members of one compressed document."""
+    """The members of one compressed document."""
 
-    def __init__(self, packing: Packing, problems: ProblemLog) -> None:
+    def __init__(self, packing: Packing, packed: Iterator[bytes], problems: ProblemLog) -> None:
         self._packing = packing
+        self._pieces = (block[at : at + _STEP_BYTES] for block in packed for at in range(0, len(block), _STEP_BYTES))
         self._problems = problems
-        self._decompressor: Any = None
-        self._is_fresh = False  # whether the decompressor has received no data yet
-        self._data = b""
-        self._unpacked: list[bytes] = []  # not yielded yet: members may be a few bytes each
-        self._unpacked_bytes = 0
-        self._all_bytes = 0  # decompressed so far
+        self._data = b""  # received, but not decompressed
         self._offset = 0  # offset of self._data in the compressed document
-        self._members = 0
+        self._unpacked_bytes = 0
         self._telling_bytes = len(packing.magic[0]) if packing.is_sure else _TRIED_BYTES  # whether a member begins
-        self._has_all = False  # whether all of the document was received
-        self.are_over = False  #: Whether no member can follow the last data.
 
-    def unpack(self, piece: bytes) -> Iterator[bytes]:
-        """Yield the data that the next *piece* of the document allows to decompress."""
-        self._data += piece
-        while self._data and not self.are_over:
-            if self._decompressor is None:
-                self._skip_padding()
-                if not self._data or (len(self._data) < self._telling_bytes and not self._has_all):
-                    return  # decided with the next piece
-                if self._members > _MANY_MEMBERS and self._all_bytes < self._members * _LEAST_MEMBER_BYTES:
-                    yield from self._flush()
-                    self.are_over = True
-                    self._problems.add("unpack/tiny-members", byte=self._offset)
-                    return
-                if not self._start():
-                    yield from self._end()
-                    return
-            yield from self._step()
+    def unpack(self) -> Iterator[bytes]:
+        """Yield the data of the members in parts, and an empty part before each problem: all data before is whole."""
+        magic = self._packing.magic
+        members = 0
+        while self._find_member(members):
+            if len(self._data) < self._telling_bytes and any(one.startswith(self._data) for one in magic):
+                code, excerpt = "unpack/truncated", None
+            elif members > _MANY_MEMBERS and self._unpacked_bytes < members * _LEAST_MEMBER_BYTES:
+                code, excerpt = "unpack/tiny-members", None
+            elif members and not (magic and self._packing.begins(self._data)):
+                code, excerpt = "unpack/trailing-bytes", repr(self._data[:60])
+            else:
+                members += 1
+                is_whole = yield from self._member()
+                if is_whole:
+                    continue
+                return
+            yield b""
+            self._problems.add(code, byte=self._offset, excerpt=excerpt)
+            return
 
-    def _skip_padding(self) -> None:
-        """Skip zero padding after a member: it is usual and harmless, and gzip(1) skips it too."""
-        if self._members and self._data.startswith(b"\0"):
-            size = len(self._data)
-            self._data = self._data.lstrip(b"\0")
-            self._offset += size - len(self._data)
-
-    def _start(self) -> bool:
-        """Start a member, if one begins here."""
-        if self._members and not (self._packing.magic and self._packing.begins(self._data)):
-            return False
-        self._decompressor, self._is_fresh = self._packing.decompressor(), True
-        self._members += 1
-        return True
-
-    def _step(self) -> Iterator[bytes]:
-        data, self._data = self._data, b""
+    def _find_member(self, members: int) -> bool:
+        """Whether there is more after *members* members, without zero padding: gzip(1) skips it too."""
         while True:
-            before = self._state()
+            if members and self._data.startswith(b"\0"):
+                size = len(self._data)
+                self._data = self._data.lstrip(b"\0")
+                self._offset += size - len(self._data)
+            if len(self._data) >= self._telling_bytes or not (piece := next(self._pieces, b"")):
+                return bool(self._data)
+            self._data += piece
+
+    def _member(self) -> Generator[bytes, None, bool]:
+        """Yield the data of the next member; return whether it is whole."""
+        decompressor = self._packing.decompressor()
+        # Creating is faster than copying, and there may be a million members.
+        before = self._packing.decompressor() if hasattr(decompressor, "copy") else None
+        data = self._data
+        while True:
             try:
-                unpacked = self._decompressor.decompress(data, BLOCK_BYTES)
+                unpacked = decompressor.decompress(data, BLOCK_BYTES)
             except _ERRORS as error:
-                yield from self._flush()  # data before the error is read before the error is recorded
-                self._fail(error)
+                yield b""
+                code = "unpack/bad-checksum" if "check" in str(error) else "unpack/unreadable"
+                detail = f"after byte {self._offset} of the packed document: {error}"
+                self._problems.add(code, detail, byte=self._offset)
                 if before is not None:
                     yield _salvage(before, data)
-                return
+                return False
             if unpacked:
-                self._unpacked.append(unpacked)
-                self._all_bytes += len(unpacked)
                 self._unpacked_bytes += len(unpacked)
-                if self._unpacked_bytes >= _LEAST_BLOCK_BYTES:
-                    yield from self._flush()
+                yield unpacked
             self._offset += len(data)
-            data = b""
-            if self._decompressor.eof:
-                self._data = self._decompressor.unused_data
+            if decompressor.eof:
+                self._data = decompressor.unused_data
                 self._offset -= len(self._data)
-                self._decompressor = None
-                return
-            if self._decompressor.needs_input:
-                return
-
-    def _state(self) -> Any:
-        """Return a copy of the decompressor in its current state; ``None`` if it cannot be copied."""
-        if not hasattr(self._decompressor, "copy"):
-            return None
-        if self._is_fresh:  # creating is faster than copying, and there may be a million members
-            self._is_fresh = False
-            return self._packing.decompressor()
-        return self._decompressor.copy()
-
-    def _flush(self) -> Iterator[bytes]:
-        """Yield the decompressed data that was not yielded yet."""
-        if self._unpacked:
-            yield b"".join(self._unpacked)
-        self._unpacked, self._unpacked_bytes = [], 0
-
-    def _fail(self, error: Exception) -> None:
-        self.are_over = True
-        code = "unpack/bad-checksum" if "check" in str(error) else "unpack/unreadable"
-        detail = f"after byte {self._offset} of the packed document: {error}"
-        self._problems.add(code, detail, byte=self._offset)
-
-    def finish(self) -> Iterator[bytes]:
-        """Yield the rest, and record problems at the end of the document."""
-        self._has_all = True
-        is_start = bool(self._data) and any(magic.startswith(self._data) for magic in self._packing.magic)
-        if not is_start:
-            yield from self.unpack(b"")
-        if self.are_over:
-            return
-        if self._decompressor or is_start:
-            yield from self._flush()
-            self._problems.add("unpack/truncated", byte=self._offset)
-        else:
-            yield from self._end()
-
-    def _end(self) -> Iterator[bytes]:
-        """Check the data after the last member."""
-        yield from self._flush()
-        self.are_over = True
-        if self._data:
-            self._problems.add("unpack/trailing-bytes", byte=self._offset, excerpt=repr(self._data[:60]))
+                return True
+            data = next(self._pieces, b"") if decompressor.needs_input else b""
+            if not data and decompressor.needs_input:
+                yield b""
+                self._problems.add("unpack/truncated", byte=self._offset)
+                return False
+            before = None if before is None else decompressor.copy()
 
 
 def _salvage(decompressor: Any, data: bytes) -> bytes:
