@@ -147,7 +147,6 @@ class _Feed(TokenReader):
                 self._malformed("the end of the URL is unknown", token)
                 found = {name: value for name, value in found.items() if name.lower() != "href"}
         element = Element(self._meaning(token, scope, found), Role.OTHER, found, token, scope, base=base)
-        element.name_attributes()
         if local in _ITEMS and (not self._open or element.tag == self._open[0].tag):
             self._start_item(element, token)
         elif self._body:

@@ -45,12 +45,8 @@ class Element(list["Element"]):
         self.scope = scope  #: The meanings of prefixes inside it.
         self.is_whole = True
         self._attributes = attributes
-
-    def name_attributes(self) -> None:
-        """Give the attributes their full names, and remove namespace declarations."""
-        if self._attributes:
-            given = self._attributes.items()
-            self._attributes = {self.scope.attribute(n): value for n, value in given if not n.startswith("xmlns")}
+        if attributes:  # by their full names, without namespace declarations
+            self._attributes = {scope.attribute(n): v for n, v in attributes.items() if not n.startswith("xmlns")}
 
     def get(self, name: str) -> str | None:
         """Return the value of the attribute *name*."""

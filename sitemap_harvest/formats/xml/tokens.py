@@ -163,7 +163,7 @@ class Tokenizer:
         self._problems = problems
         self._buffer = ""
         self._at = 0
-        self._line = 1
+        self.line = 1  #: The current line, from 1.
         self._tag_end = -1  # position of the next >, if not before self._at
         self._last_bracket = -1  # position of the last > in the buffer
         self._at_end = False
@@ -171,11 +171,6 @@ class Tokenizer:
         self._has_begun = False  # whether a tag has come
         self._declared: frozenset[str] = frozenset()
         self._has_doctype = False
-
-    @property
-    def line(self) -> int:
-        """The current line, from 1."""
-        return self._line
 
     def __iter__(self) -> Iterator[Token]:
         while True:
@@ -200,7 +195,7 @@ class Tokenizer:
 
     def _pieces(self) -> Iterator[Token]:
         """Yield tokens while only text and plain tags follow."""
-        buffer, at, line = self._buffer, self._at, self._line
+        buffer, at, line = self._buffer, self._at, self.line
         first = at
         is_text, is_start, is_end = Sort.TEXT, Sort.START, Sort.END  # accessing a member takes longer than a match
         while match := _PIECE.match(buffer, at):
@@ -210,7 +205,7 @@ class Tokenizer:
             if text:
                 yield Token(is_text, text, line)
                 line += text.count("\n")
-                self._line = line
+                self.line = line
             if start is None:
                 yield Token(is_end, end, line)
             elif empty:
@@ -236,7 +231,7 @@ class Tokenizer:
     def _advance(self, end: int) -> str:
         passed = self._buffer[self._at : end]
         self._at = end
-        self._line += passed.count("\n")
+        self.line += passed.count("\n")
         return passed
 
     def _text(self, end: int) -> Iterator[Token]:
@@ -248,7 +243,7 @@ class Tokenizer:
             yield self._text_token(end)
 
     def _text_token(self, end: int) -> Token:
-        line = self._line
+        line = self.line
         raw = self._advance(end)
         if forbidden := _FORBIDDEN.findall(raw):
             _note_forbidden(forbidden, raw, self._problems, line)
@@ -265,7 +260,7 @@ class Tokenizer:
         elif _DECLARATION.match(rest):
             self._declaration()
         elif rest.startswith("<?"):
-            line = self._line
+            line = self.line
             self._skip("?>", 2)
             if rest.lower().startswith(_PHP):
                 yield Token(Sort.TEXT, "<?...?>", line, is_code=True)
@@ -302,12 +297,9 @@ class Tokenizer:
 
     def _declaration(self) -> None:
         is_first = self._is_at_start and self._at == 0
-        while not (has_end := self._has_tag_end()):
-            if self._at_end or len(self._buffer) - self._at > _MAX_TAG_CHARS or not self._more():
-                break
-        if has_end and not (is_first and _WHOLE_DECLARATION.match(self._buffer, self._at)):
+        if self._has_tag_end() and not (is_first and _WHOLE_DECLARATION.match(self._buffer, self._at)):
             excerpt = self._buffer[self._at : self._tag_end + 1]
-            self._problems.add("xml/bad-declaration", line=self._line, excerpt=excerpt)
+            self._problems.add("xml/bad-declaration", line=self.line, excerpt=excerpt)
             self._doubt_inside()
         self._skip(">", 2)
 
@@ -315,35 +307,34 @@ class Tokenizer:
         """Yield the text of a CDATA section as it arrives."""
         self._advance(self._at + len("<![CDATA["))
         while (found := self._buffer.find("]]>", self._at)) < 0:
-            line = self._line
+            line = self.line
             yield Token(Sort.TEXT, self._advance(max(self._at, len(self._buffer) - 2)), line)
             if not self._more():
-                yield Token(Sort.TEXT, self._advance(len(self._buffer)), self._line)
+                yield Token(Sort.TEXT, self._advance(len(self._buffer)), self.line)
                 return
-        line = self._line
+        line = self.line
         yield Token(Sort.TEXT, self._advance(found), line)
         self._advance(found + 3)
 
     def _doctype(self) -> None:
         if self._has_doctype:  # there may be one: finding the end of each would take long
-            self._problems.add("xml/malformed", "a second DOCTYPE", line=self._line)
+            self._problems.add("xml/malformed", "a second DOCTYPE", line=self.line)
             self._advance(self._at + len("<!DOCTYPE"))
             return
         self._has_doctype = True
         while not (match := _DOCTYPE.match(self._buffer, self._at)):
-            if self._at_end or len(self._buffer) - self._at > _MAX_DOCTYPE_CHARS or not self._more():
-                match = None
+            if not self._more_of(_MAX_DOCTYPE_CHARS):
                 break
-        self._problems.add("xml/doctype", line=self._line)
+        self._problems.add("xml/doctype", line=self.line)
         self._doubt_inside()
         if match:
             self._declared = frozenset(_ENTITY.findall(match[0]))
             self._advance(match.end())
         elif self._at_end and self._problems.ends_early:
-            self._problems.add("xml/truncated", "the document ends inside its DOCTYPE", line=self._line)
+            self._problems.add("xml/truncated", "the document ends inside its DOCTYPE", line=self.line)
             self._advance(len(self._buffer))
         else:
-            self._problems.add("xml/malformed", "the DOCTYPE does not end", line=self._line)
+            self._problems.add("xml/malformed", "the DOCTYPE does not end", line=self.line)
             self._advance(self._at + len("<!DOCTYPE"))
 
     def _doubt_inside(self) -> None:
@@ -352,10 +343,7 @@ class Tokenizer:
             self._problems.mark_unreliable()
 
     def _tag(self) -> Token | None:
-        while not (has_end := self._has_tag_end()):
-            if self._at_end or len(self._buffer) - self._at > _MAX_TAG_CHARS or not self._more():
-                break
-        line = self._line
+        has_end, line = self._has_tag_end(), self.line
         if match := _END.match(self._buffer, self._at):
             self._has_begun = True
             self._advance(match.end())
@@ -365,7 +353,8 @@ class Tokenizer:
             self._advance(match.end())
             return Token(Sort.END, match[1], line)
         match = _START.match(self._buffer, self._at)
-        while not match and has_end and self._more_of_tag():
+        # The > may be in an attribute value, and the tag continues in the next chunk.
+        while not match and has_end and self._buffer.find("<", self._at + 1) < 0 and self._more_of(_MAX_TAG_CHARS):
             match = _START.match(self._buffer, self._at)
         match = match or _LOOSE_START.match(self._buffer, self._at)
         if match:
@@ -375,21 +364,23 @@ class Tokenizer:
         return self._stray(has_end=has_end)
 
     def _has_tag_end(self) -> bool:
-        """Whether a ``>`` follows in the buffer; searched once, however many ``<`` come before it."""
-        if self._tag_end < self._at:
-            found = self._buffer.find(">", self._at)
-            self._tag_end = len(self._buffer) if found < 0 else found
-        return self._tag_end < len(self._buffer)
+        """Whether a ``>`` follows within the length of a tag; searched once, however many ``<`` come before it."""
+        while True:
+            if self._tag_end < self._at:
+                found = self._buffer.find(">", self._at)
+                self._tag_end = len(self._buffer) if found < 0 else found
+            if self._tag_end < len(self._buffer):
+                return True
+            if not self._more_of(_MAX_TAG_CHARS):
+                return False
 
-    def _more_of_tag(self) -> bool:
-        """Append another chunk, if the ``>`` may be in an attribute value and the tag continues there."""
-        if self._at_end or len(self._buffer) - self._at > _MAX_TAG_CHARS or self._buffer.find("<", self._at + 1) >= 0:
-            return False
-        return self._more()
+    def _more_of(self, most_chars: int) -> bool:
+        """Append another chunk to the current markup, if it has no more than *most_chars* characters yet."""
+        return not self._at_end and len(self._buffer) - self._at <= most_chars and self._more()
 
     def _stray(self, *, has_end: bool) -> Token | None:
         """Take a ``<`` that begins no tag: at the end of the document it is a truncated tag, elsewhere text."""
-        line = self._line
+        line = self.line
         if not has_end and self._at_end:
             cut = self._advance(len(self._buffer))
             self._problems.add("xml/truncated", "the document ends inside a tag", line=line, excerpt=cut)

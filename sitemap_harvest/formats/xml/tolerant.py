@@ -213,7 +213,6 @@ class _Sitemap(TokenReader):
             element.role = Role.OTHER  # inside an extension nothing has a role
         self._nodes += 1
         if token.attributes:
-            element.name_attributes()
             self._nodes += len(element.items())
             self._chars += len(token.attributes)
         if len(self._open) >= _MAX_DEPTH or self._nodes > _MAX_NODES or self._chars > _MAX_ENTRY_CHARS:
