@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from sitemap_harvest.dates import read_date
 from sitemap_harvest.formats import columns
-from sitemap_harvest.formats.columns import rows_where
 from sitemap_harvest.formats.problem_log import ProblemLog
 from sitemap_harvest.model import CHANGEFREQS, MAX_ROWS, SitemapRef, UrlBatch
 from sitemap_harvest.model.problem import MAX_SAMPLES
@@ -110,8 +109,7 @@ class Collector:
         self._changefreq: list[str | None] = []
         self._priority: list[str | None] = []
         self._sparse: dict[str, dict[int, Any]] = {}
-        self._records = 0  # in self._sparse
-        self._chars = 0  # in self._loc
+        self._records = self._chars = 0  # in self._sparse, and in self._loc
         self._batch_start = self._bytes_read()
         self._added_before = self.added
 
@@ -180,9 +178,10 @@ class Collector:
         allowed = min(rows, self._limit - self.added)
         for start in range(0, allowed, self._max_rows):
             size = min(self._max_rows, allowed - start)
-            part = {name: None if column is None else column.slice(start, size) for name, column in texts.items()}
+            part = _slice(texts, start, size)
             for name in ("lastmod", "changefreq", "priority"):
-                part[name] = None if part[name] is None else columns.trimmed(part[name])
+                if name in part:
+                    part[name] = columns.trimmed(part[name])
             first = self.added + 1
             self._count(size)
             self._last = self.added
@@ -246,22 +245,20 @@ class Collector:
         """Yield all collected entries."""
         if not self._loc:
             return
-        texts: dict[str, Any] = {
-            "position": pa.array(self._position, pa.int64()),
-            "loc": pa.array(self._loc, pa.string()),
-        }
+        texts = {"position": pa.array(self._position, pa.int64()), "loc": pa.array(self._loc, pa.string())}
         for name in ("lastmod", "changefreq", "priority"):
             column = pa.array(getattr(self, f"_{name}"), pa.string())
-            texts[name] = None if column.null_count == len(column) else columns.trimmed(column)
+            if column.null_count < len(column):
+                texts[name] = columns.trimmed(column)
         sparse, rows, self._last = self._sparse, len(self._loc), self._position[-1]
         self._clear()
         for name, values in sparse.items():
             texts[name] = pa.array([values.get(row) for row in range(rows)], UrlBatch.schema().field(name).type)
         for start in range(0, rows, self._max_rows):
-            yield from self._batch({n: None if c is None else c.slice(start, self._max_rows) for n, c in texts.items()})
+            yield from self._batch(_slice(texts, start, self._max_rows))
 
-    def _batch(self, texts: Mapping[str, Any]) -> Iterator[UrlBatch]:
-        """Yield the entries with the columns *texts* (``None`` if absent) as a batch, if there are any."""
+    def _batch(self, texts: dict[str, Any]) -> Iterator[UrlBatch]:
+        """Yield the entries with the columns *texts* as a batch, if there are any."""
         loc_texts = texts["loc"]
         rows = len(loc_texts)
         urls = address_columns(loc_texts, self._base)
@@ -278,23 +275,22 @@ class Collector:
             read = columns.dates(lastmod)
             found |= {"lastmod": read.instant, "lastmod_text": lastmod}
             found |= {"lastmod_precision": read.precision, "lastmod_zoned": read.zoned}
-            unreadable = pc.and_(read.instant.is_null(), lastmod.is_valid())
-            self._note("lastmod/unreadable", rows_where(unreadable), texts, "lastmod")
-            if read.zoned.null_count < rows:
-                self._note("lastmod/no-zone", rows_where(pc.invert(read.zoned)), texts, "lastmod")
+            self._note("lastmod/unreadable", pc.and_(read.instant.is_null(), lastmod.is_valid()), texts, "lastmod")
+            if read.zoned.false_count:
+                self._note("lastmod/no-zone", pc.invert(read.zoned), texts, "lastmod")
             if self._w3c_dates and read.is_w3c.false_count:
-                self._note("lastmod/not-w3c", rows_where(pc.invert(read.is_w3c)), texts, "lastmod")
+                self._note("lastmod/not-w3c", pc.invert(read.is_w3c), texts, "lastmod")
         if (priority := texts.get("priority")) is not None:
             found["priority"], found["priority_text"] = columns.priorities(priority)
-            self._note("priority/unreadable", rows_where(found["priority_text"].is_valid()), texts, "priority")
+            self._note("priority/unreadable", found["priority_text"].is_valid(), texts, "priority")
         if (changefreq := texts.get("changefreq")) is not None:
             unknown = pc.and_(changefreq.is_valid(), pc.invert(pc.is_in(changefreq, value_set=_CHANGEFREQS)))
-            self._note("changefreq/unknown", rows_where(unknown), texts, "changefreq")
+            self._note("changefreq/unknown", unknown, texts, "changefreq")
         if urls.loc.null_count == rows:
             return
         schema = UrlBatch.schema()
         found["sitemap"] = pa.repeat(self._document, rows)
-        given = {name: column for name, column in texts.items() if column is not None} | found
+        given = texts | found
         arrays = [given[f.name] if f.name in given else _nulls(f.type).slice(0, rows) for f in schema]
         table = pa.RecordBatch.from_arrays(arrays, schema=schema)
         if urls.loc.null_count:
@@ -302,13 +298,20 @@ class Collector:
         self._given += table.num_rows
         yield UrlBatch(table)
 
-    def _note(self, code: str, flawed: list[int], texts: Mapping[str, Any], column: str) -> None:
-        """Record a problem for each of the *flawed* rows, with the first few as samples."""
+    def _note(self, code: str, flawed: list[int] | pa.BooleanArray, texts: Mapping[str, Any], column: str) -> None:
+        """Record a problem for each of the *flawed* rows, numbers or a mask, with the first few as samples."""
+        if not isinstance(flawed, list):
+            flawed = pc.indices_nonzero(pc.fill_null(flawed, fill_value=False)).to_pylist()
         without_sample = len(flawed[MAX_SAMPLES:])
         for row in flawed[:MAX_SAMPLES]:
             count, without_sample = 1 + without_sample, 0
             place, excerpt = texts["position"][row].as_py(), texts[column][row].as_py()
             self.problems.add(code, entry=place, excerpt=excerpt, count=count)
+
+
+def _slice(texts: Mapping[str, Any], start: int, size: int) -> dict[str, Any]:
+    """Return the rows of *texts* from *start* on, without absent columns."""
+    return {name: column.slice(start, size) for name, column in texts.items() if column is not None}
 
 
 @cache

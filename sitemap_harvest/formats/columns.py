@@ -95,9 +95,3 @@ def read_priority(text: str) -> float | None:
     except ValueError:
         return None
     return number if 0.0 <= number <= 1.0 else None
-
-
-def rows_where(mask: pa.BooleanArray) -> list[int]:
-    """Return the numbers of the rows for which *mask* is true."""
-    rows: list[int] = pc.indices_nonzero(pc.fill_null(mask, fill_value=False)).to_pylist()
-    return rows

@@ -107,7 +107,6 @@ class _Zlib:
         return self._inflater.unused_data
 
     def copy(self) -> Self:
-        """Return a copy in the same state."""
         other = copy.copy(self)
         other._inflater = self._inflater.copy()  # noqa: SLF001 - same class
         return other

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -96,11 +97,9 @@ class Document:
             was_cut=self._was_cut,
             bytes_read=lambda: source.bytes_unpacked,
         )
-        try:
+        with suppress(LimitReached):
             yield from self._entries(into)
-            yield from into.last_batches()
-        except LimitReached:
-            yield from into.last_batches()
+        yield from into.last_batches()
         self._judge(into)
         self._read, self._size, self._digest = into, self._source.bytes_unpacked, self._source.sha256
 
@@ -188,17 +187,18 @@ class Document:
     def _entries(self, into: Collector) -> Iterator[UrlBatch]:
         if self.kind in {Kind.SITEMAP, Kind.INDEX}:
             yield from read_sitemap(self._source, self.kind, into)
-        elif self.kind is Kind.FEED:
-            read_feed = read_json_feed if self._source.start.head.startswith("{") else read_xml_feed
-            yield from read_feed(self._source.text(into.problems), into)
+            return
+        text = self._source.text(into.problems)
+        if self.kind is Kind.FEED:
+            yield from (read_json_feed if self._source.start.head.startswith("{") else read_xml_feed)(text, into)
         elif self.kind is Kind.LIST:
-            yield from read_text(self._source.text(into.problems), into)
+            yield from read_text(text, into)
         elif self.kind is Kind.LINKS:
-            yield from read_links(self._source.text(into.problems), into, url=self._base)
+            yield from read_links(text, into, url=self._base)
         elif self.kind is Kind.HTML:
-            read_hints(self._source.text(into.problems), into, url=self._base)
+            read_hints(text, into, url=self._base)
         elif self.kind is Kind.ROBOTS:
-            yield from read_robots(self._source.text(into.problems), into)
+            yield from read_robots(text, into)
         else:
             for _ in self._source.utf8(into.problems):
                 pass  # for its size and digest, and for problems of its compression

@@ -20,8 +20,6 @@ _UNRELIABLE = {
 
 @dataclass(slots=True)
 class _Found:
-    """The collected data about one problem code."""
-
     detail: str
     count: int = 0
     samples: list[Sample] = field(default_factory=list)

@@ -150,7 +150,6 @@ def sniff(head: str, *, url: str, content_type: str | None = None, base: str | N
 
 
 def _of_text(text: str, url: str, content_type: str | None) -> Kind:
-    """Return the kind of a document without markup."""
     if _is_named_robots(url):
         return _of_robots(text)
     if _ROBOTS.search(text):
@@ -221,7 +220,6 @@ def _after_page(text: str) -> Kind | None:
 
 
 def _of_page(head: str, url: str) -> Kind:
-    """Return the kind of the page that begins with *head*."""
     page = look(head)
     if challenger(page):
         return Kind.CHALLENGE

@@ -43,7 +43,6 @@ _URL, _SITEMAP, _LOC, _OTHER = Role.URL, Role.SITEMAP, Role.LOC, Role.OTHER  # a
 _LASTMOD, _CHANGEFREQ, _PRIORITY = Role.LASTMOD, Role.CHANGEFREQ, Role.PRIORITY
 _Fields = tuple[str | None, str | None, str | None, str | None]  # loc, lastmod, changefreq, priority
 
-
 Roles = Names[Role]
 """The role of each tag below an element of one namespace, computed on demand."""
 
@@ -97,11 +96,8 @@ class EntryReader:
         self._before = self.position  # the child of the root being read
         self._line_before = line
         self._own_role = Role.SITEMAP if kind == "index" else Role.URL
-        self._roles = Names(_roles_below)
-
-    def roles(self, parent_tag: Any) -> Roles:
-        """Return the roles of tags inside an element *parent_tag*."""
-        return self._roles[parent_tag]
+        self.roles = Names(_roles_below)
+        """The roles of tags, by the tag of their parent."""
 
     def read(self, element: Any, root_tag: object) -> None:
         """Read *element*, a child of the root: an entry, or something that may contain entries.
@@ -116,8 +112,8 @@ class EntryReader:
             raise
         self.read_children += 1
 
-    def _read(self, element: Any, parent_tag: object) -> None:
-        role = self.roles(parent_tag)[element.tag]
+    def _read(self, element: Any, parent_tag: Any) -> None:
+        role = self.roles[parent_tag][element.tag]
         if role.is_entry:
             self._entry(element, role)
         elif role is _LOC:
@@ -145,7 +141,7 @@ class EntryReader:
         loc = lastmod = changefreq = priority = None
         others: list[Any] = []
         nested: list[tuple[Any, Role]] = []
-        roles = self.roles(element.tag)
+        roles = self.roles[element.tag]
         stray, puts = element.text, 0
         for child in element:
             if (tail := child.tail) and not tail.isspace():
@@ -213,7 +209,7 @@ class EntryReader:
         parents = [value]
         while parents:
             parent = parents.pop()
-            own = self._roles[parent.tag]
+            own = self.roles[parent.tag]
             for child in parent:
                 if roles[child.tag] is not _OTHER or (parent is not value and own[child.tag] is not _OTHER):
                     return True

@@ -94,12 +94,8 @@ def is_link(tag: str) -> bool:
     return _reader(tag) is _link
 
 
-def _local(element: Any) -> str:
-    """Return the local name of *element* in lower case; empty for a comment."""
-    return _LOCAL_NAMES[element.tag]
-
-
 _LOCAL_NAMES: Names[str] = Names(lambda tag: tag.rpartition("}")[2].lower() if isinstance(tag, str) else "")
+"""By tag, in lower case; empty for a comment."""
 
 
 def _text(element: Any) -> str:
@@ -160,7 +156,7 @@ def _news(element: Any, found: Plain) -> None:
     news: Plain = {}
     unknown = []
     for child in _fill(element, _NEWS, news):
-        if _local(child) == "publication" and not child.items():
+        if _LOCAL_NAMES[child.tag] == "publication" and not child.items():
             unknown += _fill(child, _PUBLICATION, news)
         else:
             unknown.append(child)
@@ -171,7 +167,7 @@ def _news(element: Any, found: Plain) -> None:
 def _video(element: Any, found: Plain) -> None:
     video: Plain = {}
     for child in element:
-        _video_field(child, _local(child), video)
+        _video_field(child, _LOCAL_NAMES[child.tag], video)
     found.setdefault("videos", []).append(video)
 
 
@@ -203,7 +199,7 @@ def _other(element: Any, name: str, video: Plain, *, with_attributes: bool = Tru
         video.setdefault("other", []).append({"name": name, "value": _text(element)})
     for child in element:
         if isinstance(child.tag, str):
-            _other(child, f"{name}/{_local(child)}", video)
+            _other(child, f"{name}/{_LOCAL_NAMES[child.tag]}", video)
 
 
 def _link(element: Any, found: Plain) -> None:
@@ -226,10 +222,10 @@ def _mobile(element: Any, found: Plain) -> None:
 def _pagemap(element: Any, found: Plain) -> None:
     unknown = []
     for child in element:
-        if _local(child) == "dataobject":
+        if _LOCAL_NAMES[child.tag] == "dataobject":
             attributes: list[Plain] = []
             for leaf in child.iter():
-                if _local(leaf) == "attribute":
+                if _LOCAL_NAMES[leaf.tag] == "attribute":
                     value = leaf.get("value")
                     attributes.append(
                         {"name": leaf.get("name") or "", "value": _own_text(leaf) if value is None else value}

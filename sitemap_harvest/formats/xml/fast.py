@@ -46,8 +46,6 @@ _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&
 
 
 class _Role(IntEnum):
-    """The role of an element."""
-
     URL = 0
     FIELD = 1
     LINK = 2

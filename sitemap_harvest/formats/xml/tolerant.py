@@ -55,15 +55,12 @@ def read_tolerantly(
 
 
 class _Sitemap(TokenReader):
-    """The state between two tokens."""
-
     def __init__(self, chunks: Iterator[str], reader: EntryReader, into: Collector) -> None:
         super().__init__(chunks, into)
         self._reader = reader
         reader.may_give_up = False
         self._scope = Namespaces()
-        self._root: str | None = None
-        self._root_tag = ""
+        self._root_tag = ""  # once there is a root
         self._root_is_open = False
         self._read_before = reader.read_children
         self._around: list[tuple[Tag, Namespaces]] = []
@@ -72,7 +69,7 @@ class _Sitemap(TokenReader):
         """Skip everything before the root, and the children of the root that were read before."""
         depth = 0  # below the root
         while self._read_before and (token := next(tokens, None)):
-            if self._root is None:
+            if not self._root_tag:
                 self.take(token)
             elif token.sort is not Sort.TEXT:
                 if not token.is_empty:
@@ -81,7 +78,6 @@ class _Sitemap(TokenReader):
         self._is_stray = is_text_read
 
     def take(self, token: Token) -> None:
-        """Process the next token."""
         if self.tokens.has_nul and token.has_nul and (self._root_is_open or token.sort is Sort.START):
             self._note_once("document/nul-bytes", token.line)
         if token.sort is Sort.TEXT:
@@ -99,7 +95,7 @@ class _Sitemap(TokenReader):
             self._problems.add("xml/malformed", "the first error in the XML was not located")
         if self._open:
             self._note_once("xml/truncated", self.tokens.line, self._open[-1].text.strip() or None)
-        if self._root is None:
+        if not self._root_tag:
             self._problems.add("xml/malformed", "there is no root element")
         elif self._root_is_open:
             self._note_once("xml/truncated", self.tokens.line)
@@ -139,7 +135,7 @@ class _Sitemap(TokenReader):
             found = attributes(token, self._problems)
             scope = scope.declaring(found)
         tag = self._meaning(token, scope, found)
-        role = self._reader.roles(self._parent_tag())[tag.full]
+        role = self._reader.roles[self._parent_tag()][tag.full]
         if self._open:
             self._start_inside(Element(tag, role, found, token, scope), token)
             return
@@ -172,10 +168,10 @@ class _Sitemap(TokenReader):
         return self._around[-1][0].full if self._around else self._root_tag
 
     def _start_root(self, tag: Tag, token: Token) -> None:
-        if self._root is not None:
+        if self._root_tag:
             detail = "a second document follows" if self._has_ended else "a second root element inside the first"
             self._problems.add("xml/junk-after", detail, line=token.line)
-        self._root, self._root_tag = tag.local, tag.full
+        self._root_tag = tag.full
         self._root_is_open = not token.is_empty
         self._has_ended = token.is_empty
 
