@@ -8,7 +8,7 @@ import typing
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import pyarrow as pa
 
@@ -74,8 +74,6 @@ class Batch(Generic[Row]):
     :attr:`row_type`. Rows are created only by :meth:`rows`.
     """
 
-    __slots__ = ("arrow",)
-
     row_type: ClassVar[type]
     """The dataclass of one row."""
 
@@ -98,7 +96,10 @@ class Batch(Generic[Row]):
         """Create a batch of *rows*."""
         schema = cls.schema()
         records = list(rows)
-        columns = [_column([getattr(row, field.name) for row in records], field.type) for field in schema]
+        columns = []
+        for field in schema:
+            values = [getattr(row, field.name) for row in records]
+            columns.append(pa.array(_plain(values) if pa.types.is_nested(field.type) else values, field.type))
         return cls(pa.RecordBatch.from_arrays(columns, schema=schema))
 
     @classmethod
@@ -136,7 +137,7 @@ class Batch(Generic[Row]):
 
     def rows(self) -> Iterator[Row]:
         """Yield each row as a :attr:`row_type`."""
-        make = _maker(self.row_type)
+        make = cast("Callable[[dict[str, Any]], Row]", _reader(self.row_type))
         for start in range(0, len(self), _ROWS_AT_ONCE):
             for values in self.arrow.slice(start, _ROWS_AT_ONCE).to_pylist():
                 yield make(values)
@@ -145,15 +146,11 @@ class Batch(Generic[Row]):
 class UrlBatch(Batch[UrlEntry]):
     """Up to 10,000 :class:`UrlEntry` rows as columns."""
 
-    __slots__ = ()
-
     row_type = UrlEntry
 
 
 class LedgerBatch(Batch[SitemapRecord]):
     """Document records as columns."""
-
-    __slots__ = ()
 
     row_type = SitemapRecord
 
@@ -161,15 +158,11 @@ class LedgerBatch(Batch[SitemapRecord]):
 class SiteBatch(Batch[SiteRecord]):
     """Site records as columns."""
 
-    __slots__ = ()
-
     row_type = SiteRecord
 
 
 class ChangeBatch(Batch[Change]):
     """Changes as columns."""
-
-    __slots__ = ()
 
     row_type = Change
 
@@ -177,15 +170,7 @@ class ChangeBatch(Batch[Change]):
 class SummaryBatch(Batch[ChangeSummary]):
     """Summaries of changes as columns."""
 
-    __slots__ = ()
-
     row_type = ChangeSummary
-
-
-def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
-    if pa.types.is_nested(kind):
-        values = [_plain(value) for value in values]
-    return pa.array(values, kind)
 
 
 def _plain(value: Any) -> Any:
@@ -200,10 +185,20 @@ def _plain(value: Any) -> Any:
 
 
 @cache
-def _maker(record: type) -> Callable[[dict[str, Any]], Any]:
-    """Return a function that creates a *record* from Arrow's dictionary."""
+def _reader(hint: Any) -> Callable[[Any], Any] | None:
+    """Return a function that creates a value of type *hint* from Arrow's; ``None`` if Arrow's is one."""
+    if isinstance(hint, types.UnionType):
+        return _reader(hint.__args__[0])
+    if typing.get_origin(hint) is dict:
+        return dict
+    if typing.get_origin(hint) is tuple:
+        inner = _reader(typing.get_args(hint)[0])
+        return (lambda values: tuple(map(inner, values))) if inner else tuple
+    record: type = hint
+    if not dataclasses.is_dataclass(record):
+        return record if issubclass(record, StrEnum) else None
     hints = typing.get_type_hints(record)
-    nested = {name: inner for name, hint in hints.items() if (inner := _nested_maker(hint))}
+    nested = {name: inner for name, part in hints.items() if (inner := _reader(part))}
 
     def make(values: dict[str, Any]) -> Any:
         for name, inner in nested.items():
@@ -212,21 +207,3 @@ def _maker(record: type) -> Callable[[dict[str, Any]], Any]:
         return record(**values)
 
     return make
-
-
-def _nested_maker(hint: Any) -> Callable[[Any], Any] | None:
-    for part in (hint, *typing.get_args(hint)):
-        if typing.get_origin(part) is dict:
-            return dict
-        if typing.get_origin(part) is tuple:
-            inner = _nested_maker(typing.get_args(part)[0])
-            return _tuple_maker(inner) if inner else tuple
-        if isinstance(part, type) and dataclasses.is_dataclass(part):
-            return _maker(part)
-        if isinstance(part, type) and issubclass(part, StrEnum):
-            return part
-    return None
-
-
-def _tuple_maker(inner: Callable[[Any], Any]) -> Callable[[Iterable[Any]], tuple[Any, ...]]:
-    return lambda values: tuple(map(inner, values))

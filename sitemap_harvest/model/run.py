@@ -12,7 +12,6 @@ CLOSING_FORMAT = 1
 """Version of the record, incremented whenever a field is renamed, removed, or changes its meaning. Added fields do not
 increment it."""
 _INSTANT = {"json_schema_extra": {"type": "string", "format": "date-time"}}
-_MAY_GROW = {"additionalProperties": True}
 _ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}", re.ASCII)
 _MOMENT = "%Y%m%dT%H%M%SZ"
 
@@ -40,11 +39,16 @@ def moment_of(run_id: str) -> datetime:
     return datetime.strptime(f"{run_id.partition('-')[0]}+0000", f"{_MOMENT}%z")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
-    """The counts of a run. Dictionaries omit keys with count 0."""
+class _Extensible:
+    """Base of records to which fields may be added."""
 
-    __json_schema_extra__: ClassVar[dict[str, Any]] = _MAY_GROW
+    __slots__ = ()
+    __json_schema_extra__: ClassVar[dict[str, Any]] = {"additionalProperties": True}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts(_Extensible):
+    """The counts of a run. Dictionaries omit keys with count 0."""
 
     documents: dict[str, int] = field(default_factory=dict)
     """Documents by outcome."""
@@ -67,10 +71,8 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FailedSite:
+class FailedSite(_Extensible):
     """A site, or a named document, with a result other than ``found``."""
-
-    __json_schema_extra__: ClassVar[dict[str, Any]] = _MAY_GROW
 
     root: str
     """The target as named."""
@@ -83,10 +85,8 @@ class FailedSite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptSnapshot:
+class KeptSnapshot(_Extensible):
     """A snapshot that the run has stored."""
-
-    __json_schema_extra__: ClassVar[dict[str, Any]] = _MAY_GROW
 
     site: str
     """The site."""
@@ -98,10 +98,8 @@ class KeptSnapshot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
+class Output(_Extensible):
     """A file, or another destination, that items were written to."""
-
-    __json_schema_extra__: ClassVar[dict[str, Any]] = _MAY_GROW
 
     uri: str
     """The destination, without credentials."""
@@ -112,10 +110,8 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunReport:
+class RunReport(_Extensible):
     """The result of a run. Text fields contain no credentials."""
-
-    __json_schema_extra__: ClassVar[dict[str, Any]] = _MAY_GROW
 
     format: int = CLOSING_FORMAT
     """The version of this record."""
