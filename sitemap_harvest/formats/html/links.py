@@ -62,8 +62,6 @@ def read_links(chunks: Iterator[str], into: Collector, *, url: str) -> Iterator[
     """Read the page at *url*, which is in *chunks*, as a list of links, yielding batches."""
     page = _Links(into, url)
     for fed in feed(chunks, page, ends_early=lambda: into.problems.ends_early):
-        for position, loc, title in page.take():
-            into.add(position, loc, more={"title": title} if title else None)
         yield from into.full_batches()
         if page.depth > _MAX_DEPTH:
             into.problems.add("html/too-deep", f"elements are nested more than {_MAX_DEPTH} deep")
@@ -90,7 +88,7 @@ def read_hints(chunks: Iterator[str], into: Collector, *, url: str) -> None:
 def has_links(head: str, url: str) -> bool:
     """Whether the page at *url* that begins with *head* has links within its site."""
     page = _Links(Collector(document=url, base=url, limits=Limits()), url)
-    return any(page.take() for _ in feed([head], page))
+    return any(page.count for _ in feed([head], page))
 
 
 def feed(chunks: Iterable[str], target: Any, *, ends_early: Callable[[], bool] = lambda: False) -> Iterator[int]:
@@ -120,10 +118,10 @@ def feed(chunks: Iterable[str], target: Any, *, ends_early: Callable[[], bool] =
 
 
 class _Links:
-    """Collects the links of a page within its site, and adds the hints of the page to a collector."""
+    """Adds the links of a page within its site, and the hints of the page, to a collector."""
 
     def __init__(self, into: Collector, url: str, *, hints_only: bool = False) -> None:
-        """Collect from the page at *url*; *hints_only*: only its hints, no links."""
+        """Read the page at *url*; *hints_only*: only its hints, no links."""
         self._hints_only = hints_only
         self.is_in_head = True
         self.is_cut = False
@@ -132,19 +130,14 @@ class _Links:
         self._base = url
         self._has_base = False
         self._site = _host(url)
-        self._found: list[tuple[int, str, str | None]] = []
-        self._count = 0
+        self.count = 0
+        """Number of links added to the collector."""
         self._seen: set[int] = set()  # hashes of URLs, which may be long
         self._href: str | None = None
         self._texts: list[str] = []
         self._alternative: str | None = None
         self._chars = 0
         self._inert = 0
-
-    def take(self) -> list[tuple[int, str, str | None]]:
-        """Return number, URL and text of the links collected since the last call."""
-        found, self._found = self._found, []
-        return found
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self.depth += 1
@@ -208,16 +201,11 @@ class _Links:
             self._into.problems.add("loc/not-a-url", excerpt=href)
         elif _host(address.loc) != self._site:
             self._into.problems.add("html/off-site", excerpt=address.loc)
-        elif self._is_new(address.loc):
-            self._count += 1
-            self._found.append((self._count, address.loc, text or None))
-
-    def _is_new(self, loc: str) -> bool:
-        if (found := hash(loc)) in self._seen:
-            return False
-        if len(self._seen) < _MAX_REMEMBERED:
-            self._seen.add(found)
-        return True
+        elif (found := hash(address.loc)) not in self._seen:
+            if len(self._seen) < _MAX_REMEMBERED:
+                self._seen.add(found)
+            self.count += 1
+            self._into.add(self.count, address.loc, more={"title": text} if text else None)
 
     def _rebase(self, href: str) -> None:
         self._has_base = True

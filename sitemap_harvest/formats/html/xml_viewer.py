@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.formats.problem_log import ProblemLog
 
-_CHROMIUM = re.compile(r"<div\b[^<>]*\bid\s*=\s*[\"']?webkit-xml-viewer-source-xml[\"']?[^<>]*>", re.IGNORECASE)
 _HEAD = (
     r"\s*+(?:<head[^<>]*>(?:\s|<(?:meta|link)\b[^<>]*>|<style\b[^<>]*>[^<]*</style>|<title>\s*</title>)*+</head>\s*+)?+"
 )
@@ -28,7 +27,6 @@ _PAGE_OF_PRE = re.compile(
     re.IGNORECASE,
 )
 _IS_PAGE = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!doctype html[^>]*>\s*)?<html\b[^<>]*(?:>|\Z)", re.IGNORECASE)
-_PRE = re.compile(r"<pre\b[^>]*>", re.IGNORECASE)
 _PRE_END = re.compile(r"</pre\s*>", re.IGNORECASE)
 _NAME = r"(?:[^<]|<!--.*?-->|<\?.*?\?>)*+<([A-Za-z_][\w:.\-]*+)"  # of the root, and what may precede it
 _ROOT_NAME = re.compile(_NAME, re.DOTALL)
@@ -48,17 +46,20 @@ class Viewer(NamedTuple):
     """Whether the document is escaped text."""
 
 
-_CHROMIUM_VIEWER = Viewer(_CHROMIUM, is_escaped=False)
-_TEXT_VIEWER = Viewer(_PRE, is_escaped=True)
+_CHROMIUM = Viewer(
+    re.compile(r"<div\b[^<>]*\bid\s*=\s*[\"']?webkit-xml-viewer-source-xml[\"']?[^<>]*>", re.IGNORECASE),
+    is_escaped=False,
+)
+_TEXT = Viewer(re.compile(r"<pre\b[^>]*>", re.IGNORECASE), is_escaped=True)
 
 
 def viewer_of(head: str) -> Viewer | None:
     """Return the viewer whose page begins with *head*, or ``None`` if it is not a viewer page."""
     if not _IS_PAGE.match(head):
         return None
-    if _CHROMIUM.search(head):
-        return _CHROMIUM_VIEWER
-    return _TEXT_VIEWER if _PAGE_OF_PRE.match(head.lstrip()) else None
+    if _CHROMIUM.start.search(head):
+        return _CHROMIUM
+    return _TEXT if _PAGE_OF_PRE.match(head.lstrip()) else None
 
 
 def unwrapped(chunks: Iterable[str], viewer: Viewer, problems: ProblemLog) -> Iterator[str]:
@@ -67,13 +68,11 @@ def unwrapped(chunks: Iterable[str], viewer: Viewer, problems: ProblemLog) -> It
     If the page ends before the document does, that is a problem: its end was cut.
     """
     chunks = iter(chunks)
-    text = ""
+    text, start = "", None
     for chunk in chunks:
         text += chunk
         if (start := viewer.start.search(text)) or len(text) > _MAX_START_CHARS:
             break
-    else:
-        start = None
     if start is None:
         problems.add("unpack/truncated", _CUT)
         return
