@@ -47,9 +47,8 @@ class Candidate:
             depth=self.depth + 1,
             lastmod=ref.lastmod,
             lastmod_text=ref.lastmod_text,
-            authorized=self.authorized | authorized
-            if authorized
-            else self.authorized,  # one set for all children of an index
+            # one set for all children of an index
+            authorized=self.authorized | authorized if authorized else self.authorized,
         )
 
 

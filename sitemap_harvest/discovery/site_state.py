@@ -211,15 +211,12 @@ class SiteState:
     def conclude(self, *, is_over: bool, epoch: float) -> SiteRecord:
         """Return the record of the site, and free the data that is not needed any more.
 
-        *is_over*: ``False`` if the run ended before the site was finished.
-
-        *epoch*: seconds to add to the clock of the run to get seconds since 1970.
+        *is_over*: ``False`` if the run ended before the site was finished. *epoch*: seconds
+        to add to the clock of the run to get seconds since 1970.
         """
         result, reason, cause = search_outcome(self, is_over=is_over)
         self.is_over = True
-        seconds = None
-        if self.started_at is not None and self.ended_at is not None:
-            seconds = round(max(0.0, self.ended_at - self.started_at), 3)
+        began, ended = self.started_at, self.ended_at
         record = SiteRecord(
             root=self.root,
             base=self.base,
@@ -234,8 +231,8 @@ class SiteState:
             bytes_downloaded=self.bytes_downloaded,
             limits=tuple(self.limits),
             complete=is_over and result is SiteResult.FOUND and self.is_whole and not self.limits,
-            started_at=None if self.started_at is None else datetime.fromtimestamp(self.started_at + epoch, UTC),
-            seconds=seconds,
+            started_at=None if began is None else datetime.fromtimestamp(began + epoch, UTC),
+            seconds=None if began is None or ended is None else round(max(0.0, ended - began), 3),
         )
         self.evidence, self.shared_documents, self.shared_keys = [], [], set()
         self._search = iter(())

@@ -283,8 +283,22 @@ class SnapshotSession(Session):
             self._delivery.mark_delivered(root)
 
     def _commit(self, site: SiteSnapshot, *, is_over: bool) -> list[Changes]:
+        now = datetime.now(UTC)
         writer = site.writer
-        snapshot, run = self._sealed(site, is_over=is_over)
+        ledger = site.ledger(now=now)
+        run = Run(
+            id=writer.run_id,
+            started_at=site.started_at,
+            ended_at=now,
+            baseline=writer.before.run.id if writer.before is not None else None,
+            rows=writer.rows,
+            complete=is_over and all(map(_is_confirmed, ledger.values())),
+            trust=site.observed(ledger),
+            arguments={**self._config.asked_for, **self._options.bounds},
+        )
+        snapshot = writer.seal(site.stored(ledger), run)  # not visible to readers yet
+        if (pending := site.pending(snapshot, ledger)) is not None:
+            snapshot = writer.hold(pending, run)
         found = compare(writer.before, snapshot)
         summary = found.summary
         counts = {kind: getattr(summary, kind) for kind in ("added", "removed", "changed", "moved", "expired")}
@@ -300,26 +314,6 @@ class SnapshotSession(Session):
         except (*WRITE_ERRORS, StoreError) as error:  # the snapshot is published, so nothing is lost
             logger.warning("The runs of %s in the store could not be compacted: %s", writer.history.site, error)
         return [*missed, found]
-
-    def _sealed(self, site: SiteSnapshot, *, is_over: bool) -> tuple[Snapshot, Run]:
-        """Write the snapshot of *site*, not visible to readers yet; return it with the entry of its run."""
-        now = datetime.now(UTC)
-        writer = site.writer
-        ledger = site.ledger(now=now)
-        run = Run(
-            id=writer.run_id,
-            started_at=site.started_at,
-            ended_at=now,
-            baseline=writer.before.run.id if writer.before is not None else None,
-            rows=writer.rows,
-            complete=is_over and all(map(_is_confirmed, ledger.values())),
-            trust=site.observed(ledger),
-            arguments={**self._config.asked_for, **self._options.bounds},
-        )
-        snapshot = writer.seal(site.stored(ledger), run)
-        if (pending := site.pending(snapshot, ledger)) is not None:
-            snapshot = writer.hold(pending, run)
-        return snapshot, run
 
     def _release(self, root: str) -> None:
         self._written_at.pop(root, None)

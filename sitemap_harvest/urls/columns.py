@@ -49,14 +49,11 @@ def address_columns(texts: pa.StringArray, base: str | None) -> AddressColumns:
         locs = pa.array([a.loc for a in found], pa.string())
         loc = pc.replace_with_mask(texts, odd, locs)
         raw = _put(raw, odd, [text if a.loc != text else None for a, text in zip(found, published, strict=True)])
-        key = pc.replace_with_mask(texts, odd, _keys(locs))
+        # Relative URLs, for instance, are canonical after resolving.
+        unusual = pc.invert(pc.fill_null(_canonical(locs), fill_value=False))
+        keys = _put(locs, unusual, [loc and url_key(loc) for loc in locs.filter(unusual).to_pylist()])
+        key = pc.replace_with_mask(texts, odd, keys)
     return AddressColumns(loc, raw, key, _sites(key), flaws)
-
-
-def _keys(locs: pa.StringArray) -> pa.StringArray:
-    """Return the keys of *locs*. Relative URLs, for instance, are canonical after resolving."""
-    odd = pc.invert(pc.fill_null(_canonical(locs), fill_value=False))
-    return _put(locs, odd, [loc and url_key(loc) for loc in locs.filter(odd).to_pylist()])
 
 
 def _canonical(texts: pa.StringArray) -> pa.BooleanArray:
