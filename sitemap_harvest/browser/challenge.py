@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from sitemap_harvest.discovery.search import PAGES
+from sitemap_harvest.discovery.well_known import PAGES
 from sitemap_harvest.formats.html.page import challenger, look
 from sitemap_harvest.formats.sniff import binary_format, sniff
 from sitemap_harvest.formats.source import Source

@@ -21,8 +21,9 @@ from scrapy.utils.log import get_scrapy_root_handler
 from sitemap_harvest.cli.output import say
 from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
+from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
 from sitemap_harvest.engine.run_state import RUN
-from sitemap_harvest.engine.run_summary import RunOutcome, Tally, verdict
+from sitemap_harvest.engine.run_summary import Tally
 from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
 from sitemap_harvest.integration.spider_attributes import harvest_of
 from sitemap_harvest.reporting.json_log import start_log

@@ -11,7 +11,7 @@ from rich.console import Console
 from sitemap_harvest.cli import output
 from sitemap_harvest.config import value_parsers
 from sitemap_harvest.diff import compare, compare_each
-from sitemap_harvest.engine.run_summary import RunOutcome
+from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import SummaryBatch
 from sitemap_harvest.snapshots.store.cursors import Cursor, cursor_of, gap, move, runs_since

@@ -94,7 +94,7 @@ class HarvestCommand(BaseRunSpiderCommand):
     def run(self, args: list[str], opts: Namespace) -> None:  # noqa: ARG002 - process_options parsed args
         """Run the action, which returns a :class:`RunOutcome`."""
         from sitemap_harvest.cli import output
-        from sitemap_harvest.engine.run_summary import RunOutcome
+        from sitemap_harvest.engine.exit_codes import RunOutcome
         from sitemap_harvest.escape import escape_log
 
         escape_log()

@@ -11,7 +11,7 @@ import pyarrow as pa
 from rich.console import Console
 
 from sitemap_harvest.cli import output
-from sitemap_harvest.engine.run_summary import RunOutcome
+from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import StoreError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from sitemap_harvest.cli import output
 from sitemap_harvest.config import value_parsers
-from sitemap_harvest.engine.run_summary import RunOutcome
+from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.escape import ascii_json
 from sitemap_harvest.model.run import new_run_id

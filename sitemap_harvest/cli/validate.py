@@ -23,7 +23,7 @@ from sitemap_harvest.cli import output
 from sitemap_harvest.cli.validation_report import Validation, show, show_closing
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.config.targets import Credentials, document_address
-from sitemap_harvest.engine.run_summary import RunOutcome
+from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.formats import Document
 from sitemap_harvest.formats.protocol import check

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from sitemap_harvest.discovery.candidate import Candidate
-from sitemap_harvest.discovery.search import robots_of
+from sitemap_harvest.discovery.well_known import robots_of
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.redact import without_login
 from sitemap_harvest.urls import WHITESPACE, site_of, user_of, without_user

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from sitemap_harvest.discovery.rules import bare_host
-from sitemap_harvest.discovery.search import search, search_outcome
+from sitemap_harvest.discovery.site_result import search_outcome
+from sitemap_harvest.discovery.well_known import search
 from sitemap_harvest.model import Cause, Evidence, FoundBy, Kind, Outcome, SiteRecord, SiteResult
 from sitemap_harvest.urls import document_key, host_of, site_of
 

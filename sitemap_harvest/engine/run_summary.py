@@ -1,11 +1,10 @@
-"""``Summary``: the counts of a run so far; and ``RunOutcome``, its result as a word and an exit code."""
+"""``Summary``: the counts of a run so far."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sitemap_harvest.model import Cause, Outcome, SitemapRecord, SiteResult
 from sitemap_harvest.model.run import FailedSite, KeptSnapshot
@@ -29,8 +28,6 @@ _RESULT_WORDS = {
 }
 _MOST_LISTED = 50  # sites and snapshots in the closing record; the records (emit) have all of them
 _MAX_NOTES = 10  # reasons shown; the document records have all of them
-OUTPUT_ERRORS = ("feedexport/failed_count/", "sitemap_harvest/output_failed")
-"""Prefixes of the stats that exist if an output could not be stored."""
 
 
 @dataclass(slots=True)
@@ -251,59 +248,3 @@ def _robots_that_failed(record: SiteRecord) -> Evidence | None:
         if one.url == f"{record.root}/robots.txt" and one.outcome not in _NO_ROBOTS and not serves_nothing:
             return one
     return None
-
-
-class RunOutcome(StrEnum):
-    """The result of a run, in the order of the exit codes, which count from 0."""
-
-    WHOLE = "whole"
-    NOT_STARTED = "not-started"
-    WRONG_USAGE = "wrong-usage"
-    NOTHING_FOUND = "nothing-found"
-    PARTLY_FAILED = "partly-failed"
-    BLOCKED = "blocked"
-    FORBIDDEN = "forbidden"
-    UNREACHABLE = "unreachable"
-    NOT_A_SITE = "not-a-site"
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code of ``scrapy harvest crawl``."""
-        return list(RunOutcome).index(self)
-
-    @property
-    def meaning(self) -> str:
-        """A sentence for users."""
-        return _MEANINGS[self]
-
-
-_MEANINGS = {
-    RunOutcome.WHOLE: "URLs were harvested, and nothing failed.",
-    RunOutcome.NOT_STARTED: "Scrapy could not start.",
-    RunOutcome.WRONG_USAGE: "An option, argument or setting is wrong. Nothing was fetched.",
-    RunOutcome.NOTHING_FOUND: "No URL was harvested: there is no sitemap, or there are several reasons.",
-    RunOutcome.PARTLY_FAILED: "URLs were harvested, but part of the run failed.",
-    RunOutcome.BLOCKED: "No URL was found: all targets are blocked.",
-    RunOutcome.FORBIDDEN: "No URL was found: robots.txt disallows all targets.",
-    RunOutcome.UNREACHABLE: "No URL was found: no target gave a usable response.",
-    RunOutcome.NOT_A_SITE: "No URL was found: no target is a site.",
-}
-
-
-_OF_ALL = frozenset({SiteResult.BLOCKED, SiteResult.FORBIDDEN, SiteResult.UNREACHABLE, SiteResult.NOT_A_SITE})
-"""Results that are that of the run, under the same word, if all targets have them."""
-
-
-def verdict(summary: Summary, stats: Mapping[str, Any], *, errors: int = 0) -> RunOutcome:
-    """Return the result of the run with that *summary* and *stats*.
-
-    *errors*: number of errors in the log, including those below the log level.
-    """
-    if stats.get("finish_reason") == "wrong_argument":
-        return RunOutcome.WRONG_USAGE
-    if not summary.urls:
-        (result, *others) = summary.sites or (None,)
-        return RunOutcome(result) if result in _OF_ALL and not others else RunOutcome.NOTHING_FOUND
-    has_errors = errors or any(name.startswith(OUTPUT_ERRORS) for name in stats)
-    is_whole = stats.get("finish_reason") == "finished" and not has_errors
-    return RunOutcome.WHOLE if is_whole and not summary.has_failed else RunOutcome.PARTLY_FAILED

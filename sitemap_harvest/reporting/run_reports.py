@@ -26,8 +26,9 @@ from scrapy.utils.log import get_scrapy_root_handler
 from scrapy.utils.misc import load_object
 
 from sitemap_harvest import __version__
+from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
 from sitemap_harvest.engine.run_state import RunContext
-from sitemap_harvest.engine.run_summary import RunOutcome, Summary, verdict
+from sitemap_harvest.engine.run_summary import Summary
 from sitemap_harvest.errors import OptionError
 from sitemap_harvest.integration.items.feed_exporter import Outputs
 from sitemap_harvest.integration.spider_attributes import run_of

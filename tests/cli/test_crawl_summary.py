@@ -7,7 +7,8 @@ import pytest
 from rich.console import Console
 
 from sitemap_harvest.cli.crawl import line, show
-from sitemap_harvest.engine.run_summary import Summary, Tally, verdict
+from sitemap_harvest.engine.exit_codes import verdict
+from sitemap_harvest.engine.run_summary import Summary, Tally
 from sitemap_harvest.model import Outcome
 
 pytestmark = pytest.mark.quick

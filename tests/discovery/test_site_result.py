@@ -6,8 +6,8 @@ import pytest
 
 from sitemap_harvest import Cause, FoundBy, Kind, Outcome, Problem, SitemapRecord, SiteResult
 from sitemap_harvest.discovery.candidate import Candidate
-from sitemap_harvest.discovery.search import robots_of
 from sitemap_harvest.discovery.site_state import SiteState
+from sitemap_harvest.discovery.well_known import robots_of
 
 SITE = "https://example.com"
 ABSENT = {"outcome": Outcome.ABSENT, "reason": "HTTP 404", "status": 404}

@@ -9,8 +9,8 @@ import pytest
 from sitemap_harvest import Cause, FoundBy, Kind, Outcome, SitemapRecord, SitemapRef, SiteRecord
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
 from sitemap_harvest.discovery.rules import Bounds
-from sitemap_harvest.discovery.search import robots_of
 from sitemap_harvest.discovery.site_state import SiteState
+from sitemap_harvest.discovery.well_known import robots_of
 from sitemap_harvest.frontier.site_queue import MOST_OPEN, Budget, SiteQueue, secure_twin
 
 A, B = "https://a.example", "https://b.example"

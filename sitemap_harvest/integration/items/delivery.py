@@ -18,8 +18,8 @@ from scrapy import signals
 from scrapy.extensions.feedexport import FeedExporter, FileFeedStorage
 
 from sitemap_harvest.diff import compare_each
+from sitemap_harvest.engine.exit_codes import OUTPUT_ERRORS
 from sitemap_harvest.engine.run_state import fields
-from sitemap_harvest.engine.run_summary import OUTPUT_ERRORS
 from sitemap_harvest.errors import ArgumentError, StoreError
 from sitemap_harvest.model import (
     Change,

@@ -6,8 +6,8 @@ import pytest
 
 from sitemap_harvest import Cause, FoundBy, Kind, Outcome, SitemapRecord
 from sitemap_harvest.discovery.candidate import Candidate
-from sitemap_harvest.discovery.search import PAGES, WELL_KNOWN, robots_of, variants
 from sitemap_harvest.discovery.site_state import SiteState
+from sitemap_harvest.discovery.well_known import PAGES, WELL_KNOWN, robots_of, variants
 
 SITE = "https://example.com"
 ABSENT = {"outcome": Outcome.ABSENT, "status": 404}
