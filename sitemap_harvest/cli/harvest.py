@@ -81,7 +81,7 @@ class HarvestCommand(BaseRunSpiderCommand):
         from sitemap_harvest.addon import Addon
 
         if opts.action is None:
-            raise UsageError("no action is given: use, for example, scrapy harvest crawl TARGET...", print_help=False)
+            raise UsageError("no action given; for example: scrapy harvest crawl TARGET...", print_help=False)
         if args:
             raise UsageError(f"unrecognized arguments: {' '.join(args)}", print_help=False)
         assert self.settings is not None  # noqa: S101 - for mypy: scrapy.cmdline sets it

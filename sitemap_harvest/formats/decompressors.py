@@ -261,7 +261,7 @@ class Zip(Packing):
 
 def _first_file(archive: IO[bytes], problems: ProblemLog) -> Iterator[bytes]:
     if _directory_bytes(archive) > _MAX_DIRECTORY_BYTES:
-        raise ValueError(f"its directory has more than {_MAX_DIRECTORY_BYTES} bytes")
+        raise ValueError(f"its directory is larger than {_MAX_DIRECTORY_BYTES} bytes")
     with zipfile.ZipFile(archive) as opened:
         files = [entry for entry in opened.infolist() if not entry.filename.endswith("/")]
         if len(files) > 1:

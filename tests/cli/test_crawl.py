@@ -104,7 +104,7 @@ def test_exit_code_and_message_name_the_reason_if_nothing_is_found(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        pytest.param([], "no action is given", id="no-action"),
+        pytest.param([], "no action given", id="no-action"),
         pytest.param(["crawl"], "nothing to harvest: give a site, the URL of a sitemap, or a file", id="no-target"),
         pytest.param(["crawl", ""], "a TARGET is empty: give a site", id="empty-target"),
         pytest.param(["crawl", "x.xml", " "], "a TARGET is empty: give a site", id="whitespace-target"),

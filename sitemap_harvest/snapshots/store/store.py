@@ -41,7 +41,7 @@ def open_store(path: str | Path, *, create: bool = False) -> Store:
     folder = Folder.at(path)
     try:
         if (data := folder.read(_STORE)) is None and not create:
-            raise StoreError(f"store {shown(path)!r}: there is no store of snapshots")
+            raise StoreError(f"store {shown(path)!r}: no snapshot store exists there")
         if data is None:
             folder.put(_STORE, json.dumps({"format": FORMAT}).encode())
         else:

@@ -89,7 +89,7 @@ def test_unknown_fields_of_later_versions_are_ignored(folder):
 
 
 def test_a_store_exists_or_is_created(tmp_path):
-    with pytest.raises(StoreError, match="there is no store of snapshots"):
+    with pytest.raises(StoreError, match="no snapshot store exists there"):
         open_store(tmp_path / "s")
     open_store(tmp_path / "s", create=True)
     assert open_store(tmp_path / "s").sites() == []
