@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import tempfile
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from sitemap_harvest.diff.touched_rows import places, shared, url_hashes
+from sitemap_harvest.diff.classify import GONE, url_numbers
+from sitemap_harvest.diff.documents import Places
+from sitemap_harvest.diff.touched_rows import Work, touched
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 from sitemap_harvest.snapshots.store.tables import PENDING, row_ranges_table
 
@@ -29,9 +34,9 @@ def pending_rows(before: Snapshot, after: Snapshot, *, is_due: Callable[[str, in
     known = before.pending
     groups = [(after.run.id, 0), *dict.fromkeys(zip(known.since, known.runs, strict=True))]  # missed since, runs so far
     waiting = [number for number, group in enumerate(groups) if not is_due(*group)]
-    if not waiting or not len(rows := _missing(before, after)):
+    if not waiting:
         return None
-    documents, positions = places(before.row_ranges(), rows)
+    rows, documents, positions = _missing(before, after)
     urls = before.sitemaps()["url"]
     group = _groups(rows, known, groups)
     tables = []
@@ -47,16 +52,24 @@ def pending_rows(before: Snapshot, after: Snapshot, *, is_due: Callable[[str, in
     return pa.concat_tables(tables) if tables else None
 
 
-def _missing(before: Snapshot, after: Snapshot) -> np.ndarray:
-    """Return the ids of the rows of *before* whose URL *after* does not list, ascending."""
-    listed = after.row_ranges().intervals()
-    gone = before.row_ranges().intervals().minus(listed)
-    if not len(gone):
-        return gone.ids()
-    ids, hashes = (np.concatenate(parts) for parts in zip(*url_hashes(before, gone), strict=True))
-    ordered = np.sort(hashes)
-    found = [shared(part, ordered) for _, part in url_hashes(after, listed)]
-    return np.sort(ids[~np.isin(hashes, np.concatenate([ordered[:0], *found]))])
+def _missing(before: Snapshot, after: Snapshot) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the rows of *before* whose URL *after* does not list: their ids, ascending, documents and positions.
+
+    A document is an index into ``before.sitemaps()``.
+    """
+    was, is_ = (Places(one.row_ranges(), np.arange(len(one.sitemaps()), dtype=np.int32)) for one in (before, after))
+    found = [np.array([], dtype=np.int64)]
+    with (
+        tempfile.TemporaryDirectory(prefix="sitemap-harvest-", ignore_cleanup_errors=True) as folder,
+        closing(Work(Path(folder))) as work,
+    ):
+        for block in touched(before, after, (was, is_), work):
+            url = url_numbers(block.columns["key"])
+            is_listed = np.zeros(int(url[-1]) + 1, dtype=bool)
+            is_listed[url[block.side != GONE]] = True
+            found.append(block.row[~is_listed[url]])
+    rows = np.sort(np.concatenate(found))
+    return rows, was.documents(rows), was.positions(rows)
 
 
 def _groups(rows: np.ndarray, known: Pending, groups: Sequence[tuple[str, int]]) -> np.ndarray:

@@ -19,9 +19,12 @@ SCHEMA = pa.schema({"key": pa.string(), "row": pa.int64(), "empty": pa.string()}
 def test_many_small_batches_are_sorted_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A sample is taken of every tenth row, and the batches are smaller.
     monkeypatch.setattr(temporary_files, "PART_ROWS", 500)
+    monkeypatch.setattr(temporary_files, "_SAMPLED", 50)
     keys = [f"{number * 7919 % 1_000:03}" for number in range(2_000)]
-    rows = [pa.record_batch([[keys[i]], [i], pa.nulls(1, pa.string())], schema=SCHEMA) for i in range(len(keys))]
-    found = list(temporary_files.sorted_by_key(iter(rows), SCHEMA, len(rows), tmp_path))
+    rows = temporary_files.Sorted(tmp_path, SCHEMA, len(keys))
+    for number, key in enumerate(keys):
+        rows.add(pa.record_batch([[key], [number], pa.nulls(1, pa.string())], schema=SCHEMA))
+    found = list(rows.batches(["key", "row"]))
     assert len(found) == 4
     assert [key for batch in found for key in batch["key"].to_pylist()] == sorted(keys)
     assert {tuple(batch.schema.names) for batch in found} == {("key", "row")}
