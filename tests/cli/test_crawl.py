@@ -25,7 +25,7 @@ HOME = "<!doctype html><title>Shop</title><p>Hello.</p>"
 
 def harvest(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run ``scrapy harvest`` outside a Scrapy project."""
-    return forked.scrapy("harvest", *arguments, "-s", "RETRY_TIMES=0", "-s", "DOWNLOAD_TIMEOUT=5", cwd=cwd)
+    return forked.scrapy("harvest", *arguments, "-s", "RETRY_TIMES=0", "-s", "DOWNLOAD_TIMEOUT=20", cwd=cwd)
 
 
 @pytest.mark.quick

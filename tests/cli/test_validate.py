@@ -34,7 +34,7 @@ BARE = GOOD.replace("/1", "/?a=1&b=2")
 
 def validate(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run ``scrapy harvest validate`` outside a Scrapy project."""
-    return forked.scrapy("harvest", "validate", *arguments, "-s", "RETRY_TIMES=0", "-s", "DOWNLOAD_TIMEOUT=5", cwd=cwd)
+    return forked.scrapy("harvest", "validate", *arguments, "-s", "RETRY_TIMES=0", "-s", "DOWNLOAD_TIMEOUT=20", cwd=cwd)
 
 
 def records(run: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:

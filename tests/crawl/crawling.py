@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parents[2]
 """The folder with ``scrapy.cfg``."""
-_SETTINGS: dict[str, Any] = {"DOWNLOAD_TIMEOUT": 10, "RETRY_TIMES": 0, "LOG_LEVEL": "INFO", "DNS_TIMEOUT": 2}
+_SETTINGS: dict[str, Any] = {"DOWNLOAD_TIMEOUT": 30, "RETRY_TIMES": 0, "LOG_LEVEL": "INFO", "DNS_TIMEOUT": 2}
 _STATS = "tests.crawl.parts.StatsDump"
+_SHORT_TIMEOUTS = "tests.crawl.parts.ShortTimeouts"
 _SPIDER = "sitemap"
 _SPIDERS = f"{defaults.SPIDER_MODULE},tests.crawl.spiders"
 
@@ -190,7 +191,8 @@ class Runner:
             feeds = self.feeds(has_store="store" in arguments) if feeds is None else feeds
             settings = {"FEEDS": feeds, **(settings or {})}
         settings = {**_SETTINGS, **(settings or {})}
-        settings["EXTENSIONS"] = {**defaults.EXTENSIONS, _STATS: 0, **settings.get("EXTENSIONS", {})}
+        own = {_STATS: 0} | ({_SHORT_TIMEOUTS: 0} if "TEST_HANGING" in settings else {})
+        settings["EXTENSIONS"] = {**defaults.EXTENSIONS, **own, **settings.get("EXTENSIONS", {})}
         if spider == _SPIDER:
             kinds = "urls,sitemaps,sites,changes,summaries" if "store" in arguments else "urls,sitemaps"
             arguments = {"emit": kinds, **arguments}

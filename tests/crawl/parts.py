@@ -71,6 +71,26 @@ class StatsDump:
         Path(os.environ["STATS_FILE"]).write_text(json.dumps(stats, default=str))
 
 
+class ShortTimeouts:
+    """Gives requests a timeout of one second if their URL contains one of ``TEST_HANGING``, which never respond.
+
+    With a short ``DOWNLOAD_TIMEOUT``, documents that do respond would fail on a busy machine.
+    """
+
+    def __init__(self, hanging: list[str]) -> None:
+        self._hanging = hanging
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        timeouts = cls(crawler.settings.getlist("TEST_HANGING"))
+        crawler.signals.connect(timeouts.shorten, signal=signals.request_reached_downloader)
+        return timeouts
+
+    def shorten(self, request: Request) -> None:
+        if any(part in request.url for part in self._hanging):
+            request.meta["download_timeout"] = 1
+
+
 class LocalNames(CachingThreadedResolver):
     """Resolves names that end with ``.test`` to this machine.
 

@@ -48,7 +48,7 @@ def project(tmp_path):
 def configure(project, *rows):
     with (project / "theirs/settings.py").open("a") as file:
         file.write("\nADDONS = {'sitemap_harvest.addon.Addon': 300}\nDOWNLOAD_DELAY = 0\n")
-        file.write("RETRY_TIMES = 0\nDOWNLOAD_TIMEOUT = 5\nTELNETCONSOLE_ENABLED = False\n" + "\n".join(rows) + "\n")
+        file.write("RETRY_TIMES = 0\nDOWNLOAD_TIMEOUT = 20\nTELNETCONSOLE_ENABLED = False\n" + "\n".join(rows) + "\n")
 
 
 TWO_LINES = (

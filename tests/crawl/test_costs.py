@@ -267,7 +267,7 @@ HOSTILE = {
             ("failed", TIMEOUT): 6,
             ("failed", f"its host failed to respond 6 times in a row: {TIMEOUT}"): 1_000 - 6,
         }),
-        {"DOWNLOAD_TIMEOUT": 2, "SITEMAP_HARVEST_MAX_UNANSWERED": 6, "CONCURRENT_REQUESTS_PER_DOMAIN": 1},
+        {"TEST_HANGING": "/hangs/", "SITEMAP_HARVEST_MAX_UNANSWERED": 6, "CONCURRENT_REQUESTS_PER_DOMAIN": 1},
     ),
 }  # fmt: skip
 

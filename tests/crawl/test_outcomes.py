@@ -62,7 +62,7 @@ def test_each_bad_document_has_its_own_outcome_and_the_good_ones_are_read(serve,
 
     run = crawl(
         site=site.url,
-        settings={"SITEMAP_HARVEST_MAX_RATIO": 100, "SITEMAP_HARVEST_PRIVATE": True, "DOWNLOAD_TIMEOUT": 3},
+        settings={"SITEMAP_HARVEST_MAX_RATIO": 100, "SITEMAP_HARVEST_PRIVATE": True, "TEST_HANGING": "/hang.xml"},
         calm=False,
     )
 

@@ -107,7 +107,7 @@ def test_a_stopped_run_keeps_the_documents_it_has_read_and_the_known_ones(serve,
     changed[NAMES[9]] = Page(changed[NAMES[9]], delay=20)
     site.pages |= changed
     site.requests.clear()
-    given = {"site": site.url, "store": keep.folder, "settings": SETTINGS | {"DOWNLOAD_TIMEOUT": 1}}
+    given = {"site": site.url, "store": keep.folder, "settings": SETTINGS | {"TEST_HANGING": NAMES[9]}}
     wait_for_another_second()
     process = keep.crawl.start(**given)
     try:

@@ -161,7 +161,7 @@ def settings_of(site: Site, folder: Path) -> dict[str, object]:
         "SITEMAP_HARVEST_METRICS": f"{folder}/metrics.prom",
         "SITEMAP_HARVEST_PRIVATE": "True",
         "RETRY_TIMES": "1",
-        "DOWNLOAD_TIMEOUT": "2",
+        "DOWNLOAD_TIMEOUT": "20",
         "LOG_LEVEL": "DEBUG",
         "EXTENSIONS": {**defaults.EXTENSIONS, "tests.crawl.parts.StatsDump": 0},
     }
@@ -250,7 +250,7 @@ def on_a_terminal(*arguments: str, cwd: Path) -> bytes:
 def test_the_command_shows_none_on_a_terminal(sites, tmp_path):
     first, _, third = sites
     targets = [address(first.url, "in site"), address(f"{third.url}/s.xml", "in sitemap")]
-    fast = ["-s", "RETRY_TIMES=0", "-s", "DOWNLOAD_TIMEOUT=2"]
+    fast = ["-s", "RETRY_TIMES=0", "-s", "DOWNLOAD_TIMEOUT=20"]
     shown = on_a_terminal("crawl", *targets, "-O", "urls.jsonl", *fast, cwd=tmp_path)
     assert b"/cut.xml" in shown
     shown += on_a_terminal("validate", address(f"{first.url}/a.xml", "in site"), targets[1], cwd=tmp_path)

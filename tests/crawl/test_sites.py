@@ -59,7 +59,7 @@ def harvest(crawl):
 )  # fmt: skip
 def test_each_result_of_a_site_has_its_own_reason(serve, harvest, pages, result, cause, words):
     site = serve(pages)
-    run, records = harvest(site=site.url, settings={"DOWNLOAD_TIMEOUT": 1 if cause == "timeout" else 10})
+    run, records = harvest(site=site.url, settings={"TEST_HANGING": site.url if cause == "timeout" else ""})
     record = records[site.url]
     assert (record["result"], record["cause"]) == (result, cause)
     assert words in record["reason"]
