@@ -99,6 +99,12 @@ class HarvestSettings:
         whole(),
         "Consecutive documents of one host without a response after which the host gets no more requests in the run",
     )
+    max_unanswered_hosts: int = _setting(
+        100,
+        whole(),
+        "Consecutive hosts of one site's documents without a response after which these documents are requested only "
+        "from hosts that have responded",
+    )
     max_wait: int = _setting(60, whole(), "Longest wait in seconds that a server can request")
     max_urls: int = _bound(1_000_000, whole(), "Maximum number of URLs in one document")
     max_unpacked: int = _bound(200 * MIB, whole(), "Maximum bytes of one document after decompression")

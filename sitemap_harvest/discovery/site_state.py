@@ -16,7 +16,7 @@ from sitemap_harvest.urls import document_key, host_of, site_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sitemap_harvest.discovery.candidate import Candidate
+    from sitemap_harvest.discovery.candidate import Candidate, NotFetched
     from sitemap_harvest.model import SitemapRecord
 
 
@@ -117,6 +117,10 @@ class SiteState:
     """Whether every named document has been read completely so far."""
     unknown_hosts: set[str] = field(default_factory=set)
     """Host names that cannot be resolved."""
+    unanswered_hosts: int = 0
+    """Consecutive hosts of its documents without a response."""
+    shut: NotFetched | None = None
+    """Why nothing more is requested for it from hosts that have not responded."""
     consecutive_failures: int = 0
     """Consecutive requests that were blocked or failed."""
     has_robots: bool = False

@@ -11,7 +11,7 @@ from sitemap_harvest.discovery.candidate import Candidate, NotFetched
 from sitemap_harvest.engine.document_processor import DocumentProcessor
 from sitemap_harvest.engine.document_records import record_of
 from sitemap_harvest.engine.interfaces import DocumentRequest
-from sitemap_harvest.engine.results import Results
+from sitemap_harvest.engine.results import ROWS_TOGETHER, Results
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.model import Outcome
 
@@ -108,34 +108,42 @@ class CrawlLoop:
         """Return the next request: for a document, else for a page; ``None`` if neither is due."""
         now = time.monotonic()
         if (postponed := self.in_flight.next_postponed(now)) is not None:
-            return self._request(postponed, None)
+            if (not_fetched := self.sites.shut(postponed)) is None:
+                return self._request(postponed)
+            self._refuse(postponed, not_fetched)
+            return iter(())
         has_room = not self.results.has_enough and len(self.in_flight.downloads) < self._parts.max_in_flight
         is_full = not has_room or self.in_flight.is_full(now, most=self._parts.options.concurrency)
-        if not is_full and (taken := self.sites.take(now)):
+        while not is_full and len(self.results.pending) < ROWS_TOGETHER and (taken := self.sites.take(now)):
             candidate, not_fetched = taken
-            if not_fetched is not None or self.in_flight.fits(candidate, now):
-                return self._request(candidate, not_fetched)
+            if not_fetched is not None:
+                self._refuse(candidate, not_fetched)
+                continue
+            if self.in_flight.fits(candidate, now):
+                return self._request(candidate)
             self.in_flight.postpone(candidate)
+            return iter(())
+        if self.results.pending:
             return iter(())
         page = self._pages.next() if self._pages is not None else None
         return None if page is None else iter([page])
 
-    def _request(self, candidate: Candidate, not_fetched: NotFetched | None) -> Iterator[Any]:
-        """Yield the request for *candidate*, or its record if it may not be requested after all."""
-        if not_fetched is None:
-            site = self._session.site(candidate.root)
-            plan = DocumentRequest() if site is None else site.ask(candidate)
-            try:
-                request = self._parts.requests.build(candidate, plan.headers)
-            except ValueError as error:  # an invalid host or port
-                not_fetched = NotFetched(Outcome.FAILED, f"the URL cannot be requested: {error}")
-        now = time.monotonic()
-        if not_fetched is not None:
-            yield from self.results.refused(candidate, not_fetched)
-            self.in_flight.end(candidate)
-            self.sites.done(candidate, now)
+    def _refuse(self, candidate: Candidate, not_fetched: NotFetched) -> None:
+        """End *candidate*, which is not requested as *not_fetched* says."""
+        self.results.refuse(candidate, not_fetched)
+        self.in_flight.end(candidate)
+        self.sites.done(candidate, time.monotonic())
+
+    def _request(self, candidate: Candidate) -> Iterator[Any]:
+        """Yield the request for *candidate*, or the URLs and the record of a document that need not be requested."""
+        site = self._session.site(candidate.root)
+        plan = DocumentRequest() if site is None else site.ask(candidate)
+        try:
+            request = self._parts.requests.build(candidate, plan.headers)
+        except ValueError as error:  # an invalid host or port
+            self._refuse(candidate, NotFetched(Outcome.FAILED, f"the URL cannot be requested: {error}"))
             return
-        self.in_flight.begin(candidate, now, is_requested=plan.known is None)
+        self.in_flight.begin(candidate, time.monotonic(), is_requested=plan.known is None)
         if plan.known is not None:
             yield from self._until_done(self._processor.known(candidate, plan.known, plan.reason), candidate)
             return

@@ -52,7 +52,7 @@ class DocumentProcessor:
 
         *requested_at* is in seconds since 1970.
         """
-        self._sites.frontier.host(response.url).unanswered = 0
+        self._sites.answered(candidate, response.url)
         is_local = self._config.root is not None or candidate.url.startswith("file:")
         failure = outcome_of_status(response.status, is_local=is_local)
         record = record_of(candidate, failure, requested_at=requested_at, response=response, is_local=is_local)
@@ -88,7 +88,7 @@ class DocumentProcessor:
         For the arguments see :meth:`~sitemap_harvest.engine.crawl_loop.CrawlLoop.failed`.
         """
         if failure.cause in UNANSWERED:
-            self._sites.unanswered(url, failure)
+            self._sites.unanswered(candidate, url, failure)
         if failure.outcome is Outcome.FORBIDDEN and is_declared(candidate):
             reason = (
                 f"{failure.reason}, but also lists it or a document that leads to it "

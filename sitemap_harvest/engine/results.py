@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 MOST_REFUSED_ROWS = 1_000
 """Maximum number of records for refused children of one document: an index may name 100,000 of them."""
-_ROWS_TOGETHER = 1_000  # for documents that are not requested; as single items they cost ten times as much
+ROWS_TOGETHER = 1_000
+"""Maximum number of records in a batch, for documents that are not requested; single items cost ten times as much."""
 _FEW_ROWS = 100  # are emitted one by one: an exporter writes records and batches separately
 
 
@@ -120,7 +121,7 @@ class Results:
         """
         not_fetched = self._sites.consider(candidate, time.monotonic(), unwanted)
         if not_fetched is not None:
-            yield from self.refused(candidate, not_fetched)
+            yield from self._enter(self._refusal(candidate, not_fetched))
 
     def follow(self, children: Iterable[tuple[Candidate, NotFetched | None]], record: SitemapRecord) -> Iterator[Any]:
         """Queue *children* of the document of *record*, each with the reason if the user does not want it.
@@ -130,7 +131,7 @@ class Results:
         """
         refused = 0
         left = iter(children)
-        while some := list(islice(left, _ROWS_TOGETHER)):
+        while some := list(islice(left, ROWS_TOGETHER)):
             rows: list[SitemapRecord] = []
             for candidate, unwanted in some:
                 has_row = unwanted is not None or refused < MOST_REFUSED_ROWS
@@ -139,9 +140,9 @@ class Results:
                     continue
                 refused += not_fetched.outcome is not Outcome.SKIPPED
                 if has_row or not_fetched.outcome is Outcome.SKIPPED:
-                    rows += self.refused(candidate, not_fetched)
+                    rows += self._enter(self._refusal(candidate, not_fetched))
             yield from self._together(iter(rows))
-            if len(some) == _ROWS_TOGETHER:
+            if len(some) == ROWS_TOGETHER:
                 yield PAUSE
         if refused > MOST_REFUSED_ROWS:
             count = refused - MOST_REFUSED_ROWS
@@ -155,18 +156,20 @@ class Results:
         self._sites.requeue(candidate, url, time.monotonic() + seconds)
         self._stats.inc_value("sitemap_harvest/requeued")
 
-    def pending_records(self) -> Iterator[SitemapRecord]:
+    def pending_records(self) -> Iterator[SitemapRecord | LedgerBatch]:
         """Yield the pending records."""
-        while self.pending:
-            yield from self._enter(self.pending.popleft())
+        return self._together(row for _ in range(len(self.pending)) for row in self._enter(self.pending.popleft()))
 
-    def refused(self, candidate: Candidate, not_fetched: NotFetched) -> Iterator[SitemapRecord]:
-        """Yield the record of *candidate*, which is not requested as *not_fetched* says."""
+    def refuse(self, candidate: Candidate, not_fetched: NotFetched) -> None:
+        """Add the record of *candidate*, which is not requested as *not_fetched* says, to the pending records."""
+        self.pending.append(self._refusal(candidate, not_fetched))
+
+    def _refusal(self, candidate: Candidate, not_fetched: NotFetched) -> SitemapRecord:
         if not_fetched.is_pruned:
             self._stats.inc_value("sitemap_harvest/filter/pruned")
         record = record_of(candidate, not_fetched)
         self._sites.note(candidate, record, urls=0)
-        yield from self._enter(record)
+        return record
 
     def cut_off(self, candidates: Iterable[Candidate], reason: str) -> Iterator[SitemapRecord | LedgerBatch]:
         """Yield the records of *candidates*, not requested because of the limit or because the user stopped the run."""
@@ -252,7 +255,7 @@ class Results:
 
     def _together(self, rows: Iterator[SitemapRecord]) -> Iterator[SitemapRecord | LedgerBatch]:
         """Yield *rows*, as batches if there are many."""
-        while some := list(islice(rows, _ROWS_TOGETHER)):
+        while some := list(islice(rows, ROWS_TOGETHER)):
             if len(some) < _FEW_ROWS:
                 yield from some
             else:

@@ -33,6 +33,8 @@ class Host:
     """Earliest time of the next request, in seconds of the caller's clock."""
     is_queued: bool = False
     """Whether it is in the queue of hosts."""
+    has_responded: bool = False
+    """Whether it responded to any request for a document."""
     unanswered: int = 0
     """Consecutive documents without a response."""
     shut: NotFetched | None = None

@@ -55,13 +55,21 @@ _MAY_BE_SECURE = frozenset({Cause.REFUSED, Cause.TIMEOUT, Cause.CONNECTION, Caus
 class SiteQueue:
     """The state of all sites of a run. *now* is in seconds of a monotonic clock."""
 
-    def __init__(self, *, bounds: Bounds, budget: Budget, per_host: int, most_unanswered: int) -> None:
-        """*most_unanswered*: consecutive requests without a response after which a host gets no more requests."""
+    def __init__(
+        self, *, bounds: Bounds, budget: Budget, per_host: int, most_unanswered: int, most_unanswered_hosts: int
+    ) -> None:
+        """Create an empty queue.
+
+        *most_unanswered*: consecutive requests without a response after which a host
+        gets no more. *most_unanswered_hosts*: consecutive hosts of the documents of a
+        site without a response after which only hosts that have responded get more.
+        """
         self.frontier = Frontier(per_host=per_host)
         self.cross_submissions = CrossSubmissions()
         self._bounds = bounds
         self._budget = budget
         self._most_unanswered = most_unanswered
+        self._most_unanswered_hosts = most_unanswered_hosts
         self._owners: dict[str, str] = {}  # the root that claimed each document, by its key
         self._refused: set[str] = set()  # keys; such a document can still be claimed
         self._fresh: Iterator[Candidate] = iter(())
@@ -153,13 +161,18 @@ class SiteQueue:
             return None
         site, host = self._sites[candidate.root], self.frontier.host(candidate.url)
         site.documents -= 1  # it was counted when queued, but the budget counts only requested documents
-        not_fetched = self._budget.refuse(site, now) or host.shut
+        not_fetched = self._budget.refuse(site, now) or self.shut(candidate)
         site.documents += not_fetched is None
         if not_fetched is not None:
             host.ready_at = now  # nothing is requested, so the host does not need the delay
         elif site.started_at is None:
             site.started_at = now
         return candidate, not_fetched
+
+    def shut(self, candidate: Candidate) -> NotFetched | None:
+        """Return why the host of *candidate* gets no more requests for its site, ``None`` if it does."""
+        host = self.frontier.host(candidate.url)
+        return host.shut or (None if host.has_responded else self._sites[candidate.root].shut)
 
     def done(self, candidate: Candidate, now: float) -> None:
         """Mark *candidate*, which was taken, as done."""
@@ -175,13 +188,28 @@ class SiteQueue:
         host.ready_at = max(host.ready_at, until)
         self._queue(replace(candidate, attempt=candidate.attempt + 1), until)
 
-    def unanswered(self, url: str, failure: NotFetched) -> None:
-        """Record that the host of *url* did not respond (*failure*: why); shut the host after too many in a row."""
+    def answered(self, candidate: Candidate, url: str) -> None:
+        """Record that *candidate* has a response from *url*, which may be the target of a redirect."""
+        self.frontier.host(candidate.url).has_responded = True
         host = self.frontier.host(url)
+        host.has_responded, host.unanswered = True, 0
+        self._sites[candidate.root].unanswered_hosts = 0
+
+    def unanswered(self, candidate: Candidate, url: str, failure: NotFetched) -> None:
+        """Record that *candidate* has no response from *url* (*failure*: why), which may be the target of a redirect.
+
+        After too many in a row, shut the host, or for one site all hosts that have not responded.
+        """
+        host, site = self.frontier.host(url), self._sites[candidate.root]
         host.unanswered += 1
+        if host.unanswered == 1 and not host.has_responded:
+            site.unanswered_hosts += 1
         if host.unanswered == self._most_unanswered:
             reason = f"its host failed to respond {host.unanswered} times in a row: {failure.reason}"
             host.shut = replace(failure, reason=reason)
+        if site.unanswered_hosts == self._most_unanswered_hosts and site.shut is None:
+            reason = f"{site.unanswered_hosts} hosts of its site in a row failed to respond: {failure.reason}"
+            site.shut = replace(failure, reason=reason)
 
     def note(self, candidate: Candidate, record: SitemapRecord, *, urls: int) -> None:
         """Record the outcome of *candidate*, which listed *urls* URLs."""

@@ -92,7 +92,7 @@ class ShortTimeouts:
 
 
 class LocalNames(CachingThreadedResolver):
-    """Resolves names that end with ``.test`` to this machine.
+    """Resolves names that end with ``.test`` to this machine; those that end with ``.gone.test`` do not exist.
 
     ``LOCAL_NAMES`` in the environment has others, as JSON: the address of a name, or ``null`` if the name no longer
     exists.
@@ -101,7 +101,8 @@ class LocalNames(CachingThreadedResolver):
     def getHostByName(self, name: str, timeout: Any = ()) -> Deferred[str]:  # noqa: N802 - Twisted's name
         if not name.endswith(".test"):
             return super().getHostByName(name, timeout)
-        address = json.loads(os.environ.get("LOCAL_NAMES", "{}")).get(name, "127.0.0.1")
+        default = None if name.endswith(".gone.test") else "127.0.0.1"
+        address = json.loads(os.environ.get("LOCAL_NAMES", "{}")).get(name, default)
         return fail(DNSLookupError(name)) if address is None else succeed(address)
 
 

@@ -252,5 +252,8 @@ def test_children_of_an_index_are_read_whatever_happens_to_the_first(serve, craw
         "/hangs.xml": Page(manner=Manner.HANG),
     })  # fmt: skip
     middlewares = {**defaults.DOWNLOADER_MIDDLEWARES, "tests.crawl.parts.LeadsAway": 50}
-    run = crawl(sitemap=f"{site.url}/index.xml", settings={**THREE_FIT, "DOWNLOADER_MIDDLEWARES": middlewares, "TEST_HANGING": "/hangs.xml"})
+    run = crawl(
+        sitemap=f"{site.url}/index.xml",
+        settings={**THREE_FIT, "DOWNLOADER_MIDDLEWARES": middlewares, "TEST_HANGING": "/hangs.xml"},
+    )
     assert run.fates(site.url) == {"/index.xml": "read", f"/{first}.xml": fate, **dict.fromkeys(numbered(3), "read")}

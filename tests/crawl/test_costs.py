@@ -363,6 +363,21 @@ def test_an_index_of_unwanted_sitemaps_costs_what_its_size_allows(tmp_path, runs
         assert cost.memory - harmless.memory <= MOST_MEMORY
 
 
+def test_a_robots_txt_of_hosts_that_do_not_exist_costs_what_its_size_allows(tmp_path, harmless):
+    urls = [f"http://host-{number}.gone.test/sitemap.xml" for number in range(25_000)]
+    body = "".join(f"Sitemap: {url}\n" for url in urls).encode()
+    with Flood({"/robots.txt": plain(body)}) as site:
+        rows, cost = crawl_beside(tmp_path, [site], {"TWISTED_DNS_RESOLVER": "tests.crawl.parts.LocalNames"})
+    named = {row["url"]: row["reason"] for row in rows if row["outcome"] == "failed"}
+    assert sorted(named) == sorted(urls)
+    reasons = Counter(named.values())
+    missing = "no such host: DNS cannot resolve its name"
+    assert set(reasons) == {missing, f"100 hosts of its site in a row failed to respond: {missing}"}
+    assert 100 <= reasons[missing] < 1_000  # some were in flight when the limit was reached
+    assert cost.cpu - harmless.cpu <= CPU_SECONDS_A_MB * len(body) / MB
+    assert cost.memory - harmless.memory <= MOST_MEMORY
+
+
 def test_other_work_goes_on_while_a_large_index_is_processed(tmp_path):
     settings = {**FEW, "EXTENSIONS": {"tests.crawl.parts.Considered": 0}}
     body = index(*numbered(25_000)).replace("{site}", "").encode()

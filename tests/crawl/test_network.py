@@ -44,7 +44,11 @@ def harvest(crawl):
 def test_each_manner_of_bad_serving_has_its_outcome_and_invents_nothing(serve, crawl):
     pages = {path: Page(urlset(*LISTED), manner=manner) for path, (manner, *_) in BAD.items()}
     site = serve({"/index.xml": index(*BAD, "/good.xml"), "/good.xml": urlset("/1"), **pages})
-    run = crawl(sitemap=f"{site.url}/index.xml", settings={"DOWNLOAD_MAXSIZE": 1_000_000, "TEST_HANGING": "/drip.xml"}, calm=False)
+    run = crawl(
+        sitemap=f"{site.url}/index.xml",
+        settings={"DOWNLOAD_MAXSIZE": 1_000_000, "TEST_HANGING": "/drip.xml"},
+        calm=False,
+    )
     assert "Traceback" not in run.log, run.log
     for path, (_, outcome, cause, words) in BAD.items():
         row = run.row(f"{site.url}{path}")
@@ -70,7 +74,9 @@ def test_each_manner_of_bad_serving_has_its_outcome_and_invents_nothing(serve, c
 def test_a_badly_served_robots_txt_has_its_result_and_delays_no_other_site(serve, harvest, manner, result, cause):
     bad = serve({"/robots.txt": Page(robots("/a.xml", "/b.xml"), manner=manner)}, host="127.0.0.2")
     site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")})
-    run, records = harvest(site=f"{bad.url} {site.url}", settings={"TEST_HANGING": bad.url if cause == "timeout" else ""})
+    run, records = harvest(
+        site=f"{bad.url} {site.url}", settings={"TEST_HANGING": bad.url if cause == "timeout" else ""}
+    )
     assert run.locs == [f"{site.url}/1"]
     assert (records[site.url]["result"], records[site.url]["complete"]) == ("found", True)
     assert (records[bad.url]["result"], records[bad.url]["cause"]) == (result, cause)

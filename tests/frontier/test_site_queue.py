@@ -16,12 +16,19 @@ from sitemap_harvest.frontier.site_queue import MOST_OPEN, Budget, SiteQueue, se
 A, B = "https://a.example", "https://b.example"
 
 
-MOST_UNANSWERED = 3
+MOST_UNANSWERED, MOST_UNANSWERED_HOSTS = 3, 2
+SILENCE = NotFetched(Outcome.FAILED, "no response within the timeout", Cause.TIMEOUT)
 
 
 def sites(*roots: str, **budget: int) -> SiteQueue:
     candidates = [robots_of(root) for root in roots or (A,)]
-    state = SiteQueue(bounds=Bounds(), budget=Budget(**budget), per_host=8, most_unanswered=MOST_UNANSWERED)
+    state = SiteQueue(
+        bounds=Bounds(),
+        budget=Budget(**budget),
+        per_host=8,
+        most_unanswered=MOST_UNANSWERED,
+        most_unanswered_hosts=MOST_UNANSWERED_HOSTS,
+    )
     state.begin(candidates)
     return state
 
@@ -147,20 +154,48 @@ def test_a_closed_host_gets_no_more_requests() -> None:
 def test_a_host_gets_no_more_requests_after_a_number_of_consecutive_failures() -> None:
     state = sites()
     begun(state)
-    silence = NotFetched(Outcome.FAILED, "no response within the timeout", Cause.TIMEOUT)
     for number in range(3):
         assert state.consider(child(f"{A}/{number}.xml"), 0.0) is None
     for url in (f"{A}/a", f"{B}/b", f"{A}/c"):
-        state.unanswered(url, silence)
-    state.frontier.host(f"{A}/d").unanswered = 0
+        state.unanswered(child(url), url, SILENCE)
+    state.answered(child(f"{A}/d"), f"{A}/d")
     (robots, refusal) = state.take(0.0) or pytest.fail("none is taken")
     assert refusal is None
     state.done(robots, 0.0)
     for number in range(MOST_UNANSWERED):
-        state.unanswered(f"{A}/{number}", silence)
+        url = f"{A}/{number}"
+        state.unanswered(child(url), url, SILENCE)
     (_, refusal) = state.take(0.0) or pytest.fail("none is taken")
     reason = "its host failed to respond 3 times in a row: no response within the timeout"
     assert refusal == NotFetched(Outcome.FAILED, reason, Cause.TIMEOUT)
+
+
+def test_after_a_number_of_unresponsive_hosts_a_site_gets_requests_only_to_hosts_that_have_responded() -> None:
+    state = sites(A, B)
+    begun(state)
+    taken = [state.take(0.0), state.take(0.0)]
+    for candidate, _ in filter(None, taken):
+        state.answered(candidate, candidate.url)
+        state.done(candidate, 0.0)
+    moved, target = child(f"{A}/moved.xml"), "https://cdn.example/s.xml"
+    state.answered(moved, target)
+    for number in range(MOST_UNANSWERED):  # many documents of one host count once
+        url = f"https://h1.example/{number}.xml"
+        state.unanswered(child(url), url, SILENCE)
+    state.answered(moved, target)  # from now on they are consecutive
+    for host in ("h2", "h3"):
+        url = f"https://{host}.example/s.xml"
+        state.unanswered(child(url), url, SILENCE)
+    urls = [f"{A}/1.xml", "https://cdn.example/1.xml", "https://h4.example/1.xml"]
+    others = [child(f"{url}?b", root=B) for url in urls]
+    assert [state.consider(each, 0.0) for each in [*map(child, urls), *others]] == [None] * 6
+    refusals = {}
+    while taken := state.take(0.0):
+        refusals[taken[0].url] = taken[1]
+        state.done(taken[0], 0.0)
+    reason = "2 hosts of its site in a row failed to respond: no response within the timeout"
+    assert refusals.pop("https://h4.example/1.xml") == NotFetched(Outcome.FAILED, reason, Cause.TIMEOUT)
+    assert refusals == dict.fromkeys([*urls[:2], *(each.url for each in others)])
 
 
 def test_a_rejection_does_not_wait_for_the_delay_of_its_host() -> None:
