@@ -26,6 +26,11 @@ def test_finds_of_fuzzing_stay_fixed(find) -> None:
 @pytest.mark.parametrize(
     ("url", "body"),
     [
+        pytest.param(
+            SITEMAP,
+            b"<urlset><url><loc>a</loc><lastmod>2&#x0;3</lastmod></url><!-- " + b"<i>" * 1_000 + b"\0",
+            id="reference-to-nul-long-before-a-nul-in-a-comment",
+        ),
         pytest.param(SITEMAP, b"<!DOCTYPE<sitemapindex>", id="doctype-that-is-not-whole-in-a-block"),
         pytest.param(
             SITEMAP,

@@ -68,7 +68,7 @@ class _Feed(TokenReader):
 
     def take(self, token: Token) -> None:
         """Process the next token."""
-        if self.tokens.has_nul and token.has_nul and (self._open or self._around or token.sort is Sort.START):
+        if token.has_nul and (self._open or self._around or token.sort is Sort.START):
             self._note_once("document/nul-bytes", token.line)
         if token.sort is Sort.TEXT:
             self._text(token)

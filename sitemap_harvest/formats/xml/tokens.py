@@ -23,7 +23,8 @@ _MAX_REFERENCE_CHARS = 70  # the maximum length of _REFERENCE
 _MAX_DOCTYPE_CHARS = 1024 * 1024
 
 _PIECE = re.compile(  # the most frequent case: text without references, followed by a tag without attributes
-    r"([^<&\x00-\x08\x0b\x0c\x0e-\x1f]*+)<(?:/([^\s<>/]*+)|([A-Za-z_:\u0080-\U0010ffff][^\s<>/=\"']*+)(/?))>"
+    r"([^<&\x00-\x08\x0b\x0c\x0e-\x1f]*+)"
+    r"<(?:/([^\s<>/\x00]*+)|([A-Za-z_:\u0080-\U0010ffff][^\s<>/=\"'\x00]*+)(/?))>"
 )
 _START = re.compile(r"<([A-Za-z_:\u0080-\U0010ffff][^\s<>/=\"']*+)((?:[^<>\"'/]|\"[^\"<]*+\"|'[^'<]*+'|/(?!>))*+)(/?)>")
 _LOOSE_START = re.compile(r"<([A-Za-z_:\u0080-\U0010ffff][^\s<>/=\"']*+)([^<>]*?)(/?)>")
@@ -75,11 +76,8 @@ class Token(NamedTuple):
     """Whether the text uses an entity that the document declares, so that its meaning is unknown."""
     is_code: bool = False
     """Whether the text is PHP code that was not executed."""
-
-    @property
-    def has_nul(self) -> bool:
-        """Whether it contains a NUL byte."""
-        return "\0" in self.value or "\0" in self.attributes
+    has_nul: bool = False
+    """Whether it contains a NUL byte, as opposed to a reference such as ``&#0;``."""
 
     @property
     def as_text(self) -> str:
@@ -158,7 +156,6 @@ class Tokenizer:
     """Splits text that arrives in pieces into tokens."""
 
     def __init__(self, chunks: Iterator[str], problems: ProblemLog) -> None:
-        self.has_nul = False  #: Whether a NUL byte has occurred in any token.
         self._chunks = _with_plain_line_ends(chunks)
         self._problems = problems
         self._buffer = ""
@@ -220,7 +217,6 @@ class Tokenizer:
         if chunk is None:
             self._at_end = True
             return False
-        self.has_nul = self.has_nul or "\0" in chunk
         self._is_at_start = self._is_at_start and self._at == 0
         self._buffer = self._buffer[self._at :] + chunk
         self._at = 0
@@ -248,7 +244,7 @@ class Tokenizer:
         if forbidden := _FORBIDDEN.findall(raw):
             _note_forbidden(forbidden, raw, self._problems, line)
         text, unknowable = _decoded(raw, self._declared, self._problems, line)
-        return Token(Sort.TEXT, text, line, is_unknowable=unknowable)
+        return Token(Sort.TEXT, text, line, is_unknowable=unknowable, has_nul="\0" in forbidden)
 
     def _markup(self) -> Iterator[Token]:
         """Yield the token that begins at the current ``<!`` or ``<?``, unless it is skipped."""
@@ -307,14 +303,17 @@ class Tokenizer:
         """Yield the text of a CDATA section as it arrives."""
         self._advance(self._at + len("<![CDATA["))
         while (found := self._buffer.find("]]>", self._at)) < 0:
-            line = self.line
-            yield Token(Sort.TEXT, self._advance(max(self._at, len(self._buffer) - 2)), line)
+            yield self._cdata_token(max(self._at, len(self._buffer) - 2))
             if not self._more():
-                yield Token(Sort.TEXT, self._advance(len(self._buffer)), self.line)
+                yield self._cdata_token(len(self._buffer))
                 return
-        line = self.line
-        yield Token(Sort.TEXT, self._advance(found), line)
+        yield self._cdata_token(found)
         self._advance(found + 3)
+
+    def _cdata_token(self, end: int) -> Token:
+        line = self.line
+        text = self._advance(end)
+        return Token(Sort.TEXT, text, line, has_nul="\0" in text)
 
     def _doctype(self) -> None:
         if self._has_doctype:  # there may be one: finding the end of each would take long
@@ -347,11 +346,11 @@ class Tokenizer:
         if match := _END.match(self._buffer, self._at):
             self._has_begun = True
             self._advance(match.end())
-            return Token(Sort.END, match[1], line)
+            return Token(Sort.END, match[1], line, has_nul="\0" in match[1])
         if match := _END_WITHOUT_BRACKET.match(self._buffer, self._at):
             self._problems.add("xml/malformed", "an end tag without its >", line=line, excerpt=match[0])
             self._advance(match.end())
-            return Token(Sort.END, match[1], line)
+            return Token(Sort.END, match[1], line, has_nul="\0" in match[1])
         match = _START.match(self._buffer, self._at)
         # The > may be in an attribute value, and the tag continues in the next chunk.
         while not match and has_end and self._buffer.find("<", self._at + 1) < 0 and self._more_of(_MAX_TAG_CHARS):
@@ -360,7 +359,7 @@ class Tokenizer:
         if match:
             self._has_begun = True
             self._advance(match.end())
-            return Token(Sort.START, match[1], line, match[2], is_empty=bool(match[3]))
+            return Token(Sort.START, match[1], line, match[2], is_empty=bool(match[3]), has_nul="\0" in match[0])
         return self._stray(has_end=has_end)
 
     def _has_tag_end(self) -> bool:

@@ -78,7 +78,7 @@ class _Sitemap(TokenReader):
         self._is_stray = is_text_read
 
     def take(self, token: Token) -> None:
-        if self.tokens.has_nul and token.has_nul and (self._root_is_open or token.sort is Sort.START):
+        if token.has_nul and (self._root_is_open or token.sort is Sort.START):
             self._note_once("document/nul-bytes", token.line)
         if token.sort is Sort.TEXT:
             self._text(token)
