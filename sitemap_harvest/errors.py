@@ -37,8 +37,8 @@ def there_is_no(what: str, name: str, known: Iterable[str]) -> str:
     """Return a message that *name* is no *what*, such as "setting", with the similar name and all *known* ones."""
     names = list(known)
     meant = probably_meant(name, names)
-    words = f"did you mean {meant}? The" if meant else "the"
-    return f"there is no such {what}; {words} {what}s are {', '.join(names)}"
+    words = f"did you mean {meant}? Valid" if meant else "valid"
+    return f"unknown {what}; {words} {what}s: {', '.join(names)}"
 
 
 def probably_meant(name: str, known: Iterable[str]) -> str | None:

@@ -45,12 +45,12 @@ def test_text_that_is_no_address_is_shown_unchanged() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        pytest.param("OUR_LIMT", "did you mean OUR_LIMIT? The settings are OUR_SITE, OUR_LIMIT", id="misspelt"),
-        pytest.param("OUR_COLOUR", "the settings are OUR_SITE, OUR_LIMIT", id="another"),
+        pytest.param("OUR_LIMT", "did you mean OUR_LIMIT? Valid settings: OUR_SITE, OUR_LIMIT", id="misspelt"),
+        pytest.param("OUR_COLOUR", "valid settings: OUR_SITE, OUR_LIMIT", id="another"),
         pytest.param(
-            "LIMT", "did you mean OUR_LIMIT? The settings are OUR_SITE, OUR_LIMIT", id="without-what-all-begin-with"
+            "LIMT", "did you mean OUR_LIMIT? Valid settings: OUR_SITE, OUR_LIMIT", id="without-what-all-begin-with"
         ),
     ],
 )
 def test_messages_suggest_the_likely_intended_name(name: str, words: str) -> None:
-    assert there_is_no("setting", name, ["OUR_SITE", "OUR_LIMIT"]) == f"there is no such setting; {words}"
+    assert there_is_no("setting", name, ["OUR_SITE", "OUR_LIMIT"]) == f"unknown setting; {words}"

@@ -51,13 +51,15 @@ _unrecorded = partial(Argument, is_recorded=False)
 _keep_or_drop, _yes_or_no = parse.switch(keep=False, drop=True), parse.switch(yes=True, no=False)
 
 ARGUMENTS = {
-    "site": _unrecorded("sites, whose sitemaps are found from robots.txt"),
+    "site": _unrecorded("sites to search for sitemaps, starting with robots.txt"),
     "sites": _unrecorded("a text file with one site per line"),
     "sitemap": _unrecorded("sitemaps, indexes, URL lists or feeds: URLs or local files"),
     "root": _unrecorded("a local folder that replaces the site; nothing is fetched"),
-    "follow": Argument("read only the sitemaps of an index whose URL matches this pattern", parse.pattern),
+    "follow": Argument("of the sitemaps in an index, read only those whose URL matches this pattern", parse.pattern),
     "skip": Argument("do not read sitemaps whose URL matches this pattern", parse.pattern),
-    "scope": Argument("URLs out of scope: mark or strict", parse.switch(mark=False, strict=True), "mark"),
+    "scope": Argument(
+        "URLs that are out of scope: mark, or strict to drop them", parse.switch(mark=False, strict=True), "mark"
+    ),
     "limit": Argument("maximum number of URLs to harvest", parse.whole()),
     "since": Argument("only URLs whose lastmod is not before this date or age", parse.date_or_age),
     "until": Argument("only URLs whose lastmod is not after this date or age", parse.date_or_age),
@@ -169,7 +171,9 @@ def check_store(options: SnapshotOptions, emit: frozenset[str], store: str | Non
     for name, value in given.items():
         if value is not None and value is not False:
             shown = "yes" if value is True else value
-            message = f"argument {name}={shown!r}: it needs snapshots; give a folder for them, such as store=snapshots"
+            message = (
+                f"argument {name}={shown!r}: it requires snapshots; set a folder for them, for example store=snapshots"
+            )
             raise ArgumentError(name, shown, "given with store", message=message)
 
 

@@ -97,7 +97,7 @@ STATUS_WORDS = {
 _KIND_WORDS = {
     Kind.EMPTY: "it is empty",
     Kind.HTML: "it is a web page",
-    Kind.SOFT_404: "it is a web page that says that the page does not exist",
+    Kind.SOFT_404: "it is a web page that reports a missing page",
     Kind.XML: "it is XML of another kind",
 }
 ON_THE_WAY = frozenset({Cause.DNS, Cause.REFUSED, Cause.TIMEOUT, Cause.CONNECTION, Cause.NOT_HTTP})

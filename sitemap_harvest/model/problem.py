@@ -313,7 +313,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         fix="Raise the setting, or name the sitemaps that you want.",
     ),
     "limit/urls": _loss(
-        meaning="The site reached its limit of URLs, so the document was not read, or only in part.",
+        meaning="The site reached its URL limit, so the document was read only in part or not at all.",
         cause="A site larger than SITEMAP_HARVEST_MAX_SITE_URLS allows.",
         consequence="The remaining URLs are missing.",
         fix="Raise the setting, or name the sitemaps that you want.",
@@ -727,7 +727,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         meaning="Other content precedes the document.",
         cause="An empty line before the XML declaration, or a warning that the generator prints.",
         consequence="The content was ignored. A strict XML parser rejects the document.",
-        fix="Start the document with its first byte; in PHP, look for whitespace outside <?php and ?>.",
+        fix="Remove everything before the start of the document; in PHP, look for whitespace outside <?php and ?>.",
     ),
     "xml/malformed": _loss(
         meaning="The XML is not well-formed here; reading continued at the next element.",

@@ -203,7 +203,7 @@ def ping_target(url: str, config: PingConfig) -> PingTarget:
     host = host_key(match[2].strip("[]"))
     allowing = [each for each in config.hosts if each.allows(host, port)]
     if not allowing:
-        message = f"{host} is not allowed at port {port}: the operator can add it to hosts in scrapyd.conf"
+        message = f"{host} is not allowed on port {port}: the operator can add it to hosts in scrapyd.conf"
         raise PingError("host-not-allowed", message)
     is_listed = any(not each.is_parent for each in allowing)
     return PingTarget(url, host, port, may_be_private=config.allow_private and is_listed)

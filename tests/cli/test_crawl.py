@@ -109,7 +109,7 @@ def test_exit_code_and_message_name_the_reason_if_nothing_is_found(
         pytest.param(["crawl", ""], "a TARGET is empty: give a site", id="empty-target"),
         pytest.param(["crawl", "x.xml", " "], "a TARGET is empty: give a site", id="whitespace-target"),
         pytest.param(["crawl", "a.example", "-a", "root="], "argument root: it is empty", id="empty-argument"),
-        pytest.param(["crawl", "x.xml", "-a", "bogus=1"], "argument bogus: there is no such", id="unknown-argument"),
+        pytest.param(["crawl", "x.xml", "-a", "bogus=1"], "argument bogus: unknown argument", id="unknown-argument"),
         pytest.param(
             ["crawl", "x.xml", "-a", "limit=few"], "argument limit='few': it must be a whole number", id="bad-limit"
         ),
@@ -205,7 +205,7 @@ def test_pipelines_that_cannot_be_opened_give_exit_code_1_without_an_error_of_th
 def test_two_kinds_in_one_output_are_a_usage_error_at_any_log_level(quiet: list[str], tmp_path: Path) -> None:
     run = harvest("crawl", "s.xml", "-a", "emit=urls,sitemaps", "-O", "b.jsonl", *quiet, cwd=tmp_path)
     assert run.returncode == 2, run.stderr
-    assert run.stderr.count("would contain several kinds of items; give it item_classes") == 1
+    assert run.stderr.count("would contain several kinds of items; set item_classes for this feed") == 1
 
 
 @pytest.mark.parametrize("output", ["folder.jsonl", "folder.parquet", "file/urls.jsonl", "/proc/urls.jsonl"])

@@ -166,7 +166,7 @@ def test_after_the_clock_went_back_the_record_has_the_id_in_the_store(serve, clo
 
 REFUSED = [
     pytest.param({"limit": "few"}, {}, "argument limit='few': it must be a whole number, 1 or more", id="argument"),
-    pytest.param({"frob": "1"}, {}, "argument frob: there is no such argument", id="unknown-argument"),
+    pytest.param({"frob": "1"}, {}, "argument frob: unknown argument", id="unknown-argument"),
     pytest.param({}, {"SITEMAP_HARVEST_MAX_DEPTH": 0}, "SITEMAP_HARVEST_MAX_DEPTH is '0'", id="setting"),
     pytest.param({"site": "http://me:a/secret@a.example"}, {}, "site='http://a.example': it must be", id="password"),
 ]

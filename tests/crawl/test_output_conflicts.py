@@ -68,5 +68,5 @@ def test_a_rejected_run_leaves_files_unchanged_even_without_the_addon(tmp_path):
     (tmp_path / "theirs.py").write_text("SPIDER_MODULES = ['sitemap_harvest.spiders']\n")
     (tmp_path / "urls.jsonl").write_text("those of yesterday\n")
     run = forked.scrapy("crawl", "sitemap", "-a", "limt=3", "-O", "urls.jsonl", cwd=tmp_path)
-    assert "argument limt: there is no such argument; did you mean limit? The arguments are site, sites," in run.stderr
+    assert "argument limt: unknown argument; did you mean limit? Valid arguments: site, sites," in run.stderr
     assert (tmp_path / "urls.jsonl").read_text() == "those of yesterday\n"

@@ -76,7 +76,7 @@ def test_these_are_required(missing):
         pytest.param(
             "host",
             "a.example",
-            "host: there is no such option; did you mean hosts? The options are project, hosts, tokens, spider, allow",
+            "host: unknown option; did you mean hosts? Valid options: project, hosts, tokens, spider, allow",
             id="unknown",
         ),
         pytest.param("project", "", "project is '': it must not be empty", id="no-name"),
@@ -289,7 +289,7 @@ def test_only_a_host_that_is_listed_literally_may_be_private():
         pytest.param("sitemap.xml", "sitemap='sitemap.xml': it must be an absolute URL such as https://", id="url"),
         pytest.param("https://me:secret@a.example/", "sitemap='https://***@a.example/': it must be", id="password"),
         pytest.param("a" * 10**6, f"sitemap='{'a' * 200}': it must be", id="long"),
-        pytest.param("https://evil.net/", "evil.net is not allowed at port 443: the operator can add it", id="host"),
+        pytest.param("https://evil.net/", "evil.net is not allowed on port 443: the operator can add it", id="host"),
         pytest.param("\x1b[2J\n", r"sitemap='\x1b[2J\n': it must be", id="control"),
     ],
 )

@@ -226,7 +226,7 @@ def test_a_damaged_queue_is_an_error_of_the_service(tmp_path, site, port):
     [
         pytest.param({}, "project is '': it must not be empty", id="without-a-section-it-is-closed"),
         pytest.param({"project": "p", "hosts": "a.example"}, "tokens is '': each token must have 16", id="no-token"),
-        pytest.param({"spyder": "x"}, "spyder: there is no such option; did you mean spider?", id="unknown"),
+        pytest.param({"spyder": "x"}, "spyder: unknown option; did you mean spider?", id="unknown"),
         pytest.param({"tokens": f"{TOKEN}%(x)s"}, "tokens: write each % twice, as %%", id="interpolation"),
         pytest.param({"tokens": f"%{TOKEN}"}, "tokens: write each % twice, as %%", id="percent-sign"),
     ],

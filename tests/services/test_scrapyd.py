@@ -268,8 +268,8 @@ def test_a_setting_of_a_job_applies_to_it(node, odd):
     [
         ("empty", "argument exclude: it is empty; give a value, or leave it out"),
         ("forged", r"argument limit='1\n2026-01-01 00:00:00 [x] ERROR: forged': it must be"),
-        ("unknown", "argument colour: there is no such argument; the arguments are site, sites,"),
-        ("setting", "SITEMAP_HARVEST_COLOUR: there is no such setting; the settings are SITEMAP_HARVEST_"),
+        ("unknown", "argument colour: unknown argument; valid arguments: site, sites,"),
+        ("setting", "SITEMAP_HARVEST_COLOUR: unknown setting; valid settings: SITEMAP_HARVEST_"),
     ],
 )
 def test_errors_are_one_line_of_the_log(node, odd, name, line):

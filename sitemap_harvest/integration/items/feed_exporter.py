@@ -285,7 +285,8 @@ def check_outputs(crawler: Crawler, config: RunConfig, *, sites: object, reports
         if not options.get("item_classes") and not options.get("item_filter"):
             given = ",".join(name for name in EMIT if name in config.emit)
             message = (
-                f"argument emit={given!r}: the feed {uri} would contain several kinds of items; give it item_classes"
+                f"argument emit={given!r}: the feed {uri} would contain several kinds of items; "
+                "set item_classes for this feed"
             )
             raise ArgumentError("emit", given, " or ".join(EMIT), message=message)
     _check_encodings(settings)

@@ -105,7 +105,7 @@ def test_only_requested_columns_are_read(making):
     found = table_of(latest, ["title", "position", "key"])
     assert found.to_pylist() == [{"title": "t", "position": 1, "key": locs(1)[0]}]
     assert table_of(latest, ["position"]).to_pylist() == [{"position": 1}]
-    with pytest.raises(StoreError, match="column 'nonsense': there is no such column; the columns are loc, "):
+    with pytest.raises(StoreError, match="column 'nonsense': unknown column; valid columns: loc, "):
         latest.urls(["nonsense"])
 
 
