@@ -16,21 +16,23 @@ import pyarrow.compute as pc
 from sitemap_harvest.diff.classify import CHANGED, EXPIRED, KINDS, LASTMOD, REMOVED
 from sitemap_harvest.diff.documents import LEFT_FEED, LEFT_NEWS
 from sitemap_harvest.diff.fields import FIELDS, as_text
-from sitemap_harvest.diff.mass_changes import BUMPED
-from sitemap_harvest.model import MAX_ROWS, Change, ChangeBatch, arrow_schema
+from sitemap_harvest.diff.pairing import BUMPED, PAIRED
+from sitemap_harvest.model import Change, ChangeBatch, arrow_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from sitemap_harvest.diff.classify import Block, Found
+    from sitemap_harvest.diff.classify import Found
     from sitemap_harvest.diff.documents import DocumentPairs
     from sitemap_harvest.diff.temporary_files import TemporaryFile
+    from sitemap_harvest.diff.touched_rows import Block
     from sitemap_harvest.model import ChangeSummary
 
 _MAP = arrow_schema(Change).field("before").type
 FOUND = pa.schema(
     {
+        "change": pa.int64(),
         "kind": pa.int8(),
         "loc": pa.string(),
         "key": pa.string(),
@@ -44,7 +46,7 @@ FOUND = pa.schema(
         "later": pa.bool_(),
     }
 )
-"""Columns of the file. Kinds and documents are numbers; ``later``: ``lastmod`` is later than before."""
+"""Columns of the file. Changes, kinds and documents are numbers; ``later``: ``lastmod`` is later than before."""
 
 
 class Changes:
@@ -81,24 +83,31 @@ class Changes:
         The order depends on nothing else, not even on the order in which documents were
         read. Can be called repeatedly until :meth:`close`.
         """
-        pairs = _Cut(self._pairs.batches())
-        start = 0
-        for batch in self._changes.batches():
-            for offset in range(0, batch.num_rows, MAX_ROWS):
-                part = batch.slice(offset, MAX_ROWS)
-                yield self._batch(part, pairs.until(start + part.num_rows), start)
-                start += part.num_rows
+        more = self._pairs.batches()
+        pairs = PAIRED.empty_table()
+        for part in self._changes.batches():
+            end = part["change"][-1].as_py() + 1
+            while (
+                not (pairs.num_rows and pairs["change"][-1].as_py() >= end) and (batch := next(more, None)) is not None
+            ):
+                pairs = pa.concat_tables([pairs, pa.Table.from_batches([batch])])
+            rows = int(np.searchsorted(pairs["change"].to_numpy(), end))
+            yield self._batch(part, pairs.slice(0, rows))
+            pairs = pairs.slice(rows)
 
-    def _batch(self, part: pa.RecordBatch, pairs: pa.Table | None, start: int) -> ChangeBatch:
-        """Return *part* of the stored changes, the first of which has the number *start*, as a public batch."""
+    def _batch(self, part: pa.RecordBatch, pairs: pa.Table) -> ChangeBatch:
+        """Return *part* of the stored changes, with the *pairs* of these changes, as a public batch."""
         facts = {name: getattr(self.summary, name) for name in ("site", "run", "baseline")}
+        where = np.full(part.num_rows, -1)
+        where[pairs["change"].to_numpy() - part["change"][0].as_py()] = np.arange(pairs.num_rows)
+        at = pa.array(where, mask=where < 0)
         columns = {
             **{name: part[name] for name in ("loc", "key", "fields", "before", "after", "reason")},
             "kind": pa.array(KINDS, pa.string()).take(part["kind"]),
             "sitemap": self._urls.take(part["document"]),
             "sitemap_before": self._urls.take(part["document_before"]),
             **{name: pa.repeat(pa.scalar(text, pa.string()), part.num_rows) for name, text in facts.items()},
-            **_paired(pairs, start, part.num_rows),
+            **{name: pairs[name].combine_chunks().take(at) for name in PAIRED.names[1:]},
         }
         if self._is_mass_bump:
             is_alone = pc.and_(part["later"], pc.equal(pc.list_value_length(part["fields"]), 1))
@@ -107,44 +116,15 @@ class Changes:
         return ChangeBatch(pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema))
 
 
-def _paired(pairs: pa.Table | None, start: int, rows: int) -> dict[str, pa.Array]:
-    """Return ``pattern``, ``counterpart`` and ``score`` of *rows* changes from number *start* on."""
-    names = {"pattern": pa.string(), "counterpart": pa.string(), "score": pa.float64()}
-    if pairs is None or not pairs.num_rows:
-        return {name: pa.nulls(rows, kind) for name, kind in names.items()}
-    where = np.full(rows, -1, dtype=np.int64)
-    where[pairs["change"].to_numpy() - start] = np.arange(pairs.num_rows)
-    indices = pa.array(where, mask=where < 0)
-    return {name: pairs[name].combine_chunks().take(indices) for name in names}
-
-
-class _Cut:
-    """Batches sorted by ``change``, cut at given numbers."""
-
-    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
-        self._batches = batches
-        self._rest: pa.RecordBatch | None = None
-
-    def until(self, change: int) -> pa.Table | None:
-        """Return the next rows, those with numbers below *change*; ``None`` if there are none."""
-        found = []
-        while (batch := self._rest or next(self._batches, None)) is not None:
-            rows = int(np.searchsorted(batch["change"].to_numpy(), change))
-            found.append(batch.slice(0, rows))
-            self._rest = batch.slice(rows) if rows < batch.num_rows else None
-            if self._rest is not None:
-                break
-        return pa.Table.from_batches(found) if found else None
-
-
-def written(block: Block, found: Found, documents: DocumentPairs) -> pa.RecordBatch:
-    """Return the changes *found* in *block* with the columns :data:`FOUND`."""
+def written(block: Block, found: Found, documents: DocumentPairs, start: int) -> pa.RecordBatch:
+    """Return the changes *found* in *block*, numbered from *start*, with the columns :data:`FOUND`."""
     rows, document = pa.array(found.row), block.document[found.row]
     key = block.columns["key"].take(rows)
     if "keyless" in block.columns:
         key = pc.if_else(block.columns["keyless"].take(rows).is_valid(), pa.scalar(None, pa.string()), key)
     before = block.document[found.row_before]
     changes = {
+        "change": pa.array(np.arange(start, start + len(rows))),
         "kind": pa.array(found.kind, pa.int8()),
         "loc": as_text(block.columns, "loc", found.row),
         "key": key,

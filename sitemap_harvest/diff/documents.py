@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sitemap_harvest.snapshots.store import Snapshot
-    from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 
 _MAX_SHOWN = 50
 _UNKNOWN = frozenset(
@@ -155,37 +154,6 @@ def _reason(url: str, after: SnapshotDocuments) -> str:
     if record.left is not None:
         return f"its sitemap was removed: {record.left}"
     return LISTS_IT_NO_MORE if url in after.entries else EMPTIED
-
-
-class Places:
-    """Finds the document and position of rows by the row ranges of a snapshot."""
-
-    def __init__(self, row_ranges: RowRanges, numbers: np.ndarray) -> None:
-        """Index *row_ranges*; *numbers* has the number of each document."""
-        order = np.argsort(row_ranges.row, kind="stable")
-        self._row = row_ranges.row[order]
-        self._count = row_ranges.count[order]
-        self._position = row_ranges.position[order]
-        self._document = numbers[row_ranges.document[order]]
-
-    def documents(self, rows: np.ndarray) -> np.ndarray:
-        """Return the number of the document of each of *rows*.
-
-        The range that begins last before a row may have ended before it, but then
-        another range of the same document covers both.
-        """
-        return np.asarray(self._document[np.searchsorted(self._row, rows, side="right") - 1])
-
-    def positions(self, rows: np.ndarray) -> np.ndarray:
-        """Return the first position of each of *rows*."""
-        wanted, where = np.unique(rows, return_inverse=True)
-        low = np.searchsorted(wanted, self._row)
-        found = np.searchsorted(wanted, self._row + self._count) - low
-        extent = np.repeat(np.arange(len(found)), found)
-        index = np.arange(len(extent)) + np.repeat(low - (np.cumsum(found) - found), found)
-        first = np.full(len(wanted), np.iinfo(np.int64).max)
-        np.minimum.at(first, index, self._position[extent] + wanted[index] - self._row[extent])
-        return first[where]
 
 
 def staleness(ledger: SnapshotDocuments, started_at: datetime) -> dict[str, Any]:

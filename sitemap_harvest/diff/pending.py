@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from sitemap_harvest.diff.classify import GONE, url_numbers
-from sitemap_harvest.diff.documents import Places
-from sitemap_harvest.diff.touched_rows import Work, touched
+from sitemap_harvest.diff.touched_rows import Work, touched_rows
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 from sitemap_harvest.snapshots.store.tables import PENDING, row_ranges_table
 
@@ -53,23 +51,23 @@ def pending_rows(before: Snapshot, after: Snapshot, *, is_due: Callable[[str, in
 
 
 def _missing(before: Snapshot, after: Snapshot) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the rows of *before* whose URL *after* does not list: their ids, ascending, documents and positions.
+    """Return the rows of *before* whose URL *after* does not list: their ids, documents and positions.
 
     A document is an index into ``before.sitemaps()``.
     """
-    was, is_ = (Places(one.row_ranges(), np.arange(len(one.sitemaps()), dtype=np.int32)) for one in (before, after))
-    found = [np.array([], dtype=np.int64)]
+    numbers = np.arange(len(before.sitemaps())), np.arange(len(after.sitemaps()))
+    found = [(np.array([], dtype=np.int64),) * 3]
     with (
         tempfile.TemporaryDirectory(prefix="sitemap-harvest-", ignore_cleanup_errors=True) as folder,
         closing(Work(Path(folder))) as work,
     ):
-        for block in touched(before, after, (was, is_), work):
-            url = url_numbers(block.columns["key"])
-            is_listed = np.zeros(int(url[-1]) + 1, dtype=bool)
-            is_listed[url[block.side != GONE]] = True
-            found.append(block.row[~is_listed[url]])
-    rows = np.sort(np.concatenate(found))
-    return rows, was.documents(rows), was.positions(rows)
+        for block in touched_rows(before, after, numbers, work):
+            is_listed = np.zeros(int(block.url[-1]) + 1, dtype=bool)
+            is_listed[block.url[block.is_after]] = True
+            missing = ~is_listed[block.url]
+            found.append((block.row[missing], block.document[missing], block.position[missing]))
+    rows, documents, positions = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return rows, documents, positions
 
 
 def _groups(rows: np.ndarray, known: Pending, groups: Sequence[tuple[str, int]]) -> np.ndarray:

@@ -6,28 +6,47 @@ column is scanned, for URLs that also have a differing row.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from sitemap_harvest.diff.classify import GONE, KEPT, NEW, Block
 from sitemap_harvest.diff.fields import FLAT, READ, flat
-from sitemap_harvest.diff.temporary_files import Sorted
-from sitemap_harvest.snapshots.store.row_ranges import Intervals
+from sitemap_harvest.diff.temporary_files import TemporaryFile, sorted_by_key
+from sitemap_harvest.snapshots.store.row_ranges import Intervals, RowRanges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from sitemap_harvest.diff.documents import Places
     from sitemap_harvest.snapshots.store import Snapshot
 
 MEMORY_MB = 256  # memory limit of DuckDB; beyond it, DuckDB writes to the temporary folder
 _BATCH_ROWS = 50_000
-_PLACE = {"side": pa.int8(), "document": pa.int32(), "row": pa.int64()}
+_KEYS = pa.schema({"row": pa.int64(), "key": pa.string()})
+_PLACE = {"is_after": pa.bool_(), "document": pa.int32(), "row": pa.int64(), "position": pa.int64()}
 _TOUCHED = pa.schema([*_PLACE.items(), *FLAT])
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """All rows of some URLs, URL by URL. Arrays have one value for each row; a row in both snapshots is there twice."""
+
+    columns: Mapping[str, pa.Array]
+    """The fields in flat form (see :mod:`~sitemap_harvest.diff.fields`), except those that are null in all rows."""
+    url: np.ndarray
+    """Number of its URL in the block."""
+    is_after: np.ndarray
+    """Whether it is a row of the later snapshot."""
+    document: np.ndarray
+    """Number of the document that lists it."""
+    row: np.ndarray
+    """Its id."""
+    position: np.ndarray
+    """Its first position in the document."""
 
 
 class Work:
@@ -44,22 +63,56 @@ class Work:
         limits = {"memory_limit": f"{MEMORY_MB}MB", "temp_directory": str(self.folder)}
         return duckdb.connect(config={**limits, "preserve_insertion_order": False, "threads": 2})
 
-    def query(self, sql: str, **tables: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-        """Yield the result of *sql* over *tables*, which are read once."""
-        failed: list[BaseException] = []
-        for name, table in tables.items():
-            self.duckdb.register(name, pa.RecordBatchReader.from_batches(table.schema, _watched(table, failed)))
-        try:
-            yield from self.duckdb.sql(sql).to_arrow_reader(_BATCH_ROWS)
-        except Exception as error:
-            if failed:  # DuckDB replaces reading errors with its own
-                raise failed[0] from error
-            raise
-
     def close(self) -> None:
         """Close the connection and its tables."""
         if "duckdb" in vars(self):
             self.duckdb.close()
+
+
+def touched_rows(
+    before: Snapshot, after: Snapshot, numbers: tuple[np.ndarray, np.ndarray], work: Work
+) -> Iterator[Block]:
+    """Yield the rows in only one snapshot, and all rows of their URLs, by URL; each URL is in one block.
+
+    *numbers* has the document number of each row of either table of documents.
+    """
+    snapshots = before, after
+    earlier, later = (one.row_ranges().intervals() for one in snapshots)
+    differing = earlier.minus(later), later.minus(earlier)
+    if not any(map(len, differing)):
+        return
+    touched = TemporaryFile(work.folder / "touched.arrow", _TOUCHED)
+    for side in (0, 1):
+        for rows in snapshots[side].rows(differing[side], READ) if len(differing[side]) else ():
+            touched.add(_placed(rows, snapshots[side], side, numbers[side]))
+    if len(kept := earlier.minus(differing[0])) and len(kept := _with_key_of(touched, after, kept, work)):
+        for rows in after.rows(kept, READ):
+            for side in (0, 1):
+                touched.add(_placed(rows, snapshots[side], side, numbers[side]))
+    for batch in sorted_by_key(touched):
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        is_after, document, row, position = (columns.pop(name).to_numpy(zero_copy_only=False) for name in _PLACE)
+        key = columns["key"]
+        is_other = pc.not_equal(key.slice(1), key.slice(0, len(key) - 1)).to_numpy(zero_copy_only=False)
+        url = np.concatenate([[0], np.cumsum(is_other)])
+        yield Block(columns, url, is_after, document.astype(np.int64), row, position)
+
+
+def _with_key_of(touched: TemporaryFile, snapshot: Snapshot, wanted: Intervals, work: Work) -> Intervals:
+    """Return those of the rows *wanted* of *snapshot* whose URL one of the rows *touched* has."""
+    # By hash, which takes half the time and less memory: that two URLs have the same one by chance does no harm.
+    query = "select row from kept semi join (select hash(key) as h from touched) as t on hash(kept.key) = t.h"
+    failed: list[BaseException] = []
+    work.duckdb.register("touched", touched.reader(["key"]))
+    work.duckdb.register("kept", pa.RecordBatchReader.from_batches(_KEYS, _watched(_keys(snapshot, wanted), failed)))
+    found = [np.array([], dtype=np.int64)]
+    try:
+        found += [batch["row"].to_numpy() for batch in work.duckdb.sql(query).to_arrow_reader(_BATCH_ROWS)]
+    except Exception as error:
+        if failed:  # DuckDB replaces reading errors with its own
+            raise failed[0] from error
+        raise
+    return Intervals.of_ids(np.concatenate(found))
 
 
 def _watched(batches: Iterator[pa.RecordBatch], failed: list[BaseException]) -> Iterator[pa.RecordBatch]:
@@ -70,63 +123,39 @@ def _watched(batches: Iterator[pa.RecordBatch], failed: list[BaseException]) -> 
         raise
 
 
-def touched(before: Snapshot, after: Snapshot, places: tuple[Places, Places], work: Work) -> Iterator[Block]:
-    """Yield the rows in only one snapshot, and all rows of their URLs, by URL; each URL is in one block.
-
-    *places* find the documents of the rows in either snapshot.
-    """
-    earlier, later = before.row_ranges().intervals(), after.row_ranges().intervals()
-    gone, new = earlier.minus(later), later.minus(earlier)
-    if not (count := len(gone) + len(new)):
-        return
-    rows = Sorted(work.folder, _TOUCHED, count)
-    filled = {"key"}
-    for snapshot, wanted, side in ((before, gone, GONE), (after, new, NEW)):
-        _add(rows, snapshot, wanted, side, places[side == NEW], filled)
-    if len(kept := earlier.minus(gone)):
-        _add(rows, after, _with_keys_of(rows, after, kept, work), KEPT, places[1], filled)
-    active = [name for name in FLAT.names if name in filled]
-    for batch in rows.batches([*_PLACE, *active]):
-        side, document, row = (batch[name].to_numpy() for name in _PLACE)
-        yield Block({name: batch[name] for name in active}, side, document.astype(np.int64), row)
+def _placed(rows: pa.RecordBatch, snapshot: Snapshot, side: int, numbers: np.ndarray) -> pa.RecordBatch:
+    document, position = _places(snapshot.row_ranges(), rows["row"].to_numpy())
+    is_after = pa.repeat(pa.scalar(bool(side)), rows.num_rows)
+    arrays = [is_after, pa.array(numbers[document], pa.int32()), rows["row"], pa.array(position)]
+    return pa.RecordBatch.from_arrays([*arrays, *flat(rows).values()], schema=_TOUCHED)
 
 
-def _add(rows: Sorted, snapshot: Snapshot, wanted: Intervals, side: int, places: Places, filled: set[str]) -> None:
-    """Add the *wanted* rows, and add to *filled* the names of their columns that have values."""
-    for batch in snapshot.rows(wanted, READ) if len(wanted) else ():
-        columns = flat(batch)
-        filled |= {name for name, column in columns.items() if column.null_count < len(column)}
-        document = pa.array(places.documents(batch["row"].to_numpy()), pa.int32())
-        arrays = [pa.repeat(pa.scalar(side, pa.int8()), len(document)), document, batch["row"], *columns.values()]
-        rows.add(pa.RecordBatch.from_arrays(arrays, schema=_TOUCHED))
+def _places(row_ranges: RowRanges, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the document of each of *ids*, which must ascend, and its first position there."""
+    is_near = (row_ranges.row <= ids[-1]) & (row_ranges.row + row_ranges.count > ids[0])
+    row = row_ranges.row[is_near]
+    first = np.searchsorted(ids, row)
+    count = np.searchsorted(ids, row + row_ranges.count[is_near]) - first
+    near = RowRanges(row_ranges.document[is_near], row_ranges.position[is_near] - row, first, count)
+    at = near.rows()  # indices of ids, repeated if several ranges have a row
+    document = np.zeros(len(ids), dtype=np.int64)
+    document[at] = near.documents()
+    position = np.full(len(ids), np.iinfo(np.int64).max)
+    np.minimum.at(position, at, np.repeat(near.position, count) + ids[at])
+    return document, position
 
 
-def _with_keys_of(rows: Sorted, snapshot: Snapshot, wanted: Intervals, work: Work) -> Intervals:
-    """Return those of the rows *wanted* of *snapshot* whose URL one of *rows* has."""
-    found = [np.array([], dtype=np.int64)]
-    # By hash, which takes half the time and less memory: that two URLs have the same one by chance does no harm.
-    query = "select row from kept semi join (select hash(key) as h from touched) as t on hash(kept.key) = t.h"
-    tables = {"touched": rows.keys(), "kept": _keys(snapshot, wanted)}
-    found += [batch["row"].to_numpy() for batch in work.query(query, **tables)]
-    return Intervals.of_ids(np.concatenate(found))
-
-
-def _keys(snapshot: Snapshot, wanted: Intervals) -> pa.RecordBatchReader:
-    """Return the ids of the rows *wanted*, and the key of each, or ``loc`` if it has no key."""
-    schema = pa.schema({"row": pa.int64(), "key": pa.string()})
-    return pa.RecordBatchReader.from_batches(schema, _keys_of(snapshot, wanted, schema))
-
-
-def _keys_of(snapshot: Snapshot, wanted: Intervals, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _keys(snapshot: Snapshot, wanted: Intervals) -> Iterator[pa.RecordBatch]:
+    """Yield the ids of the rows *wanted*, and the key of each, or ``loc`` if it has no key."""
     keyless = [np.array([], dtype=np.int64)]
     for batch in snapshot.rows(wanted, ["key"]):
         if batch["key"].null_count:
             keyless.append(batch.filter(batch["key"].is_null())["row"].to_numpy())
-            batch = batch.filter(batch["key"].is_valid())  # noqa: PLW2901 - the others follow
-        yield batch.cast(schema)
+            batch = batch.drop_null()  # noqa: PLW2901 - the others follow
+        yield batch.cast(_KEYS)
     if len(ids := np.concatenate(keyless)):
         for batch in snapshot.rows(Intervals.of_ids(ids), ["loc"]):
-            yield batch.rename_columns(schema.names).cast(schema)
+            yield batch.rename_columns(_KEYS.names).cast(_KEYS)
 
 
 def count_urls(snapshot: Snapshot, wanted: Intervals | None = None) -> int:

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 from sitemap_harvest.diff import compare
-from sitemap_harvest.diff.mass_changes import MACROS, is_mass
-from sitemap_harvest.diff.renames import last_segments, renames
+from sitemap_harvest.diff.pairing import MACROS, is_mass, last_segments, renames
 from sitemap_harvest.model import ChangeSummary, Difference, LeftSitemap, Outcome, Rename
 from tests.diff.snapshots import NEVER, OLD, SITE, Doc, at, history
 from tests.diff.test_compare import DAY, INDEX, LATER, ROBOTS, one, two
