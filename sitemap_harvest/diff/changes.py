@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.diff.classify import CHANGED, EXPIRED, KINDS, LASTMOD, REMOVED
+from sitemap_harvest.diff.classify import CHANGED, EXPIRED, FIELDS, KINDS, LASTMOD, REMOVED, as_text
 from sitemap_harvest.diff.documents import LEFT_FEED, LEFT_NEWS
-from sitemap_harvest.diff.fields import FIELDS, as_text
 from sitemap_harvest.diff.pairing import BUMPED, PAIRED
 from sitemap_harvest.model import Change, ChangeBatch, arrow_schema
 
@@ -23,10 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from sitemap_harvest.diff.classify import Found
+    from sitemap_harvest.diff.classify import Block, Found
     from sitemap_harvest.diff.documents import DocumentPairs
     from sitemap_harvest.diff.temporary_files import TemporaryFile
-    from sitemap_harvest.diff.touched_rows import Block
     from sitemap_harvest.model import ChangeSummary
 
 _MAP = arrow_schema(Change).field("before").type

@@ -6,7 +6,6 @@ column is scanned, for URLs that also have a differing row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.diff.fields import FLAT, READ, flat
+from sitemap_harvest.diff.classify import FLAT, READ, Block, flat
 from sitemap_harvest.diff.temporary_files import TemporaryFile, sorted_by_key
 from sitemap_harvest.snapshots.store.row_ranges import Intervals, RowRanges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
     from sitemap_harvest.snapshots.store import Snapshot
@@ -29,24 +28,6 @@ _BATCH_ROWS = 50_000
 _KEYS = pa.schema({"row": pa.int64(), "key": pa.string()})
 _PLACE = {"is_after": pa.bool_(), "document": pa.int32(), "row": pa.int64(), "position": pa.int64()}
 _TOUCHED = pa.schema([*_PLACE.items(), *FLAT])
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """All rows of some URLs, URL by URL. Arrays have one value for each row; a row in both snapshots is there twice."""
-
-    columns: Mapping[str, pa.Array]
-    """The fields in flat form (see :mod:`~sitemap_harvest.diff.fields`), except those that are null in all rows."""
-    url: np.ndarray
-    """Number of its URL in the block."""
-    is_after: np.ndarray
-    """Whether it is a row of the later snapshot."""
-    document: np.ndarray
-    """Number of the document that lists it."""
-    row: np.ndarray
-    """Its id."""
-    position: np.ndarray
-    """Its first position in the document."""
 
 
 class Work:
