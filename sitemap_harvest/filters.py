@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache, reduce
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from sitemap_harvest.dates import PRECISIONS, DateRange, floor
 from sitemap_harvest.urls import WHITESPACE, address_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
     from datetime import datetime
 
     from sitemap_harvest.model import UrlBatch
@@ -53,27 +53,17 @@ _COMMON = re.compile(
 _FLAGS = re.UNICODE | re.IGNORECASE
 
 
-class FilterCounts(NamedTuple):
-    """The result of filtering a batch."""
-
-    batch: UrlBatch
-    """The rows that passed, in their order."""
-    dropped: dict[str, int]
-    """Dropped rows by filter name; filters that dropped nothing are absent. A row counts for the first filter that
-    drops it, in the order of the fields of :class:`Filters`."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """The conditions that a URL must meet to be emitted. The defaults let every URL pass."""
+    """The conditions that a URL must meet to be emitted, by argument. The defaults let every URL pass."""
 
-    drop_out_of_scope: bool = False
+    scope: bool = False
     """Whether to drop rows out of the scope of their document. Rows that were not checked stay."""
-    drop_missing_lastmod: bool = False
+    missing_lastmod: bool = False
     """Whether to drop rows without ``lastmod``."""
-    drop_unreadable_lastmod: bool = False
+    unreadable_lastmod: bool = False
     """Whether to drop rows whose ``lastmod`` is not a date."""
-    drop_lastmod_after: datetime | None = None
+    future_lastmod: datetime | None = None
     """Drop rows whose ``lastmod`` begins after this; ``None``: none."""
     since: DateRange | None = None
     """Drop rows whose ``lastmod`` ends before this begins."""
@@ -96,62 +86,22 @@ class Filters:
     has: tuple[str, ...] = ()
     """Drop rows that lack one of these :data:`PARTS`."""
 
-    def keep(self, batch: UrlBatch) -> FilterCounts:
-        """Return the rows of *batch* that pass, and the number of dropped rows by filter."""
+    def keep(self, batch: UrlBatch) -> tuple[UrlBatch, dict[str, int]]:
+        """Return the rows of *batch* that pass, in their order, and the number of dropped rows by filter.
+
+        Filters that dropped nothing are absent. A row counts for the first filter that
+        drops it, in the order of the fields.
+        """
         kept = pa.repeat(pa.scalar(True), len(batch))  # noqa: FBT003 - a value of the column
         left, dropped = len(batch), {}
-        for name, passes in self._masks(batch):
-            kept = pc.and_(kept, passes)
+        for one in fields(self):
+            if (wanted := getattr(self, one.name)) == one.default:
+                continue
+            kept = pc.and_(kept, _MASKS[one.name](batch, wanted))
             if gone := left - kept.true_count:
-                dropped[name] = gone
+                dropped[one.name] = gone
                 left -= gone
-        return FilterCounts(batch.filter(kept) if dropped else batch, dropped)
-
-    def _masks(self, batch: UrlBatch) -> Iterator[tuple[str, pa.BooleanArray]]:
-        """Yield the name of each active filter, and a mask without nulls of the rows that pass it."""
-        if self.drop_out_of_scope:
-            yield "scope", pc.fill_null(batch["in_scope"], fill_value=True)
-        yield from self._by_lastmod(batch)
-        yield from self._by_priority(batch)
-        if self.changefreq:
-            words = pa.array(self.changefreq, pa.string())
-            yield "changefreq", pc.is_in(pc.ascii_lower(batch["changefreq"]), value_set=words)
-        yield from self._by_address(batch)
-        if self.lang:
-            yield "lang", _is_in_language(batch, self.lang)
-        if self.has:
-            yield "has", reduce(pc.and_, [_has(batch[PARTS[part]]) for part in self.has])
-
-    def _by_lastmod(self, batch: UrlBatch) -> Iterator[tuple[str, pa.BooleanArray]]:
-        if self.drop_missing_lastmod:
-            yield "missing_lastmod", pc.or_(batch["lastmod"].is_valid(), batch["lastmod_text"].is_valid())
-        if self.drop_unreadable_lastmod:
-            yield "unreadable_lastmod", pc.or_(batch["lastmod"].is_valid(), batch["lastmod_text"].is_null())
-        if self.drop_lastmod_after:
-            yield "future_lastmod", _begins_by(batch, self.drop_lastmod_after)
-        if self.since:
-            yield "since", _ends_after(batch, self.since.first)
-        if self.until:
-            yield "until", _begins_by(batch, self.until.last)
-
-    def _by_priority(self, batch: UrlBatch) -> Iterator[tuple[str, pa.BooleanArray]]:
-        if self.min_priority is None and self.max_priority is None:
-            return
-        priority = pc.fill_null(batch["priority"], USUAL_PRIORITY)
-        if self.min_priority is not None:
-            yield "min_priority", pc.greater_equal(priority, self.min_priority)
-        if self.max_priority is not None:
-            yield "max_priority", pc.less_equal(priority, self.max_priority)
-
-    def _by_address(self, batch: UrlBatch) -> Iterator[tuple[str, pa.BooleanArray]]:
-        if self.include:
-            yield "include", _any_found(batch["loc"], self.include)
-        if self.exclude:
-            yield "exclude", pc.invert(_any_found(batch["loc"], self.exclude))
-        if self.prefix:
-            paths = "|".join(map(re.escape, self.prefix))
-            begins = pc.match_substring_regex(batch["key"], rf"^[^:/?#]+://[^/?#]*(?:{paths})")
-            yield "prefix", pc.fill_null(begins, fill_value=False)
+        return batch.filter(kept) if dropped else batch, dropped
 
 
 def _any_found(texts: pa.StringArray, wanted: tuple[re.Pattern[str], ...]) -> pa.BooleanArray:
@@ -164,6 +114,12 @@ def _has(column: pa.Array) -> pa.BooleanArray:
     if pa.types.is_list(column.type):
         return pc.fill_null(pc.greater(pc.list_value_length(column), 0), fill_value=False)
     return column.is_valid()
+
+
+def _begins_with(batch: UrlBatch, prefixes: tuple[str, ...]) -> pa.BooleanArray:
+    paths = "|".join(map(re.escape, prefixes))
+    begins = pc.match_substring_regex(batch["key"], rf"^[^:/?#]+://[^/?#]*(?:{paths})")
+    return pc.fill_null(begins, fill_value=False)
 
 
 def _ends_after(batch: UrlBatch, moment: datetime) -> pa.BooleanArray:
@@ -240,3 +196,22 @@ def _is_common(pattern: re.Pattern[str]) -> bool:
     except pa.ArrowInvalid:  # too large for RE2, for instance
         return False
     return True
+
+
+_MASKS: dict[str, Callable[[UrlBatch, Any], pa.BooleanArray]] = {
+    "scope": lambda rows, _: pc.fill_null(rows["in_scope"], fill_value=True),
+    "missing_lastmod": lambda rows, _: pc.or_(rows["lastmod"].is_valid(), rows["lastmod_text"].is_valid()),
+    "unreadable_lastmod": lambda rows, _: pc.or_(rows["lastmod"].is_valid(), rows["lastmod_text"].is_null()),
+    "future_lastmod": _begins_by,
+    "since": lambda rows, since: _ends_after(rows, since.first),
+    "until": lambda rows, until: _begins_by(rows, until.last),
+    "min_priority": lambda rows, least: pc.greater_equal(pc.fill_null(rows["priority"], USUAL_PRIORITY), least),
+    "max_priority": lambda rows, most: pc.less_equal(pc.fill_null(rows["priority"], USUAL_PRIORITY), most),
+    "changefreq": lambda rows, known: pc.is_in(pc.ascii_lower(rows["changefreq"]), pa.array(known, pa.string())),
+    "include": lambda rows, patterns: _any_found(rows["loc"], patterns),
+    "exclude": lambda rows, patterns: pc.invert(_any_found(rows["loc"], patterns)),
+    "prefix": _begins_with,
+    "lang": _is_in_language,
+    "has": lambda rows, parts: reduce(pc.and_, [_has(rows[PARTS[part]]) for part in parts]),
+}
+"""For each filter, a function of a batch and the filter's value: a mask, without nulls, of the rows that pass."""

@@ -71,13 +71,13 @@ OF_ONE_DAY = Filters(since=span("2025-03-09"), until=span("2025-03-09"))
         pytest.param(UNTIL_MARCH, None, None, id="until-keeps-what-has-no-lastmod"),
         pytest.param(OF_ONE_DAY, "2025-03-09T23:59Z", None, id="of-one-day"),
         pytest.param(OF_ONE_DAY, "2025-03-10", "until", id="not-of-one-day"),
-        pytest.param(Filters(drop_missing_lastmod=True), None, "missing_lastmod", id="missing"),
-        pytest.param(Filters(drop_missing_lastmod=True), "yesterday", None, id="unreadable-is-not-missing"),
-        pytest.param(Filters(drop_unreadable_lastmod=True), "yesterday", "unreadable_lastmod", id="unreadable"),
-        pytest.param(Filters(drop_unreadable_lastmod=True), None, None, id="missing-is-not-unreadable"),
-        pytest.param(Filters(drop_lastmod_after=moment("2025-03-09")), "2025-03-10", "future_lastmod", id="future"),
-        pytest.param(Filters(drop_lastmod_after=moment("2025-03-09")), "2025", None, id="year-that-has-begun"),
-        pytest.param(Filters(drop_lastmod_after=moment("2025-03-09")), None, None, id="missing-is-not-future"),
+        pytest.param(Filters(missing_lastmod=True), None, "missing_lastmod", id="missing"),
+        pytest.param(Filters(missing_lastmod=True), "yesterday", None, id="unreadable-is-not-missing"),
+        pytest.param(Filters(unreadable_lastmod=True), "yesterday", "unreadable_lastmod", id="unreadable"),
+        pytest.param(Filters(unreadable_lastmod=True), None, None, id="missing-is-not-unreadable"),
+        pytest.param(Filters(future_lastmod=moment("2025-03-09")), "2025-03-10", "future_lastmod", id="future"),
+        pytest.param(Filters(future_lastmod=moment("2025-03-09")), "2025", None, id="year-that-has-begun"),
+        pytest.param(Filters(future_lastmod=moment("2025-03-09")), None, None, id="missing-is-not-future"),
     ],
 )
 def test_lastmod(filters: Filters, lastmod: str | None, dropped_by: str | None) -> None:
@@ -221,9 +221,9 @@ _regexes = _few(st.sampled_from(["/a", r"\d", r"b\d?$", "(?i)/a/", "(?!x)e", r"^
 _filters = st.fixed_dictionaries(
     {},
     optional={
-        "drop_missing_lastmod": st.booleans(),
-        "drop_unreadable_lastmod": st.booleans(),
-        "drop_lastmod_after": st.just(moment("2025-03-09T10:00:00")),
+        "missing_lastmod": st.booleans(),
+        "unreadable_lastmod": st.booleans(),
+        "future_lastmod": st.just(moment("2025-03-09T10:00:00")),
         "since": _dates.map(span),
         "until": _dates.map(span),
         "min_priority": st.sampled_from([0.4, 0.5, 0.6]),
@@ -251,11 +251,11 @@ def first_that_drops(row: UrlEntry, filters: Filters) -> str | None:  # noqa: C9
     """Return the first filter that drops a row, computed without columns."""
     lastmod = span(row.lastmod_text) if row.lastmod and row.lastmod_text else None
     priority = 0.5 if row.priority is None else row.priority
-    if filters.drop_missing_lastmod and row.lastmod_text is None:
+    if filters.missing_lastmod and row.lastmod_text is None:
         return "missing_lastmod"
-    if filters.drop_unreadable_lastmod and row.lastmod_text == "yesterday":
+    if filters.unreadable_lastmod and row.lastmod_text == "yesterday":
         return "unreadable_lastmod"
-    if filters.drop_lastmod_after and lastmod and lastmod.first > filters.drop_lastmod_after:
+    if filters.future_lastmod and lastmod and lastmod.first > filters.future_lastmod:
         return "future_lastmod"
     if filters.since and lastmod and lastmod.last < filters.since.first:
         return "since"

@@ -18,7 +18,7 @@ from sitemap_harvest.model import CHANGEFREQS, ChangeBatch, LedgerBatch, SiteBat
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from sitemap_harvest.discovery.candidate import Candidate
@@ -129,7 +129,8 @@ class RunConfig:
     """The recorded arguments that differ from their defaults, as text: stored with each snapshot."""
     browser: str | None = None
     """Browser mode; ``None``: the setting decides."""
-    emit: frozenset[str] = frozenset({"urls"})
+    emit: Mapping[str, type[Batch[Any]]] = field(default_factory=lambda: {"urls": UrlBatch})
+    """The kinds of items to emit, and the type of a batch of each."""
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any], *, now: datetime | None = None, needs_target: bool = True) -> Self:
@@ -150,24 +151,19 @@ class RunConfig:
                 for name, argument in ARGUMENTS.items()
                 if argument.is_recorded and (value := arguments.get(name, argument.default)) != argument.default
             },
-            emit=frozenset(parsed["emit"]),
+            emit={name: batch_type for name, batch_type in EMIT.items() if name in parsed["emit"]},
             **{name: parsed[name] for name in ("follow", "skip", "limit", "browser")},
         )
 
-    @property
-    def batch_types(self) -> tuple[type[Batch[Any]], ...]:
-        """The kinds of batch that the run emits."""
-        return tuple(batch_type for name, batch_type in EMIT.items() if name in self.emit)
 
-
-def check_store(options: SnapshotOptions, emit: frozenset[str], store: str | None) -> None:
+def check_store(options: SnapshotOptions, emit: Iterable[str], store: str | None) -> None:
     """Raise :exc:`ArgumentError` if *options* or *emit* need a *store* and there is none, or contradict each other."""
     if options.consumer is not None and "changes" not in emit:
         message = f"argument consumer={options.consumer!r}: a consumer needs changes; add changes to emit"
         raise ArgumentError("consumer", options.consumer, "given with emit=changes", message=message)
     if store is not None:
         return
-    given = {**asdict(options), "emit": ",".join(sorted(emit & {"changes", "summaries"})) or None}
+    given = {**asdict(options), "emit": ",".join(sorted({"changes", "summaries"}.intersection(emit))) or None}
     for name, value in given.items():
         if value is not None and value is not False:
             shown = "yes" if value is True else value
@@ -213,13 +209,8 @@ def _filters(arguments: Mapping[str, Any], parsed: dict[str, Any], now: datetime
         raise ArgumentError("min_priority", arguments["min_priority"], accepted)
     if parsed["prune_index"] and since is None:
         raise ArgumentError("prune_index", arguments["prune_index"], "used together with the argument since")
-    return Filters(
-        **_for(Filters, parsed),
-        drop_out_of_scope=parsed["scope"],
-        drop_missing_lastmod=parsed["missing_lastmod"],
-        drop_unreadable_lastmod=parsed["unreadable_lastmod"],
-        drop_lastmod_after=now + _FUTURE if parsed["future_lastmod"] else None,
-    )
+    parsed["future_lastmod"] = now + _FUTURE if parsed["future_lastmod"] else None
+    return Filters(**_for(Filters, parsed))
 
 
 def _for(record: type, parsed: dict[str, Any]) -> dict[str, Any]:

@@ -126,7 +126,7 @@ class FeedExporter(feedexport.FeedExporter):
     async def close_spider(self, spider: Spider) -> None:
         """Close the feeds. An empty one gets the columns of the items that it could have had."""
         if (run := run_of(spider)) is not None:
-            kinds = run.config.batch_types if run.config is not None else ()
+            kinds = run.config.emit.values() if run.config is not None else ()
             for slot in self.slots:
                 if slot.store_empty and slot.batch_id == 1 and not slot.itemcount:
                     parts = (part for kind in kinds for part in _accepted(kind.of([]), slot.filter))
@@ -283,7 +283,7 @@ def check_outputs(crawler: Crawler, config: RunConfig, *, sites: object, reports
     settings, feeds = crawler.settings, crawler.settings.getdict("FEEDS")
     for uri, options in feeds.items() if len(config.emit) > 1 else ():  # their columns are different
         if not options.get("item_classes") and not options.get("item_filter"):
-            given = ",".join(name for name in EMIT if name in config.emit)
+            given = ",".join(config.emit)
             message = (
                 f"argument emit={given!r}: the feed {uri} would contain several kinds of items; "
                 "set item_classes for this feed"
