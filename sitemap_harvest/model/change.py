@@ -33,7 +33,6 @@ class Change:
     """
 
     kind: ChangeKind
-    """The kind of change."""
     loc: str
     """The URL as published in the later snapshot, or in the earlier one if it is gone."""
     key: str | None = None
@@ -70,7 +69,6 @@ class StaleSitemap:
     """A document whose URLs are from an earlier run, or unknown."""
 
     url: str
-    """Its URL."""
     outcome: Outcome
     """Its outcome in this run."""
     reason: str | None = None
@@ -84,7 +82,6 @@ class LeftSitemap:
     """A document that was removed from the snapshot."""
 
     url: str
-    """Its URL."""
     reason: str
     """Why it was removed, as text."""
 
@@ -96,7 +93,6 @@ class MassChange:
     name: str
     """Name of the rule, such as ``http-to-https``; the ``pattern`` of each change."""
     count: int
-    """Number of URLs."""
     share: float
     """Share of the URLs that the rule could apply to, 0 to 1: remaining URLs for ``lastmods-bumped``, else removed
     URLs."""
@@ -121,7 +117,6 @@ class Difference:
     """An argument or a limit that differs between the runs."""
 
     name: str
-    """Its name."""
     before: str | None = None
     """Its value in the earlier run; ``None`` if it was not given."""
     after: str | None = None
@@ -142,9 +137,7 @@ class ChangeSummary:
     baseline: str | None = None
     """The run of the earlier snapshot. ``None``: there is none, so nothing was compared."""
     added: int = 0
-    """URLs that were added."""
     removed: int = 0
-    """URLs that were removed."""
     changed: int = 0
     """URLs whose values differ."""
     moved: int = 0

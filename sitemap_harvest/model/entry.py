@@ -16,9 +16,7 @@ class Attribute:
     """A name and a value, as published."""
 
     name: str
-    """The name."""
     value: str | None = None
-    """The value; ``None`` if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +46,7 @@ class Image:
     loc: str | None = None
     """URL of the image."""
     caption: str | None = None
-    """Caption."""
     title: str | None = None
-    """Title."""
     geo_location: str | None = None
     """Place where it was taken, as text."""
     license: str | None = None

@@ -56,7 +56,6 @@ class ProblemType:
     fix: str
     """What the publisher of the document should do."""
     severity: Severity
-    """The severity for the publisher."""
     loses: bool = False
     """Whether entries may be missing from the result."""
     reliability: Reliability = Reliability.NONE

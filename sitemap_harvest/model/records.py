@@ -172,11 +172,9 @@ class SitemapRecord:
     depth: int = 0
     """0 for starts of the run, 1 for documents that these name, and so on."""
     found_by: FoundBy
-    """How it was found."""
     kind: Kind | None = None
     """The kind of its contents; ``None`` if there were none."""
     outcome: Outcome
-    """Its outcome."""
     reason: str | None = None
     """The reason of the outcome, as text; ``None`` if the outcome says everything (``read``)."""
     cause: Cause | None = None
@@ -205,7 +203,6 @@ class SitemapRecord:
     out_of_scope: int | None = None
     """URLs that it may not list (``in_scope`` is false), among those read. ``None``: not checked."""
     problems: tuple[Problem, ...] = ()
-    """Its problems."""
     sha256: str | None = None
     """Hex SHA-256 digest of the decompressed document; ``None`` unless it was decompressed completely."""
     fetched_at: datetime | None = field(default=None, metadata=INSTANT)
@@ -264,9 +261,7 @@ class Evidence:
     url: str
     """The requested URL."""
     found_by: FoundBy
-    """How it was found."""
     outcome: Outcome
-    """Its outcome."""
     reason: str | None = None
     """The reason of the outcome, as text; ``None`` if it was read."""
     cause: Cause | None = None
@@ -283,12 +278,11 @@ class SiteRecord:
     """The site that responded: with another scheme, or with or without ``www.``, if the named one did not. ``None`` if
     none did, or if a document was named."""
     result: SiteResult
-    """The result."""
     cause: Cause | None = None
     """Why it is ``unreachable``. ``None`` if a response was unreadable, such as a file that cannot be decompressed, and
     for every other result."""
     reason: str
-    """The reason, as text."""
+    """The reason of the result, as text."""
     found_by: FoundBy | None = None
     """How the first document that lists URLs was found; ``None`` if none was."""
     evidence: tuple[Evidence, ...] = ()

@@ -77,7 +77,6 @@ class FailedSite(_Extensible):
     root: str
     """The target as named."""
     result: str
-    """The result."""
     cause: str | None = None
     """Why it is ``unreachable``; ``None`` for every other result."""
     reason: str
@@ -89,7 +88,6 @@ class KeptSnapshot(_Extensible):
     """A snapshot that the run has stored."""
 
     site: str
-    """The site."""
     run: str
     """The id of the run in the store. It differs from the id of this run if an interrupted run was resumed, or if the
     last stored run has the same or a later id: ids must sort by time."""
@@ -142,7 +140,6 @@ class RunReport(_Extensible):
     refused: str | None = None
     """Why it was refused before it began; ``None`` if it was not."""
     counts: Counts = field(default_factory=Counts)
-    """The counts."""
     failed_sites: tuple[FailedSite, ...] = ()
     """The first 50 sites with a result other than ``found``; ``counts.sites`` has all."""
     outputs: tuple[Output, ...] = ()
