@@ -94,7 +94,7 @@ class EscapedRecord(logging.LogRecord):
                 return visible_lines(message % shown)
             if args:
                 return visible_lines(message % tuple(map(_argument, args)))
-        except Exception:  # noqa: BLE001, S110 - an argument that is not text, or does not fit: logging handles it
+        except TypeError:  # %d and %c format some arguments, but not their replacements
             pass
         return _indented(visible_lines(super().getMessage()))
 

@@ -113,6 +113,7 @@ def log() -> Iterator[io.StringIO]:
         pytest.param(("Found\n%(list)s", {"list": "[a,\n b,\nc\x1b]"}), "Found\n[a,\n b,\n    c\\x1b]", id="block"),
         pytest.param(("own\x1b\nline",), "own\\x1b\n    line", id="message"),
         pytest.param((Text(),), "a\n    b\\x1b", id="message-is-no-text"),
+        pytest.param(("%c: %s", "x", "a\nb"), "x: a\n    b", id="one-that-only-the-argument-fits"),
     ],
 )
 def test_no_argument_of_a_log_line_forges_another(log: io.StringIO, given: tuple[object, ...], expected: str) -> None:
