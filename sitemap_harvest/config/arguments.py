@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -18,7 +18,7 @@ from sitemap_harvest.model import CHANGEFREQS, ChangeBatch, LedgerBatch, SiteBat
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from sitemap_harvest.discovery.candidate import Candidate
@@ -31,6 +31,7 @@ EMIT: dict[str, type[Batch[Any]]] = {
     "changes": ChangeBatch,
     "summaries": SummaryBatch,
 }
+_NEED_STORE = ("baseline", "consumer", "force", "resume", "feeds_only", "max_age")
 _FUTURE = timedelta(hours=24)  # time zones are at most 14 hours ahead of UTC; the rest allows for wrong clocks
 
 
@@ -91,22 +92,8 @@ ARGUMENTS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SnapshotOptions:
-    """The parsed arguments for snapshots, under their names."""
-
-    store: str | None = None
-    baseline: str | None = None
-    consumer: str | None = None
-    force: bool = False
-    resume: bool = False
-    feeds_only: bool = False
-    max_age: int | None = None
-    """In seconds; ``None``: the setting decides."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig:
-    """The parsed arguments of a run."""
+    """The parsed arguments of a run. Those that are converted no further have the names of the arguments."""
 
     candidates: tuple[Candidate, ...]
     """The candidates that the run starts with."""
@@ -124,7 +111,14 @@ class RunConfig:
     filters: Filters = field(default_factory=Filters)
     pruned_before: DateRange | None = None
     """Sitemaps whose ``lastmod`` in their index is before this are not fetched; ``None``: all are."""
-    snapshots: SnapshotOptions = field(default_factory=SnapshotOptions)
+    store: str | None = None
+    baseline: str | None = None
+    consumer: str | None = None
+    force: bool = False
+    resume: bool = False
+    feeds_only: bool = False
+    max_age: int | None = None
+    """In seconds; ``None``: the setting decides."""
     asked_for: Mapping[str, str] = field(default_factory=dict)
     """The recorded arguments that differ from their defaults, as text: stored with each snapshot."""
     browser: str | None = None
@@ -141,29 +135,29 @@ class RunConfig:
         parsed = _parse(arguments)
         targets = parse_targets(arguments, needs_target=needs_target)
         filters = _filters(arguments, parsed, now or datetime.now(UTC))
+        parsed["emit"] = {name: batch_type for name, batch_type in EMIT.items() if name in parsed["emit"]}
         return cls(
             **targets,
+            **_for(cls, parsed),
             filters=filters,
             pruned_before=filters.since if parsed["prune_index"] else None,
-            snapshots=SnapshotOptions(**_for(SnapshotOptions, parsed)),
             asked_for={
                 name: " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
                 for name, argument in ARGUMENTS.items()
                 if argument.is_recorded and (value := arguments.get(name, argument.default)) != argument.default
             },
-            emit={name: batch_type for name, batch_type in EMIT.items() if name in parsed["emit"]},
-            **{name: parsed[name] for name in ("follow", "skip", "limit", "browser")},
         )
 
 
-def check_store(options: SnapshotOptions, emit: Iterable[str], store: str | None) -> None:
-    """Raise :exc:`ArgumentError` if *options* or *emit* need a *store* and there is none, or contradict each other."""
-    if options.consumer is not None and "changes" not in emit:
-        message = f"argument consumer={options.consumer!r}: a consumer needs changes; add changes to emit"
-        raise ArgumentError("consumer", options.consumer, "given with emit=changes", message=message)
+def check_store(config: RunConfig, store: str | None) -> None:
+    """Raise :exc:`ArgumentError` if *config* needs a *store* and there is none, or contradicts itself."""
+    if config.consumer is not None and "changes" not in config.emit:
+        message = f"argument consumer={config.consumer!r}: a consumer needs changes; add changes to emit"
+        raise ArgumentError("consumer", config.consumer, "given with emit=changes", message=message)
     if store is not None:
         return
-    given = {**asdict(options), "emit": ",".join(sorted({"changes", "summaries"}.intersection(emit))) or None}
+    given = {name: getattr(config, name) for name in _NEED_STORE}
+    given["emit"] = ",".join(name for name in ("changes", "summaries") if name in config.emit) or None
     for name, value in given.items():
         if value is not None and value is not False:
             shown = "yes" if value is True else value

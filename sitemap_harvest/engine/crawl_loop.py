@@ -201,7 +201,7 @@ class CrawlLoop:
 
     def _next_candidates(self, site: SiteState) -> list[Candidate]:
         """Return the next candidates of *site*: documents of the last snapshot before probes."""
-        feeds_only = self._parts.config.snapshots.feeds_only
+        feeds_only = self._parts.config.feeds_only
         if feeds_only or self.sites.is_visited(site.first.url, site.root):
             stored = self._session.site(site.root)
             known = stored.recall(lambda url: self.sites.is_visited(url, site.root)) if stored is not None else []

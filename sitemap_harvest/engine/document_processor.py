@@ -137,7 +137,7 @@ class DocumentProcessor:
             was_cut=response.was_cut,
         )
         site = self._session.site(candidate.root)
-        known = None if site is None or response.was_cut or self._config.snapshots.force else site.of(candidate)
+        known = None if site is None or response.was_cut or self._config.force else site.of(candidate)
         if known is not None and is_exact(known.record):
             record.sha256 = document.digest()
             if is_unchanged(known.record, record):

@@ -30,7 +30,7 @@ from sitemap_harvest.urls import document_key
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from sitemap_harvest.config.arguments import SnapshotOptions
+    from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.config.settings import HarvestSettings
     from sitemap_harvest.model import SitemapRef, UrlBatch
     from sitemap_harvest.snapshots.store import SiteWriter, Snapshot
@@ -50,7 +50,7 @@ class SiteSnapshot:
     def __init__(
         self,
         writer: SiteWriter,
-        config: SnapshotOptions,
+        config: RunConfig,
         options: HarvestSettings,
         *,
         started_at: datetime,

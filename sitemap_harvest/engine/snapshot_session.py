@@ -90,7 +90,7 @@ class SnapshotSession(Session):
             self._begun.add(root)
             self._sites[root] = site = self._site(history)
             self._written_at[root] = time.monotonic()
-            if self._config.snapshots.feeds_only and site.writer.before is None:
+            if self._config.feeds_only and site.writer.before is None:
                 self.guard(self._sites.pop(root).writer.drop)
                 self._release(root)
                 return SiteUnavailable(
@@ -113,7 +113,7 @@ class SnapshotSession(Session):
         writer = self._writer(history, before)
         return SiteSnapshot(
             writer,
-            self._config.snapshots,
+            self._config,
             self._options,
             started_at=moment_of(writer.run_id) if writer.kept else self._started_at,
             baseline=self._baseline(history),
@@ -126,12 +126,12 @@ class SnapshotSession(Session):
         The data of other interrupted runs is deleted.
         """
         unfinished = history.unfinished()
-        if not self.store.folder.is_local and not self._config.snapshots.resume:
+        if not self.store.folder.is_local and not self._config.resume:
             # Two runs that begin at the same moment may both lock a site in an object store: one may still be running.
             unfinished = [run_id for run_id in unfinished if self._started_at - moment_of(run_id) > _LONG]
         for run_id in unfinished:
             writer = SiteWriter(history, run_id, before)
-            if run_id == unfinished[-1] and self._config.snapshots.resume and self._takes_over(writer):
+            if run_id == unfinished[-1] and self._config.resume and self._takes_over(writer):
                 logger.info(
                     "%s: %s reused from the interrupted run %s",
                     history.site,
@@ -166,7 +166,7 @@ class SnapshotSession(Session):
 
     def _baseline(self, history: History) -> Snapshot | None:
         """Return the baseline for the site of *history*; ``None`` if it has no such snapshot."""
-        if (when := self._config.snapshots.baseline) is None:
+        if (when := self._config.baseline) is None:
             return history.latest()
         try:
             return history.at(when)
@@ -176,7 +176,7 @@ class SnapshotSession(Session):
 
     def check_baseline(self, root: str) -> None:
         """Raise :exc:`StoreError` if the site *root* has no such baseline."""
-        if (when := self._config.snapshots.baseline) is not None:
+        if (when := self._config.baseline) is not None:
             self.store.history(root).at(when)
 
     def site(self, root: str) -> SiteSnapshot | None:

@@ -79,10 +79,10 @@ class Harvest(RunState):
             self._urls = state_of(self._spider.sitemap_urls)
             config = self.config = self._given.config_for(self._spider)
             self._rules = PageRules(self._spider)
-            if config.snapshots.baseline is not None:
-                self.summary.since = f"baseline={config.snapshots.baseline}"
-            elif config.snapshots.consumer is not None:
-                self.summary.since = f"the cursor of {config.snapshots.consumer}"
+            if config.baseline is not None:
+                self.summary.since = f"baseline={config.baseline}"
+            elif config.consumer is not None:
+                self.summary.since = f"the cursor of {config.consumer}"
             self.options = HarvestSettings.from_settings(self._crawler.settings)
             session = prepare(self._spider, self, config, sites=self._given.ours.get("sites"))
         except HarvestError as error:

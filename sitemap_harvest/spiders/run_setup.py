@@ -64,8 +64,8 @@ def prepare(spider: Spider, run: RunState, config: RunConfig, *, sites: object) 
         from sitemap_harvest.browser.setup import check_browser
 
         check_browser(crawler.settings, run.browser_mode)
-    store = config.snapshots.store or run.options.store
-    check_store(config.snapshots, config.emit, store)
+    store = config.store or run.options.store
+    check_store(config, store)
     if store is None:
         return Session()
     from sitemap_harvest.engine.snapshot_session import SnapshotSession
@@ -74,7 +74,7 @@ def prepare(spider: Spider, run: RunState, config: RunConfig, *, sites: object) 
     def end_run() -> None:
         deferred_from_coro(crawler.engine.close_spider_async(reason="store_failed"))
 
-    consumer = config.snapshots.consumer
+    consumer = config.consumer
     session = SnapshotSession(
         store,
         config,

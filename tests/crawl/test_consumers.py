@@ -278,8 +278,7 @@ def test_impossible_options_for_a_consumer_are_rejected(given: dict[str, Any], s
 
 
 def check(arguments: dict[str, Any], store: str | None) -> None:
-    config = RunConfig.of(arguments)
-    check_store(config.snapshots, config.emit, store)
+    check_store(RunConfig.of(arguments), store)
 
 
 def test_a_run_without_an_output_for_changes_is_rejected(crawl: Runner, serve: Any) -> None:
