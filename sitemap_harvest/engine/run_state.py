@@ -1,11 +1,11 @@
-"""The identity and the state of one run, and what its components share."""
+"""The state of one run, and what its components share."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from sitemap_harvest.discovery.rules import Bounds, Offsite
 from sitemap_harvest.engine.run_summary import Summary
@@ -35,24 +35,6 @@ def fields(event: str, **values: Any) -> dict[str, Any]:
     return {FIELDS: {"event": event, **values}}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunContext:
-    """The identity of a run."""
-
-    run: str | None
-    """Its id; ``None`` for a spider that is not from this package."""
-    job: str | None
-    """The id of its Scrapyd job; ``None`` elsewhere."""
-    spider: str
-    """The name of its spider."""
-
-    @classmethod
-    def of(cls, spider: Any, run: str | None = None) -> Self:
-        """Return the identity of the *run* of a Scrapy *spider*."""
-        job = getattr(spider, "_job", None)
-        return cls(run=run, job=None if job is None else str(job), spider=str(spider.name))
-
-
 class RunState(ABC):
     """The state of one run."""
 
@@ -75,11 +57,6 @@ class RunState(ABC):
         self.started_at = datetime.now(UTC)
         self.run_id = new_run_id(self.started_at)
         self.summary = Summary()
-
-    @property
-    @abstractmethod
-    def context(self) -> RunContext:
-        """The identity of the run in log lines, metrics and records."""
 
     @abstractmethod
     def refuse(self, reason: str) -> NoReturn:

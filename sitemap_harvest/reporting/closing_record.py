@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from sitemap_harvest.engine.run_state import RunContext
     from sitemap_harvest.model.run import RunReport
+    from sitemap_harvest.reporting.json_log import RunContext
 
 NAME = "closing record"
 _SETTING = "SITEMAP_HARVEST_CLOSING"

@@ -10,14 +10,15 @@ from __future__ import annotations
 import json
 import logging
 from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Spider
 from scrapy.utils.log import get_scrapy_root_handler
 from scrapy.utils.trackref import live_refs
 
-from sitemap_harvest.engine.run_state import FIELDS, RunContext
+from sitemap_harvest.engine.run_state import FIELDS
 from sitemap_harvest.escape import visible, visible_lines, visible_traceback
 from sitemap_harvest.integration.spider_attributes import run_of
 
@@ -25,8 +26,28 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 LOG = "SITEMAP_HARVEST_LOG"
-_current: ContextVar[RunContext | None] = ContextVar("sitemap_harvest_run", default=None)
 _MOST = 2**63  # numbers beyond this exceed the range of JSON readers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext:
+    """The identity of a run."""
+
+    run: str | None
+    """Its id; ``None`` for a spider that is not from this package."""
+    job: str | None
+    """The id of its Scrapyd job; ``None`` elsewhere."""
+    spider: str
+    """The name of its spider."""
+
+    @classmethod
+    def of(cls, spider: Any) -> Self:
+        """Return the identity of the run of the Scrapy *spider*, which may be from another package."""
+        run, job = run_of(spider), getattr(spider, "_job", None)
+        return cls(run=run.run_id if run else None, job=None if job is None else str(job), spider=str(spider.name))
+
+
+_current: ContextVar[RunContext | None] = ContextVar("sitemap_harvest_run", default=None)
 
 
 class JsonFormatter(logging.Formatter):
@@ -68,7 +89,7 @@ class JsonFormatter(logging.Formatter):
 def start_log(settings: BaseSettings, spider: Spider | None = None) -> None:
     """Make log records carry the run of *spider*, also in tasks that it starts; as JSON if *settings* say so."""
     if spider is not None:
-        _current.set(run_context_of_spider(spider))
+        _current.set(RunContext.of(spider))
     if settings.get(LOG) == "json" and not any(isinstance(one, _FormatterSetter) for one in logging.root.handlers):
         logging.root.addHandler(setter := _FormatterSetter())
         setter.set_formatter()
@@ -81,17 +102,11 @@ def run_context_of_record(record: logging.LogRecord) -> RunContext | None:
     or of the context in which it was logged; or of the only spider of the process.
     """
     if isinstance(spider := getattr(record, "spider", None), Spider):
-        return run_context_of_spider(spider)
+        return RunContext.of(spider)
     if (context := _current.get()) is not None:
         return context
     spiders: list[Any] = [one for cls, found in live_refs.items() if issubclass(cls, Spider) for one in list(found)]
-    return run_context_of_spider(spiders[0]) if len(spiders) == 1 else None
-
-
-def run_context_of_spider(spider: Spider) -> RunContext:
-    """Return the identity of the run of *spider*, which may be from another package."""
-    run = run_of(spider)
-    return RunContext.of(spider) if run is None else run.context
+    return RunContext.of(spiders[0]) if len(spiders) == 1 else None
 
 
 class _FormatterSetter(logging.Handler):

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from sitemap_harvest.engine.run_state import RunContext, RunState
+    from sitemap_harvest.engine.run_state import RunState
     from sitemap_harvest.engine.run_summary import Summary
     from sitemap_harvest.model.run import RunReport
+    from sitemap_harvest.reporting.json_log import RunContext
 
 logger = logging.getLogger(__name__)
 
@@ -42,10 +43,10 @@ _RUNNING = ("running", "1 while a run is active, or if the last run was killed; 
 class Progress:
     """Updates the metrics of an active run; those of the previous run stay in the file until this one has ended."""
 
-    def __init__(self, run: RunState, settings: BaseSettings) -> None:
+    def __init__(self, run: RunState, context: RunContext, settings: BaseSettings) -> None:
         """Write that *run* has begun, and start the periodic updates."""
         self._run = run
-        self._path = _path(settings, run.context)
+        self._path = _path(settings, context)
         self._before = [family for family in _read(self._path) if not family.name.startswith(f"{_PREFIX}running")]
         self._has_failed = False
         self._loop: Any = create_looping_call(self._update)

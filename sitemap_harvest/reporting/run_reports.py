@@ -27,14 +27,13 @@ from scrapy.utils.misc import load_object
 
 from sitemap_harvest import __version__
 from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
-from sitemap_harvest.engine.run_state import RunContext
 from sitemap_harvest.engine.run_summary import Summary
 from sitemap_harvest.errors import OptionError
 from sitemap_harvest.integration.items.feed_exporter import Outputs
 from sitemap_harvest.integration.spider_attributes import run_of
 from sitemap_harvest.model.run import Counts, RunReport, new_run_id
 from sitemap_harvest.redact import without_login
-from sitemap_harvest.reporting.json_log import LOG, run_context_of_record, run_context_of_spider
+from sitemap_harvest.reporting.json_log import LOG, RunContext, run_context_of_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -88,7 +87,7 @@ class RunReports:
     def __init__(self, crawler: Crawler, run: RunState) -> None:
         self._crawler = crawler
         self._run = run
-        self._context = run.context
+        self._context = RunContext.of(crawler.spider)
         self._began = time.monotonic()
         self._reason: str | None = None
         self._is_open = self._has_started = self._has_ended = False
@@ -116,7 +115,7 @@ class RunReports:
         """Record that the engine will stop, and begin to write the progress."""
         self._has_started = True
         if (metrics := writers(self._crawler.settings).get(METRICS)) is not None:
-            self._progress = metrics.Progress(self._run, self._crawler.settings)
+            self._progress = metrics.Progress(self._run, self._context, self._crawler.settings)
 
     def feed_slot_closed(self, slot: FeedSlot) -> None:
         """Record that an output was closed."""
@@ -175,7 +174,7 @@ def enable_reports(settings: BaseSettings) -> None:
 
 def check_reporting(spider: Spider) -> dict[str, Path | None]:
     """Return the files of the reports by setting. Raises :exc:`OptionError` if one cannot be written."""
-    settings, context = spider.crawler.settings, run_context_of_spider(spider)
+    settings, context = spider.crawler.settings, RunContext.of(spider)
     check_installed(settings)
     if settings.get(LOG) == "json" and get_scrapy_root_handler() is None:
         spider.logger.warning("%s", _NO_HANDLER)

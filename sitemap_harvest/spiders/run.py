@@ -13,7 +13,7 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.utils.defer import deferred_from_coro
 
 from sitemap_harvest.config.settings import HarvestSettings
-from sitemap_harvest.engine.run_state import RUN, RunContext, RunState, fields
+from sitemap_harvest.engine.run_state import RUN, RunState, fields
 from sitemap_harvest.errors import ArgumentError, HarvestError
 from sitemap_harvest.page_visits.page_requests import requests_of
 from sitemap_harvest.page_visits.page_rules import PageRules
@@ -56,11 +56,6 @@ class Harvest(RunState):
     def documents(self) -> int:
         """Number of documents finished so far, read or not."""
         return self.summary.documents
-
-    @property
-    def context(self) -> RunContext:
-        """The identity of the run in log lines, metrics and records."""
-        return RunContext.of(self._spider, self.run_id)
 
     def wire(self, crawler: Crawler) -> None:
         """Change the settings of *crawler* for this run, and connect its signals."""
