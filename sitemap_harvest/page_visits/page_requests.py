@@ -144,13 +144,6 @@ class PageRequests:
         """Whether pages are queued."""
         return bool(self._waiting)
 
-    @property
-    def left(self) -> int:
-        """Number of entries still queued: not processed, or their request not sent."""
-        coming = (listed for _, entries in self._read.values() for listed in entries.values())
-        waiting = (listed for site in self._waiting.values() for listed in site)
-        return sum(listed.rows + (listed.ahead is not None) for listed in (*coming, *waiting))
-
     def note_room(self) -> None:
         """Record that Scrapy has nothing else to request."""
         if self._waiting:
@@ -225,7 +218,9 @@ class PageRequests:
 
     def close(self) -> str | None:
         """Close the disk queue, and return a text about unvisited pages; ``None`` if all were visited."""
-        left = self.left
+        coming = (listed for _, entries in self._read.values() for listed in entries.values())
+        waiting = (listed for site in self._waiting.values() for listed in site)
+        left = sum(listed.rows + (listed.ahead is not None) for listed in (*coming, *waiting))
         self._queue.close()
         if not left:
             return None
