@@ -157,4 +157,6 @@ def _lines(summary: ChangeSummary) -> Iterator[str]:
         yield from (f"  {one.url}: {one.reason or one.outcome}" for one in summary.stale_sitemaps[:5])
     yield from (f"Pattern: {one.name}, {one.count:,} URLs ({one.detail})" for one in summary.patterns)
     yield from (f"Removed sitemap: {one.url}: {one.reason}" for one in summary.sitemaps_left[:5])
-    yield from (f"Differs between runs: {one.name} was {one.before}, is now {one.after}" for one in summary.differences)
+    yield from (
+        f"Argument or limit changed: {one.name} was {one.before} and is now {one.after}" for one in summary.differences
+    )

@@ -72,7 +72,7 @@ ARGUMENTS = {
     "max_priority": Argument("only URLs with this priority or a lower one", parse.fraction),
     "changefreq": Argument("only URLs with one of these values of changefreq", parse.words(CHANGEFREQS)),
     "include": Argument("only URLs that match one of these patterns", parse.patterns),
-    "exclude": Argument("no URLs that match one of these patterns", parse.patterns),
+    "exclude": Argument("no URLs that match any of these patterns", parse.patterns),
     "prefix": Argument("only URLs whose path begins with one of these", parse.paths),
     "lang": Argument("only URLs that declare one of these languages", parse.languages),
     "has": Argument("only URLs with all of these parts, such as image or news", parse.words(PARTS)),

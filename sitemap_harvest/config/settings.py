@@ -92,18 +92,18 @@ class HarvestSettings:
     max_site_bytes: int | None = _bound(None, whole(), "Maximum bytes downloaded for one site")
     max_site_urls: int | None = _bound(None, whole(), "Maximum number of URLs read for one site")
     max_site_seconds: int | None = _bound(
-        86_400, whole(), "Seconds for which new documents of a site are requested, counted from its first request"
+        86_400, whole(), "Maximum seconds after a site's first request during which its new documents are requested"
     )
     max_unanswered: int = _setting(
         20,
         whole(),
-        "Consecutive documents of one host without a response after which the host gets no more requests in the run",
+        "Documents in a row for which a host may fail to respond before it gets no more requests in the run",
     )
     max_unanswered_hosts: int = _setting(
         100,
         whole(),
-        "Consecutive hosts of one site's documents without a response after which these documents are requested only "
-        "from hosts that have responded",
+        "Hosts in a row that may fail to respond for the documents of a site before these are requested only from "
+        "hosts that have responded",
     )
     max_wait: int = _setting(60, whole(), "Longest wait in seconds that a server can request")
     max_urls: int = _bound(1_000_000, whole(), "Maximum number of URLs in one document")

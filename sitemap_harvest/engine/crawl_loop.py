@@ -86,7 +86,7 @@ class CrawlLoop:
         """
         return self._until_done(self._processor.failure(failure, candidate, requested_at, url, response), candidate)
 
-    def end(self, candidate: Candidate, why: str = "a spider middleware did not read it to the end") -> None:
+    def end(self, candidate: Candidate, why: str = "a spider middleware did not consume all of its output") -> None:
         """End *candidate*; *why* is the reason in its record, if it has none yet."""
         if (download := self.in_flight.downloads.get(candidate.url)) is None:
             return

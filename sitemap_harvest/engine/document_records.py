@@ -163,5 +163,5 @@ def _outcome_of_document(document: Document) -> tuple[Outcome, str | None]:
         words = codes["document/binary"].detail if is_binary else _KIND_WORDS.get(document.kind, "it lists no URLs")
         return Outcome.NOT_A_SITEMAP, words
     if not document.complete:
-        return Outcome.PARTIAL, f"it is damaged ({', '.join(code for code in codes if code in LOSSY)})"
+        return Outcome.PARTIAL, f"it is incomplete ({', '.join(code for code in codes if code in LOSSY)})"
     return Outcome.READ, None

@@ -130,7 +130,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         fix="Exempt robots.txt, sitemaps and feeds in the settings of the firewall.",
     ),
     "document/empty": _error(
-        meaning="The document has no bytes, or only whitespace.",
+        meaning="The document is empty, or contains only whitespace.",
         cause="The generator failed after it had opened its file, or the server returned an empty page.",
         consequence="Nothing can be read. Search engines report an error.",
         fix="Check the log of the generator, and publish a new file only when it is complete.",
@@ -179,7 +179,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
     ),
     "document/without-row": _warning(
         meaning="The document lists many documents that were not requested; most of them have no record.",
-        cause="An index that lists more documents than the limit for a site, or documents that may not be followed.",
+        cause="An index that lists more documents than the limit for a site, or documents that the settings exclude.",
         consequence="The first 1,000 have a record with the reason. The others are only counted.",
         fix="Raise the setting that the records name, or name the sitemaps that you want.",
     ),
@@ -198,7 +198,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
     ),
     "encoding/lies": _warning(
         meaning="The declared encoding of the document does not match its bytes.",
-        cause="A template whose first line was copied, or a server that always sends the same charset.",
+        cause="A first line copied from a different file, or a server that always sends the same charset.",
         consequence="The encoding was detected from the bytes. Other readers trust the declaration, and garble text.",
         fix='Write UTF-8 and declare it: <?xml version="1.0" encoding="UTF-8"?>.',
     ),
@@ -694,7 +694,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
     "xml/entity-not-expanded": _loss(
         meaning="A value uses an entity that the document declares; the value was left out.",
         cause="An entity is used for the address of the site.",
-        consequence="The entry is missing. Other readers differ in how they handle it.",
+        consequence="The entry is missing. Other readers handle such entities in different ways.",
         fix="Write the text itself instead of the entity.",
     ),
     "xml/entry-outside": _recovered(
@@ -773,7 +773,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
     ),
     "xml/undeclared-prefix": _error(
         meaning="A prefix is not declared; it was read with its usual meaning.",
-        cause="A plugin adds images, news or alternates without their namespace.",
+        cause="A plugin adds images, news or alternates without declaring their namespace.",
         consequence="A strict XML parser rejects the document, or ignores elements with the prefix.",
         fix="Declare the namespace in the root element, as in xmlns:image.",
     ),

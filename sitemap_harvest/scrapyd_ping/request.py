@@ -185,7 +185,7 @@ def check_token(token: str, known: Collection[str]) -> None:
     """Raise :exc:`PingError` if *token* is not *known*. Takes the same time for every token."""
     digest, *digests = (sha256(each.encode()).digest() for each in (token, *known))
     if not sum(hmac.compare_digest(each, digest) for each in digests):  # any() would stop at the first
-        why = "is unknown: ask the operator for a valid one" if token else "is missing: send the field token in a form"
+        why = "is unknown: ask the operator for a valid one" if token else "is missing: send it in the form field token"
         raise PingError("wrong-token", f"the token {why}")
 
 

@@ -110,8 +110,8 @@ class Ping(Resource):
             if job.startswith(_PREFIX) and site_of(url) == site_of(target.url):
                 if url_key(url) == url_key(target.url):
                     return job
-                message = f"the job {job} is crawling another sitemap of {site_of(url)}: retry after it ends"
-                raise PingError("busy", message)
+                state = f"the job {job}, for another sitemap of {site_of(url)}, is queued or running"
+                raise PingError("busy", f"{state}: retry when it has ended")
         return None
 
 

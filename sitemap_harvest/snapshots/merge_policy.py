@@ -104,9 +104,9 @@ def _doubt(  # noqa: PLR0911 - one return per rule, in order
     if known.kind is Kind.ROBOTS and known.entries and not record.entries:
         return "it no longer lists a sitemap"  # may be the default robots.txt of a content management system
     if record.kind is Kind.LINKS and known.kind is not Kind.LINKS:
-        return f"it was of kind {known.kind} and is now a web page"
+        return f"its kind was {known.kind}, and it is now a web page"
     if not record.entries and known.kind is not record.kind:
-        return f"it was of kind {known.kind} and is now of kind {record.kind}, without entries"
+        return f"its kind was {known.kind}; it is now {record.kind} and has no entries"
     if (guessed := _guesses(record)) and (guessed - _guesses(known) or known.encoding != record.encoding):
         return f"its encoding is uncertain ({', '.join(sorted(guessed))}); it was {known.encoding} before"
     return None

@@ -129,7 +129,7 @@ def document(
 
 
 def damaged(name: str, problems: str) -> Hostile:
-    return document(name, "partial", f"it is damaged ({problems})")
+    return document(name, "partial", f"it is incomplete ({problems})")
 
 
 TOO_LARGE_HEADERS = fates(

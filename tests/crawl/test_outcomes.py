@@ -84,7 +84,7 @@ def test_each_bad_document_has_its_own_outcome_and_the_good_ones_are_read(serve,
     assert "the part before the limit was read" in rows["/bomb.xml.gz"]["reason"]
     assert (fates["/cut.txt.gz"], rows["/cut.txt.gz"]["reason"]) == (
         "partial",
-        "it is damaged (unpack/truncated, text/truncated)",
+        "it is incomplete (unpack/truncated, text/truncated)",
     )
 
     locs = [loc.removeprefix(site.url) for loc in run.locs]
@@ -291,7 +291,11 @@ def test_a_spider_middleware_that_stops_reading_a_document_does_not_block_the_ru
     assert f"{site.url}/1" in run.locs
     row = run.row(f"{site.url}/bad.xml")
     assert row["outcome"] == "failed"
-    words = "did not read it to the end" if part == "LooksAway" else "the project's code failed: ValueError('not this"
+    words = (
+        "did not consume all of its output"
+        if part == "LooksAway"
+        else "the project's code failed: ValueError('not this"
+    )
     assert words in row["reason"]
     assert len(run.ledger) == run.stats["sitemap_harvest/documents"]
 

@@ -75,7 +75,7 @@ def index_of(*paths: str) -> bytes:
             Result(
                 requests=[f"{SITE}/sitemap.xml.gz"],
                 urls=[f"{SITE}/a"],
-                records={f"{SITE}/sitemap.xml.gz": ("partial", "it is damaged (unpack/truncated)")},
+                records={f"{SITE}/sitemap.xml.gz": ("partial", "it is incomplete (unpack/truncated)")},
                 sites={f"{SITE}/sitemap.xml.gz": "found"},
             ),
             id="cut-gzip",

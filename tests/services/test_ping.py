@@ -142,7 +142,7 @@ def test_a_site_has_one_job_at_a_time(opened, site, port):
     assert ping(opened, f"{site.url}/%73low.xml").json == again, "another spelling"
     busy = ping(opened, f"{site.url}/2.xml")
     assert (busy.status, busy.json["code"], busy.headers["Retry-After"]) == (503, "busy", "60")
-    assert f"the job {job} is crawling another sitemap of {site.url}" in busy.json["message"]
+    assert f"the job {job}, for another sitemap of {site.url}, is queued or running" in busy.json["message"]
     other_site = scheduled(ping(opened, f"http://localhost:{port}/2.xml"))
     opened.finished(job, other_site)
 

@@ -253,7 +253,7 @@ SAME = {"references": LISTS, "references_before": LISTS}
         pytest.param(
             kept(SITEMAP), row(SITEMAP, kind=Kind.FEED, entries=0),
             kept(SITEMAP, absent_runs=1, complete=False, fetched_at=NOW,
-                 reason="it was of kind sitemap and is now of kind feed, without entries: not accepted yet"),
+                 reason="its kind was sitemap; it is now feed and has no entries: not accepted yet"),
             id="in-doubt",
         ),
         pytest.param(

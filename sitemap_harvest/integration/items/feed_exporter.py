@@ -213,7 +213,7 @@ def _why_not(slot: feedexport.FeedSlot, *, is_ours: bool) -> str | None:
     path, exporter = Path(slot.storage.path), slot.exporters[slot.format]
     can_append = getattr(exporter, "can_append", True) or (not is_ours and issubclass(exporter, _SCRAPYS))
     if slot.storage.write_mode == "ab" and not can_append and path.is_file() and path.stat().st_size:
-        return f"{slot.uri} already exists, and its format cannot be appended to: {_CURE}"
+        return f"{slot.uri} already exists, and files of this format cannot be appended to: {_CURE}"
     if not is_ours:
         return None
     try:
