@@ -66,9 +66,9 @@ class AddressCheckingHandler(HTTP11DownloadHandler):
         """Download *request*. Raises :exc:`PrivateAddressError` before a byte is sent."""
         if request.meta.get("proxy"):
             return await super().download_request(request)  # the proxy resolves hosts, and the user chose it
-        lookup = _FilteringResolver(address_policy_of(self._crawler))
+        reactor = _CheckingReactor(address_policy_of(self._crawler))
         agent = _AddressCheckingAgent(
-            lookup,
+            reactor,
             contextFactory=self._contextFactory,
             bindAddress=self._bind_address,
             pool=self._pool,
@@ -82,9 +82,9 @@ class AddressCheckingHandler(HTTP11DownloadHandler):
             with wrap_twisted_exceptions():
                 return await maybe_deferred_to_future(agent.download_request(request))
         except CannotResolveHostError as error:
-            if lookup.refusal is None:
+            if reactor.refusal is None:
                 raise
-            raise refused(self._crawler, request, lookup.refusal) from error
+            raise refused(self._crawler, request, reactor.refusal) from error
         except ResponseDataLossError:
             if not self._fail_on_dataloss_warned:
                 _logger.warning("%s", get_dataloss_msg(request.url))
@@ -93,15 +93,13 @@ class AddressCheckingHandler(HTTP11DownloadHandler):
 
 
 class _AddressCheckingAgent(_ScrapyAgent):
-    """One request, whose host is resolved by *lookup*."""
-
-    def __init__(self, lookup: _FilteringResolver, **arguments: Any) -> None:
+    def __init__(self, reactor: _CheckingReactor, **arguments: Any) -> None:
         super().__init__(**arguments)
-        self._lookup = lookup
+        self._reactor = reactor
 
     def _get_agent(self, request: Request, timeout: float) -> Agent:
         return _BindAddressAgent(
-            reactor=cast("ReactorBase", _Reactor(self._lookup)),
+            reactor=cast("ReactorBase", self._reactor),
             contextFactory=self._contextFactory,
             connectTimeout=timeout,
             bindAddress=normalize_bind_address(request.meta.get("bindaddress") or self._bindAddress),
@@ -117,55 +115,32 @@ class _AddressCheckingAgent(_ScrapyAgent):
         return super()._cb_bodydone(result, url)
 
 
-@implementer(IReactorPluggableNameResolver)
-class _Reactor:
-    """The reactor with another host name resolver."""
-
-    def __init__(self, lookup: _FilteringResolver) -> None:
-        self.nameResolver = lookup
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(_reactor(), name)
-
-
-@implementer(IHostnameResolver)
-class _FilteringResolver:
-    """Resolves the host of one request, and passes on the addresses that may be connected to."""
+@implementer(IReactorPluggableNameResolver, IHostnameResolver, IResolutionReceiver)
+class _CheckingReactor:
+    """The reactor for one request: of the addresses of its host, it passes on those that may be connected to."""
 
     def __init__(self, policy: AddressPolicy) -> None:
         self._policy = policy
         self.refusal: NotFetched | None = None
         """Why none is allowed, if there were any."""
 
-    def resolveHostName(  # noqa: N802 - Twisted's interface
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_reactor(), name)
+
+    @property
+    def nameResolver(self) -> Any:  # noqa: N802 - Twisted's interface
+        return self
+
+    def resolveHostName(  # noqa: N802
         self,
-        resolutionReceiver: Any,  # noqa: N803 - the same
+        resolutionReceiver: Any,  # noqa: N803
         hostName: str,  # noqa: N803
         portNumber: int = 0,  # noqa: N803
         addressTypes: Sequence[type[IAddress]] | None = None,  # noqa: N803
         transportSemantics: str = "TCP",  # noqa: N803
     ) -> Any:
-        """Start a lookup."""
-
-        def allowed(found: list[Any]) -> list[Any]:
-            addresses = [ip_address(address.host) for address in found]
-            good = self._policy.allow(hostName, portNumber, addresses)
-            self.refusal = self._policy.refusal(hostName, portNumber, addresses) if addresses and not good else None
-            return [address for address, ip in zip(found, addresses, strict=True) if ip in good]
-
-        return _reactor().nameResolver.resolveHostName(
-            _FilteringReceiver(resolutionReceiver, allowed), hostName, portNumber, addressTypes, transportSemantics
-        )
-
-
-@implementer(IResolutionReceiver)
-class _FilteringReceiver:
-    """Collects the addresses of a lookup, and passes on those that *allowed* returns."""
-
-    def __init__(self, receiver: Any, allowed: Callable[[list[Any]], list[Any]]) -> None:
-        self._receiver = receiver
-        self._allowed = allowed
-        self._found: list[Any] = []
+        self._receiver, self._place, self._found = resolutionReceiver, (hostName, portNumber), list[Any]()
+        return _reactor().nameResolver.resolveHostName(self, hostName, portNumber, addressTypes, transportSemantics)
 
     def resolutionBegan(self, resolutionInProgress: Any) -> None:  # noqa: N802, N803
         self._receiver.resolutionBegan(resolutionInProgress)
@@ -174,9 +149,14 @@ class _FilteringReceiver:
         self._found.append(address)
 
     def resolutionComplete(self) -> None:  # noqa: N802
-        for address in self._allowed(self._found):
-            self._receiver.addressResolved(address)
-        self._receiver.resolutionComplete()
+        receiver, self._receiver = self._receiver, None  # it refers to this object
+        addresses = [ip_address(address.host) for address in self._found]
+        good = self._policy.allow(*self._place, addresses)
+        self.refusal = self._policy.refusal(*self._place, addresses) if addresses and not good else None
+        for address, ip in zip(self._found, addresses, strict=True):
+            if ip in good:
+                receiver.addressResolved(address)
+        receiver.resolutionComplete()
 
 
 def _reactor() -> Any:

@@ -62,6 +62,7 @@ class Harvest(RunState):
         self._crawler, self.logger = crawler, self._spider.logger
         if crawler.settings.frozen:  # by a command that only fetches one document, such as "shell"
             self.options = HarvestSettings.from_settings(crawler.settings)
+            self._rules = PageRules(self._spider)
             return
         enable_components(self._spider, self._given.ours, self._spider.harvest_arguments)
         crawler.signals.connect(self.open, signal=signals.spider_opened)

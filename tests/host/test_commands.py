@@ -72,6 +72,9 @@ def test_a_shell_opens_one_document(project, site):
     assert out.split()[-1] == "200"
     out = project.run("shell", f"{site.url}/a.xml", "--spider=sitemap", "-c", "type(spider).__name__").out
     assert out.split()[-1] == "SitemapSpider"
+    read = "[request.url for request in spider._parse_sitemap(response)]"
+    out = project.run("shell", f"{site.url}/a.xml", "--spider=harvested", "-c", read).out
+    assert f"{site.url}/p1" in out
 
 
 def test_parse_works_for_spiders_with_callbacks(project, site):
