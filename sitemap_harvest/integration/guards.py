@@ -34,6 +34,8 @@ _PAGES_STAT = "sitemap_harvest/pages_private"
 _NEXT_TO_THE_DOWNLOADER = 1_000_001
 _logger = logging.getLogger(__name__)
 _reaches: WeakKeyDictionary[Crawler, AddressPolicy] = WeakKeyDictionary()
+_ADDED = "sitemap_harvest_site_headers"  # key in the meta of a request: their names
+_headers: WeakKeyDictionary[Crawler, Mapping[str, Mapping[str, str]]] = WeakKeyDictionary()
 
 
 class PrivateAddressError(IgnoreRequest):
@@ -50,7 +52,7 @@ class PrivateAddressError(IgnoreRequest):
 
 
 def enable_guards(settings: BaseSettings) -> None:
-    """Add both guards to *settings*, and the contact to the ``User-Agent``.
+    """Add the guards to *settings*, and the contact to the ``User-Agent``.
 
     Call it in ``from_crawler()``, because Scrapy 2.19 may undo what
     ``update_settings()`` puts into a component setting. A download handler that the
@@ -59,10 +61,7 @@ def enable_guards(settings: BaseSettings) -> None:
     if settings.frozen:
         return  # for a command that does not crawl, such as "shell"
     defaults.add_contact(settings)
-    settings.setdefault_in_component_priority_dict(
-        "DOWNLOADER_MIDDLEWARES", AddressGuardMiddleware, _NEXT_TO_THE_DOWNLOADER
-    )
-    settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", SiteHeadersMiddleware, NEXT_TO_THE_CACHE)
+    settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", GuardMiddleware, _NEXT_TO_THE_DOWNLOADER)
     if settings.getbool("TWISTED_REACTOR_ENABLED"):
         for scheme in _SCHEMES:
             if scheme not in settings["DOWNLOAD_HANDLERS"]:
@@ -110,12 +109,17 @@ class CrawlerMiddleware:
         return cls(crawler)
 
 
-class AddressGuardMiddleware(CrawlerMiddleware):
-    """Downloader middleware: stops requests whose URL alone shows that they lead to a private network.
+class GuardMiddleware(CrawlerMiddleware):
+    """Downloader middleware next to the downloader: guards private networks, and adds the headers of a site.
 
-    If another download handler is used, the IP address of the response is checked too,
-    and a response from a private network is dropped. Behind a proxy this check is
+    It stops a request whose URL alone shows that it leads to a private network. If
+    another download handler is used, the IP address of the response is checked too, and
+    a response from a private network is dropped. Behind a proxy this check is
     impossible.
+
+    A request has the headers of its site only while it is downloaded: retries,
+    redirects, caches and disk queues never see them. Headers that a request already
+    has, from settings or the project, are not replaced.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -130,30 +134,39 @@ class AddressGuardMiddleware(CrawlerMiddleware):
                 " and ".join(self._unguarded),
             )
 
-    def process_request(self, request: Request) -> None:
-        """Stop *request* if its URL leads to a private network."""
+    def process_request(self, request: Request) -> Request | None:
+        """Remove a user name from the URL of *request*, or stop it, or add the headers of its site."""
+        if "@" in request.url and (address := without_user(request.url)) != request.url:
+            return request.replace(url=address)  # Scrapy would resolve it as part of the host name
         if refusal := address_policy_of(self._crawler).refuse_url(request.url):
             raise refused(self._crawler, request, refusal)
+        if (by_site := _headers.get(self._crawler)) and (headers := by_site.get(site_of(request.url) or "")):
+            added = [name for name in headers if name not in request.headers]
+            request.headers.update({name: headers[name] for name in added})
+            request.meta[_ADDED] = added
+        return None
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Let *response* pass, unless it comes from a private network."""
+        """Remove the headers, and a user name from the URL of a redirect; drop a response from a private network."""
+        _take_off(request)
         url = urlparse_cached(request)
         if url.scheme in self._unguarded and url.hostname and response.ip_address and not request.meta.get("proxy"):
             peer, port = [ip_address(str(response.ip_address))], url.port or (443 if url.scheme == "https" else 80)
             policy = address_policy_of(self._crawler)
             if not policy.allow(url.hostname, port, peer):
                 raise refused(self._crawler, request, policy.refusal(url.hostname, port, peer))
+        if b"@" in (location := response.headers.get("Location") or b""):
+            response.headers["Location"] = without_user(location.decode("latin-1")).encode("latin-1")
         return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002 - Scrapy's interface
+        """Remove the headers."""
+        _take_off(request)
 
 
 def _is_ours(handler: str | type | None) -> bool:
     found = load_object(handler) if handler else None
     return isinstance(found, type) and issubclass(found, load_object(HANDLER))
-
-
-NEXT_TO_THE_CACHE = 950  # behind HttpCacheMiddleware, so that no component that stores requests sees the added headers
-_ADDED = "sitemap_harvest_site_headers"
-_headers: WeakKeyDictionary[Crawler, Mapping[str, Mapping[str, str]]] = WeakKeyDictionary()
 
 
 def send_site_headers(crawler: Crawler, options: HarvestSettings, logins: Mapping[str, str]) -> None:
@@ -164,36 +177,6 @@ def send_site_headers(crawler: Crawler, options: HarvestSettings, logins: Mappin
         headers[site] = {name: value for name, value in own.items() if name.lower() != "authorization"}
         headers[site]["Authorization"] = login
     _headers[crawler] = headers
-
-
-class SiteHeadersMiddleware(CrawlerMiddleware):
-    """Downloader middleware: adds the headers of a site to requests, and removes them with the response.
-
-    A request has them only while it is downloaded: retries, redirects, caches and disk
-    queues never see them. Headers that a request already has, from settings or the
-    project, are not replaced.
-    """
-
-    def process_request(self, request: Request) -> Request | None:
-        """Add the headers of the site of *request*, and remove a user name from its URL."""
-        if "@" in request.url and (address := without_user(request.url)) != request.url:
-            return request.replace(url=address)  # Scrapy would resolve it as part of the host name
-        if (by_site := _headers.get(self._crawler)) and (headers := by_site.get(site_of(request.url) or "")):
-            added = [name for name in headers if name not in request.headers]
-            request.headers.update({name: headers[name] for name in added})
-            request.meta[_ADDED] = added
-        return None
-
-    def process_response(self, request: Request, response: Response) -> Response:
-        """Remove the headers, and a user name from the URL of a redirect."""
-        _take_off(request)
-        if b"@" in (location := response.headers.get("Location") or b""):
-            response.headers["Location"] = without_user(location.decode("latin-1")).encode("latin-1")
-        return response
-
-    def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002 - Scrapy's interface
-        """Remove the headers."""
-        _take_off(request)
 
 
 def added_headers(request: Request) -> dict[str, str]:
