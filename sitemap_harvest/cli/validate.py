@@ -24,6 +24,7 @@ from sitemap_harvest.cli.validation_report import Validation, show, show_closing
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.config.targets import Credentials, document_address
 from sitemap_harvest.engine.exit_codes import RunOutcome
+from sitemap_harvest.engine.interfaces import DocumentResponse
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.formats import Document
 from sitemap_harvest.formats.protocol import check
@@ -221,16 +222,18 @@ def _validate(target: Target, fetched: Fetched | None, now: datetime, limits: Li
 
     *fetched* has the response, if it was downloaded.
     """
-    response = fetched or Fetched()
     body, reason = _body(target, fetched, limits.unpacked_bytes)
+    response = None if fetched is None else fetched.response
+    final_url = None if response is None else response.url
     if reason is not None:
-        return Validation(target=target.name, url=target.url, final_url=response.final_url, reason=reason)
-    served_at = response.final_url or target.served_at
+        return Validation(target=target.name, url=target.url, final_url=final_url, reason=reason)
+    response = response or DocumentResponse(url=target.url)
+    served_at = final_url or target.served_at
     document = Document(
         body,
         url=target.url,
         base=served_at,
-        content_type=response.content_type,
+        content_type=response.header("content-type"),
         content_encodings=response.content_encodings,
         limits=limits,
         was_cut=response.was_cut,
@@ -242,7 +245,7 @@ def _validate(target: Target, fetched: Fetched | None, now: datetime, limits: Li
     return Validation(
         target=target.name,
         url=target.url,
-        final_url=response.final_url,
+        final_url=final_url,
         reason=_CUT if response.was_cut else None,
         kind=document.kind,
         encoding=document.encoding,
@@ -289,6 +292,6 @@ def fetch(urls: list[str], folder: Path, settings: Settings, logins: Mapping[str
         raise NotStartedError(f"Scrapy could not start: {crawl.exception()}")
     if crawler.stats.get_value("finish_reason") != "finished":
         for one in fetched.values():
-            if one.body is None and one.final_url is None:
+            if one.body is None and one.response is None:
                 one.reason = _INTERRUPTED
     return fetched

@@ -6,7 +6,7 @@ the crawl, however many there are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request, Spider
@@ -17,6 +17,7 @@ from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.discovery.candidate import Candidate
 from sitemap_harvest.engine.document_records import outcome_of_status
 from sitemap_harvest.integration import default_settings as defaults
+from sitemap_harvest.integration.document_requests import document_response
 from sitemap_harvest.integration.download_errors import filter_logs, of_error
 from sitemap_harvest.integration.guards import allow_named, enable_guards, send_site_headers
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
+
+    from sitemap_harvest.engine.interfaces import DocumentResponse
 
 _OF_ITS_OWN: Mapping[str, Any] = {
     "ROBOTSTXT_OBEY": False,
@@ -40,16 +43,10 @@ _OF_ITS_OWN: Mapping[str, Any] = {
 class Fetched:
     """The result of fetching one document."""
 
-    final_url: str | None = None
-    """The URL after redirects; ``None`` without a response."""
+    response: DocumentResponse | None = None
+    """The response, without its body; ``None`` if there was none."""
     body: Path | None = None
     """The file with the body as sent; ``None`` if there is nothing to read."""
-    content_type: str | None = None
-    """The header ``Content-Type`` as sent."""
-    content_encodings: tuple[str, ...] = ()
-    """The values of ``Content-Encoding``, in the order in which they were applied."""
-    was_cut: bool = False
-    """Whether the connection ended before the body did."""
     reason: str | None = "it was not fetched: another component of the project dropped the request"
     """Why there is no body, as text; ``None`` if there is one."""
 
@@ -59,18 +56,8 @@ class FetchSpider(Spider):
 
     name = "fetch"
 
-    def __init__(
-        self,
-        name: str | None = None,
-        *,
-        into: dict[str, Fetched],
-        folder: Path,
-        logins: Mapping[str, str],
-        **arguments: Any,
-    ) -> None:
-        """*logins*: the ``Authorization`` header of each site."""
+    def __init__(self, name: str | None = None, *, into: dict[str, Fetched], folder: Path, **arguments: Any) -> None:
         super().__init__(name, **arguments)
-        self._logins = logins
         self._into = into
         self._folder = folder
 
@@ -85,51 +72,39 @@ class FetchSpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Create the spider."""
-        spider = super().from_crawler(crawler, *args, **kwargs)
+        """Create the spider. The argument *logins* has the ``Authorization`` header of each site."""
         enable_guards(crawler.settings)
-        allow_named(crawler, spider._into)  # noqa: SLF001 - its own
-        send_site_headers(crawler, HarvestSettings.from_settings(crawler.settings), spider._logins)  # noqa: SLF001 - the same
-        return spider
+        allow_named(crawler, kwargs["into"])
+        send_site_headers(crawler, HarvestSettings.from_settings(crawler.settings), kwargs.pop("logins"))
+        return super().from_crawler(crawler, *args, **kwargs)
 
     async def start(self) -> AsyncIterator[Request]:
         """Yield a request for each document."""
+        meta = {
+            "dont_cache": True,
+            "download_fail_on_dataloss": False,
+            "handle_httpstatus_list": list(range(400, 600)),
+        }
         for number, url in enumerate(self._into):
+            given = {"candidate": Candidate(url=url, root=url), "number": number}
             try:
-                yield self._request(url, number)
+                yield Request(url, callback=self.keep, errback=self.note, cb_kwargs=given, dont_filter=True, meta=meta)
             except ValueError as error:  # an invalid host or port
                 self._into[url] = Fetched(reason=f"the URL cannot be requested: {error}")
 
-    def _request(self, url: str, number: int) -> Request:
-        return Request(
-            url,
-            callback=self.keep,
-            errback=self.note,
-            cb_kwargs={"candidate": Candidate(url=url, root=url), "number": number},
-            dont_filter=True,
-            meta={
-                "dont_cache": True,
-                "download_fail_on_dataloss": False,
-                "handle_httpstatus_list": list(range(400, 600)),
-            },
-        )
-
     def keep(self, response: Response, candidate: Candidate, number: int) -> None:
         """Write the body of *response* to a file."""
-        fetched = Fetched(final_url=response.url, reason=None, was_cut="dataloss" in response.flags)
+        given = document_response(response)
+        fetched = self._into[candidate.url] = Fetched(response=replace(given, body=b""), reason=None)
         if refusal := outcome_of_status(response.status):
             fetched.reason = refusal.reason
         else:
-            content_type = response.headers.get("Content-Type")
-            fetched.content_type = content_type.decode("latin-1") if content_type is not None else None
-            fetched.content_encodings = response.meta.get("content_encodings", ())
             fetched.body = self._folder / str(number)
-            fetched.body.write_bytes(response.body)
-        self._into[candidate.url] = fetched
+            fetched.body.write_bytes(given.body)
 
     def note(self, failure: Failure) -> None:
         """Store why a document could not be fetched."""
         request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy puts it there
-        answered = failure.value.response.url if isinstance(failure.value, HttpError) else None
+        response = document_response(failure.value.response) if isinstance(failure.value, HttpError) else None
         reason = of_error(failure.value, proxy=request.meta.get("proxy")).reason
-        self._into[request.cb_kwargs["candidate"].url] = Fetched(final_url=answered, reason=reason)
+        self._into[request.cb_kwargs["candidate"].url] = Fetched(response=response, reason=reason)
