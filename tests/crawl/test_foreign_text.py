@@ -21,8 +21,7 @@ from sitemap_harvest.cli.validation_report import Validation
 from sitemap_harvest.engine.run_summary import Summary
 from sitemap_harvest.escape import ascii_json, visible
 from sitemap_harvest.model import Kind, Problem, Sample
-from sitemap_harvest.scrapyd_ping import PingConfig
-from sitemap_harvest.scrapyd_ping.request import PingError, ping_target
+from sitemap_harvest.scrapyd_ping import PingConfig, PingError, ping_target
 from tests import forked
 from tests.cli.test_crawl import on_terminal
 from tests.site import Page, Site, index, moved, robots

@@ -12,8 +12,7 @@ from pathlib import Path
 import lxml.html
 import pytest
 
-from sitemap_harvest.scrapyd_ping import PingConfig
-from sitemap_harvest.scrapyd_ping.request import STATUS
+from sitemap_harvest.scrapyd_ping import STATUS, PingConfig
 from tests.docs.howtos import Does, read_page
 from tests.services.programs import systemd_analyze
 from tests.services.scrapyd import running

@@ -13,10 +13,10 @@ from twisted.web.http import parse_qs
 
 from sitemap_harvest.errors import OptionError
 from sitemap_harvest.network import host_key, literal
-from sitemap_harvest.scrapyd_ping import PingConfig
-from sitemap_harvest.scrapyd_ping.request import (
+from sitemap_harvest.scrapyd_ping import (
     _PARSERS,
     AllowedHost,
+    PingConfig,
     PingError,
     PingTarget,
     check_token,
