@@ -287,9 +287,9 @@ class TestExporters:
         file = io.BytesIO()
         exporter = JsonExporter(file)
         exporter.start_exporting()
-        exporter.export_batch(UrlBatch.of([]))
+        exporter.export_item(UrlBatch.of([]))
         exporter.export_item({"loc": "a"})
-        exporter.export_batch(UrlBatch.of([]))
+        exporter.export_item(UrlBatch.of([]))
         exporter.finish_exporting()
         assert file.getvalue() == b'[{"loc": "a"}]'
 
@@ -323,7 +323,7 @@ class TestExporters:
         file = io.BytesIO()
         exporter = ParquetExporter(file, fields_to_export={"loc": "address", "nothing": "nothing"})
         exporter.start_exporting()
-        exporter.export_batch(UrlBatch.of([]))
+        exporter.export_item(UrlBatch.of([]))
         exporter.finish_exporting()
         table = pq.read_table(io.BytesIO(file.getvalue()))
         assert (table.num_rows, table.schema.names) == (0, ["address", "nothing"])
@@ -342,8 +342,8 @@ class TestExporters:
         exporter = ParquetExporter(file)
         exporter.start_exporting()
         for _ in range(3):
-            exporter.export_batch(UrlBatch.of([UrlEntry(loc="l", key="k", site="s", sitemap="m", position=1)]))
-            exporter.export_batch(LedgerBatch.of([SitemapRecord(url="u", root="r", found_by="index", outcome="read")]))
+            exporter.export_item(UrlBatch.of([UrlEntry(loc="l", key="k", site="s", sitemap="m", position=1)]))
+            exporter.export_item(LedgerBatch.of([SitemapRecord(url="u", root="r", found_by="index", outcome="read")]))
             exporter.export_item({"another": 1})
         exporter.finish_exporting()
         assert pq.read_table(io.BytesIO(file.getvalue())).num_rows == 3

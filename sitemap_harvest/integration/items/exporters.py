@@ -46,6 +46,7 @@ _FEW_VALUES = (
 class BatchExporter(exporters.BaseItemExporter):
     """Base of the exporters: selects columns, and collects rows and small batches into large batches."""
 
+    accepts_batches = True
     can_append = True
     """Whether the file may already have contents;
     :class:`~sitemap_harvest.integration.items.feed_exporter.FeedExporter` checks it before opening a file."""
@@ -57,29 +58,19 @@ class BatchExporter(exporters.BaseItemExporter):
         super().__init__(file, **options)  # type: ignore[call-arg, arg-type]  # Scrapy's exporter comes next in line
         self._waiting = []
 
-    def export_batch(self, batch: Batch[Any]) -> None:
-        """Write *batch*, possibly later."""
-        self._gather(batch, len(batch))
-        if self._waiting_rows >= _MOST_ROWS or len(self._waiting) >= _MOST_BATCHES:
-            self._flush()
-
     def export_item(self, item: Any) -> None:
-        """Write one item."""
-        if isinstance(item, Batch):
-            self.export_batch(item)
-        elif type(item) in _BATCHES:
-            self._gather(item, 1)
-            if self._waiting_rows >= _MOST_ITEMS:
-                self._flush()
-        else:
+        """Write *item*, possibly later: a batch, a row of one, or any other item."""
+        is_batch = isinstance(item, Batch)
+        if not is_batch and type(item) not in _BATCHES:
             self._flush()
             self._write_other(item)
-
-    def _gather(self, item: Any, rows: int) -> None:
+            return
         if self._waiting and type(item) is not type(self._waiting[0]):
             self._flush()
         self._waiting.append(item)
-        self._waiting_rows += rows
+        self._waiting_rows += len(item) if is_batch else 1
+        if self._waiting_rows >= _MOST_ROWS or len(self._waiting) >= (_MOST_BATCHES if is_batch else _MOST_ITEMS):
+            self._flush()
 
     def finish_exporting(self) -> None:
         """Write the buffered rows, and the end of the file."""

@@ -45,7 +45,7 @@ _CURE = 'overwrite it with -O, or with "overwrite": True in FEEDS'
 
 
 class FeedExporter(feedexport.FeedExporter):
-    """Passes batches to exporters with ``export_batch``, and single rows to all others.
+    """Passes batches to exporters with ``accepts_batches = True``, and single rows to all others.
 
     ``item_classes`` and custom filters see the class of the rows, and
     ``batch_item_count`` counts rows. An exporter with ``can_append = False`` never gets
@@ -171,8 +171,8 @@ class FeedExporter(feedexport.FeedExporter):
     def _write(self, slot: feedexport.FeedSlot, batch: Batch[Any]) -> None:
         slot.start_exporting()
         assert slot.exporter is not None  # noqa: S101 - for mypy: start_exporting() sets it
-        if hasattr(slot.exporter, "export_batch"):
-            slot.exporter.export_batch(batch)
+        if getattr(slot.exporter, "accepts_batches", False):
+            slot.exporter.export_item(batch)
             slot.itemcount += len(batch)
         else:
             for row in batch.rows():
