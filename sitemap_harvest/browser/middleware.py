@@ -6,10 +6,10 @@ import asyncio
 import logging
 from dataclasses import dataclass, field
 from email.utils import formatdate
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
-from scrapy.exceptions import DownloadCancelledError, NotConfigured
+from scrapy.exceptions import DownloadCancelledError
 from scrapy.http import Response
 from scrapy.http.cookies import CookieJar
 
@@ -17,8 +17,9 @@ from sitemap_harvest.browser.challenge import BrowserNeed, need_of
 from sitemap_harvest.browser.setup import BrowserGoneError
 from sitemap_harvest.config.settings import ALWAYS
 from sitemap_harvest.integration.document_requests import BY_BROWSER, BY_COOKIES, candidate_of, remaining_challenge
-from sitemap_harvest.integration.middlewares import PASS, is_robots
-from sitemap_harvest.integration.spider_attributes import SitemapAttributes, harvest_of
+from sitemap_harvest.integration.guards import remove_site_headers
+from sitemap_harvest.integration.middlewares import PASS, OwnMiddleware, is_robots
+from sitemap_harvest.integration.spider_attributes import harvest_of
 from sitemap_harvest.urls import site_of
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _set_cookie(given: dict[str, Any]) -> str:
     ])  # fmt: skip
 
 
-class BrowserMiddleware:
+class BrowserMiddleware(OwnMiddleware):
     """Downloader middleware: fetches documents, and the robots.txt of their sites, that are behind a challenge.
 
     A plain response with a challenge waits here until one browser page has passed it;
@@ -128,18 +129,10 @@ class BrowserMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
+        super().__init__(crawler)
         self._sites: dict[str | None, SiteChallenge] = {}
         self._started: BrowserFetcher | None = None
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Create the middleware, for spiders of this package only."""
-        if not issubclass(crawler.spidercls, SitemapAttributes):
-            raise NotConfigured
-        made = cls(crawler)
-        crawler.signals.connect(made.close, signal=signals.spider_closed)
-        return made
+        crawler.signals.connect(self.close, signal=signals.spider_closed)
 
     async def close(self) -> None:
         """Close the browser, if it was started."""
@@ -205,6 +198,7 @@ class BrowserMiddleware:
         if number == site.solved:
             return _stayed(request, response, "and the run ended before the browser passed it")
         again = request.copy()
+        remove_site_headers(again)  # Scrapy skips the other middlewares for a request in place of a response
         again.dont_filter = True
         again.meta[PASS] = site.solved
         return again

@@ -148,7 +148,7 @@ class GuardMiddleware(CrawlerMiddleware):
 
     def process_response(self, request: Request, response: Response) -> Response:
         """Remove the headers, and a user name from the URL of a redirect; drop a response from a private network."""
-        _take_off(request)
+        remove_site_headers(request)
         url = urlparse_cached(request)
         if url.scheme in self._unguarded and url.hostname and response.ip_address and not request.meta.get("proxy"):
             peer, port = [ip_address(str(response.ip_address))], url.port or (443 if url.scheme == "https" else 80)
@@ -161,7 +161,7 @@ class GuardMiddleware(CrawlerMiddleware):
 
     def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002 - Scrapy's interface
         """Remove the headers."""
-        _take_off(request)
+        remove_site_headers(request)
 
 
 def _is_ours(handler: str | type | None) -> bool:
@@ -185,6 +185,7 @@ def added_headers(request: Request) -> dict[str, str]:
     return {name: (request.headers[name] or b"").decode("latin-1") for name in names}
 
 
-def _take_off(request: Request) -> None:
+def remove_site_headers(request: Request) -> None:
+    """Remove the added headers from *request*, which may be sent to another site."""
     for name in request.meta.pop(_ADDED, ()):
         request.headers.pop(name, None)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _INDEX_PAGE = "index.html"
 
 
-class _OwnMiddleware(CrawlerMiddleware):
+class OwnMiddleware(CrawlerMiddleware):
     """A middleware that only spiders of this package load."""
 
     _spiders: tuple[type[Spider], ...] = (SitemapAttributes,)
@@ -45,7 +45,7 @@ class _OwnMiddleware(CrawlerMiddleware):
         return super().from_crawler(crawler)
 
 
-class LocalFilesMiddleware(_OwnMiddleware):
+class LocalFilesMiddleware(OwnMiddleware):
     """Responds to requests for files, and with ``root`` to every request.
 
     With ``root`` nothing reaches the network: a missing file is a 404.
@@ -114,7 +114,7 @@ _MAX_KEPT = 10_000  # sites; hosts take turns, so the rules are needed again aft
 _MAX_KEPT_BYTES = 64 * 1024 * 1024  # total; a single one may exceed it
 
 
-class RobotsCacheMiddleware(_OwnMiddleware):
+class RobotsCacheMiddleware(OwnMiddleware):
     """Responds to the second request for a robots.txt with the response of the first one.
 
     The spider reads robots.txt for its sitemaps, and Scrapy's own middleware reads it
@@ -197,7 +197,7 @@ class BoundedRobotParser(ProtegoRobotParser):
         return super().from_crawler(crawler, robotstxt_body)
 
 
-class RetryAfterMiddleware(_OwnMiddleware):
+class RetryAfterMiddleware(OwnMiddleware):
     """Delays retries by ``Retry-After``, where Scrapy's RetryMiddleware would retry at once.
 
     Documents go back to the spider, whose frontier waits without delaying other hosts.
@@ -219,7 +219,7 @@ class RetryAfterMiddleware(_OwnMiddleware):
         return response
 
 
-class ContentEncodingMiddleware(_OwnMiddleware):
+class ContentEncodingMiddleware(OwnMiddleware):
     """Moves ``Content-Encoding`` of documents to the request's meta, so that Scrapy leaves decompression to our reader.
 
     For a truncated body Scrapy's ``HttpCompressionMiddleware`` silently returns the part

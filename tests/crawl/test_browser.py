@@ -331,6 +331,26 @@ def test_the_headers_of_a_site_pass_its_challenge_and_are_sent_nowhere_else(
         assert set().union(*other.sent(name).values()) == {None}
 
 
+def test_the_headers_of_a_site_stay_there_if_it_redirects_after_its_challenge(
+    serve: Callable[..., Site], browse: Any
+) -> None:
+    other = serve({"/moved.xml": urlset("/moved")})
+    moved = Page(status=302, headers={"Location": f"{other.url}/moved.xml"})
+
+    def answer(headers: Message) -> Page:
+        return Page(urlset("/a")) if headers.get("Sec-Fetch-Mode") == "navigate" else moved
+
+    site = serve({"/s.xml": walled(answer)})
+    run = browse(
+        sitemap=f"{site.url}/s.xml {other.url}/none.xml",
+        settings={"SITEMAP_HARVEST_SITE_HEADERS": {site.url: {"X-Key": "secret"}}},
+    )
+    assert browser_stats(run)["challenges_passed"] == 1
+    assert "/moved.xml" in other.requests
+    assert set().union(*site.sent("X-Key").values()) == {"secret"}
+    assert set().union(*other.sent("X-Key").values()) == {None}
+
+
 def test_no_challenge_leads_the_browser_into_a_private_network(serve: Callable[..., Site], browse: Any) -> None:
     inside = serve({"/": "secret", "/redirected": "secret"})
     by_script, by_redirect, by_frame = serve(), serve(), serve()
