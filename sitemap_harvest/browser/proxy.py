@@ -107,16 +107,10 @@ class FilteringProxy:
 
     async def _tunnel(self, browser: _Streams, server: _Streams, place: tuple[str, int]) -> None:
         """Forward the bytes of both sides unchanged, up to the limit, until one side ends."""
-        upload = asyncio.ensure_future(_upload(browser[0], server[1]))
-        count = 0
+        upload = asyncio.ensure_future(_forward(browser[0], server[1]))
         try:
-            while block := await server[0].read(_BLOCK):
-                count += len(block)
-                if self._most_bytes and count > self._most_bytes + _SPARE_BYTES:
-                    self._note(*place, DownloadCancelledError("larger than DOWNLOAD_MAXSIZE"))
-                    return
-                browser[1].write(block)
-                await browser[1].drain()
+            if await _forward(server[0], browser[1], self._most_bytes and self._most_bytes + _SPARE_BYTES):
+                self._note(*place, DownloadCancelledError("larger than DOWNLOAD_MAXSIZE"))
         finally:
             upload.cancel()
             server[1].close()
@@ -141,10 +135,15 @@ async def _destination(reader: StreamReader, writer: StreamWriter) -> tuple[str,
     return host.decode("ascii").lower(), int.from_bytes(await reader.readexactly(2), "big")
 
 
-async def _upload(reader: StreamReader, writer: StreamWriter) -> None:
-    """Forward the bytes of the browser, and end the connection to the server with them."""
+async def _forward(reader: StreamReader, writer: StreamWriter, most: int = 0) -> bool:
+    """Forward all bytes, then close *writer*; return whether there are more than *most* (0: no limit)."""
+    count = 0
     with suppress(OSError):
         while block := await reader.read(_BLOCK):
+            count += len(block)
+            if 0 < most < count:
+                return True
             writer.write(block)
             await writer.drain()
     writer.close()
+    return False

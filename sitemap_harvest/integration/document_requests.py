@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from scrapy.crawler import Crawler
-    from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 
 OUTSIDE = "outside"
@@ -149,7 +147,8 @@ class Referrers:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
+        found = (crawler.get_spider_middleware(kind) for kind in (DepthMiddleware, RefererMiddleware))
+        self._middlewares = [middleware for middleware in found if middleware is not None]
 
     def from_document(self, request: Request, document: Response) -> Request | None:
         """Return *request*, to which *document* led; ``None`` if a middleware drops it."""
@@ -158,8 +157,3 @@ class Referrers:
             if passed is not None:
                 passed = middleware.get_processed_request(passed, document)
         return passed
-
-    @cached_property
-    def _middlewares(self) -> list[BaseSpiderMiddleware]:
-        found = (self._crawler.get_spider_middleware(kind) for kind in (DepthMiddleware, RefererMiddleware))
-        return [middleware for middleware in found if middleware is not None]
