@@ -27,21 +27,47 @@ from sitemap_harvest.model import Cause, Outcome
 from sitemap_harvest.redact import without_passwords
 from sitemap_harvest.urls import without_user
 
-_ERRORS: tuple[tuple[type[Exception], Outcome, str, Cause | None], ...] = (
-    (CannotResolveHostError, Outcome.FAILED, "no such host: DNS cannot resolve its name", Cause.DNS),
-    (DownloadConnectionRefusedError, Outcome.FAILED, "the host refuses the connection", Cause.REFUSED),
-    (DownloadTimeoutError, Outcome.FAILED, "no response within the timeout", Cause.TIMEOUT),
-    (ResponseDataLossError, Outcome.FAILED, "the connection was cut", Cause.CONNECTION),
-    (UnsupportedURLSchemeError, Outcome.OUT_OF_SCOPE, "the URL scheme is not supported", None),
-    (FileNotFoundError, Outcome.ABSENT, "there is no such file", None),
-    (IsADirectoryError, Outcome.FAILED, "it is a folder, not a file", None),
-    (UnicodeError, Outcome.FAILED, "invalid host name", Cause.DNS),
-    (PermissionError, Outcome.FAILED, "no permission to read the file", None),
-    (NotImplementedError, Outcome.FAILED, "Scrapy does not support HTTPS requests through an https:// proxy", None),
-)
+_FAILED = Outcome.FAILED
+_REFUSALS = (DownloadCancelledError, IgnoreRequest)
+_TUNNEL = r"\ACould not open CONNECT tunnel"
+_TOO_LARGE = "larger than DOWNLOAD_MAXSIZE allows"
+_NO_TLS = "TLS failed: the server does not speak TLS; its URL may need http://"
+_OF_PROXY = "the proxy does not connect to the host: HTTP {0}"
 _NO_HTTP = "the server does not speak HTTP"
-_NO_TUNNEL = "Could not open CONNECT tunnel"
-_PROXY_STATUS = re.compile(r"'status': (\d{3})")
+_ERRORS: tuple[tuple[type | tuple[type, ...], str, Outcome, str, Cause | None], ...] = (
+    (_REFUSALS, "max size|DOWNLOAD_MAXSIZE", Outcome.TOO_LARGE, _TOO_LARGE, None),
+    # Scrapy 2.19 cancels a body without a length silently, and for no other reason.
+    (DownloadCancelledError, r"\A\Z", Outcome.TOO_LARGE, _TOO_LARGE, None),
+    (_REFUSALS, r"\AForbidden by robots\.txt", Outcome.FORBIDDEN, "robots.txt disallows it", None),
+    (_REFUSALS, r"\Amax redirections", _FAILED, "too many redirects", Cause.SERVER_ERROR),
+    (DownloadCancelledError, "", _FAILED, "{text}", None),
+    (IgnoreRequest, r"\A\Z", Outcome.SKIPPED, "another component of the project dropped the request", None),
+    (IgnoreRequest, "", Outcome.SKIPPED, "{text}", None),
+    (CannotResolveHostError, "", _FAILED, "no such host: DNS cannot resolve its name", Cause.DNS),
+    (DownloadConnectionRefusedError, "", _FAILED, "the host refuses the connection", Cause.REFUSED),
+    (DownloadTimeoutError, "", _FAILED, "no response within the timeout", Cause.TIMEOUT),
+    (ResponseDataLossError, "", _FAILED, "the connection was cut", Cause.CONNECTION),
+    (UnsupportedURLSchemeError, "", Outcome.OUT_OF_SCOPE, "the URL scheme is not supported", None),
+    (FileNotFoundError, "", Outcome.ABSENT, "there is no such file", None),
+    (IsADirectoryError, "", _FAILED, "it is a folder, not a file", None),
+    (UnicodeError, "", _FAILED, "invalid host name", Cause.DNS),
+    (PermissionError, "", _FAILED, "no permission to read the file", None),
+    (NotImplementedError, "", _FAILED, "Scrapy does not support HTTPS requests through an https:// proxy", None),
+    (DownloadFailedError, "wrong version number", _FAILED, _NO_TLS, Cause.TLS),
+    (DownloadFailedError, "VerificationError", _FAILED, "TLS failed: the certificate is for another host", Cause.TLS),
+    (DownloadFailedError, "(?i)ssl|tls|certificate", _FAILED, "TLS failed: {words}", Cause.TLS),
+    (DownloadFailedError, "ParseError", _FAILED, f"{_NO_HTTP}: {{words}}", Cause.NOT_HTTP),
+    (DownloadFailedError, "", _FAILED, "the connection failed: {words}", Cause.CONNECTION),
+    # Errors without a type of their own. Not their text, which may contain the password of a proxy, or repeat the
+    # request. Some proxies send 401 for a wrong password.
+    (object, "invalid hostname", _FAILED, "invalid host name", Cause.DNS),
+    (object, "Port could not be cast", _FAILED, "the port of the host or of a proxy is not a number", None),
+    (object, rf"{_TUNNEL}.*?'status': (401|407)", Outcome.BLOCKED, f"HTTP {{0}}: {STATUS_WORDS[407]}", None),
+    (object, rf"{_TUNNEL}.*?'status': (\d{{3}})", _FAILED, _OF_PROXY, Cause.CONNECTION),
+    (object, _TUNNEL, _FAILED, _NO_HTTP, Cause.NOT_HTTP),
+    (object, "", _FAILED, "{kind}: {text}", None),
+)
+"""The first row whose type and pattern match decides: the outcome, the reason and the cause of a document."""
 
 
 def of_error(error: BaseException | None, proxy: str | None = None) -> NotFetched:
@@ -58,62 +84,13 @@ def _of_error(error: BaseException | None) -> NotFetched:
         return outcome_of_status(error.response.status) or NotFetched(Outcome.FAILED, text)
     if isinstance(error, PrivateAddressError):
         return error.refusal
-    if isinstance(error, (DownloadCancelledError, IgnoreRequest)):
-        return _of_refusal(text, is_cancelled=isinstance(error, DownloadCancelledError))
-    for kind, outcome, reason, cause in _ERRORS:
-        if isinstance(error, kind):
-            return NotFetched(outcome, reason, cause)
-    if isinstance(error, DownloadFailedError):
-        return _of_failure(error, text)
-    return _of_words(text) or NotFetched(Outcome.FAILED, f"{type(error).__name__}: {text[:200]}")
-
-
-def _of_words(text: str) -> NotFetched | None:
-    """Return the outcome of an error without its own Scrapy type, by its text; ``None`` if it is unknown."""
-    if "invalid hostname" in text:
-        return NotFetched(Outcome.FAILED, "invalid host name", Cause.DNS)
-    if "Port could not be cast" in text:  # the rest of the text may contain the password of a proxy
-        return NotFetched(Outcome.FAILED, "the port of the host or of a proxy is not a number")
-    return _of_proxy(text) if text.startswith(_NO_TUNNEL) else None
-
-
-def _of_proxy(text: str) -> NotFetched:
-    """Return the outcome if a proxy does not connect to the host, which Scrapy reports only as text."""
-    if (status := _PROXY_STATUS.search(text)) is None:
-        return NotFetched(Outcome.FAILED, _NO_HTTP, Cause.NOT_HTTP)  # not the original text: it may repeat the request
-    if status[1] in {"401", "407"}:  # some proxies send 401 for a wrong password
-        return NotFetched(Outcome.BLOCKED, f"HTTP {status[1]}: {STATUS_WORDS[407]}")
-    return NotFetched(Outcome.FAILED, f"the proxy does not connect to the host: HTTP {status[1]}", Cause.CONNECTION)
-
-
-def _of_failure(error: DownloadFailedError, text: str) -> NotFetched:
-    """Return the outcome of a failed connection, which only its text describes."""
-    if "wrong version number" in text:
-        words = "TLS failed: the server does not speak TLS; its URL may need http://"
-        return NotFetched(Outcome.FAILED, words, Cause.TLS)
-    if "VerificationError" in text:
-        return NotFetched(Outcome.FAILED, "TLS failed: the certificate is for another host", Cause.TLS)
-    reasons = getattr(error.__cause__, "reasons", None)  # Twisted's list of failures: the last is the most specific
-    words = " ".join(str(reasons[-1].value if reasons else error).split()).rstrip(".")[:200]
-    if any(word in text.lower() for word in ("ssl", "tls", "certificate")):
-        return NotFetched(Outcome.FAILED, f"TLS failed: {words}", Cause.TLS)
-    if "ParseError" in text:
-        return NotFetched(Outcome.FAILED, f"{_NO_HTTP}: {words}", Cause.NOT_HTTP)
-    return NotFetched(Outcome.FAILED, f"the connection failed: {words}", Cause.CONNECTION)
-
-
-def _of_refusal(text: str, *, is_cancelled: bool) -> NotFetched:
-    """Return the outcome if a Scrapy component refused the request, which only its text describes."""
-    # Scrapy 2.19 cancels a body without a length silently, and for no other reason.
-    if "max size" in text or "DOWNLOAD_MAXSIZE" in text or (is_cancelled and not text):
-        return NotFetched(Outcome.TOO_LARGE, "larger than DOWNLOAD_MAXSIZE allows")
-    if text.startswith("Forbidden by robots.txt"):
-        return NotFetched(Outcome.FORBIDDEN, "robots.txt disallows it")
-    if text.startswith("max redirections"):
-        return NotFetched(Outcome.FAILED, "too many redirects", Cause.SERVER_ERROR)
-    if is_cancelled:
-        return NotFetched(Outcome.FAILED, text[:200])
-    return NotFetched(Outcome.SKIPPED, text[:200] or "another component of the project dropped the request")
+    reasons = getattr(error and error.__cause__, "reasons", None)  # Twisted's list: the last is the most specific
+    words = " ".join(str(reasons[-1].value).split()) if reasons else text
+    values = {"kind": type(error).__name__, "text": text[:200], "words": words.rstrip(".")[:200]}
+    for kinds, pattern, outcome, reason, cause in _ERRORS:
+        if isinstance(error, kinds) and (found := re.search(pattern, text)):
+            return NotFetched(outcome, reason.format(*found.groups(), **values), cause)
+    raise AssertionError  # the last row matches
 
 
 def _as_information(record: logging.LogRecord) -> bool:
