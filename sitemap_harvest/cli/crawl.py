@@ -6,7 +6,7 @@ import logging
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from rich.console import Console
@@ -25,7 +25,7 @@ from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
 from sitemap_harvest.engine.run_state import RUN
 from sitemap_harvest.engine.run_summary import Tally
 from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
-from sitemap_harvest.integration.spider_attributes import harvest_of
+from sitemap_harvest.integration.spider_attributes import CrawlerComponent, harvest_of
 from sitemap_harvest.reporting.json_log import start_log
 from sitemap_harvest.reporting.run_reports import ErrorCount, check_installed, report_refused
 from sitemap_harvest.spiders.sitemap import SitemapSpider
@@ -150,10 +150,11 @@ def _set_up_log(opts: argparse.Namespace, settings: Settings) -> None:
         logging.getLogger(name).disabled = True  # Scrapy's log set-up would reset a level
 
 
-class ProgressLine:
+class ProgressLine(CrawlerComponent):
     """Scrapy extension: one line with documents done and queued, URLs and speed, removed at the end."""
 
     def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
         started = time.monotonic()
         self._handlers: list[tuple[logging.StreamHandler[Any], Any]] = []
         self._live = Live(
@@ -163,14 +164,8 @@ class ProgressLine:
             transient=True,
             redirect_stdout=False,
         )
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Show the line while the spider is open."""
-        extension = cls(crawler)
-        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
-        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
-        return extension
+        crawler.signals.connect(self.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
 
     def spider_opened(self) -> None:
         """Start. From now on log lines are printed above the live line."""

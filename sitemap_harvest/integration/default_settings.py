@@ -13,14 +13,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 
-def user_agent(contact: str | None = None) -> str:
-    """Return the ``User-Agent``, with *contact* if there is one."""
-    comment = f" (+{contact})" if contact else ""
-    return f"sitemap_harvest/{__version__}{comment} Scrapy/{scrapy_version}"
-
-
 PLAIN: dict[str, Any] = {
-    "USER_AGENT": user_agent(),
+    "USER_AGENT": f"sitemap_harvest/{__version__} Scrapy/{scrapy_version}",
     "ROBOTSTXT_OBEY": True,
     "ROBOTSTXT_PARSER": "sitemap_harvest.integration.middlewares.BoundedRobotParser",  # at most 512 KiB
     "COOKIES_ENABLED": False,  # sitemaps need none, and the cookie middleware downloads a suffix list
@@ -110,7 +104,8 @@ def remove_disabled_components(settings: BaseSettings) -> None:
 def add_contact(settings: BaseSettings) -> None:
     """Add the contact, if one is set, to the ``User-Agent``, if that is the package's own."""
     if (contact := settings.get("SITEMAP_HARVEST_CONTACT")) and settings["USER_AGENT"] == PLAIN["USER_AGENT"]:
-        settings.set("USER_AGENT", user_agent(contact), priority=settings.getpriority("USER_AGENT") or 0)
+        own = PLAIN["USER_AGENT"].replace(" ", f" (+{contact}) ", 1)
+        settings.set("USER_AGENT", own, priority=settings.getpriority("USER_AGENT") or 0)
         # Protego searches the whole text for a robot's name, and a contact may contain one: "bot", or the name of a
         # host.
         settings.set("ROBOTSTXT_USER_AGENT", PLAIN["USER_AGENT"], priority="addon")

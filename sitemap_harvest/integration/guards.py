@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from scrapy.exceptions import IgnoreRequest
@@ -15,6 +15,7 @@ from scrapy.utils.misc import load_object
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.integration import default_settings as defaults
 from sitemap_harvest.integration.document_requests import candidate_of
+from sitemap_harvest.integration.spider_attributes import CrawlerComponent
 from sitemap_harvest.network import AddressPolicy
 from sitemap_harvest.urls import site_of, without_user
 
@@ -97,19 +98,7 @@ def refused(crawler: Crawler, request: Request, refusal: NotFetched) -> PrivateA
     return error
 
 
-class CrawlerMiddleware:
-    """A middleware that knows its crawler."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Create the middleware."""
-        return cls(crawler)
-
-
-class GuardMiddleware(CrawlerMiddleware):
+class GuardMiddleware(CrawlerComponent):
     """Downloader middleware next to the downloader: guards private networks, and adds the headers of a site.
 
     It stops a request whose URL alone shows that it leads to a private network. If

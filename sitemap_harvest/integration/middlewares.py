@@ -21,8 +21,7 @@ from w3lib.url import file_uri_to_path
 from sitemap_harvest.engine.document_records import retry_after
 from sitemap_harvest.integration.document_requests import OUTSIDE, candidate_of
 from sitemap_harvest.integration.fetch import FetchSpider
-from sitemap_harvest.integration.guards import CrawlerMiddleware
-from sitemap_harvest.integration.spider_attributes import SitemapAttributes, harvest_of, run_of
+from sitemap_harvest.integration.spider_attributes import CrawlerComponent, SitemapAttributes, harvest_of, run_of
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 _INDEX_PAGE = "index.html"
 
 
-class OwnMiddleware(CrawlerMiddleware):
+class OwnMiddleware(CrawlerComponent):
     """A middleware that only spiders of this package load."""
 
     _spiders: tuple[type[Spider], ...] = (SitemapAttributes,)

@@ -1,8 +1,8 @@
-"""``SitemapAttributes``: the attributes and methods that a custom spider may define."""
+"""``SitemapAttributes``: the attributes and methods that a custom spider may define; how components find its run."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from scrapy.spiders import SitemapSpider
 
@@ -75,3 +75,15 @@ def harvest_of(crawler: Crawler) -> RunState:
     if harvest is None:
         raise TypeError(f"{crawler.spider!r} is not a sitemap_harvest spider")
     return harvest
+
+
+class CrawlerComponent:
+    """A middleware or an extension that knows its crawler."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Create the component."""
+        return cls(crawler)

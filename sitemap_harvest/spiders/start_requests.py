@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 
 from sitemap_harvest.discovery.candidate import Candidate
-from sitemap_harvest.integration.guards import CrawlerMiddleware, allow_named
-from sitemap_harvest.integration.spider_attributes import harvest_of
+from sitemap_harvest.integration.guards import allow_named
+from sitemap_harvest.integration.spider_attributes import CrawlerComponent, harvest_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
@@ -22,7 +22,7 @@ _NOT_THEIRS = ("sitemap_harvest.", "scrapy.")
 _SCRAPYS_STEPS = ("_get_sitemap_body", "_get_urls_from_sitemapindex", "_get_urls_and_callbacks_from_urlset")
 
 
-class StartRequestsMiddleware(CrawlerMiddleware):
+class StartRequestsMiddleware(CrawlerComponent):
     """Spider middleware: takes the requests for sitemaps from ``start()``, and adds the requests of the run.
 
     So a spider may have any ``start()``: it can change the requests of the base class,

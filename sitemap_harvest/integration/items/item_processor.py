@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import fields
 from inspect import iscoroutine
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pydispatch import dispatcher
@@ -28,6 +28,7 @@ from scrapy.utils.log import logformatter_adapter
 from scrapy.utils.misc import load_object
 from twisted.python.failure import Failure
 
+from sitemap_harvest.integration.spider_attributes import CrawlerComponent
 from sitemap_harvest.model import (
     Batch,
     Change,
@@ -217,23 +218,17 @@ def is_bypassed(pipeline: Any) -> bool:
     return bool(wanted) and not known & set(wanted)
 
 
-class BatchCounts:
+class BatchCounts(CrawlerComponent):
     """Makes ``item_scraped_count``, ``item_dropped_count`` and ``CLOSESPIDER_ITEMCOUNT`` count the rows of a batch."""
 
     accepts_batches = True
 
-    def __init__(self, crawler: Crawler, close_at: int) -> None:
-        self._crawler = crawler
-        self._close_at = close_at
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._close_at = crawler.settings.getint("CLOSESPIDER_ITEMCOUNT")
         self._rows = 0
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Create the extension, and subscribe it to the item signals."""
-        counts = cls(crawler, crawler.settings.getint("CLOSESPIDER_ITEMCOUNT"))
-        crawler.signals.connect(counts.item_scraped, signal=signals.item_scraped)
-        crawler.signals.connect(counts.item_dropped, signal=signals.item_dropped)
-        return counts
+        crawler.signals.connect(self.item_scraped, signal=signals.item_scraped)
+        crawler.signals.connect(self.item_dropped, signal=signals.item_dropped)
 
     def item_scraped(self, item: Any) -> None:
         """Add the rows of a batch beyond the one item that Scrapy counts."""
