@@ -40,26 +40,11 @@ class Addon:
                 settings["FEED_EXPORTERS"][name] = path
         for path, order in defaults.DOWNLOADER_MIDDLEWARES.items():
             settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", load_object(path), order)
-        for path, order in defaults.EXTENSIONS.items():
-            cls = load_object(path)
-            if issubclass(cls, feedexport.FeedExporter):
-                self._replace_feed_exporter(settings, cls)
-            else:
-                settings.setdefault_in_component_priority_dict("EXTENSIONS", cls, order)
-
-    @staticmethod
-    def _replace_feed_exporter(settings: BaseSettings, cls: type) -> None:
-        """Replace Scrapy's feed exporter with *cls* at the same position, unless the project set its own.
-
-        If the project has disabled it, it stays disabled.
-        """
-        given = {load_object(extension) for extension in settings.getdict("EXTENSIONS")}
-        if feedexport.FeedExporter in given or cls in given:
-            return
-        # Compared by name: to load all of Scrapy's extensions takes 0.2 seconds.
-        names, base = (
-            {global_object_name(feedexport.FeedExporter), feedexport.FeedExporter},
-            settings["EXTENSIONS_BASE"],
-        )
-        replaced = {cls if extension in names else extension: order for extension, order in base.items()}
-        settings.set("EXTENSIONS_BASE", replaced, priority="addon")
+        settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(defaults.BATCH_COUNTS), 0)
+        # The feed exporter takes the place of Scrapy's, unless the project has set its own, or has disabled it.
+        scrapys, ours = feedexport.FeedExporter, load_object(defaults.FEED_EXPORTER)
+        if not {scrapys, ours} & {load_object(extension) for extension in settings.getdict("EXTENSIONS")}:
+            names = {global_object_name(scrapys), scrapys}  # to load all of Scrapy's extensions takes 0.2 seconds
+            base = settings["EXTENSIONS_BASE"].items()
+            replaced = {ours if extension in names else extension: order for extension, order in base}
+            settings.set("EXTENSIONS_BASE", replaced, priority="addon")

@@ -35,10 +35,12 @@ PLAIN: dict[str, Any] = {
 
 ITEM_PROCESSOR = "sitemap_harvest.integration.items.item_processor.BatchItemProcessor"
 
+FEED_EXPORTER = "sitemap_harvest.integration.items.feed_exporter.FeedExporter"
+BATCH_COUNTS = "sitemap_harvest.integration.items.item_processor.BatchCounts"
 EXTENSIONS: dict[str, int | None] = {
-    "scrapy.extensions.feedexport.FeedExporter": None,  # replaced by the next one, its subclass
-    "sitemap_harvest.integration.items.feed_exporter.FeedExporter": 0,
-    "sitemap_harvest.integration.items.item_processor.BatchCounts": 0,
+    "scrapy.extensions.feedexport.FeedExporter": None,
+    FEED_EXPORTER: 0,
+    BATCH_COUNTS: 0,
 }
 DOWNLOADER_MIDDLEWARES: dict[str, int | None] = {
     # before RetryMiddleware

@@ -57,6 +57,8 @@ class BatchExporter(exporters.BaseItemExporter):
     def __init__(self, file: IO[bytes], **options: Any) -> None:
         super().__init__(file, **options)  # type: ignore[call-arg, arg-type]  # Scrapy's exporter comes next in line
         self._waiting = []
+        if self.can_append:
+            _end_cut_line(file, self.encoding)
 
     def export_item(self, item: Any) -> None:
         """Write *item*, possibly later: a batch, a row of one, or any other item."""
@@ -126,10 +128,6 @@ def _encoded(texts: pa.StringArray, encoding: str | None, errors: str = "strict"
 class JsonLinesExporter(BatchExporter, exporters.JsonLinesItemExporter):
     """One JSON object per line. Every line has every field, ``null`` if it is absent."""
 
-    def __init__(self, file: IO[bytes], **options: Any) -> None:
-        super().__init__(file, **options)
-        _end_cut_line(file, self.encoding)
-
     def _write(self, batch: Batch[Any]) -> None:
         ascii_only = bool(self._kwargs["ensure_ascii"])
         lines = json_objects(self._columns(batch), len(batch), ascii_only=ascii_only, end="\n")
@@ -158,7 +156,6 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
 
     def __init__(self, file: IO[bytes], **options: Any) -> None:
         super().__init__(file, **options)
-        _end_cut_line(file, self.encoding)
         if _has_content(file):  # also no header line, which would be in the middle of the file
             self.include_headers_line = False
 

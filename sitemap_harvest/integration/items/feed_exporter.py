@@ -295,7 +295,7 @@ def check_outputs(crawler: Crawler, config: RunConfig, *, sites: object, reports
         is_wanted = any(issubclass(load_object(extension), feedexport.FeedExporter) for extension in enabled)
         if is_wanted and crawler.get_extension(feedexport.FeedExporter) is None:
             raise OptionError("FEEDS: Scrapy cannot write to one of the outputs; see its error message in the log")
-    _check_conflicts(feeds, config.candidates, sites=sites, watched=reports)
+    _check_conflicts(feeds, config.candidates, sites=sites, reports=reports)
 
 
 def _check_encodings(settings: BaseSettings) -> None:
@@ -310,19 +310,15 @@ def _check_encodings(settings: BaseSettings) -> None:
 
 
 def _check_conflicts(
-    feeds: Iterable[object], candidates: Iterable[Candidate], *, sites: object, watched: Mapping[str, Path | None]
+    feeds: Iterable[object], candidates: Iterable[Candidate], *, sites: object, reports: Mapping[str, Path | None]
 ) -> None:
-    """Raise :exc:`OptionError` if an output of the run is an input, or the same file as another output.
-
-    *sites* is the argument of that name, and *watched* has the files that other
-    settings name.
-    """
+    """Raise :exc:`OptionError` if an output of the run, or a report, is an input or the same file as another one."""
     inputs = [file_uri_to_path(one.url) for one in candidates if one.url.startswith("file:")]
     users = {_real(path): "an input of the run" for path in inputs}
     if sites is not None:
         users[_real(str(sites))] = f"the argument sites={str(sites)!r}"
     outputs = [(f"the output {uri}", uri) for uri in map(str, feeds) if urlsplit(uri).scheme in {"", "file"}]
-    for user, name in [*outputs, *watched.items()]:
+    for user, name in [*outputs, *reports.items()]:
         if name is None:
             continue
         path = _real(file_uri_to_path(name) if isinstance(name, str) and name.startswith("file:") else name)
