@@ -17,22 +17,12 @@ import pyarrow as pa
 from scrapy import signals
 from scrapy.extensions.feedexport import FeedExporter, FileFeedStorage
 
+from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.diff import compare_each
 from sitemap_harvest.engine.exit_codes import OUTPUT_ERRORS
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.errors import ArgumentError, StoreError
-from sitemap_harvest.model import (
-    Change,
-    ChangeBatch,
-    ChangeSummary,
-    LedgerBatch,
-    SiteBatch,
-    SitemapRecord,
-    SiteRecord,
-    SummaryBatch,
-    UrlBatch,
-    UrlEntry,
-)
+from sitemap_harvest.model import Change, ChangeBatch
 from sitemap_harvest.snapshots.store.cursors import BEGINNING, Cursor, cursor_of, gap, move, runs_since
 
 if TYPE_CHECKING:
@@ -45,9 +35,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _ERRORS = (OSError, pa.ArrowException, StoreError)
-_NO_CHANGES = (
-    ChangeSummary, LedgerBatch, SiteBatch, SiteRecord, SitemapRecord, SummaryBatch, UrlBatch, UrlEntry,
-)  # fmt: skip
+_NO_CHANGES = tuple(one for kind in EMIT.values() if kind is not ChangeBatch for one in (kind, kind.row_type))
 """Items that are never a change, even after a pipeline replaced them; other items may have been changes."""
 
 _PIPELINE_FAILED = "a pipeline failed on a change, or when it was closed"

@@ -16,9 +16,10 @@ import pyarrow as pa
 from lxml import etree
 from scrapy import exporters
 
+from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.export import csv_header, csv_lines, json_objects, utf8_bytes, without_forbidden, xml_elements
 from sitemap_harvest.integration.spider_attributes import SitemapAttributes
-from sitemap_harvest.model import Batch, ChangeBatch, LedgerBatch, SiteBatch, SummaryBatch, UrlBatch
+from sitemap_harvest.model import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -30,9 +31,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_BATCHES: dict[type, type[Batch[Any]]] = {
-    kind.row_type: kind for kind in (UrlBatch, LedgerBatch, SiteBatch, ChangeBatch, SummaryBatch)
-}
+_BATCHES: dict[type, type[Batch[Any]]] = {kind.row_type: kind for kind in EMIT.values()}
 _MOST_ITEMS = 1000  # single rows are written together from this number on
 _MOST_ROWS = 4000  # rows of batches are written together from this number on, because sitemaps may be small
 _MOST_BATCHES = 128  # or batches: a small one may keep 100 KB of its document in memory

@@ -28,17 +28,9 @@ from scrapy.utils.log import logformatter_adapter
 from scrapy.utils.misc import load_object
 from twisted.python.failure import Failure
 
+from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.integration.spider_attributes import CrawlerComponent
-from sitemap_harvest.model import (
-    Batch,
-    Change,
-    ChangeSummary,
-    LedgerBatch,
-    SitemapRecord,
-    SiteRecord,
-    UrlBatch,
-    UrlEntry,
-)
+from sitemap_harvest.model import Batch, LedgerBatch, UrlBatch, UrlEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -180,7 +172,7 @@ def _gathered(kind: type[Batch[Any]], rows: list[Any]) -> list[Batch[Any] | RowL
     return _gathered(kind, rows[:middle]) + _gathered(kind, rows[middle:])
 
 
-_RECORDS = (UrlEntry, SitemapRecord, SiteRecord, Change, ChangeSummary)
+_RECORDS = tuple(kind.row_type for kind in EMIT.values())
 _SCRAPYS = "scrapy.pipelines."
 _PIPELINE_METHODS = ("process_item", "get_media_requests", "item_completed")
 _URL_FIELDS = ("images_urls_field", "files_urls_field")
