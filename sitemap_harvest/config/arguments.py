@@ -97,9 +97,9 @@ class RunConfig:
 
     candidates: tuple[Candidate, ...]
     """The candidates that the run starts with."""
-    logins: Mapping[str, str] = field(default_factory=dict, repr=False)
+    logins: Mapping[str, str] = field(repr=False)
     """``Authorization`` headers by site, for the sites that the user named with a login."""
-    no_sites: tuple[tuple[str, str], ...] = ()
+    no_sites: tuple[tuple[str, str], ...]
     """Lines of ``sites`` that are not a site, each with the reason."""
     root: Path | None = None
     """The local folder that replaces the site; ``None`` without one."""
@@ -108,8 +108,8 @@ class RunConfig:
     follow: re.Pattern[str] | None = None
     skip: re.Pattern[str] | None = None
     limit: int | None = None
-    filters: Filters = field(default_factory=Filters)
-    pruned_before: DateRange | None = None
+    filters: Filters
+    pruned_before: DateRange | None
     """Sitemaps whose ``lastmod`` in their index is before this are not fetched; ``None``: all are."""
     store: str | None = None
     baseline: str | None = None
@@ -119,11 +119,11 @@ class RunConfig:
     feeds_only: bool = False
     max_age: int | None = None
     """In seconds; ``None``: the setting decides."""
-    asked_for: Mapping[str, str] = field(default_factory=dict)
+    asked_for: Mapping[str, str]
     """The recorded arguments that differ from their defaults, as text: stored with each snapshot."""
     browser: str | None = None
     """Browser mode; ``None``: the setting decides."""
-    emit: Mapping[str, type[Batch[Any]]] = field(default_factory=lambda: {"urls": UrlBatch})
+    emit: Mapping[str, type[Batch[Any]]]
     """The kinds of items to emit, and the type of a batch of each."""
 
     @classmethod
