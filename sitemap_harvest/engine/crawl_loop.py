@@ -92,9 +92,7 @@ class CrawlLoop:
             return
         if download.needs_record:
             download.needs_record = False  # the output that was abandoned may still be closed, and must not add one
-            record = record_of(candidate, NotFetched(Outcome.FAILED, why))
-            self.sites.note(candidate, record, urls=0)
-            self.results.pending.append(record)
+            self.results.pending.append(self.results.refusal(candidate, NotFetched(Outcome.FAILED, why)))
         if self._pages is not None:
             self._pages.release(candidate)
         self.in_flight.end(candidate)
@@ -130,16 +128,16 @@ class CrawlLoop:
 
     def _refuse(self, candidate: Candidate, not_fetched: NotFetched) -> None:
         """End *candidate*, which is not requested as *not_fetched* says."""
-        self.results.refuse(candidate, not_fetched)
+        self.results.pending.append(self.results.refusal(candidate, not_fetched))
         self.in_flight.end(candidate)
         self.sites.done(candidate, time.monotonic())
 
     def _request(self, candidate: Candidate) -> Iterator[Any]:
         """Yield the request for *candidate*, or the URLs and the record of a document that need not be requested."""
-        site = self._session.site(candidate.root)
+        site = self._session.sites.get(candidate.root)
         plan = DocumentRequest() if site is None else site.ask(candidate)
         try:
-            request = self._parts.requests.build(candidate, plan.headers)
+            request = self._parts.build_request(candidate, plan.headers)
         except ValueError as error:  # an invalid host or port
             self._refuse(candidate, NotFetched(Outcome.FAILED, f"the URL cannot be requested: {error}"))
             return
@@ -180,8 +178,7 @@ class CrawlLoop:
                 yield from self._unavailable(site, unavailable)
                 continue
             candidates = [] if has_enough else self._next_candidates(site)
-            for candidate in candidates:
-                yield from self.results.consider(candidate)
+            yield from self.results.consider((candidate, None) for candidate in candidates)
             if candidates:
                 self.sites.settle(site)
             else:
@@ -203,7 +200,7 @@ class CrawlLoop:
         """Return the next candidates of *site*: documents of the last snapshot before probes."""
         feeds_only = self._parts.config.feeds_only
         if feeds_only or self.sites.is_visited(site.first.url, site.root):
-            stored = self._session.site(site.root)
+            stored = self._session.sites.get(site.root)
             known = stored.recall(lambda url: self.sites.is_visited(url, site.root)) if stored is not None else []
             if known or feeds_only:
                 return known

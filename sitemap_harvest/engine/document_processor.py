@@ -62,9 +62,9 @@ class DocumentProcessor:
             return
         if response.challenge is None and self._waits(response, candidate, record):
             return
-        site = self._session.site(candidate.root)
+        site = self._session.sites.get(candidate.root)
         if site is not None and (own := site.own_document(candidate, response.url)) is not None:
-            yield from self._results.consider(own)
+            yield from self._results.consider([(own, None)])
         if not_read := self._sites.redirect(candidate, response.url):
             record.outcome, record.reason, record.cause = not_read.outcome, not_read.reason, not_read.cause
         elif response.status == 304:
@@ -136,7 +136,7 @@ class DocumentProcessor:
             limits=self._options.limits,
             was_cut=response.was_cut,
         )
-        site = self._session.site(candidate.root)
+        site = self._session.sites.get(candidate.root)
         known = None if site is None or response.was_cut or self._config.force else site.of(candidate)
         if known is not None and is_exact(known.record):
             record.sha256 = document.digest()
@@ -165,7 +165,7 @@ class DocumentProcessor:
 
     def _not_modified(self, response: DocumentResponse, candidate: Candidate, record: SitemapRecord) -> Iterator[Any]:
         """Yield the stored rows of a document after a 304; or request it unconditionally."""
-        site = self._session.site(candidate.root)
+        site = self._session.sites.get(candidate.root)
         known = None if site is None else site.of(candidate)
         if response.is_conditional and known is not None and is_unchanged(known.record, record):
             record.outcome, record.reason, record.cause = Outcome.UNCHANGED, "HTTP 304: it has not changed", None
@@ -181,7 +181,7 @@ class DocumentProcessor:
         self, candidate: Candidate, record: SitemapRecord, known: KnownDocument, *, was_downloaded: bool
     ) -> Iterator[Any]:
         """Yield the stored rows of an unchanged document. *was_downloaded*: whether its body proves that."""
-        if (site := self._session.site(candidate.root)) is not None:
+        if (site := self._session.sites.get(candidate.root)) is not None:
             site.confirm(record, known, was_downloaded=was_downloaded)
         return self._pass_on(candidate, record, known)
 
@@ -245,6 +245,6 @@ class DocumentProcessor:
         authorized = sites_of_robots(addresses) if is_robots else frozenset()
         children = (
             (candidate.child(reference, reference.found_by or found_by, authorized), unwanted)
-            for reference, unwanted in self._parts.rules.children(list(references), kind)
+            for reference, unwanted in self._parts.children(list(references), kind)
         )
-        return self._results.follow(children, record)
+        return self._results.consider(children, record)

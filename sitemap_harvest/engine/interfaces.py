@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from sitemap_harvest.diff import Changes
-    from sitemap_harvest.discovery.candidate import Candidate, NotFetched
+    from sitemap_harvest.discovery.candidate import Candidate
     from sitemap_harvest.engine.site_snapshot import SiteSnapshot
-    from sitemap_harvest.model import Kind, SitemapRecord, SitemapRef, UrlBatch
+    from sitemap_harvest.model import SitemapRecord, SitemapRef, UrlBatch
     from sitemap_harvest.snapshots.store import History
 
 
@@ -48,27 +48,6 @@ class DocumentResponse:
         """Return the last value of the header *name*, which is in lower case; ``None`` if it is absent."""
         values = self.headers.get(name)
         return values[-1] if values else None
-
-
-class Stats(Protocol):
-    """Counters by name, like Scrapy's ``StatsCollector``."""
-
-    def inc_value(self, key: str, count: int = 1) -> None:
-        """Add *count* to the counter *key*."""
-
-
-class RequestFactory(Protocol):
-    """Creates the requests for documents."""
-
-    def build(self, candidate: Candidate, headers: Mapping[str, str]) -> Any:
-        """Return the request for *candidate*, with *headers*. Raises :exc:`ValueError` for an invalid URL."""
-
-
-class ChildRules(Protocol):
-    """Rules about which children of a document are wanted."""
-
-    def children(self, refs: list[SitemapRef], kind: Kind | None) -> Iterator[tuple[SitemapRef, NotFetched | None]]:
-        """Yield each of *refs*, from a document of that *kind*, with the reason if it is not wanted."""
 
 
 class PageVisits(Protocol):
@@ -140,12 +119,11 @@ class SiteUnavailable(NamedTuple):
 class Session:
     """The store of a run without a store."""
 
+    sites: Mapping[str, SiteSnapshot] = {}
+    """The open sites, by root."""
+
     def begin(self, root: str) -> SiteUnavailable | None:
         """Lock and open the site *root*, unless it is open; return the obstacle, if there is one."""
-        return None
-
-    def site(self, root: str) -> SiteSnapshot | None:
-        """Return the site *root*; ``None`` if it is not stored."""
         return None
 
     def note(self, record: SitemapRecord) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from itertools import islice
@@ -54,7 +55,6 @@ class Results:
         self._config = parts.config
         self._session = parts.session
         self._summary = parts.summary
-        self._stats = parts.stats
         self._sites = parts.sites
         self._in_flight = parts.in_flight
         self._has_filters = parts.config.filters != Filters()
@@ -81,7 +81,7 @@ class Results:
     def count(self, urls: int) -> None:
         """Count *urls* that are emitted, or that nothing uses."""
         self._summary.urls += urls
-        self._stats.inc_value("sitemap_harvest/urls", urls)
+        self._summary.count("sitemap_harvest/urls", urls)
 
     def urls(self, batches: Iterable[UrlBatch], candidate: Candidate) -> Generator[Any, None, UrlCounts]:
         """Yield the URLs in *batches*, of the document of *candidate*, up to the limits; return the counts.
@@ -98,7 +98,7 @@ class Results:
             batch = part = found if left is None else found.slice(0, left - listed)
             if self._has_filters:
                 batch, why = self._config.filters.keep(part)
-                self._summary.count_filtered(why, self._stats, kept=len(batch))
+                self._summary.count_filtered(why, kept=len(batch))
             listed += len(part)
             dropped += len(part) - len(batch)
             if self._config.limit is not None:
@@ -114,59 +114,50 @@ class Results:
                 break
         return UrlCounts(listed, dropped, urls)
 
-    def consider(self, candidate: Candidate, unwanted: NotFetched | None = None) -> Iterator[SitemapRecord]:
-        """Queue *candidate*, or yield the record of why it is not fetched, once for each document.
+    def consider(
+        self, candidates: Iterable[tuple[Candidate, NotFetched | None]], parent: SitemapRecord | None = None
+    ) -> Iterator[Any]:
+        """Queue *candidates*, each with the reason if the user does not want it, or yield their records.
 
-        *unwanted*: why the user does not want it, if so.
+        *parent* is the record of the document that lists them, if one does. Then of those
+        refused for other reasons, the first :data:`MOST_REFUSED_ROWS` get a record. The
+        number without a record is written to *parent*.
         """
-        not_fetched = self._sites.consider(candidate, time.monotonic(), unwanted)
-        if not_fetched is not None:
-            yield from self._enter(self._refusal(candidate, not_fetched))
-
-    def follow(self, children: Iterable[tuple[Candidate, NotFetched | None]], record: SitemapRecord) -> Iterator[Any]:
-        """Queue *children* of the document of *record*, each with the reason if the user does not want it.
-
-        Of those refused for other reasons, the first :data:`MOST_REFUSED_ROWS` get a
-        record. The number without a record is written to *record*.
-        """
-        refused = 0
-        left = iter(children)
+        refused, most = 0, math.inf if parent is None else MOST_REFUSED_ROWS
+        left = iter(candidates)
         while some := list(islice(left, ROWS_TOGETHER)):
             rows: list[SitemapRecord] = []
             for candidate, unwanted in some:
-                has_row = unwanted is not None or refused < MOST_REFUSED_ROWS
+                has_row = unwanted is not None or refused < most
                 not_fetched = self._sites.consider(candidate, time.monotonic(), unwanted, remembers=has_row)
                 if not_fetched is None:
                     continue
                 refused += not_fetched.outcome is not Outcome.SKIPPED
                 if has_row or not_fetched.outcome is Outcome.SKIPPED:
-                    rows += self._enter(self._refusal(candidate, not_fetched))
+                    rows += self._enter(self.refusal(candidate, not_fetched))
             yield from self._together(iter(rows))
             if len(some) == ROWS_TOGETHER:
                 yield PAUSE
-        if refused > MOST_REFUSED_ROWS:
+        if parent is not None and refused > most:
             count = refused - MOST_REFUSED_ROWS
             detail = f"{count:,} more documents that it lists are not requested, and have no record"
-            record.problems += (Problem(code="document/without-row", document=record.url, detail=detail, count=count),)
+            parent.problems += (Problem(code="document/without-row", document=parent.url, detail=detail, count=count),)
 
     def requeue(self, candidate: Candidate, url: str, seconds: float) -> None:
         """Queue *candidate*, which is in flight, again after *seconds*, the wait that the host of *url* requires."""
         if (download := self._in_flight.downloads.get(candidate.url)) is not None:
             download.needs_record = False  # it gets its record when it is done
         self._sites.requeue(candidate, url, time.monotonic() + seconds)
-        self._stats.inc_value("sitemap_harvest/requeued")
+        self._summary.count("sitemap_harvest/requeued", 1)
 
     def pending_records(self) -> Iterator[SitemapRecord | LedgerBatch]:
         """Yield the pending records."""
         return self._together(row for _ in range(len(self.pending)) for row in self._enter(self.pending.popleft()))
 
-    def refuse(self, candidate: Candidate, not_fetched: NotFetched) -> None:
-        """Add the record of *candidate*, which is not requested as *not_fetched* says, to the pending records."""
-        self.pending.append(self._refusal(candidate, not_fetched))
-
-    def _refusal(self, candidate: Candidate, not_fetched: NotFetched) -> SitemapRecord:
+    def refusal(self, candidate: Candidate, not_fetched: NotFetched) -> SitemapRecord:
+        """Return the record of *candidate*, which has no document as *not_fetched* says, and note it for its site."""
         if not_fetched.is_pruned:
-            self._stats.inc_value("sitemap_harvest/filter/pruned")
+            self._summary.count("sitemap_harvest/filter/pruned", 1)
         record = record_of(candidate, not_fetched)
         self._sites.note(candidate, record, urls=0)
         return record
@@ -197,13 +188,13 @@ class Results:
             if download.needs_record:
                 download.needs_record = False
                 self._sites.note(download.candidate, record, urls=counts.listed)
-                self._summary.add(record, self._stats, urls=counts.urls, is_wanted=is_wanted)
+                self._summary.add(record, urls=counts.urls, is_wanted=is_wanted)
 
     def not_read(self, candidate: Candidate, record: SitemapRecord) -> Iterator[SitemapRecord]:
         """Yield *record* of a requested document that is not read, and try https if plain http failed."""
         yield from self.ended(record)
         if twin := secure_twin(candidate, record):
-            yield from self.consider(twin)
+            yield from self.consider([(twin, None)])
 
     def site(self, site: SiteState, *, is_over: bool) -> Iterator[Any]:
         """Yield the record of *site* and its changes.
@@ -218,7 +209,7 @@ class Results:
         self._summary.add_snapshot(found[-1].summary)
         for changes in found:
             with changes:
-                self._summary.add_changes(changes.summary, self._stats)
+                self._summary.add_changes(changes.summary)
                 if "changes" in self._config.emit:
                     for batch in changes.batches():
                         yield from self._as_wanted(batch)
@@ -244,12 +235,12 @@ class Results:
 
     def _enter(self, record: SitemapRecord, *, is_wanted: bool = False) -> Iterator[SitemapRecord]:
         self._session.note(record)
-        self._summary.add(record, self._stats, urls=0, is_wanted=is_wanted)
+        self._summary.add(record, urls=0, is_wanted=is_wanted)
         if "sitemaps" in self._config.emit:
             yield record
 
     def _enter_site(self, record: SiteRecord) -> Iterator[SiteRecord]:
-        self._summary.add_site(record, self._stats)
+        self._summary.add_site(record)
         if "sites" in self._config.emit:
             yield record
 

@@ -14,13 +14,15 @@ from sitemap_harvest.model.run import new_run_id
 
 if TYPE_CHECKING:
     import logging
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
     from pathlib import Path
 
     from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.config.settings import HarvestSettings
+    from sitemap_harvest.discovery.candidate import Candidate, NotFetched
     from sitemap_harvest.engine.in_flight import InFlight
-    from sitemap_harvest.engine.interfaces import ChildRules, PageVisits, RequestFactory, Session, Stats
+    from sitemap_harvest.engine.interfaces import PageVisits, Session
+    from sitemap_harvest.model import Kind, SitemapRef
 
 
 RUN = "sitemap_harvest/run"
@@ -87,15 +89,16 @@ class RunParts:
 
     config: RunConfig
     options: HarvestSettings
-    stats: Stats
     summary: Summary
     sites: SiteQueue
     in_flight: InFlight
     session: Session
-    requests: RequestFactory
+    build_request: Callable[[Candidate, Mapping[str, str]], Any]
+    """Returns the request for a document, with these headers. Raises :exc:`ValueError` for an invalid URL."""
     pages: PageVisits | None
     """The visits to pages; ``None`` if the spider visits none."""
-    rules: ChildRules
+    children: Callable[[list[SitemapRef], Kind | None], Iterator[tuple[SitemapRef, NotFetched | None]]]
+    """Yields the documents that one of that kind names, each with the reason if it is not wanted."""
     needs_rows: Callable[[], bool]
     """Returns whether URLs must be emitted one by one, for a component without batch support."""
     max_in_flight: int

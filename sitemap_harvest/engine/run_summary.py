@@ -10,9 +10,8 @@ from sitemap_harvest.model import Cause, Outcome, SitemapRecord, SiteResult
 from sitemap_harvest.model.run import FailedSite, KeptSnapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from sitemap_harvest.engine.interfaces import Stats
     from sitemap_harvest.model import ChangeSummary, Evidence, SiteRecord
 
 
@@ -97,6 +96,8 @@ class Summary:
     """The first 50 that were stored."""
     has_failed: bool = False
     """Whether a document that counts, or a site, failed."""
+    count: Callable[[str, int], object] = lambda _name, _by: None
+    """Adds a number to a stat of the run."""
 
     @property
     def documents(self) -> int:
@@ -107,8 +108,8 @@ class Summary:
         """Return the tallies by number of documents, descending, then by name of the outcome."""
         return sorted(self.tallies.items(), key=lambda pair: (-pair[1].documents, pair[0]))
 
-    def add(self, record: SitemapRecord, stats: Stats, *, urls: int, is_wanted: bool) -> None:
-        """Count *record*, whose document emitted *urls* URLs, here and in *stats*.
+    def add(self, record: SitemapRecord, *, urls: int, is_wanted: bool) -> None:
+        """Count *record*, whose document emitted *urls* URLs, here and in the stats.
 
         *is_wanted*: whether the user caused this outcome (``limit``).
         """
@@ -117,19 +118,18 @@ class Summary:
         tally.urls += urls
         tally.bytes += record.bytes_downloaded or 0
         tally.seconds += record.seconds or 0.0
-        count = stats.inc_value  # looked up once: Scrapy checks on each access whether the name is deprecated
-        count(f"sitemap_harvest/outcome/{record.outcome}")
-        count("sitemap_harvest/documents")
+        self.count(f"sitemap_harvest/outcome/{record.outcome}", 1)
+        self.count("sitemap_harvest/documents", 1)
         if record.kind:
-            count(f"sitemap_harvest/kind/{record.kind}")
-        count("sitemap_harvest/bytes_downloaded", record.bytes_downloaded or 0)
-        count("sitemap_harvest/bytes_unpacked", record.bytes_unpacked or 0)
+            self.count(f"sitemap_harvest/kind/{record.kind}", 1)
+        self.count("sitemap_harvest/bytes_downloaded", record.bytes_downloaded or 0)
+        self.count("sitemap_harvest/bytes_unpacked", record.bytes_unpacked or 0)
         if record.out_of_scope:
-            count("sitemap_harvest/out_of_scope", record.out_of_scope)
+            self.count("sitemap_harvest/out_of_scope", record.out_of_scope)
         for problem in record.problems:
             if not _is_probe(record):  # an HTML page found by probing is no problem
                 self.problems[problem.code] += problem.count
-            count(f"sitemap_harvest/problem/{problem.code}", problem.count)
+            self.count(f"sitemap_harvest/problem/{problem.code}", problem.count)
         if record.outcome is Outcome.SKIPPED or is_wanted:
             self.skipped.add(f"{record.url}: {record.reason}")
         elif record.outcome not in _READ and not _is_probe(record):
@@ -141,22 +141,22 @@ class Summary:
         if len(self.snapshots) < _MOST_LISTED:
             self.snapshots.append(KeptSnapshot(site=changes.site, run=changes.run, baseline=changes.baseline))
 
-    def add_changes(self, changes: ChangeSummary, stats: Stats) -> None:
-        """Count the changes of one site, here and in *stats*."""
+    def add_changes(self, changes: ChangeSummary) -> None:
+        """Count the changes of one site, here and in the stats."""
         if changes.baseline is None:
             self.first_snapshots += 1
             return
         for name, count in changes.counts.items():
             self.changes[name] += count
             if count:
-                stats.inc_value(f"sitemap_harvest/changes/{name.replace(' ', '_')}", count)
+                self.count(f"sitemap_harvest/changes/{name.replace(' ', '_')}", count)
 
-    def add_site(self, record: SiteRecord, stats: Stats) -> None:
-        """Count *record*, here and in *stats*. Invalid lines of a file of sites were logged at the start."""
+    def add_site(self, record: SiteRecord) -> None:
+        """Count *record*, here and in the stats. Invalid lines of a file of sites were logged at the start."""
         self.sites[record.result] += 1
-        stats.inc_value(f"sitemap_harvest/site/{record.result}")
+        self.count(f"sitemap_harvest/site/{record.result}", 1)
         if record.cause:
-            stats.inc_value(f"sitemap_harvest/site/{record.result}/{record.cause}")
+            self.count(f"sitemap_harvest/site/{record.result}/{record.cause}", 1)
         if record.result is not SiteResult.FOUND:
             self.has_failed = True
             if len(self.failed_sites) < _MOST_LISTED:
@@ -170,14 +170,14 @@ class Summary:
             words = f"{record.root}: {record.in_words()}"
             self.site_notes.add(words, site=record.root, result=record.result, cause=record.cause)
 
-    def count_filtered(self, dropped: Mapping[str, int], stats: Stats, *, kept: int) -> None:
-        """Count, here and in *stats*, the result of filtering: rows *dropped* by each filter, and *kept* rows."""
+    def count_filtered(self, dropped: Mapping[str, int], *, kept: int) -> None:
+        """Count, here and in the stats, the result of filtering: rows *dropped* by each filter, and *kept* rows."""
         self.dropped.update(dropped)
         counts = {"kept": kept, "dropped": sum(dropped.values())}
         counts |= {f"dropped/{name}": count for name, count in dropped.items()}
         for name, count in counts.items():
             if count:
-                stats.inc_value(f"sitemap_harvest/filter/{name}", count)
+                self.count(f"sitemap_harvest/filter/{name}", count)
 
     def filters_in_words(self) -> str:
         """Return the number of URLs dropped by each filter, such as ``since 20, include 1``; empty if none."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.config.settings import HarvestSettings
     from sitemap_harvest.diff import Changes
     from sitemap_harvest.discovery.candidate import Candidate
-    from sitemap_harvest.engine.interfaces import ChangeDelivery, KnownDocument, Stats
+    from sitemap_harvest.engine.interfaces import ChangeDelivery, KnownDocument
     from sitemap_harvest.model import SitemapRecord
     from sitemap_harvest.snapshots.store import History, Snapshot, Store
 
@@ -48,7 +48,7 @@ class SnapshotSession(Session):
         store: str,
         config: RunConfig,
         options: HarvestSettings,
-        stats: Stats,
+        count: Callable[[str, int], object],
         *,
         run_id: str,
         started_at: datetime,
@@ -58,20 +58,20 @@ class SnapshotSession(Session):
         """Open the store at *store*, or create it. Raises :exc:`StoreError`.
 
         *run_id* is the id of the run, which began at *started_at*; a site whose last
-        run has a later id gets one after that. *fail* ends the run when the store
+        run has a later id gets one after that. *count* adds to a stat. *fail* ends the run when the store
         cannot be written any more. *delivery* delivers the changes to the named
         consumer, if there is one.
         """
         self._config = config
         self._options = options
-        self._stats = stats
+        self._count = count
         self._fail = fail
         self._delivery = delivery
         self.store: Store = open_store(store, create=True)
         self._started_at = started_at
         self.run_id = run_id
         self._locks = SiteLocks(self.store.folder, self.run_id)
-        self._sites: dict[str, SiteSnapshot] = {}
+        self.sites: dict[str, SiteSnapshot] = {}
         self._begun: set[str] = set()
         self._touched: set[str] = set()  # sites with new data since the last checkpoint
         self._published: dict[str, Callable[[str], KnownDocument | None] | None] = {}
@@ -88,10 +88,10 @@ class SnapshotSession(Session):
             if (holder := self._locks.take(history.folder)) is not None:
                 return SiteUnavailable(f"the run {holder} is harvesting it into the same store", is_temporary=True)
             self._begun.add(root)
-            self._sites[root] = site = self._site(history)
+            self.sites[root] = site = self._site(history)
             self._written_at[root] = time.monotonic()
             if self._config.feeds_only and site.writer.before is None:
-                self.guard(self._sites.pop(root).writer.drop)
+                self.guard(self.sites.pop(root).writer.drop)
                 self._release(root)
                 return SiteUnavailable(
                     "feeds_only=yes needs a snapshot of the site: harvest it once without feeds_only"
@@ -179,13 +179,9 @@ class SnapshotSession(Session):
         if (when := self._config.baseline) is not None:
             self.store.history(root).at(when)
 
-    def site(self, root: str) -> SiteSnapshot | None:
-        """Return the open snapshot of the site *root*; ``None`` if there is none."""
-        return self._sites.get(root)
-
     def note(self, record: SitemapRecord) -> None:
         """Store *record*."""
-        if site := self._sites.get(record.root):
+        if site := self.sites.get(record.root):
             site.note(record)
             self._touched.add(record.root)
 
@@ -204,13 +200,13 @@ class SnapshotSession(Session):
         self._looked_at = now
         self._locks.heartbeat()
         for root in list(self._touched):
-            unwritten = site.writer.unwritten if (site := self._sites.get(root)) is not None else 0
+            unwritten = site.writer.unwritten if (site := self.sites.get(root)) is not None else 0
             is_late = unwritten and now - self._written_at[root] > _CHECKPOINT_SECONDS
             if site is not None and (unwritten >= _CHECKPOINT_DOCUMENTS or is_late):
                 self._written_at[root] = now
                 self._touched.discard(root)
                 self.guard(site.writer.checkpoint)
-        self._make_room([site.writer for site in self._sites.values() if any(site.writer.buffered)])
+        self._make_room([site.writer for site in self.sites.values() if any(site.writer.buffered)])
 
     def _make_room(self, writers: list[SiteWriter]) -> None:
         """Flush the largest of *writers* if too many rows are buffered, or too many files are open."""
@@ -224,10 +220,10 @@ class SnapshotSession(Session):
 
     def _find(self, root: str | None, url: str) -> KnownDocument | None:
         """Return the document at *url* as stored in this run for the site *root*; ``None`` if it was not."""
-        if root is None or (root not in self._sites and root not in self._begun):
+        if root is None or (root not in self.sites and root not in self._begun):
             return None
         key = document_key(url)
-        if (site := self._sites.get(root)) is not None:
+        if (site := self.sites.get(root)) is not None:
             return site.copied(key)
         if root not in self._published:
             snapshot = self.store.history(root).latest()
@@ -251,9 +247,9 @@ class SnapshotSession(Session):
         changes of several runs, the last of which is this one; without a consumer there
         is one comparison. The list is empty if nothing was stored.
         """
-        if (borrower := self._sites.get(root)) is not None and shared:
+        if (borrower := self.sites.get(root)) is not None and shared:
             self.guard(lambda: copy_shared(borrower, shared, owner_of=owner_of, find=self._find))
-        if (site := self._sites.pop(root, None)) is None:
+        if (site := self.sites.pop(root, None)) is None:
             return []
         try:
             return self._commit(site, is_over=is_over)
@@ -274,7 +270,7 @@ class SnapshotSession(Session):
             exc_info=None if is_known else error,
             extra=fields("not-kept", site=root),
         )
-        self._stats.inc_value("sitemap_harvest/store_failed")
+        self._count("sitemap_harvest/store_failed", 1)
         site.writer.close()
 
     def mark_delivered(self, root: str) -> None:
@@ -303,7 +299,7 @@ class SnapshotSession(Session):
         summary = found.summary
         counts = {kind: getattr(summary, kind) for kind in ("added", "removed", "changed", "moved", "expired")}
         snapshot = writer.publish(replace(run, urls=summary.urls_after, changes=counts), found.batches())
-        self._stats.inc_value("sitemap_harvest/snapshots")
+        self._count("sitemap_harvest/snapshots", 1)
         wanted = site.baseline.run.id if site.baseline is not None else None
         if wanted != found.summary.baseline:
             found.close()
@@ -322,12 +318,12 @@ class SnapshotSession(Session):
 
     def give_up(self, error: Exception) -> None:
         """Store nothing more: the last snapshots remain valid."""
-        sites, self._sites = self._sites, {}
+        sites, self.sites = self.sites, {}
         for site in sites.values():
             site.writer.close()
         if not self.has_failed:
             self.has_failed = True
-            self._stats.inc_value("sitemap_harvest/store_failed")
+            self._count("sitemap_harvest/store_failed", 1)
             logger.error(
                 "The store cannot be used (%s); the last snapshots remain valid", error, extra=fields("store-failed")
             )

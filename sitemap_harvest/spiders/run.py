@@ -71,6 +71,7 @@ class Harvest(RunState):
     def open(self) -> None:
         """Read arguments and settings, and open the store. If that fails, the run ends with one line, no traceback."""
         self._crawler.stats.set_value(RUN, self.run_id)
+        self.summary.count = self._crawler.stats.inc_value
         try:
             self._urls = state_of(self._spider.sitemap_urls)
             config = self.config = self._given.config_for(self._spider)

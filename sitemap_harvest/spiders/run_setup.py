@@ -79,7 +79,7 @@ def prepare(spider: Spider, run: RunState, config: RunConfig, *, sites: object) 
         store,
         config,
         run.options,
-        crawler.stats,
+        run.summary.count,
         run_id=run.run_id,
         started_at=run.started_at,
         fail=end_run,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,20 +16,12 @@ from sitemap_harvest.engine.run_state import RunParts, site_queue
 from sitemap_harvest.engine.run_summary import Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
-    from sitemap_harvest import Kind, SitemapRef
     from sitemap_harvest.discovery.candidate import Candidate
 
 Web = dict[str, "bytes | int | str"]
 """The answer at each URL: a body, a status without one, or the URL that it redirects to. All others are a 404."""
-
-
-class CountedStats(Counter[str]):
-    """Counters by name."""
-
-    def inc_value(self, key: str, count: int = 1) -> None:
-        self[key] += count
 
 
 @dataclass(frozen=True)
@@ -39,20 +30,6 @@ class Request:
 
     candidate: Candidate
     headers: Mapping[str, str]
-
-
-class Requests:
-    """Builds requests."""
-
-    def build(self, candidate: Candidate, headers: Mapping[str, str]) -> Request:
-        return Request(candidate, headers)
-
-
-class AllChildren:
-    """Rules that want every child."""
-
-    def children(self, refs: Iterable[SitemapRef], kind: Kind | None) -> Iterator[tuple[SitemapRef, None]]:
-        return ((ref, None) for ref in refs)
 
 
 @dataclass
@@ -90,14 +67,13 @@ def harvest(web: Web, *, session: Session | None = None, **arguments: str) -> Re
     parts = RunParts(
         config=config,
         options=options,
-        stats=CountedStats(),
         summary=Summary(),
         sites=site_queue(config, options, per_host=8, depth_limit=0),
         in_flight=InFlight(most=options.bodies, small=options.bodies // 64),
         session=session,
-        requests=Requests(),
+        build_request=Request,
         pages=None,
-        rules=AllChildren(),
+        children=lambda refs, _kind: ((ref, None) for ref in refs),  # every child is wanted
         needs_rows=lambda: False,
         max_in_flight=16,
         max_attempts=2,

@@ -13,7 +13,7 @@ from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.snapshot_session import SnapshotSession
 from sitemap_harvest.model.run import new_run_id
 from tests.documents import index, urlset
-from tests.engine.run import CountedStats, Result, Web, harvest
+from tests.engine.run import Result, Web, harvest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,7 +126,7 @@ def test_the_second_run_with_a_store_reports_the_changes(tmp_path: Path) -> None
             arguments["store"],
             RunConfig.of(arguments),
             HarvestSettings(),
-            CountedStats(),
+            lambda _name, _by: None,
             run_id=new_run_id(now),
             started_at=now,
             fail=lambda: pytest.fail("the store cannot be written"),
