@@ -1,11 +1,10 @@
-"""The state of one run, and what its components share."""
+"""The identity and the state of one run, and what its components share."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from sitemap_harvest.discovery.rules import Bounds, Offsite
 from sitemap_harvest.engine.run_summary import Summary
@@ -14,7 +13,7 @@ from sitemap_harvest.model.run import new_run_id
 
 if TYPE_CHECKING:
     import logging
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from sitemap_harvest.config.arguments import RunConfig
@@ -37,7 +36,25 @@ def fields(event: str, **values: Any) -> dict[str, Any]:
     return {FIELDS: {"event": event, **values}}
 
 
-class RunState(ABC):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext:
+    """The identity of a run."""
+
+    run: str | None
+    """Its id; ``None`` for a spider that is not from this package."""
+    job: str | None
+    """The id of its Scrapyd job; ``None`` elsewhere."""
+    spider: str
+    """The name of its spider."""
+
+    @classmethod
+    def of(cls, spider: Any, run: str | None = None) -> Self:
+        """Return the identity of the *run* of a Scrapy *spider*."""
+        job = getattr(spider, "_job", None)
+        return cls(run=run, job=None if job is None else str(job), spider=str(spider.name))
+
+
+class RunState:
     """The state of one run."""
 
     config: RunConfig | None = None
@@ -50,27 +67,23 @@ class RunState(ABC):
     """The logger of the spider, once it has its crawler."""
     refused: str | None = None
     """Why the run ends before it begins: an invalid argument or setting."""
+    refuse: Callable[[str], NoReturn]
+    """Ends the run before it begins, with the reason in one line."""
     logs_summary: bool = True
     """Whether to log a summary when the run ends."""
 
-    def __init__(self, arguments: Mapping[str, Any]) -> None:
-        """*arguments* are the spider arguments of the run."""
+    def __init__(self, spider: Any, arguments: Mapping[str, Any]) -> None:
+        """*arguments* are those of the *spider* that runs."""
+        self.spider = spider
         self.arguments = arguments
         self.started_at = datetime.now(UTC)
         self.run_id = new_run_id(self.started_at)
         self.summary = Summary()
 
-    @abstractmethod
-    def refuse(self, reason: str) -> NoReturn:
-        """End the run before it begins, with the reason in one line."""
-
-    @abstractmethod
-    def take(self, request: Any) -> bool:
-        """Start with the document of *request*, yielded by ``start()``; ``False`` if it is not for a document."""
-
-    @abstractmethod
-    def steps(self) -> AsyncIterator[Any]:
-        """Yield the requests and records of the run when they are due."""
+    @property
+    def context(self) -> RunContext:
+        """The identity of the run in log lines, metrics and records."""
+        return RunContext.of(self.spider, self.run_id)
 
     @property
     def root(self) -> Path | None:

@@ -13,13 +13,17 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.utils.defer import deferred_from_coro
 
 from sitemap_harvest.config.settings import HarvestSettings
-from sitemap_harvest.engine.run_state import RUN, RunState, fields
+from sitemap_harvest.engine.crawl_loop import CrawlLoop
+from sitemap_harvest.engine.in_flight import InFlight
+from sitemap_harvest.engine.run_state import RUN, RunParts, RunState, fields, site_queue
 from sitemap_harvest.errors import ArgumentError, HarvestError
-from sitemap_harvest.page_visits.page_requests import requests_of
+from sitemap_harvest.integration.document_requests import DocumentRequests
+from sitemap_harvest.integration.downloads import Downloads, Wakeup
+from sitemap_harvest.integration.items.item_processor import needs_rows
+from sitemap_harvest.page_visits.page_requests import PageRequests, requests_of
 from sitemap_harvest.page_visits.page_rules import PageRules
-from sitemap_harvest.spiders.run_components import Components
 from sitemap_harvest.spiders.run_setup import apply_targets, enable_components, prepare
-from sitemap_harvest.spiders.start_requests import has_own, state_of
+from sitemap_harvest.spiders.start_requests import SeedRequests, has_own, state_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -42,10 +46,9 @@ class Harvest(RunState):
 
     def __init__(self, spider: SitemapAttributes, given: SpiderArguments) -> None:
         """*given* are the arguments of the run. Invalid ones end it when it opens (:attr:`refused`)."""
-        super().__init__({**given.ours, **given.attributes, **given.unusable})
+        super().__init__(spider, {**given.ours, **given.attributes, **given.unusable})
         self._given = given
-        self._spider = spider
-        self._components: Components | None = None
+        self._downloads: Downloads | None = None  # until the run is open, and if it is refused
 
     @property
     def urls(self) -> int:
@@ -59,12 +62,12 @@ class Harvest(RunState):
 
     def wire(self, crawler: Crawler) -> None:
         """Change the settings of *crawler* for this run, and connect its signals."""
-        self._crawler, self.logger = crawler, self._spider.logger
+        self._crawler, self.logger = crawler, self.spider.logger
         if crawler.settings.frozen:  # by a command that only fetches one document, such as "shell"
             self.options = HarvestSettings.from_settings(crawler.settings)
             self._rules = PageRules(self._spider)
             return
-        enable_components(self._spider, self._given.ours, self._spider.harvest_arguments)
+        enable_components(self.spider, self._given.ours, self.spider.harvest_arguments)
         crawler.signals.connect(self.open, signal=signals.spider_opened)
         crawler.signals.connect(self.close, signal=signals.spider_closed)  # before the feeds are closed
 
@@ -73,28 +76,57 @@ class Harvest(RunState):
         self._crawler.stats.set_value(RUN, self.run_id)
         self.summary.count = self._crawler.stats.inc_value
         try:
-            self._urls = state_of(self._spider.sitemap_urls)
-            config = self.config = self._given.config_for(self._spider)
-            self._rules = PageRules(self._spider)
+            self._urls = state_of(self.spider.sitemap_urls)
+            config = self.config = self._given.config_for(self.spider)
+            self._rules = PageRules(self.spider)
             if config.baseline is not None:
                 self.summary.since = f"baseline={config.baseline}"
             elif config.consumer is not None:
                 self.summary.since = f"the cursor of {config.consumer}"
             self.options = HarvestSettings.from_settings(self._crawler.settings)
-            session = prepare(self._spider, self, config, sites=self._given.ours.get("sites"))
+            self._session = prepare(self.spider, self, config, sites=self._given.ours.get("sites"))
         except HarvestError as error:
             self.refuse(str(error))
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             self.refuse(f"an argument, a setting or an attribute of the spider has the wrong type: {error!r}")
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool retains some 25 MB of freed memory
-        for reason in (*(reason for _, reason in config.no_sites), *self._given.complaints(type(self._spider))):
+        for reason in (*(reason for _, reason in config.no_sites), *self._given.complaints(type(self.spider))):
             self.logger.warning("%s", reason)
-        self._components = Components(self._spider, self, config, session, self._rules)
-        self.sites = self._components.sites
+        self._connect(config)
+
+    def _connect(self, config: RunConfig) -> None:
+        """Create the components of the run, and connect them with Scrapy."""
+        crawler, options, wakeup, rules = self._crawler, self.options, Wakeup(), self._rules
+        settings = crawler.settings
+        limits = (settings.getint(name) for name in ("CONCURRENT_REQUESTS_PER_DOMAIN", "CONCURRENT_REQUESTS"))
+        per_host, max_in_flight = (limit if limit > 0 else options.concurrency for limit in limits)  # 0: no limit
+        small = options.bodies // max(max_in_flight, options.concurrency)
+        self.sites = site_queue(config, options, per_host=per_host, depth_limit=settings.getint("DEPTH_LIMIT"))
+        self._seeds = SeedRequests(self.spider, self.sites)
+        self._pages: PageRequests | None = None
+        if rules.rules:
+            self._pages = PageRequests(self.spider, rules, self.sites.frontier, wakeup, only_site=config.only_site)
+        requests = DocumentRequests(crawler, self._seeds.like, read_declared=options.read_declared)
+        parts = RunParts(
+            config=config,
+            options=options,
+            summary=self.summary,
+            sites=self.sites,
+            in_flight=InFlight(most=options.bodies, small=small, wake=wakeup),
+            session=self._session,
+            build_request=requests.build,
+            pages=self._pages,
+            children=rules.children,
+            needs_rows=lambda: options.items == "rows" or needs_rows(crawler, self.logger),
+            max_in_flight=max_in_flight,
+            max_attempts=settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0,
+        )
+        self._loop = CrawlLoop(parts)
+        self._downloads = Downloads(crawler, self._loop, requests, wakeup, small=small)
 
     def refuse(self, reason: str) -> NoReturn:
         """End the run before it begins, with the reason in one line."""
-        self.refused, self._components = reason, None
+        self.refused, self._downloads = reason, None
         if (exporter := self._crawler.get_extension(FeedExporter)) is not None:
             exporter.feeds, exporter.slots = {}, []  # Scrapy's would overwrite the last run's files with empty ones
         self.logger.error("%s", reason, extra=fields("refused"))
@@ -102,7 +134,7 @@ class Harvest(RunState):
 
     def start_requests(self) -> Iterator[Request]:
         """Yield the requests of the base class's ``start()``: one for each document that the run begins with."""
-        if self._components is None:
+        if self._downloads is None:
             return
         try:
             config = self._current_config()
@@ -111,33 +143,33 @@ class Harvest(RunState):
                 self.refuse(str(error))
             deferred_from_coro(self._crawler.engine.close_spider_async(reason="wrong_argument"))
             return
-        yield from self._components.seeds.requests(config.candidates)
+        yield from self._seeds.requests(config.candidates)
 
     def take(self, request: Any) -> bool:
         """Start with the document of *request*, yielded by ``start()``; ``False`` if it is not for a document."""
-        return self._components is not None and self._components.seeds.take(request)
+        return self._downloads is not None and self._seeds.take(request)
 
     async def steps(self) -> AsyncIterator[Any]:
         """Yield the requests and records of the run when they are due."""
-        if self._components is not None:
-            async for request_or_item in self._components.downloads.steps():
+        if self._downloads is not None:
+            async for request_or_item in self._downloads.steps():
                 yield request_or_item
 
     def read(self, response: Response) -> Iterator[Request]:
         """Yield the requests for the sitemap in *response*, which the spider itself has requested."""
-        parse = self._spider._parse_sitemap  # noqa: SLF001 - Scrapy's name, which spiders use as a callback
+        parse = self.spider._parse_sitemap  # noqa: SLF001 - Scrapy's name, which spiders use as a callback
         return requests_of(response, self._rules, self.options, callback=parse)
 
     def close(self) -> None:
         """Complete the records, and log the run in one line, with the documents that were not read."""
-        if (components := self._components) is None:
+        if self._downloads is None:
             return
         exporter = self._crawler.get_extension(FeedExporter)
-        for record in components.loop.results.left_over():
+        for record in self._loop.results.left_over():
             if exporter is not None:
-                exporter.item_scraped(record, self._spider)  # only for the feeds, because pipelines are closed by now
-        components.session.close()
-        if components.pages is not None and (unvisited := components.pages.close()):
+                exporter.item_scraped(record, self.spider)  # only for the feeds, because pipelines are closed by now
+        self._session.close()
+        if self._pages is not None and (unvisited := self._pages.close()):
             self.logger.info("%s", unvisited)
         summary, logger = self.summary, self.logger
         if not self.logs_summary:
@@ -153,12 +185,12 @@ class Harvest(RunState):
     def _current_config(self) -> RunConfig:
         """Return the configuration; ``sitemap_urls`` may have been set when the spider was opened."""
         config = self.config
-        if config is None or state_of(self._spider.sitemap_urls) != self._urls:
-            config = self._given.config_for(self._spider)
+        if config is None or state_of(self.spider.sitemap_urls) != self._urls:
+            config = self._given.config_for(self.spider)
             apply_targets(self._crawler, config, self)
-        if not config.candidates and not has_own(self._spider, "start"):
+        if not config.candidates and not has_own(self.spider, "start"):
             message = (
-                f"nothing to harvest: {type(self._spider).__name__} has no sitemap_urls, "
+                f"nothing to harvest: {type(self.spider).__name__} has no sitemap_urls, "
                 "and none of the arguments site, sites and sitemap is given"
             )
             raise ArgumentError("site", None, "a site", message=message)

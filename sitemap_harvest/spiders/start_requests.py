@@ -9,13 +9,14 @@ from scrapy import Request
 
 from sitemap_harvest.discovery.candidate import Candidate
 from sitemap_harvest.integration.guards import allow_named
-from sitemap_harvest.integration.spider_attributes import CrawlerComponent, harvest_of
+from sitemap_harvest.integration.spider_attributes import OWN_NAME, CrawlerComponent
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
 
     from sitemap_harvest.frontier.site_queue import SiteQueue
     from sitemap_harvest.integration.spider_attributes import SitemapAttributes
+    from sitemap_harvest.spiders.run import Harvest
 
 CLOSEST_TO_THE_SPIDER = 1_000
 _NOT_THEIRS = ("sitemap_harvest.", "scrapy.")
@@ -31,7 +32,7 @@ class StartRequestsMiddleware(CrawlerComponent):
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Yield everything except sitemap requests, then the requests and records of the run when they are due."""
-        harvest = harvest_of(self._crawler)
+        harvest: Harvest = getattr(self._crawler.spider, OWN_NAME)
         failed: Exception | None = None
         try:
             async for request_or_item in start:
