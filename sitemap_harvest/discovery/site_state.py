@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from sitemap_harvest.discovery.rules import bare_host
@@ -28,17 +28,6 @@ _LISTS = frozenset({Kind.SITEMAP, Kind.LIST, Kind.FEED, Kind.LINKS})
 _Value = TypeVar("_Value")
 
 
-class DocumentProvenance(NamedTuple):
-    """The result of one document."""
-
-    lists: bool
-    """Whether it lists URLs."""
-    is_whole: bool
-    """Whether no URL is missing because of this document."""
-    evidence: Evidence | None
-    """Why the document may be incomplete; ``None`` if it is complete."""
-
-
 class Provenance:
     """Links between documents, by document key, and their results, passed up to all documents above."""
 
@@ -59,19 +48,12 @@ class Provenance:
             self._one = (above,)
         self._above[key] = (*known, above) if known else self._one
         if key in self.listing:
-            self._mark(self.listing, above, None)
+            self.mark(self.listing, above, None)
         if key in self.flawed:
-            self._mark(self.flawed, above, self.flawed[key])
+            self.mark(self.flawed, above, self.flawed[key])
 
-    def note(self, key: str, trace: DocumentProvenance) -> None:
-        """Record the result of the document *key*."""
-        if trace.lists:
-            self._mark(self.listing, key, None)
-        if not trace.is_whole or trace.evidence is not None:
-            self._mark(self.flawed, key, trace.evidence)
-
-    def _mark(self, marked: dict[str, _Value], key: str, value: _Value) -> None:
-        """Add the document *key*, and all above it, to those *marked*, with *value*."""
+    def mark(self, marked: dict[str, _Value], key: str, value: _Value) -> None:
+        """Add the document *key*, and all above it, to *marked* (:attr:`listing` or :attr:`flawed`), with *value*."""
         todo = [key]
         while todo:
             if (one := todo.pop()) not in marked:
@@ -87,6 +69,8 @@ class SiteState:
     """The site or document that the user named."""
     first: Candidate
     """The first candidate: the robots.txt of the site, or the document that the user named."""
+    provenance: Provenance = field(default_factory=Provenance)
+    """That of all sites of the run."""
     base: str | None = None
     """The site that responds; ``None`` if none did, or if the user named a document."""
     started_at: float | None = None
@@ -150,19 +134,17 @@ class SiteState:
             self.shared_keys.add(key)
             self.shared_documents.append((candidate, url))
 
-    def copy_shared(self, provenance: Provenance) -> None:
+    def copy_shared(self) -> None:
         """Copy the results of the documents that were read for other roots."""
         for key, owner in self.shared.items():
-            if key in provenance.listing:
+            if key in self.provenance.listing:
                 self.shared_from = owner
-            elif (evidence := provenance.flawed.get(key)) and len(self.evidence) < MAX_EVIDENCE:
+            elif (evidence := self.provenance.flawed.get(key)) and len(self.evidence) < MAX_EVIDENCE:
                 self.evidence.append(evidence)
-            self.is_whole &= key not in provenance.flawed
+            self.is_whole &= key not in self.provenance.flawed
         self.shared.clear()
 
-    def note(
-        self, candidate: Candidate, record: SitemapRecord, *, urls: int, has_twin: bool = False
-    ) -> DocumentProvenance:
+    def note(self, candidate: Candidate, record: SitemapRecord, *, urls: int, has_twin: bool = False) -> None:
         """Record the outcome of *candidate*, which listed *urls* URLs.
 
         *has_twin*: whether the other scheme is tried too.
@@ -176,10 +158,11 @@ class SiteState:
             final = record.final_url or candidate.url
             has_moved = urlsplit(final).path == "/robots.txt" and bare_host(final) == bare_host(candidate.url)
             self.base = site_of(final if has_moved else candidate.url)  # moved to https or to www.
-        lists = is_read and record.kind in _LISTS and bool(record.complete or record.entries)
-        if lists:
+        key = document_key(candidate.url)
+        if is_read and record.kind in _LISTS and (record.complete or record.entries):
             self.lists += 1
             self.found_by = self.found_by or candidate.found_by
+            self.provenance.mark(self.provenance.listing, key, None)
         self.skips |= (
             record.outcome is Outcome.SKIPPED
             and not is_read
@@ -189,7 +172,9 @@ class SiteState:
         self.has_robots |= candidate.site_root and record.kind is Kind.ROBOTS
         is_whole = record.complete or has_twin or _misses_nothing(candidate, record)
         self.is_whole &= is_whole
-        return DocumentProvenance(lists, is_whole, self._note_flaws(candidate, record))
+        evidence = self._note_flaws(candidate, record)
+        if not is_whole or evidence is not None:
+            self.provenance.mark(self.provenance.flawed, key, evidence)
 
     def _note_flaws(self, candidate: Candidate, record: SitemapRecord) -> Evidence | None:
         """Return why *candidate* may be incomplete; ``None`` if it is complete."""

@@ -109,7 +109,8 @@ class DocumentProcessor:
             return
         record = record_of(candidate, NotFetched(Outcome.SKIPPED, reason))
         record.final_url = known.record.final_url
-        yield from self._confirm(candidate, record, known, was_downloaded=False)
+        self._session.sites[candidate.root].confirm(record, known, was_downloaded=False)
+        yield from self._pass_on(candidate, record, known)
 
     def _waits(self, response: DocumentResponse, candidate: Candidate, record: SitemapRecord) -> bool:
         """Requeue *candidate* if its server requires a wait; if the wait is too long, write that to *record*."""
@@ -138,11 +139,12 @@ class DocumentProcessor:
         )
         site = self._session.sites.get(candidate.root)
         known = None if site is None or response.was_cut or self._config.force else site.of(candidate)
-        if known is not None and is_exact(known.record):
+        if site is not None and known is not None and is_exact(known.record):
             record.sha256 = document.digest()
             if is_unchanged(known.record, record):
                 record.outcome, record.reason = Outcome.UNCHANGED, "its digest has not changed"
-                yield from self._confirm(candidate, record, known, was_downloaded=True)
+                site.confirm(record, known, was_downloaded=True)
+                yield from self._pass_on(candidate, record, known)
                 return
         addresses = (candidate.url, *response.redirect_urls, response.url)
         candidate = self._sites.cross_submissions.joined(candidate, addresses)
@@ -167,23 +169,16 @@ class DocumentProcessor:
         """Yield the stored rows of a document after a 304; or request it unconditionally."""
         site = self._session.sites.get(candidate.root)
         known = None if site is None else site.of(candidate)
-        if response.is_conditional and known is not None and is_unchanged(known.record, record):
+        if site is not None and response.is_conditional and known is not None and is_unchanged(known.record, record):
             record.outcome, record.reason, record.cause = Outcome.UNCHANGED, "HTTP 304: it has not changed", None
-            yield from self._confirm(candidate, record, known, was_downloaded=False)
+            site.confirm(record, known, was_downloaded=False)
+            yield from self._pass_on(candidate, record, known)
         elif response.is_conditional and not candidate.attempt:
             self._sites.release(candidate, response.url)  # it will be redirected there again
             self._results.requeue(candidate, response.url, 0)
         else:
             record.reason = "HTTP 304 in response to an unconditional request"
             yield from self._results.not_read(candidate, record)
-
-    def _confirm(
-        self, candidate: Candidate, record: SitemapRecord, known: KnownDocument, *, was_downloaded: bool
-    ) -> Iterator[Any]:
-        """Yield the stored rows of an unchanged document. *was_downloaded*: whether its body proves that."""
-        if (site := self._session.sites.get(candidate.root)) is not None:
-            site.confirm(record, known, was_downloaded=was_downloaded)
-        return self._pass_on(candidate, record, known)
 
     def _pass_on(self, candidate: Candidate, record: SitemapRecord, known: KnownDocument) -> Iterator[Any]:
         """Yield the stored URLs of a document, and *record*; queue the documents that it names."""

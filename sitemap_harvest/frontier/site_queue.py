@@ -73,7 +73,8 @@ class SiteQueue:
         self._owners: dict[str, str] = {}  # the root that claimed each document, by its key
         self._refused: set[str] = set()  # keys; such a document can still be claimed
         self._fresh: Iterator[Candidate] = iter(())
-        self._sites: dict[str, SiteState] = {}
+        self.by_root: dict[str, SiteState] = {}
+        """The sites begun so far."""
         self._open = 0
         self._settled: deque[SiteState] = deque()
         self._sharing: dict[str, SiteState] = {}
@@ -84,7 +85,7 @@ class SiteQueue:
         """Add *candidates*, one for each site or document that the user named, after those added so far."""
         self._fresh = chain(
             self._fresh,
-            ({candidate.root: candidate for candidate in candidates if candidate.root not in self._sites}).values(),
+            ({candidate.root: candidate for candidate in candidates if candidate.root not in self.by_root}).values(),
         )
 
     def owner(self, url: str) -> str | None:
@@ -95,10 +96,7 @@ class SiteQueue:
         """Whether the document at *url* was considered for the site *root*, or was refused in this run."""
         key = document_key(url)
         owner = self._owners.get(key)
-        return owner == root or (owner is None and key in self._refused) or key in self._sites[root].shared_keys
-
-    def __getitem__(self, root: str) -> SiteState:
-        return self._sites[root]
+        return owner == root or (owner is None and key in self._refused) or key in self.by_root[root].shared_keys
 
     def consider(
         self, candidate: Candidate, now: float, unwanted: NotFetched | None = None, *, remembers: bool = True
@@ -108,7 +106,7 @@ class SiteQueue:
         *unwanted*: why the user does not want it, if so. *remembers*: whether to
         remember a refusal, which takes some memory; if not, it is returned each time.
         """
-        site, key = self._sites[candidate.root], document_key(candidate.url)
+        site, key = self.by_root[candidate.root], document_key(candidate.url)
         owner, not_fetched = self._owners.get(key), None
         if owner is None:
             not_fetched = unwanted or refuse(candidate, self._bounds) or self._budget.refuse(site, now)
@@ -142,7 +140,7 @@ class SiteQueue:
             return None
         self._provenance.link(target, key)
         self.cross_submissions.note(replace(candidate, url=url))
-        self._sites[candidate.root].share(candidate, url, owner)
+        self.by_root[candidate.root].share(candidate, url, owner)
         return NotFetched(Outcome.SKIPPED, f"it redirects to {url}, which is read separately")
 
     def release(self, candidate: Candidate, url: str) -> None:
@@ -151,7 +149,7 @@ class SiteQueue:
             self._owners.pop(target, None)
 
     def _queue(self, candidate: Candidate, until: float | None = None) -> None:
-        self._sites[candidate.root].waiting += 1
+        self.by_root[candidate.root].waiting += 1
         self._waiting += 1
         self.frontier.add(candidate, until)
 
@@ -159,7 +157,7 @@ class SiteQueue:
         """Return the next candidate, and why it may not be requested after all; ``None`` if all have to wait."""
         if (candidate := self.frontier.take(now)) is None:
             return None
-        site, host = self._sites[candidate.root], self.frontier.host(candidate.url)
+        site, host = self.by_root[candidate.root], self.frontier.host(candidate.url)
         site.documents -= 1  # it was counted when queued, but the budget counts only requested documents
         not_fetched = self._budget.refuse(site, now) or self.shut(candidate)
         site.documents += not_fetched is None
@@ -172,7 +170,7 @@ class SiteQueue:
     def shut(self, candidate: Candidate) -> NotFetched | None:
         """Return why the host of *candidate* gets no more requests for its site, ``None`` if it does."""
         host = self.frontier.host(candidate.url)
-        return host.shut or (None if host.has_responded else self._sites[candidate.root].shut)
+        return host.shut or (None if host.has_responded else self.by_root[candidate.root].shut)
 
     def done(self, candidate: Candidate, now: float) -> None:
         """Mark *candidate*, which was taken, as done."""
@@ -193,14 +191,14 @@ class SiteQueue:
         self.frontier.host(candidate.url).has_responded = True
         host = self.frontier.host(url)
         host.has_responded, host.unanswered = True, 0
-        self._sites[candidate.root].unanswered_hosts = 0
+        self.by_root[candidate.root].unanswered_hosts = 0
 
     def unanswered(self, candidate: Candidate, url: str, failure: NotFetched) -> None:
         """Record that *candidate* has no response from *url* (*failure*: why), which may be the target of a redirect.
 
         After too many in a row, shut the host, or for one site all hosts that have not responded.
         """
-        host, site = self.frontier.host(url), self._sites[candidate.root]
+        host, site = self.frontier.host(url), self.by_root[candidate.root]
         host.unanswered += 1
         if host.unanswered == 1 and not host.has_responded:
             site.unanswered_hosts += 1
@@ -214,18 +212,17 @@ class SiteQueue:
     def note(self, candidate: Candidate, record: SitemapRecord, *, urls: int) -> None:
         """Record the outcome of *candidate*, which listed *urls* URLs."""
         has_twin = record.fetched_at is not None and secure_twin(candidate, record) is not None
-        trace = self._sites[candidate.root].note(candidate, record, urls=urls, has_twin=has_twin)
-        self._provenance.note(document_key(candidate.url), trace)
+        self.by_root[candidate.root].note(candidate, record, urls=urls, has_twin=has_twin)
 
     def urls_left(self, candidate: Candidate) -> int | None:
         """Return how many more URLs may be read for the site of *candidate*; ``None``: no limit."""
         most = self._budget.urls
-        return None if most is None else max(0, most - self._sites[candidate.root].urls)
+        return None if most is None else max(0, most - self.by_root[candidate.root].urls)
 
     def drain(self, now: float) -> Iterator[Candidate]:
         """Yield all queued candidates, and empty the queue."""
         for candidate in self.frontier.drain():
-            self._sites[candidate.root].documents -= 1
+            self.by_root[candidate.root].documents -= 1
             self._let_go(candidate, now)
             yield candidate
 
@@ -252,11 +249,11 @@ class SiteQueue:
         if self._waiting or not self._sharing:
             return None
         site = self._sharing.pop(next(iter(self._sharing)))
-        site.copy_shared(self._provenance)
+        site.copy_shared()
         return site
 
     def _begin(self, candidate: Candidate) -> SiteState:
-        site = self._sites[candidate.root] = SiteState(first=candidate)
+        site = self.by_root[candidate.root] = SiteState(first=candidate, provenance=self._provenance)
         self._open += 1
         return site
 
@@ -272,11 +269,11 @@ class SiteQueue:
 
     def unfinished(self) -> Iterator[SiteState]:
         """Yield the sites whose result is not known yet."""
-        yield from [site for site in self._sites.values() if not site.is_over]
+        yield from [site for site in self.by_root.values() if not site.is_over]
         yield from map(self._begin, self._fresh)
 
     def _let_go(self, candidate: Candidate, now: float) -> None:
-        site = self._sites[candidate.root]
+        site = self.by_root[candidate.root]
         site.waiting -= 1
         self._waiting -= 1
         site.ended_at = now

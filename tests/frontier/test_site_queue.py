@@ -66,7 +66,7 @@ def test_a_site_is_settled_when_none_of_its_documents_waits_or_is_in_flight() ->
     assert (sitemap.url, refusal) == (f"{A}/s.xml", None)
     state.done(sitemap, 2.0)
     assert [site.root for site in state.settled()] == [A]
-    assert (state[A].started_at, state[A].ended_at, state[A].documents) == (0.0, 2.0, 2)
+    assert (state.by_root[A].started_at, state.by_root[A].ended_at, state.by_root[A].documents) == (0.0, 2.0, 2)
 
 
 def test_a_document_of_another_site_is_not_requested_again_and_that_site_is_named() -> None:
@@ -74,7 +74,7 @@ def test_a_document_of_another_site_is_not_requested_again_and_that_site_is_name
     begun(state)
     assert state.consider(child(f"{A}/s.xml", A), 0.0) is None
     assert state.consider(child(f"{A}/s.xml", B), 0.0) is None
-    assert (state[A].shared, state[B].shared) == ({}, {f"{A}/s.xml": A})
+    assert (state.by_root[A].shared, state.by_root[B].shared) == ({}, {f"{A}/s.xml": A})
     assert len(state.frontier) == 3
 
 
@@ -134,7 +134,7 @@ def test_the_number_of_urls_left() -> None:
     state = sites(urls=10)
     begun(state)
     assert state.urls_left(robots_of(A)) == 10
-    state[A].urls = 12
+    state.by_root[A].urls = 12
     assert state.urls_left(robots_of(A)) == 0
     unlimited = sites()
     begun(unlimited)
@@ -233,7 +233,7 @@ def test_draining_settles_a_site() -> None:
     begun(state)
     assert [candidate.root for candidate in state.drain(0.0)] == [A, B]
     assert [site.root for site in state.settled()] == [A, B]
-    assert [site.documents for site in map(state.__getitem__, (A, B))] == [0, 0]
+    assert [site.documents for site in state.by_root.values()] == [0, 0]
 
 
 def test_a_finished_site_is_not_settled_again() -> None:
