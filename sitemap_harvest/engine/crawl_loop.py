@@ -13,7 +13,7 @@ from sitemap_harvest.engine.document_records import record_of
 from sitemap_harvest.engine.interfaces import DocumentRequest
 from sitemap_harvest.engine.results import ROWS_TOGETHER, Results
 from sitemap_harvest.engine.run_state import fields
-from sitemap_harvest.model import Outcome
+from sitemap_harvest.model import Outcome, SiteRecord, SiteResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,8 @@ class CrawlLoop:
 
     def steps(self) -> Iterator[Any]:
         """Yield the requests and records of the run when they are due, and ``PAUSE``; ``None`` while nothing is due."""
-        yield from self.results.no_sites()
+        for root, reason in self._parts.config.no_sites:  # invalid lines of the file of sites
+            yield from self.results.site_record(SiteRecord(root=root, result=SiteResult.NOT_A_SITE, reason=reason))
         while True:
             self._parts.summary.queued = len(self.sites.frontier) + len(self.in_flight.downloads)
             yield from self._records_due()

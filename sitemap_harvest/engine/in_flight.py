@@ -81,9 +81,16 @@ class InFlight:
             self._first.setdefault(candidate.parent, now)
         self._hold(download, self._expected(candidate))
 
-    def fits(self, candidate: Candidate, now: float) -> bool:
-        """Whether *candidate* may be requested: its estimated body fits in memory."""
-        return not self._awaits_first(candidate, now) and self._has_room(candidate)
+    def fits(self, candidate: Candidate, now: float) -> bool | None:
+        """Whether the estimated body of *candidate* fits in memory.
+
+        ``None``: the first child of the same parent document was requested recently, and
+        its size is still unknown.
+        """
+        if now - self._first.get(candidate.parent, -math.inf) < _PATIENCE_SECONDS:
+            return None
+        size = self._expected(candidate)
+        return size <= self._small or not self._large or self._large + size <= self._most
 
     def postpone(self, candidate: Candidate) -> None:
         """Let *candidate* wait, in flight, until its body fits."""
@@ -96,8 +103,8 @@ class InFlight:
     def next_postponed(self, now: float) -> Candidate | None:
         """Return the candidate that has waited longest, if its body fits now."""
         for download in self.downloads.values():
-            if download.began == -math.inf and not self._awaits_first(download.candidate, now):
-                if not self._has_room(download.candidate):
+            if download.began == -math.inf and (fits := self.fits(download.candidate, now)) is not None:
+                if not fits:
                     return None
                 download.began = now
                 return download.candidate
@@ -187,14 +194,6 @@ class InFlight:
             self._usual.move_to_end(key)
         while len(self._usual) > _MOST_USUAL:
             self._usual.popitem(last=False)
-
-    def _awaits_first(self, candidate: Candidate, now: float) -> bool:
-        """Whether the first child of the same parent document was requested recently, and its size is still unknown."""
-        return now - self._first.get(candidate.parent, -math.inf) < _PATIENCE_SECONDS
-
-    def _has_room(self, candidate: Candidate) -> bool:
-        size = self._expected(candidate)
-        return size <= self._small or not self._large or self._large + size <= self._most
 
     def _expected(self, candidate: Candidate) -> int:
         usual = self._usual.get(candidate.parent, self._usual.get(host_of(candidate.url), 0))

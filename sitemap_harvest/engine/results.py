@@ -13,14 +13,14 @@ from sitemap_harvest.engine.document_records import record_of
 from sitemap_harvest.engine.interfaces import PAUSE
 from sitemap_harvest.filters import Filters
 from sitemap_harvest.frontier.site_queue import secure_twin
-from sitemap_harvest.model import LedgerBatch, Outcome, Problem, SitemapRecord, SiteRecord, SiteResult
+from sitemap_harvest.model import LedgerBatch, Outcome, Problem, SitemapRecord
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
     from sitemap_harvest.discovery.site_state import SiteState
     from sitemap_harvest.engine.run_state import RunParts
-    from sitemap_harvest.model import Batch, UrlBatch
+    from sitemap_harvest.model import Batch, SiteRecord, UrlBatch
 
 MOST_REFUSED_ROWS = 1_000
 """Maximum number of records for refused children of one document: an index may name 100,000 of them."""
@@ -202,7 +202,7 @@ class Results:
         *is_over*: ``False`` if the run stopped before the site was finished.
         """
         shared = site.shared_documents
-        yield from self._enter_site(self._sites.conclude(site, is_over=is_over, epoch=self._epoch))
+        yield from self.site_record(self._sites.conclude(site, is_over=is_over, epoch=self._epoch))
         found = self._session.commit(site.root, shared, self._sites.owner, is_over=is_over)
         if not found:
             return
@@ -216,11 +216,6 @@ class Results:
                 if "summaries" in self._config.emit:
                     yield changes.summary
         self._session.mark_delivered(site.root)
-
-    def no_sites(self) -> Iterator[SiteRecord]:
-        """Yield a record for each invalid line of the file of sites."""
-        for root, reason in self._config.no_sites:
-            yield from self._enter_site(SiteRecord(root=root, result=SiteResult.NOT_A_SITE, reason=reason))
 
     def left_over(self) -> Iterator[Any]:
         """Yield the records of everything that a run which ended early did not process."""
@@ -239,7 +234,8 @@ class Results:
         if "sitemaps" in self._config.emit:
             yield record
 
-    def _enter_site(self, record: SiteRecord) -> Iterator[SiteRecord]:
+    def site_record(self, record: SiteRecord) -> Iterator[SiteRecord]:
+        """Count *record*, and yield it."""
         self._summary.add_site(record)
         if "sites" in self._config.emit:
             yield record

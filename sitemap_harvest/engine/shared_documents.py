@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.engine.interfaces import KnownDocument
@@ -90,15 +91,12 @@ def _copy(site: SiteSnapshot, copied: KnownDocument, candidate: Candidate) -> No
     site.note(record)
 
 
-def of_snapshot(snapshot: Snapshot) -> Callable[[str], KnownDocument | None]:
-    """Return the document lookup of a site whose snapshot was published in this run."""
-    batches = map(LedgerBatch, snapshot.sitemaps().to_batches())
-    rows = {document_key(row.url): row for batch in batches for row in batch.rows()}
+def documents_of(snapshot: Snapshot) -> dict[str, KnownDocument]:
+    """Return the documents of a site whose snapshot was published in this run, by key."""
     references = snapshot.references()
-
-    def find(key: str) -> KnownDocument | None:
-        if (row := rows.get(key)) is None or row.left is not None:
-            return None
-        return KnownDocument(row, references.get(row.url, ()), lambda: snapshot.urls_of(row.url))
-
-    return find
+    return {
+        document_key(row.url): KnownDocument(row, references.get(row.url, ()), partial(snapshot.urls_of, row.url))
+        for batch in map(LedgerBatch, snapshot.sitemaps().to_batches())
+        for row in batch.rows()
+        if row.left is None
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -66,6 +67,7 @@ class SiteSnapshot:
         self.writer = writer
         self.started_at = started_at
         self.baseline = baseline
+        self.written_at = time.monotonic()  # the last checkpoint
         self._give_up = give_up
         self._has_failed = False
         self._config = config

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sitemap_harvest.diff import compare
 from sitemap_harvest.engine.interfaces import Session, SiteUnavailable
 from sitemap_harvest.engine.run_state import fields
-from sitemap_harvest.engine.shared_documents import copy_shared, of_snapshot
+from sitemap_harvest.engine.shared_documents import copy_shared, documents_of
 from sitemap_harvest.engine.site_snapshot import WRITE_ERRORS, SiteSnapshot
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import Outcome
@@ -55,7 +55,7 @@ class SnapshotSession(Session):
         fail: Callable[[], None],
         delivery: ChangeDelivery | None = None,
     ) -> None:
-        """Open the store at *store*, or create it. Raises :exc:`StoreError`.
+        """Open the store at *store*, or create it. Raises :exc:`StoreError`, also if the only site has no baseline.
 
         *run_id* is the id of the run, which began at *started_at*; a site whose last
         run has a later id gets one after that. *count* adds to a stat. *fail* ends the run when the store
@@ -68,14 +68,14 @@ class SnapshotSession(Session):
         self._fail = fail
         self._delivery = delivery
         self.store: Store = open_store(store, create=True)
+        if config.baseline is not None and len(config.candidates) == 1:  # otherwise a log line reports it
+            self.store.history(config.candidates[0].root).at(config.baseline)
         self._started_at = started_at
         self.run_id = run_id
         self._locks = SiteLocks(self.store.folder, self.run_id)
         self.sites: dict[str, SiteSnapshot] = {}
         self._begun: set[str] = set()
-        self._touched: set[str] = set()  # sites with new data since the last checkpoint
-        self._published: dict[str, Callable[[str], KnownDocument | None] | None] = {}
-        self._written_at: dict[str, float] = {}
+        self._published: dict[str, dict[str, KnownDocument]] = {}  # by site and key, where another site needs them
         self._looked_at = 0.0
         self.has_failed = False
 
@@ -89,7 +89,6 @@ class SnapshotSession(Session):
                 return SiteUnavailable(f"the run {holder} is harvesting it into the same store", is_temporary=True)
             self._begun.add(root)
             self.sites[root] = site = self._site(history)
-            self._written_at[root] = time.monotonic()
             if self._config.feeds_only and site.writer.before is None:
                 self.guard(self.sites.pop(root).writer.drop)
                 self._release(root)
@@ -174,16 +173,10 @@ class SnapshotSession(Session):
             logger.warning("No baseline: %s", error)
             return None
 
-    def check_baseline(self, root: str) -> None:
-        """Raise :exc:`StoreError` if the site *root* has no such baseline."""
-        if (when := self._config.baseline) is not None:
-            self.store.history(root).at(when)
-
     def note(self, record: SitemapRecord) -> None:
         """Store *record*."""
         if site := self.sites.get(record.root):
             site.note(record)
-            self._touched.add(record.root)
 
     def guard(self, work: Callable[[], None]) -> None:
         """Run *work* on the store; give up the store if it cannot be written."""
@@ -199,12 +192,10 @@ class SnapshotSession(Session):
             return  # called before each request, with possibly thousands of sites
         self._looked_at = now
         self._locks.heartbeat()
-        for root in list(self._touched):
-            unwritten = site.writer.unwritten if (site := self.sites.get(root)) is not None else 0
-            is_late = unwritten and now - self._written_at[root] > _CHECKPOINT_SECONDS
-            if site is not None and (unwritten >= _CHECKPOINT_DOCUMENTS or is_late):
-                self._written_at[root] = now
-                self._touched.discard(root)
+        for site in list(self.sites.values()):
+            unwritten = 0 if self.has_failed else site.writer.unwritten
+            if unwritten >= _CHECKPOINT_DOCUMENTS or (unwritten and now - site.written_at > _CHECKPOINT_SECONDS):
+                site.written_at = now
                 self.guard(site.writer.checkpoint)
         self._make_room([site.writer for site in self.sites.values() if any(site.writer.buffered)])
 
@@ -220,16 +211,15 @@ class SnapshotSession(Session):
 
     def _find(self, root: str | None, url: str) -> KnownDocument | None:
         """Return the document at *url* as stored in this run for the site *root*; ``None`` if it was not."""
-        if root is None or (root not in self.sites and root not in self._begun):
+        if root is None or root not in self._begun:
             return None
         key = document_key(url)
         if (site := self.sites.get(root)) is not None:
             return site.copied(key)
         if root not in self._published:
             snapshot = self.store.history(root).latest()
-            self._published[root] = None if snapshot is None else of_snapshot(snapshot)
-        find = self._published[root]
-        return None if find is None else find(key)
+            self._published[root] = {} if snapshot is None else documents_of(snapshot)
+        return self._published[root].get(key)
 
     def commit(
         self,
@@ -312,8 +302,6 @@ class SnapshotSession(Session):
         return [*missed, found]
 
     def _release(self, root: str) -> None:
-        self._written_at.pop(root, None)
-        self._touched.discard(root)
         self.guard(lambda: self._locks.release(self.store.history(root).folder))
 
     def give_up(self, error: Exception) -> None:

@@ -75,7 +75,7 @@ def prepare(spider: Spider, run: RunState, config: RunConfig, *, sites: object) 
         deferred_from_coro(crawler.engine.close_spider_async(reason="store_failed"))
 
     consumer = config.consumer
-    session = SnapshotSession(
+    return SnapshotSession(
         store,
         config,
         run.options,
@@ -85,6 +85,3 @@ def prepare(spider: Spider, run: RunState, config: RunConfig, *, sites: object) 
         fail=end_run,
         delivery=None if consumer is None else Delivery(consumer, crawler),
     )
-    if len(config.candidates) == 1:  # with several, sites without such a snapshot are reported
-        session.check_baseline(config.candidates[0].root)
-    return session
