@@ -170,6 +170,8 @@ class HarvestSettings:
             bytes=self.max_site_bytes,
             urls=self.max_site_urls,
             seconds=self.max_site_seconds,
+            unanswered=self.max_unanswered,
+            unanswered_hosts=self.max_unanswered_hosts,
         )
 
     @classmethod

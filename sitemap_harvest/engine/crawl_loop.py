@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
 from sitemap_harvest.engine.document_processor import DocumentProcessor
 from sitemap_harvest.engine.document_records import record_of
-from sitemap_harvest.engine.interfaces import DocumentRequest
 from sitemap_harvest.engine.results import ROWS_TOGETHER, Results
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.model import Outcome, SiteRecord, SiteResult
+from sitemap_harvest.snapshots.conditional_requests import ConditionalRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,15 +136,15 @@ class CrawlLoop:
     def _request(self, candidate: Candidate) -> Iterator[Any]:
         """Yield the request for *candidate*, or the URLs and the record of a document that need not be requested."""
         site = self._session.sites.get(candidate.root)
-        plan = DocumentRequest() if site is None else site.ask(candidate)
+        plan, known = (ConditionalRequest(), None) if site is None else site.ask(candidate)
         try:
             request = self._parts.build_request(candidate, plan.headers)
         except ValueError as error:  # an invalid host or port
             self._refuse(candidate, NotFetched(Outcome.FAILED, f"the URL cannot be requested: {error}"))
             return
-        self.in_flight.begin(candidate, time.monotonic(), is_requested=plan.known is None)
-        if plan.known is not None:
-            yield from self._until_done(self._processor.known(candidate, plan.known, plan.reason), candidate)
+        self.in_flight.begin(candidate, time.monotonic(), is_requested=known is None)
+        if known is not None:
+            yield from self._until_done(self._processor.known(candidate, known, plan.skip), candidate)
             return
         yield request
         download = self.in_flight.downloads.get(candidate.url)

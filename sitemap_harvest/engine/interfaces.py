@@ -94,17 +94,6 @@ class KnownDocument:
     """Yields the URLs that it lists."""
 
 
-class DocumentRequest(NamedTuple):
-    """How to request a document."""
-
-    headers: Mapping[str, str] = {}
-    """Conditional headers."""
-    known: KnownDocument | None = None
-    """Its stored data if it need not be requested; ``None`` if it must be."""
-    reason: str | None = None
-    """Why it need not be requested; ``None``: an interrupted run has read it, and this run resumes that."""
-
-
 class SiteUnavailable(NamedTuple):
     """Why a site is not harvested."""
 

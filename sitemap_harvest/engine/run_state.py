@@ -137,10 +137,4 @@ def site_queue(config: RunConfig, options: HarvestSettings, *, per_host: int, de
         only_site=config.only_site,
         since=config.pruned_before,
     )
-    return SiteQueue(
-        bounds=bounds,
-        budget=options.budget,
-        per_host=per_host,
-        most_unanswered=options.max_unanswered,
-        most_unanswered_hosts=options.max_unanswered_hosts,
-    )
+    return SiteQueue(bounds=bounds, budget=options.budget, per_host=per_host)

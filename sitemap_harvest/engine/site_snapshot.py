@@ -11,10 +11,11 @@ import pyarrow as pa
 
 from sitemap_harvest.diff import pending_rows
 from sitemap_harvest.discovery.candidate import Candidate
-from sitemap_harvest.engine.interfaces import DocumentRequest, KnownDocument
+from sitemap_harvest.engine.interfaces import KnownDocument
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import FoundBy, Kind, LedgerBatch, Outcome, SitemapRecord
 from sitemap_harvest.snapshots.conditional_requests import (
+    ConditionalRequest,
     Freshness,
     LastmodStats,
     Trust,
@@ -96,16 +97,19 @@ class SiteSnapshot:
         if sum(map(len, self._references.values())) > _MANY_REFERENCES:
             pa.default_memory_pool().release_unused()  # otherwise the memory of the tables is not used again
 
-    def ask(self, candidate: Candidate) -> DocumentRequest:
-        """Return how to request the document of *candidate*."""
+    def ask(self, candidate: Candidate) -> tuple[ConditionalRequest, KnownDocument | None]:
+        """Return how to request the document of *candidate*, and its stored data if it need not be requested.
+
+        Without a reason to skip it, an interrupted run has read it, and this run resumes that.
+        """
         kept = self._taken_over.get(document_key(candidate.url))
         if kept is not None and kept.row_ranges is not None:  # the interrupted run has read it
             read = KnownDocument(kept.record, kept.references or (), lambda: self.writer.urls_of(kept))
-            return DocumentRequest(known=read)
+            return ConditionalRequest(), read
         known = self.of(candidate)
         if known is None or candidate.site_root or candidate.attempt:
             # The rules of a robots.txt are needed, and a repeated request must be unconditional.
-            return DocumentRequest()
+            return ConditionalRequest(), None
         parent = None if candidate.parent is None else document_key(candidate.parent)
         is_seen = candidate.found_by is not FoundBy.SNAPSHOT  # otherwise the index was not read, and the date is old
         found = conditional_request(
@@ -120,7 +124,7 @@ class SiteSnapshot:
             lastmod_text=candidate.lastmod_text if is_seen else None,
             is_trusted=parent in self._observed and is_trusted(self._observed[parent]),
         )
-        return DocumentRequest(found.headers, known if found.skip is not None else None, found.skip)
+        return found, known if found.skip is not None else None
 
     def of(self, candidate: Candidate) -> KnownDocument | None:
         """Return the stored data of the document of *candidate*; ``None`` if the last snapshot has no rows of it."""

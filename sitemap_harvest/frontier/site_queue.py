@@ -33,6 +33,10 @@ class Budget:
     """URLs listed by its documents."""
     seconds: float | None = None
     """Seconds between its first and its last request."""
+    unanswered: int | None = None
+    """Consecutive requests without a response after which a host gets no more."""
+    unanswered_hosts: int | None = None
+    """Consecutive hosts of its documents without a response after which only hosts that have responded get more."""
 
     def refuse(self, site: SiteState, now: float) -> NotFetched | None:
         """Return which limit the harvest of *site* has reached at *now* (seconds), ``None`` if none."""
@@ -55,21 +59,11 @@ _MAY_BE_SECURE = frozenset({Cause.REFUSED, Cause.TIMEOUT, Cause.CONNECTION, Caus
 class SiteQueue:
     """The state of all sites of a run. *now* is in seconds of a monotonic clock."""
 
-    def __init__(
-        self, *, bounds: Bounds, budget: Budget, per_host: int, most_unanswered: int, most_unanswered_hosts: int
-    ) -> None:
-        """Create an empty queue.
-
-        *most_unanswered*: consecutive requests without a response after which a host
-        gets no more. *most_unanswered_hosts*: consecutive hosts of the documents of a
-        site without a response after which only hosts that have responded get more.
-        """
+    def __init__(self, *, bounds: Bounds, budget: Budget, per_host: int) -> None:
         self.frontier = Frontier(per_host=per_host)
         self.cross_submissions = CrossSubmissions()
         self._bounds = bounds
         self._budget = budget
-        self._most_unanswered = most_unanswered
-        self._most_unanswered_hosts = most_unanswered_hosts
         self._owners: dict[str, str] = {}  # the root that claimed each document, by its key
         self._refused: set[str] = set()  # keys; such a document can still be claimed
         self._fresh: Iterator[Candidate] = iter(())
@@ -202,10 +196,10 @@ class SiteQueue:
         host.unanswered += 1
         if host.unanswered == 1 and not host.has_responded:
             site.unanswered_hosts += 1
-        if host.unanswered == self._most_unanswered:
+        if host.unanswered == self._budget.unanswered:
             reason = f"its host failed to respond {host.unanswered} times in a row: {failure.reason}"
             host.shut = replace(failure, reason=reason)
-        if site.unanswered_hosts == self._most_unanswered_hosts and site.shut is None:
+        if site.unanswered_hosts == self._budget.unanswered_hosts and site.shut is None:
             reason = f"{site.unanswered_hosts} hosts of its site in a row failed to respond: {failure.reason}"
             site.shut = replace(failure, reason=reason)
 

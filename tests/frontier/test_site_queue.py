@@ -24,10 +24,8 @@ def sites(*roots: str, **budget: int) -> SiteQueue:
     candidates = [robots_of(root) for root in roots or (A,)]
     state = SiteQueue(
         bounds=Bounds(),
-        budget=Budget(**budget),
+        budget=Budget(**budget, unanswered=MOST_UNANSWERED, unanswered_hosts=MOST_UNANSWERED_HOSTS),
         per_host=8,
-        most_unanswered=MOST_UNANSWERED,
-        most_unanswered_hosts=MOST_UNANSWERED_HOSTS,
     )
     state.begin(candidates)
     return state
