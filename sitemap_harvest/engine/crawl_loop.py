@@ -38,7 +38,6 @@ class CrawlLoop:
         self._parts = parts
         self.sites = parts.sites
         self.in_flight = parts.in_flight
-        self._session = parts.session
         self._pages = parts.pages
         self.results = Results(parts)
         self._processor = DocumentProcessor(parts, self.results)
@@ -135,7 +134,7 @@ class CrawlLoop:
 
     def _request(self, candidate: Candidate) -> Iterator[Any]:
         """Yield the request for *candidate*, or the URLs and the record of a document that need not be requested."""
-        site = self._session.sites.get(candidate.root)
+        site = self._parts.stored(candidate.root)
         plan, known = (ConditionalRequest(), None) if site is None else site.ask(candidate)
         try:
             request = self._parts.build_request(candidate, plan.headers)
@@ -168,14 +167,15 @@ class CrawlLoop:
     def _records_due(self) -> Iterator[Any]:
         """Yield the records that :meth:`steps` has to emit: of documents dropped after the limit, and of sites."""
         yield from self.results.pending_records()
-        self._session.checkpoint()
+        if (session := self._parts.session) is not None:
+            session.checkpoint()
         has_enough = self.results.has_enough
         if has_enough:
             waiting = self.sites.drain(time.monotonic())
             yield from self.results.cut_off(waiting, self.results.limit_reason("before it was requested"))
         busy, self._busy = self._busy, []
         for site in chain(busy, self.sites.settled()):
-            if (unavailable := self._session.begin(site.root)) is not None:
+            if session is not None and (unavailable := session.begin(site.root)) is not None:
                 yield from self._unavailable(site, unavailable)
                 continue
             candidates = [] if has_enough else self._next_candidates(site)
@@ -201,7 +201,7 @@ class CrawlLoop:
         """Return the next candidates of *site*: documents of the last snapshot before probes."""
         feeds_only = self._parts.config.feeds_only
         if feeds_only or self.sites.is_visited(site.first.url, site.root):
-            stored = self._session.sites.get(site.root)
+            stored = self._parts.stored(site.root)
             known = stored.recall(lambda url: self.sites.is_visited(url, site.root)) if stored is not None else []
             if known or feeds_only:
                 return known

@@ -44,7 +44,6 @@ class DocumentProcessor:
         self._config = parts.config
         self._options = parts.options
         self._sites = parts.sites
-        self._session = parts.session
         self._results = results
 
     def answer(self, response: DocumentResponse, candidate: Candidate, requested_at: float) -> Iterator[Any]:
@@ -62,7 +61,7 @@ class DocumentProcessor:
             return
         if response.challenge is None and self._waits(response, candidate, record):
             return
-        site = self._session.sites.get(candidate.root)
+        site = self._parts.stored(candidate.root)
         if site is not None and (own := site.own_document(candidate, response.url)) is not None:
             yield from self._results.consider([(own, None)])
         if not_read := self._sites.redirect(candidate, response.url):
@@ -109,7 +108,8 @@ class DocumentProcessor:
             return
         record = record_of(candidate, NotFetched(Outcome.SKIPPED, reason))
         record.final_url = known.record.final_url
-        self._session.sites[candidate.root].confirm(record, known, was_downloaded=False)
+        if (site := self._parts.stored(candidate.root)) is not None:
+            site.confirm(record, known, was_downloaded=False)
         yield from self._pass_on(candidate, record, known)
 
     def _waits(self, response: DocumentResponse, candidate: Candidate, record: SitemapRecord) -> bool:
@@ -137,7 +137,7 @@ class DocumentProcessor:
             limits=self._options.limits,
             was_cut=response.was_cut,
         )
-        site = self._session.sites.get(candidate.root)
+        site = self._parts.stored(candidate.root)
         known = None if site is None or response.was_cut or self._config.force else site.of(candidate)
         if site is not None and known is not None and is_exact(known.record):
             record.sha256 = document.digest()
@@ -167,7 +167,7 @@ class DocumentProcessor:
 
     def _not_modified(self, response: DocumentResponse, candidate: Candidate, record: SitemapRecord) -> Iterator[Any]:
         """Yield the stored rows of a document after a 304; or request it unconditionally."""
-        site = self._session.sites.get(candidate.root)
+        site = self._parts.stored(candidate.root)
         known = None if site is None else site.of(candidate)
         if site is not None and response.is_conditional and known is not None and is_unchanged(known.record, record):
             record.outcome, record.reason, record.cause = Outcome.UNCHANGED, "HTTP 304: it has not changed", None
@@ -188,7 +188,8 @@ class DocumentProcessor:
             try:
                 counts = yield from self._results.urls(known.urls(), candidate)
             except StoreError as error:
-                self._session.give_up(error)
+                if self._parts.session is not None:
+                    self._parts.session.give_up(error)
                 record.outcome, record.complete = Outcome.FAILED, False
                 record.reason = f"its stored URLs cannot be read: {error}"
                 yield from self._results.ended(record)

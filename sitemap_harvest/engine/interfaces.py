@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.diff import Changes
     from sitemap_harvest.discovery.candidate import Candidate
-    from sitemap_harvest.engine.site_snapshot import SiteSnapshot
     from sitemap_harvest.model import SitemapRecord, SitemapRef, UrlBatch
     from sitemap_harvest.snapshots.store import History
 
@@ -100,43 +99,3 @@ class SiteUnavailable(NamedTuple):
     reason: str
     is_temporary: bool = False
     """Whether it ends when another run ends."""
-
-
-# ruff: noqa: ARG002 - methods that do nothing use no arguments
-
-
-class Session:
-    """The store of a run without a store."""
-
-    sites: Mapping[str, SiteSnapshot] = {}
-    """The open sites, by root."""
-
-    def begin(self, root: str) -> SiteUnavailable | None:
-        """Lock and open the site *root*, unless it is open; return the obstacle, if there is one."""
-        return None
-
-    def note(self, record: SitemapRecord) -> None:
-        """Store *record*."""
-
-    def checkpoint(self) -> None:
-        """Write a checkpoint of sites with much new data."""
-
-    def commit(
-        self,
-        root: str,
-        shared: Sequence[tuple[Candidate, str]],
-        owner_of: Callable[[str], str | None],
-        *,
-        is_over: bool,
-    ) -> list[Changes]:
-        """Publish the snapshot of the site *root*; return its changes since the baseline."""
-        return []
-
-    def mark_delivered(self, root: str) -> None:
-        """Record that the spider has yielded all changes of the site *root*."""
-
-    def give_up(self, error: Exception) -> None:
-        """Store nothing more because of *error*."""
-
-    def close(self) -> None:
-        """Release the locks of the run."""

@@ -53,7 +53,6 @@ class Results:
     def __init__(self, parts: RunParts) -> None:
         self._parts = parts
         self._config = parts.config
-        self._session = parts.session
         self._summary = parts.summary
         self._sites = parts.sites
         self._in_flight = parts.in_flight
@@ -180,7 +179,8 @@ class Results:
         download = self._in_flight.downloads.get(record.url)
         if download is None or not download.needs_record:
             return
-        self._session.note(record)
+        if (site := self._parts.stored(record.root)) is not None:
+            site.note(record)
         try:
             if "sitemaps" in self._config.emit:
                 yield record
@@ -203,8 +203,9 @@ class Results:
         """
         shared = site.shared_documents
         yield from self.site_record(self._sites.conclude(site, is_over=is_over, epoch=self._epoch))
-        found = self._session.commit(site.root, shared, self._sites.owner, is_over=is_over)
-        if not found:
+        if (session := self._parts.session) is None:
+            return
+        if not (found := session.commit(site.root, shared, self._sites.owner, is_over=is_over)):
             return
         self._summary.add_snapshot(found[-1].summary)
         for changes in found:
@@ -215,7 +216,7 @@ class Results:
                         yield from self._as_wanted(batch)
                 if "summaries" in self._config.emit:
                     yield changes.summary
-        self._session.mark_delivered(site.root)
+        session.mark_delivered(site.root)
 
     def left_over(self) -> Iterator[Any]:
         """Yield the records of everything that a run which ended early did not process."""
@@ -229,7 +230,8 @@ class Results:
             yield from self.site(site, is_over=False)
 
     def _enter(self, record: SitemapRecord, *, is_wanted: bool = False) -> Iterator[SitemapRecord]:
-        self._session.note(record)
+        if (site := self._parts.stored(record.root)) is not None:
+            site.note(record)
         self._summary.add(record, urls=0, is_wanted=is_wanted)
         if "sitemaps" in self._config.emit:
             yield record

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from sitemap_harvest.config.settings import HarvestSettings
     from sitemap_harvest.discovery.candidate import Candidate, NotFetched
     from sitemap_harvest.engine.in_flight import InFlight
-    from sitemap_harvest.engine.interfaces import PageVisits, Session
+    from sitemap_harvest.engine.interfaces import PageVisits
+    from sitemap_harvest.engine.site_snapshot import SiteSnapshot
+    from sitemap_harvest.engine.snapshot_session import SnapshotSession
     from sitemap_harvest.model import Kind, SitemapRef
 
 
@@ -105,7 +107,8 @@ class RunParts:
     summary: Summary
     sites: SiteQueue
     in_flight: InFlight
-    session: Session
+    session: SnapshotSession | None
+    """The store; ``None`` for a run without one."""
     build_request: Callable[[Candidate, Mapping[str, str]], Any]
     """Returns the request for a document, with these headers. Raises :exc:`ValueError` for an invalid URL."""
     pages: PageVisits | None
@@ -118,6 +121,10 @@ class RunParts:
     """Documents requested at a time."""
     max_attempts: int
     """How often a document is requested again if its server requires a wait."""
+
+    def stored(self, root: str) -> SiteSnapshot | None:
+        """Return the open snapshot of the site *root*; ``None`` if it is not stored."""
+        return None if self.session is None else self.session.sites.get(root)
 
 
 def site_queue(config: RunConfig, options: HarvestSettings, *, per_host: int, depth_limit: int) -> SiteQueue:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.diff import compare
-from sitemap_harvest.engine.interfaces import Session, SiteUnavailable
+from sitemap_harvest.engine.interfaces import SiteUnavailable
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.engine.shared_documents import copy_shared, documents_of
 from sitemap_harvest.engine.site_snapshot import WRITE_ERRORS, SiteSnapshot
@@ -40,7 +40,7 @@ _MOST_FILES = 16  # open for writing
 _CONFIRMED = frozenset({Outcome.READ, Outcome.UNCHANGED, Outcome.SKIPPED})
 
 
-class SnapshotSession(Session):
+class SnapshotSession:
     """Stores the sites of a run, each from its first document to its last."""
 
     def __init__(
@@ -74,6 +74,7 @@ class SnapshotSession(Session):
         self.run_id = run_id
         self._locks = SiteLocks(self.store.folder, self.run_id)
         self.sites: dict[str, SiteSnapshot] = {}
+        """The open sites, by root."""
         self._begun: set[str] = set()
         self._published: dict[str, dict[str, KnownDocument]] = {}  # by site and key, where another site needs them
         self._looked_at = 0.0
@@ -172,11 +173,6 @@ class SnapshotSession(Session):
         except StoreError as error:
             logger.warning("No baseline: %s", error)
             return None
-
-    def note(self, record: SitemapRecord) -> None:
-        """Store *record*."""
-        if site := self.sites.get(record.root):
-            site.note(record)
 
     def guard(self, work: Callable[[], None]) -> None:
         """Run *work* on the store; give up the store if it cannot be written."""

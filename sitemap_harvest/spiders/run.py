@@ -168,7 +168,8 @@ class Harvest(RunState):
         for record in self._loop.results.left_over():
             if exporter is not None:
                 exporter.item_scraped(record, self.spider)  # only for the feeds, because pipelines are closed by now
-        self._session.close()
+        if self._session is not None:
+            self._session.close()
         if self._pages is not None and (unvisited := self._pages.close()):
             self.logger.info("%s", unvisited)
         summary, logger = self.summary, self.logger

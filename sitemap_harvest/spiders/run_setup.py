@@ -8,7 +8,6 @@ from scrapy.utils.defer import deferred_from_coro
 
 from sitemap_harvest.config.arguments import check_store
 from sitemap_harvest.config.settings import ALWAYS, FALLBACK, NEVER
-from sitemap_harvest.engine.interfaces import Session
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.integration.guards import allow_named, enable_guards, send_site_headers
 from sitemap_harvest.integration.items.feed_exporter import check_outputs
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.engine.run_state import RunState
+    from sitemap_harvest.engine.snapshot_session import SnapshotSession
 
 
 def enable_components(spider: Spider, *arguments: Mapping[str, Any]) -> None:
@@ -48,10 +48,10 @@ def apply_targets(crawler: Crawler, config: RunConfig, run: RunState) -> None:
     send_site_headers(crawler, run.options, config.logins)
 
 
-def prepare(spider: Spider, run: RunState, config: RunConfig, *, sites: object) -> Session:
+def prepare(spider: Spider, run: RunState, config: RunConfig, *, sites: object) -> SnapshotSession | None:
     """Check the settings of the project, name the targets, and open the store; raise an error if the run may not begin.
 
-    *sites* is the argument of that name.
+    *sites* is the argument of that name. Without a store, return ``None``.
     """
     crawler = spider.crawler
     apply_targets(crawler, config, run)
@@ -67,7 +67,7 @@ def prepare(spider: Spider, run: RunState, config: RunConfig, *, sites: object) 
     store = config.store or run.options.store
     check_store(config, store)
     if store is None:
-        return Session()
+        return None
     from sitemap_harvest.engine.snapshot_session import SnapshotSession
     from sitemap_harvest.integration.items.delivery import Delivery
 

@@ -11,7 +11,7 @@ from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.crawl_loop import CrawlLoop
 from sitemap_harvest.engine.in_flight import InFlight
-from sitemap_harvest.engine.interfaces import DocumentResponse, Session
+from sitemap_harvest.engine.interfaces import DocumentResponse
 from sitemap_harvest.engine.run_state import RunParts, site_queue
 from sitemap_harvest.engine.run_summary import Summary
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sitemap_harvest.discovery.candidate import Candidate
+    from sitemap_harvest.engine.snapshot_session import SnapshotSession
 
 Web = dict[str, "bytes | int | str"]
 """The answer at each URL: a body, a status without one, or the URL that it redirects to. All others are a 404."""
@@ -59,10 +60,9 @@ class Result:
                 self.sites[item.root] = str(item.result)
 
 
-def harvest(web: Web, *, session: Session | None = None, **arguments: str) -> Result:
+def harvest(web: Web, *, session: SnapshotSession | None = None, **arguments: str) -> Result:
     """Run the engine with *arguments* against *web*."""
     config, options = RunConfig.of(arguments), HarvestSettings()
-    session = session or Session()
     result = Result()
     parts = RunParts(
         config=config,
@@ -88,7 +88,8 @@ def harvest(web: Web, *, session: Session | None = None, **arguments: str) -> Re
         result.requests.append(step.candidate.url)
         for item in loop.answered(respond(web, step), step.candidate, time.time()):
             result.add(item)
-    session.close()
+    if session is not None:
+        session.close()
     return result
 
 
