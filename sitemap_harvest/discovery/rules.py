@@ -96,7 +96,6 @@ class Bounds:
     skip: re.Pattern[str] | None = None
     """Do not fetch sitemaps whose URL matches."""
     offsite: Offsite = Offsite.DOMAIN
-    """On which hosts an index, a page or a feed may name documents."""
     only_site: str | None = None
     """The only site whose documents are available, if a local folder replaces it."""
     since: DateRange | None = None
@@ -178,9 +177,8 @@ class CrossSubmissions:
         if candidate.authorized:
             key = document_key(candidate.url)
             known = self._sites.get(key)
-            self._sites[key] = (
-                known | candidate.authorized if known else candidate.authorized
-            )  # reuse one set for many documents
+            # one set for many documents
+            self._sites[key] = known | candidate.authorized if known else candidate.authorized
 
     def joined(self, candidate: Candidate, addresses: Iterable[str]) -> Candidate:
         """Return *candidate* with all sites that authorize its document, which has the URLs *addresses*."""

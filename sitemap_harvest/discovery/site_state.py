@@ -28,16 +28,16 @@ _LISTS = frozenset({Kind.SITEMAP, Kind.LIST, Kind.FEED, Kind.LINKS})
 _Value = TypeVar("_Value")
 
 
+@dataclass(slots=True)
 class Provenance:
     """Links between documents, by document key, and their results, passed up to all documents above."""
 
-    def __init__(self) -> None:
-        self._above: dict[str, tuple[str, ...]] = {}
-        self._one: tuple[str, ...] = ()  # shared by all children of the last parent
-        self.listing: dict[str, None] = {}
-        """The documents that list URLs, or led to one that does."""
-        self.flawed: dict[str, Evidence | None] = {}
-        """The documents that, or below which others, may lack URLs; with the first failure."""
+    listing: dict[str, None] = field(default_factory=dict)
+    """The documents that list URLs, or led to one that does."""
+    flawed: dict[str, Evidence | None] = field(default_factory=dict)
+    """The documents that, or below which others, may lack URLs; with the first failure."""
+    _above: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _one: tuple[str, ...] = ()  # shared by all children of the last parent
 
     def link(self, key: str, above: str) -> None:
         """Record that the document *above* names the document *key*, or redirects to it."""
@@ -108,7 +108,6 @@ class SiteState:
     consecutive_failures: int = 0
     """Consecutive requests that were blocked or failed."""
     has_robots: bool = False
-    """Whether it has a robots.txt."""
     unavailable: str | None = None
     """Why it is not harvested at all, as text; ``None`` if it is."""
     is_over: bool = False

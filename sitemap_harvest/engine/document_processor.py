@@ -157,7 +157,11 @@ class DocumentProcessor:
         describe(record, document, was_cut=response.was_cut)
         record.out_of_scope = scope_check.outside
         is_wanted = self._note_limits(record, document, counts)
-        references = self._references(document, candidate, response)
+        references = list(document.sitemaps())
+        if candidate.found_by is FoundBy.HOME or (candidate.found_by is FoundBy.ARGUMENT and not candidate.site_root):
+            references += header_hints(response.headers.get("link", ()), url=response.url)
+        else:  # hints are not wanted
+            references = [reference for reference in references if reference.found_by is None]
         if site is not None and writer is not None:
             site.finish(writer, record, references, sound=document.last_sound_position)
         yield from self._follow(references, document.kind, candidate, addresses, record)
@@ -215,14 +219,6 @@ class DocumentProcessor:
             record.outcome, record.reason, record.complete = Outcome.PARTIAL, reason, False
             record.problems += (Problem(code="limit/urls", document=record.url, detail=reason),)
         return False
-
-    def _references(self, document: Document, candidate: Candidate, response: DocumentResponse) -> list[SitemapRef]:
-        """Return the documents that *document* names, and those that it hints at if hints are wanted."""
-        references = list(document.sitemaps())
-        is_home = candidate.found_by is FoundBy.HOME
-        if is_home or (candidate.found_by is FoundBy.ARGUMENT and not candidate.site_root):
-            return [*references, *header_hints(response.headers.get("link", ()), url=response.url)]
-        return [reference for reference in references if reference.found_by is None]
 
     def _follow(
         self,

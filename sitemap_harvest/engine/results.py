@@ -216,7 +216,8 @@ class Results:
                         yield from self._as_wanted(batch)
                 if "summaries" in self._config.emit:
                     yield changes.summary
-        session.mark_delivered(site.root)
+        if session.delivery is not None:
+            session.delivery.mark_delivered(site.root)
 
     def left_over(self) -> Iterator[Any]:
         """Yield the records of everything that a run which ended early did not process."""

@@ -58,15 +58,15 @@ class SnapshotSession:
         """Open the store at *store*, or create it. Raises :exc:`StoreError`, also if the only site has no baseline.
 
         *run_id* is the id of the run, which began at *started_at*; a site whose last
-        run has a later id gets one after that. *count* adds to a stat. *fail* ends the run when the store
-        cannot be written any more. *delivery* delivers the changes to the named
-        consumer, if there is one.
+        run has a later id gets one after that. *count* adds to a stat. *fail* ends the
+        run when the store cannot be written any more. *delivery* delivers the changes to
+        the named consumer, if there is one.
         """
         self._config = config
         self._options = options
         self._count = count
         self._fail = fail
-        self._delivery = delivery
+        self.delivery = delivery
         self.store: Store = open_store(store, create=True)
         if config.baseline is not None and len(config.candidates) == 1:  # otherwise a log line reports it
             self.store.history(config.candidates[0].root).at(config.baseline)
@@ -108,8 +108,8 @@ class SnapshotSession:
         self.store.begin(history)
         if (before := history.latest()) is not None:
             before.check()
-        if self._delivery is not None:
-            self._delivery.begin(history)
+        if self.delivery is not None:
+            self.delivery.begin(history)
         writer = self._writer(history, before)
         return SiteSnapshot(
             writer,
@@ -259,11 +259,6 @@ class SnapshotSession:
         self._count("sitemap_harvest/store_failed", 1)
         site.writer.close()
 
-    def mark_delivered(self, root: str) -> None:
-        """Record that the spider has yielded all changes of the site *root*."""
-        if self._delivery is not None:
-            self._delivery.mark_delivered(root)
-
     def _commit(self, site: SiteSnapshot, *, is_over: bool) -> list[Changes]:
         now = datetime.now(UTC)
         writer = site.writer
@@ -290,7 +285,7 @@ class SnapshotSession:
         if wanted != found.summary.baseline:
             found.close()
             found = compare(site.baseline, snapshot)
-        missed = [] if self._delivery is None else self._delivery.missed(writer.history, run.id)
+        missed = [] if self.delivery is None else self.delivery.missed(writer.history, run.id)
         try:
             compact(writer.history)
         except (*WRITE_ERRORS, StoreError) as error:  # the snapshot is published, so nothing is lost
