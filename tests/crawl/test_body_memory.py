@@ -160,7 +160,7 @@ def test_the_first_child_of_a_document_is_alone_until_its_size_is_known(befalls,
     assert downloads.bodies.fits(FIRST, 0.0)
     downloads.request(FIRST)
     befalls(downloads)
-    assert downloads.bodies.fits(SECOND, now) is fits
+    assert bool(downloads.bodies.fits(SECOND, now)) is fits
 
 
 @pytest.mark.quick
