@@ -85,13 +85,11 @@ class SiteSnapshot:
         self._pending: set[str] = set()  # documents with rows whose removal is pending
         self._observed: dict[str, LastmodStats] = {}
         if before is not None:
-            batches = map(LedgerBatch, before.sitemaps().to_batches())
+            sitemaps, pending = before.sitemaps(), set(before.pending.row_ranges.document.tolist())
+            batches = map(LedgerBatch, sitemaps.to_batches())
             self._known = {document_key(row.url): row for batch in batches for row in batch.rows()}
             self._references = {document_key(url): refs for url, refs in before.references().items()}
-            urls = before.sitemaps().column("url")
-            self._pending = {
-                document_key(urls[one].as_py()) for one in set(before.pending.row_ranges.document.tolist())
-            }
+            self._pending = {document_key(sitemaps["url"][one].as_py()) for one in pending}
             self._observed = {key: LastmodStats(*counts) for key, counts in before.run.trust.items()}
         self._lists_before = {key: _keys(refs) for key, refs in self._references.items()}
         if sum(map(len, self._references.values())) > _MANY_REFERENCES:
@@ -106,9 +104,8 @@ class SiteSnapshot:
         if kept is not None and kept.row_ranges is not None:  # the interrupted run has read it
             read = KnownDocument(kept.record, kept.references or (), lambda: self.writer.urls_of(kept))
             return ConditionalRequest(), read
-        known = self.of(candidate)
-        if known is None or candidate.site_root or candidate.attempt:
-            # The rules of a robots.txt are needed, and a repeated request must be unconditional.
+        # The rules of a robots.txt are needed, and a repeated request must be unconditional.
+        if (known := self.of(candidate)) is None or candidate.site_root or candidate.attempt:
             return ConditionalRequest(), None
         parent = None if candidate.parent is None else document_key(candidate.parent)
         is_seen = candidate.found_by is not FoundBy.SNAPSHOT  # otherwise the index was not read, and the date is old
@@ -128,8 +125,7 @@ class SiteSnapshot:
 
     def of(self, candidate: Candidate) -> KnownDocument | None:
         """Return the stored data of the document of *candidate*; ``None`` if the last snapshot has no rows of it."""
-        key = document_key(candidate.url)
-        record = self._known.get(key)
+        record = self._known.get(key := document_key(candidate.url))
         if record is None or record.left is not None or record.rows_from is None:
             return None
         if record.rows_from in self._feeds_only_runs and not self._config.feeds_only:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from logging import INFO, WARNING
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 from scrapy import signals
@@ -26,7 +26,7 @@ from sitemap_harvest.spiders.run_setup import apply_targets, enable_components, 
 from sitemap_harvest.spiders.start_requests import SeedRequests, has_own, state_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -48,7 +48,8 @@ class Harvest(RunState):
         """*given* are the arguments of the run. Invalid ones end it when it opens (:attr:`refused`)."""
         super().__init__(spider, {**given.ours, **given.attributes, **given.unusable})
         self._given = given
-        self._downloads: Downloads | None = None  # until the run is open, and if it is refused
+        self.downloads: Downloads | None = None
+        """``None`` until the run is open, and if it is refused."""
 
     @property
     def urls(self) -> int:
@@ -102,11 +103,11 @@ class Harvest(RunState):
         per_host, max_in_flight = (limit if limit > 0 else options.concurrency for limit in limits)  # 0: no limit
         small = options.bodies // max(max_in_flight, options.concurrency)
         self.sites = site_queue(config, options, per_host=per_host, depth_limit=settings.getint("DEPTH_LIMIT"))
-        self._seeds = SeedRequests(self.spider, self.sites)
+        self.seeds = SeedRequests(self.spider, self.sites)
         self._pages: PageRequests | None = None
         if rules.rules:
             self._pages = PageRequests(self.spider, rules, self.sites.frontier, wakeup, only_site=config.only_site)
-        requests = DocumentRequests(crawler, self._seeds.like, read_declared=options.read_declared)
+        requests = DocumentRequests(crawler, self.seeds.like, read_declared=options.read_declared)
         parts = RunParts(
             config=config,
             options=options,
@@ -122,11 +123,11 @@ class Harvest(RunState):
             max_attempts=settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0,
         )
         self._loop = CrawlLoop(parts)
-        self._downloads = Downloads(crawler, self._loop, requests, wakeup, small=small)
+        self.downloads = Downloads(crawler, self._loop, requests, wakeup, small=small)
 
     def refuse(self, reason: str) -> NoReturn:
         """End the run before it begins, with the reason in one line."""
-        self.refused, self._downloads = reason, None
+        self.refused, self.downloads = reason, None
         if (exporter := self._crawler.get_extension(FeedExporter)) is not None:
             exporter.feeds, exporter.slots = {}, []  # Scrapy's would overwrite the last run's files with empty ones
         self.logger.error("%s", reason, extra=fields("refused"))
@@ -134,7 +135,7 @@ class Harvest(RunState):
 
     def start_requests(self) -> Iterator[Request]:
         """Yield the requests of the base class's ``start()``: one for each document that the run begins with."""
-        if self._downloads is None:
+        if self.downloads is None:
             return
         try:
             config = self._current_config()
@@ -143,17 +144,7 @@ class Harvest(RunState):
                 self.refuse(str(error))
             deferred_from_coro(self._crawler.engine.close_spider_async(reason="wrong_argument"))
             return
-        yield from self._seeds.requests(config.candidates)
-
-    def take(self, request: Any) -> bool:
-        """Start with the document of *request*, yielded by ``start()``; ``False`` if it is not for a document."""
-        return self._downloads is not None and self._seeds.take(request)
-
-    async def steps(self) -> AsyncIterator[Any]:
-        """Yield the requests and records of the run when they are due."""
-        if self._downloads is not None:
-            async for request_or_item in self._downloads.steps():
-                yield request_or_item
+        yield from self.seeds.requests(config.candidates)
 
     def read(self, response: Response) -> Iterator[Request]:
         """Yield the requests for the sitemap in *response*, which the spider itself has requested."""
@@ -162,7 +153,7 @@ class Harvest(RunState):
 
     def close(self) -> None:
         """Complete the records, and log the run in one line, with the documents that were not read."""
-        if self._downloads is None:
+        if self.downloads is None:
             return
         exporter = self._crawler.get_extension(FeedExporter)
         for record in self._loop.results.left_over():

@@ -38,12 +38,13 @@ class StartRequestsMiddleware(CrawlerComponent):
             async for request_or_item in start:
                 if isinstance(request_or_item, Request):
                     allow_named(self._crawler, [request_or_item.url])
-                if not harvest.take(request_or_item):
+                if harvest.downloads is None or not harvest.seeds.take(request_or_item):
                     yield request_or_item
         except Exception as error:  # noqa: BLE001 - Scrapy processes earlier requests, and reports the error
             failed = error
-        async for request_or_item in harvest.steps():
-            yield request_or_item
+        if harvest.downloads is not None:
+            async for request_or_item in harvest.downloads.steps():
+                yield request_or_item
         if failed is not None:
             raise failed
 
