@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.engine.interfaces import DocumentResponse, KnownDocument
     from sitemap_harvest.engine.results import Results
     from sitemap_harvest.engine.run_state import RunParts
+    from sitemap_harvest.engine.site_snapshot import SiteSnapshot
     from sitemap_harvest.model import SitemapRecord, SitemapRef
 
 
@@ -67,10 +68,10 @@ class DocumentProcessor:
         if not_read := self._sites.redirect(candidate, response.url):
             record.outcome, record.reason, record.cause = not_read.outcome, not_read.reason, not_read.cause
         elif response.status == 304:
-            yield from self._not_modified(response, candidate, record)
+            yield from self._not_modified(response, candidate, record, site)
             return
         if record.outcome is Outcome.READ:
-            yield from self._read(response, candidate, record)
+            yield from self._read(response, candidate, record, site)
         else:
             yield from self._results.not_read(candidate, record)
 
@@ -126,7 +127,9 @@ class DocumentProcessor:
         self._results.requeue(candidate, response.url, seconds)
         return True
 
-    def _read(self, response: DocumentResponse, candidate: Candidate, record: SitemapRecord) -> Iterator[Any]:
+    def _read(
+        self, response: DocumentResponse, candidate: Candidate, record: SitemapRecord, site: SiteSnapshot | None
+    ) -> Iterator[Any]:
         """Yield the URLs in the body of *response*, and the completed *record*."""
         document = Document(
             response.body,
@@ -137,7 +140,6 @@ class DocumentProcessor:
             limits=self._options.limits,
             was_cut=response.was_cut,
         )
-        site = self._parts.stored(candidate.root)
         known = None if site is None or response.was_cut or self._config.force else site.of(candidate)
         if site is not None and known is not None and is_exact(known.record):
             record.sha256 = document.digest()
@@ -169,9 +171,10 @@ class DocumentProcessor:
         if not record.outcome.has_rows:
             self._sites.release(candidate, response.url)
 
-    def _not_modified(self, response: DocumentResponse, candidate: Candidate, record: SitemapRecord) -> Iterator[Any]:
+    def _not_modified(
+        self, response: DocumentResponse, candidate: Candidate, record: SitemapRecord, site: SiteSnapshot | None
+    ) -> Iterator[Any]:
         """Yield the stored rows of a document after a 304; or request it unconditionally."""
-        site = self._parts.stored(candidate.root)
         known = None if site is None else site.of(candidate)
         if site is not None and response.is_conditional and known is not None and is_unchanged(known.record, record):
             record.outcome, record.reason, record.cause = Outcome.UNCHANGED, "HTTP 304: it has not changed", None

@@ -57,6 +57,9 @@ class Results:
         self._sites = parts.sites
         self._in_flight = parts.in_flight
         self._has_filters = parts.config.filters != Filters()
+        is_limited = self._has_filters or parts.config.limit is not None
+        self.needs_urls = "urls" in parts.config.emit or parts.pages is not None or is_limited
+        """Whether anything uses the URLs themselves, and not only their number."""
         self._as_rows = False
         self._epoch = time.time() - time.monotonic()
         self.pending: deque[SitemapRecord] = deque()
@@ -70,12 +73,6 @@ class Results:
     def limit_reason(self, when: str) -> str:
         """Return the text that the limit was reached *when*."""
         return f"limit={self._config.limit} was reached {when}"
-
-    @property
-    def needs_urls(self) -> bool:
-        """Whether anything uses the URLs themselves, and not only their number."""
-        is_limited = self._has_filters or self._config.limit is not None
-        return "urls" in self._config.emit or self._parts.pages is not None or is_limited
 
     def count(self, urls: int) -> None:
         """Count *urls* that are emitted, or that nothing uses."""

@@ -257,7 +257,7 @@ class SiteQueue:
         return site.conclude(is_over=is_over, epoch=epoch)
 
     def settle(self, site: SiteState) -> None:
-        """Mark *site* as settled again if its next candidate was not queued."""
+        """Mark *site* as settled if none of its documents is queued or in flight."""
         if not site.waiting:
             self._settled.append(site)
 
@@ -271,8 +271,7 @@ class SiteQueue:
         site.waiting -= 1
         self._waiting -= 1
         site.ended_at = now
-        if not site.waiting:
-            self._settled.append(site)
+        self.settle(site)
 
 
 def secure_twin(candidate: Candidate, record: SitemapRecord) -> Candidate | None:
