@@ -35,7 +35,6 @@ class UrlCounts(NamedTuple):
     listed: int = 0
     """URLs that were read."""
     dropped: int = 0
-    """URLs that the filters dropped."""
     urls: int = 0
     """URLs that were emitted."""
 

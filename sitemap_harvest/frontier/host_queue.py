@@ -28,13 +28,10 @@ class Host:
     delay: float = 0.0
     """Minimum seconds between two requests; with a delay, documents are requested one at a time."""
     requested_at: float = 0.0
-    """When the last document was requested."""
     ready_at: float = 0.0
     """Earliest time of the next request, in seconds of the caller's clock."""
     is_queued: bool = False
-    """Whether it is in the queue of hosts."""
     has_responded: bool = False
-    """Whether it responded to any request for a document."""
     unanswered: int = 0
     """Consecutive documents without a response."""
     shut: NotFetched | None = None

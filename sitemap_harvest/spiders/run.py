@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 class Harvest(RunState):
     """One run: everything that the package's spiders do beyond their class definition.
 
-    The spider holds it under one name, so that all other names are free for subclasses.
     The components of the package get it from ``harvest_of(crawler)``.
     """
 
