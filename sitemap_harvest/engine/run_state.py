@@ -1,10 +1,10 @@
-"""The identity and the state of one run, and what its components share."""
+"""The state of one run, and what its components share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from sitemap_harvest.discovery.rules import Bounds, Offsite
 from sitemap_harvest.engine.run_summary import Summary
@@ -38,24 +38,6 @@ def fields(event: str, **values: Any) -> dict[str, Any]:
     return {FIELDS: {"event": event, **values}}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunContext:
-    """The identity of a run."""
-
-    run: str | None
-    """Its id; ``None`` for a spider that is not from this package."""
-    job: str | None
-    """The id of its Scrapyd job; ``None`` elsewhere."""
-    spider: str
-    """The name of its spider."""
-
-    @classmethod
-    def of(cls, spider: Any, run: str | None = None) -> Self:
-        """Return the identity of the *run* of a Scrapy *spider*."""
-        job = getattr(spider, "_job", None)
-        return cls(run=run, job=None if job is None else str(job), spider=str(spider.name))
-
-
 class RunState:
     """The state of one run."""
 
@@ -74,18 +56,12 @@ class RunState:
     logs_summary: bool = True
     """Whether to log a summary when the run ends."""
 
-    def __init__(self, spider: Any, arguments: Mapping[str, Any]) -> None:
-        """*arguments* are those of the *spider* that runs."""
-        self.spider = spider
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        """*arguments* are the spider arguments of the run."""
         self.arguments = arguments
         self.started_at = datetime.now(UTC)
         self.run_id = new_run_id(self.started_at)
         self.summary = Summary()
-
-    @property
-    def context(self) -> RunContext:
-        """The identity of the run in log lines, metrics and records."""
-        return RunContext.of(self.spider, self.run_id)
 
     @property
     def root(self) -> Path | None:

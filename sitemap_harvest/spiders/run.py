@@ -45,8 +45,9 @@ class Harvest(RunState):
 
     def __init__(self, spider: SitemapAttributes, given: SpiderArguments) -> None:
         """*given* are the arguments of the run. Invalid ones end it when it opens (:attr:`refused`)."""
-        super().__init__(spider, {**given.ours, **given.attributes, **given.unusable})
+        super().__init__({**given.ours, **given.attributes, **given.unusable})
         self._given = given
+        self._spider = spider
         self.downloads: Downloads | None = None
         """``None`` until the run is open, and if it is refused."""
 
@@ -62,12 +63,12 @@ class Harvest(RunState):
 
     def wire(self, crawler: Crawler) -> None:
         """Change the settings of *crawler* for this run, and connect its signals."""
-        self._crawler, self.logger = crawler, self.spider.logger
+        self._crawler, self.logger = crawler, self._spider.logger
         if crawler.settings.frozen:  # by a command that only fetches one document, such as "shell"
             self.options = HarvestSettings.from_settings(crawler.settings)
             self._rules = PageRules(self._spider)
             return
-        enable_components(self.spider, self._given.ours, self.spider.harvest_arguments)
+        enable_components(self._spider, self._given.ours, self._spider.harvest_arguments)
         crawler.signals.connect(self.open, signal=signals.spider_opened)
         crawler.signals.connect(self.close, signal=signals.spider_closed)  # before the feeds are closed
 
@@ -76,21 +77,21 @@ class Harvest(RunState):
         self._crawler.stats.set_value(RUN, self.run_id)
         self.summary.count = self._crawler.stats.inc_value
         try:
-            self._urls = state_of(self.spider.sitemap_urls)
-            config = self.config = self._given.config_for(self.spider)
-            self._rules = PageRules(self.spider)
+            self._urls = state_of(self._spider.sitemap_urls)
+            config = self.config = self._given.config_for(self._spider)
+            self._rules = PageRules(self._spider)
             if config.baseline is not None:
                 self.summary.since = f"baseline={config.baseline}"
             elif config.consumer is not None:
                 self.summary.since = f"the cursor of {config.consumer}"
             self.options = HarvestSettings.from_settings(self._crawler.settings)
-            self._session = prepare(self.spider, self, config, sites=self._given.ours.get("sites"))
+            self._session = prepare(self._spider, self, config, sites=self._given.ours.get("sites"))
         except HarvestError as error:
             self.refuse(str(error))
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             self.refuse(f"an argument, a setting or an attribute of the spider has the wrong type: {error!r}")
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool retains some 25 MB of freed memory
-        for reason in (*(reason for _, reason in config.no_sites), *self._given.complaints(type(self.spider))):
+        for reason in (*(reason for _, reason in config.no_sites), *self._given.complaints(type(self._spider))):
             self.logger.warning("%s", reason)
         self._connect(config)
 
@@ -102,10 +103,10 @@ class Harvest(RunState):
         per_host, max_in_flight = (limit if limit > 0 else options.concurrency for limit in limits)  # 0: no limit
         small = options.bodies // max(max_in_flight, options.concurrency)
         self.sites = site_queue(config, options, per_host=per_host, depth_limit=settings.getint("DEPTH_LIMIT"))
-        self.seeds = SeedRequests(self.spider, self.sites)
+        self.seeds = SeedRequests(self._spider, self.sites)
         self._pages: PageRequests | None = None
         if rules.rules:
-            self._pages = PageRequests(self.spider, rules, self.sites.frontier, wakeup, only_site=config.only_site)
+            self._pages = PageRequests(self._spider, rules, self.sites.frontier, wakeup, only_site=config.only_site)
         requests = DocumentRequests(crawler, self.seeds.like, read_declared=options.read_declared)
         parts = RunParts(
             config=config,
@@ -147,7 +148,7 @@ class Harvest(RunState):
 
     def read(self, response: Response) -> Iterator[Request]:
         """Yield the requests for the sitemap in *response*, which the spider itself has requested."""
-        parse = self.spider._parse_sitemap  # noqa: SLF001 - Scrapy's name, which spiders use as a callback
+        parse = self._spider._parse_sitemap  # noqa: SLF001 - Scrapy's name, which spiders use as a callback
         return requests_of(response, self._rules, self.options, callback=parse)
 
     def close(self) -> None:
@@ -157,7 +158,7 @@ class Harvest(RunState):
         exporter = self._crawler.get_extension(FeedExporter)
         for record in self._loop.results.left_over():
             if exporter is not None:
-                exporter.item_scraped(record, self.spider)  # only for the feeds, because pipelines are closed by now
+                exporter.item_scraped(record, self._spider)  # only for the feeds, because pipelines are closed by now
         if self._session is not None:
             self._session.close()
         if self._pages is not None and (unvisited := self._pages.close()):
@@ -176,12 +177,12 @@ class Harvest(RunState):
     def _current_config(self) -> RunConfig:
         """Return the configuration; ``sitemap_urls`` may have been set when the spider was opened."""
         config = self.config
-        if config is None or state_of(self.spider.sitemap_urls) != self._urls:
-            config = self._given.config_for(self.spider)
+        if config is None or state_of(self._spider.sitemap_urls) != self._urls:
+            config = self._given.config_for(self._spider)
             apply_targets(self._crawler, config, self)
-        if not config.candidates and not has_own(self.spider, "start"):
+        if not config.candidates and not has_own(self._spider, "start"):
             message = (
-                f"nothing to harvest: {type(self.spider).__name__} has no sitemap_urls, "
+                f"nothing to harvest: {type(self._spider).__name__} has no sitemap_urls, "
                 "and none of the arguments site, sites and sitemap is given"
             )
             raise ArgumentError("site", None, "a site", message=message)
