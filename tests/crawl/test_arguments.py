@@ -64,7 +64,7 @@ def test_a_folder_replaces_a_site_and_nothing_is_fetched(serve, crawl, tmp_path)
 @pytest.mark.parametrize(
     ("arguments", "settings", "words"),
     [
-        pytest.param({"stie": "a.example"}, {}, ["argument stie: there is", "site, sites, sitemap"], id="name"),
+        pytest.param({"stie": "a.example"}, {}, ["argument stie: unknown argument", "site, sites, sitemap"], id="name"),
         pytest.param({"site": "a.example", "follow": " "}, {}, ["argument follow: it is empty"], id="empty"),
         pytest.param({}, {}, ["nothing to harvest: give at least one of the arguments site, sites"], id="nothing"),
         pytest.param({"site": "a.example/sitemap.xml"}, {}, ["use sitemap= for a document"], id="document"),
