@@ -97,7 +97,7 @@ def _compared(
         newly_known=counts["newly_known"],
         retracted=counts["retracted"],
         unchanged=counts["unchanged"] + untouched,
-        pending=count_urls(after, after.pending_rows()),
+        pending=count_urls(after, after.pending.row_ranges.intervals()),
         urls_before=urls_before,
         urls_after=counts["after"] + untouched,
         **staleness(ledgers[1], after.run.started_at),

@@ -31,6 +31,7 @@ from sitemap_harvest import FoundBy, Kind, Outcome, SitemapRecord, UrlEntry
 from sitemap_harvest.diff import compare
 from sitemap_harvest.model import LedgerBatch, arrow_schema
 from sitemap_harvest.snapshots.store.row_ranges import Intervals, RowRanges
+from sitemap_harvest.snapshots.store.snapshot import Pending
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -214,8 +215,9 @@ class Stored:
     def row_ranges(self) -> RowRanges:
         return self.listed
 
-    def pending_rows(self) -> Intervals:
-        return Intervals(np.array([], dtype=np.int64), np.array([], dtype=np.int64))
+    @property
+    def pending(self) -> Pending:
+        return Pending(RowRanges.joined([]), since=[], runs=[])
 
     def rows(self, wanted: Intervals, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield rows by id. Row groups and columns without values are not read."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 from sitemap_harvest import FoundBy, Kind, Outcome, SitemapRecord, UrlEntry
 from sitemap_harvest.model import LedgerBatch, UrlBatch
 from sitemap_harvest.snapshots.store.row_ranges import Intervals, RowRanges
+from sitemap_harvest.snapshots.store.snapshot import Pending
 from sitemap_harvest.urls import url_key
 
 if TYPE_CHECKING:
@@ -72,8 +73,9 @@ class Memory:
     def row_ranges(self) -> RowRanges:
         return self.listed
 
-    def pending_rows(self) -> Intervals:
-        return Intervals.of_ids(np.array([], dtype=np.int64))
+    @property
+    def pending(self) -> Pending:
+        return Pending(RowRanges.joined([]), since=[], runs=[])
 
     def rows(self, wanted: Intervals, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         ids = wanted.ids()

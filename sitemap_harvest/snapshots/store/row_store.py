@@ -134,7 +134,9 @@ class KnownRows:
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         """Take *batches*, with the columns ``row`` and :data:`ROW_COLUMNS`."""
         ids, prints, names = [], [], []
-        for rows in _large(batches):  # all columns of a document with a million rows would not fit in memory
+        # All columns of a document with a million rows would not fit in memory. A document whose rows are in many
+        # files has many small batches, and each query takes milliseconds.
+        for rows in together(batches, MAX_ROWS):
             ids.append(rows.column("row").to_numpy())
             prints.append(_prints(rows))
             names.append(_names(rows))
@@ -157,21 +159,18 @@ class KnownRows:
         return np.asarray(pc.is_in(_names(batch), self._names))
 
 
-def _large(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of *batches* in batches of at least :data:`MAX_ROWS`, the last one excepted.
-
-    A document whose rows are in many files has many small batches, and each query takes milliseconds.
-    """
-    small: list[pa.RecordBatch] = []
+def together(batches: Iterable[pa.RecordBatch], fewest: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of *batches* in batches of at least *fewest* rows, the last one excepted."""
+    waiting: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
-        small.append(batch)
-        rows += len(batch)
-        if rows >= MAX_ROWS:
-            yield pa.concat_batches(small)
-            small, rows = [], 0
-    if small:
-        yield pa.concat_batches(small)
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= fewest:
+            yield pa.concat_batches(waiting)
+            waiting, rows = [], 0
+    if waiting:
+        yield pa.concat_batches(waiting)
 
 
 def _names(rows: pa.RecordBatch) -> pa.Array:

@@ -81,10 +81,6 @@ class Snapshot:
             document = pc.index_in(table.column("document"), urls).to_numpy().astype(np.int64)
         return Pending(row_ranges_of(table, document), since, runs)
 
-    def pending_rows(self) -> Intervals:
-        """Return the ids of the rows whose removal is pending."""
-        return self.pending.row_ranges.intervals()
-
     def references(self) -> dict[str, list[SitemapRef]]:
         """Return the references of each document that has some, by the URL of the document."""
         table, _ = self._of_documents("references")

@@ -333,7 +333,7 @@ def pending(making):
 
 def held(snapshot):
     """Return the pending URLs of a snapshot: since which run, and in how many."""
-    batches = snapshot.rows(snapshot.pending_rows(), ["loc"])
+    batches = snapshot.rows(snapshot.pending.row_ranges.intervals(), ["loc"])
     locs_of = {
         row: loc for batch in batches for row, loc in zip(*(column.to_pylist() for column in batch), strict=True)
     }
