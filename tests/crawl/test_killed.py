@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from sitemap_harvest.snapshots.store import open_store
-from sitemap_harvest.snapshots.store.manifest import Manifest
-from sitemap_harvest.snapshots.store.store import RUNS
+from sitemap_harvest.snapshots.store.store import RUNS, Manifest
 from tests.crawl.crawling import Runner, lines
 from tests.crawl.killing import Moment, committed, kill, listed, pages, served
 from tests.crawl.matrix.listed import Change, Listed, changes

@@ -3,9 +3,8 @@
 from sitemap_harvest.model.run import id_after, moment_of
 from sitemap_harvest.snapshots.store.compaction import compact, prune
 from sitemap_harvest.snapshots.store.lock import SiteLocks
-from sitemap_harvest.snapshots.store.manifest import Run
 from sitemap_harvest.snapshots.store.snapshot import Snapshot
-from sitemap_harvest.snapshots.store.store import History, Store, open_store
+from sitemap_harvest.snapshots.store.store import History, Run, Store, open_store
 from sitemap_harvest.snapshots.store.writer import DocumentRows, DocumentWriter, SiteWriter
 
 __all__ = [

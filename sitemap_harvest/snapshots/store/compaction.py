@@ -16,17 +16,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.snapshots.store.manifest import Manifest, StoredFile
 from sitemap_harvest.snapshots.store.row_ranges import Intervals
 from sitemap_harvest.snapshots.store.row_store import chosen
-from sitemap_harvest.snapshots.store.store import RUNS
-from sitemap_harvest.snapshots.store.tables import GROUP_ROWS, TableWriter, read_table
+from sitemap_harvest.snapshots.store.store import RUNS, Manifest
+from sitemap_harvest.snapshots.store.tables import GROUP_ROWS, StoredFile, TableWriter, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from sitemap_harvest.snapshots.store.manifest import Run
-    from sitemap_harvest.snapshots.store.store import History
+    from sitemap_harvest.snapshots.store.store import History, Run
 
 MERGED = "merged"
 _FEWEST = 8

@@ -14,8 +14,7 @@ from sitemap_harvest.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sitemap_harvest.snapshots.store.manifest import Run
-    from sitemap_harvest.snapshots.store.store import History
+    from sitemap_harvest.snapshots.store.store import History, Run
 
 BEGINNING = ""
 """The run of a cursor that has not received any run."""

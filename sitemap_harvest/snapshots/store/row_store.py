@@ -20,9 +20,9 @@ from sitemap_harvest.snapshots.store.tables import ROW_COLUMNS, ROW_SCHEMA, orig
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from sitemap_harvest.snapshots.store.manifest import StoredFile
     from sitemap_harvest.snapshots.store.row_ranges import RowRanges
     from sitemap_harvest.snapshots.store.storage import Folder
+    from sitemap_harvest.snapshots.store.tables import StoredFile
 
 _FILES_OPEN = 8
 _GROUPS_KEPT = 2  # most recently read groups: the rows of small documents are next to each other

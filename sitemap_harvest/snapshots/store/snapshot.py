@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sitemap_harvest.model import UrlBatch
-    from sitemap_harvest.snapshots.store.manifest import Run
     from sitemap_harvest.snapshots.store.row_ranges import Intervals
-    from sitemap_harvest.snapshots.store.store import History
+    from sitemap_harvest.snapshots.store.store import History, Run
 
 
 class Pending(NamedTuple):

@@ -1,13 +1,23 @@
-"""``Store``: the histories of many sites, and queries over them; ``History``: the runs of one site."""
+"""``Store``: the histories of many sites, and queries over them; ``History``: the runs of one site.
+
+The manifest of a site names its runs, and the files with their data. Readers see only
+what it names. It is replaced atomically, so a run, a compaction or a pruning happens
+completely or not at all.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import gzip
 import hashlib
 import json
 import re
+import zlib
 from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,22 +25,111 @@ import pyarrow.compute as pc
 from sitemap_harvest.dates import DateRange, read_date
 from sitemap_harvest.errors import InvalidRunError, StoreError
 from sitemap_harvest.model.run import is_run_id
-from sitemap_harvest.snapshots.store.manifest import FORMAT, Manifest, check_format
 from sitemap_harvest.snapshots.store.snapshot import Snapshot
 from sitemap_harvest.snapshots.store.storage import Folder, shown
-from sitemap_harvest.snapshots.store.tables import SCHEMAS, read_table
+from sitemap_harvest.snapshots.store.tables import SCHEMAS, StoredFile, read_table
 from sitemap_harvest.urls import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from sitemap_harvest.snapshots.store.manifest import Run
+_T = TypeVar("_T", "Run", StoredFile)
 
+FORMAT = 1
+"""Incremented whenever older versions of the package cannot read the written format."""
+MANIFEST = "manifest.json.gz"
+_DECODERS: dict[str, Callable[[Any], Any]] = {
+    "started_at": datetime.fromisoformat, "ended_at": datetime.fromisoformat, "runs": tuple, "ids": tuple
+}  # fmt: skip
 RUNS = "runs"
 _STORE = "store.json"
 _SITE = "site.json"
 _SITES = "sites"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run of one site, as stored."""
+
+    id: str
+    """Start of the run in UTC, and six hex digits, such as ``20261122T014512Z-4f2a1c``. Ids sort by time."""
+    started_at: datetime
+    """In UTC, like ``ended_at``."""
+    ended_at: datetime
+    baseline: str | None = None
+    """The previous run, which its ``changes`` are relative to; ``None`` if it is the first."""
+    rows: int = 0
+    """Rows that no earlier run had stored."""
+    documents: int = 0
+    """Documents of the snapshot."""
+    urls: int | None = None
+    """Distinct URLs that the snapshot lists; ``None``: not counted yet."""
+    complete: bool = False
+    """Whether every document was read completely or confirmed in this run."""
+    changes: Mapping[str, int] = field(default_factory=dict)
+    """Number of changes of each kind since the previous run."""
+    trust: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """Statistics of the dates of each index up to this run: correct, missed, spurious, runs
+    (:class:`~sitemap_harvest.snapshots.conditional_requests.LastmodStats`)."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments and settings of the run that affect what is read or emitted."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON-compatible values."""
+        times = {name: getattr(self, name).isoformat() for name in ("started_at", "ended_at")}
+        return dataclasses.asdict(self) | times
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """The runs of a site, oldest first, and its files in the order of their runs."""
+
+    runs: tuple[Run, ...] = ()
+    files: tuple[StoredFile, ...] = ()
+    next_row: int = 0
+    """The first unused row id."""
+
+    def put(self, folder: Folder) -> None:
+        """Write it to *folder*. From then on readers see its runs."""
+        values = {
+            "format": FORMAT,
+            "next_row": self.next_row,
+            "runs": [run.to_json() for run in self.runs],
+            "files": [dataclasses.asdict(file) for file in self.files],
+        }
+        text = json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=str)
+        folder.put(MANIFEST, gzip.compress(text.encode(), mtime=0))
+
+    @classmethod
+    def read(cls, folder: Folder) -> Self:
+        """Read the manifest of *folder*; it is empty if there is none. Raises :exc:`StoreError`."""
+        if (data := folder.read(MANIFEST)) is None:
+            return cls()
+        try:
+            values = json.loads(gzip.decompress(data))
+            check_format(values["format"], folder)
+            return cls(
+                runs=tuple(_of_json(Run, one) for one in values["runs"]),
+                files=tuple(_of_json(StoredFile, one) for one in values["files"]),
+                next_row=values["next_row"],
+            )
+        except (ValueError, KeyError, TypeError, OSError, EOFError, zlib.error) as error:
+            raise StoreError(f"{folder}/{MANIFEST} is damaged: {error!r}") from error
+
+
+def _of_json(cls: type[_T], values: Mapping[str, Any]) -> _T:
+    """Return the instance of *cls* with *values*. Fields of later versions are ignored."""
+    names = [one.name for one in dataclasses.fields(cls) if one.name in values]
+    return cls(**{name: _DECODERS[name](values[name]) if name in _DECODERS else values[name] for name in names})
+
+
+def check_format(number: object, folder: Folder) -> None:
+    """Raise :exc:`StoreError` if *folder* was written in a format newer than this package supports."""
+    if not isinstance(number, int) or number > FORMAT:
+        raise StoreError(
+            f"{folder} was written by a newer version of sitemap_harvest (format {number}); update sitemap_harvest"
+        )
 
 
 def open_store(path: str | Path, *, create: bool = False) -> Store:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,7 +11,6 @@ import pyarrow.parquet as pq
 
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import Change, SitemapRecord, SitemapRef, UrlEntry, arrow_schema
-from sitemap_harvest.snapshots.store.manifest import StoredFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,6 +56,30 @@ _FEW_VALUES = [
 _ENCODINGS = {"row": "DELTA_BINARY_PACKED"} | dict.fromkeys(
     ["loc", "loc_raw", "key", "lastmod_text"], "DELTA_BYTE_ARRAY"
 )  # texts that share prefixes with their predecessor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFile:
+    """One file that the manifest names."""
+
+    name: str
+    """Its path in the folder of the site, such as ``runs/20261122T014512Z-4f2a1c/sitemaps.parquet``."""
+    table: str
+    """Its contents: ``rows``, ``row_ranges``, ``pending``, ``references``, ``sitemaps``, ``changes``."""
+    bytes: int
+    sha256: str
+    count: int
+    """Number of rows."""
+    runs: tuple[str, str]
+    """The first and the last run whose data it may have."""
+    ids: tuple[int, int] = (0, 0)
+    """Of a file of rows: the first id, and the id after the last. There may be gaps between them."""
+
+    def check(self, folder: Folder) -> None:
+        """Raise :exc:`StoreError` if the file is missing in *folder*, or its size differs."""
+        if (size := folder.size(self.name)) != self.bytes:
+            there = "is missing" if size is None else f"has {size:,} bytes, but had {self.bytes:,} when it was written"
+            raise StoreError(f"{folder}/{self.name} {there}")
 
 
 class TableWriter:

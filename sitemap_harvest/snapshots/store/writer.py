@@ -14,18 +14,18 @@ import pyarrow.compute as pc
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import LedgerBatch, SitemapRecord, SitemapRef, arrow_schema
 from sitemap_harvest.snapshots.store import tables
-from sitemap_harvest.snapshots.store.manifest import MANIFEST, Manifest
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 from sitemap_harvest.snapshots.store.row_store import KnownRows, RowStore
 from sitemap_harvest.snapshots.store.snapshot import Snapshot, ledger_of, references_of, row_ranges_of
-from sitemap_harvest.snapshots.store.store import RUNS, History
+from sitemap_harvest.snapshots.store.store import MANIFEST, RUNS, History, Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sitemap_harvest.model import ChangeBatch, UrlBatch
-    from sitemap_harvest.snapshots.store.manifest import Run, StoredFile
     from sitemap_harvest.snapshots.store.storage import Folder
+    from sitemap_harvest.snapshots.store.store import Run
+    from sitemap_harvest.snapshots.store.tables import StoredFile
 
 _LEDGER_ROWS = 10_000  # made into columns at once
 _NONE = np.array([], dtype=np.int64)

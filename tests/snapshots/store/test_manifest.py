@@ -8,8 +8,9 @@ import pytest
 
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.snapshots.store import Run, open_store
-from sitemap_harvest.snapshots.store.manifest import FORMAT, MANIFEST, Manifest, StoredFile
 from sitemap_harvest.snapshots.store.storage import Folder
+from sitemap_harvest.snapshots.store.store import FORMAT, MANIFEST, Manifest
+from sitemap_harvest.snapshots.store.tables import StoredFile
 
 RUN = Run(
     id="20261101T030000Z-000000",

@@ -153,7 +153,7 @@ def test_a_run_is_invisible_before_its_manifest_is_written(making, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("sitemap_harvest.snapshots.store.manifest.Manifest.put", full)
+        patched.setattr("sitemap_harvest.snapshots.store.store.Manifest.put", full)
         with pytest.raises(OSError, match="No space"):
             making.commit(writer, [record])
     assert [loc for _, _, loc in listed(making.store.latest(SITE))] == locs(2)
