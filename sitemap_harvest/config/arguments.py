@@ -119,7 +119,7 @@ class RunConfig:
     feeds_only: bool = False
     max_age: int | None = None
     """In seconds; ``None``: the setting decides."""
-    asked_for: Mapping[str, str]
+    recorded: Mapping[str, str]
     """The recorded arguments that differ from their defaults, as text: stored with each snapshot."""
     browser: str | None = None
     """Browser mode; ``None``: the setting decides."""
@@ -141,7 +141,7 @@ class RunConfig:
             **_for(cls, parsed),
             filters=filters,
             pruned_before=filters.since if parsed["prune_index"] else None,
-            asked_for={
+            recorded={
                 name: " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
                 for name, argument in ARGUMENTS.items()
                 if argument.is_recorded and (value := arguments.get(name, argument.default)) != argument.default

@@ -135,15 +135,15 @@ class CrawlLoop:
     def _request(self, candidate: Candidate) -> Iterator[Any]:
         """Yield the request for *candidate*, or the URLs and the record of a document that need not be requested."""
         site = self._parts.stored(candidate.root)
-        plan, known = (ConditionalRequest(), None) if site is None else site.ask(candidate)
+        conditions, known = (ConditionalRequest(), None) if site is None else site.conditional_request(candidate)
         try:
-            request = self._parts.build_request(candidate, plan.headers)
+            request = self._parts.build_request(candidate, conditions.headers)
         except ValueError as error:  # an invalid host or port
             self._refuse(candidate, NotFetched(Outcome.FAILED, f"the URL cannot be requested: {error}"))
             return
         self.in_flight.begin(candidate, time.monotonic(), is_requested=known is None)
         if known is not None:
-            yield from self._until_done(self._processor.known(candidate, known, plan.skip), candidate)
+            yield from self._until_done(self._processor.known(candidate, known, conditions.skip), candidate)
             return
         yield request
         download = self.in_flight.downloads.get(candidate.url)

@@ -95,7 +95,7 @@ class SiteSnapshot:
         if sum(map(len, self._references.values())) > _MANY_REFERENCES:
             pa.default_memory_pool().release_unused()  # otherwise the memory of the tables is not used again
 
-    def ask(self, candidate: Candidate) -> tuple[ConditionalRequest, KnownDocument | None]:
+    def conditional_request(self, candidate: Candidate) -> tuple[ConditionalRequest, KnownDocument | None]:
         """Return how to request the document of *candidate*, and its stored data if it need not be requested.
 
         Without a reason to skip it, an interrupted run has read it, and this run resumes that.

@@ -271,7 +271,7 @@ class SnapshotSession:
             rows=writer.rows,
             complete=is_over and all(map(_is_confirmed, ledger.values())),
             trust=site.observed(ledger),
-            arguments={**self._config.asked_for, **self._options.bounds},
+            arguments={**self._config.recorded, **self._options.bounds},
         )
         snapshot = writer.seal(site.stored(ledger), run)  # not visible to readers yet
         if (pending := site.pending(snapshot, ledger)) is not None:
