@@ -319,7 +319,10 @@ def a_sitemap_that_lists_sitemaps(base, site):
     return Confused
 
 
-@idiom(differs="an index may name sitemaps of its own site only", settings={"SITEMAP_HARVEST_PRIVATE": True})
+@idiom(
+    differs="an index may name sitemaps only on hosts of its own registrable domain",
+    settings={"SITEMAP_HARVEST_PRIVATE": True},
+)
 def an_index_of_another_host(base, site):
     class Offsite(base):
         name = "offsite"
