@@ -9,7 +9,6 @@ file. Data before an error is used, and the error is a problem.
 from __future__ import annotations
 
 import bz2
-import copy
 import io
 import re
 import struct
@@ -20,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from tempfile import SpooledTemporaryFile
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any
 
 import brotli  # type: ignore[import-untyped]  # it has no hints
 
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 512 * 1024  # large enough for column operations, small compared with the 104 MB of the imports
 _STEP_BYTES = 16 * 1024  # fed at a time: bounds the output of a step, and the loss if a step fails
-_LEAST_BLOCK_BYTES = 64 * 1024  # of a block, except for the last one
 _MAX_ARCHIVE_BYTES = 16 * 1024 * 1024  # of a zip archive in memory; a larger one goes to a temporary file
 _MAX_DIRECTORY_BYTES = 4 * 1024 * 1024  # of a zip archive: some 50,000 files, for which zipfile takes 60 MB
 _ZIP_END_BYTES = 65_535 + 22 + 20 + 56  # the longest comment, and the records of the end of a directory
@@ -75,28 +73,19 @@ class Packing:
         return False
 
     def unpack(self, packed: Iterator[bytes], problems: ProblemLog) -> Iterator[bytes]:
-        """Yield the decompressed members of a compressed document, one after the other."""
-        held: list[bytes] = []  # members may be a few bytes each
-        size = 0
-        for part in _Members(self, packed, problems).unpack():
-            held.append(part)
-            size += len(part)
-            if size and (size >= _LEAST_BLOCK_BYTES or not part):
-                yield b"".join(held)
-                held, size = [], 0
-        if size:
-            yield b"".join(held)
+        """Yield the decompressed members of a compressed document, one after the other, in parts of any size."""
+        return _Members(self, packed, problems).unpack()
 
 
 class _Zlib:
     """Adapts the decompressor of :mod:`zlib` to the interface of :mod:`bz2`."""
 
-    def __init__(self, window: int) -> None:
-        self._inflater = zlib.decompressobj(window)
+    def __init__(self, inflater: Any) -> None:
+        self._inflater = inflater
 
     @property
     def eof(self) -> bool:
-        return self._inflater.eof
+        return bool(self._inflater.eof)
 
     @property
     def needs_input(self) -> bool:
@@ -104,15 +93,13 @@ class _Zlib:
 
     @property
     def unused_data(self) -> bytes:
-        return self._inflater.unused_data
+        return bytes(self._inflater.unused_data)
 
-    def copy(self) -> Self:
-        other = copy.copy(self)
-        other._inflater = self._inflater.copy()  # noqa: SLF001 - same class
-        return other
+    def copy(self) -> _Zlib:
+        return _Zlib(self._inflater.copy())
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        return self._inflater.decompress(self._inflater.unconsumed_tail + data, max_length)
+        return bytes(self._inflater.decompress(self._inflater.unconsumed_tail + data, max_length))
 
 
 class _Brotli:
@@ -151,7 +138,7 @@ class _Members:
         self._telling_bytes = len(packing.magic[0]) if packing.is_sure else _TRIED_BYTES  # whether a member begins
 
     def unpack(self) -> Iterator[bytes]:
-        """Yield the data of the members in parts, and an empty part before each problem: all data before is whole."""
+        """Yield the data of the members in parts."""
         magic = self._packing.magic
         members = 0
         while self._find_member(members):
@@ -167,7 +154,6 @@ class _Members:
                 if is_whole:
                     continue
                 return
-            yield b""
             self._problems.add(code, byte=self._offset, excerpt=excerpt)
             return
 
@@ -192,7 +178,6 @@ class _Members:
             try:
                 unpacked = decompressor.decompress(data, BLOCK_BYTES)
             except _ERRORS as error:
-                yield b""
                 code = "unpack/bad-checksum" if "check" in str(error) else "unpack/unreadable"
                 detail = f"after byte {self._offset} of the packed document: {error}"
                 self._problems.add(code, detail, byte=self._offset)
@@ -209,7 +194,6 @@ class _Members:
                 return True
             data = next(self._pieces, b"") if decompressor.needs_input else b""
             if not data and decompressor.needs_input:
-                yield b""
                 self._problems.add("unpack/truncated", byte=self._offset)
                 return False
             before = None if before is None else decompressor.copy()
@@ -290,22 +274,18 @@ def _zip_header_bytes(archive: IO[bytes]) -> int:
     return 30 + int.from_bytes(archive.read(2), "little") + int.from_bytes(archive.read(2), "little")
 
 
-_GZIP = Packing("gzip", (b"\x1f\x8b",), lambda: _Zlib(zlib.MAX_WBITS | 16))
+_GZIP = Packing("gzip", (b"\x1f\x8b",), lambda: _Zlib(zlib.decompressobj(zlib.MAX_WBITS | 16)))
 _ZSTD = Packing("zstd", (b"\x28\xb5\x2f\xfd",), zstd.ZstdDecompressor)
 _ZLIB = Packing(
-    "zlib", (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"), lambda: _Zlib(zlib.MAX_WBITS), is_sure=False
+    "zlib", (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"), lambda: _Zlib(zlib.decompressobj()), is_sure=False
 )
-PACKINGS = (
-    _GZIP,
-    Packing("bzip2", (b"BZh",), bz2.BZ2Decompressor, is_sure=False),
-    _ZSTD,
-    _ZLIB,
-    Zip("zip", (b"PK\x03\x04",), lambda: None),
-)
-"""Formats with a signature."""
+_BZIP2 = Packing("bzip2", (b"BZh",), bz2.BZ2Decompressor, is_sure=False)
+_ZIP = Zip("zip", (b"PK\x03\x04",), lambda: None)
+PACKINGS = {one.magic[0][:1]: one for one in (_GZIP, _BZIP2, _ZSTD, _ZLIB, _ZIP)}
+"""The format of each first byte with which a signature begins."""
 BROTLI = Packing("brotli", (), _Brotli, is_sure=False)
 """A format without a signature, identified by a header or file name."""
-_RAW_DEFLATE = Packing("deflate", (), lambda: _Zlib(-zlib.MAX_WBITS), is_sure=False)
+_RAW_DEFLATE = Packing("deflate", (), lambda: _Zlib(zlib.decompressobj(-zlib.MAX_WBITS)), is_sure=False)
 CONTENT_ENCODINGS = {
     "gzip": (_GZIP,),
     "x-gzip": (_GZIP,),

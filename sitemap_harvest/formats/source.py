@@ -90,9 +90,10 @@ class Source:
     def start(self) -> Start:
         """What the start of the document shows."""
         unheard = ProblemLog("")
-        first = next(self.blocks(unheard, size=_HEAD_BYTES), b"")
+        blocks = self.blocks(unheard, size=_HEAD_BYTES)
+        first = next(blocks, b"")
         encoding = detect(first, self.content_type, unheard)
-        head = telling_start(decode(self.blocks(unheard, size=_HEAD_BYTES), encoding, unheard))
+        head = telling_start(decode(chain([first], blocks), encoding, unheard))
         if viewer := viewer_of(head):
             inside = telling_start(unwrapped([head], viewer, unheard))
             kind = sniff(inside, url=self.url)
@@ -121,14 +122,15 @@ class Source:
             if declared := next((one for one in CONTENT_ENCODINGS.get(encoding, ()) if one.begins(start)), None):
                 start, blocks = _start(self._bounded(declared.unpack(blocks, problems), problems))
                 is_even = False
-        packings = (BROTLI, *PACKINGS) if self.url.partition("?")[0].lower().endswith(".br") else PACKINGS
-        while packing := next((one for one in packings if one.begins(start)), None):
+        is_brotli = self.url.partition("?")[0].lower().endswith(".br") and BROTLI.begins(start)
+        packing = BROTLI if is_brotli else PACKINGS.get(start[:1])
+        while packing and packing.begins(start):
             if len(self.layers) == self.limits.layers:
                 problems.add("unpack/too-deep", f"compressed in more than {self.limits.layers} layers")
                 return
             self.layers.append(packing.name)
             start, blocks = _start(self._bounded(packing.unpack(blocks, problems), problems))
-            packings, is_even = PACKINGS, False
+            packing, is_even = PACKINGS.get(start[:1]), False
         yield from self._bounded(blocks, problems) if is_even else even(blocks, size)
 
     def _bounded(self, blocks: Iterator[bytes], problems: ProblemLog) -> Iterator[bytes]:
@@ -151,16 +153,16 @@ def even(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
 
     None is empty.
     """
-    parts: list[memoryview] = []
+    parts: list[bytes] = []  # not copied if whole
     missing = size
     for block in blocks:
-        left = memoryview(block)
-        while len(left) >= missing:
-            yield b"".join([*parts, left[:missing]])
-            parts, left, missing = [], left[missing:], size
-        if left:
-            parts.append(left)
-            missing -= len(left)
+        start = 0
+        while len(block) - start >= missing:
+            yield b"".join([*parts, block[start : start + missing]])
+            parts, start, missing = [], start + missing, size
+        if start < len(block):
+            parts.append(block[start:])
+            missing -= len(block) - start
     if parts:
         yield b"".join(parts)
 
