@@ -108,10 +108,8 @@ class PageRules:
             return batch
         locs = batch["loc"].to_pylist()
         links = batch["alternates"].to_pylist() if self._spider.sitemap_alternate_links else [None] * len(locs)
-        wanted = []
-        for loc, alternates in zip(locs, links, strict=True):
-            others = (_absolute(link["href"], loc) for link in alternates or () if link["href"])
-            wanted.append(any(self.rule_of(url) for url in (loc, *others)))
+        hrefs = ([link["href"] for link in alternates or () if link["href"]] for alternates in links)
+        wanted = [any(self._pages(*listed)) for listed in zip(locs, hrefs, strict=True)]
         return batch.filter(pa.array(wanted, pa.bool_()))
 
     def visits(self, rows: Iterator[UrlEntry], *, sitemap: str) -> Iterator[tuple[str, UrlEntry, Rule]]:
@@ -130,14 +128,15 @@ class PageRules:
         else:
             listed = ((row.loc, alternates_of(row), row) for row in rows)
         for loc, alternates, entry in listed:
-            others = alternates if self._spider.sitemap_alternate_links else ()
-            for url in (loc, *(_absolute(href, loc) for href in others)):
-                if (rule := self.rule_of(url)) is not None:
-                    yield url, entry, rule
+            for url, rule in self._pages(loc, alternates):
+                yield url, entry, rule
 
-    def rule_of(self, url: str) -> Rule | None:
-        """Return the first rule that matches *url*."""
-        return next((rule for rule in self.rules if rule.pattern.search(url)), None)
+    def _pages(self, loc: str, alternates: Iterable[str]) -> Iterator[tuple[str, Rule]]:
+        """Yield the URLs that an entry lists and a rule matches, with the first such rule."""
+        others = alternates if self._spider.sitemap_alternate_links else ()
+        for url in (loc, *(_absolute(href, loc) for href in others)):
+            if (rule := next((rule for rule in self.rules if rule.pattern.search(url)), None)) is not None:
+                yield url, rule
 
 
 def _absolute(href: str, loc: str) -> str:
