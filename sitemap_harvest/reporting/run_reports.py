@@ -27,11 +27,11 @@ from scrapy.utils.misc import load_object
 
 from sitemap_harvest import __version__
 from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
-from sitemap_harvest.engine.run_summary import Summary
+from sitemap_harvest.engine.run_state import RunState
 from sitemap_harvest.errors import OptionError
 from sitemap_harvest.integration.items.feed_exporter import Outputs
 from sitemap_harvest.integration.spider_attributes import run_of
-from sitemap_harvest.model.run import Counts, RunReport, new_run_id
+from sitemap_harvest.model.run import Counts, RunReport
 from sitemap_harvest.redact import without_login
 from sitemap_harvest.reporting.json_log import LOG, RunContext, run_context_of_record
 
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
     from scrapy.settings import BaseSettings
-
-    from sitemap_harvest.engine.run_state import RunState
 
 METRICS, CLOSING = "SITEMAP_HARVEST_METRICS", "SITEMAP_HARVEST_CLOSING"
 _WRITERS = {  # the closing record comes last, because it counts an error if the metrics could not be written
@@ -149,14 +147,11 @@ class RunReports:
         if self._is_open:
             stats.setdefault("finish_reason", self._reason)
         return _report_of(
+            run,
             self._context,
-            run.summary,
-            run.arguments,
             self._crawler.settings,
             outcome=verdict(run.summary, stats, errors=errors) if self._is_open else RunOutcome.NOT_STARTED,
-            refused=run.refused,
             errors=errors,
-            started_at=run.started_at,
             seconds=round(time.monotonic() - self._began, 3),
             finish_reason=stats.get("finish_reason"),
             outputs=self._known_outputs().records(),
@@ -190,16 +185,14 @@ def check_installed(settings: BaseSettings) -> None:
 
 def report_refused(error: Exception, settings: BaseSettings, *, spider: str, arguments: Mapping[str, Any]) -> None:
     """Write the reports of a run that *error* ended before there was a *spider*."""
-    now = datetime.now(UTC)
+    run = RunState(arguments)
+    run.refused = str(error)
     report = _report_of(
-        RunContext(run=new_run_id(now), job=None, spider=spider),
-        Summary(),
-        arguments,
+        run,
+        RunContext(run=run.run_id, job=None, spider=spider),
         settings,
         outcome=RunOutcome.WRONG_USAGE,
-        refused=str(error),
         errors=1,
-        started_at=now,
         seconds=0.0,
         finish_reason="wrong_argument",
     )
@@ -226,32 +219,26 @@ def _write(report: Callable[[], RunReport], settings: BaseSettings, logger: Any)
 
 
 def _report_of(
-    context: RunContext,
-    summary: Summary,
-    arguments: Mapping[str, Any],
-    settings: BaseSettings,
-    *,
-    outcome: RunOutcome,
-    refused: str | None,
-    errors: int,
-    **facts: Any,
+    run: RunState, context: RunContext, settings: BaseSettings, *, outcome: RunOutcome, errors: int, **facts: Any
 ) -> RunReport:
-    store = arguments.get("store") or settings.get("SITEMAP_HARVEST_STORE")
+    summary = run.summary
+    store = run.arguments.get("store") or settings.get("SITEMAP_HARVEST_STORE")
     return RunReport(
         version=__version__,
-        run=str(context.run),
+        run=run.run_id,
         job=context.job,
         spider=context.spider,
         # If the run was refused because of a URL, the end of its login is unknown.
         arguments={
-            name: _text(value, without_login if refused else str)
-            for name, value in arguments.items()
+            name: _text(value, without_login if run.refused else str)
+            for name, value in run.arguments.items()
             if not name.startswith("_")
         },
+        started_at=run.started_at,
         ended_at=datetime.now(UTC),
         verdict=outcome,
         exit_code=outcome.exit_code,
-        refused=refused,
+        refused=run.refused,
         counts=Counts(
             documents={str(outcome): tally.documents for outcome, tally in summary.tallies.items()},
             urls=summary.urls,
