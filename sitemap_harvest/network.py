@@ -151,7 +151,7 @@ class AddressPolicy:
             return None
         host, port = place
         if (address := literal(host)) is not None:
-            return None if self._allows(host, port, address) else self.refusal(host, port, [address])
+            return None if self.allow(host, port, [address]) else self.refusal(host, port, [address])
         if has_special_name(host) and not self._is_private_allowed(_key(host, port)):
             return self._refusal(f"its host has the private name {host}", host, port)
         return None
@@ -168,7 +168,9 @@ class AddressPolicy:
         key = _key(host, port)
         if found and self._was_private.get(key, False) is None:
             self._was_private[key] = not public
-        return public or [address for address in found if self._allows(host, port, address)]
+        if public or not self._is_private_allowed(key):
+            return public
+        return [address for address in found if kind_of(address) in _BY_NAME or literal(host) is not None]
 
     def refusal(self, host: str, port: int, found: Sequence[IPAddress]) -> NotFetched:
         """Return the reason why no address in *found*, the addresses of *host*, may be connected to at *port*."""
@@ -185,11 +187,6 @@ class AddressPolicy:
         else:
             rule = "but had a public one before"
         return NotFetched(Outcome.OUT_OF_SCOPE, f"{fact}, {rule} ({_SETTING}=True allows it)", Cause.PRIVATE)
-
-    def _allows(self, host: str, port: int, address: IPAddress) -> bool:
-        if (kind := kind_of(address)) is None:
-            return True
-        return self._is_private_allowed(_key(host, port)) and (kind in _BY_NAME or literal(host) is not None)
 
     def _is_private_allowed(self, key: str) -> bool:
         """Whether the user named the host of *key*, and no lookup has shown it to be public."""
