@@ -63,22 +63,19 @@ class FeedExporter(feedexport.FeedExporter):
         self.outputs = Outputs()
 
     def open_spider(self, spider: Spider) -> None:
-        """Open the feeds, unless the arguments are invalid: a typo must not overwrite the last run's file."""
+        """Open the feeds. Ends the run before it begins if one cannot be written."""
         run = run_of(spider)
-        if run is not None and run.refused is not None:
-            return
         try:
             super().open_spider(spider)
         except KeyError as error:
             if run is None:
                 raise
-            self.slots = []
             run.refuse(f"FEEDS: unknown placeholder in an output URI: {error}")
         for slot in self.slots:
             if reason := _why_not(slot, is_ours=run is not None):
-                self.slots = []
                 if run is not None:
                     run.refuse(reason)
+                self.slots = []
                 logger.error("%s", reason)
                 raise CloseSpider("wrong_argument")
 
@@ -125,17 +122,13 @@ class FeedExporter(feedexport.FeedExporter):
 
     async def close_spider(self, spider: Spider) -> None:
         """Close the feeds. An empty one gets the columns of the items that it could have had."""
-        if (run := run_of(spider)) is not None:
-            kinds = run.config.emit.values() if run.config is not None else ()
+        if (run := run_of(spider)) is not None and run.config is not None:
             for slot in self.slots:
                 if slot.store_empty and slot.batch_id == 1 and not slot.itemcount:
-                    parts = (part for kind in kinds for part in _accepted(kind.of([]), slot.filter))
+                    empty = (kind.of([]) for kind in run.config.emit.values())
+                    parts = (part for batch in empty for part in _accepted(batch, slot.filter))
                     if (part := next(parts, None)) is not None:
                         self._write(slot, part)
-            finished = [slot for slot in self.slots if self._is_finished(slot)]
-            for slot in (slot for slot in self.slots if slot not in finished):
-                self.outputs.note_closed(slot)
-            self.slots = finished
         await super().close_spider(spider)
 
     def _is_finished(self, slot: feedexport.FeedSlot) -> bool:
@@ -181,7 +174,10 @@ class FeedExporter(feedexport.FeedExporter):
     async def _close_slot(self, slot: feedexport.FeedSlot, spider: Spider) -> None:
         """Close an output. Nothing waits for the result, so errors are recorded here."""
         try:
-            await super()._close_slot(slot, spider)
+            if run_of(spider) is None or self._is_finished(slot):
+                await super()._close_slot(slot, spider)
+            else:
+                self.outputs.note_closed(slot)
         except Exception:
             self.is_whole = False
             raise
