@@ -40,7 +40,6 @@ class Addon:
                 settings["FEED_EXPORTERS"][name] = path
         for path, order in defaults.DOWNLOADER_MIDDLEWARES.items():
             settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", load_object(path), order)
-        settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(defaults.BATCH_COUNTS), 0)
         # The feed exporter takes the place of Scrapy's, unless the project has set its own, or has disabled it.
         scrapys, ours = feedexport.FeedExporter, load_object(defaults.FEED_EXPORTER)
         if not {scrapys, ours} & {load_object(extension) for extension in settings.getdict("EXTENSIONS")}:

@@ -34,14 +34,7 @@ PLAIN: dict[str, Any] = {
 """Settings with plain values."""
 
 ITEM_PROCESSOR = "sitemap_harvest.integration.items.item_processor.BatchItemProcessor"
-
 FEED_EXPORTER = "sitemap_harvest.integration.items.feed_exporter.FeedExporter"
-BATCH_COUNTS = "sitemap_harvest.integration.items.item_processor.BatchCounts"
-EXTENSIONS: dict[str, int | None] = {
-    "scrapy.extensions.feedexport.FeedExporter": None,
-    FEED_EXPORTER: 0,
-    BATCH_COUNTS: 0,
-}
 DOWNLOADER_MIDDLEWARES: dict[str, int | None] = {
     # before RetryMiddleware
     "sitemap_harvest.integration.middlewares.RetryAfterMiddleware": 551,
@@ -65,11 +58,7 @@ SPIDER_MODULE = "sitemap_harvest.spiders"
 
 ALL: dict[str, Any] = {
     **PLAIN,
-    "ITEM_PROCESSOR": ITEM_PROCESSOR,
-    "EXTENSIONS": EXTENSIONS,
-    "DOWNLOADER_MIDDLEWARES": DOWNLOADER_MIDDLEWARES,
-    "FEED_EXPORTERS": FEED_EXPORTERS,
-    "SPIDER_MODULES": [SPIDER_MODULE],
+    "ADDONS": {"sitemap_harvest.addon.Addon": 300},
     "LOG_LEVEL": "INFO",  # DEBUG logs every item
 }
 """All of them, for a project without its own settings."""

@@ -192,7 +192,7 @@ class Runner:
             settings = {"FEEDS": feeds, **(settings or {})}
         settings = {**_SETTINGS, **(settings or {})}
         own = {_STATS: 0} | ({_SHORT_TIMEOUTS: 0} if "TEST_HANGING" in settings else {})
-        settings["EXTENSIONS"] = {**defaults.EXTENSIONS, **own, **settings.get("EXTENSIONS", {})}
+        settings["EXTENSIONS"] = {**own, **settings.get("EXTENSIONS", {})}
         if spider == _SPIDER:
             kinds = "urls,sitemaps,sites,changes,summaries" if "store" in arguments else "urls,sitemaps"
             arguments = {"emit": kinds, **arguments}

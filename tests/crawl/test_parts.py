@@ -45,14 +45,18 @@ class TestBatchIncompatibility:
         assert batch_incompatibility(crawler_of(CLOSESPIDER_ITEMCOUNT=5, PERIODIC_LOG_STATS=True)) is None
 
     @pytest.mark.quick
+    def test_batches_are_possible_without_extensions(self):
+        disabled = {"sitemap_harvest.integration.items.feed_exporter.FeedExporter": None}
+        assert batch_incompatibility(crawler_of(EXTENSIONS=disabled)) is None
+
+    @pytest.mark.quick
     @pytest.mark.parametrize(
         ("settings", "words"),
         [
             pytest.param({"ITEM_PROCESSOR": "scrapy.pipelines.ItemPipelineManager"}, "ITEM_PROCESSOR", id="processor"),
-            pytest.param({"EXTENSIONS": {}}, "BatchCounts", id="counts"),
             pytest.param(
                 {
-                    "EXTENSIONS": {"sitemap_harvest.integration.items.item_processor.BatchCounts": 0},
+                    "EXTENSIONS": {"scrapy.extensions.feedexport.FeedExporter": 0},
                     "FEEDS": {"x.jsonl": {"format": "jsonl"}},
                 },
                 "FeedExporter",

@@ -9,7 +9,6 @@ from sitemap_harvest.model import MAX_ROWS
 from tests.crawl.crawling import lines
 from tests.site import Page, Site, index, numbered, robots, urlset
 
-OUR_COUNTS = "sitemap_harvest.integration.items.item_processor.BatchCounts"
 OUR_FEEDS = "sitemap_harvest.integration.items.feed_exporter.FeedExporter"
 
 
@@ -201,7 +200,6 @@ def test_a_handler_that_is_connected_late_gets_items_from_then_on(serve, crawl):
     ("settings", "words"),
     [
         pytest.param({"ITEM_PROCESSOR": "scrapy.pipelines.ItemPipelineManager"}, "ITEM_PROCESSOR", id="processor"),
-        pytest.param({"EXTENSIONS": {OUR_COUNTS: None}}, "BatchCounts"),
         pytest.param(
             {"EXTENSIONS": {OUR_FEEDS: None, "scrapy.extensions.feedexport.FeedExporter": 0}},
             "FeedExporter",

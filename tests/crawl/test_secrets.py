@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sitemap_harvest.integration import default_settings as defaults
 from tests import forked
 from tests.certificates import self_signed
 from tests.crawl.crawling import HERE
@@ -163,7 +162,7 @@ def settings_of(site: Site, folder: Path) -> dict[str, object]:
         "RETRY_TIMES": "1",
         "DOWNLOAD_TIMEOUT": "20",
         "LOG_LEVEL": "DEBUG",
-        "EXTENSIONS": {**defaults.EXTENSIONS, "tests.crawl.parts.StatsDump": 0},
+        "EXTENSIONS": {"tests.crawl.parts.StatsDump": 0},
     }
 
 

@@ -126,7 +126,7 @@ def test_our_settings_apply_where_the_project_sets_none(project, source):
 
 
 PARTS = {
-    "EXTENSIONS": [path for path, order in defaults.EXTENSIONS.items() if order is not None],
+    "EXTENSIONS": [defaults.FEED_EXPORTER],
     "DOWNLOADER_MIDDLEWARES": list(defaults.DOWNLOADER_MIDDLEWARES),
 }
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import fields
 from inspect import iscoroutine
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 from pydispatch import dispatcher
@@ -29,7 +29,6 @@ from scrapy.utils.misc import load_object
 from twisted.python.failure import Failure
 
 from sitemap_harvest.config.arguments import EMIT
-from sitemap_harvest.integration.spider_attributes import CrawlerComponent
 from sitemap_harvest.model import Batch, LedgerBatch, UrlBatch, UrlEntry
 
 if TYPE_CHECKING:
@@ -59,14 +58,31 @@ class RowList:
 
 
 class BatchItemProcessor(ItemPipelineManager):
-    """Scrapy's item pipeline manager, extended for batches."""
+    """Scrapy's item pipeline manager, extended for batches.
 
+    It also makes ``item_scraped_count``, ``item_dropped_count`` and
+    ``CLOSESPIDER_ITEMCOUNT`` count the rows of a batch.
+    """
+
+    accepts_batches = True
+    crawler: Crawler
     _pipelines: tuple[Any, ...] = ()
     _knows_batches_only: bool = False
+    _rows: int = 0
+    _close_at: int = 0
     is_closed: bool = False
     """Whether the pipelines are closed or closing: later items may not be stored."""
     has_close_failed: bool = False
     """Whether a pipeline failed while closing: items that it had buffered may be lost."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Create the processor with the pipelines of the project."""
+        processor = super().from_crawler(crawler)
+        processor._close_at = crawler.settings.getint("CLOSESPIDER_ITEMCOUNT")  # noqa: SLF001 - its own
+        crawler.signals.connect(processor.count_scraped, signal=signals.item_scraped)
+        crawler.signals.connect(processor.count_dropped, signal=signals.item_dropped)
+        return processor
 
     def _add_middleware(self, mw: Any) -> None:
         if is_bypassed(mw):
@@ -92,6 +108,22 @@ class BatchItemProcessor(ItemPipelineManager):
         self.is_closed = self.has_close_failed = True
         await super().close_spider_async()
         self.has_close_failed = False
+
+    def count_scraped(self, item: Any) -> None:
+        """Count the rows of a batch beyond the one item that Scrapy counts."""
+        rows = len(item) if isinstance(item, (Batch, RowList)) else 1
+        if rows != 1:
+            self.crawler.stats.inc_value("item_scraped_count", rows - 1)
+        before = self._rows
+        self._rows += rows
+        if self._close_at and before < self._close_at <= self._rows:
+            deferred_from_coro(self.crawler.engine.close_spider_async(reason="closespider_itemcount"))
+
+    def count_dropped(self, item: Any, exception: BaseException) -> None:
+        """Count the same for a batch that a pipeline dropped completely."""
+        if isinstance(item, Batch):
+            self.crawler.stats.inc_value("item_dropped_count", len(item) - 1)
+            self.crawler.stats.inc_value(f"item_dropped_reasons_count/{type(exception).__name__}", len(item) - 1)
 
     async def _process_batch(self, batch: Batch[Any]) -> Batch[Any] | RowList:
         parts: list[Batch[Any] | RowList] = [batch]
@@ -146,7 +178,6 @@ class BatchItemProcessor(ItemPipelineManager):
 
     async def _left_out(self, row: Any, error: Exception) -> object:
         """Log that *row* was dropped, or that a pipeline failed on it, and send the signal, as Scrapy does."""
-        assert self.crawler is not None  # noqa: S101 - for mypy: from_crawler sets it
         formatter, is_dropped = self.crawler.logformatter, isinstance(error, DropItem)
         words = (formatter.dropped if is_dropped else formatter.item_error)(row, error, None, self._spider)
         if words is not None:
@@ -210,35 +241,6 @@ def is_bypassed(pipeline: Any) -> bool:
     return bool(wanted) and not known & set(wanted)
 
 
-class BatchCounts(CrawlerComponent):
-    """Makes ``item_scraped_count``, ``item_dropped_count`` and ``CLOSESPIDER_ITEMCOUNT`` count the rows of a batch."""
-
-    accepts_batches = True
-
-    def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler)
-        self._close_at = crawler.settings.getint("CLOSESPIDER_ITEMCOUNT")
-        self._rows = 0
-        crawler.signals.connect(self.item_scraped, signal=signals.item_scraped)
-        crawler.signals.connect(self.item_dropped, signal=signals.item_dropped)
-
-    def item_scraped(self, item: Any) -> None:
-        """Add the rows of a batch beyond the one item that Scrapy counts."""
-        rows = len(item) if isinstance(item, (Batch, RowList)) else 1
-        if rows != 1:
-            self._crawler.stats.inc_value("item_scraped_count", rows - 1)
-        before = self._rows
-        self._rows += rows
-        if self._close_at and before < self._close_at <= self._rows:
-            deferred_from_coro(self._crawler.engine.close_spider_async(reason="closespider_itemcount"))
-
-    def item_dropped(self, item: Any, exception: BaseException) -> None:
-        """Add the same for a batch that a pipeline dropped completely."""
-        if isinstance(item, Batch):
-            self._crawler.stats.inc_value("item_dropped_count", len(item) - 1)
-            self._crawler.stats.inc_value(f"item_dropped_reasons_count/{type(exception).__name__}", len(item) - 1)
-
-
 _OWN = ("scrapy.extensions.", "scrapy.spidermiddlewares.", "sitemap_harvest.")
 _OUTPUT_METHODS = ("process_spider_output", "process_spider_output_async", "process_start")
 
@@ -247,8 +249,6 @@ def batch_incompatibility(crawler: Crawler) -> str | None:
     """Return why batches cannot be used in *crawler*, as text; ``None`` if they can."""
     if not issubclass(load_object(crawler.settings["ITEM_PROCESSOR"]), BatchItemProcessor):
         return "ITEM_PROCESSOR is not sitemap_harvest's"
-    if crawler.get_extension(BatchCounts) is None:
-        return "the extension sitemap_harvest.integration.items.item_processor.BatchCounts is not enabled"
     exporter = crawler.get_extension(FeedExporter)
     if exporter is not None and not getattr(exporter, "accepts_batches", False):
         return f"the extension {type(exporter).__qualname__} is not sitemap_harvest's"
