@@ -29,7 +29,7 @@ from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.formats import Document
 from sitemap_harvest.formats.protocol import check
 from sitemap_harvest.integration import download_errors
-from sitemap_harvest.integration.fetch import Fetched, FetchSpider
+from sitemap_harvest.integration.fetch_spider import Fetched, FetchSpider
 from sitemap_harvest.model import Kind, Severity
 from sitemap_harvest.urls import site_of, without_user
 

@@ -20,7 +20,7 @@ from w3lib.url import file_uri_to_path
 
 from sitemap_harvest.engine.document_records import retry_after
 from sitemap_harvest.integration.document_requests import OUTSIDE, candidate_of
-from sitemap_harvest.integration.fetch import FetchSpider
+from sitemap_harvest.integration.fetch_spider import FetchSpider
 from sitemap_harvest.integration.spider_attributes import CrawlerComponent, SitemapAttributes, harvest_of, run_of
 
 if TYPE_CHECKING:

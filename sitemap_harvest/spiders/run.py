@@ -18,8 +18,8 @@ from sitemap_harvest.engine.in_flight import InFlight
 from sitemap_harvest.engine.run_state import RUN, RunParts, RunState, fields, site_queue
 from sitemap_harvest.errors import ArgumentError, HarvestError
 from sitemap_harvest.integration.document_requests import DocumentRequests
-from sitemap_harvest.integration.downloads import Downloads, Wakeup
 from sitemap_harvest.integration.items.item_processor import needs_rows
+from sitemap_harvest.integration.loop_runner import LoopRunner, Wakeup
 from sitemap_harvest.page_visits.page_requests import PageRequests, requests_of
 from sitemap_harvest.page_visits.page_rules import PageRules
 from sitemap_harvest.spiders.run_setup import apply_targets, enable_components, prepare
@@ -48,7 +48,7 @@ class Harvest(RunState):
         super().__init__({**given.ours, **given.attributes, **given.unusable})
         self._given = given
         self._spider = spider
-        self.downloads: Downloads | None = None
+        self.runner: LoopRunner | None = None
         """``None`` until the run is open, and if it is refused."""
 
     @property
@@ -123,11 +123,11 @@ class Harvest(RunState):
             max_attempts=settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0,
         )
         self._loop = CrawlLoop(parts)
-        self.downloads = Downloads(crawler, self._loop, requests, wakeup, small=small)
+        self.runner = LoopRunner(crawler, self._loop, requests, wakeup, small=small)
 
     def refuse(self, reason: str) -> NoReturn:
         """End the run before it begins, with the reason in one line."""
-        self.refused, self.downloads = reason, None
+        self.refused, self.runner = reason, None
         if (exporter := self._crawler.get_extension(FeedExporter)) is not None:
             exporter.feeds, exporter.slots = {}, []  # Scrapy's would overwrite the last run's files with empty ones
         self.logger.error("%s", reason, extra=fields("refused"))
@@ -135,7 +135,7 @@ class Harvest(RunState):
 
     def start_requests(self) -> Iterator[Request]:
         """Yield the requests of the base class's ``start()``: one for each document that the run begins with."""
-        if self.downloads is None:
+        if self.runner is None:
             return
         try:
             config = self._current_config()
@@ -153,7 +153,7 @@ class Harvest(RunState):
 
     def close(self) -> None:
         """Complete the records, and log the run in one line, with the documents that were not read."""
-        if self.downloads is None:
+        if self.runner is None:
             return
         exporter = self._crawler.get_extension(FeedExporter)
         for record in self._loop.results.left_over():

@@ -38,12 +38,12 @@ class StartRequestsMiddleware(CrawlerComponent):
             async for request_or_item in start:
                 if isinstance(request_or_item, Request):
                     allow_named(self._crawler, [request_or_item.url])
-                if harvest.downloads is None or not harvest.seeds.take(request_or_item):
+                if harvest.runner is None or not harvest.seeds.take(request_or_item):
                     yield request_or_item
         except Exception as error:  # noqa: BLE001 - Scrapy processes earlier requests, and reports the error
             failed = error
-        if harvest.downloads is not None:
-            async for request_or_item in harvest.downloads.steps():
+        if harvest.runner is not None:
+            async for request_or_item in harvest.runner.steps():
                 yield request_or_item
         if failed is not None:
             raise failed

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from sitemap_harvest.integration.downloads import Downloads
+from sitemap_harvest.integration.loop_runner import LoopRunner
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.quick
 SMALL, LARGE = 10, 11
 
 
-def downloads() -> Downloads:
-    return Downloads(Mock(), Mock(), Mock(), Mock(), small=SMALL)
+def runner() -> LoopRunner:
+    return LoopRunner(Mock(), Mock(), Mock(), Mock(), small=SMALL)
 
 
 class Readers:
@@ -28,7 +28,7 @@ class Readers:
 
     def __init__(self) -> None:
         self.read: list[str] = []
-        self._downloads = downloads()
+        self._downloads = runner()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ends: dict[str, asyncio.Event] = {}
 
@@ -131,7 +131,7 @@ def test_a_cancelled_document_leaves_its_turn_to_others(cancelled: str, read: li
 
 def test_abandoned_output_returns_its_turn() -> None:
     async def check() -> None:
-        reading = downloads()
+        reading = runner()
         for _ in range(5):
             dropped = reading._in_turn(iter([1, 2]), LARGE)
             assert await anext(dropped) == 1

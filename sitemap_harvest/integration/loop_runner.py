@@ -1,4 +1,4 @@
-"""``Downloads``: runs the engine with Scrapy: sends its requests, and passes it responses, errors and signals."""
+"""``LoopRunner``: runs the crawl loop in Scrapy: sends its requests, and passes it responses, errors and signals."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Wakeup:
         self._called = Deferred()
 
 
-class Downloads:
+class LoopRunner:
     """Runs the crawl loop: the callbacks of its requests, and the handlers of its signals."""
 
     def __init__(
