@@ -48,7 +48,7 @@ class DocumentRequests:
         *read_declared*: whether to read documents that a robots.txt names although it
         disallows them.
         """
-        self._referring = Referrers(crawler)
+        self._crawler = crawler
         self._like = like
         self._read_declared = read_declared
         self._timeout = crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
@@ -78,7 +78,7 @@ class DocumentRequests:
         if candidate.parent is None:
             return self._like(request)
         parent = Referrer(candidate.parent, candidate.depth - 1)
-        return self._like(self._referring.from_document(request, parent.response()) or request)
+        return self._like(from_document(self._crawler, request, parent.response()) or request)
 
 
 def candidate_of(request: Request) -> Candidate | None:
@@ -139,21 +139,15 @@ class Referrer:
         return Response(self.url, headers={_POLICY: list(self.policies)} if self.policies else {}, request=request)
 
 
-class Referrers:
-    """Adds depth and ``Referer`` to requests, as Scrapy's spider middlewares do if a callback yields them.
+def from_document(crawler: Crawler, request: Request, document: Response) -> Request | None:
+    """Return *request*, to which *document* led, with depth and ``Referer``; ``None`` if a middleware drops it.
 
-    The run does not yield its requests from a callback, so these middlewares cannot see
-    the response that led to them.
+    Scrapy's spider middlewares do this if a callback yields a request. The run does not
+    yield its requests from a callback, so they cannot see the response.
     """
-
-    def __init__(self, crawler: Crawler) -> None:
-        found = (crawler.get_spider_middleware(kind) for kind in (DepthMiddleware, RefererMiddleware))
-        self._middlewares = [middleware for middleware in found if middleware is not None]
-
-    def from_document(self, request: Request, document: Response) -> Request | None:
-        """Return *request*, to which *document* led; ``None`` if a middleware drops it."""
-        passed: Request | None = request
-        for middleware in self._middlewares:
-            if passed is not None:
-                passed = middleware.get_processed_request(passed, document)
-        return passed
+    passed: Request | None = request
+    for kind in (DepthMiddleware, RefererMiddleware):
+        middleware = crawler.get_spider_middleware(kind)
+        if middleware is not None and passed is not None:
+            passed = middleware.get_processed_request(passed, document)
+    return passed

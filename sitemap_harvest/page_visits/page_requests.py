@@ -17,7 +17,7 @@ from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
 from sitemap_harvest.formats import Document
-from sitemap_harvest.integration.document_requests import Referrer, Referrers
+from sitemap_harvest.integration.document_requests import Referrer, from_document
 from sitemap_harvest.model import UrlBatch
 from sitemap_harvest.urls import host_of
 
@@ -127,7 +127,6 @@ class PageRequests:
         self._waiting: dict[str, deque[_WaitingEntries]] = {}  # by site
         self._round: deque[str] = deque()
         self._later: deque[str] = deque()
-        self._referring = Referrers(spider.crawler)
         self._first_pages: dict[str, str] = {}
         """The first URL requested from each host whose robots.txt was unknown."""
         self._crawler: Crawler = spider.crawler
@@ -276,7 +275,7 @@ class PageRequests:
                 self._leave_out("offsite", f"{url} is not on the site that the folder replaces")
                 continue
             try:
-                request = self._referring.from_document(rule.request(url, entry), document)
+                request = from_document(self._crawler, rule.request(url, entry), document)
             except ValueError as error:
                 self._leave_out("invalid_url", f"{url!r}: {error}")
             else:
