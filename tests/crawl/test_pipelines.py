@@ -214,6 +214,13 @@ def test_urls_travel_one_by_one_if_a_component_is_replaced(crawl, source, settin
     assert words in line
 
 
+def test_rows_are_counted_without_an_extension_of_the_package(crawl, source):
+    run = harvest(crawl, source, EXTENSIONS={OUR_FEEDS: None}, CLOSESPIDER_ITEMCOUNT=3)
+    assert run.stats["item_scraped_count"] == 6
+    assert run.reason == "closespider_itemcount"
+    assert "one by one" not in run.log
+
+
 def test_an_exporter_for_items_gets_items(crawl, tmp_path, source):
     run = crawl(
         sitemap=source,
