@@ -7,6 +7,7 @@ during decompression.
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _HEAD_BYTES = 64 * 1024  # for detecting the encoding, which is declared at the start or nowhere
 _SIGNATURE_BYTES = 512  # number of bytes at the start that show a layer
+_PAGE = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!doctype html[^>]*>\s*)?<html\b[^<>]*(?:>|\Z)", re.IGNORECASE)
 
 
 class Start(NamedTuple):
@@ -94,7 +96,8 @@ class Source:
         first = next(blocks, b"")
         encoding = detect(first, self.content_type, unheard)
         head = telling_start(decode(chain([first], blocks), encoding, unheard))
-        if viewer := viewer_of(head):
+        viewer = viewer_of(head) if _PAGE.match(head) else None
+        if viewer:
             inside = telling_start(unwrapped([head], viewer, unheard))
             kind = sniff(inside, url=self.url)
             is_page = kind is Kind.LINKS and not viewer.is_escaped  # a browser shows pages without a viewer

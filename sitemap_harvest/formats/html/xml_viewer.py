@@ -26,7 +26,6 @@ _PAGE_OF_PRE = re.compile(
     r"(?:\s|<div\b[^>]*>\s*</div>)*+(?:</body>\s*)?(?:</html>\s*)?\Z)",
     re.IGNORECASE,
 )
-_IS_PAGE = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!doctype html[^>]*>\s*)?<html\b[^<>]*(?:>|\Z)", re.IGNORECASE)
 _PRE_END = re.compile(r"</pre\s*>", re.IGNORECASE)
 _NAME = r"(?:[^<]|<!--.*?-->|<\?.*?\?>)*+<([A-Za-z_][\w:.\-]*+)"  # of the root, and what may precede it
 _ROOT_NAME = re.compile(_NAME, re.DOTALL)
@@ -54,9 +53,7 @@ _TEXT = Viewer(re.compile(r"<pre\b[^>]*>", re.IGNORECASE), is_escaped=True)
 
 
 def viewer_of(head: str) -> Viewer | None:
-    """Return the viewer whose page begins with *head*, or ``None`` if it is not a viewer page."""
-    if not _IS_PAGE.match(head):
-        return None
+    """Return the viewer of the HTML page that begins with *head*, or ``None`` if it is not a viewer page."""
     if _CHROMIUM.start.search(head):
         return _CHROMIUM
     return _TEXT if _PAGE_OF_PRE.match(head.lstrip()) else None
