@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 512 * 1024  # large enough for column operations, small compared with the 104 MB of the imports
 _STEP_BYTES = 16 * 1024  # fed at a time: bounds the output of a step, and the loss if a step fails
+_LEAST_BLOCK_BYTES = 64 * 1024  # of a block, except for the last one
 _MAX_ARCHIVE_BYTES = 16 * 1024 * 1024  # of a zip archive in memory; a larger one goes to a temporary file
 _MAX_DIRECTORY_BYTES = 4 * 1024 * 1024  # of a zip archive: some 50,000 files, for which zipfile takes 60 MB
 _ZIP_END_BYTES = 65_535 + 22 + 20 + 56  # the longest comment, and the records of the end of a directory
@@ -73,8 +74,17 @@ class Packing:
         return False
 
     def unpack(self, packed: Iterator[bytes], problems: ProblemLog) -> Iterator[bytes]:
-        """Yield the decompressed members of a compressed document, one after the other, in parts of any size."""
-        return _Members(self, packed, problems).unpack()
+        """Yield the decompressed members of a compressed document, one after the other."""
+        held: list[bytes] = []  # members may be a few bytes each
+        size = 0
+        for part in _Members(self, packed, problems).unpack():
+            held.append(part)
+            size += len(part)
+            if size and (size >= _LEAST_BLOCK_BYTES or not part):
+                yield b"".join(held)
+                held, size = [], 0
+        if size:
+            yield b"".join(held)
 
 
 class _Zlib:
@@ -138,7 +148,7 @@ class _Members:
         self._telling_bytes = len(packing.magic[0]) if packing.is_sure else _TRIED_BYTES  # whether a member begins
 
     def unpack(self) -> Iterator[bytes]:
-        """Yield the data of the members in parts."""
+        """Yield the data of the members in parts, and an empty part before each problem: all data before is whole."""
         magic = self._packing.magic
         members = 0
         while self._find_member(members):
@@ -154,6 +164,7 @@ class _Members:
                 if is_whole:
                     continue
                 return
+            yield b""
             self._problems.add(code, byte=self._offset, excerpt=excerpt)
             return
 
@@ -178,6 +189,7 @@ class _Members:
             try:
                 unpacked = decompressor.decompress(data, BLOCK_BYTES)
             except _ERRORS as error:
+                yield b""
                 code = "unpack/bad-checksum" if "check" in str(error) else "unpack/unreadable"
                 detail = f"after byte {self._offset} of the packed document: {error}"
                 self._problems.add(code, detail, byte=self._offset)
@@ -194,6 +206,7 @@ class _Members:
                 return True
             data = next(self._pieces, b"") if decompressor.needs_input else b""
             if not data and decompressor.needs_input:
+                yield b""
                 self._problems.add("unpack/truncated", byte=self._offset)
                 return False
             before = None if before is None else decompressor.copy()
