@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from dataclasses import dataclass
 from functools import cache
 from sys import getsizeof
@@ -81,16 +80,13 @@ class Collector:
         *was_cut*: whether the document was truncated. *bytes_read* returns how much of
         it was read.
         """
-        # No reference cycle, so that the data is freed at once, not at the next garbage collection.
-        collector = weakref.proxy(self)
-        self.problems = ProblemLog(document, reached=lambda: collector.last_position, was_cut=was_cut)
+        self.problems = ProblemLog(document, was_cut=was_cut)
         self.refs: list[SitemapRef] = []
         self.hints: dict[str, SitemapRef] = {}
         self._sitemap_bytes = 0  # of the texts in these
         self.added = 0
         """Entries and references, including those that were not a URL."""
         self._given = 0  # rows of the batches yielded
-        self._last = 0  # position of the last row in a batch
         self._document = document
         self._base = base
         self._limit = limits.urls
@@ -127,6 +123,7 @@ class Collector:
         Raises :exc:`LimitReached` once the document has more entries than allowed.
         """
         self._count(1)
+        self.problems.reached = position
         self._position.append(position)
         self._loc.append(loc)
         self._chars += len(loc)
@@ -145,12 +142,6 @@ class Collector:
     def entries(self) -> int:
         """URLs yielded, and references."""
         return self._given + len(self.refs)
-
-    @property
-    def last_position(self) -> int:
-        """Position of the last entry or reference that was added."""
-        last = self._position[-1] if self._position else self._last
-        return max(last, self.refs[-1].position) if self.refs else last
 
     def _count(self, entries: int) -> None:
         if self.added + entries > self._limit:
@@ -184,7 +175,7 @@ class Collector:
                     part[name] = columns.trimmed(part[name])
             first = self.added + 1
             self._count(size)
-            self._last = self.added
+            self.problems.reached = self.added
             yield from self._batch({"position": pa.array(np.arange(first, first + size)), **part})
         self._count(rows - allowed)
 
@@ -213,6 +204,7 @@ class Collector:
         self.refs.append(
             SitemapRef(loc=address.loc, position=position, lastmod=read.value if read else None, lastmod_text=text)
         )
+        self.problems.reached = position
 
     def hint(self, loc: str, found_by: FoundBy) -> None:
         """Add a document that this one hints at, which is not one of its entries. Each counts once."""
@@ -250,7 +242,7 @@ class Collector:
             column = pa.array(getattr(self, f"_{name}"), pa.string())
             if column.null_count < len(column):
                 texts[name] = columns.trimmed(column)
-        sparse, rows, self._last = self._sparse, len(self._loc), self._position[-1]
+        sparse, rows = self._sparse, len(self._loc)
         self._clear()
         for name, values in sparse.items():
             texts[name] = pa.array([values.get(row) for row in range(rows)], UrlBatch.schema().field(name).type)

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from sitemap_harvest.model import CATALOGUE, Problem, Reliability, Sample
 from sitemap_harvest.model.problem import MAX_EXCERPT_CHARS, MAX_SAMPLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LOSSY = frozenset(code for code, problem_type in CATALOGUE.items() if problem_type.loses)
 """Codes of the problems after which an entry may be missing."""
@@ -28,15 +24,12 @@ class _Found:
 class ProblemLog:
     """The problems of one document, as far as it was read."""
 
-    def __init__(self, document: str, *, reached: Callable[[], int] = lambda: 0, was_cut: bool = False) -> None:
-        """Collect the problems of *document*.
-
-        *reached* returns the position of the last entry read; *was_cut* says whether
-        the document was truncated.
-        """
+    def __init__(self, document: str, *, was_cut: bool = False) -> None:
+        """Collect the problems of *document*; *was_cut*: whether it was truncated."""
         self._document = document
-        self._reached = reached
         self.was_cut = was_cut
+        self.reached = 0
+        """Position of the last entry or reference read."""
         self.is_well_formed = False
         """Whether the part being read is known to be well-formed XML, so that entries cannot be mixed up."""
         self.last_sound: int | None = None
@@ -74,7 +67,7 @@ class ProblemLog:
             return
         if reliability is Reliability.RECOVERED and (self.is_well_formed or "xml/truncated" in self):
             return  # nothing follows the end of a truncated document: a problem there is the truncation again
-        before = self._reached() if entry is None else entry - 1
+        before = self.reached if entry is None else entry - 1
         sound = 0 if reliability is Reliability.ALL else max(0, before - (reliability is Reliability.RECOVERED))
         self.last_sound = sound if self.last_sound is None else min(sound, self.last_sound)
 
