@@ -174,9 +174,7 @@ class SummaryBatch(Batch[ChangeSummary]):
 
 
 def _plain(value: Any) -> Any:
-    """Return *value* with dataclasses as dictionaries, and dictionaries as pairs, as Arrow requires."""
-    if isinstance(value, dict):
-        return list(value.items())
+    """Return *value* with dataclasses as dictionaries, as Arrow requires."""
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if dataclasses.is_dataclass(value):
