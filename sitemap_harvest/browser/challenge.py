@@ -100,9 +100,8 @@ def _head(response: Response, limits: Limits) -> str:
     return "" if binary_format(source.start.data) else source.start.head.lstrip()
 
 
-def _content_type(response: Response) -> str | None:
-    value = response.headers.get("Content-Type")
-    return None if value is None else value.decode("latin-1")
+def _content_type(response: Response) -> str:
+    return (response.headers.get("Content-Type") or b"").decode("latin-1")
 
 
 def _wants_links(request: Request) -> bool:

@@ -33,7 +33,7 @@ from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.integration.guards import address_policy_of, refused
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Sequence
 
     from playwright.async_api import Browser, Page
     from scrapy import Request
@@ -69,7 +69,6 @@ class Chromium:
         self._starting = asyncio.Lock()
         self._browser: Browser | None = None
         self._is_closed = False
-        self._open_pages = 0
         self.most_open_pages = 0
         self.starts = 0
         """Number of starts."""
@@ -99,15 +98,13 @@ class Chromium:
             except (PlaywrightError, TimeoutError) as error:
                 await self._give_up(browser)
                 raise BrowserGoneError(_first_line(error)) from error
-            self._open_pages += 1
-            self.most_open_pages = max(self.most_open_pages, self._open_pages)
+            self.most_open_pages = max(self.most_open_pages, len(browser.contexts))
             try:
                 yield page
             except TimeoutError as error:
                 await self._give_up(browser)
                 raise BrowserGoneError("Chromium is not responding") from error
             finally:
-                self._open_pages -= 1
                 await _end(context.close())
 
     async def close(self) -> None:
@@ -253,15 +250,12 @@ def _proxy_of(request: Request) -> dict[str, str] | None:
     return proxy
 
 
-async def _end(closing: Any) -> None:
+async def _end(closing: Awaitable[None]) -> None:
     """Wait for *closing*, and ignore failures, because the browser may have crashed or hang."""
-    task = asyncio.ensure_future(closing)
-    done, _ = await asyncio.wait({task}, timeout=_CLOSE_SECONDS)
-    if not done:
-        task.cancel()
-        _logger.debug("The browser does not respond")
-    elif not task.cancelled() and (error := task.exception()):
-        _logger.debug("The browser exited: %s", _first_line(error))
+    try:
+        await asyncio.wait_for(closing, _CLOSE_SECONDS)
+    except Exception as error:  # noqa: BLE001 - Playwright raises Exception itself if its driver has ended
+        _logger.debug("The browser did not close: %s", _first_line(error))
 
 
 def _first_line(error: BaseException) -> str:

@@ -37,7 +37,6 @@ _MOST_FAILURES = 3
 _MOST_SOLVED = 2
 """How often the challenge of a site is solved in a run: the clearance may expire, but not repeatedly."""
 _KEPT = "sitemap_harvest_headers"
-_HEADERS = ("Cookie", "User-Agent")
 _logger = logging.getLogger(__name__)
 
 
