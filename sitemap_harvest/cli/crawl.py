@@ -18,7 +18,7 @@ from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.utils.log import get_scrapy_root_handler
 
-from sitemap_harvest.cli.output import say
+from sitemap_harvest.cli.output import tell
 from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
@@ -77,9 +77,8 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
         raise
     _set_up_log(opts, settings)
     start_log(settings)
-    console = Console(stderr=True)
     if not (has_output := bool(settings.getdict("FEEDS"))):
-        say(console, NO_OUTPUT)
+        tell(NO_OUTPUT)
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(SitemapSpider)
     opened: list[RunState] = []
@@ -100,7 +99,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     if opened[0].refused is not None and not log_is_shown:
         raise OptionError(opened[0].refused)
     summary, stats = opened[0].summary, crawler.stats.get_stats()
-    show(summary, stats, console=console, has_output=has_output)
+    show(summary, stats, has_output=has_output)
     return verdict(summary, stats, errors=errors.errors)
 
 
@@ -191,7 +190,7 @@ def line(summary: Summary, seconds: float) -> str:
     )
 
 
-def show(summary: Summary, stats: Mapping[str, Any], *, console: Console, has_output: bool) -> None:
+def show(summary: Summary, stats: Mapping[str, Any], *, has_output: bool) -> None:
     """Print the table, and the failures as text."""
     if stats.get("finish_reason") == "wrong_argument":
         return  # the log has the reason in one line
@@ -204,11 +203,11 @@ def show(summary: Summary, stats: Mapping[str, Any], *, console: Console, has_ou
         if name == "total":
             table.add_section()
         table.add_row(name, f"{tally.documents:,}", f"{tally.urls:,}", decimal(tally.bytes), f"{tally.seconds:,.1f}")
-    console.print(table)
+    Console(stderr=True).print(table)
     for line in _lines(summary, stats):
-        say(console, line)
+        tell(line)
     if summary.urls and not has_output:
-        say(console, NO_OUTPUT)
+        tell(NO_OUTPUT)
 
 
 def _lines(summary: Summary, stats: Mapping[str, Any]) -> Iterator[str]:

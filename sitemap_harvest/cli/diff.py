@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from rich.console import Console
 
 from sitemap_harvest.cli import output
 from sitemap_harvest.config import value_parsers
@@ -138,15 +136,14 @@ def _put(found: Iterator[Changes], opts: argparse.Namespace) -> None:
 
 def _show(changes: Changes, *, only_summary: bool) -> None:
     """Print the summary, and the first changes."""
-    console = Console(file=sys.stdout)
     for line in _lines(changes.summary):
-        output.say(console, line)
+        output.say(line)
     if only_summary or not len(changes):
         return
     first = pa.Table.from_batches([next(changes.batches()).arrow]).select(_COLUMNS).slice(0, _FIRST_CHANGES)
-    output.show(first, console)
+    output.show(first)
     if len(changes) > _FIRST_CHANGES:
-        output.say(console, f"{len(changes) - _FIRST_CHANGES:,} more changes: write them to a file with -O changes.csv")
+        output.say(f"{len(changes) - _FIRST_CHANGES:,} more changes: write them to a file with -O changes.csv")
 
 
 def _lines(summary: ChangeSummary) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from scrapy.utils.misc import load_object
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import IO
 
-    from rich.console import Console
     from scrapy.settings import Settings
 
     from sitemap_harvest.snapshots.store import Store
@@ -46,9 +46,9 @@ class AnyBatch(Batch[Any]):
         self.arrow = arrow
 
 
-def say(console: Console, line: str) -> None:
-    """Print *line* literally."""
-    console.print(Text(visible(line)), soft_wrap=True)
+def say(line: str) -> None:
+    """Write *line* to standard output."""
+    sys.stdout.write(f"{visible(line)}\n")
 
 
 def tell(line: str, *more: str) -> None:
@@ -173,8 +173,9 @@ def _plain(column: pa.Array) -> pa.Array:
         return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
 
 
-def show(rows: pa.Table, console: Console) -> None:
+def show(rows: pa.Table) -> None:
     """Print *rows* as a table, with its full width unless a terminal limits it."""
+    console = Console()
     table = Table(title=None, show_edge=False, pad_edge=False)
     for field in rows.schema:
         is_number = any(check(field.type) for check in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import closing
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from rich.console import Console
 
 from sitemap_harvest.cli import output
 from sitemap_harvest.engine.exit_codes import RunOutcome
@@ -94,7 +92,6 @@ def _show(reader: pa.RecordBatchReader) -> None:
     for batch in reader:
         shown.append(batch.slice(0, max(_MOST_ROWS - rows, 0)))
         rows += batch.num_rows
-    console = Console(file=sys.stdout)
-    output.show(pa.Table.from_batches(shown, reader.schema), console)
+    output.show(pa.Table.from_batches(shown, reader.schema))
     if rows > _MOST_ROWS:
         output.tell(f"{rows - _MOST_ROWS:,} more rows: write them to a file with -O rows.csv")

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from rich.console import Console
 
 from sitemap_harvest.cli import output
 from sitemap_harvest.config import value_parsers
@@ -137,7 +136,7 @@ def _damaged(history: History) -> Iterator[str]:
 
 
 def _show(histories: Sequence[History], *, as_json: bool) -> None:
-    rows, console = list[dict[str, Any]](), Console(file=sys.stdout)
+    rows: list[dict[str, Any]] = []
     for history in histories:
         found = cursors(history)
         for run in history.runs:
@@ -148,13 +147,13 @@ def _show(histories: Sequence[History], *, as_json: bool) -> None:
         sys.stdout.writelines(ascii_json(row, default=str) + "\n" for row in rows)
         return
     if not rows:
-        output.say(console, "The store has no runs.")
+        output.say("The store has no runs.")
         return
-    output.show(pa.Table.from_pylist([_columns(row) for row in rows]), console)
+    output.show(pa.Table.from_pylist([_columns(row) for row in rows]))
     for history in histories:
         for cursor in cursors(history):
             received = f"the changes up to {cursor.run}" if cursor.run else "no changes"
-            output.say(console, f"{history.site}: {cursor.consumer} has received {received}")
+            output.say(f"{history.site}: {cursor.consumer} has received {received}")
 
 
 def _columns(row: dict[str, Any]) -> dict[str, Any]:

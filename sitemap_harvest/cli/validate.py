@@ -182,7 +182,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     has_log_level = settings.getpriority("LOG_LEVEL") == get_settings_priority("cmdline")
     if not (opts.loglevel or opts.logfile or opts.nolog or has_log_level):
         settings.set("LOG_LEVEL", "CRITICAL", priority="cmdline")  # each document reports its own failure
-    console = Console(file=sys.stdout)
+    console = Console()
     now, found = datetime.now(UTC), list[Validation]()
     remote = [target.url for target in targets if target.is_remote]
     try:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import io
 from collections import Counter
+from contextlib import redirect_stderr
 
 import pytest
-from rich.console import Console
 
 from sitemap_harvest.cli.crawl import line, show
 from sitemap_harvest.engine.exit_codes import verdict
@@ -48,7 +48,8 @@ def test_an_error_in_the_log_gives_exit_code_4() -> None:
 def shown(summary: Summary, stats: dict[str, object]) -> list[str]:
     """Return the lines below the table."""
     file = io.StringIO()
-    show(summary, stats, console=Console(file=file, width=200), has_output=True)
+    with redirect_stderr(file):
+        show(summary, stats, has_output=True)
     lines = file.getvalue().splitlines()
     return lines[next(number for number, line in enumerate(lines) if line.startswith("total")) + 1 :]
 
