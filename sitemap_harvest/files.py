@@ -43,7 +43,7 @@ def check_place(setting: str, path: Path) -> None:
         if path.is_dir():
             raise IsADirectoryError(0, "it is a folder")
         part = _part_of(path)
-        os.close(_create(part))
+        part.open("xb").close()
         part.unlink()
     except OSError as error:
         words = (error.strerror or str(error)).lower()
@@ -68,7 +68,7 @@ def replacing(path: Path, *, mode: int | None = None) -> Iterator[BinaryIO]:
         return
     part = _part_of(path)
     try:
-        with os.fdopen(_create(part), "wb") as file:
+        with part.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -86,10 +86,6 @@ def replacing(path: Path, *, mode: int | None = None) -> Iterator[BinaryIO]:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _create(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
 
 
 def _part_of(path: Path) -> Path:
