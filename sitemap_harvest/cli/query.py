@@ -66,16 +66,14 @@ def _check_time(when: str, histories: Sequence[History]) -> None:
     """Raise :exc:`StoreError` if no site has such a snapshot: the result would be empty without explanation."""
     if when in {"latest", "all"}:
         return
-    first: StoreError | None = None
+    errors = []
     for history in histories:
         try:
             history.run(when)
         except StoreError as error:
-            first = first or error
-        else:
-            return
-    if first is not None:
-        raise first
+            errors.append(error)
+    if errors and len(errors) == len(histories):
+        raise errors[0]
 
 
 def _batches(reader: pa.RecordBatchReader, *, keep_types: bool) -> Iterator[output.AnyBatch]:
