@@ -108,7 +108,7 @@ def host_key(host: str) -> str:
 
 
 _SETTING = "SITEMAP_HARVEST_PRIVATE"
-_WEB_PORTS = {"http": 80, "https": 443}
+WEB_PORTS = {"http": 80, "https": 443}
 _BY_NAME = frozenset({"loopback", "private", "reserved"})
 """Kinds of private addresses that a host name given by the user may resolve to. No honest name resolves to the other
 kinds: for those the user has to give the IP address."""
@@ -139,7 +139,7 @@ class AddressPolicy:
 
     def name(self, url: str) -> None:
         """Record that the user named *url*. URLs without a host, such as files, are ignored."""
-        if self._private is PrivateAddresses.NAMED and (place := _place(url)):
+        if self._private is PrivateAddresses.NAMED and (place := place_of(url)):
             self._was_private.setdefault(_key(*place), None)
 
     def refuse_url(self, url: str) -> NotFetched | None:
@@ -147,7 +147,7 @@ class AddressPolicy:
 
         This is the only check if something else, such as a proxy, resolves the host.
         """
-        if self._private is PrivateAddresses.ALWAYS or (place := _place(url)) is None:
+        if self._private is PrivateAddresses.ALWAYS or (place := place_of(url)) is None:
             return None
         host, port = place
         if (address := literal(host)) is not None:
@@ -193,11 +193,11 @@ class AddressPolicy:
         return self._was_private.get(key, False) is not False
 
 
-def _place(url: str) -> tuple[str, int] | None:
+def place_of(url: str) -> tuple[str, int] | None:
     """Return host and port of *url*; ``None`` if it has no host, or is not a web URL."""
     try:
         parts = urlsplit(url)
-        port = parts.port or _WEB_PORTS.get(parts.scheme)
+        port = parts.port or WEB_PORTS.get(parts.scheme)
     except ValueError:
         return None
     return (parts.hostname, port) if parts.hostname and port else None
@@ -205,4 +205,4 @@ def _place(url: str) -> tuple[str, int] | None:
 
 def _key(host: str, port: int) -> str:
     name = host_key(host).removeprefix("www.")
-    return name if port in _WEB_PORTS.values() else f"{name} {port}"
+    return name if port in WEB_PORTS.values() else f"{name} {port}"

@@ -26,7 +26,7 @@ from twisted.web.server import NOT_DONE_YET
 
 from sitemap_harvest.errors import OptionError, there_is_no
 from sitemap_harvest.escape import ascii_json
-from sitemap_harvest.network import AddressPolicy, IPAddress, PrivateAddresses, host_key, kind_of, literal
+from sitemap_harvest.network import WEB_PORTS, AddressPolicy, IPAddress, PrivateAddresses, host_key, kind_of, literal
 from sitemap_harvest.redact import without_login
 from sitemap_harvest.urls import site_of, url_key
 
@@ -61,7 +61,6 @@ _URL = re.compile(  # RFC 3986, without a user name or a fragment
     rf"(https?)://{_NAME_AND_PORT}(?:[/?](?:[a-z0-9\-._~:/?\[\]@!$&'()*+,;=]|%[0-9a-f]{{2}})*)?",
     re.IGNORECASE | re.ASCII,
 )
-_WEB_PORTS = {"http": 80, "https": 443}
 _log = Logger()
 
 
@@ -130,7 +129,7 @@ def _hosts(text: str) -> tuple[AllowedHost, ...]:
 def _host(word: str) -> AllowedHost:
     match = _HOST.fullmatch(word)
     host = host_key(match[2].strip("[]")) if match else ""
-    ports = (int(match[3]),) if match and match[3] else tuple(_WEB_PORTS.values())
+    ports = (int(match[3]),) if match and match[3] else tuple(WEB_PORTS.values())
     is_address = literal(host) is not None
     if not match or (is_address and match[1]) or (":" in host and not is_address) or not 0 < ports[0] < 65536:
         raise ValueError(f"{word!r} must be of the form www.example.com, *.example.com or www.example.com:8080")
@@ -210,7 +209,7 @@ def check_token(token: str, known: Collection[str]) -> None:
 def ping_target(url: str, config: PingConfig) -> PingTarget:
     """Return the sitemap at *url*. Raises :exc:`PingError` if it is not an HTTP URL, or its host is not allowed."""
     match = _URL.fullmatch(url) if len(url) <= _MOST_CHARACTERS else None
-    port = int(match[3] or _WEB_PORTS[match[1].lower()]) if match else 0
+    port = int(match[3] or WEB_PORTS[match[1].lower()]) if match else 0
     if not match or not 0 < port < 65536 or url_key(url) is None:
         raise PingError(
             "bad-sitemap",

@@ -31,6 +31,7 @@ from sitemap_harvest.browser.proxy import FilteringProxy
 from sitemap_harvest.browser.setup import BrowserGoneError, launch_options
 from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.integration.guards import address_policy_of, refused
+from sitemap_harvest.network import place_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Sequence
@@ -222,9 +223,8 @@ class BrowserFetcher:
 
     def _download_error(self, request: Request, error: NotReachedError) -> Exception:
         """Return the exception that Scrapy would have raised for *error* of the browser."""
-        parts = urlsplit(error.url)
-        port = parts.port or (443 if parts.scheme in {"https", "wss"} else 80)
-        failure = self._proxy.failure(parts.hostname or "", port)
+        place = place_of(error.url)
+        failure = None if place is None else self._proxy.failures.get(place)
         if isinstance(failure, NotFetched):
             return refused(self._crawler, request.replace(url=error.url), failure)
         if isinstance(failure, DownloadCancelledError):

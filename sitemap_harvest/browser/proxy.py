@@ -44,7 +44,8 @@ class FilteringProxy:
         self._seconds = seconds
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
-        self._failures: dict[tuple[str, int], Exception | NotFetched] = {}
+        self.failures: dict[tuple[str, int], Exception | NotFetched] = {}
+        """Why the last connection to a host and port failed; the last 1,000."""
 
     async def open(self) -> str:
         """Listen, and return the URL of the proxy."""
@@ -60,10 +61,6 @@ class FilteringProxy:
             connection.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
 
-    def failure(self, host: str, port: int) -> Exception | NotFetched | None:
-        """Return why the last connection to *host* at *port* failed; ``None`` if none has failed."""
-        return self._failures.get((host, port))
-
     def _accept(self, reader: StreamReader, writer: StreamWriter) -> None:
         connection = asyncio.ensure_future(self._serve(reader, writer))
         self._connections.add(connection)
@@ -76,7 +73,7 @@ class FilteringProxy:
                     place = await _destination(reader, writer)
                 server = await self._connect(*place)
                 if isinstance(server, tuple):
-                    self._failures.pop(place, None)
+                    self.failures.pop(place, None)
                     writer.write(_CONNECTED)
                     await self._tunnel((reader, writer), server, place)
                 else:
@@ -116,9 +113,9 @@ class FilteringProxy:
             server[1].close()
 
     def _note(self, host: str, port: int, failure: Exception | NotFetched) -> None:
-        self._failures[host, port] = failure
-        if len(self._failures) > _MAX_FAILURES:
-            del self._failures[next(iter(self._failures))]
+        self.failures[host, port] = failure
+        if len(self.failures) > _MAX_FAILURES:
+            del self.failures[next(iter(self.failures))]
 
 
 async def _destination(reader: StreamReader, writer: StreamWriter) -> tuple[str, int]:

@@ -89,7 +89,7 @@ def test_invalid_requests_are_not_connected(sent: bytes, answer: bytes, monkeypa
 def test_private_addresses_are_never_connected_to(serve: Callable[..., Site], host: str, reason: str) -> None:
     site = serve({"/s": "secret"})
     got, proxy = through(AddressPolicy(), _GREETING, connect_to(host, port_of(site)), _GET)
-    failure = proxy.failure(host, port_of(site))
+    failure = proxy.failures[host, port_of(site)]
     assert (got, site.requests) == (b"\5\0", [])
     assert isinstance(failure, NotFetched)
     assert reason in failure.reason
@@ -131,7 +131,7 @@ def test_no_more_is_forwarded_than_a_document_may_have(serve: Callable[..., Site
     site = serve({"/s": Page("body", manner=Manner.ENDLESS)})
     got, proxy = through(named(site.url), _GREETING, connect_to("127.0.0.1", port_of(site)), _GET)
     assert len(got) < _MOST + 2 * 1024 * 1024
-    assert isinstance(proxy.failure("127.0.0.1", port_of(site)), DownloadCancelledError)
+    assert isinstance(proxy.failures["127.0.0.1", port_of(site)], DownloadCancelledError)
 
 
 @pytest.mark.quick
@@ -139,4 +139,4 @@ def test_the_reason_for_a_refused_connection_is_recorded(serve: Callable[..., Si
     site = serve()
     site.stop()
     _, proxy = through(named(site.url), _GREETING, connect_to("127.0.0.1", port_of(site)))
-    assert isinstance(proxy.failure("127.0.0.1", port_of(site)), ConnectionRefusedError)
+    assert isinstance(proxy.failures["127.0.0.1", port_of(site)], ConnectionRefusedError)
