@@ -153,7 +153,7 @@ class AddressPolicy:
         if (address := literal(host)) is not None:
             return None if self.allow(host, port, [address]) else self.refusal(host, port, [address])
         if has_special_name(host) and not self._is_private_allowed(_key(host, port)):
-            return self._refusal(f"its host has the private name {host}", host, port)
+            return self._refusal(f"the host has the private name {host}", host, port)
         return None
 
     def allow(self, host: str, port: int, found: Sequence[IPAddress]) -> list[IPAddress]:
@@ -174,7 +174,7 @@ class AddressPolicy:
 
     def refusal(self, host: str, port: int, found: Sequence[IPAddress]) -> NotFetched:
         """Return the reason why no address in *found*, the addresses of *host*, may be connected to at *port*."""
-        return self._refusal(f"its host has the {kind_of(found[0])} address {found[0]}", host, port)
+        return self._refusal(f"the host has the {kind_of(found[0])} address {found[0]}", host, port)
 
     def _refusal(self, fact: str, host: str, port: int) -> NotFetched:
         key = _key(host, port)

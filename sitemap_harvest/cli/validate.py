@@ -56,7 +56,7 @@ _CERTAIN = re.compile(r"\Arobots\.txt\Z|(?:sitemap|urllist).*" + _SUFFIX.format(
 _SITEMAP = re.compile(f"{_CERTAIN.pattern}|{_SUFFIX.format('')}", re.IGNORECASE | re.DOTALL)
 """The names of the files in a folder that are validated, if they are not other XML."""
 _CUT = "the connection was closed early; the partial data was read"
-_INTERRUPTED = "interrupted before there was a response"
+_INTERRUPTED = "interrupted before a response arrived"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +271,7 @@ def _body(target: Target, fetched: Fetched | None, most: int) -> tuple[bytes, st
             body = file.read(most + 1)
     except OSError as error:
         return b"", download_errors.of_error(error).reason
-    return body, f"it has more than {most:,} bytes (SITEMAP_HARVEST_MAX_UNPACKED)" if len(body) > most else None
+    return body, f"more than {most:,} bytes (SITEMAP_HARVEST_MAX_UNPACKED)" if len(body) > most else None
 
 
 def fetch(urls: list[str], folder: Path, settings: Settings, logins: Mapping[str, str]) -> dict[str, Fetched]:

@@ -25,11 +25,11 @@ _UNKNOWN = frozenset(
 )
 """Outcomes of documents that may list unknown URLs."""
 
-LISTS_IT_NO_MORE = "its sitemap was read completely and no longer lists it"
-EMPTIED = "its sitemap was read completely and is now empty"
-GONE_SINCE = "its sitemap has since been removed"
-LEFT_FEED = "it is no longer in a feed, which lists only recent items"
-LEFT_NEWS = "it is no longer in a news sitemap, which lists only recent items"
+LISTS_IT_NO_MORE = "the sitemap was read completely and no longer lists the URL"
+EMPTIED = "the sitemap was read completely and is now empty"
+GONE_SINCE = "the sitemap has since been removed"
+LEFT_FEED = "the URL is no longer in a feed, which lists only recent items"
+LEFT_NEWS = "the URL is no longer in a news sitemap, which lists only recent items"
 
 
 class Record(NamedTuple):
@@ -152,7 +152,7 @@ def _reason(url: str, after: SnapshotDocuments) -> str:
     if record is None:
         return GONE_SINCE
     if record.left is not None:
-        return f"its sitemap was removed: {record.left}"
+        return f"the sitemap was removed: {record.left}"
     return LISTS_IT_NO_MORE if url in after.entries else EMPTIED
 
 

@@ -107,15 +107,15 @@ def refuse(candidate: Candidate, bounds: Bounds) -> NotFetched | None:  # noqa: 
     if candidate.parent is None:
         return None  # the user named it
     if not candidate.url.lower().startswith(("http://", "https://")):
-        return NotFetched(Outcome.OUT_OF_SCOPE, "its URL is neither http nor https")
+        return NotFetched(Outcome.OUT_OF_SCOPE, "the URL is neither http nor https")
     if bounds.only_site and bare_host(candidate.url) != bare_host(bounds.only_site):
-        return NotFetched(Outcome.OUT_OF_SCOPE, f"it is not on {bounds.only_site}, which the folder replaces")
+        return NotFetched(Outcome.OUT_OF_SCOPE, f"the URL is not on {bounds.only_site}, which the folder replaces")
     if not_fetched := refuse_offsite(candidate, bounds.offsite):
         return not_fetched
     if candidate.depth > bounds.max_depth:
         return NotFetched(
             Outcome.OVER_LIMIT,
-            f"it is deeper than {bounds.depth_setting} ({bounds.max_depth}) allows",
+            f"the document is deeper than {bounds.depth_setting} ({bounds.max_depth}) allows",
             problem="limit/depth",
         )
     if bounds.skip and bounds.skip.search(candidate.url):
@@ -123,14 +123,14 @@ def refuse(candidate: Candidate, bounds: Bounds) -> NotFetched | None:  # noqa: 
     if candidate.found_by is FoundBy.INDEX and bounds.follow and not bounds.follow.search(candidate.url):
         return _unwanted("does not match follow", bounds.follow.pattern)
     if bounds.since and candidate.found_by is FoundBy.INDEX and _changed_before(bounds.since, candidate):
-        reason = f"its index gives lastmod {candidate.lastmod_text}, which is before {bounds.since.first.isoformat()}"
+        reason = f"the index gives lastmod {candidate.lastmod_text}, which is before {bounds.since.first.isoformat()}"
         return NotFetched(Outcome.SKIPPED, reason, is_pruned=True)
     return None
 
 
 @lru_cache(maxsize=16)  # shared: an index may name 100,000 documents
 def _unwanted(reason: str, pattern: str) -> NotFetched:
-    return NotFetched(Outcome.SKIPPED, f"its URL {reason}={pattern!r}")
+    return NotFetched(Outcome.SKIPPED, f"the URL {reason}={pattern!r}")
 
 
 def _changed_before(since: DateRange, candidate: Candidate) -> bool:

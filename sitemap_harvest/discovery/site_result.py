@@ -36,7 +36,7 @@ def search_outcome(site: SiteState, *, is_over: bool) -> SearchOutcome:
         lists = f"{site.lists:,} document{'' if site.lists == 1 else 's'}"
         return SearchOutcome(SiteResult.FOUND, f"{urls} in {lists}")
     if site.shared_from is not None:
-        return SearchOutcome(SiteResult.FOUND, f"its documents were read for {site.shared_from}")
+        return SearchOutcome(SiteResult.FOUND, f"the documents of this site were read for {site.shared_from}")
     if not is_over or site.limits:
         why = f"a limit was reached ({', '.join(site.limits)})" if site.limits else "the run ended early"
         return SearchOutcome(SiteResult.UNFINISHED, why)
@@ -56,7 +56,7 @@ def _of_nothing(site: SiteState) -> SearchOutcome:
     if verdict := _of_named(site, named):
         return verdict
     if site.skips:
-        return SearchOutcome(SiteResult.FOUND, f"its sitemaps were skipped: {_words(site, named)}")
+        return SearchOutcome(SiteResult.FOUND, f"the sitemaps were skipped: {_words(site, named)}")
     if site.first.site_root:
         return _of_probes(site, probes, named)
     return SearchOutcome(

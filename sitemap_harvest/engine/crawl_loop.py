@@ -86,7 +86,7 @@ class CrawlLoop:
         """
         return self._until_done(self._processor.failure(failure, candidate, requested_at, url, response), candidate)
 
-    def end(self, candidate: Candidate, why: str = "a spider middleware did not consume all of its output") -> None:
+    def end(self, candidate: Candidate, why: str = "a spider middleware did not consume the document's output") -> None:
         """End *candidate*; *why* is the reason in its record, if it has none yet."""
         if (download := self.in_flight.downloads.get(candidate.url)) is None:
             return
@@ -148,7 +148,7 @@ class CrawlLoop:
         yield request
         download = self.in_flight.downloads.get(candidate.url)
         if download is not None and not download.was_scheduled:  # so no response will come
-            record = record_of(candidate, NotFetched(Outcome.SKIPPED, "a spider middleware dropped its request"))
+            record = record_of(candidate, NotFetched(Outcome.SKIPPED, "a spider middleware dropped the request"))
             yield from self.results.ended(record)
             self.end(candidate)
 
@@ -158,7 +158,7 @@ class CrawlLoop:
         try:
             yield from output
         except Exception as error:
-            failure = NotFetched(Outcome.FAILED, f"reading it failed unexpectedly: {error!r}")
+            failure = NotFetched(Outcome.FAILED, f"reading the document failed unexpectedly: {error!r}")
             yield from self.results.ended(record_of(candidate, failure, requested_at=requested_at))
             raise
         finally:
@@ -172,7 +172,7 @@ class CrawlLoop:
         has_enough = self.results.has_enough
         if has_enough:
             waiting = self.sites.drain(time.monotonic())
-            yield from self.results.cut_off(waiting, self.results.limit_reason("before it was requested"))
+            yield from self.results.cut_off(waiting, self.results.limit_reason("before the document was requested"))
         busy, self._busy = self._busy, []
         for site in chain(busy, self.sites.settled()):
             if session is not None and (unavailable := session.begin(site.root)) is not None:

@@ -57,7 +57,8 @@ class DocumentProcessor:
         failure = outcome_of_status(response.status, is_local=is_local)
         record = record_of(candidate, failure, requested_at=requested_at, response=response, is_local=is_local)
         if self._results.has_enough:
-            record.outcome, record.reason = Outcome.OVER_LIMIT, self._results.limit_reason("before it was read")
+            record.outcome = Outcome.OVER_LIMIT
+            record.reason = self._results.limit_reason("before the document was read")
             yield from self._results.ended(record, is_wanted=True)
             return
         if response.challenge is None and self._waits(response, candidate, record):
@@ -92,7 +93,7 @@ class DocumentProcessor:
         if failure.outcome is Outcome.FORBIDDEN and is_declared(candidate):
             reason = (
                 f"{failure.reason}, but also lists it or a document that leads to it "
-                "(SITEMAP_HARVEST_READ_DECLARED=True allows it)"
+                "(to read it, set SITEMAP_HARVEST_READ_DECLARED=True)"
             )
             failure = replace(failure, reason=reason)
         yield from self._results.not_read(
@@ -121,8 +122,8 @@ class DocumentProcessor:
         if seconds > self._options.max_wait:
             wait = f"requires a wait of {seconds:,.0f} seconds"
             record.reason = f"{record.reason}; the server {wait}"
-            limit = f"which is longer than SITEMAP_HARVEST_MAX_WAIT allows ({self._options.max_wait})"
-            self._sites.frontier.host(response.url).shut = NotFetched(Outcome.BLOCKED, f"its host {wait}, {limit}")
+            limit = f"which is longer than SITEMAP_HARVEST_MAX_WAIT ({self._options.max_wait})"
+            self._sites.frontier.host(response.url).shut = NotFetched(Outcome.BLOCKED, f"the host {wait}, {limit}")
             return False
         self._results.requeue(candidate, response.url, seconds)
         return True
@@ -144,7 +145,7 @@ class DocumentProcessor:
         if site is not None and known is not None and is_exact(known.record):
             record.sha256 = document.digest()
             if is_unchanged(known.record, record):
-                record.outcome, record.reason = Outcome.UNCHANGED, "its digest has not changed"
+                record.outcome, record.reason = Outcome.UNCHANGED, "the digest has not changed"
                 site.confirm(record, known, was_downloaded=True)
                 yield from self._pass_on(candidate, record, known)
                 return
@@ -177,7 +178,7 @@ class DocumentProcessor:
         """Yield the stored rows of a document after a 304; or request it unconditionally."""
         known = None if site is None else site.of(candidate)
         if site is not None and response.is_conditional and known is not None and is_unchanged(known.record, record):
-            record.outcome, record.reason, record.cause = Outcome.UNCHANGED, "HTTP 304: it has not changed", None
+            record.outcome, record.reason, record.cause = Outcome.UNCHANGED, "HTTP 304: not modified", None
             site.confirm(record, known, was_downloaded=False)
             yield from self._pass_on(candidate, record, known)
         elif response.is_conditional and not candidate.attempt:
@@ -198,7 +199,7 @@ class DocumentProcessor:
                 if self._parts.session is not None:
                     self._parts.session.give_up(error)
                 record.outcome, record.complete = Outcome.FAILED, False
-                record.reason = f"its stored URLs cannot be read: {error}"
+                record.reason = f"the stored URLs cannot be read: {error}"
                 yield from self._results.ended(record)
                 return
         else:
@@ -214,11 +215,11 @@ class DocumentProcessor:
         references = sum(ref.found_by is None for ref in document.sitemaps())
         in_all = max(counts.listed, document.entries - references)
         if self._results.has_enough and counts.urls + counts.dropped < in_all:
-            reason = self._results.limit_reason("within it")
+            reason = self._results.limit_reason("within the document")
             record.outcome, record.reason, record.complete = Outcome.PARTIAL, reason, False
             return True
         if counts.listed < in_all:
-            reason = f"MAX_SITE_URLS ({self._options.max_site_urls:,}) was reached"
+            reason = f"SITEMAP_HARVEST_MAX_SITE_URLS ({self._options.max_site_urls:,}) was reached"
             record.outcome, record.reason, record.complete = Outcome.PARTIAL, reason, False
             record.problems += (Problem(code="limit/urls", document=record.url, detail=reason),)
         return False

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _CHALLENGE = "the response is a challenge page"
-_OUTSIDE = "it is outside the folder that replaces the site, and is not read"
+_OUTSIDE = "the document is outside the folder that replaces the site, and is not read"
 
 
 def record_of(
@@ -81,7 +81,7 @@ def describe(record: SitemapRecord, document: Document, *, was_cut: bool) -> Non
     record.sha256 = document.sha256
     record.complete = document.complete and not was_cut
     if was_cut and record.outcome in {Outcome.READ, Outcome.PARTIAL}:
-        record.outcome, record.reason = Outcome.PARTIAL, "the connection was cut; the partial data was read"
+        record.outcome, record.reason = Outcome.PARTIAL, "the connection was closed early; the partial data was read"
 
 
 STATUS_WORDS = {
@@ -92,13 +92,13 @@ STATUS_WORDS = {
     407: "a proxy requires a login",
     410: "the document is permanently gone",
     429: "too many requests",
-    451: "it is unavailable for legal reasons",
+    451: "the document is unavailable for legal reasons",
 }
 _KIND_WORDS = {
-    Kind.EMPTY: "it is empty",
-    Kind.HTML: "it is a web page",
-    Kind.SOFT_404: "it is a web page that reports a missing page",
-    Kind.XML: "it is XML of another kind",
+    Kind.EMPTY: "the document is empty",
+    Kind.HTML: "the document is a web page",
+    Kind.SOFT_404: "the document is a web page that reports a missing page",
+    Kind.XML: "the document is XML, but not a sitemap or a feed",
 }
 ON_THE_WAY = frozenset({Cause.DNS, Cause.REFUSED, Cause.TIMEOUT, Cause.CONNECTION, Cause.NOT_HTTP})
 UNANSWERED = ON_THE_WAY | {Cause.TLS}
@@ -155,13 +155,13 @@ def _outcome_of_document(document: Document) -> tuple[Outcome, str | None]:
         if code in codes:
             return Outcome.TOO_LARGE, f"{codes[code].detail}; the part before the limit was read"
     if not document.kind.is_readable and any(code in LOSSY for code in codes):
-        return Outcome.FAILED, f"it cannot be unpacked ({', '.join(codes)})"
+        return Outcome.FAILED, f"the document cannot be decompressed ({', '.join(codes)})"
     if document.kind is Kind.CHALLENGE:
-        return Outcome.BLOCKED, f"a firewall blocks it: {codes['document/challenge'].detail}"
+        return Outcome.BLOCKED, f"a firewall blocks the request: {codes['document/challenge'].detail}"
     if not document.kind.is_readable:
         is_binary = document.kind is Kind.BINARY and "document/binary" in codes
-        words = codes["document/binary"].detail if is_binary else _KIND_WORDS.get(document.kind, "it lists no URLs")
+        words = codes["document/binary"].detail if is_binary else _KIND_WORDS.get(document.kind, "not a list of URLs")
         return Outcome.NOT_A_SITEMAP, words
     if not document.complete:
-        return Outcome.PARTIAL, f"it is incomplete ({', '.join(code for code in codes if code in LOSSY)})"
+        return Outcome.PARTIAL, f"the document is incomplete ({', '.join(code for code in codes if code in LOSSY)})"
     return Outcome.READ, None

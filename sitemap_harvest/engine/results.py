@@ -135,7 +135,7 @@ class Results:
                 yield PAUSE
         if parent is not None and refused > most:
             count = refused - MOST_REFUSED_ROWS
-            detail = f"{count:,} more documents that it lists are not requested, and have no record"
+            detail = f"{count:,} more listed documents are not requested, and have no record"
             parent.problems += (Problem(code="document/without-row", document=parent.url, detail=detail, count=count),)
 
     def requeue(self, candidate: Candidate, url: str, seconds: float) -> None:
@@ -221,7 +221,7 @@ class Results:
         left = [download.candidate for download in self._in_flight.downloads.values() if download.needs_record]
         yield from self.cut_off(left, "the run ended before a response arrived")
         waiting = list(self._sites.drain(time.monotonic()))
-        yield from self.cut_off(waiting, "the run ended before it was requested")
+        yield from self.cut_off(waiting, "the run ended before the document was requested")
         self._summary.queued = len(left) + len(waiting)
         for site in self._sites.unfinished():
             yield from self.site(site, is_over=False)

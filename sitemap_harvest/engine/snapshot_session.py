@@ -87,7 +87,8 @@ class SnapshotSession:
         history = self.store.history(root)
         try:
             if (holder := self._locks.take(history.folder)) is not None:
-                return SiteUnavailable(f"the run {holder} is harvesting it into the same store", is_temporary=True)
+                reason = f"the run {holder} is harvesting the site into the same store"
+                return SiteUnavailable(reason, is_temporary=True)
             self._begun.add(root)
             self.sites[root] = site = self._site(history)
             if self._config.feeds_only and site.writer.before is None:
@@ -98,7 +99,7 @@ class SnapshotSession:
                 )
         except StoreError as error:  # of one site: the others may be intact
             self._release(root)
-            return SiteUnavailable(f"its stored data cannot be used: {error}")
+            return SiteUnavailable(f"the stored data of the site cannot be used: {error}")
         except WRITE_ERRORS as error:
             self.give_up(error)
         return None

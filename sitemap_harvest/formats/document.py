@@ -218,10 +218,10 @@ class Document:
         if self.kind is Kind.EMPTY:
             return "document/empty", None
         if self.kind is Kind.BINARY:
-            return "document/binary", f"it is {binary_format(self._source.start.data) or 'not text'}"
+            return "document/binary", f"the document is {binary_format(self._source.start.data) or 'not text'}"
         if self.kind is Kind.CHALLENGE:
-            return "document/challenge", f"it is a page of {challenger(look(self._source.start.head))}"
+            return "document/challenge", f"the response is a page of {challenger(look(self._source.start.head))}"
         if self.kind is Kind.SOFT_404:
             page = look(self._source.start.head)
             return "document/soft-404", f"the page says: {page.title or page.heading}"
-        return "document/not-a-sitemap", f"it is {self.kind}"
+        return "document/not-a-sitemap", f"the kind of the document is {self.kind}"

@@ -42,10 +42,10 @@ class Budget:
         """Return which limit the harvest of *site* has reached at *now* (seconds), ``None`` if none."""
         seconds = 0.0 if site.started_at is None else now - site.started_at
         for most, spent, code, name in (
-            (self.documents, site.documents, "limit/documents", "MAX_DOCUMENTS"),
-            (self.bytes, site.bytes_downloaded, "limit/bytes", "MAX_SITE_BYTES"),
-            (self.urls, site.urls, "limit/urls", "MAX_SITE_URLS"),
-            (self.seconds, seconds, "limit/seconds", "MAX_SITE_SECONDS"),
+            (self.documents, site.documents, "limit/documents", "SITEMAP_HARVEST_MAX_DOCUMENTS"),
+            (self.bytes, site.bytes_downloaded, "limit/bytes", "SITEMAP_HARVEST_MAX_SITE_BYTES"),
+            (self.urls, site.urls, "limit/urls", "SITEMAP_HARVEST_MAX_SITE_URLS"),
+            (self.seconds, seconds, "limit/seconds", "SITEMAP_HARVEST_MAX_SITE_SECONDS"),
         ):
             if most is not None and spent >= most:
                 return NotFetched(Outcome.OVER_LIMIT, f"{name} ({most:,}) was reached", problem=code)
@@ -127,7 +127,7 @@ class SiteQueue:
         if target == key:
             return None  # not a redirect, though Scrapy may have escaped the URL
         if not_fetched := refuse(replace(candidate, url=url), self._bounds):
-            return NotFetched(not_fetched.outcome, f"it redirects to {url}: {not_fetched.reason}")
+            return NotFetched(not_fetched.outcome, f"the URL redirects to {url}: {not_fetched.reason}")
         self._provenance.link(key, target)
         if (owner := self._owners.get(target)) is None:
             self._owners[target] = candidate.root
@@ -135,7 +135,7 @@ class SiteQueue:
         self._provenance.link(target, key)
         self.cross_submissions.note(replace(candidate, url=url))
         self.by_root[candidate.root].share(candidate, url, owner)
-        return NotFetched(Outcome.SKIPPED, f"it redirects to {url}, which is read separately")
+        return NotFetched(Outcome.SKIPPED, f"the URL redirects to {url}, which is read separately")
 
     def release(self, candidate: Candidate, url: str) -> None:
         """Allow another candidate to fetch *url*, where the document of *candidate* was found but could not be used."""
@@ -197,10 +197,10 @@ class SiteQueue:
         if host.unanswered == 1 and not host.has_responded:
             site.unanswered_hosts += 1
         if host.unanswered == self._budget.unanswered:
-            reason = f"its host failed to respond {host.unanswered} times in a row: {failure.reason}"
+            reason = f"the host failed to respond {host.unanswered} times in a row: {failure.reason}"
             host.shut = replace(failure, reason=reason)
         if site.unanswered_hosts == self._budget.unanswered_hosts and site.shut is None:
-            reason = f"{site.unanswered_hosts} hosts of its site in a row failed to respond: {failure.reason}"
+            reason = f"{site.unanswered_hosts} hosts of the site in a row failed to respond: {failure.reason}"
             site.shut = replace(failure, reason=reason)
 
     def note(self, candidate: Candidate, record: SitemapRecord, *, urls: int) -> None:

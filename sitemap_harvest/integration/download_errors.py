@@ -30,26 +30,26 @@ from sitemap_harvest.urls import without_user
 _FAILED = Outcome.FAILED
 _REFUSALS = (DownloadCancelledError, IgnoreRequest)
 _TUNNEL = r"\ACould not open CONNECT tunnel"
-_TOO_LARGE = "larger than DOWNLOAD_MAXSIZE allows"
-_NO_TLS = "TLS failed: the server does not speak TLS; its URL may need http://"
+_TOO_LARGE = "the document is larger than DOWNLOAD_MAXSIZE"
+_NO_TLS = "TLS failed: the server does not speak TLS; the URL may need http://"
 _OF_PROXY = "the proxy does not connect to the host: HTTP {0}"
 _NO_HTTP = "the server does not speak HTTP"
 _ERRORS: tuple[tuple[type | tuple[type, ...], str, Outcome, str, Cause | None], ...] = (
     (_REFUSALS, "max size|DOWNLOAD_MAXSIZE", Outcome.TOO_LARGE, _TOO_LARGE, None),
     # Scrapy 2.19 cancels a body without a length silently, and for no other reason.
     (DownloadCancelledError, r"\A\Z", Outcome.TOO_LARGE, _TOO_LARGE, None),
-    (_REFUSALS, r"\AForbidden by robots\.txt", Outcome.FORBIDDEN, "robots.txt disallows it", None),
+    (_REFUSALS, r"\AForbidden by robots\.txt", Outcome.FORBIDDEN, "robots.txt disallows the URL", None),
     (_REFUSALS, r"\Amax redirections", _FAILED, "too many redirects", Cause.SERVER_ERROR),
     (DownloadCancelledError, "", _FAILED, "{text}", None),
     (IgnoreRequest, r"\A\Z", Outcome.SKIPPED, "another component of the project dropped the request", None),
     (IgnoreRequest, "", Outcome.SKIPPED, "{text}", None),
-    (CannotResolveHostError, "", _FAILED, "no such host: DNS cannot resolve its name", Cause.DNS),
+    (CannotResolveHostError, "", _FAILED, "no such host: DNS cannot resolve the name", Cause.DNS),
     (DownloadConnectionRefusedError, "", _FAILED, "the host refuses the connection", Cause.REFUSED),
     (DownloadTimeoutError, "", _FAILED, "no response within the timeout", Cause.TIMEOUT),
-    (ResponseDataLossError, "", _FAILED, "the connection was cut", Cause.CONNECTION),
+    (ResponseDataLossError, "", _FAILED, "the connection was closed early", Cause.CONNECTION),
     (UnsupportedURLSchemeError, "", Outcome.OUT_OF_SCOPE, "the URL scheme is not supported", None),
     (FileNotFoundError, "", Outcome.ABSENT, "there is no such file", None),
-    (IsADirectoryError, "", _FAILED, "it is a folder, not a file", None),
+    (IsADirectoryError, "", _FAILED, "the path is a folder, not a file", None),
     (UnicodeError, "", _FAILED, "invalid host name", Cause.DNS),
     (PermissionError, "", _FAILED, "no permission to read the file", None),
     (NotImplementedError, "", _FAILED, "Scrapy does not support HTTPS requests through an https:// proxy", None),

@@ -47,7 +47,7 @@ class Fetched:
     """The response, without its body; ``None`` if there was none."""
     body: Path | None = None
     """The file with the body as sent; ``None`` if there is nothing to read."""
-    reason: str | None = "it was not fetched: another component of the project dropped the request"
+    reason: str | None = "another component of the project dropped the request"
     """Why there is no body, as text; ``None`` if there is one."""
 
 

@@ -47,7 +47,7 @@ class PrivateAddressError(IgnoreRequest):
 
     def __init__(self, request: Request, refusal: NotFetched) -> None:
         if request.meta.get("redirect_urls"):
-            refusal = replace(refusal, reason=f"it redirects to {request.url}: {refusal.reason}")
+            refusal = replace(refusal, reason=f"the URL redirects to {request.url}: {refusal.reason}")
         super().__init__(refusal.reason)
         self.refusal = refusal  #: The outcome of the document, and the reason.
 

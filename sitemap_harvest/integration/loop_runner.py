@@ -167,7 +167,7 @@ class LoopRunner:
         has_requests = engine.scheduler is None or engine.scheduler.has_pending_requests()
         has_work = engine.downloader.active or has_requests or (slot and not slot.is_idle())
         for candidate in self._in_flight.lost(time.monotonic(), is_idle=not has_work):
-            self._loop.end(candidate, "another component dropped its request")
+            self._loop.end(candidate, "another component dropped the request")
 
     def _watched(self, output: _Output, candidate: Candidate) -> _Output:
         """Return *output*, and end *candidate* even if nothing reads the output, or not completely."""

@@ -23,8 +23,8 @@ from sitemap_harvest.model import Kind, Outcome, SitemapRef, UrlBatch, UrlEntry
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-_LEFT_OUT = NotFetched(Outcome.SKIPPED, "sitemap_filter dropped it")
-_NOT_FOLLOWED = NotFetched(Outcome.SKIPPED, "its URL does not match sitemap_follow")
+_LEFT_OUT = NotFetched(Outcome.SKIPPED, "sitemap_filter dropped the document")
+_NOT_FOLLOWED = NotFetched(Outcome.SKIPPED, "the URL does not match sitemap_follow")
 ENTRY = "entry"
 """Key of the :class:`~sitemap_harvest.UrlEntry` in the dictionary of a page."""
 _TAGS = {"images": "image", "videos": "video", "news": "news", "mobile": "mobile", "pagemap": "PageMap"}
@@ -45,7 +45,7 @@ class Rule:
     def request(self, url: str, entry: UrlEntry) -> Request:
         """Return the request for *url*, which *entry* lists. Raises :exc:`ValueError` for an invalid URL."""
         if not url.lower().startswith(("http://", "https://")):
-            raise ValueError("it is not a web URL")
+            raise ValueError("the URL is neither http nor https")
         return Request(
             url,
             callback=self.callback,

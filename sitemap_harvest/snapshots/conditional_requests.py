@@ -92,7 +92,7 @@ def conditional_request(
         return ConditionalRequest()
     may_skip = freshness.trust is Trust.ALWAYS or (freshness.trust is Trust.AUTO and is_trusted)
     if may_skip and says_unchanged(known, lastmod, lastmod_text):
-        return ConditionalRequest(skip=f"fresh: its index says that it has not changed since {known.lastmod_text}")
+        return ConditionalRequest(skip=f"fresh: the index reports no change since {known.lastmod_text}")
     return ConditionalRequest(conditions(known, freshness.now))
 
 

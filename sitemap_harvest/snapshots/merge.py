@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from datetime import datetime
 
-NEVER_READ = "no document lists it any more, and it was never read"
+NEVER_READ = "the document is no longer listed, and was never read"
 NOT_ASKED_FOR = "not requested in this run"
 """The reason of a document in the last snapshot that the run did not request."""
 
@@ -85,7 +85,7 @@ def merge_snapshot(
         if key in visited:
             merge.rows[key] = merge.row_of_visited(key)
         elif (known := before[key]).left is None:
-            left = f"it was read as {elsewhere[key]}, which redirects to it" if key in elsewhere else None
+            left = f"the document was read as {elsewhere[key]}, which redirects to it" if key in elsewhere else None
             merge.rows[key] = _leave(_not_visited(known), left)
         elif key in pending:
             merge.rows[key] = known
@@ -120,7 +120,7 @@ class _Merge:
         left = None
         was_there = known is not None and has_rows(known) and final_key(known, key) == final_key(found.record, key)
         if was_there and self._is_passed_on(key):  # its rows belong to the target, which was read separately
-            left = f"it redirects to {found.record.final_url}, which was read separately"
+            left = f"the URL redirects to {found.record.final_url}, which was read separately"
         return _leave(row, left)
 
     def _is_passed_on(self, key: str) -> bool:
@@ -216,7 +216,7 @@ class _Merge:
         for key in self.visited:
             row = self.rows[key]
             if row.rows_from is not None and row.absent_runs >= self.absent_runs and self._is_gone(key):
-                self.rows[key] = _leave(row, f"it was absent in {row.absent_runs} runs")
+                self.rows[key] = _leave(row, f"the document was absent in {row.absent_runs} runs")
 
 
 def _leave(row: SitemapRecord, left: str | None) -> SitemapRecord:

@@ -96,19 +96,19 @@ def _doubt(  # noqa: PLR0911 - one return per rule, in order
     final = final_key(record, key)
     is_moved = final not in {key, final_key(known, key) if known else key}
     if is_moved and final in before and _is_document(before[final]):
-        return f"it redirects to {record.final_url}, which is a separate document"
+        return f"the URL redirects to {record.final_url}, which is a separate document"
     if known is None:
         return _doubt_of_new(record, before.get(key), is_first_run=not before)
     if known.kind is Kind.ROBOTS and key.endswith("/robots.txt") and record.kind is not Kind.ROBOTS:
         return _NOT_ROBOTS
     if known.kind is Kind.ROBOTS and known.entries and not record.entries:
-        return "it no longer lists a sitemap"  # may be the default robots.txt of a content management system
+        return "robots.txt no longer lists a sitemap"  # may be the default robots.txt of a content management system
     if record.kind is Kind.LINKS and known.kind is not Kind.LINKS:
-        return f"its kind was {known.kind}, and it is now a web page"
+        return f"the kind was {known.kind}; the document is now a web page"
     if not record.entries and known.kind is not record.kind:
-        return f"its kind was {known.kind}; it is now {record.kind} and has no entries"
+        return f"the kind was {known.kind}; it is now {record.kind}, and the document has no entries"
     if (guessed := _guesses(record)) and (guessed - _guesses(known) or known.encoding != record.encoding):
-        return f"its encoding is uncertain ({', '.join(sorted(guessed))}); it was {known.encoding} before"
+        return f"the encoding is uncertain ({', '.join(sorted(guessed))}); it was {known.encoding} before"
     return None
 
 
@@ -125,9 +125,9 @@ def _doubt_of_new(record: SitemapRecord, unread: SitemapRecord | None, *, is_fir
     """
     found_by = unread.found_by if unread is not None and record.found_by is FoundBy.SNAPSHOT else record.found_by
     if record.kind is Kind.LINKS and found_by in {FoundBy.INDEX, FoundBy.ROBOTS}:
-        return "it is listed as a sitemap, but is a web page"
+        return "the document is listed as a sitemap, but is a web page"
     if (guessed := _guesses(record)) and not is_first_run:
-        return f"its encoding is uncertain ({', '.join(sorted(guessed))})"
+        return f"the encoding is uncertain ({', '.join(sorted(guessed))})"
     return None
 
 

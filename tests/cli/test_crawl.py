@@ -48,7 +48,7 @@ def test_a_failed_child_gives_exit_code_4_and_a_line_with_the_reason(tmp_path: P
         run = harvest("crawl", f"{site.url}/i.xml", "-O", "urls.csv", cwd=tmp_path)
     assert run.returncode == 4, run.stderr
     assert f"{site.url}/gone.xml: HTTP 404: the server has no such document" in run.stderr
-    assert f"{site.url}/page.xml: it is a web page" in run.stderr
+    assert f"{site.url}/page.xml: the document is a web page" in run.stderr
     assert len((tmp_path / "urls.csv").read_text().splitlines()) == 2
 
 
@@ -86,7 +86,7 @@ def test_several_files_are_read_including_names_with_spaces(tmp_path: Path) -> N
         pytest.param(
             {"/robots.txt": Page("go away", status=403)}, 5, "HTTP 403: the server refuses access", id="blocked"
         ),
-        pytest.param({"/robots.txt": robots(disallow=["/"])}, 6, "robots.txt disallows it", id="forbidden"),
+        pytest.param({"/robots.txt": robots(disallow=["/"])}, 6, "robots.txt disallows the URL", id="forbidden"),
         pytest.param({"/robots.txt": Page(manner=Manner.RESET)}, 7, "unreachable (connection)", id="unreachable"),
         pytest.param({}, 8, "HTTP 404", id="no-site"),
     ],

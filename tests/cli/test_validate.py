@@ -146,7 +146,7 @@ def test_addresses_are_fetched_and_the_others_are_validated_if_one_fails(tmp_pat
         (urls[4], urls[4], "the connection was closed early; the partial data was read", "sitemap", found[4][4]),
         (urls[5], urls[5], "HTTP 403: the server refuses access", None, None),
         (urls[6], None, "the host refuses the connection", None, None),
-        (urls[7], None, "no such host: DNS cannot resolve its name", None, None),
+        (urls[7], None, "no such host: DNS cannot resolve the name", None, None),
     ]
     assert site.count("/robots.txt") == 0
     assert site.count("/a") == 0
@@ -189,7 +189,7 @@ def test_files_above_the_size_limit_are_reported(tmp_path: Path) -> None:
     (tmp_path / "s.xml").write_text(GOOD)
     run = validate("s.xml", "-s", "SITEMAP_HARVEST_MAX_UNPACKED=100", cwd=tmp_path)
     assert run.returncode == 3, run.stderr
-    assert "not read: it has more than 100 bytes (SITEMAP_HARVEST_MAX_UNPACKED)" in run.stdout
+    assert "not read: more than 100 bytes (SITEMAP_HARVEST_MAX_UNPACKED)" in run.stdout
 
 
 def test_sitemaps_below_a_folder_are_validated(tmp_path: Path) -> None:
@@ -372,7 +372,7 @@ def test_ctrl_c_prints_the_results_so_far(tmp_path: Path) -> None:
             run.send_signal(signal.SIGINT)
             output, errors = run.communicate(timeout=PATIENCE_SECONDS)
     assert run.returncode == 4, errors
-    assert "not read: interrupted before there was a response" in output
+    assert "not read: interrupted before a response arrived" in output
     assert "sitemap · 2 URLs" in output
     assert "Traceback" not in errors
 

@@ -57,7 +57,7 @@ def test_a_folder_replaces_a_site_and_nothing_is_fetched(serve, crawl, tmp_path)
     }
     assert run.row(f"{here}/missing.xml")["reason"] == "there is no such file"
     for path in ("/%2e%2e/outside.xml", "/link.xml"):
-        assert run.row(f"{here}{path}")["reason"].startswith("it is outside the folder")
+        assert run.row(f"{here}{path}")["reason"].startswith("the document is outside the folder")
     assert site.requests == other.requests == []
 
 

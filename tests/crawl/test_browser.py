@@ -214,7 +214,7 @@ def test_unsolved_challenges_are_reported_and_other_documents_are_read(serve: Ca
         named[1]: ("blocked", f"HTTP 429: too many requests, {either}"),
         named[2]: ("blocked", f"HTTP 403: the server refuses access, {either}"),
         named[3]: ("read", None),
-        named[4]: ("too-large", "larger than DOWNLOAD_MAXSIZE allows"),
+        named[4]: ("too-large", "the document is larger than DOWNLOAD_MAXSIZE"),
         named[5]: ("blocked", f"the response is a challenge page, {either}"),
     }
     assert run.locs == [f"{good.url}/g"]
@@ -372,7 +372,7 @@ def test_no_challenge_leads_the_browser_into_a_private_network(serve: Callable[.
     )
     for url in named[:2]:
         assert (
-            "its host has the loopback address 127.0.0.1, which is allowed only for hosts that you name"
+            "the host has the loopback address 127.0.0.1, which is allowed only for hosts that you name"
             in run.row(url)["reason"]
         )
 
@@ -428,7 +428,7 @@ def test_a_challenge_in_front_of_stored_documents(serve: Callable[..., Site], br
     assert [row["outcome"] for row in run.ledger] == ["read"]
     read = run.locs
     run = browse(sitemap=f"{site.url}/s.xml", store=store)
-    assert [(row["outcome"], row["reason"]) for row in run.ledger] == [("unchanged", "HTTP 304: it has not changed")]
+    assert [(row["outcome"], row["reason"]) for row in run.ledger] == [("unchanged", "HTTP 304: not modified")]
     assert (run.locs, browser_stats(run)["pages"]) == (read, 1)
     site.pages["/s.xml"] = Page(STATIC, status=403, headers=HTML)
     run = browse(sitemap=f"{site.url}/s.xml", store=store)

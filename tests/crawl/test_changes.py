@@ -55,7 +55,7 @@ def test_each_change_names_the_kind_for_its_url(keep, site):
             "key": "/goes",
             "sitemap": "/1.xml",
             "fields": [],
-            "reason": "its sitemap was read completely and no longer lists it",
+            "reason": "the sitemap was read completely and no longer lists the URL",
         },
         "/changes": {
             "kind": "changed",
@@ -72,7 +72,7 @@ def test_each_change_names_the_kind_for_its_url(keep, site):
             "key": "/item-1",
             "sitemap": "/feed.xml",
             "fields": [],
-            "reason": "it is no longer in a feed, which lists only recent items",
+            "reason": "the URL is no longer in a feed, which lists only recent items",
         },
         "/item-3": {"kind": "added", "loc": "/item-3", "key": "/item-3", "sitemap": "/feed.xml", "fields": []},
     }
@@ -263,5 +263,5 @@ def test_an_emptied_sitemap_is_reported(keep, site):
     site.pages |= {"/2.xml": urlset()}
     output = keep(site)
     assert output.kinds == {"/other": "removed"}
-    assert output.change("/other")["reason"] == "its sitemap was read completely and is now empty"
+    assert output.change("/other")["reason"] == "the sitemap was read completely and is now empty"
     assert [output.path(url) for url in output.summary["sitemaps_emptied"]] == ["/2.xml"]

@@ -12,8 +12,8 @@ OLD, NEW = "Sat, 01 Mar 2025 10:00:00 GMT", "Sun, 02 Mar 2025 10:00:00 GMT"
 ONE, TWO = urlset(*numbered(3)), urlset(*numbered(3, start=4))
 LISTED = numbered(6)
 SITE = {"/robots.txt": robots("/index.xml"), "/index.xml": index("/1.xml", "/2.xml"), "/1.xml": ONE, "/2.xml": TWO}
-BY_304 = "HTTP 304: it has not changed"
-BY_DIGEST = "its digest has not changed"
+BY_304 = "HTTP 304: not modified"
+BY_DIGEST = "the digest has not changed"
 
 
 def of_the_store(output, path="/1.xml"):
@@ -158,7 +158,7 @@ def test_a_sitemap_is_skipped_if_a_trusted_index_reports_no_change(serve, keep):
     second = keep(site, settings={"SITEMAP_HARVEST_TRUST_LASTMOD": "always"})
     assert second.requests == ["/robots.txt", "/index.xml", "/2.xml"]
     assert second.fates["/1.xml"] == "skipped"
-    assert second.ledger["/1.xml"]["reason"] == f"fresh: its index says that it has not changed since {old}"
+    assert second.ledger["/1.xml"]["reason"] == f"fresh: the index reports no change since {old}"
     assert second.locs == ["/p1", "/p2", "/p3", "/p4", "/p5"]
     assert second.kinds == {"/p6": "removed"}
     assert second.summary["stale"] == 0

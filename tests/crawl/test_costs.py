@@ -129,7 +129,7 @@ def document(
 
 
 def damaged(name: str, problems: str) -> Hostile:
-    return document(name, "partial", f"it is incomplete ({problems})")
+    return document(name, "partial", f"the document is incomplete ({problems})")
 
 
 TOO_LARGE_HEADERS = fates(
@@ -137,7 +137,7 @@ TOO_LARGE_HEADERS = fates(
 )  # fmt: skip
 TIMEOUT = "no response within the timeout"
 NOT_FOUND = "HTTP 404: the server has no such document"
-OVER_LIMIT = "MAX_DOCUMENTS (100) was reached"
+OVER_LIMIT = "SITEMAP_HARVEST_MAX_DOCUMENTS (100) was reached"
 OFFSITE = (
     "an index may list only sitemaps on hosts of its own registrable domain "
     "(SITEMAP_HARVEST_OFFSITE=domain; any would allow this one)"
@@ -163,7 +163,7 @@ HOSTILE = {
     "a body without end": Hostile(
         sitemap(lambda: endless(_OK + b"\r\n<urlset>", b" " * 65_536)),
         60,
-        fates(("too-large", "larger than DOWNLOAD_MAXSIZE allows", 1)),
+        fates(("too-large", "the document is larger than DOWNLOAD_MAXSIZE", 1)),
     ),
     "a body byte by byte": Hostile(
         sitemap(lambda: endless(_OK + b"\r\n<urlset>", b" ", pause=0.5)),
@@ -174,7 +174,7 @@ HOSTILE = {
     "chunks of one byte": Hostile(
         sitemap(lambda: endless(_OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n" * 1_000)),
         6,
-        fates(("too-large", "larger than DOWNLOAD_MAXSIZE allows", 1)),
+        fates(("too-large", "the document is larger than DOWNLOAD_MAXSIZE", 1)),
         {"DOWNLOAD_MAXSIZE": MIB},
     ),
     "slow gzip without end": Hostile(
@@ -236,7 +236,9 @@ HOSTILE = {
             ("out-of-scope", OFFSITE, 1_000),
         ),
     ),
-    "a page with spaces before its body": document("page-whitespace-before-body", "not-a-sitemap", "it is a web page"),
+    "a page with spaces before its body": document(
+        "page-whitespace-before-body", "not-a-sitemap", "the document is a web page"
+    ),
     "a link page with a long base": damaged("page-base", "loc/long-base, html/truncated"),
     "a feed with a long base": damaged("atom-base", "loc/long-base, xml/truncated"),
     "a feed with bases in bases": damaged("atom-base-chain", "xml/truncated"),
@@ -265,7 +267,7 @@ HOSTILE = {
         Counter({
             ("read", None): 2,
             ("failed", TIMEOUT): 6,
-            ("failed", f"its host failed to respond 6 times in a row: {TIMEOUT}"): 1_000 - 6,
+            ("failed", f"the host failed to respond 6 times in a row: {TIMEOUT}"): 1_000 - 6,
         }),
         {"TEST_HANGING": "/hangs/", "SITEMAP_HARVEST_MAX_UNANSWERED": 6, "CONCURRENT_REQUESTS_PER_DOMAIN": 1},
     ),
@@ -371,8 +373,8 @@ def test_a_robots_txt_of_hosts_that_do_not_exist_costs_what_its_size_allows(tmp_
     named = {row["url"]: row["reason"] for row in rows if row["outcome"] == "failed"}
     assert sorted(named) == sorted(urls)
     reasons = Counter(named.values())
-    missing = "no such host: DNS cannot resolve its name"
-    assert set(reasons) == {missing, f"100 hosts of its site in a row failed to respond: {missing}"}
+    missing = "no such host: DNS cannot resolve the name"
+    assert set(reasons) == {missing, f"100 hosts of the site in a row failed to respond: {missing}"}
     assert 100 <= reasons[missing] < 1_000  # some were in flight when the limit was reached
     assert cost.cpu - harmless.cpu <= CPU_SECONDS_A_MB * len(body) / MB
     assert cost.memory - harmless.memory <= MOST_MEMORY
@@ -431,6 +433,6 @@ def test_documents_without_a_row_are_counted_in_the_row_of_their_parent(tmp_path
     (row,) = [row for row in rows if row["url"].endswith("/index.xml")]
     assert row["outcome"] == "read"
     counts = {problem["code"]: (problem["count"], problem["detail"]) for problem in row["problems"]}
-    words = "3,902 more documents that it lists are not requested, and have no record"
+    words = "3,902 more listed documents are not requested, and have no record"
     assert counts["document/without-row"] == (5_000 - 98 - 1_000, words)
     assert len(rows) == 2 + 98 + 1_000

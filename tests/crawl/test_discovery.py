@@ -76,7 +76,7 @@ def test_a_site_is_read_through_robots_txt_index_and_sitemaps_of_every_kind(serv
     assert (first["entries"], first["complete"], first["lastmod"]) == (1, True, "2025-01-02T00:00:00+00:00")
     assert run.row(f"{here}/b.xml.gz")["layers"] == ["gzip"]
     assert run.row(f"{here}/private/c.xml")["reason"].startswith(
-        "robots.txt disallows it, but also lists it or a document that leads to it"
+        "robots.txt disallows the URL, but also lists it or a document that leads to it"
     )
     assert site.count("/robots.txt") == 1
     assert site.count("/private/c.xml") == 0

@@ -29,7 +29,8 @@ def test_every_document_is_read_once_however_it_is_found(serve, crawl):
     assert {url: fate for url, fate in fates.items() if fate != "read"} == {
         "/to-a.xml": "skipped", "/to-shared.xml": "skipped", "/SHARED.xml#x": "absent"
     }  # fmt: skip
-    assert run.row(f"{site.url}/to-a.xml")["reason"] == f"it redirects to {site.url}/a.xml, which is read separately"
+    row = run.row(f"{site.url}/to-a.xml")
+    assert row["reason"] == f"the URL redirects to {site.url}/a.xml, which is read separately"
     assert run.row(f"{site.url}/to-new.xml")["final_url"] == f"{site.url}/deep/new.xml"
     assert site.count("/b.xml") == site.count("/d.xml") == 1
     assert site.count("/shared.xml") <= 2  # once more, behind the redirect
@@ -59,7 +60,7 @@ def test_depth_is_limited_and_an_endless_chain_ends(serve, crawl):
     assert run.fates(site.url) == {
         "/0.xml": "read", "/1.xml": "read", "/2.xml": "read", "/3.xml": "read", "/4.xml": "over-limit"
     }  # fmt: skip
-    assert run.row(f"{site.url}/4.xml")["reason"] == "it is deeper than MAX_DEPTH (3) allows"
+    assert run.row(f"{site.url}/4.xml")["reason"] == "the document is deeper than MAX_DEPTH (3) allows"
 
     run = crawl(sitemap=f"{site.url}/0.xml")
     assert len(run.ledger) == 12
@@ -72,7 +73,7 @@ def test_the_depth_limit_of_scrapy_applies_where_it_is_smaller(serve, crawl, lim
     settings = {"SITEMAP_HARVEST_MAX_DEPTH": 2, "DEPTH_LIMIT": limit}
     run = crawl(sitemap=f"{site.url}/0.xml", settings=settings)
     row = run.row(f"{site.url}/{depth + 1}.xml")
-    assert (row["outcome"], row["reason"]) == ("over-limit", f"it is deeper than {name} ({depth}) allows")
+    assert (row["outcome"], row["reason"]) == ("over-limit", f"the document is deeper than {name} ({depth}) allows")
     assert len(run.ledger) == depth + 2
 
 
@@ -118,7 +119,7 @@ def test_a_redirect_to_another_host_needs_the_same_permission_as_a_link(serve, c
     assert run.locs == [f"{site.url}/1"]
     row = run.row(f"{site.url}/away.xml")
     assert (row["outcome"], row["entries"]) == ("out-of-scope", 0)
-    assert row["reason"].startswith(f"it redirects to {other.url}/far.xml: an index may list only")
+    assert row["reason"].startswith(f"the URL redirects to {other.url}/far.xml: an index may list only")
 
 
 def test_a_request_dropped_by_a_spider_middleware_does_not_block_the_run(serve, crawl):
@@ -126,7 +127,7 @@ def test_a_request_dropped_by_a_spider_middleware_does_not_block_the_run(serve, 
     run = crawl(sitemap=f"{site.url}/index.xml")
     assert run.locs == [f"{site.url}/1"]
     assert [(row["outcome"], row["reason"]) for row in run.ledger if "xxx" in row["url"]] == [
-        ("skipped", "a spider middleware dropped its request")
+        ("skipped", "a spider middleware dropped the request")
     ]
 
 

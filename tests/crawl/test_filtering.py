@@ -149,7 +149,7 @@ def test_unchanged_sitemaps_are_not_fetched_if_requested(serve, crawl):
         "/index.xml": "read", "/old.xml": "skipped", "/year.xml": "read", "/new.xml": "read", "/none.xml": "read"
     }  # fmt: skip
     row = run.row(f"{site.url}/old.xml")
-    assert row["reason"] == "its index gives lastmod 2025-02-28, which is before 2025-03-01T00:00:00+00:00"
+    assert row["reason"] == "the index gives lastmod 2025-02-28, which is before 2025-03-01T00:00:00+00:00"
     assert filtered(run) == {"kept": 3, "pruned": 1}
 
 

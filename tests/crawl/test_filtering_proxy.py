@@ -122,7 +122,7 @@ def test_each_connection_is_checked_by_its_own_lookup(
     first, second = asyncio.run(both())
     assert isinstance(first, ConnectionRefusedError)
     assert isinstance(second, NotFetched)
-    assert second.reason.startswith("its host has the loopback address 127.0.0.1, but had a public one before")
+    assert second.reason.startswith("the host has the loopback address 127.0.0.1, but had a public one before")
     assert (connected, site.requests) == (["93.184.215.14"], [])
 
 

@@ -45,7 +45,7 @@ def test_a_site_locked_by_another_run_is_not_harvested_and_the_others_are(keep, 
         (claim,) = keep.folder.glob("sites/*/claim.json")
         holder = json.loads(claim.read_text())["run"]
         assert results == {
-            one.url: ("unfinished", f"the run {holder} is harvesting it into the same store"),
+            one.url: ("unfinished", f"the run {holder} is harvesting the site into the same store"),
             two.url: ("found", "1 URL in 1 document"),
         }
         assert output.locs == ["/b"]
@@ -58,7 +58,7 @@ def test_the_command_reports_a_busy_site_and_exits_with_3(keep, sites, tmp_path)
     with at_work(keep, site):
         run = forked.scrapy("harvest", "crawl", site.url, "-a", f"store={keep.folder}", cwd=tmp_path)
     assert run.returncode == 3
-    assert "is harvesting it into the same store" in run.stderr
+    assert "is harvesting the site into the same store" in run.stderr
 
 
 def test_a_run_may_wait_for_the_other(keep, sites):

@@ -21,9 +21,9 @@ BAD = {  # the manner of serving, the outcome, its cause, and words of the reaso
     "/garbage.xml": (Manner.GARBAGE, "failed", "not-http", "the server does not speak HTTP"),
     "/close.xml": (Manner.CLOSE, "failed", "connection", "Connection was closed cleanly"),
     "/reset.xml": (Manner.RESET, "failed", "connection", "Connection to the other side was lost"),
-    "/longer.xml": (Manner.LIES_LONGER, "partial", None, "the connection was cut"),
+    "/longer.xml": (Manner.LIES_LONGER, "partial", None, "the connection was closed early"),
     "/shorter.xml": (Manner.LIES_SHORTER, "partial", None, "xml/truncated"),
-    "/endless.xml": (Manner.ENDLESS, "too-large", None, "larger than DOWNLOAD_MAXSIZE allows"),
+    "/endless.xml": (Manner.ENDLESS, "too-large", None, "the document is larger than DOWNLOAD_MAXSIZE"),
 }
 
 
@@ -110,7 +110,7 @@ def test_a_wrong_scheme_fails_and_is_named(serve, crawl):
     assert sorted(run.locs) == [f"{plain.url}/2", f"{secure.url}/1"]
     rows = [run.row(f"{url}/s.xml") for url in wrong]
     assert [(row["outcome"], row["cause"]) for row in rows] == [("failed", "tls"), ("failed", "connection")]
-    assert rows[0]["reason"] == "TLS failed: the server does not speak TLS; its URL may need http://"
+    assert rows[0]["reason"] == "TLS failed: the server does not speak TLS; the URL may need http://"
     assert rows[1]["reason"].startswith("the connection failed: ")
 
 

@@ -32,15 +32,27 @@ BAD = {
     "/429.xml": (Page(status=429), "blocked", "HTTP 429: too many requests"),
     "/500.xml": (Page(urlset("/no"), status=500), "failed", "HTTP 500: the server failed"),
     "/204.xml": (Page(status=204), "failed", "HTTP 204: the server sent no content"),
-    "/html.xml": (Page("<!doctype html><html><body>Hello</body></html>"), "not-a-sitemap", "it is a web page"),
-    "/other.xml": (Page("<?xml version='1.0'?><svg/>"), "not-a-sitemap", "it is XML of another kind"),
-    "/json.xml": (Page('{"urls": []}'), "not-a-sitemap", "it lists no URLs"),
-    "/junk.xml.gz": (Page(b"\x1f\x8bjunk"), "failed", "it cannot be unpacked (unpack/unreadable)"),
-    "/empty.xml": (Page(b""), "not-a-sitemap", "it is empty"),
+    "/html.xml": (
+        Page("<!doctype html><html><body>Hello</body></html>"),
+        "not-a-sitemap",
+        "the document is a web page",
+    ),
+    "/other.xml": (
+        Page("<?xml version='1.0'?><svg/>"),
+        "not-a-sitemap",
+        "the document is XML, but not a sitemap or a feed",
+    ),
+    "/json.xml": (Page('{"urls": []}'), "not-a-sitemap", "not a list of URLs"),
+    "/junk.xml.gz": (Page(b"\x1f\x8bjunk"), "failed", "the document cannot be decompressed (unpack/unreadable)"),
+    "/empty.xml": (Page(b""), "not-a-sitemap", "the document is empty"),
     "/truncated.xml": (Page(urlset("/t1", "/t2")[:-30]), "partial", "xml/truncated"),
     "/reset.xml": (Page(manner=Manner.RESET), "failed", "the connection failed: Connection to the other side was lost"),
     "/hang.xml": (Page(manner=Manner.HANG), "failed", "no response within the timeout"),
-    "/cut.xml": (Page(urlset(*numbered(400, prefix="/c")), manner=Manner.CUT), "partial", "the connection was cut"),
+    "/cut.xml": (
+        Page(urlset(*numbered(400, prefix="/c")), manner=Manner.CUT),
+        "partial",
+        "the connection was closed early",
+    ),
 }
 
 
@@ -79,12 +91,12 @@ def test_each_bad_document_has_its_own_outcome_and_the_good_ones_are_read(serve,
     assert {fates[url] for url in strangers} == {"out-of-scope"}
     assert (fates[gone], rows[gone]["reason"]) == ("failed", "the host refuses the connection")
     lost = "http://no-such-host.invalid/sitemap.xml"
-    assert (fates[lost], rows[lost]["reason"]) == ("failed", "no such host: DNS cannot resolve its name")
+    assert (fates[lost], rows[lost]["reason"]) == ("failed", "no such host: DNS cannot resolve the name")
     assert fates["/bomb.xml.gz"] == "too-large"
     assert "the part before the limit was read" in rows["/bomb.xml.gz"]["reason"]
     assert (fates["/cut.txt.gz"], rows["/cut.txt.gz"]["reason"]) == (
         "partial",
-        "it is incomplete (unpack/truncated, text/truncated)",
+        "the document is incomplete (unpack/truncated, text/truncated)",
     )
 
     locs = [loc.removeprefix(site.url) for loc in run.locs]
@@ -109,7 +121,7 @@ def test_more_bytes_than_download_maxsize_is_too_large(serve, crawl):
     run = crawl(site=site.url, settings={"DOWNLOAD_MAXSIZE": 100_000}, calm=False)
     assert run.locs == [f"{site.url}/1"]
     row = run.row(f"{site.url}/large.xml")
-    assert (row["outcome"], row["reason"]) == ("too-large", "larger than DOWNLOAD_MAXSIZE allows")
+    assert (row["outcome"], row["reason"]) == ("too-large", "the document is larger than DOWNLOAD_MAXSIZE")
 
 
 _NOISE = random.Random(2)
@@ -215,7 +227,7 @@ def test_files_that_cannot_be_read_have_a_reason(crawl, tmp_path):
     assert fates.pop("/closed.xml") == ("failed" if not _may_read_all(tmp_path / "closed.xml") else "read")
     assert fates == {"/missing.xml": "absent", "": "failed", "/index.xml": "read", "/good%20file.xml": "read"}
     assert run.row(f"{tmp_path.as_uri()}/missing.xml")["reason"] == "there is no such file"
-    assert run.row(tmp_path.as_uri())["reason"] == "it is a folder, not a file"
+    assert run.row(tmp_path.as_uri())["reason"] == "the path is a folder, not a file"
     assert "https://a.example/1" in run.locs
     assert "retry/count" not in run.stats
 

@@ -144,13 +144,13 @@ def test_the_ledger_names_the_sitemaps_that_the_class_did_not_select(serve, craw
     site = serve(SITE)
     run = crawl(spider="shops", environment={"SITE_URL": site.url}, emit="sitemaps")
     reasons = {row["url"].removeprefix(site.url): row["reason"] for row in run.ledger}
-    left = "its URL does not match sitemap_follow"
+    left = "the URL does not match sitemap_follow"
     assert reasons == {
         **dict.fromkeys(("/robots.txt", "/index.xml", "/sitemap_shops.xml")),
         **dict.fromkeys(("/sitemap_other.xml", "/no-such.xml"), left),
     }
     run = crawl(spider="rewriting", environment={"SITE_URL": site.url}, emit="sitemaps")
-    assert run.row(f"{site.url}/no-such.xml")["reason"] == "sitemap_filter dropped it"
+    assert run.row(f"{site.url}/no-such.xml")["reason"] == "sitemap_filter dropped the document"
     assert "/no-such.xml" not in site.requests
 
 
@@ -261,11 +261,11 @@ def test_an_unreachable_page_goes_to_its_errback_or_logs_one_line(serve, crawl, 
     assert sorted(map(str, run.items)) == sorted(str({"url": url, "error": error}) for url, error in errors.items())
     assert "Traceback" not in run.log
     assert sorted(re.findall(r"scraper\] ERROR: (.*)", run.log)) == [
-        f"Error downloading <GET http://no-such-host.invalid/{page}>: no such host: DNS cannot resolve its name"
+        f"Error downloading <GET http://no-such-host.invalid/{page}>: no such host: DNS cannot resolve the name"
         for page in ("?plain", "page")
     ]
     private = [url for url, error in errors.items() if error == "PrivateAddressError"]
-    reported = re.findall(r"The page was not fetched: (\S+\?plain): its host", run.log)
+    reported = re.findall(r"The page was not fetched: (\S+\?plain): the host", run.log)
     assert sorted(reported) == sorted(f"{url}?plain" for url in private)
 
 

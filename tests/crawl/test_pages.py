@@ -35,10 +35,14 @@ def test_a_challenge_is_blocked_with_any_status_and_a_soft_404_is_no_sitemap(ser
         for path in ("/challenge.xml", "/refused.xml", "/missing.xml", "/picture.xml")
     }
     assert {path: (row["outcome"], row["kind"], row["reason"]) for path, row in ends.items()} == {
-        "/challenge.xml": ("blocked", "challenge", "a firewall blocks it: it is a page of Cloudflare"),
+        "/challenge.xml": (
+            "blocked",
+            "challenge",
+            "a firewall blocks the request: the response is a page of Cloudflare",
+        ),
         "/refused.xml": ("blocked", None, "HTTP 403: the server refuses access"),
-        "/missing.xml": ("not-a-sitemap", "soft-404", "it is a web page that reports a missing page"),
-        "/picture.xml": ("not-a-sitemap", "binary", "it is a PNG picture"),
+        "/missing.xml": ("not-a-sitemap", "soft-404", "the document is a web page that reports a missing page"),
+        "/picture.xml": ("not-a-sitemap", "binary", "the document is a PNG image"),
     }
     assert not any(row["complete"] for row in ends.values())
     assert "/no.xml" not in site.requests

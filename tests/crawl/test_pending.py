@@ -115,7 +115,7 @@ def test_a_pending_removal_is_reported_once_one_run_reads_every_sitemap(keep, se
         "key": "/p3",
         "sitemap": "/1.xml",
         "fields": [],
-        "reason": "its sitemap was read completely and no longer lists it",
+        "reason": "the sitemap was read completely and no longer lists the URL",
     }
     assert last.kinds == {"/p3": "removed", "/p4": "removed"}
     assert last.summary["pending"] == 0

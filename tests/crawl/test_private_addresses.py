@@ -58,13 +58,13 @@ def test_a_private_target_is_read_and_leads_nowhere_else(serve, crawl):
     assert run.locs == [f"{site.url}/1"]
     assert other.requests == []
     assert {host: run.row(f"http://{host}:{port}/x.xml")["reason"] for host in hosts} == {
-        host: f"its host has {fact}, {ONLY_NAMED}" for host, fact in hosts.items()
+        host: f"the host has {fact}, {ONLY_NAMED}" for host, fact in hosts.items()
     }
     assert {row["outcome"] for row in run.ledger if not row["url"].startswith(site.url)} == {"out-of-scope"}
     row = run.row(f"{site.url}/moved.xml")
     assert (row["outcome"], row["final_url"], row["complete"]) == ("out-of-scope", None, False)
     assert row["reason"] == (
-        f"it redirects to http://127.0.0.1:{port}/x.xml: its host has the loopback address 127.0.0.1, {ONLY_NAMED}"
+        f"the URL redirects to http://127.0.0.1:{port}/x.xml: the host has the loopback address 127.0.0.1, {ONLY_NAMED}"
     )
     assert not any(name.startswith("retry/") for name in run.stats)
 
@@ -99,7 +99,7 @@ def test_names_are_resolved_and_only_checked_addresses_are_connected_to(serve, c
     run = crawl(site=site.url, sitemap=" ".join(named), settings=with_names(hosts), calm=False)
     assert "Traceback" not in run.log
     rows = {url.removesuffix(f":{port}/s.xml"): run.row(url) for url in [*named, *unnamed]}
-    inner = f"its host has the loopback address 127.0.0.1, {ONLY_NAMED}"
+    inner = f"the host has the loopback address 127.0.0.1, {ONLY_NAMED}"
     assert {url: (row["outcome"], row["reason"]) for url, row in rows.items()} == {
         "http://home.test": ("read", None),
         "http://both.test": ("read", None),
@@ -108,11 +108,12 @@ def test_names_are_resolved_and_only_checked_addresses_are_connected_to(serve, c
         "http://rebinds.test": ("out-of-scope", inner),
         "http://named.test": (
             "out-of-scope",
-            f"its host has the loopback address 127.0.0.1, but had a public one before {ALLOWS}",
+            f"the host has the loopback address 127.0.0.1, but had a public one before {ALLOWS}",
         ),
-        "http://gone.test": ("failed", "no such host: DNS cannot resolve its name"),
+        "http://gone.test": ("failed", "no such host: DNS cannot resolve the name"),
     }
-    assert run.row(f"http://public.test:{port}/moved.xml")["reason"] == f"it redirects to {every_url(port)}: {inner}"
+    row = run.row(f"http://public.test:{port}/moved.xml")
+    assert row["reason"] == f"the URL redirects to {every_url(port)}: {inner}"
     assert every.count("/s.xml") == 3  # of home, both and public
     assert every.count("/robots.txt") == 5  # and of those that turned private after it
 
@@ -132,7 +133,7 @@ def test_with_a_handler_of_the_project_responses_of_private_hosts_are_not_read(s
     assert "Another handler downloads http: the address" in run.log
     assert "Private addresses: https" not in run.log
     for url in (inner, f"{other.url}/s.xml"):
-        reason = f"its host has the loopback address 127.0.0.1, {ONLY_NAMED}"
+        reason = f"the host has the loopback address 127.0.0.1, {ONLY_NAMED}"
         assert (run.row(url)["outcome"], run.row(url)["reason"]) == ("out-of-scope", reason)
     assert set(other.requests) == {"/robots.txt", "/s.xml"}  # requested, as inner.test, and the redirect not followed
 
@@ -154,7 +155,7 @@ def test_behind_a_proxy_only_literal_addresses_are_checked(serve, crawl):
     [
         (
             "never",
-            f"its host has the loopback address 127.0.0.1, and private addresses are never requested {ALLOWS}",
+            f"the host has the loopback address 127.0.0.1, and private addresses are never requested {ALLOWS}",
         ),
         ("maybe", "SITEMAP_HARVEST_PRIVATE is 'maybe'; it must be True, False or never"),
     ],
@@ -202,7 +203,7 @@ def test_a_validation_reads_its_targets_and_not_their_private_redirects(serve, t
     run = forked.scrapy("harvest", "validate", *names, "--format", "json", cwd=tmp_path)
     good, bad = map(json.loads, run.stdout.splitlines())
     assert (good["kind"], good["reason"]) == ("sitemap", None)
-    assert bad["reason"].startswith(f"it redirects to {other.url}/s.xml: its host has the loopback address")
+    assert bad["reason"].startswith(f"the URL redirects to {other.url}/s.xml: the host has the loopback address")
     assert other.requests == []
 
     run = forked.scrapy(

@@ -121,7 +121,7 @@ def test_a_stopped_run_keeps_the_documents_it_has_read_and_the_known_ones(serve,
     assert stopped.kinds == {f"/new{number}": "added" for number in range(9)}
     assert (stopped.summary["added"], stopped.summary["removed"], stopped.summary["stale"]) == (9, 0, 3)
     assert keep.locs(site) == sorted([*LOCS, *(f"/new{number}" for number in range(9))])
-    assert keep.ledger(site)[NAMES[11]]["reason"] == "the run ended before it was requested"
+    assert keep.ledger(site)[NAMES[11]]["reason"] == "the run ended before the document was requested"
     assert [run.complete for run in keep.store.site(site.url).runs] == [True, False]
     site.pages |= {NAMES[9]: urlset("/p9", "/new9")}
     assert keep(site).kinds == {f"/new{number}": "added" for number in (9, 10, 11)}

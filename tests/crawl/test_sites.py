@@ -44,12 +44,12 @@ def harvest(crawl):
         pytest.param({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/1")}, "found", None,
                      "1 URL in 1 document", id="found"),
         pytest.param({"/robots.txt": robots(), "/": HOME}, "absent", None, "robots.txt lists no sitemap", id="absent"),
-        pytest.param({"/robots.txt": CHALLENGE, "/": CHALLENGE}, "blocked", None, "a firewall blocks it",
+        pytest.param({"/robots.txt": CHALLENGE, "/": CHALLENGE}, "blocked", None, "a firewall blocks the request",
                      id="challenge"),
         pytest.param({"/robots.txt": robots("/s.xml"), "/s.xml": Page(status=403), "/": HOME}, "blocked", None,
                      "/s.xml: HTTP 403", id="blocked"),
-        pytest.param({"/robots.txt": robots("/s.xml", disallow=["/"])}, "forbidden", None, "robots.txt disallows it",
-                     id="forbidden"),
+        pytest.param({"/robots.txt": robots("/s.xml", disallow=["/"])}, "forbidden", None,
+                     "robots.txt disallows the URL", id="forbidden"),
         pytest.param({"/robots.txt": Page(manner=Manner.HANG)}, "unreachable", "timeout", "no response", id="hangs"),
         pytest.param({"/robots.txt": Page(manner=Manner.RESET)}, "unreachable", "connection", "lost", id="resets"),
         pytest.param({"/robots.txt": Page(status=500), "/": HOME}, "unreachable", "server-error", "HTTP 500",
@@ -221,7 +221,7 @@ def test_after_a_long_retry_after_a_server_gets_no_more_requests(serve, harvest)
     assert site.requests == ["/robots.txt", "/a.xml"]
     assert run.row(f"{site.url}/a.xml")["outcome"] == "failed"
     row = run.row(f"{site.url}/b.xml")
-    assert (row["outcome"], "longer than SITEMAP_HARVEST_MAX_WAIT allows (60)" in row["reason"]) == ("blocked", True)
+    assert (row["outcome"], "longer than SITEMAP_HARVEST_MAX_WAIT (60)" in row["reason"]) == ("blocked", True)
     assert records[site.url]["result"] == "blocked"
 
 
@@ -288,7 +288,7 @@ def test_a_document_whose_request_is_lost_in_the_project_does_not_block_the_end_
     assert run.reason == "finished"
     assert run.locs == [f"{site.url}/1"]
     row = run.row(f"{site.url}/lost.xml")
-    assert (row["outcome"], row["reason"]) == ("failed", "another component dropped its request")
+    assert (row["outcome"], row["reason"]) == ("failed", "another component dropped the request")
     assert not records[site.url]["complete"]
 
 

@@ -63,7 +63,7 @@ def test_a_sitemap_is_removed_when_its_completely_read_index_no_longer_lists_it(
     output = keep(site)
     assert output.kinds == {"/a": "removed", "/b": "removed"}
     why = f"{site.url}/index.xml was read completely and no longer lists it"
-    assert output.change("/a")["reason"] == f"its sitemap was removed: {why}"
+    assert output.change("/a")["reason"] == f"the sitemap was removed: {why}"
     assert output.summary["sitemaps_left"] == [{"url": f"{site.url}/1.xml", "reason": why}]
     assert "/1.xml" not in output.requests
     assert keep.ledger(site)["/1.xml"]["left"] == why
@@ -94,7 +94,7 @@ def test_a_sitemap_is_removed_after_being_absent_in_several_runs(serve, keep):
         assert keep.ledger(site)["/1.xml"]["absent_runs"] == absent_runs
     output = keep(site, **given)
     assert output.kinds == {"/a": "removed", "/b": "removed"}
-    assert output.change("/a")["reason"] == "its sitemap was removed: it was absent in 2 runs"
+    assert output.change("/a")["reason"] == "the sitemap was removed: the document was absent in 2 runs"
     assert keep(site, **given).changes == []
     site.pages["/1.xml"] = ONE
     assert keep(site, **given).kinds == {"/a": "added", "/b": "added"}

@@ -67,7 +67,7 @@ def test_each_document_of_a_run_that_ends_early_has_one_row_and_is_counted_once(
     counted = Counter(fates.values())
     assert {name: run.stats[f"sitemap_harvest/outcome/{name}"] for name in counted} == counted
     reasons = {row["reason"] for row in run.ledger if row["outcome"] == "over-limit"}
-    assert reasons <= {"the run ended before it was requested", "the run ended before a response arrived"}
+    assert reasons <= {"the run ended before the document was requested", "the run ended before a response arrived"}
 
 
 @pytest.mark.parametrize("part", [None, "RefusesRobots"])

@@ -93,7 +93,7 @@ def test_a_site_with_damaged_snapshots_is_not_harvested_and_the_others_are(serve
     found = {row["root"]: (row["result"], row["reason"]) for row in output.sites}
     assert found[one.url][0] == "unfinished"
     assert words in found[one.url][1]
-    assert f"No URLs found: {one.url}: its stored data cannot be used: " in output.run.log
+    assert f"No URLs found: {one.url}: the stored data of the site cannot be used: " in output.run.log
     assert found[two.url] == ("found", "2 URLs in 2 documents")
     assert output.locs == ["/b", "/c"]
     assert sorted(path.name for path in run.iterdir()) == before

@@ -247,12 +247,12 @@ def test_a_url_is_added_if_one_of_its_documents_is_trusted() -> None:
 
 
 REASONS = [
-    pytest.param(one("/1", "/2"), "its sitemap was read completely and no longer lists it", id="not-listed"),
-    pytest.param(one(), "its sitemap was read completely and is now empty", id="emptied"),
+    pytest.param(one("/1", "/2"), "the sitemap was read completely and no longer lists the URL", id="not-listed"),
+    pytest.param(one(), "the sitemap was read completely and is now empty", id="emptied"),
     pytest.param(
-        one(left="its index no longer lists it"), "its sitemap was removed: its index no longer lists it", id="left"
+        one(left="its index no longer lists it"), "the sitemap was removed: its index no longer lists it", id="left"
     ),
-    pytest.param({"/robots.txt": ROBOTS}, "its sitemap has since been removed", id="left-in-between"),
+    pytest.param({"/robots.txt": ROBOTS}, "the sitemap has since been removed", id="left-in-between"),
 ]
 
 
@@ -267,8 +267,8 @@ def test_reasons_for_expired() -> None:
     before = two([at("/1", news=(News(),))], []) | {"/feed": Doc(["/2"], kind=Kind.FEED)}
     with compare(*history(before, two([], []) | {"/feed": Doc([], kind=Kind.FEED)})) as found:
         assert [(change.loc, change.reason) for batch in found.batches() for change in batch] == [
-            (f"{SITE}/1", "it is no longer in a news sitemap, which lists only recent items"),
-            (f"{SITE}/2", "it is no longer in a feed, which lists only recent items"),
+            (f"{SITE}/1", "the URL is no longer in a news sitemap, which lists only recent items"),
+            (f"{SITE}/2", "the URL is no longer in a feed, which lists only recent items"),
         ]
 
 

@@ -110,7 +110,7 @@ def test_the_lastmod_of_an_index_marks_unchanged_children(
     lastmod: str | None, found_by: FoundBy, is_pruned: bool
 ) -> None:
     found = replace(candidate(f"{ROOT}/a.xml", found_by=found_by), lastmod_text=lastmod)
-    words = f"its index gives lastmod {lastmod}, which is before 2025-03-01T00:00:00+00:00"
+    words = f"the index gives lastmod {lastmod}, which is before 2025-03-01T00:00:00+00:00"
     assert refuse(found, BOUNDS) is None
     assert refuse(found, replace(BOUNDS, since=MARCH)) == (
         NotFetched(Outcome.SKIPPED, words, is_pruned=True) if is_pruned else None
@@ -126,5 +126,5 @@ def test_a_child_inherits_the_authorizing_sites_of_its_parent() -> None:
 
 def test_rejections_have_an_outcome_and_a_reason() -> None:
     assert refuse(candidate(f"{ROOT}/a.xml", depth=4), BOUNDS) == NotFetched(
-        Outcome.OVER_LIMIT, "it is deeper than MAX_DEPTH (3) allows", problem="limit/depth"
+        Outcome.OVER_LIMIT, "the document is deeper than MAX_DEPTH (3) allows", problem="limit/depth"
     )

@@ -12,14 +12,14 @@ from sitemap_harvest.discovery.well_known import robots_of
 SITE = "https://example.com"
 ABSENT = {"outcome": Outcome.ABSENT, "reason": "HTTP 404", "status": 404}
 BLOCKED = {"outcome": Outcome.BLOCKED, "reason": "HTTP 403", "status": 403}
-FORBIDDEN = {"outcome": Outcome.FORBIDDEN, "reason": "robots.txt disallows it"}
+FORBIDDEN = {"outcome": Outcome.FORBIDDEN, "reason": "robots.txt disallows the URL"}
 BROKEN = {"outcome": Outcome.FAILED, "reason": "HTTP 500", "status": 500, "cause": Cause.SERVER_ERROR}
 TIMEOUT = {"outcome": Outcome.FAILED, "reason": "no answer", "cause": Cause.TIMEOUT}
 DNS = {"outcome": Outcome.FAILED, "reason": "no such host", "cause": Cause.DNS}
 GARBAGE = {"outcome": Outcome.FAILED, "reason": "no HTTP", "cause": Cause.NOT_HTTP}
 CUT = {"outcome": Outcome.PARTIAL, "reason": "it was cut", "kind": Kind.ROBOTS, "status": 200}
-UNREADABLE = {"outcome": Outcome.FAILED, "reason": "it cannot be unpacked", "status": 200}
-HTML = {"outcome": Outcome.NOT_A_SITEMAP, "reason": "it is a web page", "kind": Kind.HTML, "status": 200}
+UNREADABLE = {"outcome": Outcome.FAILED, "reason": "the document cannot be decompressed", "status": 200}
+HTML = {"outcome": Outcome.NOT_A_SITEMAP, "reason": "the document is a web page", "kind": Kind.HTML, "status": 200}
 OFF_SITE = {"outcome": Outcome.OUT_OF_SCOPE, "reason": "off"}
 PRIVATE = {"outcome": Outcome.OUT_OF_SCOPE, "reason": "it is private", "cause": Cause.PRIVATE}
 ROBOTS = {"outcome": Outcome.READ, "kind": Kind.ROBOTS, "status": 200, "complete": True}
@@ -70,7 +70,7 @@ def site_after(answers: dict[str, dict[str, object]], *, otherwise: dict[str, ob
         pytest.param({"robots.txt": BLOCKED, "": HTML}, ABSENT, "blocked", None, "robots.txt: HTTP 403", id="robots"),
         pytest.param({"robots.txt": ROBOTS}, BLOCKED, "blocked", None, "and 1 more", id="all-is-blocked"),
         pytest.param({"robots.txt": ROBOTS, "named/1": FORBIDDEN, "": HTML}, ABSENT, "forbidden", None,
-                     "named/1: robots.txt disallows it", id="named-and-forbidden"),
+                     "named/1: robots.txt disallows the URL", id="named-and-forbidden"),
         pytest.param({"robots.txt": ROBOTS}, FORBIDDEN, "forbidden", None, "and 23 more", id="all-is-forbidden"),
         pytest.param({"robots.txt": ROBOTS, "sitemap.xml": FORBIDDEN, "": HTML}, ABSENT, "absent", None, "none of",
                      id="one-usual-name-is-forbidden"),
@@ -84,7 +84,7 @@ def site_after(answers: dict[str, dict[str, object]], *, otherwise: dict[str, ob
         pytest.param({"robots.txt": CUT, "": HTML}, ABSENT, "unreachable", "server-error", "robots.txt: it was cut",
                      id="robots-cut"),
         pytest.param({"robots.txt": ROBOTS, "sitemap.xml": UNREADABLE, "": HTML}, ABSENT, "unreachable", None,
-                     "/sitemap.xml: it cannot be unpacked", id="usual-name-that-cannot-be-read"),
+                     "/sitemap.xml: the document cannot be decompressed", id="usual-name-that-cannot-be-read"),
         pytest.param({"robots.txt": ROBOTS, "sitemap.xml": TIMEOUT, "": HTML}, ABSENT, "unreachable", "timeout",
                      "/sitemap.xml: no answer", id="usual-name-that-is-silent"),
         pytest.param({}, GARBAGE, "not-a-site", None, "no HTTP", id="no-http"),

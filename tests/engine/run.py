@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.engine.snapshot_session import SnapshotSession
 
 Web = dict[str, "bytes | int | str"]
-"""The answer at each URL: a body, a status without one, or the URL that it redirects to. All others are a 404."""
+"""The answer at each URL: a body, a status without one, or the URL that the URL redirects to. All others are a 404."""
 
 
 @dataclass(frozen=True)

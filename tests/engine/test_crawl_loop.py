@@ -75,7 +75,7 @@ def index_of(*paths: str) -> bytes:
             Result(
                 requests=[f"{SITE}/sitemap.xml.gz"],
                 urls=[f"{SITE}/a"],
-                records={f"{SITE}/sitemap.xml.gz": ("partial", "it is incomplete (unpack/truncated)")},
+                records={f"{SITE}/sitemap.xml.gz": ("partial", "the document is incomplete (unpack/truncated)")},
                 sites={f"{SITE}/sitemap.xml.gz": "found"},
             ),
             id="cut-gzip",
@@ -92,7 +92,7 @@ def index_of(*paths: str) -> bytes:
                 urls=[f"{SITE}/a"],
                 records={
                     f"{SITE}/index.xml": READ,
-                    f"{SITE}/old.xml": ("skipped", f"it redirects to {SITE}/new.xml, which is read separately"),
+                    f"{SITE}/old.xml": ("skipped", f"the URL redirects to {SITE}/new.xml, which is read separately"),
                     f"{SITE}/new.xml": READ,
                 },
                 sites={f"{SITE}/index.xml": "found"},
@@ -105,7 +105,7 @@ def index_of(*paths: str) -> bytes:
             Result(
                 requests=[f"{SITE}/1.xml"],
                 urls=[f"{SITE}/a", f"{SITE}/b"],
-                records={f"{SITE}/1.xml": ("partial", "limit=2 was reached within it")},
+                records={f"{SITE}/1.xml": ("partial", "limit=2 was reached within the document")},
                 sites={f"{SITE}/1.xml": "found"},
             ),
             id="limit",
@@ -133,7 +133,7 @@ def test_the_second_run_with_a_store_reports_the_changes(tmp_path: Path) -> None
         )
         return harvest({address: body}, session=session, **arguments)
 
-    unchanged = ("unchanged", "its digest has not changed")
+    unchanged = ("unchanged", "the digest has not changed")
     expected = {"requests": [address], "sites": {address: "found"}}
     assert run(plain("/a", "/b")) == Result(**expected, records={address: READ})
     assert run(plain("/a", "/b")) == Result(**expected, records={address: unchanged})

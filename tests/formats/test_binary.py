@@ -33,17 +33,19 @@ def tar(name: str, body: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        pytest.param(b"%PDF-1.7\n" + RDF, "it is a PDF file", id="pdf"),
-        pytest.param(b"\x89PNG\r\n\x1a\n" + RDF, "it is a PNG picture", id="png"),
-        pytest.param(b"\xff\xd8\xff\xe1" + RDF, "it is a JPEG picture", id="jpeg"),
-        pytest.param(b"GIF89a" + RDF, "it is a GIF picture", id="gif"),
-        pytest.param(b"\0\0\1\0\3\0\x30\x30", "it is an icon", id="icon"),
-        pytest.param(b"\0\0\0\x18ftypmp42" + RDF, "it is an image or a video", id="video"),
-        pytest.param(b"{\\rtf1 https://example.com/}", "it is an RTF document", id="rtf"),
-        pytest.param(b"\x7fELF\2\1\1\0", "it is a program", id="program"),
-        pytest.param(tar("a.bin", b"\1\2\3"), "it is not text", id="tar"),
-        pytest.param(archive_of("[Content_Types].xml", "word/document.xml"), "it is an office document", id="office"),
-        pytest.param(b"\1\2\3 https://example.com/", "it is not text", id="control-characters"),
+        pytest.param(b"%PDF-1.7\n" + RDF, "the document is a PDF file", id="pdf"),
+        pytest.param(b"\x89PNG\r\n\x1a\n" + RDF, "the document is a PNG image", id="png"),
+        pytest.param(b"\xff\xd8\xff\xe1" + RDF, "the document is a JPEG image", id="jpeg"),
+        pytest.param(b"GIF89a" + RDF, "the document is a GIF image", id="gif"),
+        pytest.param(b"\0\0\1\0\3\0\x30\x30", "the document is an icon", id="icon"),
+        pytest.param(b"\0\0\0\x18ftypmp42" + RDF, "the document is an image or a video", id="video"),
+        pytest.param(b"{\\rtf1 https://example.com/}", "the document is an RTF document", id="rtf"),
+        pytest.param(b"\x7fELF\2\1\1\0", "the document is a program", id="program"),
+        pytest.param(tar("a.bin", b"\1\2\3"), "the document is not text", id="tar"),
+        pytest.param(
+            archive_of("[Content_Types].xml", "word/document.xml"), "the document is an office document", id="office"
+        ),
+        pytest.param(b"\1\2\3 https://example.com/", "the document is not text", id="control-characters"),
     ],
 )
 def test_binary_files_are_classified_and_never_read(body: bytes, words: str) -> None:

@@ -101,17 +101,17 @@ def test_a_rejection_is_reported_once_per_document() -> None:
     state = sites()
     begun(state)
     far = Candidate(url="ftp://a.example/s.xml", root=A, found_by=FoundBy.INDEX, parent=f"{A}/i.xml", depth=1)
-    assert state.consider(far, 0.0) == NotFetched(Outcome.OUT_OF_SCOPE, "its URL is neither http nor https")
+    assert state.consider(far, 0.0) == NotFetched(Outcome.OUT_OF_SCOPE, "the URL is neither http nor https")
     assert state.consider(far, 0.0) is None
 
 
 @pytest.mark.parametrize(
     ("budget", "code", "words"),
     [
-        ({"documents": 2}, "limit/documents", "MAX_DOCUMENTS (2) was reached"),
-        ({"bytes": 1_000}, "limit/bytes", "MAX_SITE_BYTES (1,000) was reached"),
-        ({"urls": 10}, "limit/urls", "MAX_SITE_URLS (10) was reached"),
-        ({"seconds": 60}, "limit/seconds", "MAX_SITE_SECONDS (60) was reached"),
+        ({"documents": 2}, "limit/documents", "SITEMAP_HARVEST_MAX_DOCUMENTS (2) was reached"),
+        ({"bytes": 1_000}, "limit/bytes", "SITEMAP_HARVEST_MAX_SITE_BYTES (1,000) was reached"),
+        ({"urls": 10}, "limit/urls", "SITEMAP_HARVEST_MAX_SITE_URLS (10) was reached"),
+        ({"seconds": 60}, "limit/seconds", "SITEMAP_HARVEST_MAX_SITE_SECONDS (60) was reached"),
     ],
 )
 def test_a_spent_budget_rejects_new_and_waiting_documents(budget: dict[str, int], code: str, words: str) -> None:
@@ -164,7 +164,7 @@ def test_a_host_gets_no_more_requests_after_a_number_of_consecutive_failures() -
         url = f"{A}/{number}"
         state.unanswered(child(url), url, SILENCE)
     (_, refusal) = state.take(0.0) or pytest.fail("none is taken")
-    reason = "its host failed to respond 3 times in a row: no response within the timeout"
+    reason = "the host failed to respond 3 times in a row: no response within the timeout"
     assert refusal == NotFetched(Outcome.FAILED, reason, Cause.TIMEOUT)
 
 
@@ -191,7 +191,7 @@ def test_after_a_number_of_unresponsive_hosts_a_site_gets_requests_only_to_hosts
     while taken := state.take(0.0):
         refusals[taken[0].url] = taken[1]
         state.done(taken[0], 0.0)
-    reason = "2 hosts of its site in a row failed to respond: no response within the timeout"
+    reason = "2 hosts of the site in a row failed to respond: no response within the timeout"
     assert refusals.pop("https://h4.example/1.xml") == NotFetched(Outcome.FAILED, reason, Cause.TIMEOUT)
     assert refusals == dict.fromkeys([*urls[:2], *(each.url for each in others)])
 
@@ -209,7 +209,8 @@ def test_a_rejection_does_not_wait_for_the_delay_of_its_host() -> None:
     while taken := state.take(60.0):
         rejections.append(taken[1])
         state.done(taken[0], 60.0)
-    refusal = NotFetched(Outcome.OVER_LIMIT, "MAX_SITE_SECONDS (60) was reached", problem="limit/seconds")
+    reason = "SITEMAP_HARVEST_MAX_SITE_SECONDS (60) was reached"
+    refusal = NotFetched(Outcome.OVER_LIMIT, reason, problem="limit/seconds")
     assert rejections == [refusal] * 3
 
 
@@ -384,13 +385,13 @@ def test_retry_after_behind_a_redirect_delays_no_other_host() -> None:
         pytest.param(f"{A}/elsewhere.xml", None, id="elsewhere"),
         pytest.param(
             f"{A}/known.xml",
-            NotFetched(Outcome.SKIPPED, f"it redirects to {A}/known.xml, which is read separately"),
+            NotFetched(Outcome.SKIPPED, f"the URL redirects to {A}/known.xml, which is read separately"),
             id="to-what-is-known",
         ),
         pytest.param(
             "ftp://a.example/s.xml",
             NotFetched(
-                Outcome.OUT_OF_SCOPE, "it redirects to ftp://a.example/s.xml: its URL is neither http nor https"
+                Outcome.OUT_OF_SCOPE, "the URL redirects to ftp://a.example/s.xml: the URL is neither http nor https"
             ),
             id="where-nobody-may-go",
         ),

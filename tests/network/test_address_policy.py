@@ -104,14 +104,14 @@ def test_always_allows_all_addresses_and_never_allows_no_private_ones(url: str) 
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("http://127.0.0.1:8000/s.xml", "its host has the loopback address 127.0.0.1, which is allowed only"),
-        ("http://2130706433/", "its host has the loopback address 127.0.0.1, which is allowed only"),
-        ("http://[::ffff:10.0.0.1]/", "its host has the private address 10.0.0.1, which is allowed only"),
-        (f"http://{METADATA}/latest", f"its host has the metadata address {METADATA}, which is allowed only"),
-        ("http://user@localhost./", "its host has the private name localhost., which is allowed only"),
+        ("http://127.0.0.1:8000/s.xml", "the host has the loopback address 127.0.0.1, which is allowed only"),
+        ("http://2130706433/", "the host has the loopback address 127.0.0.1, which is allowed only"),
+        ("http://[::ffff:10.0.0.1]/", "the host has the private address 10.0.0.1, which is allowed only"),
+        (f"http://{METADATA}/latest", f"the host has the metadata address {METADATA}, which is allowed only"),
+        ("http://user@localhost./", "the host has the private name localhost., which is allowed only"),
         (
             "http://metadata.google.internal/",
-            "its host has the private name metadata.google.internal, which is allowed only",
+            "the host has the private name metadata.google.internal, which is allowed only",
         ),
         ("http://intranet.example/", None),
         (f"http://{PUBLIC}/", None),

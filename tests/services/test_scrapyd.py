@@ -515,7 +515,7 @@ def test_a_locked_site_is_rejected_or_waited_for_and_other_sites_are_not(node):
         busy.pages = SMALL
         node.post("cancel", project=PROJECT, job="holder", signal="KILL")
         node.finished("holder", "waits")
-        assert "is harvesting it into the same store" in node.log("refused")
+        assert "is harvesting the site into the same store" in node.log("refused")
         store = open_store(node.folder / "busy")
         assert [len(store.site(site.url).runs) for site in (busy, free)] == [1, 1]
 

@@ -135,7 +135,7 @@ def test_last_modified(last_modified: str | None, is_sent: bool) -> None:
 def test_the_lastmod_of_an_index(before: str | None, now: str | None, looked_at: str, skips: bool) -> None:
     record = known(lastmod=instant(before), lastmod_text=before, fresh_at=datetime.fromisoformat(looked_at))
     found = conditional_request(record, Freshness(now=NOW), lastmod=instant(now), lastmod_text=now, is_trusted=True)
-    reason = f"fresh: its index says that it has not changed since {before}"
+    reason = f"fresh: the index reports no change since {before}"
     assert found == (ConditionalRequest(skip=reason) if skips else ConditionalRequest(BOTH))
 
 

@@ -222,7 +222,7 @@ SAME = {"references": LISTS, "references_before": LISTS}
         pytest.param(
             kept(SITEMAP, absent_runs=2), row(SITEMAP, **NOTHING_READ, outcome=Outcome.ABSENT, status=404),
             kept(SITEMAP, absent_runs=3, outcome=Outcome.ABSENT, status=404, complete=False, fetched_at=NOW,
-                 left="it was absent in 3 runs", rows_from=None),
+                 left="the document was absent in 3 runs", rows_from=None),
             id="absent-for-the-third-time",
         ),
         pytest.param(
@@ -253,7 +253,7 @@ SAME = {"references": LISTS, "references_before": LISTS}
         pytest.param(
             kept(SITEMAP), row(SITEMAP, kind=Kind.FEED, entries=0),
             kept(SITEMAP, absent_runs=1, complete=False, fetched_at=NOW,
-                 reason="its kind was sitemap; it is now feed and has no entries: not accepted yet"),
+                 reason="the kind was sitemap; it is now feed, and the document has no entries: not accepted yet"),
             id="in-doubt",
         ),
         pytest.param(
@@ -299,7 +299,7 @@ BROKEN = {**NOTHING_READ, "outcome": Outcome.FAILED}
 INDEX_DROPPED = {ROBOTS: [INDEX], INDEX: []}
 DELISTED = f"{INDEX} was read completely and no longer lists it"
 REDIRECTS = row(SITEMAP, outcome=Outcome.SKIPPED, complete=False, **MOVED)
-PASSED_ON = f"it redirects to {OTHER}, which was read separately"
+PASSED_ON = f"the URL redirects to {OTHER}, which was read separately"
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ PASSED_ON = f"it redirects to {OTHER}, which was read separately"
                       SITEMAP: f"{INDEX}, which listed it, is no longer listed"}, id="an-index-and-what-it-lists"),
         pytest.param(TREE, [row(ROBOTS), row(INDEX, **GONE), row(SITEMAP)], LISTS, {}, id="index-absent"),
         pytest.param([TREE[0], kept(INDEX, absent_runs=2), TREE[2]], [row(ROBOTS), row(INDEX, **GONE), row(SITEMAP)],
-                     LISTS, {INDEX: "it was absent in 3 runs"}, id="children-stay-if-they-answer"),
+                     LISTS, {INDEX: "the document was absent in 3 runs"}, id="children-stay-if-they-answer"),
         pytest.param([TREE[0], kept(INDEX, absent_runs=2), TREE[2]], [row(ROBOTS), row(INDEX, **GONE), row(SITEMAP)],
                      {ROBOTS: [], INDEX: [SITEMAP]},
                      {INDEX: f"{ROBOTS} was read completely and no longer lists it",
@@ -353,15 +353,16 @@ PASSED_ON = f"it redirects to {OTHER}, which was read separately"
                       row(INDEX, outcome=Outcome.SKIPPED, complete=False, final_url=INDEXES[1]),
                       row(SITEMAP, found_by=FoundBy.SNAPSHOT, **BROKEN)],
                      {ROBOTS: [INDEXES[1]], INDEXES[1]: [OTHER]},
-                     {INDEX: f"it redirects to {INDEXES[1]}, which was read separately",
+                     {INDEX: f"the URL redirects to {INDEXES[1]}, which was read separately",
                       SITEMAP: f"{INDEXES[1]} was read completely and no longer lists it"},
                      id="index-has-a-new-address"),
         pytest.param([*TREE[:2], kept(SITEMAP, **MOVED), kept(OTHER)],
                      [row(ROBOTS), row(INDEX), row(SITEMAP, **MOVED)], {ROBOTS: [INDEX], INDEX: [SITEMAP, OTHER]},
-                     {OTHER: f"it was read as {SITEMAP}, which redirects to it"}, id="read-under-another-name"),
+                     {OTHER: f"the document was read as {SITEMAP}, which redirects to it"},
+                     id="read-under-another-name"),
         pytest.param([*TREE, row(f"{SITE}/sitemap.xml", parent=None, depth=0, found_by=FoundBy.WELL_KNOWN, **GONE)],
                      [row(ROBOTS), row(INDEX), row(SITEMAP)], LISTS,
-                     {f"{SITE}/sitemap.xml": "no document lists it any more, and it was never read"},
+                     {f"{SITE}/sitemap.xml": "the document is no longer listed, and was never read"},
                      id="a-guess-that-was-wrong"),
         pytest.param([*TREE, row(OTHER, **BROKEN)], [row(ROBOTS), row(INDEX), row(SITEMAP)],
                      {ROBOTS: [INDEX], INDEX: [SITEMAP, OTHER]}, {}, id="never-read-and-listed"),
