@@ -29,7 +29,7 @@ def path_of(setting: str, template: str, values: Mapping[str, str]) -> Path:
     held = {match[1] for match in _HOLDER.finditer(template)} - {None}
     if "%" in _HOLDER.sub("", template) or not held <= values.keys() or "://" in template or "\0" in template:
         holders = ", ".join(f"%({name})s" for name in values)
-        accepted = f"the path of a local file, which may contain {holders}, and %% for %"
+        accepted = f"the path of a local file, which may contain {holders}, and %% for a literal %"
         raise OptionError(f"{setting} is {template!r}; it must be {accepted}")
     text = template % {name: _UNSAFE.sub("_", value) for name, value in values.items()}
     return Path(os.path.realpath(text))  # so that a link is not replaced

@@ -128,14 +128,14 @@ class Chromium:
             if self._browser is not None and self._browser.is_connected():
                 return self._browser
             if self.starts >= _MOST_STARTS:
-                raise BrowserGoneError("it crashed twice and will not be restarted")
+                raise BrowserGoneError("Chromium crashed twice and is not restarted")
             self.starts += 1
             try:
                 if self._provider.playwright is None:
                     await self._provider.start()
                 self._browser = await self._provider.launch_browser()
             except (PlaywrightError, OSError, TypeError) as error:  # TypeError: an unknown option
-                raise BrowserGoneError(f"Chromium could not be started: {_first_line(error)}") from error
+                raise BrowserGoneError(f"Chromium failed to start: {_first_line(error)}") from error
             return self._browser
 
 
@@ -255,7 +255,7 @@ async def _end(closing: Awaitable[None]) -> None:
     try:
         await asyncio.wait_for(closing, _CLOSE_SECONDS)
     except Exception as error:  # noqa: BLE001 - Playwright raises Exception itself if its driver has ended
-        _logger.debug("The browser did not close: %s", _first_line(error))
+        _logger.debug("Closing the browser failed: %s", _first_line(error))
 
 
 def _first_line(error: BaseException) -> str:

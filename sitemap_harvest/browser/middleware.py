@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.browser.fetcher import BrowserFetcher
 
 _LONGEST_REASON = 200  # characters of foreign text
-_NOT_PASSED = "and the browser did not pass the challenge either"
+_NOT_PASSED = "and the browser did not pass the challenge"
 _MOST_FAILURES = 3
 """Number of documents that the browser may fail to reach before the site is given up; each may be the cause itself."""
 _MOST_SOLVED = 2
@@ -185,7 +185,7 @@ class BrowserMiddleware(OwnMiddleware):
         async with site.lock:
             is_none = site.is_none and need is BrowserNeed.PROOF
             if not is_none and site.refuses(number):
-                self._stay(site, request, "and the site rejects the browser's cookies after a short time")
+                self._stay(site, request, "and the site accepts the browser's cookies only for a short time")
             is_open = is_none or site.by_browser or site.stays is not None or number != site.solved
             failure = None if is_open else await self._solve(site, request)
         if site.is_none and need is BrowserNeed.PROOF:
@@ -195,7 +195,7 @@ class BrowserMiddleware(OwnMiddleware):
         if site.by_browser:
             return await self._by_browser(request)
         if number == site.solved:
-            return _stayed(request, response, "and the run ended before the browser passed it")
+            return _stayed(request, response, "and the run ended before the browser passed the challenge")
         again = request.copy()
         remove_site_headers(again)  # Scrapy skips the other middlewares for a request in place of a response
         again.dont_filter = True
@@ -221,15 +221,13 @@ class BrowserMiddleware(OwnMiddleware):
             self._stay(site, request, _NOT_PASSED)
         elif result.need is BrowserNeed.PROOF:
             site.is_none = True
-            _logger.info("Not a challenge page after all: %s", request.url)
+            _logger.info("Not a challenge page: %s", request.url)
         else:
             site.solved += 1
             site.clearance, site.has_worked = Clearance(result.cookies, result.user_agent), False
             site.cookies = result.cookies
             self._count("challenges_passed")
-            _logger.info(
-                "The browser passed the challenge of %s; Scrapy continues with its cookies", site_of(request.url)
-            )
+            _logger.info("The browser passed the challenge of %s; Scrapy now uses its cookies", site_of(request.url))
         return None
 
     async def _by_browser(self, request: Request) -> Response:
@@ -243,7 +241,7 @@ class BrowserMiddleware(OwnMiddleware):
             except BrowserGoneError as error:
                 raise DownloadCancelledError(f"the browser failed: {error}") from error
             if result is None:
-                raise DownloadCancelledError("the run ended before the browser had a response")
+                raise DownloadCancelledError("the run ended before the browser received a response")
             site.cookies = result.cookies
             if result.need is BrowserNeed.PASS:
                 self._stay(site, request, _NOT_PASSED)
@@ -260,7 +258,7 @@ class BrowserMiddleware(OwnMiddleware):
             try:
                 result = await self._fetcher.run(request, wants_body=True, cookies=site.cookies)
             except Exception as error:  # noqa: BLE001 - there is a response already
-                _logger.info("The browser could not load %s: %s", request.url, _words(error))
+                _logger.info("The browser cannot load %s: %s", request.url, _words(error))
                 return response
         if result is None or result.need is not BrowserNeed.RENDER:
             return response
@@ -270,7 +268,7 @@ class BrowserMiddleware(OwnMiddleware):
     def _stay(self, site: SiteChallenge, request: Request, words: str) -> None:
         site.stays = words
         self._count("challenges_remaining")
-        _logger.info("Challenge page: %s, %s", site_of(request.url), words)
+        _logger.info("%s returns a challenge page, %s", site_of(request.url), words)
 
     def _site(self, request: Request) -> SiteChallenge:
         return self._sites.setdefault(site_of(request.url), SiteChallenge())

@@ -48,7 +48,7 @@ _MOST_CHALLENGES = 20  # in one visit; as many as a browser follows redirects
 _IDLE_MILLISECONDS = 5_000  # wait for links, after all requests are done
 _UNDONE = ("Content-Encoding", "Content-Length", "Transfer-Encoding")  # by the browser
 _OF_THE_PLAIN_PAGE = ("ETag", "Last-Modified")
-_GONE = "it crashed"
+_GONE = "the browser crashed"
 _CALM_SECONDS = 1  # without a new link, after which all links are there
 _LINKS = "() => document.querySelectorAll('a[href]').length"
 _HAS_LINKS = f"() => document.querySelectorAll('a[href]').length > {MOST_LINKS}"
@@ -256,7 +256,7 @@ class Navigation:
 
     def _check(self, size: int) -> None:
         if 0 < self._most_bytes < size:
-            raise DownloadCancelledError("larger than DOWNLOAD_MAXSIZE")
+            raise DownloadCancelledError(f"the page is larger than DOWNLOAD_MAXSIZE ({self._most_bytes:,} bytes)")
 
     async def _rendered(self, plain: Response) -> Response:
         """Return the page of *plain* as modified by its scripts so far, without the headers of the plain page."""

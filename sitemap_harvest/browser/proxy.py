@@ -107,7 +107,12 @@ class FilteringProxy:
         upload = asyncio.ensure_future(_forward(browser[0], server[1]))
         try:
             if await _forward(server[0], browser[1], self._most_bytes and self._most_bytes + _SPARE_BYTES):
-                self._note(*place, DownloadCancelledError("larger than DOWNLOAD_MAXSIZE"))
+                self._note(
+                    *place,
+                    DownloadCancelledError(
+                        f"the response is larger than DOWNLOAD_MAXSIZE ({self._most_bytes:,} bytes)"
+                    ),
+                )
         finally:
             upload.cancel()
             server[1].close()

@@ -48,7 +48,7 @@ def check_browser(settings: BaseSettings, mode: str) -> None:
         options = launch_options(settings)
     except (TypeError, ValueError) as error:
         example = '{"executable_path": "/usr/bin/chromium"}'
-        raise OptionError(f"PLAYWRIGHT_LAUNCH_OPTIONS: it must be a dictionary, such as {example}") from error
+        raise OptionError(f"PLAYWRIGHT_LAUNCH_OPTIONS must be a dictionary, such as {example}") from error
     if options is None:
         raise OptionError(
             f"{spec} needs Chromium, which was not found: run `playwright install chromium`, or install your system's "

@@ -110,7 +110,7 @@ def arguments_of(targets: list[str], given: dict[str, str]) -> dict[str, Any]:
         if not target.strip():
             raise ArgumentError("TARGET", target, _TARGET, message=f"a TARGET is empty: give {_TARGET}")
         if equals and name in ARGUMENTS:
-            message = f"TARGET {target!r}: it is an argument, not a target; write -a {target}"
+            message = f"TARGET {target!r} is an argument, not a target; write -a {target}"
             raise ArgumentError("TARGET", target, _TARGET, message=message)
     arguments: dict[str, Any] = dict(given)
     sites = [target for target in targets if is_site(target)]
@@ -196,7 +196,7 @@ def show(summary: Summary, stats: Mapping[str, Any], *, has_output: bool) -> Non
         return  # the log has the reason in one line
     table = Table(title=None, show_edge=False, pad_edge=False)
     table.add_column("outcome")
-    for name in ("documents", "URLs", "bytes", "download s"):
+    for name in ("documents", "URLs", "bytes", "download (s)"):
         table.add_column(name, justify="right")
     size, seconds = (sum(getattr(one, name) for one in summary.tallies.values()) for name in ("bytes", "seconds"))
     for name, tally in [*summary.by_outcome(), ("total", Tally(summary.documents, summary.urls, size, seconds))]:
@@ -227,7 +227,7 @@ def _lines(summary: Summary, stats: Mapping[str, Any]) -> Iterator[str]:
     if summary.problems:
         by_count = sorted(summary.problems.items(), key=lambda pair: (-pair[1], pair[0]))
         most = ", ".join(f"{code} {count:,}" for code, count in by_count[:_MOST_PROBLEMS])
-        more = f", and {len(by_count) - _MOST_PROBLEMS} more kinds" if len(by_count) > _MOST_PROBLEMS else ""
+        more = f", and {len(by_count) - _MOST_PROBLEMS} more codes" if len(by_count) > _MOST_PROBLEMS else ""
         yield f"Problems in the documents: {most}{more}"
     yield _ending(summary, stats)
 
@@ -235,7 +235,7 @@ def _lines(summary: Summary, stats: Mapping[str, Any]) -> Iterator[str]:
 def _ending(summary: Summary, stats: Mapping[str, Any]) -> str:
     reason = stats.get("finish_reason")
     if reason is None:
-        return "The run was aborted: its outputs may be truncated, and the files that they replace are lost."
+        return "The run was aborted: the output files may be truncated, and their previous contents are lost."
     run = f"Run {stats[RUN]}: e" if RUN in stats else "E"
     ended = f"{run}nded after {stats['elapsed_time_seconds']:,.1f} seconds"
     if reason == "finished":

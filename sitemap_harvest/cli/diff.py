@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 USAGE = "--store S SITE [AFTER [BEFORE] | --after RUN | --consumer NAME]"
 EPILOG = (
-    "Name a run as latest, previous, first, an id, or a date or a timestamp, which selects the last run that began "
-    "before its end. "
+    "A run is latest, previous, first, a run ID, a date or a timestamp. "
+    "A date or a timestamp selects the last run that started by then. "
     "Exit codes: 0 success; 2 wrong usage, or no such run."
 )
 _FIRST_CHANGES = 20
@@ -44,12 +44,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="two runs, in either order (default: latest, and the run before AFTER)",
     )
-    parser.add_argument("--after", metavar="RUN", help="the changes of each run after RUN, in order")
+    parser.add_argument("--after", metavar="RUN", help="show the changes of each run after RUN, oldest first")
     parser.add_argument(
         "--consumer",
         metavar="NAME",
-        help="the changes that NAME has not received; with -O, the cursor of NAME moves when the changes are written. "
-        "A new consumer starts after the run given with --after",
+        help="show the changes that the consumer NAME has not received; with -O, also move its cursor. "
+        "To create a consumer, add --after",
     )
     output.add_store(parser)
     output.add_output(parser)

@@ -97,7 +97,7 @@ def file_and_format(output: str) -> tuple[str, str]:
     if not (colon and path and name in FEED_EXPORTERS):
         path, name = output, output.rpartition(".")[2].lower()
     if name not in FEED_EXPORTERS:
-        raise ArgumentError("-O", output, _FORMATS, message=f"-O {output}: its suffix must be one of {_FORMATS}")
+        raise ArgumentError("-O", output, _FORMATS, message=f"-O {output}: the suffix must be one of {_FORMATS}")
     return path, name
 
 

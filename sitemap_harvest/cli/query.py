@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 USAGE = '--store S "SELECT ..."'
 EPILOG = (
-    "Views: urls, sitemaps, problems (of the last snapshot of each site, or of those that --at selects); "
+    "Views: urls, sitemaps, problems (of the last snapshot of each site, or of the snapshots that --at selects); "
     "changes, runs, sites (of all runs). Times are in UTC. "
     "Exit codes: 0 success; 2 wrong usage, or an invalid query."
 )
@@ -31,14 +31,14 @@ _MOST_ROWS = 1000  # shown as a table; files have all rows
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this action."""
-    parser.add_argument("sql", metavar="SQL", help="one SELECT statement of DuckDB")
+    parser.add_argument("sql", metavar="SQL", help="one DuckDB SELECT statement")
     output.add_store(parser)
     parser.add_argument("--site", metavar="SITE", help="only this site")
     parser.add_argument(
         "--at",
         metavar="WHEN",
         default="latest",
-        help="the snapshots to query: latest, previous, first, a date, a timestamp, the id of a run, or all",
+        help="the snapshots to query: latest, previous, first, a date, a timestamp, a run ID, or all",
     )
     output.add_output(parser)
 

@@ -35,8 +35,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this action."""
     parser.add_argument("site", nargs="?", metavar="SITE", help="only this site")
     output.add_store(parser)
-    parser.add_argument("--json", action="store_true", help="one JSON record per run, one per line")
-    parser.add_argument("--verify", action="store_true", help="compare all files with their checksums first")
+    parser.add_argument("--json", action="store_true", help="print one line of JSON per run")
+    parser.add_argument("--verify", action="store_true", help="check all files against their checksums first")
     parser.add_argument(
         "--prune",
         metavar="N|AGE",
@@ -132,7 +132,7 @@ def _damaged(history: History) -> Iterator[str]:
             yield f"{history.folder}/{file.name}: {error}"
             continue
         if digest.hexdigest() != file.sha256:
-            yield f"{history.folder}/{file.name}: its checksum is wrong"
+            yield f"{history.folder}/{file.name}: the checksum does not match"
 
 
 def _show(histories: Sequence[History], *, as_json: bool) -> None:

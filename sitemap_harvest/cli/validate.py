@@ -145,7 +145,7 @@ def _below(folder: Path) -> Iterator[Target]:
             url=Path(os.path.abspath(path)).as_uri(),  # noqa: PTH100 - resolves .. and, unlike resolve(), no links
             path=path,
             is_found=bool(found) and not _CERTAIN.search(path.name),
-            refusal=None if found else "there is no sitemap in this folder",
+            refusal=None if found else "the folder contains no sitemap",
         )
 
 
@@ -161,10 +161,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--at",
         metavar="URL",
-        help="the URL at which the file will be served, or the URL of its folder, ending in a slash",
+        help="the URL of the file once published, or the URL of its folder with a trailing slash",
     )
     parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="json: one record per document, one per line"
+        "--format", choices=("text", "json"), default="text", help="json: one line of JSON per document"
     )
     parser.add_argument(
         "--fail-on",

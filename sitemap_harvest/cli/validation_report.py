@@ -35,7 +35,7 @@ _NOUNS = {  # for the fields of Listed
 }
 _KINDS = {
     Kind.ROBOTS: "robots.txt",
-    Kind.LINKS: "page of links",
+    Kind.LINKS: "HTML sitemap",
     Kind.HTML: "web page",
     Kind.CHALLENGE: "firewall challenge",
     Kind.SOFT_404: "soft 404 page",

@@ -59,7 +59,9 @@ ARGUMENTS = {
     "follow": Argument("of the sitemaps in an index, read only those whose URL matches this pattern", parse.pattern),
     "skip": Argument("do not read sitemaps whose URL matches this pattern", parse.pattern),
     "scope": Argument(
-        "URLs that are out of scope: mark, or strict to drop them", parse.switch(mark=False, strict=True), "mark"
+        "URLs that are out of scope: mark to mark them, strict to drop them",
+        parse.switch(mark=False, strict=True),
+        "mark",
     ),
     "limit": Argument("maximum number of URLs to harvest", parse.whole()),
     "since": Argument("only URLs whose lastmod is not before this date or age", parse.date_or_age),
@@ -67,26 +69,26 @@ ARGUMENTS = {
     "missing_lastmod": Argument("URLs without lastmod: keep or drop", _keep_or_drop, "keep"),
     "unreadable_lastmod": Argument("URLs whose lastmod is not a date: keep or drop", _keep_or_drop, "keep"),
     "future_lastmod": Argument("URLs whose lastmod is in the future: keep or drop", _keep_or_drop, "keep"),
-    "prune_index": Argument("yes: skip sitemaps whose lastmod in their index is before since", _yes_or_no, "no"),
+    "prune_index": Argument("yes: skip sitemaps whose lastmod in the index is before since", _yes_or_no, "no"),
     "min_priority": Argument("only URLs with this priority or a higher one", parse.fraction),
     "max_priority": Argument("only URLs with this priority or a lower one", parse.fraction),
-    "changefreq": Argument("only URLs with one of these values of changefreq", parse.words(CHANGEFREQS)),
+    "changefreq": Argument("only URLs with one of these changefreq values", parse.words(CHANGEFREQS)),
     "include": Argument("only URLs that match one of these patterns", parse.patterns),
     "exclude": Argument("no URLs that match any of these patterns", parse.patterns),
-    "prefix": Argument("only URLs whose path begins with one of these", parse.paths),
+    "prefix": Argument("only URLs whose path begins with one of these prefixes", parse.paths),
     "lang": Argument("only URLs that declare one of these languages", parse.languages),
     "has": Argument("only URLs with all of these parts, such as image or news", parse.words(PARTS)),
     "store": _unrecorded("where to store snapshots: a folder, or s3://bucket/folder", str),
     "baseline": _unrecorded("the snapshot to compare with: a run or a date", parse.baseline),
     "consumer": _unrecorded(
-        "name of the consumer of the changes; the store keeps a cursor for each consumer", parse.consumer
+        "name of the consumer that receives the changes; the store keeps its cursor", parse.consumer
     ),
-    "force": _unrecorded("yes: download and read everything, regardless of the store", _yes_or_no, "no"),
+    "force": _unrecorded("yes: download and read every document, even if it has not changed", _yes_or_no, "no"),
     "max_age": _unrecorded("download documents again after this time", parse.seconds),
     "resume": _unrecorded("yes: resume an interrupted run", _yes_or_no, "no"),
     "feeds_only": Argument("yes: request only the feeds in the last snapshot", _yes_or_no, "no"),
     "browser": _unrecorded("when to use a browser: never, fallback or always", parse.choice(*MODES)),
-    "emit": _unrecorded(f"kinds of items: {', '.join(EMIT)}; or none", parse.words(EMIT, alone="none"), "urls"),
+    "emit": _unrecorded(f"kinds of items to emit: {', '.join(EMIT)}; or none", parse.words(EMIT, alone="none"), "urls"),
 }
 """The arguments of ``scrapy crawl sitemap -a name=value``."""
 
@@ -174,7 +176,7 @@ def _parse(arguments: Mapping[str, Any]) -> dict[str, Any]:
             message = f"argument {name}: {there_is_no('argument', name, ARGUMENTS)}"  # the value may be a password
             raise ArgumentError(name, value, ", ".join(ARGUMENTS), message=message)
         if any(isinstance(part, str) and not part.strip() for part in (value if isinstance(value, list) else [value])):
-            message = f"argument {name}: it is empty; give a value, or leave it out"
+            message = f"argument {name} is empty; give a value, or omit the argument"
             raise ArgumentError(name, value, "a value", message=message)
     parsed = {}
     for name, argument in ARGUMENTS.items():

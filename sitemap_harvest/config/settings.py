@@ -55,7 +55,7 @@ def _site_headers(value: Any) -> Mapping[str, Mapping[str, str]]:
         given = {str(site): dict(headers) for site, headers in dict(given).items()}
     except (TypeError, ValueError) as error:
         accepted = 'a dictionary such as {"https://www.example.com": {"X-Api-Key": "..."}}'
-        raise OptionError(f"{name}: it must be {accepted}, with headers for each site") from error.with_traceback(None)
+        raise OptionError(f"{name} must be {accepted}, with headers for each site") from error.with_traceback(None)
     headers = {}
     for text, own in given.items():
         site = site_of(text) if _SITE.fullmatch(text) else None
@@ -86,33 +86,33 @@ _bound = partial(_setting, bounds=True)
 class HarvestSettings:
     """The ``SITEMAP_HARVEST_*`` settings, read and validated only here. Explained in ``docs/reference/settings.md``."""
 
-    items: str = _setting("auto", choice("auto", "rows"), "How URLs pass through Scrapy")
-    max_depth: int = _bound(10, whole(), "Maximum number of levels followed below the documents that a run starts with")
-    max_documents: int = _bound(50_000, whole(), "Maximum number of documents of one site")
-    max_site_bytes: int | None = _bound(None, whole(), "Maximum bytes downloaded for one site")
+    items: str = _setting("auto", choice("auto", "rows"), "Whether URLs pass through Scrapy in batches or one by one")
+    max_depth: int = _bound(10, whole(), "Maximum number of levels below the documents that a run starts with")
+    max_documents: int = _bound(50_000, whole(), "Maximum number of documents for one site")
+    max_site_bytes: int | None = _bound(None, whole(), "Maximum number of bytes downloaded for one site")
     max_site_urls: int | None = _bound(None, whole(), "Maximum number of URLs read for one site")
     max_site_seconds: int | None = _bound(
-        86_400, whole(), "Maximum seconds after a site's first request during which its new documents are requested"
+        86_400, whole(), "Time limit in seconds for requesting the documents of one site"
     )
     max_unanswered: int = _setting(
         20,
         whole(),
-        "Documents in a row for which a host may fail to respond before it gets no more requests in the run",
+        "Number of consecutive documents without a response after which a host gets no more requests in the run",
     )
     max_unanswered_hosts: int = _setting(
         100,
         whole(),
-        "Hosts in a row that may fail to respond for the documents of a site before these are requested only from "
+        "Number of consecutive hosts without a response after which the documents of a site are requested only from "
         "hosts that have responded",
     )
-    max_wait: int = _setting(60, whole(), "Longest wait in seconds that a server can request")
+    max_wait: int = _setting(60, whole(), "Longest wait in seconds that a server may require")
     max_urls: int = _bound(1_000_000, whole(), "Maximum number of URLs in one document")
-    max_unpacked: int = _bound(200 * MIB, whole(), "Maximum bytes of one document after decompression")
+    max_unpacked: int = _bound(200 * MIB, whole(), "Maximum number of bytes of one document after decompression")
     max_ratio: int = _bound(200, whole(), "Maximum ratio of decompressed to compressed bytes")
     concurrency: int = _setting(64, whole(), "Maximum number of concurrent document downloads across all hosts")
-    bodies: int = _setting(32 * MIB, whole(), "Bytes of large documents held in memory at a time")
+    bodies: int = _setting(32 * MIB, whole(), "Maximum number of bytes of large documents in memory at a time")
     offsite: str = _bound(
-        Offsite.DOMAIN.value, choice(*Offsite), "Hosts on which an index, a page or a feed may name documents"
+        Offsite.DOMAIN.value, choice(*Offsite), "Hosts whose documents an index, a page or a feed may list"
     )
     private: PrivateAddresses = _setting(  # noqa: RUF009 - an enum
         PrivateAddresses.NAMED,
@@ -121,7 +121,9 @@ class HarvestSettings:
     )
     contact: str | None = _setting(None, _contact, "How site operators can reach you")
     site_headers: Mapping[str, Mapping[str, str]] = field(
-        default_factory=dict, repr=False, metadata={"help": "Headers for individual sites", "parse": _site_headers}
+        default_factory=dict,
+        repr=False,
+        metadata={"help": "Request headers for individual sites", "parse": _site_headers},
     )
     read_declared: bool = _bound(
         default=False, parse=boolean, help_="Whether to read a sitemap even if robots.txt disallows it"
@@ -130,12 +132,12 @@ class HarvestSettings:
     absent_runs: int = _bound(
         3,
         whole(),
-        "Runs in which a document must be absent (404, 410), not read in between, before it leaves the snapshot",
+        "Number of runs that must find a document absent (404 or 410) before it leaves the snapshot",
     )
-    pending_runs: int = _bound(3, whole(0), "Runs for which the removal of a URL may be pending")
-    pending_days: int = _bound(7, whole(0), "Days for which the removal of a URL may be pending")
+    pending_runs: int = _bound(3, whole(0), "Number of runs after which a pending removal is reported")
+    pending_days: int = _bound(7, whole(0), "Number of days after which a pending removal is reported")
     busy: str = _setting(
-        "refuse", choice("refuse", "wait"), "What happens to a site that another run in the same store has locked"
+        "refuse", choice("refuse", "wait"), "What to do with a site that another run has locked in the same store"
     )
     max_age: int = _setting(30 * 86_400, whole(), "Seconds after which a document is downloaded again")
     trust_lastmod: str = _setting(
@@ -143,11 +145,11 @@ class HarvestSettings:
         choice("auto", "always", NEVER),
         "Whether to skip a document if its lastmod in the index has not changed",
     )
-    browser: str = _setting(NEVER, choice(*MODES), "Whether to use a browser for sites that admit only browsers")
+    browser: str = _setting(NEVER, choice(*MODES), "When to use a browser for sites that admit only browsers")
     browser_pages: int = _setting(2, whole(), "Maximum number of browser pages open at a time")
-    browser_seconds: int = _setting(30, whole(), "Maximum seconds that the browser waits for a challenge to pass")
+    browser_seconds: int = _setting(30, whole(), "Maximum time in seconds for the browser to pass a challenge")
     log: str = _setting("text", choice("text", "json"), "Format of the log")
-    metrics: str | None = _setting(None, _text, "Path of a Prometheus text file")
+    metrics: str | None = _setting(None, _text, "Path of the metrics file, in Prometheus text format")
     closing: str | None = _setting(None, _text, "Path of the closing record of the run")
 
     @property

@@ -85,7 +85,7 @@ def parse_targets(arguments: Mapping[str, Any], *, needs_target: bool = True) ->
     sitemaps = [document_address(name, logins) for name in _parts(arguments, "sitemap")]
     candidates += [Candidate(url=url, root=url) for url in dict.fromkeys(sitemaps)]
     if not candidates and needs_target:
-        message = "nothing to harvest: give at least one of the arguments site, sites and sitemap"
+        message = "nothing to harvest: give at least one of the arguments site, sites or sitemap"
         raise ArgumentError("site", None, _ONE_SITE, message=message)
     targets = {"candidates": tuple(candidates), "no_sites": tuple(no_sites), "logins": logins.headers}
     if root is None:

@@ -27,7 +27,7 @@ _BASELINES = ("latest", "previous", "first")
 _RUN = re.compile(r"\d{8}(T\d{0,6}Z?(-[0-9a-f]{0,6})?)?", re.ASCII)
 _CONSUMER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)  # used as a file name
 _SPACES, _COMMAS = re.compile(r"\s+"), re.compile(r"[\s,]+")
-_PATHS = "the beginning of a path, such as /blog/, or several, separated by whitespace"
+_PATHS = "one or more path prefixes, such as /blog/, separated by whitespace"
 _HOST = "https://host"  # to make a URL of a path
 
 
@@ -141,7 +141,7 @@ def words(known: Iterable[str], *, alone: str | None = None) -> Callable[[Any], 
             raise ValueError(found)
         return found
 
-    return parser(f"any of {', '.join(known)}", convert)
+    return parser(f"one or more of {', '.join(known)}", convert)
 
 
 def pattern(value: Any) -> re.Pattern[str]:
@@ -161,7 +161,7 @@ date_or_age = parser(
     _date_or_age,
 )
 seconds = parser("an age (2w, 7d, 36h, 90min) or a number of seconds", _seconds)
-baseline = parser(f"{', '.join(_BASELINES)}, the id of a run, a date or a timestamp", _baseline)
+baseline = parser(f"{', '.join(_BASELINES)}, a run ID, a date or a timestamp", _baseline)
 consumer = parser(
     "1 to 64 letters, digits, dots, hyphens and underscores, starting with a letter or a digit",
     lambda value: _matching(str(value), _CONSUMER),
@@ -170,4 +170,4 @@ patterns = parser(
     "regular expressions, separated by whitespace", lambda value: tuple(map(pattern, _several(value, _SPACES)))
 )
 paths = parser(_PATHS, _paths)
-languages = parser("a language, such as de or de-AT, or several, separated by commas or whitespace", _languages)
+languages = parser("one or more languages, such as de or de-AT, separated by commas or whitespace", _languages)

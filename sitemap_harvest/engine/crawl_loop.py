@@ -190,7 +190,7 @@ class CrawlLoop:
         if unavailable.is_temporary and self._parts.options.busy == "wait" and not self.results.has_enough:
             if site.root not in self._waits:
                 self._waits.add(site.root)
-                logger.info("%s waits: %s", site.root, unavailable.reason, extra=fields("waits", site=site.root))
+                logger.info("%s is waiting: %s", site.root, unavailable.reason, extra=fields("waits", site=site.root))
             self._busy.append(site)
             return
         site.unavailable = unavailable.reason

@@ -23,7 +23,7 @@ _RESULT_WORDS = {
     SiteResult.FORBIDDEN: "robots.txt disallows access.",
     SiteResult.UNREACHABLE: "there is no usable response.",
     SiteResult.NOT_A_SITE: "the target is not a site.",
-    SiteResult.UNFINISHED: "the run ended early.",
+    SiteResult.UNFINISHED: "the search is unfinished.",
 }
 _MOST_LISTED = 50  # sites and snapshots in the closing record; the records (emit) have all of them
 _MAX_NOTES = 10  # reasons shown; the document records have all of them

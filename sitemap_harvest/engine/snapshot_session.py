@@ -146,7 +146,7 @@ class SnapshotSession:
         if run_id != self.run_id:
             extra = fields("stored-as", site=history.site, stored_as=run_id)
             logger.info(
-                "%s: the snapshot is stored under the run id %s, which sorts after the id of the last run",
+                "%s: the snapshot is stored under the run ID %s, which sorts after the last run ID",
                 history.site,
                 run_id,
                 extra=extra,
@@ -172,7 +172,7 @@ class SnapshotSession:
         try:
             return history.at(when)
         except StoreError as error:
-            logger.warning("No baseline: %s", error)
+            logger.warning("No baseline, so no changes are reported: %s", error)
             return None
 
     def guard(self, work: Callable[[], None]) -> None:
@@ -251,7 +251,7 @@ class SnapshotSession:
     def _not_stored(self, site: SiteSnapshot, root: str, error: Exception) -> None:
         is_known = isinstance(error, StoreError)
         logger.error(
-            "The snapshot of %s was not stored%s; its last snapshot remains valid",
+            "The snapshot of %s was not stored%s; the last snapshot of the site remains valid",
             root,
             f" ({error})" if is_known else "",
             exc_info=None if is_known else error,
@@ -290,7 +290,7 @@ class SnapshotSession:
         try:
             compact(writer.history)
         except (*WRITE_ERRORS, StoreError) as error:  # the snapshot is published, so nothing is lost
-            logger.warning("The runs of %s in the store could not be compacted: %s", writer.history.site, error)
+            logger.warning("The runs of %s cannot be compacted: %s", writer.history.site, error)
         return [*missed, found]
 
     def _release(self, root: str) -> None:

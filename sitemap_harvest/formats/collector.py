@@ -154,7 +154,7 @@ class Collector:
             self.problems.add("document/too-many-sitemaps", f"more than {self._most_sitemaps} sitemaps")
             raise LimitReached
         if self._sitemap_bytes > self._most_sitemap_bytes:
-            detail = f"the URLs of the sitemaps have more than {self._most_sitemap_bytes} bytes"
+            detail = f"the sitemap URLs have more than {self._most_sitemap_bytes} bytes in total"
             self.problems.add("document/too-many-sitemaps", detail)
             raise LimitReached
         self._count(1)

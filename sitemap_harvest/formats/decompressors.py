@@ -191,7 +191,7 @@ class _Members:
             except _ERRORS as error:
                 yield b""
                 code = "unpack/bad-checksum" if "check" in str(error) else "unpack/unreadable"
-                detail = f"after byte {self._offset} of the packed document: {error}"
+                detail = f"after byte {self._offset} of the compressed data: {error}"
                 self._problems.add(code, detail, byte=self._offset)
                 if before is not None:
                     yield _salvage(before, data)
@@ -251,19 +251,19 @@ class Zip(Packing):
                 archive.seek(_zip_header_bytes(archive))
                 yield from _RAW_DEFLATE.unpack(iter(partial(archive.read, BLOCK_BYTES), b""), problems)
                 if "unpack/truncated" not in problems:
-                    problems.add("unpack/truncated", "the archive ends before its directory", byte=size)
+                    problems.add("unpack/truncated", "the zip archive ends before its central directory", byte=size)
             except _ZIP_ERRORS as error:
                 problems.add("unpack/unreadable", f"the zip archive cannot be read: {error}")
 
 
 def _first_file(archive: IO[bytes], problems: ProblemLog) -> Iterator[bytes]:
     if _directory_bytes(archive) > _MAX_DIRECTORY_BYTES:
-        raise ValueError(f"its directory is larger than {_MAX_DIRECTORY_BYTES} bytes")
+        raise ValueError(f"the central directory is larger than {_MAX_DIRECTORY_BYTES} bytes")
     with zipfile.ZipFile(archive) as opened:
         files = [entry for entry in opened.infolist() if not entry.filename.endswith("/")]
         if len(files) > 1:
             names = ", ".join(entry.filename for entry in files[:5])
-            problems.add("unpack/several-files", f"{len(files)} files, of which the first was read: {names}")
+            problems.add("unpack/several-files", f"{len(files)} files, of which only the first was read: {names}")
         for entry in files[:1]:
             with opened.open(entry) as file:
                 while block := file.read(_STEP_BYTES):

@@ -141,11 +141,12 @@ class Source:
         for block in blocks:
             seen += len(block)
             if seen > limits.unpacked_bytes:
-                problems.add("unpack/too-large", f"more than {limits.unpacked_bytes} bytes", byte=limits.unpacked_bytes)
+                detail = f"more than {limits.unpacked_bytes} bytes after decompression"
+                problems.add("unpack/too-large", detail, byte=limits.unpacked_bytes)
                 yield block[: len(block) - (seen - limits.unpacked_bytes)]
                 return
             if seen > limits.ratio_from and seen > packed * limits.ratio:
-                detail = f"{packed} bytes expanded to more than {limits.ratio} times their size"
+                detail = f"{packed} bytes decompressed to more than {limits.ratio} times their size"
                 problems.add("unpack/ratio", detail, byte=seen)
                 return
             yield block

@@ -56,7 +56,7 @@ def read_text(chunks: Iterable[str], into: Collector) -> Iterator[UrlBatch]:
     start, is_all = _start(chunks)
     delimiter = _delimiter(start)
     if is_all and into.problems.ends_early and _may_be_table(start):
-        into.problems.add("text/truncated", "the list ends before it shows whether its lines have columns", line=1)
+        into.problems.add("text/truncated", "the list ends before its columns can be recognized", line=1)
         return
     for first, whole in whole_lines(chain([start], chunks), into.problems):
         for number, line in enumerate(whole, first):

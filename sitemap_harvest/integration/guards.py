@@ -118,7 +118,7 @@ class GuardMiddleware(CrawlerComponent):
         self._unguarded = [scheme for scheme in _SCHEMES if not _is_ours(handlers.get(scheme))]
         if self._unguarded:
             _logger.info(
-                "Another handler downloads %s: the address of a host is checked for private networks only after its "
+                "Another handler downloads %s: a host is checked for private addresses only after its "
                 "response, not before the request",
                 " and ".join(self._unguarded),
             )

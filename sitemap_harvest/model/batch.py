@@ -83,7 +83,7 @@ class Batch(Generic[Row]):
     def __init__(self, arrow: pa.RecordBatch) -> None:
         """Wrap *arrow*. Raises :exc:`SchemaError` if its columns do not match the row type."""
         if arrow.schema != (wanted := self.schema()):
-            raise SchemaError(f"{type(self).__name__} needs the columns\n{wanted}\nand was given\n{arrow.schema}")
+            raise SchemaError(f"{type(self).__name__} requires the columns\n{wanted}\nbut got\n{arrow.schema}")
         self.arrow = arrow
 
     @classmethod

@@ -137,7 +137,7 @@ def _running(summary: Summary, started: float, file: str) -> Iterator[Metric]:
     """Yield the metrics of an active run that *started* at this time."""
     gauge = partial(_gauge, file)
     yield gauge(*_RUNNING, 1)
-    yield gauge("running_started_timestamp_seconds", "When the active run started.", started)
+    yield gauge("running_started_timestamp_seconds", "Time when the active run started.", started)
     yield gauge("running_documents", "Documents that the active run has finished.", summary.documents)
     yield gauge("running_queued_documents", "Documents found but not finished by the active run.", summary.queued)
     yield gauge("running_urls", "URLs that the active run has emitted.", summary.urls)
@@ -149,13 +149,13 @@ def _ended(report: RunReport, previous: Mapping[str, float], file: str) -> Itera
     yield gauge(*_RUNNING, 0)
     run = {"run": report.run, "job": report.job or "", "spider": report.spider, "version": report.version}
     yield gauge("run_info", "Identifies the last run that ended.", {tuple(run.values()): 1}, tuple(run))
-    yield gauge("run_seconds", "Duration of the last run.", report.seconds)
+    yield gauge("run_seconds", "Duration of the last run, in seconds.", report.seconds)
     yield gauge("run_exit_code", "Exit code of scrapy harvest crawl for the last run.", report.exit_code)
     now = report.ended_at.timestamp()
-    yield gauge("last_run_timestamp_seconds", "When the last run ended.", now)
+    yield gauge("last_run_timestamp_seconds", "Time when the last run ended.", now)
     for name, help_, is_now in (
-        ("last_success_timestamp_seconds", "When the last run with exit code 0 ended.", report.exit_code == 0),
-        ("last_harvest_timestamp_seconds", "When the last run that emitted URLs ended.", counts.urls > 0),
+        ("last_success_timestamp_seconds", "Time when the last run with exit code 0 ended.", report.exit_code == 0),
+        ("last_harvest_timestamp_seconds", "Time when the last run that emitted URLs ended.", counts.urls > 0),
     ):
         if (moment := now if is_now else previous.get(f"{_PREFIX}{name}")) is not None:
             yield gauge(name, help_, moment)
@@ -172,4 +172,4 @@ def _ended(report: RunReport, previous: Mapping[str, float], file: str) -> Itera
     yield gauge("downloaded_bytes", "Bytes of the response bodies of the last run.", counts.bytes)
     yield gauge("log_errors", "Log records of the last run at level ERROR or above.", counts.errors)
     if report.peak_memory_bytes is not None:
-        yield gauge("peak_memory_bytes", "Peak memory of the process of the last run.", report.peak_memory_bytes)
+        yield gauge("peak_memory_bytes", "Peak memory of the last run, in bytes.", report.peak_memory_bytes)

@@ -70,7 +70,7 @@ class SpiderArguments:
         """Return a line for each attribute that is probably a misspelt argument of the package."""
         new = [name for name in self.attributes if not hasattr(spider, name)]
         return [
-            f"argument {name}: it was set as an attribute of the spider; did you mean {meant}?"
+            f"argument {name}: unknown, so it was set as an attribute of the spider; did you mean {meant}?"
             for name in new
             if (meant := probably_meant(name, ARGUMENTS))
         ]

@@ -82,7 +82,7 @@ def test_more_than_can_be_shown_is_counted() -> None:
         "Failed or incomplete:",
         *(f"  /{number}: no" for number in range(10)),
         "  and 2 more (emit=sitemaps,sites lists all)",
-        "Problems in the documents: a/10 10, a/9 9, a/8 8, a/7 7, a/6 6, a/5 5, a/4 4, a/3 3, and 2 more kinds",
+        "Problems in the documents: a/10 10, a/9 9, a/8 8, a/7 7, a/6 6, a/5 5, a/4 4, a/3 3, and 2 more codes",
         "Ended after 1.2 seconds.",
     ]
 
@@ -91,7 +91,7 @@ def test_more_than_can_be_shown_is_counted() -> None:
     ("stats", "expected"),
     [
         pytest.param(
-            {}, "The run was aborted: its outputs may be truncated, and the files that they replace are lost.", id="2"
+            {}, "The run was aborted: the output files may be truncated, and their previous contents are lost.", id="2"
         ),
         pytest.param(
             {"finish_reason": "shutdown", "elapsed_time_seconds": 3.0},

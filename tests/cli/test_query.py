@@ -115,7 +115,7 @@ def test_query_errors_name_the_available_views_and_columns(folder: Path) -> None
 @pytest.mark.parametrize(
     ("when", "words"),
     [
-        ("yesterdayish", "'yesterdayish' is not a run; use latest, previous, first, the id of a run, a date"),
+        ("yesterdayish", "'yesterdayish' is not a run; use latest, previous, first, a run ID, a date"),
         ("2020", "https://a.example: there is no snapshot from 2020 or earlier; the first is "),
     ],
     ids=["no-time", "too-early"],

@@ -55,7 +55,7 @@ def test_a_damaged_file_is_named(folder: Path) -> None:
     path.write_bytes(bytes(data))
     run = command("runs", "--verify", "--prune", "1", cwd=folder)
     assert run.returncode == 4
-    assert run.stderr == f"damaged: {path}: its checksum is wrong\n"
+    assert run.stderr == f"damaged: {path}: the checksum does not match\n"
     assert kept(folder) == IDS
 
 

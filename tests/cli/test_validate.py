@@ -170,7 +170,7 @@ def test_each_unreadable_target_is_one_line(tmp_path: Path) -> None:
         "  not read: there is no such file\n"
         "\n"
         "folder\n"
-        "  not read: there is no sitemap in this folder\n"
+        "  not read: the folder contains no sitemap\n"
         "\n"
         "good.xml\n"
         f"  sitemap · 2 URLs · utf-8 · {len(GOOD)} bytes · complete\n"

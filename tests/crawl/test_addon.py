@@ -129,7 +129,7 @@ def test_settings_of_the_project_stay(project, tmp_path):
         "FEED_EXPORTERS = {'jsonl': 'scrapy.exporters.JsonLinesItemExporter'}",
     )
     done = run(project, "crawl", "sitemap", "-a", f"sitemap={tmp_path}/s.xml", "-O", "urls.jsonl")
-    assert "one by one, which is slower: the extension FeedExporter is not sitemap_harvest's" in done.stderr
+    assert "one by one, which is slower: the extension FeedExporter does not set accepts_batches = True" in done.stderr
     (row,) = [json.loads(line) for line in (project / "urls.jsonl").read_text().splitlines()]
     assert row["loc"] == "https://a.example/1"
 

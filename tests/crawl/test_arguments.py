@@ -65,7 +65,7 @@ def test_a_folder_replaces_a_site_and_nothing_is_fetched(serve, crawl, tmp_path)
     ("arguments", "settings", "words"),
     [
         pytest.param({"stie": "a.example"}, {}, ["argument stie: unknown argument", "site, sites, sitemap"], id="name"),
-        pytest.param({"site": "a.example", "follow": " "}, {}, ["argument follow: it is empty"], id="empty"),
+        pytest.param({"site": "a.example", "follow": " "}, {}, ["argument follow is empty"], id="empty"),
         pytest.param({}, {}, ["nothing to harvest: give at least one of the arguments site, sites"], id="nothing"),
         pytest.param({"site": "a.example/sitemap.xml"}, {}, ["use sitemap= for a document"], id="document"),
         pytest.param({"sites": "https://a.example"}, {}, ["use site= for a site"], id="sites-is-a-site"),
@@ -105,7 +105,7 @@ def test_errors_in_arguments_are_one_line_and_nothing_is_requested(crawl, tmp_pa
 @pytest.mark.parametrize("value", ["", " ", "\t\n"])
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_an_argument_without_a_value_is_an_error(name, value):
-    with pytest.raises(ArgumentError, match=f"argument {name}: it is empty"):
+    with pytest.raises(ArgumentError, match=f"argument {name} is empty"):
         RunConfig.of({"site": "a.example", name: value})
 
 

@@ -208,7 +208,7 @@ def test_unsolved_challenges_are_reported_and_other_documents_are_read(serve: Ca
             "RETRY_TIMES": 2,
         },
     )
-    either = "and the browser did not pass the challenge either"
+    either = "and the browser did not pass the challenge"
     assert {row["url"]: (row["outcome"], row["reason"]) for row in run.ledger} == {
         named[0]: ("blocked", f"HTTP 503: the server failed, {either}"),
         named[1]: ("blocked", f"HTTP 429: too many requests, {either}"),
@@ -395,7 +395,7 @@ def test_a_site_map_written_by_scripts(serve: Callable[..., Site], browse: Any) 
         pytest.param(
             9,
             "blocked",
-            "HTTP 403: the server refuses access, and the browser failed to pass the challenge: it crashed",
+            "HTTP 403: the server refuses access, and the browser failed to pass the challenge: the browser crashed",
             id="again-and-again",
         ),
     ],
@@ -462,9 +462,8 @@ def test_an_expired_clearance_is_renewed_once(serve: Callable[..., Site], browse
     assert sum(gap < 0.25 for gap in gaps) <= 2, "only the reload of the challenge itself does not wait"
     assert sorted(fates.values()) == ["blocked", *["read"] * 6]
     (reason,) = [row["reason"] for row in run.ledger if row["outcome"] == "blocked"]
-    assert (
-        reason == "HTTP 403: the server refuses access, and the site rejects the browser's cookies after a short time"
-    )
+    words = "and the site accepts the browser's cookies only for a short time"
+    assert reason == f"HTTP 403: the server refuses access, {words}"
 
 
 def test_a_cache_stores_no_challenge(serve: Callable[..., Site], browse: Any, tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def test_changes_are_relative_to_the_requested_baseline(keep, serve):
     [
         (
             "yesterday",
-            "argument baseline='yesterday': it must be latest, previous, first, the id of a run, a date or a timestamp",
+            "argument baseline='yesterday': it must be latest, previous, first, a run ID, a date or a timestamp",
         ),
         ("2001", "there is no snapshot from 2001 or earlier; the first is "),
         ("previous", "there is only one snapshot, "),
@@ -196,7 +196,7 @@ def test_of_several_sites_one_without_the_baseline_is_kept_nevertheless(keep, se
         f"{one.url}/1.xml": (False, 1),
         f"{two.url}/1.xml": (True, 0),
     }
-    assert f"No baseline: {two.url}/1.xml: there is no snapshot" in output.run.log
+    assert f"No baseline, so no changes are reported: {two.url}/1.xml: there is no snapshot" in output.run.log
 
 
 def test_filters_and_limits_apply_to_the_output_and_not_to_the_snapshot(keep, serve):

@@ -258,7 +258,7 @@ def test_a_killed_run_has_no_record(serve, crawl, tmp_path):
         pytest.param("none/c.json", "cannot be written: no such file or directory", id="no-folder"),
         pytest.param("folder", "it is a folder", id="folder"),
         pytest.param(
-            "%(date)s.json", "which may contain %(run)s, %(job)s, %(name)s, and %% for %", id="unknown-holder"
+            "%(date)s.json", "which may contain %(run)s, %(job)s, %(name)s, and %% for a literal %", id="unknown-holder"
         ),
         pytest.param("s3://bucket/c.json", "must be the path of a local file", id="object-store"),
     ],

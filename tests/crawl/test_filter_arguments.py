@@ -87,10 +87,10 @@ NO_DATES = (
 )
 NO_PRIORITIES = ("1.1", "-0.1", "0,5", "high", "nan", "inf", 5)
 POLICIES = ("missing_lastmod", "unreadable_lastmod", "future_lastmod")
-FREQUENCIES = "any of always, hourly, daily, weekly, monthly, yearly, never"
-PARTS = "any of image, video, news, alternate, mobile, pagemap, title"
-PREFIXES = "the beginning of a path, such as /blog/, or several, separated by whitespace"
-LANGUAGES = "a language, such as de or de-AT, or several, separated by commas or whitespace"
+FREQUENCIES = "one or more of always, hourly, daily, weekly, monthly, yearly, never"
+PARTS = "one or more of image, video, news, alternate, mobile, pagemap, title"
+PREFIXES = "one or more path prefixes, such as /blog/, separated by whitespace"
+LANGUAGES = "one or more languages, such as de or de-AT, separated by commas or whitespace"
 
 
 @pytest.mark.parametrize(

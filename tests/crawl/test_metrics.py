@@ -137,7 +137,7 @@ def test_existing_content_of_the_file(watched, tmp_path, content, words):
         pytest.param("none/a.prom", "cannot be written: no such file or directory", id="no-folder"),
         pytest.param("folder.prom", "it is a folder", id="folder"),
         pytest.param("a.txt", "it must end with .prom", id="name"),
-        pytest.param("%(run)s.prom", "which may contain %(name)s, and %% for %", id="a-file-a-run"),
+        pytest.param("%(run)s.prom", "which may contain %(name)s, and %% for a literal %", id="a-file-a-run"),
         pytest.param("/dev/full", "it must end with .prom", id="device"),
         pytest.param("s3://bucket/a.prom", "must be the path of a local file", id="object-store"),
     ],

@@ -198,7 +198,7 @@ def test_an_argument_that_is_probably_misspelt_is_reported(serve, crawl):
     site = serve(SITE)
     given = {"sitmap": "x", "domains": "y"}
     run = crawl(spider="simplest", environment={"SITE_URL": site.url}, **given)
-    assert "argument sitmap: it was set as an attribute of the spider; did you mean sitemap?" in run.log
+    assert "argument sitmap: unknown, so it was set as an attribute of the spider; did you mean sitemap?" in run.log
     assert "argument domains" not in run.log
     assert len(run.items) == 4
 

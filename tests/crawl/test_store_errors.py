@@ -35,7 +35,7 @@ def runs_of(keep, site):
         ({"store": None, "feeds_only": "yes"}, "argument feeds_only='yes': it requires snapshots"),
         ({"store": None, "resume": "yes"}, "argument resume='yes': it requires snapshots"),
         ({"store": None, "max_age": "1h"}, "argument max_age=3600: it requires snapshots"),
-        ({"store": " "}, "argument store: it is empty; give a value, or leave it out"),
+        ({"store": " "}, "argument store is empty; give a value, or omit the argument"),
         ({"force": "maybe"}, "argument force='maybe': it must be yes or no"),
         ({"max_age": "1 month"}, "it must be an age (2w, 7d, 36h, 90min) or a number of seconds"),
         ({"store": "gopher://a/b"}, "store 'gopher://a/b': "),

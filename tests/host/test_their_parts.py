@@ -242,12 +242,12 @@ ONE_BY_ONE = "one by one, which is slower: "
         pytest.param("EXTENSIONS = {'myproject.parts.Look': 0}", None, id="nothing"),
         pytest.param(
             f"EXTENSIONS = {{'myproject.parts.Look': 0, 'myproject.parts.TheirFeeds': 0, '{EXTENSIONS}': None}}",
-            "the extension TheirFeeds is not sitemap_harvest's",
+            "the extension TheirFeeds does not set accepts_batches = True",
             id="a-feed-exporter-of-theirs",
         ),
         pytest.param(
             "ITEM_PROCESSOR = 'scrapy.pipelines.ItemPipelineManager'",
-            "ITEM_PROCESSOR is not sitemap_harvest's",
+            "ITEM_PROCESSOR is not a sitemap_harvest BatchItemProcessor",
             id="an-item-processor-of-theirs",
         ),
         pytest.param(

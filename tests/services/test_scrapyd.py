@@ -266,7 +266,7 @@ def test_a_setting_of_a_job_applies_to_it(node, odd):
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("empty", "argument exclude: it is empty; give a value, or leave it out"),
+        ("empty", "argument exclude is empty; give a value, or omit the argument"),
         ("forged", r"argument limit='1\n2026-01-01 00:00:00 [x] ERROR: forged': it must be"),
         ("unknown", "argument colour: unknown argument; valid arguments: site, sites,"),
         ("setting", "SITEMAP_HARVEST_COLOUR: unknown setting; valid settings: SITEMAP_HARVEST_"),
@@ -510,7 +510,7 @@ def test_a_locked_site_is_rejected_or_waited_for_and_other_sites_are_not(node):
         waits = {**settings, "SITEMAP_HARVEST_BUSY": "wait"}
         node.schedule("sitemap", settings=waits, jobid="waits", site=busy.url)
         node.finished("refused")
-        wait_until(lambda: f"{busy.url} waits: the run " in node.log("waits"))
+        wait_until(lambda: f"{busy.url} is waiting: the run " in node.log("waits"))
         assert node.state("holder") == "running"
         busy.pages = SMALL
         node.post("cancel", project=PROJECT, job="holder", signal="KILL")

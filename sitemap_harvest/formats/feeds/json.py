@@ -207,7 +207,7 @@ class Cutter:
             try:
                 json.loads(self._frame.getvalue().strip(_WHITESPACE), strict=False, parse_int=str)
             except (ValueError, RecursionError) as error:
-                self._problems.add("json/malformed", f"around the items: {error}")
+                self._problems.add("json/malformed", f"outside the items: {error}")
 
     def _open(self, bracket: str) -> None:
         self._depth += 1
@@ -256,7 +256,7 @@ class Cutter:
         if self._between != wanted and self._problems.has_enough("json/malformed"):
             self._problems.add("json/malformed")
         elif self._between != wanted:
-            detail = f"{self._between[:20]!r} between items"
+            detail = f"unexpected text {self._between[:20]!r} between items"
             self._problems.add("json/malformed", detail, line=self._line, excerpt=self._between)
         self._between = ""
 

@@ -258,7 +258,7 @@ class _Feed(TokenReader):
                 del self._around[-depth:]
                 self._has_ended = not self._around
                 return
-        self._malformed("an end tag without its start", token)
+        self._malformed("an end tag without a start tag", token)
 
     def _close(self, count: int) -> None:
         """Close the *count* innermost elements; read the item, if it is among them."""

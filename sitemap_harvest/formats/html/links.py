@@ -64,10 +64,10 @@ def read_links(chunks: Iterator[str], into: Collector, *, url: str) -> Iterator[
     for fed in feed(chunks, page, ends_early=lambda: into.problems.ends_early):
         yield from into.full_batches()
         if page.depth > _MAX_DEPTH:
-            into.problems.add("html/too-deep", f"elements are nested more than {_MAX_DEPTH} deep")
+            into.problems.add("html/too-deep", f"elements are nested more than {_MAX_DEPTH} levels deep")
             break
         if fed >= _MAX_PAGE_BYTES:
-            into.problems.add("html/too-large", f"more than {_MAX_PAGE_BYTES} bytes")
+            into.problems.add("html/too-large", f"the page has more than {_MAX_PAGE_BYTES} bytes")
             break
     if page.is_cut:
         into.problems.add("html/truncated")

@@ -33,7 +33,7 @@ _ROOT = re.compile(rf"{_NAME}(?:[^<>\"']|\"[^\"]*+\"|'[^']*+')*+>", re.DOTALL)
 _REFERENCE = re.compile(r"&(?:[A-Za-z]{2,8}|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});")
 _MAX_START_CHARS = 256 * 1024  # before the document: the viewer's style sheet has some 5,000
 _HELD_CHARS = 256  # an end tag or a reference may continue in the next piece
-_CUT = "the page of the browser ends before the document inside it"
+_CUT = "the viewer page ends before the end of the document in it"
 
 
 class Viewer(NamedTuple):

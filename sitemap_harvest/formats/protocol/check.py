@@ -92,11 +92,12 @@ def _check_size(document: Document, listed: Listed, log: ProblemLog) -> None:
     if document.entries > _MOST_ENTRIES:
         log.add("protocol/too-many-entries", f"{document.entries:,} entries, but only 50,000 are allowed")
     if document.bytes_unpacked > _MOST_BYTES:
-        log.add("protocol/too-large", f"{document.bytes_unpacked:,} bytes unpacked, but only 52,428,800 are allowed")
+        detail = f"{document.bytes_unpacked:,} bytes after decompression, but only 52,428,800 are allowed"
+        log.add("protocol/too-large", detail)
     if listed.news > _MOST_NEWS:
         log.add("protocol/too-many-news", f"{listed.news:,} news articles, but only 1,000 are allowed")
     if document.encoding != "utf-8":
-        log.add("protocol/not-utf-8", f"it was read as {document.encoding}")
+        log.add("protocol/not-utf-8", f"the document was read as {document.encoding}")
 
 
 class _Rules:

@@ -92,7 +92,7 @@ class _Shape:
             detail = f"the root is in the namespace {namespace}" if namespace else "the root has no namespace"
             self._tell("protocol/namespace", root, detail=detail)
         if local != name:
-            self._tell("protocol/root-name", root, detail=f"it is {local}, and not {name}")
+            self._tell("protocol/root-name", root, detail=f"the root element is {local} instead of {name}")
         self._attributes(root)
 
     def take(self, root: Any, keep: int) -> None:
@@ -131,7 +131,7 @@ class _Shape:
                     self._tell(REPORTED, child)
                 elif order < last and not is_disordered:
                     is_disordered = True
-                    self._tell("protocol/element-order", child, detail=f"{split(child.tag)[1]} is in the wrong order")
+                    self._tell("protocol/element-order", child, detail=f"{split(child.tag)[1]} is out of order")
                 seen |= 1 << order
                 last = max(last, order)
                 self._value(child, *self._fields[order])

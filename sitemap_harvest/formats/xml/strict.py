@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _FEED_BYTES = 64 * 1024  # measured: the tree of a block of this size stays in the processor's cache
 _MAX_UNDRAINED_BYTES = 512 * 1024  # below one child of the root; beyond it: tolerant parser
 _DOCTYPE = re.compile(rb"(?:\s|<\?.*?\?>|<!--.*?-->)*+<!doctype\b", re.IGNORECASE | re.DOTALL)
-_HAS_DOCTYPE = "it has a DOCTYPE, which may declare entities; they are never expanded"
+_HAS_DOCTYPE = "the document has a DOCTYPE, whose entities are never expanded"
 _LONG_NAMESPACE = re.compile(
     rb"xmlns[^<>\"'=]{0,99}=\s{0,9}(?:\"[^\"<]{%d}|'[^'<]{%d})" % (MAX_NAMESPACE_CHARS, MAX_NAMESPACE_CHARS)
 )
@@ -90,7 +90,7 @@ def grow(blocks: Iterable[bytes]) -> Iterator[tuple[Any, int]]:
     except etree.XMLSyntaxError as error:
         raise NotWellFormed(error.msg or "not well-formed", is_flaw=True, line=error.lineno) from error
     if root is None:  # the parser stops silently at a NUL
-        raise NotWellFormed("it has no root element of the protocol", is_flaw=has_nul)
+        raise NotWellFormed("the document has no root element of the protocol", is_flaw=has_nul)
     yield root, 0
 
 
@@ -102,7 +102,7 @@ def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
         first = False
         window = last + piece
         if b"?" in window and _PHP.search(window):
-            raise NotWellFormed("it contains PHP code, perhaps inside a URL")
+            raise NotWellFormed("the document contains PHP code, possibly inside a URL")
         if _LONG_NAMESPACE.search(window):
             raise NotWellFormed(f"a namespace has more than {MAX_NAMESPACE_CHARS} characters")
         last = piece[-_OVERLAP_BYTES:]

@@ -348,7 +348,7 @@ class Tokenizer:
             self._advance(match.end())
             return Token(Sort.END, match[1], line, has_nul="\0" in match[1])
         if match := _END_WITHOUT_BRACKET.match(self._buffer, self._at):
-            self._problems.add("xml/malformed", "an end tag without its >", line=line, excerpt=match[0])
+            self._problems.add("xml/malformed", "an end tag without a closing >", line=line, excerpt=match[0])
             self._advance(match.end())
             return Token(Sort.END, match[1], line, has_nul="\0" in match[1])
         match = _START.match(self._buffer, self._at)
@@ -391,7 +391,7 @@ class Tokenizer:
             end = more.end() if more else end  # all at once: there may be one for every other character
         tags = len(_LOOKS_LIKE_TAG.findall(self._buffer, self._at, end + 1))
         if tags:
-            self._problems.add("xml/malformed", "a tag without its >", line=line, excerpt=excerpt, count=tags)
+            self._problems.add("xml/malformed", "a tag without a closing >", line=line, excerpt=excerpt, count=tags)
         if signs := self._buffer.count("<", self._at, end) - tags:
             self._problems.add("xml/bare-less-than", line=line, excerpt=excerpt, count=signs)
         return self._text_token(end)

@@ -225,7 +225,7 @@ class _Sitemap(TokenReader):
         value = next((element for element in self._open if element.role.is_field), None)
         if value is not None:
             value.is_whole = False
-            self._problems.add("xml/malformed", "a value has no end", line=token.line, excerpt=value.text)
+            self._problems.add("xml/malformed", "a value has no end tag", line=token.line, excerpt=value.text)
         self._close(len(self._open))
 
     def _split_off(self) -> None:
@@ -256,7 +256,7 @@ class _Sitemap(TokenReader):
             self._malformed("an end tag with a different name", token)
             self._close(1)
         elif self._open or (self._root_is_open and not self._end_around(tag.local)):
-            self._malformed("an end tag without its start", token)
+            self._malformed("an end tag without a start tag", token)
 
     def _end_around(self, local: str) -> bool:
         """Close an element between the root and entries; ``False`` if none with that name is open."""

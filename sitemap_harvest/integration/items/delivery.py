@@ -38,7 +38,7 @@ _ERRORS = (OSError, pa.ArrowException, StoreError)
 _NO_CHANGES = tuple(one for kind in EMIT.values() if kind is not ChangeBatch for one in (kind, kind.row_type))
 """Items that are never a change, even after a pipeline replaced them; other items may have been changes."""
 
-_PIPELINE_FAILED = "a pipeline failed on a change, or when it was closed"
+_PIPELINE_FAILED = "a pipeline failed on a change, or when closing"
 
 
 class Delivery:

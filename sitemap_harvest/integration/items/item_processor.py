@@ -248,10 +248,10 @@ _OUTPUT_METHODS = ("process_spider_output", "process_spider_output_async", "proc
 def batch_incompatibility(crawler: Crawler) -> str | None:
     """Return why batches cannot be used in *crawler*, as text; ``None`` if they can."""
     if not issubclass(load_object(crawler.settings["ITEM_PROCESSOR"]), BatchItemProcessor):
-        return "ITEM_PROCESSOR is not sitemap_harvest's"
+        return "ITEM_PROCESSOR is not a sitemap_harvest BatchItemProcessor"
     exporter = crawler.get_extension(FeedExporter)
     if exporter is not None and not getattr(exporter, "accepts_batches", False):
-        return f"the extension {type(exporter).__qualname__} is not sitemap_harvest's"
+        return f"the extension {type(exporter).__qualname__} does not set accepts_batches = True"
     receivers = dispatcher.getAllReceivers(sender=crawler, signal=signals.item_scraped)
     for handler in dispatcher.liveReceivers(receivers):
         if not _takes_batches(handler):

@@ -263,7 +263,7 @@ class History:
         if named := [run for run in self.runs if run.id == when or (len(when) >= 8 and run.id.startswith(when))]:
             return named[-1]
         if (date := read_date(when)) is None:
-            known = "latest, previous, first, the id of a run, a date or a timestamp"
+            known = "latest, previous, first, a run ID, a date or a timestamp"
             raise InvalidRunError(f"{when!r} is not a run; use {known}")
         end = DateRange.of(date).last
         if not (before := [run for run in self.runs if run.started_at <= end]):

@@ -168,7 +168,7 @@ def test_problems_name_their_position() -> None:
             Problem(
                 code="protocol/element-order",
                 document=HERE,
-                detail="loc is in the wrong order",
+                detail="loc is out of order",
                 samples=(Sample(entry=2, line=3, excerpt="loc"),),
             ),
         ),
