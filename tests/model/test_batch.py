@@ -85,7 +85,7 @@ def test_a_batch_is_filtered_and_sliced_by_columns() -> None:
 
 
 def test_other_columns_are_rejected() -> None:
-    with pytest.raises(SchemaError, match="UrlBatch needs the columns"):
+    with pytest.raises(SchemaError, match="UrlBatch requires the columns"):
         UrlBatch(pa.RecordBatch.from_pydict({"loc": ["https://example.com/"]}))
 
 
