@@ -359,7 +359,7 @@ def test_an_index_of_unwanted_sitemaps_costs_what_its_size_allows(tmp_path, runs
                 costs[len(listed)].append(cost)
                 unwanted = [row for row in rows if row["outcome"] == "skipped"]
                 assert [row["url"] for row in unwanted] == [f"{site.url}{path}" for path in listed]
-    assert Counter(row["reason"] for row in unwanted) == {f"its URL does not match follow={follow!r}": 100_000}
+    assert Counter(row["reason"] for row in unwanted) == {f"the URL does not match follow={follow!r}": 100_000}
     for harmless, cost in zip(*costs.values(), strict=True):
         assert cost.cpu - harmless.cpu <= CPU_SECONDS_A_MB * len(body) / MB
         assert cost.memory - harmless.memory <= MOST_MEMORY

@@ -48,7 +48,7 @@ def test_follow_and_skip_choose_sitemaps(serve, crawl):
     assert run.fates(site.url) == {
         "/index.xml": "read", "/shop-1.xml": "read", "/shop-2.xml": "skipped", "/blog.xml": "skipped"
     }  # fmt: skip
-    assert run.row(f"{site.url}/blog.xml")["reason"] == "its URL does not match follow='shop'"
+    assert run.row(f"{site.url}/blog.xml")["reason"] == "the URL does not match follow='shop'"
     assert site.count("/blog.xml") == 0
 
 
