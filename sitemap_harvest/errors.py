@@ -62,4 +62,4 @@ class StoreError(HarvestError):
 
 
 class InvalidRunError(StoreError):
-    """A text is neither a run id, nor a date, nor a word such as ``latest``."""
+    """A text is neither a run ID, nor a date, nor a word such as ``latest``."""

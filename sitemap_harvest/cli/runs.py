@@ -102,7 +102,7 @@ def _change(store: Store, history: History, keep: int | datetime | None, *, pack
 
 
 def _kept(history: History, keep: int | datetime) -> set[str]:
-    """Return the ids of the runs to keep: also the last, and those that a consumer needs, which is printed."""
+    """Return the IDs of the runs to keep: also the last, and those that a consumer needs, which is printed."""
     runs = history.runs
     wanted = runs[-keep:] if isinstance(keep, int) else [run for run in runs if run.started_at >= keep]
     kept, needed = {run.id for run in (*wanted, *runs[-1:])}, set[str]()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 RUN = "sitemap_harvest/run"
-"""Stat with the id of the run."""
+"""Stat with the ID of the run."""
 
 FIELDS = "harvest"
 """Attribute of a log record with its structured fields."""

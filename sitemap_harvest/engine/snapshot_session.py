@@ -57,7 +57,7 @@ class SnapshotSession:
     ) -> None:
         """Open the store at *store*, or create it. Raises :exc:`StoreError`, also if the only site has no baseline.
 
-        *run_id* is the id of the run, which began at *started_at*; a site whose last
+        *run_id* is the ID of the run, which began at *started_at*; a site whose last
         run has a later id gets one after that. *count* adds to a stat. *fail* ends the
         run when the store cannot be written any more. *delivery* delivers the changes to
         the named consumer, if there is one.

@@ -22,7 +22,7 @@ def new_run_id(now: datetime) -> str:
 
 
 def is_run_id(name: str) -> bool:
-    """Whether *name* is the id of a run."""
+    """Whether *name* is a run ID."""
     return _ID.fullmatch(name) is not None
 
 

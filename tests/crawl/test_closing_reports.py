@@ -161,7 +161,7 @@ def test_after_the_clock_went_back_the_record_has_the_id_in_the_store(serve, clo
     assert kept["baseline"] == later
     assert kept["run"] > later
     assert kept["run"][-6:] == run.stats["sitemap_harvest/run"][-6:]
-    assert f"{site.url}: the snapshot is stored under the run id {kept['run']}, " in run.log
+    assert f"{site.url}: the snapshot is stored under the run ID {kept['run']}, " in run.log
 
 
 REFUSED = [

@@ -87,5 +87,5 @@ def gap(history: History, cursor: Cursor) -> str | None:
 
 
 def runs_held(history: History) -> dict[str, list[str]]:
-    """Return the ids of the runs that each consumer needs to receive the changes after its cursor."""
+    """Return the IDs of the runs that each consumer needs to receive the changes after its cursor."""
     return {cursor.consumer: [run.id for run in runs_since(history, cursor.run)] for cursor in cursors(history)}

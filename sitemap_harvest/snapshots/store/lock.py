@@ -34,7 +34,7 @@ class SiteLocks:
         self._heartbeat_at = 0.0
 
     def take(self, site: Folder) -> str | None:
-        """Lock the site in the folder *site*; return the id of the run that holds the lock, if that is alive."""
+        """Lock the site in the folder *site*; return the ID of the run that holds the lock, if that is alive."""
         if not self._store.is_local:
             if not self._heartbeat_at:
                 self._write_time()
@@ -98,7 +98,7 @@ def _lock_of(store: Folder, run_id: str) -> FileLock:
 
 
 def _holder(site: Folder) -> str | None:
-    """Return the id of the run that has locked *site*; ``None`` if none has, empty if the lock file is damaged."""
+    """Return the ID of the run that has locked *site*; ``None`` if none has, empty if the lock file is damaged."""
     if (data := site.read(_CLAIM)) is None:
         return None
     try:

@@ -244,7 +244,7 @@ class History:
         return self.snapshot(self.runs[-1]) if self.runs else None
 
     def at(self, when: str) -> Snapshot:
-        """Return the snapshot that *when* names: ``latest``, ``first``, ``previous``, a run id, a date or a timestamp.
+        """Return the snapshot that *when* names: ``latest``, ``first``, ``previous``, a run ID, a date or a timestamp.
 
         A date or a timestamp names the last run that began before its end. Raises
         :exc:`StoreError` if there is none.
