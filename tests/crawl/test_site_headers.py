@@ -202,7 +202,7 @@ def test_neither_the_cache_of_scrapy_nor_a_paused_run_stores_it(serve, crawl, tm
     [
         ("secret", "SITEMAP_HARVEST_SITE_HEADERS must be a dictionary"),
         ('["secret"]', "SITEMAP_HARVEST_SITE_HEADERS must be a dictionary"),
-        ('{"https://a.example": "secret"}', ": it must be a dictionary"),
+        ('{"https://a.example": "secret"}', "SITEMAP_HARVEST_SITE_HEADERS must be a dictionary"),
         ({"a.example": {"X": "secret"}}, "'a.example' must be a site, such as https://www.example.com"),
         ({"https://a.example/p": {"X": "secret"}}, "'https://a.example/p' must be a site"),
         ({"https://me:secret@a.example": {"X": "y"}}, "'https://***@a.example' must be a site"),
