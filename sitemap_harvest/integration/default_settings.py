@@ -59,6 +59,7 @@ SPIDER_MODULE = "sitemap_harvest.spiders"
 ALL: dict[str, Any] = {
     **PLAIN,
     "ADDONS": {"sitemap_harvest.addon.Addon": 300},
+    "FEED_EXPORTERS": FEED_EXPORTERS,  # Scrapy checks the formats of -o and -O before it loads add-ons
     "LOG_LEVEL": "INFO",  # DEBUG logs every item
 }
 """All of them, for a project without its own settings."""
