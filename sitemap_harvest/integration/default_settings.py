@@ -59,7 +59,9 @@ SPIDER_MODULE = "sitemap_harvest.spiders"
 ALL: dict[str, Any] = {
     **PLAIN,
     "ADDONS": {"sitemap_harvest.addon.Addon": 300},
-    "FEED_EXPORTERS": FEED_EXPORTERS,  # Scrapy checks the formats of -o and -O before it loads add-ons
+    # These two are read before add-ons are loaded: by -o and -O, and by Scrapyd.
+    "FEED_EXPORTERS": FEED_EXPORTERS,
+    "SPIDER_MODULES": [SPIDER_MODULE],
     "LOG_LEVEL": "INFO",  # DEBUG logs every item
 }
 """All of them, for a project without its own settings."""
