@@ -108,7 +108,7 @@ def arguments_of(targets: list[str], given: dict[str, str]) -> dict[str, Any]:
     for target in targets:
         name, equals, _ = target.partition("=")
         if not target.strip():
-            raise ArgumentError("TARGET", target, _TARGET, message=f"a TARGET is empty: give {_TARGET}")
+            raise ArgumentError("TARGET", target, _TARGET, message=f"TARGET is empty: give {_TARGET}")
         if equals and name in ARGUMENTS:
             message = f"TARGET {target!r} is an argument, not a target; write -a {target}"
             raise ArgumentError("TARGET", target, _TARGET, message=message)

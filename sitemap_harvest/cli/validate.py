@@ -118,7 +118,7 @@ def _targets(name: str, logins: Credentials) -> Iterator[Target]:
         yield Target(name="standard input", url=STDIN)
         return
     if not name.strip():
-        raise ArgumentError("TARGET", name, _ACCEPTED, message=f"a TARGET is empty: give {_ACCEPTED}")
+        raise ArgumentError("TARGET", name, _ACCEPTED, message=f"TARGET is empty: give {_ACCEPTED}")
     try:
         url = document_address(name, logins)
     except ArgumentError as error:
@@ -271,7 +271,7 @@ def _body(target: Target, fetched: Fetched | None, most: int) -> tuple[bytes, st
             body = file.read(most + 1)
     except OSError as error:
         return b"", download_errors.of_error(error).reason
-    return body, f"more than {most:,} bytes (SITEMAP_HARVEST_MAX_UNPACKED)" if len(body) > most else None
+    return body, f"more than {most:,} bytes; raise SITEMAP_HARVEST_MAX_UNPACKED" if len(body) > most else None
 
 
 def fetch(urls: list[str], folder: Path, settings: Settings, logins: Mapping[str, str]) -> dict[str, Fetched]:

@@ -163,9 +163,7 @@ def check_store(config: RunConfig, store: str | None) -> None:
     for name, value in given.items():
         if value is not None and value is not False:
             shown = "yes" if value is True else value
-            message = (
-                f"argument {name}={shown!r}: it requires snapshots; set a folder for them, for example store=snapshots"
-            )
+            message = f"argument {name}={shown!r}: it requires a store; add one, for example store=snapshots"
             raise ArgumentError(name, shown, "given with store", message=message)
 
 

@@ -32,7 +32,7 @@ _REFUSALS = (DownloadCancelledError, IgnoreRequest)
 _TUNNEL = r"\ACould not open CONNECT tunnel"
 _TOO_LARGE = "the document is larger than DOWNLOAD_MAXSIZE"
 _NO_TLS = "TLS failed: the server does not speak TLS; the URL may need http://"
-_OF_PROXY = "the proxy does not connect to the host: HTTP {0}"
+_OF_PROXY = "the proxy cannot connect to the host: HTTP {0}"
 _NO_HTTP = "the server does not speak HTTP"
 _ERRORS: tuple[tuple[type | tuple[type, ...], str, Outcome, str, Cause | None], ...] = (
     (_REFUSALS, "max size|DOWNLOAD_MAXSIZE", Outcome.TOO_LARGE, _TOO_LARGE, None),

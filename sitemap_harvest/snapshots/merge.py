@@ -258,7 +258,7 @@ def _kept(found: _Visited, kept: SitemapRecord | None) -> dict[str, Any]:
     """Return the values that a document without new information takes from its last reading."""
     values: dict[str, Any] = {"complete": False}
     if found.decision.doubt is not None:
-        values["reason"] = f"{found.decision.doubt}: not accepted yet"
+        values["reason"] = f"{found.decision.doubt}; the reading is not accepted yet"
     if kept is not None:
         values |= _of(kept, (*_OF_THE_READING, "rows_from", *_FRESHNESS, "read_at"))
     return values

@@ -106,7 +106,7 @@ def _doubt(  # noqa: PLR0911 - one return per rule, in order
     if record.kind is Kind.LINKS and known.kind is not Kind.LINKS:
         return f"the kind was {known.kind}; the document is now a web page"
     if not record.entries and known.kind is not record.kind:
-        return f"the kind was {known.kind}; it is now {record.kind}, and the document has no entries"
+        return f"the kind changed from {known.kind} to {record.kind}, and the document has no entries"
     if (guessed := _guesses(record)) and (guessed - _guesses(known) or known.encoding != record.encoding):
         return f"the encoding is uncertain ({', '.join(sorted(guessed))}); it was {known.encoding} before"
     return None

@@ -92,9 +92,9 @@ def _removal(
     """Return the evidence that a document, which nothing lists now, is no longer listed by its *listers*."""
     for lister in listers:
         if lister in leaving:
-            return Removal(f"{present[lister].url}, which listed it, is no longer listed", lister)
+            return Removal(f"{present[lister].url}, which listed the document, is no longer listed", lister)
         if lister in present and lister in whole:
-            return Removal(f"{present[lister].url} was read completely and no longer lists it", lister)
+            return Removal(f"{present[lister].url} was read completely and no longer lists the document", lister)
     return None
 
 

@@ -106,8 +106,8 @@ def test_exit_code_and_message_name_the_reason_if_nothing_is_found(
     [
         pytest.param([], "no action given", id="no-action"),
         pytest.param(["crawl"], "nothing to harvest: give a site, the URL of a sitemap, or a file", id="no-target"),
-        pytest.param(["crawl", ""], "a TARGET is empty: give a site", id="empty-target"),
-        pytest.param(["crawl", "x.xml", " "], "a TARGET is empty: give a site", id="whitespace-target"),
+        pytest.param(["crawl", ""], "TARGET is empty: give a site", id="empty-target"),
+        pytest.param(["crawl", "x.xml", " "], "TARGET is empty: give a site", id="whitespace-target"),
         pytest.param(["crawl", "a.example", "-a", "root="], "argument root is empty", id="empty-argument"),
         pytest.param(["crawl", "x.xml", "-a", "bogus=1"], "argument bogus: unknown argument", id="unknown-argument"),
         pytest.param(

@@ -189,7 +189,7 @@ def test_files_above_the_size_limit_are_reported(tmp_path: Path) -> None:
     (tmp_path / "s.xml").write_text(GOOD)
     run = validate("s.xml", "-s", "SITEMAP_HARVEST_MAX_UNPACKED=100", cwd=tmp_path)
     assert run.returncode == 3, run.stderr
-    assert "not read: more than 100 bytes (SITEMAP_HARVEST_MAX_UNPACKED)" in run.stdout
+    assert "not read: more than 100 bytes; raise SITEMAP_HARVEST_MAX_UNPACKED" in run.stdout
 
 
 def test_sitemaps_below_a_folder_are_validated(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_standard_input(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         pytest.param([], "nothing to validate: give a file, a folder, a URL", id="no-target"),
-        pytest.param([""], "a TARGET is empty: give a file", id="empty-target"),
+        pytest.param([""], "TARGET is empty: give a file", id="empty-target"),
         pytest.param(["ftp://a.example/s.xml"], "a URL that begins with http:// or https://", id="scheme"),
         pytest.param(["ftp://me:secret@a.example/s.xml"], "'ftp://***@a.example/s.xml': it must be", id="password"),
         pytest.param(["me:se/secret@a.example/s.xml"], "in a password, write / as %2F", id="password-2"),

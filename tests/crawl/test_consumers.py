@@ -268,7 +268,7 @@ def test_runs_that_can_no_longer_be_compared_are_reported(consuming: Consuming) 
         ({"consumer": "../x"}, "s", "argument consumer='../x': it must be 1 to 64 letters, digits, dots"),
         ({"baseline": "first"}, "s", "argument consumer='billing': its cursor is already the baseline"),
         ({"emit": "urls"}, "s", "argument consumer='billing': a consumer needs changes; add changes to emit"),
-        ({}, None, "argument consumer='billing': it requires snapshots; set a folder for them"),
+        ({}, None, "argument consumer='billing': it requires a store; add one"),
     ],
 )
 def test_impossible_options_for_a_consumer_are_rejected(given: dict[str, Any], store: str | None, words: str) -> None:

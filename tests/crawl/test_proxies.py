@@ -194,13 +194,13 @@ def status(line: str) -> bytes:
         pytest.param(
             status("403 Forbidden"),
             ("blocked", "HTTP 403: the server refuses access"),
-            ("failed", "the proxy does not connect to the host: HTTP 403 (through the proxy {proxy})"),
+            ("failed", "the proxy cannot connect to the host: HTTP 403 (through the proxy {proxy})"),
             id="refuses",
         ),
         pytest.param(
             status("502 Bad Gateway"),
             ("failed", "HTTP 502: the server failed"),
-            ("failed", "the proxy does not connect to the host: HTTP 502 (through the proxy {proxy})"),
+            ("failed", "the proxy cannot connect to the host: HTTP 502 (through the proxy {proxy})"),
             id="cannot-connect",
         ),
         pytest.param(

@@ -62,7 +62,7 @@ def test_a_sitemap_is_removed_when_its_completely_read_index_no_longer_lists_it(
     site.pages |= {"/index.xml": index("/2.xml")}
     output = keep(site)
     assert output.kinds == {"/a": "removed", "/b": "removed"}
-    why = f"{site.url}/index.xml was read completely and no longer lists it"
+    why = f"{site.url}/index.xml was read completely and no longer lists the document"
     assert output.change("/a")["reason"] == f"the sitemap was removed: {why}"
     assert output.summary["sitemaps_left"] == [{"url": f"{site.url}/1.xml", "reason": why}]
     assert "/1.xml" not in output.requests

@@ -29,12 +29,12 @@ def runs_of(keep, site):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"store": None, "emit": "changes"}, "requires snapshots; set a folder for them, for example store=snapshots"),
-        ({"store": None, "baseline": "first"}, "argument baseline='first': it requires snapshots"),
-        ({"store": None, "force": "yes"}, "argument force='yes': it requires snapshots"),
-        ({"store": None, "feeds_only": "yes"}, "argument feeds_only='yes': it requires snapshots"),
-        ({"store": None, "resume": "yes"}, "argument resume='yes': it requires snapshots"),
-        ({"store": None, "max_age": "1h"}, "argument max_age=3600: it requires snapshots"),
+        ({"store": None, "emit": "changes"}, "requires a store; add one, for example store=snapshots"),
+        ({"store": None, "baseline": "first"}, "argument baseline='first': it requires a store"),
+        ({"store": None, "force": "yes"}, "argument force='yes': it requires a store"),
+        ({"store": None, "feeds_only": "yes"}, "argument feeds_only='yes': it requires a store"),
+        ({"store": None, "resume": "yes"}, "argument resume='yes': it requires a store"),
+        ({"store": None, "max_age": "1h"}, "argument max_age=3600: it requires a store"),
         ({"store": " "}, "argument store is empty; give a value, or omit the argument"),
         ({"force": "maybe"}, "argument force='maybe': it must be yes or no"),
         ({"max_age": "1 month"}, "it must be an age (2w, 7d, 36h, 90min) or a number of seconds"),

@@ -253,7 +253,8 @@ SAME = {"references": LISTS, "references_before": LISTS}
         pytest.param(
             kept(SITEMAP), row(SITEMAP, kind=Kind.FEED, entries=0),
             kept(SITEMAP, absent_runs=1, complete=False, fetched_at=NOW,
-                 reason="the kind was sitemap; it is now feed, and the document has no entries: not accepted yet"),
+                 reason="the kind changed from sitemap to feed, and the document has no entries; "
+                 "the reading is not accepted yet"),
             id="in-doubt",
         ),
         pytest.param(
@@ -297,7 +298,7 @@ def test_the_row_of_a_document(
 GONE = {**NOTHING_READ, "outcome": Outcome.ABSENT}
 BROKEN = {**NOTHING_READ, "outcome": Outcome.FAILED}
 INDEX_DROPPED = {ROBOTS: [INDEX], INDEX: []}
-DELISTED = f"{INDEX} was read completely and no longer lists it"
+DELISTED = f"{INDEX} was read completely and no longer lists the document"
 REDIRECTS = row(SITEMAP, outcome=Outcome.SKIPPED, complete=False, **MOVED)
 PASSED_ON = f"the URL redirects to {OTHER}, which was read separately"
 
@@ -325,15 +326,17 @@ PASSED_ON = f"the URL redirects to {OTHER}, which was read separately"
         pytest.param(TREE, [row(ROBOTS), row(INDEX), row(OTHER, outcome=Outcome.OUT_OF_SCOPE, **NOTHING_READ)],
                      {ROBOTS: [INDEX], INDEX: [OTHER]}, {SITEMAP: DELISTED}, id="what-is-out-of-scope-leads-nowhere"),
         pytest.param(TREE, [row(ROBOTS)], {ROBOTS: [], INDEX: [SITEMAP]},
-                     {INDEX: f"{ROBOTS} was read completely and no longer lists it",
-                      SITEMAP: f"{INDEX}, which listed it, is no longer listed"}, id="an-index-and-what-it-lists"),
+                     {INDEX: f"{ROBOTS} was read completely and no longer lists the document",
+                      SITEMAP: f"{INDEX}, which listed the document, is no longer listed"},
+                     id="an-index-and-what-it-lists"),
         pytest.param(TREE, [row(ROBOTS), row(INDEX, **GONE), row(SITEMAP)], LISTS, {}, id="index-absent"),
         pytest.param([TREE[0], kept(INDEX, absent_runs=2), TREE[2]], [row(ROBOTS), row(INDEX, **GONE), row(SITEMAP)],
                      LISTS, {INDEX: "the document was absent in 3 runs"}, id="children-stay-if-they-answer"),
         pytest.param([TREE[0], kept(INDEX, absent_runs=2), TREE[2]], [row(ROBOTS), row(INDEX, **GONE), row(SITEMAP)],
                      {ROBOTS: [], INDEX: [SITEMAP]},
-                     {INDEX: f"{ROBOTS} was read completely and no longer lists it",
-                      SITEMAP: f"{INDEX}, which listed it, is no longer listed"}, id="absent-and-no-longer-listed"),
+                     {INDEX: f"{ROBOTS} was read completely and no longer lists the document",
+                      SITEMAP: f"{INDEX}, which listed the document, is no longer listed"},
+                     id="absent-and-no-longer-listed"),
         pytest.param([TREE[0], kept(INDEX, absent_runs=2), kept(SITEMAP, absent_runs=2)],
                      [row(ROBOTS), row(INDEX, **BROKEN), row(SITEMAP, **BROKEN)], LISTS, {}, id="a-503-is-no-404"),
         pytest.param([kept(SITEMAP, parent=None, depth=0, found_by=FoundBy.ARGUMENT)], [], {}, {}, id="named-by-user"),
@@ -354,7 +357,7 @@ PASSED_ON = f"the URL redirects to {OTHER}, which was read separately"
                       row(SITEMAP, found_by=FoundBy.SNAPSHOT, **BROKEN)],
                      {ROBOTS: [INDEXES[1]], INDEXES[1]: [OTHER]},
                      {INDEX: f"the URL redirects to {INDEXES[1]}, which was read separately",
-                      SITEMAP: f"{INDEXES[1]} was read completely and no longer lists it"},
+                      SITEMAP: f"{INDEXES[1]} was read completely and no longer lists the document"},
                      id="index-has-a-new-address"),
         pytest.param([*TREE[:2], kept(SITEMAP, **MOVED), kept(OTHER)],
                      [row(ROBOTS), row(INDEX), row(SITEMAP, **MOVED)], {ROBOTS: [INDEX], INDEX: [SITEMAP, OTHER]},

@@ -146,7 +146,7 @@ class _Reader:
     def _keep(self, name: str, value: Any, depth: int, found: list[dict[str, Any]]) -> None:
         """Append *value* and everything inside it to *found*."""
         if depth > _MAX_DEPTH:
-            self._note("json/malformed", "values are nested too deeply", excerpt=name)
+            self._note("json/malformed", f"values are nested more than {_MAX_DEPTH} levels deep", excerpt=name)
         elif isinstance(value, tuple):
             found.append({"name": _printable(name), "depth": depth, "text": None, "attributes": None})
             for inner, item in value:

@@ -100,7 +100,7 @@ class _Feed(TokenReader):
         if value_chars > _MAX_VALUE_CHARS or self._chars > _MAX_ITEM_CHARS:
             element.text, element.is_whole = "", False  # a text of this length belongs to the page
             if self._value_name(element):
-                self._problems.add("xml/malformed", "an element has too much text to be a value", line=token.line)
+                self._problems.add("xml/malformed", "the text of an element is too long for a value", line=token.line)
             return
         element.add_text(token.value)
         if token.is_unknowable:
@@ -200,7 +200,7 @@ class _Feed(TokenReader):
         is_large = self._nodes > _MAX_NODES or self._chars > _MAX_ITEM_CHARS
         if self._skipped or len(self._open) >= _MAX_DEPTH or is_large:
             if not self._skipped:
-                self._malformed("too many elements inside one entry", token)
+                self._malformed("an item is too large or too deeply nested", token)
             self._skipped += not token.is_empty
             return
         self._open[-1].append(element)
@@ -239,7 +239,7 @@ class _Feed(TokenReader):
             self._end_unclosed(token)
             self._end_around(local, token)
         else:
-            self._malformed("an end tag with a different name", token)
+            self._malformed("an end tag does not match its start tag", token)
             if len(self._open) == 2 and self._value_name(self._open[1]):
                 self._close(1)
 

@@ -92,7 +92,7 @@ class _Sitemap(TokenReader):
     def finish(self) -> None:
         """Process the end of the document. An open entry is incomplete, and is left out."""
         if self._read_before:
-            self._problems.add("xml/malformed", "the first error in the XML was not located")
+            self._problems.add("xml/malformed", "the position of the first XML error is unknown")
         if self._open:
             self._note_once("xml/truncated", self.tokens.line, self._open[-1].text.strip() or None)
         if not self._root_tag:
@@ -112,7 +112,7 @@ class _Sitemap(TokenReader):
         if has_room and len(element[-1].tail if element else element.text) < _MAX_VALUE_CHARS:
             element.add_text(token.value)
         elif element.is_whole:  # text comes in pieces, but is reported once
-            self._problems.add("xml/malformed", "an element has too much text to be a value", line=token.line)
+            self._problems.add("xml/malformed", "the text of an element is too long for a value", line=token.line)
             element.is_whole = False
         if token.is_unknowable and element.is_whole:
             element.is_whole = False
@@ -212,7 +212,7 @@ class _Sitemap(TokenReader):
             self._nodes += len(element.items())
             self._chars += len(token.attributes)
         if len(self._open) >= _MAX_DEPTH or self._nodes > _MAX_NODES or self._chars > _MAX_ENTRY_CHARS:
-            self._problems.add("xml/malformed", "too many elements inside one entry", line=token.line)
+            self._problems.add("xml/malformed", "an entry is too large or too deeply nested", line=token.line)
             self._skipped += not token.is_empty
             return
         self._open[-1].append(element)
@@ -253,7 +253,7 @@ class _Sitemap(TokenReader):
                 self._end_unclosed(token)
             self._root_is_open, self._has_ended = False, True
         elif self._open and self._open[-1].role.is_field:
-            self._malformed("an end tag with a different name", token)
+            self._malformed("an end tag does not match its start tag", token)
             self._close(1)
         elif self._open or (self._root_is_open and not self._end_around(tag.local)):
             self._malformed("an end tag without a start tag", token)
