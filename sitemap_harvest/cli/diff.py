@@ -36,7 +36,7 @@ _COLUMNS = ("kind", "loc", "fields", "reason")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this action."""
-    parser.add_argument("site", metavar="SITE", help="the site, as given to the crawl")
+    parser.add_argument("site", metavar="SITE", help="the site, such as https://www.example.com")
     parser.add_argument(
         "runs",
         metavar="AFTER [BEFORE]",

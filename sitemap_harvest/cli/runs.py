@@ -43,7 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="keep the last N runs of each site, or those younger than AGE; the last run is always kept, "
         "and so are changes that a consumer has not received",
     )
-    parser.add_argument("--drop-consumer", metavar="NAME", help="remove the cursor of the consumer NAME first")
+    parser.add_argument("--drop-consumer", metavar="NAME", help="remove the cursor of the consumer NAME before pruning")
     parser.add_argument("--pack", action="store_true", help="merge the small files of each site")
 
 

@@ -224,4 +224,4 @@ class Document:
         if self.kind is Kind.SOFT_404:
             page = look(self._source.start.head)
             return "document/soft-404", f"the page says: {page.title or page.heading}"
-        return "document/not-a-sitemap", f"the kind of the document is {self.kind}"
+        return "document/not-a-sitemap", f"the document is of kind {self.kind}"

@@ -100,7 +100,7 @@ class _Feed(TokenReader):
         if value_chars > _MAX_VALUE_CHARS or self._chars > _MAX_ITEM_CHARS:
             element.text, element.is_whole = "", False  # a text of this length belongs to the page
             if self._value_name(element):
-                self._problems.add("xml/malformed", "the text of an element is too long for a value", line=token.line)
+                self._problems.add("xml/malformed", "the text of an element is too long", line=token.line)
             return
         element.add_text(token.value)
         if token.is_unknowable:

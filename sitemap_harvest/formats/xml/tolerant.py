@@ -112,7 +112,7 @@ class _Sitemap(TokenReader):
         if has_room and len(element[-1].tail if element else element.text) < _MAX_VALUE_CHARS:
             element.add_text(token.value)
         elif element.is_whole:  # text comes in pieces, but is reported once
-            self._problems.add("xml/malformed", "the text of an element is too long for a value", line=token.line)
+            self._problems.add("xml/malformed", "the text of an element is too long", line=token.line)
             element.is_whole = False
         if token.is_unknowable and element.is_whole:
             element.is_whole = False
