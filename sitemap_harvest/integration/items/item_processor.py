@@ -32,7 +32,7 @@ from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.model import Batch, LedgerBatch, UrlBatch, UrlEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
     from scrapy.crawler import Crawler
 
@@ -85,10 +85,10 @@ class BatchItemProcessor(ItemPipelineManager):
         return processor
 
     def _add_middleware(self, mw: Any) -> None:
-        if is_bypassed(mw):
-            super()._add_middleware(BypassedMediaPipeline(mw))
-            return
         super()._add_middleware(mw)
+        if is_bypassed(mw):
+            self.methods["process_item"][-1] = _except_records(mw.process_item)
+            return
         self._pipelines += (mw,)
         self._knows_batches_only |= hasattr(mw, "process_batch") and not hasattr(mw, "process_item")
 
@@ -209,29 +209,21 @@ _PIPELINE_METHODS = ("process_item", "get_media_requests", "item_completed")
 _URL_FIELDS = ("images_urls_field", "files_urls_field")
 
 
-class BypassedMediaPipeline:
-    """A files or images pipeline of Scrapy that does not get the package's items.
+def _except_records(process: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
+    """Return *process* of a pipeline as a method that returns the package's items unchanged."""
 
-    It looks for a field ``image_urls``, finds none, and writes its empty result to the
-    field ``images``, which holds the images of the sitemap.
-    """
+    async def process_item(item: Any) -> Any:
+        return item if isinstance(item, _RECORDS) else await process(item)
 
-    def __init__(self, pipeline: Any) -> None:
-        self._pipeline = pipeline
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._pipeline, name)
-
-    async def process_item(self, item: Any) -> Any:
-        """Process *item*; an item of this package is returned unchanged."""
-        return item if isinstance(item, _RECORDS) else await self._pipeline.process_item(item)
+    return process_item
 
 
 def is_bypassed(pipeline: Any) -> bool:
-    """Whether *pipeline* looks for a field that the package's items lack, in Scrapy's way.
+    """Whether *pipeline* is a files or images pipeline of Scrapy that must not get the package's items.
 
-    A pipeline with its own method, or with a field that the items have, is not
-    bypassed.
+    It looks for a field ``image_urls``, finds none, and writes its empty result to the
+    field ``images``, which holds the images of the sitemap. A pipeline with its own
+    method, or with a field that the items have, is not bypassed.
     """
     methods = [getattr(type(pipeline), method, None) for method in _PIPELINE_METHODS]
     if not all(getattr(method, "__module__", "").startswith(_SCRAPYS) for method in methods):
