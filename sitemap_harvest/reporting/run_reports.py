@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
-from scrapy.extensions.feedexport import FeedExporter
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.log import get_scrapy_root_handler
 from scrapy.utils.misc import load_object
@@ -29,9 +28,9 @@ from sitemap_harvest import __version__
 from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
 from sitemap_harvest.engine.run_state import RunState
 from sitemap_harvest.errors import OptionError
-from sitemap_harvest.integration.items.feed_exporter import Outputs
+from sitemap_harvest.integration.items.feed_exporter import MOST_OUTPUTS, FeedExporter
 from sitemap_harvest.integration.spider_attributes import run_of
-from sitemap_harvest.model.run import Counts, RunReport
+from sitemap_harvest.model.run import Counts, Output, RunReport
 from sitemap_harvest.redact import without_login
 from sitemap_harvest.reporting.json_log import LOG, RunContext, run_context_of_record
 
@@ -90,7 +89,7 @@ class RunReports:
         self._reason: str | None = None
         self._is_open = self._has_started = self._has_ended = False
         self._progress: Any = None
-        self._outputs = Outputs()  # for a feed exporter from another package
+        self._closed: list[FeedSlot] = []
         self._errors = ErrorCount(run.run_id)
         logging.root.addHandler(self._errors)
         atexit.register(self.engine_stopped)
@@ -117,7 +116,8 @@ class RunReports:
 
     def feed_slot_closed(self, slot: FeedSlot) -> None:
         """Record that an output was closed."""
-        self._known_outputs().note_closed(slot)
+        if slot in self._watched() or len(self._closed) < MOST_OUTPUTS:
+            self._closed.append(slot)
 
     def spider_closed(self, reason: str) -> None:
         """Write the reports now if the run never began: there are no outputs to wait for."""
@@ -136,11 +136,22 @@ class RunReports:
         _write(self._report, self._crawler.settings, self._run.logger)
         logging.root.removeHandler(self._errors)
 
-    def _known_outputs(self) -> Outputs:
+    def _watched(self) -> dict[FeedSlot, bool]:
+        """Return whether each output is stored; empty for a feed exporter from another package."""
         with suppress(RuntimeError):  # Scrapy could not create the extensions
-            if isinstance(outputs := getattr(self._crawler.get_extension(FeedExporter), "outputs", None), Outputs):
-                return outputs
-        return self._outputs
+            if (exporter := self._crawler.get_extension(FeedExporter)) is not None:
+                return exporter.outputs
+        return {}
+
+    def _outputs(self) -> tuple[Output, ...]:
+        """Return the outputs that were written to or closed."""
+        watched = self._watched()
+        slots = list(dict.fromkeys([*watched, *self._closed]))[:MOST_OUTPUTS]
+        return tuple(
+            Output(uri=slot.uri, items=slot.itemcount, ok=watched.get(slot))
+            for slot in slots
+            if slot.itemcount or slot in self._closed
+        )
 
     def _report(self) -> RunReport:
         run, errors, stats = self._run, self._errors.errors, dict(self._crawler.stats.get_stats())
@@ -154,7 +165,7 @@ class RunReports:
             errors=errors,
             seconds=round(time.monotonic() - self._began, 3),
             finish_reason=stats.get("finish_reason"),
-            outputs=self._known_outputs().records(),
+            outputs=self._outputs(),
         )
 
 

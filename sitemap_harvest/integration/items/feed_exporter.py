@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pyarrow as pa
+from scrapy import signals
 from scrapy.exceptions import CloseSpider
 from scrapy.exporters import JsonItemExporter, XmlItemExporter
 from scrapy.extensions import feedexport
@@ -24,7 +25,6 @@ from sitemap_harvest.errors import ArgumentError, OptionError
 from sitemap_harvest.integration.items.item_processor import RowList
 from sitemap_harvest.integration.spider_attributes import run_of
 from sitemap_harvest.model import Batch
-from sitemap_harvest.model.run import Output
 from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ logger = logging.getLogger(__name__)
 
 _WRITE_ERRORS = (OSError, pa.ArrowException)
 _SCRAPYS = (JsonItemExporter, XmlItemExporter)  # Scrapy appends to them, though the result is unreadable
+MOST_OUTPUTS = 50  # in a report; with batch_item_count there may be thousands
 _CURE = 'overwrite it with -O, or with "overwrite": True in FEEDS'
 
 
@@ -60,7 +61,8 @@ class FeedExporter(feedexport.FeedExporter):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self.outputs = Outputs()
+        self.outputs: dict[feedexport.FeedSlot, bool] = {}
+        """Whether the first 50 outputs are stored."""
 
     def open_spider(self, spider: Spider) -> None:
         """Open the feeds. Ends the run before it begins if one cannot be written."""
@@ -177,15 +179,24 @@ class FeedExporter(feedexport.FeedExporter):
             if run_of(spider) is None or self._is_finished(slot):
                 await super()._close_slot(slot, spider)
             else:
-                self.outputs.note_closed(slot)
+                await self.crawler.signals.send_catch_log_async(signals.feed_slot_closed, slot=slot)
         except Exception:
             self.is_whole = False
             raise
 
     def _start_new_batch(self, *args: Any, **kwargs: Any) -> feedexport.FeedSlot:
-        """Open a file, and register it with the outputs."""
+        """Open a file, and watch whether it is stored in the end: Scrapy does not tell."""
         slot = super()._start_new_batch(*args, **kwargs)
-        self.outputs.watch(slot)
+        store = slot.storage.store
+
+        async def watched(file: Any) -> None:
+            await ensure_awaitable(store(file))
+            self.outputs[slot] = True
+
+        if len(self.outputs) < MOST_OUTPUTS:
+            with suppress(AttributeError):  # it has slots, so the attribute cannot be set
+                slot.storage.store = watched  # type: ignore[method-assign, assignment]
+                self.outputs[slot] = False
         return slot
 
     def _next_slot(self, slot: feedexport.FeedSlot, spider: Spider) -> feedexport.FeedSlot:
@@ -230,45 +241,6 @@ def _accepted(batch: Batch[Any], item_filter: feedexport.ItemFilter) -> Iterator
         yield type(batch).of(row for row in batch.rows() if item_filter.accepts(row))
     elif not item_filter.item_classes or issubclass(batch.row_type, item_filter.item_classes):
         yield batch
-
-
-_MOST = 50  # with batch_item_count there may be thousands
-
-
-class Outputs:
-    """The outputs of a run: the first 50."""
-
-    def __init__(self) -> None:
-        self._are_stored: dict[feedexport.FeedSlot, bool | None] = {}
-        self._closed: set[feedexport.FeedSlot] = set()
-
-    def watch(self, slot: feedexport.FeedSlot) -> None:
-        """Track *slot*, which was just opened."""
-        if len(self._are_stored) >= _MOST:
-            return
-        store = slot.storage.store
-
-        async def watched(file: Any) -> None:
-            await ensure_awaitable(store(file))
-            self._are_stored[slot] = True
-
-        with suppress(AttributeError):  # it has slots, so the attribute cannot be set
-            slot.storage.store = watched  # type: ignore[method-assign, assignment]  # Scrapy tells nobody how it went
-            self._are_stored[slot] = False
-
-    def note_closed(self, slot: feedexport.FeedSlot) -> None:
-        """Record that *slot* was closed, successfully or not."""
-        if slot in self._are_stored or len(self._are_stored) < _MOST:
-            self._are_stored.setdefault(slot, None)
-            self._closed.add(slot)
-
-    def records(self) -> tuple[Output, ...]:
-        """Return the outputs that were written to or closed."""
-        return tuple(
-            Output(uri=slot.uri, items=slot.itemcount, ok=ok)
-            for slot, ok in self._are_stored.items()
-            if slot.itemcount or slot in self._closed
-        )
 
 
 def check_outputs(crawler: Crawler, config: RunConfig, *, sites: object, reports: Mapping[str, Path | None]) -> None:
