@@ -34,7 +34,7 @@ from zope.interface import implementer  # type: ignore[import-untyped]  # it has
 from sitemap_harvest.integration.guards import address_policy_of, refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -131,16 +131,9 @@ class _CheckingReactor:
     def nameResolver(self) -> Any:  # noqa: N802 - Twisted's interface
         return self
 
-    def resolveHostName(  # noqa: N802
-        self,
-        resolutionReceiver: Any,  # noqa: N803
-        hostName: str,  # noqa: N803
-        portNumber: int = 0,  # noqa: N803
-        addressTypes: Sequence[type[IAddress]] | None = None,  # noqa: N803
-        transportSemantics: str = "TCP",  # noqa: N803
-    ) -> Any:
-        self._receiver, self._place, self._found = resolutionReceiver, (hostName, portNumber), list[Any]()
-        return _reactor().nameResolver.resolveHostName(self, hostName, portNumber, addressTypes, transportSemantics)
+    def resolveHostName(self, receiver: Any, host: str, portNumber: int, **options: Any) -> Any:  # noqa: N802, N803
+        self._receiver, self._place, self._found = receiver, (host, portNumber), list[Any]()
+        return _reactor().nameResolver.resolveHostName(self, host, portNumber, **options)
 
     def resolutionBegan(self, resolutionInProgress: Any) -> None:  # noqa: N802, N803
         self._receiver.resolutionBegan(resolutionInProgress)

@@ -34,7 +34,7 @@ _SCHEMES = ("http", "https")
 _PAGES_STAT = "sitemap_harvest/pages_private"
 _NEXT_TO_THE_DOWNLOADER = 1_000_001
 _logger = logging.getLogger(__name__)
-_reaches: WeakKeyDictionary[Crawler, AddressPolicy] = WeakKeyDictionary()
+_policies: WeakKeyDictionary[Crawler, AddressPolicy] = WeakKeyDictionary()
 _ADDED = "sitemap_harvest_site_headers"  # key in the meta of a request: their names
 _headers: WeakKeyDictionary[Crawler, Mapping[str, Mapping[str, str]]] = WeakKeyDictionary()
 
@@ -71,8 +71,8 @@ def enable_guards(settings: BaseSettings) -> None:
 
 def address_policy_of(crawler: Crawler) -> AddressPolicy:
     """Return the address policy of *crawler*."""
-    if (policy := _reaches.get(crawler)) is None:
-        policy = _reaches[crawler] = AddressPolicy(HarvestSettings.from_settings(crawler.settings).private)
+    if (policy := _policies.get(crawler)) is None:
+        policy = _policies[crawler] = AddressPolicy(HarvestSettings.from_settings(crawler.settings).private)
     return policy
 
 

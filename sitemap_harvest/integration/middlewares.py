@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import stat
-from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from urllib.parse import unquote, urlsplit
@@ -54,17 +53,16 @@ class LocalFilesMiddleware(OwnMiddleware):
         """Respond to *request* with a file, or let it pass to the network."""
         run = run_of(self._crawler.spider)
         root = run.root if run is not None else None
-        if root is not None or request.url.startswith("file:"):
-            request.meta["dont_cache"] = True  # HttpCacheMiddleware would not notice a changed file
-        if root is not None:
-            try:
-                path = await run_in_thread(below, root, request.url)
-            except OutsideError:
-                return Response(request.url, status=404, flags=[OUTSIDE])
-            return await self._read(path, request.url) if path else Response(request.url, status=404)
-        if request.url.startswith("file:"):
+        if root is None and not request.url.startswith("file:"):
+            return None
+        request.meta["dont_cache"] = True  # HttpCacheMiddleware would not notice a changed file
+        if root is None:
             return await self._read(Path(file_uri_to_path(request.url)), request.url)
-        return None
+        try:
+            path = await run_in_thread(below, root, request.url)
+        except OutsideError:
+            return Response(request.url, status=404, flags=[OUTSIDE])
+        return await self._read(path, request.url) if path else Response(request.url, status=404)
 
     async def _read(self, path: Path, url: str) -> Response:
         info = await run_in_thread(path.stat)
@@ -124,7 +122,7 @@ class RobotsCacheMiddleware(OwnMiddleware):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._kept: OrderedDict[str, tuple[Response, int]] = OrderedDict()
+        self._kept: dict[str, tuple[Response, int]] = {}
         self._kept_bytes = 0
         self._downloading: dict[str, list[Deferred[None]]] = {}
         crawler.signals.connect(self.begin, signal=signals.request_reached_downloader)
