@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.urls.key import site_of, url_key
+from sitemap_harvest.urls.key import url_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _PARTS = re.compile(r"([^:]+)://(\[[^\]]*\]|[^:/]*)")
+_FOLDER = re.compile(r"(https?://)(?:[^/?#@]*+@)*+([^/?#@]*+/(?:[^?#]*/)?)")
 _SITE_END = re.compile(r"(?<=[^:/])/.*")
 _USER = r"^([^:/?#]+://)[^/?#]*@"
 _NO_REASON = pa.scalar(None, pa.string())
@@ -94,11 +95,8 @@ def folder_of(address: str) -> str | None:
 
     Slashes in the query or the fragment do not count.
     """
-    key, site = url_key(address), site_of(address)
-    if key is None or site is None or not key.startswith(("http://", "https://")):
-        return None
-    path = re.split("[?#]", key, maxsplit=1)[0].partition("://")[2].partition("/")[2]
-    return f"{site}/{path[: path.rfind('/') + 1]}"
+    match = _FOLDER.match(url_key(address) or "")
+    return match and match[1] + match[2]
 
 
 def _starts_with_any(keys: pa.StringArray, prefixes: Iterable[str]) -> pa.BooleanArray:
