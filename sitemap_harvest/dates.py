@@ -58,9 +58,8 @@ _RFC822 = (
 _MONTH_FIRST = rf"{_DAY_OF_WEEK}{_MONTH}\s+(?P<day>\d\d?)(?:,\s*|\s+)(?P<year>\d{{4}})(?:,?\s+{_TIME}(?:{_ZONE})?)?"
 # asctime, and Unix date: Wed Mar 9 14:30:15 UTC 2005
 _ASCTIME = rf"{_DAY_OF_WEEK}{_MONTH}\s+(?P<day>\d\d?)\s+{_TIME}(?:{_ZONE})?\s+(?P<year>\d{{4}})"
-_OTHERS = tuple(
-    re.compile(form, re.ASCII | re.IGNORECASE) for form in (_YEAR_FIRST, _BASIC, _RFC822, _MONTH_FIRST, _ASCTIME)
-)
+_OTHERS = (_YEAR_FIRST, _BASIC, _RFC822, _MONTH_FIRST, _ASCTIME)
+_FORMS = (_W3C, *(re.compile(form, re.ASCII | re.IGNORECASE) for form in _OTHERS))
 _EPOCH = re.compile(r"([1-9]\d{9})(\d{3})?", re.ASCII)
 
 
@@ -83,11 +82,9 @@ def read_date(text: str) -> Instant | None:
     text = text.strip()
     if len(text) > _MAX_CHARS:
         return None
-    if match := _W3C.fullmatch(text):
-        return _instant(match.groupdict(), is_w3c=True)
-    for form in _OTHERS:
+    for form in _FORMS:
         if match := form.fullmatch(text):
-            return _instant(match.groupdict(), is_w3c=False)
+            return _instant(match.groupdict(), is_w3c=form is _W3C)
     return _read_epoch(text)
 
 
