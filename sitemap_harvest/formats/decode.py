@@ -10,25 +10,23 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sitemap_harvest.formats.problem_log import ProblemLog
 
-_MARKS = (  # utf-32-le before utf-16-le, whose mark is its prefix
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-_PATTERNS = (
-    (re.compile(rb"[<\s]\0\0\0|(?:[!-~]\0\0\0){2}"), "utf-32-le"),
-    (re.compile(rb"\0\0\0[<\s]|(?:\0\0\0[!-~]){2}"), "utf-32-be"),
-    (re.compile(rb"(?:[\t\n\r -~]\0){2}"), "utf-16-le"),
-    (re.compile(rb"(?:\0[\t\n\r -~]){2}"), "utf-16-be"),
+_STARTS = (  # each matches the byte order mark, or nothing before the pattern of a text without one
+    (re.compile(codecs.BOM_UTF8), "utf-8"),
+    (re.compile(codecs.BOM_UTF32_LE), "utf-32-le"),  # before utf-16-le, whose mark is its prefix
+    (re.compile(codecs.BOM_UTF32_BE), "utf-32-be"),
+    (re.compile(codecs.BOM_UTF16_LE), "utf-16-le"),
+    (re.compile(codecs.BOM_UTF16_BE), "utf-16-be"),
+    (re.compile(rb"(?=[<\s]\0\0\0|(?:[!-~]\0\0\0){2})"), "utf-32-le"),
+    (re.compile(rb"(?=\0\0\0[<\s]|(?:\0\0\0[!-~]){2})"), "utf-32-be"),
+    (re.compile(rb"(?=(?:[\t\n\r -~]\0){2})"), "utf-16-le"),
+    (re.compile(rb"(?=(?:\0[\t\n\r -~]){2})"), "utf-16-be"),
 )
 _DECLARED = re.compile(rb"""\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']\s*([A-Za-z0-9._:\-]+)""")
 _DECLARATION_BYTES = 1024
@@ -67,7 +65,6 @@ _WIDE = ("utf-16", "utf-32")  # a character takes two or four bytes
 _ESCAPE_BASE = 0xDC00  # added to an invalid byte: no text decodes to the result
 _ERRORS = {"utf-8": "surrogateescape"}  # as _ESCAPE, since no byte below 0x80 is invalid; much faster
 _ESCAPED_BYTE = re.compile("[\udc00-\udcff]")
-_ESCAPED = [chr(_ESCAPE_BASE + byte) for byte in range(0x100)]
 _AS_WINDOWS_1252 = {_ESCAPE_BASE + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0x100)}
 _REPLACED = re.compile("\ufffd")
 _MAX_ESCAPE_BYTES = 32  # Python searches the end of an escape sequence within 16
@@ -87,14 +84,10 @@ class Encoding(NamedTuple):
 
 def detect(head: bytes, content_type: str | None, problems: ProblemLog) -> Encoding:
     """Return the encoding of the document that begins with *head* (a few hundred bytes are enough)."""
-    for mark, name in _MARKS:
-        if head.startswith(mark):
-            _compare(head[len(mark) :], name, problems)
-            return Encoding(name, len(mark))
-    for pattern, name in _PATTERNS:
-        if pattern.match(head):
-            _compare(head, name, problems)
-            return Encoding(name, 0)
+    for pattern, name in _STARTS:
+        if start := pattern.match(head):
+            _compare(head[start.end() :], name, problems)
+            return Encoding(name, start.end())
     if head.startswith(_EBCDIC):
         declared = _DECLARED.match(head.decode("cp037").encode("latin-1"))
         return Encoding((declared and _codec(declared[1].decode())) or "cp037", 0)
@@ -211,12 +204,9 @@ class _Iso2022:
         return self._decoder.decode(data[:end], final)
 
 
-def _escape(error: UnicodeError) -> tuple[str, int]:
-    """Replace one invalid byte of any value: ``surrogateescape`` fails below 0x80."""
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    start = error.start
-    return _ESCAPED[error.object[start]], start + 1
+def _escape(error: Any) -> tuple[str, int]:
+    """Replace one invalid byte of any value in decoding: ``surrogateescape`` fails below 0x80."""
+    return chr(_ESCAPE_BASE + error.object[error.start]), error.start + 1
 
 
 _ESCAPE = "sitemap_harvest.escape"
