@@ -64,7 +64,7 @@ class Packing:
 
     def begins(self, data: bytes) -> bool:
         """Whether *data* is the start of a compressed document."""
-        if self.magic and not data.startswith(self.magic):
+        if (self.magic and not data.startswith(self.magic)) or OFFICE_DOCUMENT.match(data):
             return False
         if self.is_sure:
             return True
@@ -227,10 +227,6 @@ class Zip(Packing):
     """Zip archives with one file."""
 
     __slots__ = ()
-
-    def begins(self, data: bytes) -> bool:
-        """Whether *data* is the start of an archive that contains a document."""
-        return super().begins(data) and not OFFICE_DOCUMENT.match(data)
 
     def unpack(self, packed: Iterator[bytes], problems: ProblemLog) -> Iterator[bytes]:
         """Yield the first file of an archive."""
