@@ -28,8 +28,8 @@ _MAX_BATCH_BYTES = 4 * 1024 * 1024  # of the document text, and of the URLs, of 
 _MAX_SITEMAP_BYTES = 32 * 1024 * 1024  # of the texts of references as Python objects
 _SITEMAP_BYTES = 320  # of each, on average, if more than 100,000 are allowed
 _WITH_ATTRIBUTES = frozenset({"extra", "pagemap"})
+_TRIMMED = ("lastmod", "changefreq", "priority")
 _CHANGEFREQS = pa.array(CHANGEFREQS)
-
 
 MIB = 1024 * 1024
 
@@ -170,9 +170,6 @@ class Collector:
         for start in range(0, allowed, self._max_rows):
             size = min(self._max_rows, allowed - start)
             part = _slice(texts, start, size)
-            for name in ("lastmod", "changefreq", "priority"):
-                if name in part:
-                    part[name] = columns.trimmed(part[name])
             first = self.added + 1
             self._count(size)
             self.problems.reached = self.added
@@ -227,21 +224,23 @@ class Collector:
         Yields an empty batch if a part as large as a batch has no entries, so that the
         caller can do something else between two parts of any document.
         """
-        if self.is_full and not self._loc:
+        if not self.is_full:
+            return
+        if self._loc:
+            yield from self.last_batches()
+        else:
             self._clear()
             yield UrlBatch.of(())
-        elif self.is_full:
-            yield from self.last_batches()
 
     def last_batches(self) -> Iterator[UrlBatch]:
         """Yield all collected entries."""
         if not self._loc:
             return
         texts = {"position": pa.array(self._position, pa.int64()), "loc": pa.array(self._loc, pa.string())}
-        for name in ("lastmod", "changefreq", "priority"):
+        for name in _TRIMMED:
             column = pa.array(getattr(self, f"_{name}"), pa.string())
             if column.null_count < len(column):
-                texts[name] = columns.trimmed(column)
+                texts[name] = column
         sparse, rows = self._sparse, len(self._loc)
         self._clear()
         for name, values in sparse.items():
@@ -251,9 +250,9 @@ class Collector:
 
     def _batch(self, texts: dict[str, Any]) -> Iterator[UrlBatch]:
         """Yield the entries with the columns *texts* as a batch, if there are any."""
-        loc_texts = texts["loc"]
-        rows = len(loc_texts)
-        urls = address_columns(loc_texts, self._base)
+        texts |= {name: columns.trimmed(texts[name]) for name in _TRIMMED if name in texts}
+        rows = len(texts["loc"])
+        urls = address_columns(texts["loc"], self._base)
         found: dict[str, pa.Array | pa.Scalar] = {
             "position": texts["position"],
             "loc": urls.loc,
