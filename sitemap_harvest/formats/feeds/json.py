@@ -104,12 +104,10 @@ class _Reader:
         if sum(map(text.count, ",[{")) > _MAX_VALUES:
             self._note("json/malformed", f"an item has more than {_MAX_VALUES} values")
             return None
-        members: Members
         try:
-            members = _STRICT.decode(text)
+            members: Members = _STRICT.decode(text)
         except RecursionError:
             self._note("json/malformed", "values are nested too deeply")
-            return None
         except json.JSONDecodeError as error:
             excerpt = text[max(0, error.pos - 40) : error.pos + 40]
             with suppress(ValueError, RecursionError):
@@ -118,8 +116,9 @@ class _Reader:
                 return members
             self._line += error.lineno - 1
             self._note("json/malformed", error.msg, excerpt=excerpt)
-            return None
-        return members
+        else:
+            return members
+        return None
 
     def _note(self, code: str, detail: str | None = None, *, excerpt: str | None = None) -> None:
         excerpt = excerpt and _printable(excerpt)
@@ -186,10 +185,9 @@ class Cutter:
         self._depth = 0
         self._is_in_items = self._has_items = False
         self._item: StringIO | None = None
-        self._item_chars = self._item_line = 0
+        self._item_line = 0
         self._between = ""  # two items: there should be a comma
         self._frame = StringIO()
-        self._frame_chars = 0
         self._tail = ""  # of the frame
         self._line = 1
 
@@ -203,7 +201,7 @@ class Cutter:
                 yield from self._close(mark)
         if self._depth or mark:
             self._problems.add("json/truncated", line=self._line)
-        elif self._frame_chars <= _MAX_FRAME_CHARS:
+        elif self._frame.tell() <= _MAX_FRAME_CHARS:
             try:
                 json.loads(self._frame.getvalue().strip(_WHITESPACE), strict=False, parse_int=str)
             except (ValueError, RecursionError) as error:
@@ -213,7 +211,7 @@ class Cutter:
         self._depth += 1
         if self._is_in_items and bracket == "{" and self._depth == _ITEMS_DEPTH + 1:
             self._check_between("," if self._has_items else "")
-            self._item, self._item_chars, self._item_line = StringIO(), 0, self._line
+            self._item, self._item_line = StringIO(), self._line
             self._has_items = True
         is_of_feed = not self._is_in_items and bracket == "[" and self._depth == _ITEMS_DEPTH
         begins_items = is_of_feed and _ITEMS_KEY.search(self._tail)
@@ -230,7 +228,7 @@ class Cutter:
         self._put(bracket)
         if self._item is not None and self._depth == _ITEMS_DEPTH:
             text, self._item = self._item.getvalue(), None
-            if is_too_long := self._item_chars > _MAX_ITEM_CHARS:
+            if is_too_long := len(text) > _MAX_ITEM_CHARS:
                 detail = f"an item has more than {_MAX_ITEM_CHARS} characters"
                 self._problems.add("json/malformed", detail, line=self._item_line, excerpt=text)
             yield ItemText(None if is_too_long else text, self._item_line)
@@ -241,21 +239,17 @@ class Cutter:
             self._problems.add("document/nul-bytes", line=self._line)
         self._line += text.count("\n")
         if self._item is not None:
-            self._item_chars += len(text)
-            if self._item_chars <= _MAX_ITEM_CHARS:
+            if self._item.tell() <= _MAX_ITEM_CHARS:
                 self._item.write(text)
         elif self._is_in_items:
             self._between += text.strip(_WHITESPACE)[:_MAX_TAIL_CHARS] if len(self._between) < _MAX_TAIL_CHARS else ""
         else:
             self._tail = (self._tail + text)[-_MAX_TAIL_CHARS:]
-            self._frame_chars += len(text)
-            if self._frame_chars <= _MAX_FRAME_CHARS:
+            if self._frame.tell() <= _MAX_FRAME_CHARS:
                 self._frame.write(text)
 
     def _check_between(self, wanted: str) -> None:
-        if self._between != wanted and self._problems.has_enough("json/malformed"):
-            self._problems.add("json/malformed")
-        elif self._between != wanted:
+        if self._between != wanted:
             detail = f"unexpected text {self._between[:20]!r} between items"
             self._problems.add("json/malformed", detail, line=self._line, excerpt=self._between)
         self._between = ""
