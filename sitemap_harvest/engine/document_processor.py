@@ -162,7 +162,8 @@ class DocumentProcessor:
         is_wanted = self._note_limits(record, document, counts)
         references = list(document.sitemaps())
         if candidate.found_by is FoundBy.HOME or (candidate.found_by is FoundBy.ARGUMENT and not candidate.site_root):
-            references += header_hints(response.headers.get("link", ()), url=response.url)
+            if links := response.headers.get("link"):
+                references += header_hints(links, url=response.url)
         else:  # hints are not wanted
             references = [reference for reference in references if reference.found_by is None]
         if site is not None and writer is not None:
