@@ -62,12 +62,10 @@ class Document:
         self.url = url
         """The URL of the document."""
         self._base = base or url
-        self._limits = limits
         self._was_cut = was_cut
         self._source = Source(
             body=body, url=url, content_type=content_type, limits=limits, content_encodings=content_encodings
         )
-        self._content_type = content_type
         self._read: Collector | None = None
         self._size = 0  # with the digest, from the last complete reading
         self._digest: str | None = None
@@ -80,7 +78,7 @@ class Document:
         """The kind of the document, from its content."""
         if binary_format(self._source.start.data):
             return Kind.BINARY
-        return sniff(self._source.start.head, url=self.url, content_type=self._content_type, base=self._base)
+        return sniff(self._source.start.head, url=self.url, content_type=self._source.content_type, base=self._base)
 
     def urls(self) -> Iterator[UrlBatch]:
         """Yield the URLs of the document, in batches of up to 10,000 rows; each call reads it again."""
@@ -92,7 +90,7 @@ class Document:
         into = Collector(
             document=self.url,
             base=self._base,
-            limits=self._limits,
+            limits=self._source.limits,
             w3c_dates=self.kind is not Kind.FEED,
             was_cut=self._was_cut,
             bytes_read=lambda: source.bytes_unpacked,
