@@ -96,16 +96,13 @@ class Source:
         first = next(blocks, b"")
         encoding = detect(first, self.content_type, unheard)
         head = telling_start(decode(chain([first], blocks), encoding, unheard))
-        viewer = viewer_of(head) if _PAGE.match(head) else None
-        if viewer:
+        if _PAGE.match(head) and (viewer := viewer_of(head)):
             inside = telling_start(unwrapped([head], viewer, unheard))
             kind = sniff(inside, url=self.url)
             is_page = kind is Kind.LINKS and not viewer.is_escaped  # a browser shows pages without a viewer
             if kind.is_readable and not is_page:
-                head = inside
-            else:
-                viewer = None
-        return Start(first, encoding, head, viewer)
+                return Start(first, encoding, inside, viewer)
+        return Start(first, encoding, head, None)
 
     def _unpacked(self, problems: ProblemLog) -> Iterator[bytes]:
         digest, self.bytes_unpacked, self.sha256 = hashlib.sha256(), 0, None
