@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
-    from sitemap_harvest.snapshots.store import History, Store
+    from sitemap_harvest.snapshots.store import History, Run, Store
 
 USAGE = "--store S [SITE]"
 EPILOG = "Exit codes: 0 success; 2 wrong usage; 3 the store has no runs; 4 a file is damaged, or a site is locked."
@@ -136,36 +136,33 @@ def _damaged(history: History) -> Iterator[str]:
 
 
 def _show(histories: Sequence[History], *, as_json: bool) -> None:
-    rows: list[dict[str, Any]] = []
-    for history in histories:
-        found = cursors(history)
-        for run in history.runs:
-            consumers = [cursor.consumer for cursor in found if cursor.run == run.id]
-            values = run.to_json()
-            rows.append({"site": history.site, "run": values.pop("id"), **values, "consumers": consumers})
+    found = [(history, cursors(history)) for history in histories]
     if as_json:
-        sys.stdout.writelines(ascii_json(row, default=str) + "\n" for row in rows)
-        return
-    if not rows:
+        for history, consumers in found:
+            for run in history.runs:
+                values = run.to_json()
+                received_last = [cursor.consumer for cursor in consumers if cursor.run == run.id]
+                row = {"site": history.site, "run": values.pop("id"), **values, "consumers": received_last}
+                sys.stdout.write(ascii_json(row, default=str) + "\n")
+    elif rows := [_columns(history.site, run) for history in histories for run in history.runs]:
+        output.show(pa.Table.from_pylist(rows))
+        for history, consumers in found:
+            for cursor in consumers:
+                received = f"the changes up to {cursor.run}" if cursor.run else "no changes"
+                output.say(f"{history.site}: {cursor.consumer} has received {received}")
+    else:
         output.say("The store has no runs.")
-        return
-    output.show(pa.Table.from_pylist([_columns(row) for row in rows]))
-    for history in histories:
-        for cursor in cursors(history):
-            received = f"the changes up to {cursor.run}" if cursor.run else "no changes"
-            output.say(f"{history.site}: {cursor.consumer} has received {received}")
 
 
-def _columns(row: dict[str, Any]) -> dict[str, Any]:
-    started, ended = (datetime.fromisoformat(row[name]) for name in ("started_at", "ended_at"))
-    changes = ", ".join(f"{count:,} {kind}" for kind, count in row["changes"].items() if count)
+def _columns(site: str, run: Run) -> dict[str, Any]:
+    changes = ", ".join(f"{count:,} {kind}" for kind, count in run.changes.items() if count)
     return {
-        "site": row["site"],
-        "run": row["run"],
-        "started": started,
-        "seconds": round((ended - started).total_seconds(), 1),
-        "documents": row["documents"],
-        "URLs": row["urls"],
-        "changes": changes or ("first" if row["baseline"] is None else "none"),
-        "complete": "yes" if row["complete"] else "no",
+        "site": site,
+        "run": run.id,
+        "started": run.started_at,
+        "seconds": round((run.ended_at - run.started_at).total_seconds(), 1),
+        "documents": run.documents,
+        "URLs": run.urls,
+        "changes": changes or ("first" if run.baseline is None else "none"),
+        "complete": "yes" if run.complete else "no",
     }
