@@ -262,17 +262,16 @@ class Ping(Resource):
 
     def render(self, request: Any) -> int:
         """Respond to *request* later, because the host has to be resolved."""
-        request.uri, sign, _ = request.uri.partition(b"?")  # Twisted logs it after the response
         disconnected: list[object] = []
         request.notifyFinish().addErrback(disconnected.append)
-        answered = Deferred.fromCoroutine(self._answer(request, has_query=bool(sign)))
+        answered = Deferred.fromCoroutine(self._answer(request))
         answered.addCallback(lambda body: None if disconnected else _send(request, body))
         answered.addErrback(lambda failure: _log.failure("A ping could not be answered", failure=failure))
         return NOT_DONE_YET
 
-    async def _answer(self, request: Any, *, has_query: bool) -> dict[str, Any]:
+    async def _answer(self, request: Any) -> dict[str, Any]:
         try:
-            return await self._accept(_form(request, has_query=has_query))
+            return await self._accept(_form(request))
         except PingError as error:
             refused = error
         except Exception:  # noqa: BLE001 - the sender gets no traceback
@@ -314,7 +313,8 @@ class Ping(Resource):
         return None
 
 
-def _form(request: Any, *, has_query: bool) -> dict[str, str]:
+def _form(request: Any) -> dict[str, str]:
+    request.uri, has_query, _ = request.uri.partition(b"?")  # Twisted logs it after the response
     if request.method != b"POST":
         raise PingError("method-not-allowed", f"the method is {request.method.decode('latin-1')[:20]!r}: send a POST")
     if (length := request.content.seek(0, os.SEEK_END)) > _MOST_BYTES:
