@@ -31,6 +31,7 @@ from sitemap_harvest.browser.proxy import FilteringProxy
 from sitemap_harvest.browser.setup import BrowserGoneError, launch_options
 from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.integration.guards import address_policy_of, refused
+from sitemap_harvest.integration.spider_attributes import harvest_of
 from sitemap_harvest.network import place_of
 
 if TYPE_CHECKING:
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
-
-    from sitemap_harvest.engine.run_state import RunState
 
 _NOWHERE = "http://127.0.0.1:1"  # the proxy for background requests of the browser, such as component updates
 _MOST_STARTS = 2
@@ -66,6 +65,7 @@ class Chromium:
         options = {"proxy": {"server": _NOWHERE}, **(launch_options(settings) or {})}
         own = {"launch_options": options, "browser_type_name": "chromium", "cdp_url": None, "connect_url": None}
         self._provider = PlaywrightBrowserProvider(replace(Config.from_settings(settings), **own))
+        self._verifies = settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES")
         self._pages = asyncio.Semaphore(most_pages)
         self._starting = asyncio.Lock()
         self._browser: Browser | None = None
@@ -75,9 +75,7 @@ class Chromium:
         """Number of starts."""
 
     @asynccontextmanager
-    async def page(
-        self, *, proxy: dict[str, str], cookies: Sequence[Any], ignore_https_errors: bool
-    ) -> AsyncIterator[Page]:
+    async def page(self, *, proxy: dict[str, str], cookies: Sequence[Any]) -> AsyncIterator[Page]:
         """Yield an empty page with *cookies*, in its own context, which is always closed.
 
         The page connects through *proxy*, even to loopback. Raises
@@ -91,7 +89,7 @@ class Chromium:
                         proxy={**proxy, "bypass": "<-loopback>"},  # type: ignore[arg-type]  # a TypedDict of the same names
                         service_workers="block",
                         accept_downloads=False,
-                        ignore_https_errors=ignore_https_errors,
+                        ignore_https_errors=not self._verifies,
                     )
                     await context.add_cookies(cookies)
                     page = await context.new_page()
@@ -142,14 +140,14 @@ class Chromium:
 class BrowserFetcher:
     """All browser requests of one run."""
 
-    def __init__(self, crawler: Crawler, harvest: RunState) -> None:
+    def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._harvest = harvest
+        self._harvest = harvest_of(crawler)
         settings = crawler.settings
         self._most_bytes = settings.getint("DOWNLOAD_MAXSIZE")
         self._seconds = settings.getfloat("DOWNLOAD_TIMEOUT")
         self._proxy = FilteringProxy(address_policy_of(crawler), most_bytes=self._most_bytes, seconds=self._seconds)
-        self._chromium = Chromium(settings, most_pages=harvest.options.browser_pages)
+        self._chromium = Chromium(settings, most_pages=self._harvest.options.browser_pages)
 
     async def close(self) -> None:
         """Close the browser."""
@@ -202,9 +200,8 @@ class BrowserFetcher:
 
     async def _once(self, request: Request, *, wants_body: bool, cookies: Sequence[Any]) -> FetchResult:
         self._crawler.stats.inc_value("sitemap_harvest/browser/pages")
-        verifies = self._crawler.settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES")
         proxy = _proxy_of(request) or {"server": await self._proxy.open()}
-        async with self._chromium.page(proxy=proxy, cookies=cookies, ignore_https_errors=not verifies) as page:
+        async with self._chromium.page(proxy=proxy, cookies=cookies) as page:
             options, body_seconds = self._harvest.options, float(request.meta.get("download_timeout") or self._seconds)
             visit = Navigation(
                 page,

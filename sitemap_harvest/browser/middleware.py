@@ -284,7 +284,7 @@ class BrowserMiddleware(OwnMiddleware):
         if self._started is None:
             from sitemap_harvest.browser.fetcher import BrowserFetcher  # imports Playwright, which only challenges need
 
-            self._started = BrowserFetcher(self._crawler, harvest_of(self._crawler))
+            self._started = BrowserFetcher(self._crawler)
         return self._started
 
     def _count(self, what: str) -> None:

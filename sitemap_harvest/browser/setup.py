@@ -16,13 +16,9 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
-_ARGUMENTS = (  # disable network requests that are not for the page
+_ARGUMENTS = (  # with those of Playwright, they disable network requests that are not for the page
     "--disable-gpu",
     "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
     "--disable-domain-reliability",
     "--no-pings",
     "--blink-settings=imagesEnabled=false",
