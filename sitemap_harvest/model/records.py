@@ -43,10 +43,7 @@ class Kind(StrEnum):
     @property
     def is_readable(self) -> bool:
         """Whether documents of this kind publish URLs and can be read."""
-        return self in _READABLE
-
-
-_READABLE = frozenset({Kind.SITEMAP, Kind.INDEX, Kind.LIST, Kind.FEED, Kind.ROBOTS, Kind.LINKS})
+        return self in {Kind.SITEMAP, Kind.INDEX, Kind.LIST, Kind.FEED, Kind.ROBOTS, Kind.LINKS}
 
 
 class Outcome(StrEnum):
@@ -80,10 +77,7 @@ class Outcome(StrEnum):
     @property
     def has_rows(self) -> bool:
         """Whether the entries of a document with this outcome are in the output of this run."""
-        return self in _WITH_ROWS
-
-
-_WITH_ROWS = frozenset({Outcome.READ, Outcome.PARTIAL, Outcome.TOO_LARGE})
+        return self in {Outcome.READ, Outcome.PARTIAL, Outcome.TOO_LARGE}
 
 
 class Cause(StrEnum):
@@ -135,10 +129,7 @@ class FoundBy(StrEnum):
     @property
     def is_guess(self) -> bool:
         """Whether it was only probed: nothing says that the document exists."""
-        return self in _GUESSES
-
-
-_GUESSES = frozenset({FoundBy.VARIANT, FoundBy.WELL_KNOWN, FoundBy.HOME})
+        return self in {FoundBy.VARIANT, FoundBy.WELL_KNOWN, FoundBy.HOME}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
