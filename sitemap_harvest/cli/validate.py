@@ -149,10 +149,6 @@ def _below(folder: Path) -> Iterator[Target]:
         )
 
 
-class NotStartedError(Exception):
-    """Scrapy could not start."""
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this action."""
     parser.add_argument(
@@ -187,7 +183,8 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     remote = [target.url for target in targets if target.is_remote]
     try:
         with TemporaryDirectory() as folder:
-            fetched = fetch(remote, Path(folder), settings, logins.headers)
+            if (fetched := fetch(remote, Path(folder), settings, logins.headers)) is None:
+                return RunOutcome.NOT_STARTED
             for target in targets:
                 if (one := _validate(target, fetched.get(target.url), now, limits)) is None:
                     continue
@@ -202,9 +199,6 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     except KeyboardInterrupt:
         output.tell(f"Interrupted: {len(found)} documents were validated.")
         return RunOutcome.PARTLY_FAILED
-    except NotStartedError as error:
-        output.tell(f"scrapy harvest validate: {error}")
-        return RunOutcome.NOT_STARTED
     return outcome_of(found, opts.fail_on)
 
 
@@ -274,8 +268,8 @@ def _body(target: Target, fetched: Fetched | None, most: int) -> tuple[bytes, st
     return body, f"more than {most:,} bytes; raise SITEMAP_HARVEST_MAX_UNPACKED" if len(body) > most else None
 
 
-def fetch(urls: list[str], folder: Path, settings: Settings, logins: Mapping[str, str]) -> dict[str, Fetched]:
-    """Fetch *urls* to *folder*, and return the results. Raises :exc:`NotStartedError`.
+def fetch(urls: list[str], folder: Path, settings: Settings, logins: Mapping[str, str]) -> dict[str, Fetched] | None:
+    """Fetch *urls* to *folder*, and return the results; ``None``, after a message, if Scrapy could not start.
 
     *logins*: the ``Authorization`` header of each site.
     """
@@ -289,7 +283,8 @@ def fetch(urls: list[str], folder: Path, settings: Settings, logins: Mapping[str
     process.start()
     signal.signal(signal.SIGINT, on_interrupt)  # Scrapy's handler does nothing after the crawl
     if process.bootstrap_failed:
-        raise NotStartedError(f"Scrapy could not start: {crawl.exception()}")
+        output.tell(f"scrapy harvest validate: Scrapy could not start: {crawl.exception()}")
+        return None
     if crawler.stats.get_value("finish_reason") != "finished":
         for one in fetched.values():
             if one.body is None and one.response is None:
