@@ -46,7 +46,6 @@ _NOWHERE = "http://127.0.0.1:1"  # the proxy for background requests of the brow
 _MOST_STARTS = 2
 _CLOSE_SECONDS = 10
 _ANSWER_SECONDS = 30  # for operations that a working browser finishes at once
-_MOST_TRIES = 2
 _LOOK_SECONDS = 0.5  # interval for checking whether the run ends
 # Failures of the proxy; if it has none, words of the browser, which may be part of a longer text.
 _ERRORS: tuple[tuple[type[Exception], str, type[Exception]], ...] = (
@@ -85,26 +84,26 @@ class Chromium:
             browser = await self._running()
             try:
                 async with asyncio.timeout(_ANSWER_SECONDS):
-                    context = await browser.new_context(
+                    page = await browser.new_page(
                         proxy={**proxy, "bypass": "<-loopback>"},  # type: ignore[arg-type]  # a TypedDict of the same names
                         service_workers="block",
                         accept_downloads=False,
                         ignore_https_errors=not self._verifies,
                     )
+                    context = page.context
                     await context.add_cookies(cookies)
-                    page = await context.new_page()
                     context.on("page", lambda other: asyncio.ensure_future(_end(other.close())))  # blocks further pages
+                self.most_open_pages = max(self.most_open_pages, len(browser.contexts))
+                try:
+                    yield page
+                finally:
+                    await _end(context.close())
             except (PlaywrightError, TimeoutError) as error:
-                await self._give_up(browser)
-                raise BrowserGoneError(_first_line(error)) from error
-            self.most_open_pages = max(self.most_open_pages, len(browser.contexts))
-            try:
-                yield page
-            except TimeoutError as error:
-                await self._give_up(browser)
-                raise BrowserGoneError("Chromium is not responding") from error
-            finally:
-                await _end(context.close())
+                if self._browser is browser:
+                    self._browser = None  # it is malfunctioning: the next page gets a new one
+                await _end(browser.close())
+                words = "Chromium is not responding" if isinstance(error, TimeoutError) else _first_line(error)
+                raise BrowserGoneError(words) from error
 
     async def close(self) -> None:
         """Close the browser and its driver process."""
@@ -112,12 +111,6 @@ class Chromium:
         if self._browser is not None:
             await _end(self._browser.close())
         await _end(self._provider.close())
-
-    async def _give_up(self, browser: Browser) -> None:
-        """Close *browser*, which is malfunctioning: the next page gets a new one."""
-        if self._browser is browser:
-            self._browser = None
-        await _end(browser.close())
 
     async def _running(self) -> Browser:
         async with self._starting:
@@ -173,13 +166,13 @@ class BrowserFetcher:
         return None
 
     async def _fetch(self, request: Request, *, wants_body: bool, cookies: Sequence[Any]) -> FetchResult:
-        for left in reversed(range(_MOST_TRIES)):
+        for is_last in (False, True):
             await self._wait_for_turn(request)
             try:
                 return await self._once(request, wants_body=wants_body, cookies=cookies)
-            except (BrowserGoneError, PlaywrightError) as error:
-                if not left:
-                    raise BrowserGoneError(str(error)) from error
+            except BrowserGoneError as error:
+                if is_last:
+                    raise
                 _logger.warning("Retrying %s in the browser: %s", request.url, error)
             finally:  # restart the delay of the host: a page sends several requests before it has the document
                 self._slot(request).lastseen = time.monotonic()
