@@ -48,14 +48,13 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     from sitemap_harvest.snapshots.store.sql_views import Views  # DuckDB takes 0.1 seconds to load
 
     store = output.store_of(opts, settings)
-    if opts.output:
-        output.file_and_format(opts.output)
+    name = output.file_and_format(opts.output)[1] if opts.output else None
     histories = store.histories() if opts.site is None else [store.site(opts.site)]
     _check_time(opts.at, histories)
     with closing(Views(histories, at=opts.at)) as views:
         reader = views.query(opts.sql)
-        if opts.output:
-            rows = output.write(_batches(reader, keep_types=opts.output.endswith("parquet")), opts.output)
+        if name:
+            rows = output.write(_batches(reader, keep_types=name == "parquet"), opts.output)
             output.tell(f"{rows:,} rows")
         else:
             _show(reader)

@@ -58,14 +58,16 @@ def test_results_are_shown_as_a_table(folder: Path) -> None:
 
 def test_results_are_written_to_a_file(folder: Path) -> None:
     sql = "select loc, lastmod, alternates, 1.5 as half, date '2026-01-02' as day from urls where root like '%a.%'"
-    for name in ("q.csv", "q.parquet", "q.json"):
+    for name in ("q.csv", "q.parquet", "UPPER.PARQUET", "q.json"):
         run = command("query", sql, "-O", name, cwd=folder)
         assert (run.returncode, run.stderr) == (0, "20 rows\n")
     with (folder / "q.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["loc"] for row in rows] == locs(20, start=2)
     assert {(row["half"], row["day"], row["alternates"]) for row in rows} == {("1.5", "2026-01-02", "")}
-    assert pq.read_schema(folder / "q.parquet").field("lastmod").type == pa.timestamp("us", "UTC")
+    for name in ("q.parquet", "UPPER.PARQUET"):
+        schema = pq.read_schema(folder / name)
+        assert (schema.field("lastmod").type, schema.field("day").type) == (pa.timestamp("us", "UTC"), pa.date32())
     assert json.loads((folder / "q.json").read_text())[0]["half"] == 1.5
 
 
