@@ -12,6 +12,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from numbers import Number
 from typing import Any
 
@@ -57,22 +58,17 @@ def escape_log() -> None:
 
     Only the formatted text changes: ``msg`` and ``args`` stay as logged.
     """
-    factory = logging.getLogRecordFactory()
-    if not isinstance(factory, _Factory):
-        logging.setLogRecordFactory(_Factory(factory))
+    create = logging.getLogRecordFactory()
+    if not (isinstance(create, partial) and create.func is _escaped):
+        logging.setLogRecordFactory(partial(_escaped, create))
 
 
-@dataclass(frozen=True, slots=True)
-class _Factory:
-    """A log record factory: creates records with another one, and makes them escape their text."""
-
-    create: Callable[..., logging.LogRecord]
-
-    def __call__(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
-        record = self.create(*args, **kwargs)
-        if type(record) is logging.LogRecord:
-            record.__class__ = EscapedRecord
-        return record
+def _escaped(create: Callable[..., logging.LogRecord], *args: Any, **kwargs: Any) -> logging.LogRecord:
+    """Return a log record from the factory *create* that escapes its text."""
+    record = create(*args, **kwargs)
+    if type(record) is logging.LogRecord:
+        record.__class__ = EscapedRecord
+    return record
 
 
 class EscapedRecord(logging.LogRecord):
