@@ -79,8 +79,6 @@ class RunReports:
     is aborted, or could not start, ends with the process.
     """
 
-    accepts_batches = True
-
     def __init__(self, crawler: Crawler, run: RunState) -> None:
         self._crawler = crawler
         self._run = run
