@@ -65,6 +65,7 @@ def test_the_closing_table_of_a_run_that_ends_early_counts_unread_documents(tmp_
     assert ["total", "50"] in [row[:2] for row in cells]
     assert f"early (closespider_pagecount): {50 - read} known documents were not read." in run.stderr
     assert "the run ended early" not in run.stderr
+    assert "the search is unfinished" not in run.stderr
 
 
 def test_several_files_are_read_including_names_with_spaces(tmp_path: Path) -> None:

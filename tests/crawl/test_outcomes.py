@@ -304,7 +304,7 @@ def test_a_spider_middleware_that_stops_reading_a_document_does_not_block_the_ru
     row = run.row(f"{site.url}/bad.xml")
     assert row["outcome"] == "failed"
     words = (
-        "did not consume all of its output"
+        "did not consume the document's output"
         if part == "LooksAway"
         else "the project's code failed: ValueError('not this"
     )

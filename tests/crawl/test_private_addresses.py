@@ -130,7 +130,7 @@ def test_with_a_handler_of_the_project_responses_of_private_hosts_are_not_read(s
     settings = {"DOWNLOAD_HANDLERS": handler, **with_names({"inner.test": [["127.0.0.1"]]})}
     run = crawl(site=site.url, settings=settings)
     assert run.locs == [f"{site.url}/1"]
-    assert "Another handler downloads http: the address" in run.log
+    assert "Another handler downloads http: a host is checked for private addresses" in run.log
     assert "Private addresses: https" not in run.log
     for url in (inner, f"{other.url}/s.xml"):
         reason = f"the host has the loopback address 127.0.0.1, {ONLY_NAMED}"
