@@ -234,6 +234,19 @@ def test_a_full_disk_ends_the_run_with_one_line(suffix: str, items: str, tmp_pat
     assert "Traceback" not in run.stderr
 
 
+def test_a_disk_that_is_full_at_the_end_of_a_file_ends_the_run_with_one_line(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        rows = (f"https://{name}.example/{number * 7919}" for number in range(5_000))
+        (tmp_path / f"{name}.xml").write_text(urlset(*rows))
+    feeds = ["-O", "%(batch_id)d.parquet", "-s", "FEED_EXPORT_BATCH_ITEM_COUNT=3000"]  # written at the end of each file
+    run = forked.scrapy("harvest", "crawl", "a.xml", "b.xml", *feeds, cwd=tmp_path, largest_file=16 * 1024)
+    assert run.returncode == 4, run.stderr
+    assert run.stderr.count("The output cannot be written and is incomplete: ") == 1
+    assert run.stderr.count(" ERROR: ") == 1
+    assert "Closing spider (output_failed)" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
 def test_the_log_is_plain_lines_without_a_terminal(tmp_path: Path) -> None:
     with Site({"/s.xml": urlset("/a")}) as site:
         run = harvest("crawl", f"{site.url}/s.xml", cwd=tmp_path)

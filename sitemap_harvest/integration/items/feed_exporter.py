@@ -98,17 +98,18 @@ class FeedExporter(feedexport.FeedExporter):
             if run_of(spider) is None:
                 raise
             self._fail(error)
-            deferred_from_coro(self.crawler.engine.close_spider_async(reason="output_failed"))
         except Exception:
             self.is_whole = False
             raise
 
     def _fail(self, error: Exception) -> None:
+        """Log the first *error*, and end the run."""
         self.is_whole = False
         if not self._has_failed:
             self._has_failed = True
             self.crawler.stats.inc_value("sitemap_harvest/output_failed")
             logger.error("The output cannot be written and is incomplete: %s", error, extra=fields("output-failed"))
+            deferred_from_coro(self.crawler.engine.close_spider_async(reason="output_failed"))
 
     def _is_done(self, export: Callable[..., None], row: Any, *spider: Any) -> bool:
         """Export one of several rows. A failure affects only that row, and is logged as for single items."""
