@@ -200,7 +200,7 @@ class SiteQueue:
             reason = f"the host failed to respond {host.unanswered} times in a row: {failure.reason}"
             host.shut = replace(failure, reason=reason)
         if site.unanswered_hosts == self._budget.unanswered_hosts and site.shut is None:
-            reason = f"{site.unanswered_hosts} hosts of the site in a row failed to respond: {failure.reason}"
+            reason = f"{site.unanswered_hosts} consecutive hosts of the site failed to respond: {failure.reason}"
             site.shut = replace(failure, reason=reason)
 
     def note(self, candidate: Candidate, record: SitemapRecord, *, urls: int) -> None:

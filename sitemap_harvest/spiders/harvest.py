@@ -62,7 +62,7 @@ class HarvestSpider(SitemapAttributes):
         """Create the spider and its run. Raises :exc:`TypeError` if the class defines ``_harvest``."""
         # Not checked at class creation: that would end every spider of the project.
         if any(OWN_NAME in vars(between) for between in cls.__mro__[: cls.__mro__.index(HarvestSpider)]):
-            raise TypeError(f"{cls.__name__} defines {OWN_NAME}, which HarvestSpider uses itself: rename it")
+            raise TypeError(f"{cls.__name__} defines {OWN_NAME}, which HarvestSpider uses itself: rename the attribute")
         spider = super().from_crawler(crawler, *args, **kwargs)
         spider._harvest.wire(crawler)  # noqa: SLF001 - defined by this class
         # from_crawler() of a subclass may still enable components that this would remove.

@@ -374,7 +374,7 @@ def test_a_robots_txt_of_hosts_that_do_not_exist_costs_what_its_size_allows(tmp_
     assert sorted(named) == sorted(urls)
     reasons = Counter(named.values())
     missing = "no such host: DNS cannot resolve the name"
-    assert set(reasons) == {missing, f"100 hosts of the site in a row failed to respond: {missing}"}
+    assert set(reasons) == {missing, f"100 consecutive hosts of the site failed to respond: {missing}"}
     assert 100 <= reasons[missing] < 1_000  # some were in flight when the limit was reached
     assert cost.cpu - harmless.cpu <= CPU_SECONDS_A_MB * len(body) / MB
     assert cost.memory - harmless.memory <= MOST_MEMORY

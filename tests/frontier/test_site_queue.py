@@ -191,7 +191,7 @@ def test_after_a_number_of_unresponsive_hosts_a_site_gets_requests_only_to_hosts
     while taken := state.take(0.0):
         refusals[taken[0].url] = taken[1]
         state.done(taken[0], 0.0)
-    reason = "2 hosts of the site in a row failed to respond: no response within the timeout"
+    reason = "2 consecutive hosts of the site failed to respond: no response within the timeout"
     assert refusals.pop("https://h4.example/1.xml") == NotFetched(Outcome.FAILED, reason, Cause.TIMEOUT)
     assert refusals == dict.fromkeys([*urls[:2], *(each.url for each in others)])
 
