@@ -46,7 +46,8 @@ def read_xml_feed(chunks: Iterator[str], into: Collector) -> Iterator[UrlBatch]:
         feed.take(token)
         if reader.position != items:
             items, count = reader.position, 0
-            yield from into.full_batches()
+            if into.is_full:
+                yield from into.full_batches()
         count += 1
         if count > _MAX_TOKENS:
             into.problems.add("document/bloated", line=token.line)
