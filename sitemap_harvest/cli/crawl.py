@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -25,7 +26,7 @@ from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
 from sitemap_harvest.engine.run_state import RUN
 from sitemap_harvest.engine.run_summary import Tally
 from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
-from sitemap_harvest.integration.spider_attributes import CrawlerComponent, harvest_of
+from sitemap_harvest.integration.spider_attributes import harvest_of
 from sitemap_harvest.reporting.json_log import start_log
 from sitemap_harvest.reporting.run_reports import ErrorCount, check_installed, report_refused
 from sitemap_harvest.spiders.sitemap import SitemapSpider
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Mapping
 
-    from scrapy.crawler import Crawler
     from scrapy.settings import Settings
 
     from sitemap_harvest.engine.run_state import RunState
@@ -75,7 +75,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     except HarvestError as error:
         report_refused(error, settings, spider=SitemapSpider.name, arguments={"TARGET": opts.targets, **opts.spargs})
         raise
-    _set_up_log(opts, settings)
+    is_live = _set_up_log(opts, settings)
     start_log(settings)
     if not (has_output := bool(settings.getdict("FEEDS"))):
         tell(NO_OUTPUT)
@@ -87,11 +87,14 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
         opened.append(run := harvest_of(crawler))
         # The table has the summary, but programs that read the log expect it there.
         run.logs_summary = settings.get("SITEMAP_HARVEST_LOG") == "json"
+        if is_live:
+            shown.enter_context(_live_line(run.summary))
 
     crawler.signals.connect(remember, signal=signals.spider_opened)
     logging.root.addHandler(errors := ErrorCount())
     process.crawl(crawler, **arguments)
-    process.start()
+    with ExitStack() as shown:
+        process.start()
     if process.bootstrap_failed or not opened:
         return RunOutcome.NOT_STARTED
     handler = get_scrapy_root_handler()
@@ -137,48 +140,38 @@ def is_site(target: str) -> bool:
     return parts.scheme in {"http", "https"} and parts.path in {"", "/"} and not parts.query
 
 
-def _set_up_log(opts: argparse.Namespace, settings: Settings) -> None:
-    """Set up the live line and warnings on a terminal, log lines elsewhere. The user's options take precedence."""
+def _set_up_log(opts: argparse.Namespace, settings: Settings) -> bool:
+    """Set up warnings on a terminal, log lines elsewhere; return whether to show the live line, on a terminal.
+
+    The user's options take precedence.
+    """
     if opts.loglevel or opts.logfile or opts.nolog:
-        return
+        return False
+    is_terminal = sys.stderr.isatty()
     settings.set("STATS_DUMP", False, priority="addon")  # noqa: FBT003 - Scrapy's interface; the table has them
-    settings.set("LOG_LEVEL", "WARNING" if sys.stderr.isatty() else "INFO", priority="addon")
-    if sys.stderr.isatty():
-        settings.set_in_component_priority_dict("EXTENSIONS", ProgressLine, 0)
+    settings.set("LOG_LEVEL", "WARNING" if is_terminal else "INFO", priority="addon")
     for name in _LOGGERS_OF_SET_UP:
         logging.getLogger(name).disabled = True  # Scrapy's log set-up would reset a level
+    return is_terminal
 
 
-class ProgressLine(CrawlerComponent):
-    """Scrapy extension: one line with documents done and queued, URLs and speed, removed at the end."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler)
-        started = time.monotonic()
-        self._handlers: list[tuple[logging.StreamHandler[Any], Any]] = []
-        self._live = Live(
-            console=Console(stderr=True),
-            get_renderable=lambda: Text(line(harvest_of(crawler).summary, time.monotonic() - started)),
-            refresh_per_second=5,
-            transient=True,
-            redirect_stdout=False,
-        )
-        crawler.signals.connect(self.spider_opened, signal=signals.spider_opened)
-        crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
-
-    def spider_opened(self) -> None:
-        """Start. From now on log lines are printed above the live line."""
-        before = sys.stderr
-        self._live.start()
-        for handler in logging.root.handlers:
-            if isinstance(handler, logging.StreamHandler) and handler.stream is before:
-                self._handlers.append((handler, handler.setStream(sys.stderr)))
-
-    def spider_closed(self) -> None:
-        """Stop, and restore the log."""
-        for handler, stream in self._handlers:
-            handler.setStream(stream)
-        self._live.stop()
+@contextmanager
+def _live_line(summary: Summary) -> Iterator[None]:
+    """Show one line with documents done and queued, URLs and speed. Log lines are printed above it."""
+    started, before = time.monotonic(), sys.stderr
+    handlers = [one for one in logging.root.handlers if isinstance(one, logging.StreamHandler) and one.stream is before]
+    with Live(
+        console=Console(stderr=True),
+        get_renderable=lambda: Text(line(summary, time.monotonic() - started)),
+        refresh_per_second=5,
+        transient=True,
+        redirect_stdout=False,
+    ):
+        for handler in handlers:
+            handler.setStream(sys.stderr)
+        yield
+        for handler in handlers:
+            handler.setStream(before)
 
 
 def line(summary: Summary, seconds: float) -> str:
