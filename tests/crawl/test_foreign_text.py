@@ -6,7 +6,7 @@ import io
 import json
 import os
 import re
-from contextlib import ExitStack, redirect_stderr
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -199,13 +199,14 @@ def closing_table(text: str) -> str:
     summary = Summary(urls=1, has_failed=True)
     summary.notes.add(f"{text}: no")
     summary.site_notes.add(f"{text}: nothing")
-    closing.show(summary, {"finish_reason": text, "elapsed_time_seconds": 1.0}, console=console(file := io.StringIO()),
-                 has_output=False)  # fmt: skip
+    with redirect_stderr(io.StringIO()) as file:
+        closing.show(summary, {"finish_reason": text, "elapsed_time_seconds": 1.0}, has_output=False)
     return file.getvalue()
 
 
 def a_table(text: str) -> str:
-    output.show(pa.table({text: [text], "texts": [[text]]}), console(file := io.StringIO()))
+    with redirect_stdout(io.StringIO()) as file:
+        output.show(pa.table({text: [text], "texts": [[text]]}))
     return file.getvalue()
 
 
