@@ -13,8 +13,9 @@ from sitemap_harvest.engine.document_records import (
     outcome_of_status,
     record_of,
     retry_after,
+    with_failure,
 )
-from sitemap_harvest.engine.results import UrlCounts
+from sitemap_harvest.engine.results import MOST_REFUSED_ROWS, UrlCounts
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.formats import Document
 from sitemap_harvest.formats.html.links import header_hints
@@ -23,7 +24,7 @@ from sitemap_harvest.snapshots.conditional_requests import is_unchanged
 from sitemap_harvest.snapshots.merge_policy import is_exact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
 
     from sitemap_harvest.discovery.candidate import Candidate
     from sitemap_harvest.engine.interfaces import DocumentResponse, KnownDocument
@@ -57,17 +58,19 @@ class DocumentProcessor:
         failure = outcome_of_status(response.status, is_local=is_local)
         record = record_of(candidate, failure, requested_at=requested_at, response=response, is_local=is_local)
         if self._results.has_enough:
-            record.outcome = Outcome.OVER_LIMIT
-            record.reason = self._results.limit_reason("before the document was read")
-            yield from self._results.ended(record, is_wanted=True)
+            over_limit = NotFetched(Outcome.OVER_LIMIT, self._results.limit_reason("before the document was read"))
+            yield from self._results.ended(with_failure(record, over_limit), is_wanted=True)
             return
-        if response.challenge is None and self._waits(response, candidate, record):
-            return
+        if response.challenge is None and (seconds := self._wait(response, candidate)) is not None:
+            if seconds <= self._options.max_wait:
+                self._results.requeue(candidate, response.url, seconds)
+                return
+            record = self._shut(response, record, seconds)
         site = self._parts.stored(candidate.root)
         if site is not None and (own := site.own_document(candidate, response.url)) is not None:
             yield from self._results.consider([(own, None)])
         if not_read := self._sites.redirect(candidate, response.url):
-            record.outcome, record.reason, record.cause = not_read.outcome, not_read.reason, not_read.cause
+            record = with_failure(record, not_read)
         elif response.status == 304:
             yield from self._not_modified(response, candidate, record, site)
             return
@@ -106,27 +109,26 @@ class DocumentProcessor:
         ``None``: this run read it before it was interrupted.
         """
         if reason is None:
-            yield from self._pass_on(candidate, replace(known.record), known)
+            yield from self._pass_on(candidate, known.record, known)
             return
         record = record_of(candidate, NotFetched(Outcome.SKIPPED, reason))
-        record.final_url = known.record.final_url
+        record = replace(record, final_url=known.record.final_url)
         if (site := self._parts.stored(candidate.root)) is not None:
-            site.confirm(record, known, was_downloaded=False)
+            record = site.confirmed(record, known, was_downloaded=False)
         yield from self._pass_on(candidate, record, known)
 
-    def _waits(self, response: DocumentResponse, candidate: Candidate, record: SitemapRecord) -> bool:
-        """Requeue *candidate* if its server requires a wait; if the wait is too long, write that to *record*."""
-        seconds = retry_after(response.status, response.header("retry-after"), candidate.attempt)
-        if seconds is None or candidate.attempt >= self._parts.max_attempts:
-            return False
-        if seconds > self._options.max_wait:
-            wait = f"requires a wait of {seconds:,.0f} seconds"
-            record.reason = f"{record.reason}; the server {wait}"
-            limit = f"which is longer than SITEMAP_HARVEST_MAX_WAIT ({self._options.max_wait})"
-            self._sites.frontier.host(response.url).shut = NotFetched(Outcome.BLOCKED, f"the host {wait}, {limit}")
-            return False
-        self._results.requeue(candidate, response.url, seconds)
-        return True
+    def _wait(self, response: DocumentResponse, candidate: Candidate) -> float | None:
+        """Return how many seconds the server requires to wait; ``None`` if *candidate* is not requested again."""
+        if candidate.attempt >= self._parts.max_attempts:
+            return None
+        return retry_after(response.status, response.header("retry-after"), candidate.attempt)
+
+    def _shut(self, response: DocumentResponse, record: SitemapRecord, seconds: float) -> SitemapRecord:
+        """Request nothing more from the host of *response*, which requires too long a wait; return *record* with it."""
+        wait = f"requires a wait of {seconds:,.0f} seconds"
+        limit = f"which is longer than SITEMAP_HARVEST_MAX_WAIT ({self._options.max_wait})"
+        self._sites.frontier.host(response.url).shut = NotFetched(Outcome.BLOCKED, f"the host {wait}, {limit}")
+        return replace(record, reason=f"{record.reason}; the server {wait}")
 
     def _read(
         self, response: DocumentResponse, candidate: Candidate, record: SitemapRecord, site: SiteSnapshot | None
@@ -143,11 +145,10 @@ class DocumentProcessor:
         )
         known = None if site is None or response.was_cut or self._config.force else site.of(candidate)
         if site is not None and known is not None and is_exact(known.record):
-            record.sha256 = document.digest()
+            record = replace(record, sha256=document.digest())
             if is_unchanged(known.record, record):
-                record.outcome, record.reason = Outcome.UNCHANGED, "the digest has not changed"
-                site.confirm(record, known, was_downloaded=True)
-                yield from self._pass_on(candidate, record, known)
+                record = replace(record, outcome=Outcome.UNCHANGED, reason="the digest has not changed")
+                yield from self._pass_on(candidate, site.confirmed(record, known, was_downloaded=True), known)
                 return
         addresses = (candidate.url, *response.redirect_urls, response.url)
         candidate = self._sites.cross_submissions.joined(candidate, addresses)
@@ -157,9 +158,10 @@ class DocumentProcessor:
         if site is not None and writer is not None:
             batches = site.passing(batches, writer)
         counts = yield from self._results.urls(batches, candidate)
-        describe(record, document, was_cut=response.was_cut)
-        record.out_of_scope = scope_check.outside
-        is_wanted = self._note_limits(record, document, counts)
+        record = replace(describe(record, document, was_cut=response.was_cut), out_of_scope=scope_check.outside)
+        limit = self._limit_within(document, counts)
+        if limit is not None:
+            record = replace(with_failure(record, limit), complete=False)
         references = list(document.sitemaps())
         if candidate.found_by is FoundBy.HOME or (candidate.found_by is FoundBy.ARGUMENT and not candidate.site_root):
             if links := response.headers.get("link"):
@@ -167,9 +169,9 @@ class DocumentProcessor:
         else:  # hints are not wanted
             references = [reference for reference in references if reference.found_by is None]
         if site is not None and writer is not None:
-            site.finish(writer, record, references, sound=document.last_sound_position)
-        yield from self._follow(references, document.kind, candidate, addresses, record)
-        yield from self._results.ended(record, counts, is_wanted=is_wanted)
+            record = site.finish(writer, record, references, sound=document.last_sound_position)
+        record = yield from self._follow(references, candidate, addresses, record)
+        yield from self._results.ended(record, counts, is_wanted=limit is not None and limit.problem is None)
         if not record.outcome.has_rows:
             self._sites.release(candidate, response.url)
 
@@ -179,15 +181,14 @@ class DocumentProcessor:
         """Yield the stored rows of a document after a 304; or request it unconditionally."""
         known = None if site is None else site.of(candidate)
         if site is not None and response.is_conditional and known is not None and is_unchanged(known.record, record):
-            record.outcome, record.reason, record.cause = Outcome.UNCHANGED, "HTTP 304: not modified", None
-            site.confirm(record, known, was_downloaded=False)
-            yield from self._pass_on(candidate, record, known)
+            record = replace(record, outcome=Outcome.UNCHANGED, reason="HTTP 304: not modified", cause=None)
+            yield from self._pass_on(candidate, site.confirmed(record, known, was_downloaded=False), known)
         elif response.is_conditional and not candidate.attempt:
             self._sites.release(candidate, response.url)  # it will be redirected there again
             self._results.requeue(candidate, response.url, 0)
         else:
-            record.reason = "HTTP 304 in response to an unconditional request"
-            yield from self._results.not_read(candidate, record)
+            reason = "HTTP 304 in response to an unconditional request"
+            yield from self._results.not_read(candidate, replace(record, reason=reason))
 
     def _pass_on(self, candidate: Candidate, record: SitemapRecord, known: KnownDocument) -> Iterator[Any]:
         """Yield the stored URLs of a document, and *record*; queue the documents that it names."""
@@ -199,49 +200,49 @@ class DocumentProcessor:
             except StoreError as error:
                 if self._parts.session is not None:
                     self._parts.session.give_up(error)
-                record.outcome, record.complete = Outcome.FAILED, False
-                record.reason = f"the stored URLs cannot be read: {error}"
-                yield from self._results.ended(record)
+                failure = NotFetched(Outcome.FAILED, f"the stored URLs cannot be read: {error}")
+                yield from self._results.ended(replace(with_failure(record, failure), complete=False))
                 return
         else:
             references = sum(reference.found_by is None for reference in known.references)
             urls = max(0, record.entries - references)
             counts = UrlCounts(listed=urls, urls=urls)
             self._results.count(urls)
-        yield from self._follow(known.references, record.kind, candidate, addresses, record)
+        record = yield from self._follow(known.references, candidate, addresses, record)
         yield from self._results.ended(record, counts)
 
-    def _note_limits(self, record: SitemapRecord, document: Document, counts: UrlCounts) -> bool:
-        """Write to *record* the limit that stopped the reading; return whether it was the user's ``limit``."""
+    def _limit_within(self, document: Document, counts: UrlCounts) -> NotFetched | None:
+        """Return the limit that stopped the reading within *document*; ``None`` if none did."""
         references = sum(ref.found_by is None for ref in document.sitemaps())
         in_all = max(counts.listed, document.entries - references)
         if self._results.has_enough and counts.urls + counts.dropped < in_all:
-            reason = self._results.limit_reason("within the document")
-            record.outcome, record.reason, record.complete = Outcome.PARTIAL, reason, False
-            return True
+            return NotFetched(Outcome.PARTIAL, self._results.limit_reason("within the document"))
         if counts.listed < in_all:
             reason = f"SITEMAP_HARVEST_MAX_SITE_URLS ({self._options.max_site_urls:,}) was reached"
-            record.outcome, record.reason, record.complete = Outcome.PARTIAL, reason, False
-            record.problems += (Problem(code="limit/urls", document=record.url, detail=reason),)
-        return False
+            return NotFetched(Outcome.PARTIAL, reason, problem="limit/urls")
+        return None
 
     def _follow(
         self,
         references: Iterable[SitemapRef],
-        kind: Kind | None,
         candidate: Candidate,
         addresses: tuple[str, ...],
         record: SitemapRecord,
-    ) -> Iterator[Any]:
-        """Queue the documents that a document of that *kind*, with the URLs *addresses*, leads to.
+    ) -> Generator[Any, None, SitemapRecord]:
+        """Queue the documents that the document of *record*, with the URLs *addresses*, leads to.
 
-        Write to *record* how many of these have no record.
+        Return *record*, with a problem if not all of these have a record.
         """
-        is_robots = kind is Kind.ROBOTS
+        is_robots = record.kind is Kind.ROBOTS
         found_by = FoundBy.ROBOTS if is_robots else FoundBy.INDEX
         authorized = sites_of_robots(addresses) if is_robots else frozenset()
         children = (
             (candidate.child(reference, reference.found_by or found_by, authorized), unwanted)
-            for reference, unwanted in self._parts.children(list(references), kind)
+            for reference, unwanted in self._parts.children(list(references), record.kind)
         )
-        return self._results.consider(children, record)
+        count = yield from self._results.consider(children, most=MOST_REFUSED_ROWS)
+        if not count:
+            return record
+        detail = f"{count:,} more listed documents are not requested, and have no record"
+        problem = Problem(code="document/without-row", document=record.url, detail=detail, count=count)
+        return replace(record, problems=(*record.problems, problem))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -41,47 +42,62 @@ def record_of(
         root=candidate.root,
         depth=candidate.depth,
         found_by=candidate.found_by,
-        outcome=not_fetched.outcome if not_fetched else Outcome.READ,
-        reason=not_fetched.reason if not_fetched else None,
-        cause=not_fetched.cause if not_fetched else None,
+        outcome=Outcome.READ,
         lastmod=candidate.lastmod,
         lastmod_text=candidate.lastmod_text,
+        fetched_at=None if requested_at is None else datetime.fromtimestamp(requested_at, UTC),
+        seconds=None if requested_at is None else round(max(0.0, time.time() - requested_at), 3),
     )
-    if not_fetched is not None and not_fetched.problem is not None:
-        record.problems = (Problem(code=not_fetched.problem, document=candidate.url, detail=not_fetched.reason),)
-    if requested_at is not None:
-        record.fetched_at = datetime.fromtimestamp(requested_at, UTC)
-        record.seconds = round(max(0.0, time.time() - requested_at), 3)
-    if response is None:
+    if not_fetched is not None:
+        record = with_failure(record, not_fetched)
+    return record if response is None else _answered(record, response, is_local=is_local)
+
+
+def with_failure(record: SitemapRecord, failure: NotFetched) -> SitemapRecord:
+    """Return *record* with the outcome, the reason and the problem of *failure*."""
+    code = failure.problem
+    problems = () if code is None else (Problem(code=code, document=record.url, detail=failure.reason),)
+    return replace(
+        record, outcome=failure.outcome, reason=failure.reason, cause=failure.cause, problems=record.problems + problems
+    )
+
+
+def _answered(record: SitemapRecord, response: DocumentResponse, *, is_local: bool) -> SitemapRecord:
+    """Return *record* with the facts of *response*."""
+    record = replace(
+        record,
+        final_url=response.url,
+        status=None if is_local else response.status,
+        bytes_downloaded=len(response.body),
+        via=response.via,
+        content_type=response.header("content-type"),
+        etag=response.header("etag"),
+        last_modified=response.header("last-modified"),
+        reason=_OUTSIDE if response.is_outside else record.reason,
+    )
+    if response.challenge is None:
         return record
-    record.final_url = response.url
-    record.status = None if is_local else response.status
-    record.bytes_downloaded = len(response.body)
-    record.via = response.via
-    record.content_type = response.header("content-type")
-    record.etag = response.header("etag")
-    record.last_modified = response.header("last-modified")
-    if response.is_outside:
-        record.reason = _OUTSIDE
-    if response.challenge is not None:
-        record.outcome, record.cause = Outcome.BLOCKED, None
-        record.reason = f"{record.reason or _CHALLENGE}, {response.challenge}"
-    return record
+    return with_failure(record, NotFetched(Outcome.BLOCKED, f"{record.reason or _CHALLENGE}, {response.challenge}"))
 
 
-def describe(record: SitemapRecord, document: Document, *, was_cut: bool) -> None:
-    """Copy the facts of *document* into *record*. *was_cut*: whether the connection ended early."""
-    record.kind = document.kind
-    record.outcome, record.reason = _outcome_of_document(document)
-    record.bytes_unpacked = document.bytes_unpacked
-    record.layers = document.layers
-    record.encoding = document.encoding
-    record.entries = document.entries
-    record.problems = document.problems
-    record.sha256 = document.sha256
-    record.complete = document.complete and not was_cut
-    if was_cut and record.outcome in {Outcome.READ, Outcome.PARTIAL}:
-        record.outcome, record.reason = Outcome.PARTIAL, "the connection was closed early; the partial data was read"
+def describe(record: SitemapRecord, document: Document, *, was_cut: bool) -> SitemapRecord:
+    """Return *record* with the facts of *document*. *was_cut*: whether the connection ended early."""
+    outcome, reason = _outcome_of_document(document)
+    if was_cut and outcome in {Outcome.READ, Outcome.PARTIAL}:
+        outcome, reason = Outcome.PARTIAL, "the connection was closed early; the partial data was read"
+    return replace(
+        record,
+        kind=document.kind,
+        outcome=outcome,
+        reason=reason,
+        bytes_unpacked=document.bytes_unpacked,
+        layers=document.layers,
+        encoding=document.encoding,
+        entries=document.entries,
+        problems=document.problems,
+        sha256=document.sha256,
+        complete=document.complete and not was_cut,
+    )
 
 
 STATUS_WORDS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +14,7 @@ from sitemap_harvest.engine.document_records import record_of
 from sitemap_harvest.engine.interfaces import PAUSE
 from sitemap_harvest.filters import Filters
 from sitemap_harvest.frontier.site_queue import secure_twin
-from sitemap_harvest.model import LedgerBatch, Outcome, Problem, SitemapRecord
+from sitemap_harvest.model import LedgerBatch, Outcome, SitemapRecord
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
@@ -110,15 +111,14 @@ class Results:
         return UrlCounts(listed, dropped, urls)
 
     def consider(
-        self, candidates: Iterable[tuple[Candidate, NotFetched | None]], parent: SitemapRecord | None = None
-    ) -> Iterator[Any]:
+        self, candidates: Iterable[tuple[Candidate, NotFetched | None]], *, most: float = math.inf
+    ) -> Generator[Any, None, int]:
         """Queue *candidates*, each with the reason if the user does not want it, or yield their records.
 
-        *parent* is the record of the document that lists them, if one does. Then of those
-        refused for other reasons, the first :data:`MOST_REFUSED_ROWS` get a record. The
-        number without a record is written to *parent*.
+        *most*: of those refused for other reasons, only so many get a record. Return the
+        number without a record.
         """
-        refused, most = 0, math.inf if parent is None else MOST_REFUSED_ROWS
+        refused = 0
         left = iter(candidates)
         while some := list(islice(left, ROWS_TOGETHER)):
             rows: list[SitemapRecord] = []
@@ -133,10 +133,7 @@ class Results:
             yield from self._together(iter(rows))
             if len(some) == ROWS_TOGETHER:
                 yield PAUSE
-        if parent is not None and refused > most:
-            count = refused - MOST_REFUSED_ROWS
-            detail = f"{count:,} more listed documents are not requested, and have no record"
-            parent.problems += (Problem(code="document/without-row", document=parent.url, detail=detail, count=count),)
+        return int(max(0, refused - most))
 
     def requeue(self, candidate: Candidate, url: str, seconds: float) -> None:
         """Queue *candidate*, which is in flight, again after *seconds*, the wait that the host of *url* requires."""
@@ -176,10 +173,10 @@ class Results:
         if download is None or not download.needs_record:
             return
         if (site := self._parts.stored(record.root)) is not None:
-            site.note(record)
+            record = site.noted(record)
         try:
             if "sitemaps" in self._config.emit:
-                yield record
+                yield replace(record)  # a pipeline may change it, but not what the run knows
         finally:  # also if a spider middleware failed on the record and another record replaced it
             if download.needs_record:
                 download.needs_record = False
@@ -228,10 +225,10 @@ class Results:
 
     def _enter(self, record: SitemapRecord, *, is_wanted: bool = False) -> Iterator[SitemapRecord]:
         if (site := self._parts.stored(record.root)) is not None:
-            site.note(record)
+            record = site.noted(record)
         self._summary.add(record, urls=0, is_wanted=is_wanted)
         if "sitemaps" in self._config.emit:
-            yield record
+            yield replace(record)
 
     def site_record(self, record: SiteRecord) -> Iterator[SiteRecord]:
         """Count *record*, and yield it."""

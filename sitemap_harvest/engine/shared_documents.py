@@ -78,17 +78,16 @@ def _copy(site: SiteSnapshot, copied: KnownDocument, candidate: Candidate) -> No
     known = site.of(candidate)
     is_same = known is not None and is_exact(known.record) and known.record.sha256 == record.sha256
     if record.complete and known is not None and is_same:
-        record.outcome = Outcome.UNCHANGED
-        site.confirm(record, known, was_downloaded=True, now=copied.record.fresh_at or datetime.now(UTC))
+        record, now = replace(record, outcome=Outcome.UNCHANGED), copied.record.fresh_at or datetime.now(UTC)
+        record = site.confirmed(record, known, was_downloaded=True, now=now)
     elif record.complete:
-        record.outcome = Outcome.READ
         writer = site.document(candidate)
         for _ in site.passing(copied.urls(), writer):
             pass  # it is stored
-        site.finish(writer, record, copied.references, sound=None)
+        record = site.finish(writer, replace(record, outcome=Outcome.READ), copied.references, sound=None)
     else:
-        record.entries = 0
-    site.note(record)
+        record = replace(record, entries=0)
+    site.noted(record)
 
 
 def documents_of(snapshot: Snapshot) -> dict[str, KnownDocument]:

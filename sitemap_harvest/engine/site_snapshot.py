@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from sitemap_harvest.snapshots.store import SiteWriter, Snapshot
 
 _AS_BEFORE = (
-    "kind", "content_type", "layers", "encoding", "bytes_unpacked", "entries", "out_of_scope", "problems", "sha256"
+    "kind", "content_type", "layers", "encoding", "bytes_unpacked", "entries", "out_of_scope", "problems", "sha256",
+    "rows_from",
 )  # fmt: skip
 WRITE_ERRORS = (OSError, pa.ArrowException)
 """Errors that mean that a store cannot be written."""
@@ -230,14 +231,14 @@ class SiteSnapshot:
 
     def finish(
         self, writer: DocumentWriter, record: SitemapRecord, references: Sequence[SitemapRef], *, sound: int | None
-    ) -> None:
-        """Store what *writer* wrote of a document, as far as the merge policy for *record* allows.
+    ) -> SitemapRecord:
+        """Store what *writer* wrote of a document, as far as the merge policy for *record* allows; return its record.
 
         *references* are the documents that it names; *sound* is the last reliable
         position, ``None`` if all are.
         """
         if self._has_failed:
-            return
+            return record
         key = document_key(record.url)
         policy = merge_decision(key, self._known, record, absent_runs=self._options.absent_runs).policy
         row_ranges, named = None, None
@@ -246,12 +247,13 @@ class SiteSnapshot:
         elif policy in {MergePolicy.REPLACE, MergePolicy.ADD}:
             row_ranges = writer.added(sound=sound if self._known else None)
             named = list({document_key(ref.loc): ref for ref in (*references, *self._references.get(key, ()))}.values())
+        run, at = self.writer.run_id, record.fetched_at
         if policy in {MergePolicy.REPLACE, MergePolicy.ADD}:
-            record.rows_from = self.writer.run_id
+            record = replace(record, rows_from=run)
         if policy is MergePolicy.REPLACE:
-            record.fresh_at = record.read_at = record.fetched_at
-            record.fresh_run = self.writer.run_id
-        self.writer.keep(writer.url, DocumentRows(replace(record), row_ranges, named))
+            record = replace(record, fresh_at=at, read_at=at, fresh_run=run)
+        self.writer.keep(writer.url, DocumentRows(record, row_ranges, named))
+        return record
 
     def copied(self, key: str) -> KnownDocument | None:
         """Return the document *key* as stored in this run; ``None`` if it was not visited."""
@@ -263,33 +265,36 @@ class SiteSnapshot:
             return KnownDocument(record, self._references.get(key, ()), lambda: self._urls_before(address))
         return KnownDocument(record, kept.references or (), lambda: self.writer.urls_of(kept))
 
-    def confirm(
+    def confirmed(
         self, record: SitemapRecord, known: KnownDocument, *, was_downloaded: bool, now: datetime | None = None
-    ) -> None:
-        """Copy the stored facts of an unchanged document into *record*.
+    ) -> SitemapRecord:
+        """Return *record* with the stored facts of an unchanged document.
 
         *was_downloaded*: whether its body proves that it is unchanged, rather than a
         304. *now*: when that was known; ``None``: when it was requested.
         """
         now = now or record.fetched_at or datetime.now(UTC)
-        for name in _AS_BEFORE:
-            setattr(record, name, getattr(known.record, name))
-        for name in ("etag", "last_modified"):  # a 304 need not repeat them
-            setattr(record, name, getattr(record, name) or getattr(known.record, name))
-        record.complete = True
-        record.rows_from = known.record.rows_from
-        record.fresh_at, record.fresh_run = now, self.writer.run_id
-        record.read_at = now if was_downloaded else known.record.read_at
+        return replace(
+            record,
+            **{name: getattr(known.record, name) for name in _AS_BEFORE},
+            etag=record.etag or known.record.etag,  # a 304 need not repeat it
+            last_modified=record.last_modified or known.record.last_modified,
+            complete=True,
+            fresh_at=now,
+            fresh_run=self.writer.run_id,
+            read_at=now if was_downloaded else known.record.read_at,
+        )
 
-    def note(self, record: SitemapRecord) -> None:
-        """Store *record* of this run; if older rows represent the document, write that to the record."""
+    def noted(self, record: SitemapRecord) -> SitemapRecord:
+        """Store *record* of this run; return it, with the facts of older rows if these represent the document."""
         known = self._known.get(document_key(record.url))
         if record.rows_from is None and known is not None and known.left is None:
-            for name in _OF_THE_STORE:
-                setattr(record, name, getattr(known, name))
-            record.absent_runs += record.outcome is Outcome.ABSENT
+            stored = {name: getattr(known, name) for name in _OF_THE_STORE}
+            stored["absent_runs"] += record.outcome is Outcome.ABSENT
+            record = replace(record, **stored)
         self._records.append(record)
         self._latest[document_key(record.url)] = record
+        return record
 
     def observed(self, after: Mapping[str, SitemapRecord]) -> dict[str, list[int]]:
         """Return the statistics of the dates of each index up to this run, whose records by key are *after*."""

@@ -60,10 +60,12 @@ class Result:
                 self.sites[item.root] = str(item.result)
 
 
-def harvest(web: Web, *, session: SnapshotSession | None = None, **arguments: str) -> Result:
-    """Run the engine with *arguments* against *web*."""
+def harvest(
+    web: Web, *, session: SnapshotSession | None = None, result: Result | None = None, **arguments: str
+) -> Result:
+    """Run the engine with *arguments* against *web*, and return *result* with its output."""
     config, options = RunConfig.of(arguments), HarvestSettings()
-    result = Result()
+    result = result or Result()
     parts = RunParts(
         config=config,
         options=options,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sitemap_harvest import Outcome, SitemapRecord, open_store
 from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.snapshot_session import SnapshotSession
@@ -116,22 +117,26 @@ def test_a_run_without_a_store(web: Web, arguments: dict[str, str], expected: Re
     assert harvest(web, emit="urls,sitemaps,sites", **arguments) == expected
 
 
+def session_of(arguments: dict[str, str]) -> SnapshotSession:
+    """Return the session of a run that begins now."""
+    now = datetime.now(UTC)
+    return SnapshotSession(
+        arguments["store"],
+        RunConfig.of(arguments),
+        HarvestSettings(),
+        lambda _name, _by: None,
+        run_id=new_run_id(now),
+        started_at=now,
+        fail=lambda: pytest.fail("the store cannot be written"),
+    )
+
+
 def test_the_second_run_with_a_store_reports_the_changes(tmp_path: Path) -> None:
     address = f"{SITE}/sitemap.xml"
     arguments = {"sitemap": address, "store": str(tmp_path / "store"), "emit": "changes,sitemaps,sites"}
 
     def run(body: bytes) -> Result:
-        now = datetime.now(UTC)
-        session = SnapshotSession(
-            arguments["store"],
-            RunConfig.of(arguments),
-            HarvestSettings(),
-            lambda _name, _by: None,
-            run_id=new_run_id(now),
-            started_at=now,
-            fail=lambda: pytest.fail("the store cannot be written"),
-        )
-        return harvest({address: body}, session=session, **arguments)
+        return harvest({address: body}, session=session_of(arguments), **arguments)
 
     unchanged = ("unchanged", "the digest has not changed")
     expected = {"requests": [address], "sites": {address: "found"}}
@@ -140,3 +145,19 @@ def test_the_second_run_with_a_store_reports_the_changes(tmp_path: Path) -> None
     assert run(plain("/b", "/c")) == Result(
         **expected, records={address: READ}, changes={("added", f"{SITE}/c"), ("removed", f"{SITE}/a")}
     )
+
+
+def test_a_pipeline_that_changes_a_record_does_not_change_what_the_run_stores(tmp_path: Path) -> None:
+    address = f"{SITE}/sitemap.xml"
+    arguments = {"sitemap": address, "store": str(tmp_path), "emit": "sitemaps,sites"}
+
+    class Pipeline(Result):
+        def add(self, item: object) -> None:
+            super().add(item)
+            if isinstance(item, SitemapRecord):
+                item.url, item.outcome, item.rows_from, item.complete = "changed", Outcome.FAILED, None, False
+
+    result = harvest({address: plain("/a")}, session=session_of(arguments), result=Pipeline(), **arguments)
+    assert (result.records, result.sites) == ({address: READ}, {address: "found"})
+    (record,) = open_store(str(tmp_path)).latest(address).sitemaps().to_pylist()
+    assert (record["url"], record["outcome"], record["complete"]) == (address, "read", True)
