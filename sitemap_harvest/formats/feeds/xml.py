@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from sitemap_harvest.formats.feeds.items import ADDRESSES, FEED_PREFIXES, PAGE_TEXT, ItemReader, joined
 from sitemap_harvest.formats.xml.elements import Element, Namespaces, TokenReader
-from sitemap_harvest.formats.xml.entries import Role
 from sitemap_harvest.formats.xml.extensions import Names
 from sitemap_harvest.formats.xml.tokens import Sort, Token, attributes
 
@@ -146,7 +145,7 @@ class _Feed(TokenReader):
             if _BROKEN_ADDRESS.search(token.attributes):  # half of a URL would be another URL
                 self._malformed("the end of the URL is unknown", token)
                 found = {name: value for name, value in found.items() if name.lower() != "href"}
-        element = Element(self._meaning(token, scope, found), Role.OTHER, found, token, scope, base=base)
+        element = Element(self._meaning(token, scope, found), "", found, token, scope, base=base)
         if local in _ITEMS and (not self._open or element.tag == self._open[0].tag):
             self._start_item(element, token)
         elif self._body:

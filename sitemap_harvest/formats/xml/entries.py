@@ -7,9 +7,8 @@ read by the same code.
 
 from __future__ import annotations
 
-from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sitemap_harvest.formats.xml.extensions import Names, is_extension, read_extensions
 from sitemap_harvest.urls import WHITESPACE, several, web_line
@@ -21,30 +20,18 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import Kind
 
 
-class Role(Enum):
-    """The role of an element in a sitemap. The value is its name in lower case."""
+Role = Literal["url", "sitemap", "loc", "lastmod", "changefreq", "priority", ""]
+"""The role of an element in a sitemap: its name in lower case; empty for any other element."""
 
-    URL = "url"
-    SITEMAP = "sitemap"
-    LOC = "loc"
-    LASTMOD = "lastmod"
-    CHANGEFREQ = "changefreq"
-    PRIORITY = "priority"
-    OTHER = ""
-
-    def __init__(self, name: str) -> None:
-        self.is_entry = name in {"url", "sitemap"}  #: Whether it holds a URL and its properties.
-        self.is_field = name in {"loc", "lastmod", "changefreq", "priority"}  #: Whether it is a value of an entry.
-
-
-_ROLES = {role.value: role for role in Role}
-_SITEMAP_NAMESPACES = ("sitemaps.org/schemas/sitemap", "google.com/schemas/sitemap/0.")
-_URL, _SITEMAP, _LOC, _OTHER = Role.URL, Role.SITEMAP, Role.LOC, Role.OTHER  # accessing a member of an Enum is slow
-_LASTMOD, _CHANGEFREQ, _PRIORITY = Role.LASTMOD, Role.CHANGEFREQ, Role.PRIORITY
-_Fields = tuple[str | None, str | None, str | None, str | None]  # loc, lastmod, changefreq, priority
-
+ENTRIES: frozenset[Role] = frozenset({"url", "sitemap"})
+"""The elements that hold a URL and its properties."""
+FIELDS: frozenset[Role] = frozenset({"loc", "lastmod", "changefreq", "priority"})
+"""The values of an entry."""
 Roles = Names[Role]
 """The role of each tag below an element of one namespace, computed on demand."""
+
+_ROLES: dict[str, Role] = {role: role for role in ENTRIES | FIELDS}
+_SITEMAP_NAMESPACES = ("sitemaps.org/schemas/sitemap", "google.com/schemas/sitemap/0.")
 
 
 def _role(parent_namespace: str, tag: object) -> Role:
@@ -54,11 +41,11 @@ def _role(parent_namespace: str, tag: object) -> Role:
     spelling; ``image:loc`` is not a ``loc``.
     """
     if not isinstance(tag, str):
-        return Role.OTHER  # a comment or an entity
+        return ""  # a comment or an entity
     namespace, local = split(tag)
     if namespace in {"", parent_namespace} or any(part in namespace.lower() for part in _SITEMAP_NAMESPACES):
-        return _ROLES.get(local.lower(), Role.OTHER)
-    return Role.OTHER
+        return _ROLES.get(local.lower(), "")
+    return ""
 
 
 def _roles_below(parent_tag: object) -> Roles:
@@ -95,7 +82,7 @@ class EntryReader:
         """Whether another parser continues after :exc:`OddShape`."""
         self._before = self.position  # the child of the root being read
         self._line_before = line
-        self._own_role = Role.SITEMAP if kind == "index" else Role.URL
+        self._own_role: Role = "sitemap" if kind == "index" else "url"
         self.roles = Names(_roles_below)
         """The roles of tags, by the tag of their parent."""
 
@@ -114,9 +101,9 @@ class EntryReader:
 
     def _read(self, element: Any, parent_tag: Any) -> None:
         role = self.roles[parent_tag][element.tag]
-        if role.is_entry:
+        if role in ENTRIES:
             self._entry(element, role)
-        elif role is _LOC:
+        elif role == "loc":
             self._outside(element)
         elif is_extension(element.tag):
             self._into.problems.add("xml/extension-outside", line=self._line(element))
@@ -132,13 +119,13 @@ class EntryReader:
             return
         self.position += 1
         self._into.problems.add("loc/outside-entry", entry=self.position, line=self._line(loc), excerpt=text)
-        self._put(self._own_role, self.position, (text, None, None, None), [])
+        self._put(self._own_role, self.position, {"loc": text}, [])
 
-    def _entry(self, element: Any, role: Role) -> None:  # noqa: C901, PLR0912, PLR0915 - the hot loop: avoids calls
+    def _entry(self, element: Any, role: Role) -> None:  # noqa: C901, PLR0912 - the hot loop: avoids calls
         self.position = position = self.position + 1
-        if role is not self._own_role:
+        if role != self._own_role:
             self._into.problems.add("xml/foreign-entry", entry=position, line=self._line(element))
-        loc = lastmod = changefreq = priority = None
+        fields: dict[Role, str] = {}
         others: list[Any] = []
         nested: list[tuple[Any, Role]] = []
         roles = self.roles[element.tag]
@@ -147,44 +134,39 @@ class EntryReader:
             if (tail := child.tail) and not tail.isspace():
                 stray = tail
             found = roles[child.tag]
-            if found is _OTHER:
+            if not found:
                 others.append(child)
                 continue
             text = (child.text or "") if not len(child) else self._text_of(child, found, roles, puts)
-            if found is _LOC:
+            if found == "loc":
                 if len(child):
                     self._into.problems.add("loc/markup", entry=position, line=self._line(child), excerpt=text)
                     text = web_line(text)
-                if loc and loc.strip(WHITESPACE):
+                if "loc" in fields and fields["loc"].strip(WHITESPACE):
                     self._into.problems.add("loc/repeated", entry=position, line=self._line(child), excerpt=text)
                     nested += _entries_inside(others, roles)
-                    self._put(role, position, (loc, lastmod, changefreq, priority), others)
+                    self._put(role, position, fields, others)
                     puts += 1
-                    lastmod = changefreq = priority = None
-                    others = []
-                loc = text
-            elif found is _LASTMOD and lastmod is None:
-                lastmod = text
-            elif found is _CHANGEFREQ and changefreq is None:
-                changefreq = text
-            elif found is _PRIORITY and priority is None:
-                priority = text
-            elif found is _URL or found is _SITEMAP:
+                    fields, others = {}, []
+                fields["loc"] = text
+            elif found in ENTRIES:
                 nested.append((child, found))
+            elif found not in fields:
+                fields[found] = text
             else:  # a duplicate field: the first counts, the other goes to ``extra``
                 self._into.problems.add("xml/repeated-field", entry=position, line=self._line(child), excerpt=text)
                 others.append(child)
         if stray and (stray := stray.strip(WHITESPACE)):
-            if loc is None and "://" in stray:
-                loc = stray
+            if "loc" not in fields and "://" in stray:
+                fields["loc"] = stray
                 self._into.problems.add("loc/no-element", entry=position, line=self._line(element), excerpt=stray)
             else:
                 self._into.problems.add("xml/stray-text", entry=position, line=self._line(element), excerpt=stray)
-        is_empty = loc is None and bool(nested)
+        is_empty = "loc" not in fields and bool(nested)
         if others:
             nested += _entries_inside(others, roles)
         if not is_empty:
-            self._put(role, position, (loc, lastmod, changefreq, priority), others)
+            self._put(role, position, fields, others)
         for child, found in nested:
             self._into.problems.add("xml/nested-entry", entry=self.position + 1, line=self._line(child))
             self._entry(child, found)
@@ -196,7 +178,7 @@ class EntryReader:
         another one, is already in the collector, because it would be duplicated; nor if
         there is no other parser. Then only the text before the inner value is read.
         """
-        if not role.is_field or not self._has_role_inside(value, roles):
+        if role not in FIELDS or not self._has_role_inside(value, roles):
             return "".join(value.itertext())
         if puts or self.position > self._before + 1 or not self.may_give_up:
             detail = "a value contains another element, which was not read"
@@ -211,28 +193,29 @@ class EntryReader:
             parent = parents.pop()
             own = self.roles[parent.tag]
             for child in parent:
-                if roles[child.tag] is not _OTHER or (parent is not value and own[child.tag] is not _OTHER):
+                if roles[child.tag] or (parent is not value and own[child.tag]):
                     return True
                 if len(child):
                     parents.append(child)
         return False
 
-    def _put(self, role: Role, position: int, fields: _Fields, others: list[Any]) -> None:
-        loc, lastmod, changefreq, priority = fields
-        if not loc or not loc.strip(WHITESPACE):
+    def _put(self, role: Role, position: int, fields: dict[Role, str], others: list[Any]) -> None:
+        loc = fields.get("loc", "")
+        if not loc.strip(WHITESPACE):
             self._into.problems.add("loc/empty", entry=position)
             return
         urls = several(loc) if loc.count("://") > 1 else [loc]
         if len(urls) > 1:
             self._into.problems.add("loc/repeated", entry=position, excerpt=loc.strip(WHITESPACE))
-        if role is _SITEMAP:
+        if role == "sitemap":
             for url in urls:
-                self._into.refer(position, url, lastmod)
+                self._into.refer(position, url, fields.get("lastmod"))
             return
         more = read_extensions(others) if others else None
         for other in others:
             if (text := other.text) and not text.isspace() and is_extension(other.tag):
                 self._into.problems.add("xml/stray-text", entry=position, line=self._line(other), excerpt=text.strip())
+        lastmod, changefreq, priority = fields.get("lastmod"), fields.get("changefreq"), fields.get("priority")
         for url in urls:
             self._into.add(position, url, lastmod, changefreq, priority, more)
 
@@ -251,7 +234,7 @@ def _entries_inside(others: Iterable[Any], roles: Roles) -> list[tuple[Any, Role
         entries = []
         for child in other:
             role = roles[child.tag]
-            if role is not _OTHER and role.is_entry and any(roles[one.tag] is _LOC for one in child):
+            if role in ENTRIES and any(roles[one.tag] == "loc" for one in child):
                 entries.append(child)
                 found.append((child, role))
             elif len(child):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.formats.xml.elements import Element, Namespaces, Tag, TokenReader
-from sitemap_harvest.formats.xml.entries import EntryReader, Role
+from sitemap_harvest.formats.xml.entries import ENTRIES, FIELDS, EntryReader
 from sitemap_harvest.formats.xml.extensions import is_extension
 from sitemap_harvest.formats.xml.tokens import Sort, Token, attributes
 
@@ -101,7 +101,7 @@ class _Sitemap(TokenReader):
             self._note_once("xml/truncated", self.tokens.line)
 
     def _text(self, token: Token) -> None:
-        if token.is_code and not (self._open and self._open[-1].role.is_field):
+        if token.is_code and not (self._open and self._open[-1].role in FIELDS):
             return
         if not self._open:
             self._stray_text(token)
@@ -139,11 +139,11 @@ class _Sitemap(TokenReader):
         if self._open:
             self._start_inside(Element(tag, role, found, token, scope), token)
             return
-        is_loc_outside = role is Role.LOC and not is_extension(self._parent_tag())
-        if not (role.is_entry or is_loc_outside or token.is_empty):
+        is_loc_outside = role == "loc" and not is_extension(self._parent_tag())
+        if not (role in ENTRIES or is_loc_outside or token.is_empty):
             self._start_around(tag, token, scope)
         element = Element(tag, role, found, token, scope)
-        if role.is_entry:
+        if role in ENTRIES:
             self._start_entry(element, token)
         elif is_loc_outside and not token.is_empty:
             self._nodes = self._chars = 0
@@ -178,7 +178,7 @@ class _Sitemap(TokenReader):
     def _start_entry(self, entry: Element, token: Token) -> None:
         if not self._root_is_open:
             self._problems.add("xml/entry-outside", line=token.line)
-        entry.role = Role.OTHER
+        entry.role = ""
         self._open.append(entry)
         self._nodes = self._chars = self._skipped = 0
         if token.is_empty:
@@ -186,18 +186,18 @@ class _Sitemap(TokenReader):
 
     def _start_inside(self, element: Element, token: Token) -> None:
         inside, role = self._open[-1].role, element.role
-        if role.is_entry and (inside.is_field or len(self._open) == 1):
-            if inside is not Role.LOC or self._open[-1].text.strip() or len(self._open) == 1:
+        if role in ENTRIES and (inside in FIELDS or len(self._open) == 1):
+            if inside != "loc" or self._open[-1].text.strip() or len(self._open) == 1:
                 self._end_unclosed(token)
                 self._start_entry(element, token)
             else:  # <loc><url>...</url></loc>: the tag is wrong, the text is the URL
                 self._problems.add("loc/markup", line=token.line)
                 self._skipped += not token.is_empty
             return
-        if role is Role.LOC and inside.is_entry and len(self._open) > 1:
+        if role == "loc" and inside in ENTRIES and len(self._open) > 1:
             self._split_off()
-            inside = Role.OTHER
-        if inside.is_field and (role.is_field or (self._open[-1].text.strip() and is_extension(element.tag))):
+            inside = ""
+        if inside in FIELDS and (role in FIELDS or (self._open[-1].text.strip() and is_extension(element.tag))):
             self._problems.add(
                 "xml/malformed", "an element is not closed", line=token.line, excerpt=self._open[-1].text
             )
@@ -205,8 +205,8 @@ class _Sitemap(TokenReader):
             if not self._open:  # it was a value outside any entry
                 self._start(token)
                 return
-        if len(self._open) > 1 and not role.is_entry:
-            element.role = Role.OTHER  # inside an extension nothing has a role
+        if len(self._open) > 1 and role not in ENTRIES:
+            element.role = ""  # inside an extension nothing has a role
         self._nodes += 1
         if token.attributes:
             self._nodes += len(element.items())
@@ -222,7 +222,7 @@ class _Sitemap(TokenReader):
     def _end_unclosed(self, token: Token) -> None:
         """End the open entry; an open value may be incomplete, and is discarded."""
         self._problems.add("xml/unclosed-entry", line=token.line)
-        value = next((element for element in self._open if element.role.is_field), None)
+        value = next((element for element in self._open if element.role in FIELDS), None)
         if value is not None:
             value.is_whole = False
             self._problems.add("xml/malformed", "a value has no end tag", line=token.line, excerpt=value.text)
@@ -252,7 +252,7 @@ class _Sitemap(TokenReader):
             if self._open:
                 self._end_unclosed(token)
             self._root_is_open, self._has_ended = False, True
-        elif self._open and self._open[-1].role.is_field:
+        elif self._open and self._open[-1].role in FIELDS:
             self._malformed("an end tag does not match its start tag", token)
             self._close(1)
         elif self._open or (self._root_is_open and not self._end_around(tag.local)):
@@ -270,11 +270,11 @@ class _Sitemap(TokenReader):
     def _close(self, count: int) -> None:
         """Close the *count* innermost elements; read the entry, if it is among them."""
         outermost = self._open[0]
-        is_in_value = any(element.role.is_field for element in self._open[: len(self._open) - count + 1])
+        is_in_value = any(element.role in FIELDS for element in self._open[: len(self._open) - count + 1])
         for left in reversed(range(count)):
             element = self._open.pop()
             if not self._open:
-                if outermost.is_whole or not outermost.role.is_field:
+                if outermost.is_whole or outermost.role not in FIELDS:
                     self._reader.read(outermost, self._parent_tag())
             elif not element.is_whole:
                 self._open[-1].pop()
@@ -288,6 +288,6 @@ class _Sitemap(TokenReader):
             parent.pop()
             parent.add_text(element.token.as_text + element.text)
             parent.extend(element)
-        elif element.role.is_field:
+        elif element.role in FIELDS:
             parent.extend(element)
             element.clear()
