@@ -14,6 +14,8 @@ from calendar import monthrange
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from lxml import etree
+
 from sitemap_harvest.dates import read_date
 from sitemap_harvest.formats.columns import read_priority
 from sitemap_harvest.formats.xml.entries import split
@@ -35,17 +37,9 @@ _NOTED_ON_READING = {"loc/control-character", "loc/template", "loc/whitespace"}
 _XML_WHITESPACE_RUN = re.compile("[ \t\r\n]+")
 
 _PLAIN_LOC = re.compile(r"https?://[a-z0-9.\-]++/[A-Za-z0-9\-._~!$&'()*+,;=:@/]*+")
-_MARKS = r"A-Za-z0-9\-._~!$&'()*+,;="
-_ESCAPE = "%[0-9A-Fa-f]{2}"
-_CHAR = rf"(?:[{_MARKS}:@]|{_ESCAPE})"
-_AUTHORITY = rf"(?:(?:[{_MARKS}:]|{_ESCAPE})*+@)?+(?:\[[^\]]*+\]|(?:[{_MARKS}]|{_ESCAPE})*+)(?::(?P<port>[0-9]++))?+"
-_PATH = rf"(?://{_AUTHORITY}(?:/{_CHAR}*+)*+|/(?:{_CHAR}++(?:/{_CHAR}*+)*+)?+|"
-_REST = rf"(?:\?(?:{_CHAR}|[/?])*+)?+(?:\#(?:{_CHAR}|[/?\[\]])*+)?+"
-_ABSOLUTE = re.compile(rf"[A-Za-z][A-Za-z0-9+\-.]*+:{_PATH}{_CHAR}++(?:/{_CHAR}*+)*+|){_REST}")
-_RELATIVE = re.compile(rf"{_PATH}(?:[{_MARKS}@]|{_ESCAPE})++(?:/{_CHAR}*+)*+|){_REST}")
-_ESCAPED_FOR = {ord(character): "_" for character in ' <>"{}|\\^`'}  # anyURI: these characters must be escaped
-_NOT_ASCII = re.compile(r"[^\x20-\x7e]")
-_MOST_PORT = 2**31 - 1  # the limit of libxml2; no port is greater
+_ANY_URI = etree.XMLSchema(
+    etree.XML('<schema xmlns="http://www.w3.org/2001/XMLSchema"><element name="loc" type="anyURI"/></schema>')
+)
 
 _SCHEMA_DATE = re.compile(
     r"(-?(?:[1-9][0-9]{4,15}|[0-9]{4}))-(0[1-9]|1[0-2])-([0-9]{2})"
@@ -190,11 +184,9 @@ def check_loc(text: str) -> str | None:
 
 def _is_uri(value: str) -> bool:
     """Whether *value* is an ``xsd:anyURI``: a URI after escaping."""
-    escaped = _NOT_ASCII.sub("_", value.translate(_ESCAPED_FOR))
-    if not (match := _ABSOLUTE.fullmatch(escaped) or _RELATIVE.fullmatch(escaped)):
-        return False
-    port = (match["port"] or "").lstrip("0")
-    return len(port) <= 10 and int(port or 0) <= _MOST_PORT
+    loc = etree.Element("loc")
+    loc.text = value
+    return _ANY_URI.validate(loc)
 
 
 def check_lastmod(text: str) -> str | None:
