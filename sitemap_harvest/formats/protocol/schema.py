@@ -57,9 +57,11 @@ def check_structure(blocks: Iterator[bytes], kind: Kind, log: ProblemLog) -> boo
     """Check the sitemap or index in *blocks* of UTF-8 against its schema; return whether it is valid."""
     shape = None
     try:
-        for root, keep in grow(blocks):
+        for root, count in grow(blocks):
             shape = shape or _Shape(kind, root, log)
-            shape.take(root, keep)
+            shape.take(root, count)
+        if shape:
+            shape.take_text(root)
     except NotWellFormed as reason:
         log.add("protocol/not-checked", str(reason), line=reason.line)
         return False
@@ -81,7 +83,6 @@ class _Shape:
         self._fields = [(self._own + field, check) for field, check in fields.items()]
         self._order = {tag: number for number, (tag, _) in enumerate(self._fields)}
         self._entry_tags = {self._own + "url", self._own + "sitemap"}
-        self._has_begun = False
         if namespace != _NAMESPACE:
             detail = f"the root is in the namespace {namespace}" if namespace else "the root has no namespace"
             self._tell("protocol/namespace", root, detail=detail)
@@ -89,18 +90,17 @@ class _Shape:
             self._tell("protocol/root-name", root, detail=f"the root element is {local} instead of {name}")
         self._attributes(root)
 
-    def take(self, root: Any, keep: int) -> None:
-        """Check all children of *root* except the last *keep*, and remove them from it."""
-        count = len(root) - keep
-        if not self._has_begun and (count > 0 or not keep):
-            self._has_begun = True
-            self._text(root.text, root, "protocol/stray-text")
-        if count <= 0:
-            return
+    def take(self, root: Any, count: int) -> None:
+        """Check the first *count* children of *root*, and the text before them."""
+        if count:
+            self.take_text(root)
         for child in root[:count]:
             self._child(child)
-        del child  # a referenced element is moved to its own document, which is slow
-        del root[:count]
+
+    def take_text(self, root: Any) -> None:
+        """Check the text at the start of *root*, once."""
+        self._text(root.text, root, "protocol/stray-text")
+        root.text = None
 
     def _child(self, child: Any) -> None:
         if child.tag == self._entry_tag:

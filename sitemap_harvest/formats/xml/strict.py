@@ -50,16 +50,19 @@ class NotWellFormed(Exception):  # noqa: N818 - not an error: it selects the tol
 
 def read_strictly(blocks: Iterable[bytes], reader: EntryReader, into: Collector) -> Iterator[UrlBatch]:
     """Read UTF-8 *blocks*, yielding batches. Raises :exc:`NotWellFormed` where strict parsing ends."""
-    for root, keep in grow(blocks):
-        _drain(root, reader, into, keep=keep)
+    for root, count in grow(blocks):
+        _read_children(root, count, reader, into)
         yield from into.full_batches()
+    if root.text:
+        _note_stray(root.text, root, into)
 
 
 def grow(blocks: Iterable[bytes]) -> Iterator[tuple[Any, int]]:
-    """Yield the growing root of UTF-8 *blocks*, and how many of its last children are incomplete.
+    """Yield the growing root of UTF-8 *blocks*, and how many of its first children are complete.
 
-    The caller removes the other children, so that memory use stays flat. Raises
-    :exc:`NotWellFormed` where strict parsing ends.
+    Then removes these from it, so that memory use stays flat. The caller must not
+    retain one: a referenced element is moved to its own document, which takes lxml n²
+    for n children. Raises :exc:`NotWellFormed` where strict parsing ends.
     """
     parser = etree.XMLPullParser(
         events=("start",),
@@ -83,7 +86,9 @@ def grow(blocks: Iterable[bytes]) -> Iterator[tuple[Any, int]]:
                 raise NotWellFormed(_HAS_DOCTYPE)
             undrained = 0 if root is not None and len(root) > 1 else undrained + len(piece)
             if root is not None:
-                yield root, 1
+                count = max(0, len(root) - 1)
+                yield root, count
+                del root[:count]
             if undrained > _MAX_UNDRAINED_BYTES:
                 raise NotWellFormed(f"one element has more than {_MAX_UNDRAINED_BYTES} bytes")
         parser.close()
@@ -91,7 +96,7 @@ def grow(blocks: Iterable[bytes]) -> Iterator[tuple[Any, int]]:
         raise NotWellFormed(error.msg or "not well-formed", is_flaw=True, line=error.lineno) from error
     if root is None:  # the parser stops silently at a NUL
         raise NotWellFormed("the document has no root element of the protocol", is_flaw=has_nul)
-    yield root, 0
+    yield root, len(root)
 
 
 def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
@@ -121,14 +126,9 @@ def _root(parser: etree.XMLPullParser[Any]) -> Any:
     return None
 
 
-def _drain(root: Any, reader: EntryReader, into: Collector, *, keep: int) -> None:
-    """Read all children of *root* except the last *keep*, and free them."""
-    count = len(root) - keep
-    if not keep and not count:
-        _note_stray(root.text, root, into)
-    if count <= 0:
-        return
-    tag, text, root.text = root.tag, root.text, None
+def _read_children(root: Any, count: int, reader: EntryReader, into: Collector) -> None:
+    """Read the first *count* children of *root*."""
+    tag, text = root.tag, root.text
     for element in root[:count]:
         try:
             reader.read(element, tag)
@@ -136,11 +136,9 @@ def _drain(root: Any, reader: EntryReader, into: Collector, *, keep: int) -> Non
             raise NotWellFormed("a value contains another element") from error
         if text:
             _note_stray(text, root, into)
-            text = None
+            text = root.text = None
         if (tail := element.tail) and not tail.isspace():
             _note_stray(tail, element, into)
-    del element  # a referenced element is moved to its own document, which takes lxml n² for n children
-    del root[:count]
 
 
 def _note_stray(text: str | None, element: Any, into: Collector) -> None:
