@@ -33,7 +33,6 @@ Texts = dict[str, Any]  # by column: a pa.Array, or None if no entry has it
 
 _LESS, _GREATER, _QUOTE, _FIRST_ALLOWED = b"<"[0], b">"[0], b'"'[0], 0x20
 _NONCHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")  # U+FFFE and U+FFFF, which XML forbids
-_MAX_QUOTES = 64  # in one tag: each takes a pass over all tags with as many
 _MAX_FORMS = 64  # no generator writes so many different tags
 _FIELDS = ("loc", "lastmod", "changefreq", "priority")
 _LINK_ATTRIBUTES = frozenset({"rel", *LINK_ATTRIBUTES})
@@ -64,14 +63,6 @@ class _Tag(NamedTuple):
     attributes: tuple[str, ...]
     is_start: bool
     is_end: bool
-
-
-class _Values(NamedTuple):
-    """The quoted values of all tags of one form: a row for each tag, a column for each attribute."""
-
-    tags: Numbers
-    starts: Numbers
-    stops: Numbers
 
 
 class NotExplained(Exception):  # noqa: N818 - not an error: it selects the strict parser
@@ -142,13 +133,14 @@ class _Entries:
             raise NotExplained
         if (self._starts >= self._stops).any() or (self._stops >= self._next).any():
             raise NotExplained
-        # The distinct forms of tags: tags without their quoted values, as in `xhtml:link href=""/`; the index of the
-        # form of each tag; and by form, the quoted values of tags that have some.
-        self._forms: list[str] = []
-        self._form = np.zeros(len(self._starts), np.intp)
-        self._values: dict[int, _Values] = {}
-        self._find_forms(np.flatnonzero(codes == _QUOTE))
-        self._tags = tags = [_meaning(form, roles) for form in self._forms]
+        quotes = np.flatnonzero(codes == _QUOTE)
+        self._quotes = quotes[quotes < self._stops[np.searchsorted(self._starts, quotes) - 1]]  # those in tags
+        self._first_quote = np.searchsorted(self._quotes, self._starts)  # of each tag
+        forms = self._without_values().dictionary_encode()
+        if len(forms.dictionary) > _MAX_FORMS:
+            raise NotExplained
+        self._form = forms.indices.to_numpy()
+        self._tags = tags = [_meaning(form, roles) for form in forms.dictionary.to_pylist()]
         self._entities = _entities(data) if b"&" in data else []
         self._role = np.array([tag.role for tag in tags])[self._form]
         self._is_start = np.array([tag.is_start for tag in tags])[self._form]
@@ -165,45 +157,19 @@ class _Entries:
         both = pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), self._data)
         return both.take(pa.array(np.arange(0, len(offsets) - 1, 2)))
 
-    def _find_forms(self, quotes: Numbers) -> None:
-        tag = np.searchsorted(self._starts, quotes, side="right") - 1
-        is_inside = quotes < self._stops[tag]
-        quotes, tag = quotes[is_inside], tag[is_inside]
-        count = np.bincount(tag, minlength=len(self._starts)) if len(tag) else np.zeros(len(self._starts), np.intp)
-        plain = np.flatnonzero(count == 0) if len(tag) else slice(None)
-        words = self._encoded(self._starts[plain], self._stops[plain])
-        self._form[plain] = words.indices.to_numpy()
-        self._forms += words.dictionary.to_pylist()
-        if not len(tag):
-            return
-        for number in np.unique(count[count > 0]).tolist():
-            tags = np.flatnonzero(count == number)
-            self._find_quoted(tags, quotes[count[tag] == number].reshape(-1, number))
-
-    def _find_quoted(self, tags: Numbers, quotes: npt.NDArray[np.intp]) -> None:
-        """Add the forms of *tags*; each row of *quotes* has the quotes in one of them."""
-        if quotes.shape[1] % 2 or quotes.shape[1] > _MAX_QUOTES:
+    def _without_values(self) -> pa.StringArray:
+        """Return the forms of all tags: tags without their quoted values, as in ``xhtml:link href=""/``."""
+        if not len(self._quotes):
+            return self._texts(self._starts, self._stops)
+        count = np.diff(self._first_quote, append=len(self._quotes))
+        if (count % 2).any():
             raise NotExplained
-        starts = np.column_stack([self._starts[tags], quotes[:, 1::2] + 1])
-        stops = np.column_stack([quotes[:, ::2], self._stops[tags]])
-        between = [self._encoded(starts[:, n], stops[:, n]) for n in range(starts.shape[1])]
-        kind = np.zeros(len(tags), np.intp)
-        for words in between:
-            kind = kind * len(words.dictionary) + words.indices.to_numpy()
-        kinds, first, which = np.unique(kind, return_index=True, return_inverse=True)
-        for number in range(len(kinds)):
-            self._forms.append('""'.join(words[first[number].item()].as_py() for words in between))
-            rows = np.flatnonzero(which == number)
-            form = len(self._forms) - 1
-            self._form[tags[rows]] = form
-            self._values[form] = _Values(tags[rows], quotes[rows, ::2] + 1, quotes[rows, 1::2])
-
-    def _encoded(self, starts: Numbers, stops: Numbers) -> Any:
-        """Return the texts between *starts* and *stops*, of which few are distinct, as a dictionary array."""
-        words = self._texts(starts, stops).dictionary_encode()
-        if len(words.dictionary) > _MAX_FORMS:
-            raise NotExplained
-        return words
+        starts = np.sort(np.concatenate([self._starts, self._quotes[1::2]]), kind="stable")
+        stops = np.sort(np.concatenate([self._stops, self._quotes[::2] + 1]), kind="stable")
+        _, offsets, data = self._texts(starts, stops).buffers()
+        first = np.arange(len(self._starts)) + self._first_quote // 2  # of the parts of each tag
+        offsets = np.frombuffer(offsets, np.int32)[np.append(first, len(starts))]
+        return pa.StringArray.from_buffers(len(first), pa.py_buffer(offsets), data)
 
     def _check(self) -> None:
         """Check that each element is where its role requires it, and ends; and that only values contain text."""
@@ -264,16 +230,13 @@ class _Entries:
 
     def _attribute(self, name: str, links: Numbers) -> pa.StringArray | None:
         """Return the attribute *name* of *links*, null if one lacks it; ``None`` if all lack it."""
-        starts, stops = np.full(len(links), -1), np.full(len(links), -1)
-        for form, values in self._values.items():
-            attributes = self._tags[form].attributes
-            if name in attributes:
-                rows, number = np.searchsorted(links, values.tags), attributes.index(name)
-                starts[rows], stops[rows] = values.starts[:, number], values.stops[:, number]
-        given = np.flatnonzero(starts >= 0)
+        numbers = [tag.attributes.index(name) if name in tag.attributes else -1 for tag in self._tags]
+        number = np.array(numbers)[self._form[links]]
+        given = np.flatnonzero(number >= 0)
         if not len(given):
             return None
-        texts = self._texts(starts[given], stops[given])
+        quote = self._first_quote[links[given]] + 2 * number[given]
+        texts = self._texts(self._quotes[quote] + 1, self._quotes[quote + 1])
         if any(pc.any(pc.match_substring(texts, blank)).as_py() for blank in "\t\n"):
             raise NotExplained  # in an attribute these become spaces
         return self._spread(texts, given, len(links))
