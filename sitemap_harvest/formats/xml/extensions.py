@@ -22,10 +22,8 @@ _MAX_NAME_CHARS = 512
 
 IMAGE_FIELDS = ("loc", "caption", "title", "geo_location", "license")
 LINK_ATTRIBUTES = ("href", "hreflang", "media", "type")
-_IMAGE = {name: name for name in IMAGE_FIELDS}
 _NEWS_FIELDS = ("title", "publication_date", "keywords", "genres", "access", "stock_tickers", "geo_locations")
-_NEWS = {name: name for name in _NEWS_FIELDS}
-_PUBLICATION = {"name": "publication_name", "language": "publication_language"}
+_PUBLICATION_FIELDS = ("name", "language")
 _VIDEO = frozenset(
     {
         *("category", "content_loc", "description", "duration", "expiration_date", "family_friendly", "gallery_loc"),
@@ -133,12 +131,13 @@ def _keep_below(parent: Any, unknown: list[Any], found: Plain) -> None:
             _keep(child, 1, found)
 
 
-def _fill(element: Any, fields: dict[str, str], into: Plain) -> list[Any]:
-    """Copy the texts of known children of *element* *into* a record; return the other children."""
+def _fill(element: Any, fields: tuple[str, ...], into: Plain, prefix: str = "") -> list[Any]:
+    """Copy the texts of children of *element* named *fields* *into* a record; return the other children."""
     unknown = []
     for child in element:
-        field = fields.get(_LOCAL_NAMES[child.tag])
-        if field and field not in into and not len(child) and not child.items():
+        name = _LOCAL_NAMES[child.tag]
+        field = prefix + name
+        if name in fields and field not in into and not len(child) and not child.items():
             into[field] = (child.text or "").strip(WHITESPACE)
         else:
             unknown.append(child)
@@ -147,7 +146,7 @@ def _fill(element: Any, fields: dict[str, str], into: Plain) -> list[Any]:
 
 def _image(element: Any, found: Plain) -> None:
     image: Plain = {}
-    unknown = _fill(element, _IMAGE, image)
+    unknown = _fill(element, IMAGE_FIELDS, image)
     found.setdefault("images", []).append(image)
     _keep_below(element, unknown, found)
 
@@ -155,9 +154,9 @@ def _image(element: Any, found: Plain) -> None:
 def _news(element: Any, found: Plain) -> None:
     news: Plain = {}
     unknown = []
-    for child in _fill(element, _NEWS, news):
+    for child in _fill(element, _NEWS_FIELDS, news):
         if _LOCAL_NAMES[child.tag] == "publication" and not child.items():
-            unknown += _fill(child, _PUBLICATION, news)
+            unknown += _fill(child, _PUBLICATION_FIELDS, news, prefix="publication_")
         else:
             unknown.append(child)
     found.setdefault("news", []).append(news)
