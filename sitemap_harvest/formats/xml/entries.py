@@ -65,23 +65,19 @@ def split(tag: str) -> tuple[str, str]:
 class EntryReader:
     """Reads ``<url>`` and ``<sitemap>`` elements, in document order, into a collector."""
 
-    def __init__(
-        self, into: Collector, kind: Kind, *, read: int = 0, position: int | None = None, line: int = 0
-    ) -> None:
-        """Read to *into* the entries after the first *read* children of the root.
+    def __init__(self, into: Collector, kind: Kind, *, read: int = 0, line: int = 0) -> None:
+        """Read to *into* the entries after the first *read* children of the root, which are entries.
 
-        These contain *position* entries (``None``: one each); *line* is the number of
-        their lines, which are missing in what is read here.
+        *line* is the number of their lines, which are missing in what is read here.
         """
         self._into = into
-        self.read_children = read
-        """Number of children of the root that were read, here and before."""
-        self.position = read if position is None else position
-        """Number of entries that were read, here and before."""
+        self.read_children = self.position = read
+        """Number of children of the root, and of entries, that were read, here and before."""
+        self.line_before = line
+        """Number of lines that are missing in what is read here."""
         self.may_give_up = True
         """Whether another parser continues after :exc:`OddShape`."""
         self._before = self.position  # the child of the root being read
-        self._line_before = line
         self._own_role: Role = "sitemap" if kind == "index" else "url"
         self.roles = Names(_roles_below)
         """The roles of tags, by the tag of their parent."""
@@ -221,7 +217,7 @@ class EntryReader:
 
     def _line(self, element: Any) -> int | None:
         line: int | None = element.sourceline
-        return None if line is None else line + self._line_before
+        return None if line is None else line + self.line_before
 
 
 def _entries_inside(others: Iterable[Any], roles: Roles) -> list[tuple[Any, Role]]:

@@ -71,9 +71,8 @@ def read_sitemap(source: Source, kind: Kind, into: Collector) -> Iterator[UrlBat
         if reason.is_flaw:
             line = reason.line and reason.line + rest.lines
             into.problems.add("xml/not-well-formed", str(reason), line=line)
-        mending = EntryReader(into, kind, read=reader.read_children, position=reader.position)
         has_read = reader.read_children > rest.entries
-        yield from read_tolerantly(source.text(into.problems), mending, into, is_text_read=has_read)
+        yield from read_tolerantly(source.text(into.problems), reader, into, is_text_read=has_read)
 
 
 def read_fast(blocks: Iterator[bytes], into: Collector) -> Generator[UrlBatch, None, Rest | None]:

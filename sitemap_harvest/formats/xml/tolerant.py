@@ -59,6 +59,7 @@ class _Sitemap(TokenReader):
         super().__init__(chunks, into)
         self._reader = reader
         reader.may_give_up = False
+        reader.line_before = 0
         self._scope = Namespaces()
         self._root_tag = ""  # once there is a root
         self._root_is_open = False

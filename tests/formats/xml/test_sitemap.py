@@ -49,7 +49,7 @@ def quickly(text: str) -> tuple[Read, bool]:
         rest = yield from read_fast(iter([text.encode()]), into)
         left.append(rest)
         if rest is not None:
-            reader = EntryReader(into, Kind.SITEMAP, position=rest.entries, line=rest.lines)
+            reader = EntryReader(into, Kind.SITEMAP, read=rest.entries, line=rest.lines)
             yield from read_strictly(rest.blocks, reader, into)
 
     rows = collected(into, batches())
