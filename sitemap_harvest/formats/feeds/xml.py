@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from sitemap_harvest.formats.feeds.items import ADDRESSES, FEED_PREFIXES, PAGE_TEXT, ItemReader, joined
 from sitemap_harvest.formats.xml.elements import Element, Namespaces, TokenReader
 from sitemap_harvest.formats.xml.extensions import Names
-from sitemap_harvest.formats.xml.tokens import Sort, Token, attributes
+from sitemap_harvest.formats.xml.tokens import Token, attributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,13 +67,13 @@ class _Feed(TokenReader):
 
     def take(self, token: Token) -> None:
         """Process the next token."""
-        if token.has_nul and (self._open or self._around or token.sort is Sort.START):
+        if token.has_nul and (self._open or self._around or token.sort == "start"):
             self._note_once("document/nul-bytes", token.line)
-        if token.sort is Sort.TEXT:
+        if token.sort == "text":
             self._text(token)
             return
         self._is_stray = False
-        if token.sort is Sort.START:
+        if token.sort == "start":
             self._start(token)
         else:
             self._end(token)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from sitemap_harvest.formats.xml.extensions import WELL_KNOWN_PREFIXES, Names
-from sitemap_harvest.formats.xml.tokens import Sort, Token, Tokenizer
+from sitemap_harvest.formats.xml.tokens import Token, Tokenizer
 from sitemap_harvest.urls import WHITESPACE
 
 if TYPE_CHECKING:
@@ -172,5 +172,5 @@ class TokenReader:
             self._problems.add(code, line=line, excerpt=excerpt)
 
     def _malformed(self, what: str, token: Token) -> None:
-        excerpt = f"</{token.value}>" if token.sort is Sort.END else token.as_text
+        excerpt = f"</{token.value}>" if token.sort == "end" else token.as_text
         self._problems.add("xml/malformed", what, line=token.line, excerpt=excerpt)

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from enum import Enum, auto
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,18 +52,10 @@ _SURROGATES = range(0xD800, 0xE000)
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
-class Sort(Enum):
-    """The sorts of token."""
-
-    START = auto()
-    END = auto()
-    TEXT = auto()
-
-
 class Token(NamedTuple):
     """A tag or a piece of text."""
 
-    sort: Sort
+    sort: Literal["start", "end", "text"]
     value: str
     """Name of the tag as written; or the text, with XML's own entities decoded."""
     line: int
@@ -194,21 +185,20 @@ class Tokenizer:
         """Yield tokens while only text and plain tags follow."""
         buffer, at, line = self._buffer, self._at, self.line
         first = at
-        is_text, is_start, is_end = Sort.TEXT, Sort.START, Sort.END  # accessing a member takes longer than a match
         while match := _PIECE.match(buffer, at):
             at = match.end()
             text, end, start, empty = match.groups()
             self._at = at
             if text:
-                yield Token(is_text, text, line)
+                yield Token("text", text, line)
                 line += text.count("\n")
                 self.line = line
             if start is None:
-                yield Token(is_end, end, line)
+                yield Token("end", end, line)
             elif empty:
-                yield Token(is_start, start, line, is_empty=True)
+                yield Token("start", start, line, is_empty=True)
             else:
-                yield Token(is_start, start, line)
+                yield Token("start", start, line)
         self._has_begun = self._has_begun or at > first
 
     def _more(self) -> bool:
@@ -244,7 +234,7 @@ class Tokenizer:
         if forbidden := _FORBIDDEN.findall(raw):
             _note_forbidden(forbidden, raw, self._problems, line)
         text, unknowable = _decoded(raw, self._declared, self._problems, line)
-        return Token(Sort.TEXT, text, line, is_unknowable=unknowable, has_nul="\0" in forbidden)
+        return Token("text", text, line, is_unknowable=unknowable, has_nul="\0" in forbidden)
 
     def _markup(self) -> Iterator[Token]:
         """Yield the token that begins at the current ``<!`` or ``<?``, unless it is skipped."""
@@ -259,7 +249,7 @@ class Tokenizer:
             line = self.line
             self._skip("?>", 2)
             if rest.lower().startswith(_PHP):
-                yield Token(Sort.TEXT, "<?...?>", line, is_code=True)
+                yield Token("text", "<?...?>", line, is_code=True)
         elif rest.upper() == "<!DOCTYPE":
             self._doctype()
         elif token := self._tag():
@@ -313,7 +303,7 @@ class Tokenizer:
     def _cdata_token(self, end: int) -> Token:
         line = self.line
         text = self._advance(end)
-        return Token(Sort.TEXT, text, line, has_nul="\0" in text)
+        return Token("text", text, line, has_nul="\0" in text)
 
     def _doctype(self) -> None:
         if self._has_doctype:  # there may be one: finding the end of each would take long
@@ -346,11 +336,11 @@ class Tokenizer:
         if match := _END.match(self._buffer, self._at):
             self._has_begun = True
             self._advance(match.end())
-            return Token(Sort.END, match[1], line, has_nul="\0" in match[1])
+            return Token("end", match[1], line, has_nul="\0" in match[1])
         if match := _END_WITHOUT_BRACKET.match(self._buffer, self._at):
             self._problems.add("xml/malformed", "an end tag without a closing >", line=line, excerpt=match[0])
             self._advance(match.end())
-            return Token(Sort.END, match[1], line, has_nul="\0" in match[1])
+            return Token("end", match[1], line, has_nul="\0" in match[1])
         match = _START.match(self._buffer, self._at)
         # The > may be in an attribute value, and the tag continues in the next chunk.
         while not match and has_end and self._buffer.find("<", self._at + 1) < 0 and self._more_of(_MAX_TAG_CHARS):
@@ -359,7 +349,7 @@ class Tokenizer:
         if match:
             self._has_begun = True
             self._advance(match.end())
-            return Token(Sort.START, match[1], line, match[2], is_empty=bool(match[3]), has_nul="\0" in match[0])
+            return Token("start", match[1], line, match[2], is_empty=bool(match[3]), has_nul="\0" in match[0])
         return self._stray(has_end=has_end)
 
     def _has_tag_end(self) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sitemap_harvest.formats.xml.elements import Element, Namespaces, Tag, TokenReader
 from sitemap_harvest.formats.xml.entries import ENTRIES, FIELDS, EntryReader
 from sitemap_harvest.formats.xml.extensions import is_extension
-from sitemap_harvest.formats.xml.tokens import Sort, Token, attributes
+from sitemap_harvest.formats.xml.tokens import Token, attributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,20 +72,20 @@ class _Sitemap(TokenReader):
         while self._read_before and (token := next(tokens, None)):
             if not self._root_tag:
                 self.take(token)
-            elif token.sort is not Sort.TEXT:
+            elif token.sort != "text":
                 if not token.is_empty:
-                    depth += 1 if token.sort is Sort.START else -1
+                    depth += 1 if token.sort == "start" else -1
                 self._read_before -= depth == 0
         self._is_stray = is_text_read
 
     def take(self, token: Token) -> None:
-        if token.has_nul and (self._root_is_open or token.sort is Sort.START):
+        if token.has_nul and (self._root_is_open or token.sort == "start"):
             self._note_once("document/nul-bytes", token.line)
-        if token.sort is Sort.TEXT:
+        if token.sort == "text":
             self._text(token)
             return
         self._is_stray = False
-        if token.sort is Sort.START:
+        if token.sort == "start":
             self._start(token)
         else:
             self._end(token)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sitemap_harvest.formats.xml.tokens import Sort, Token, Tokenizer, attributes
+from sitemap_harvest.formats.xml.tokens import Token, Tokenizer, attributes
 from tests.documents import log, noted
 
 Seen = list[tuple[str, ...]]
@@ -17,10 +17,10 @@ def tokens(*chunks: str) -> tuple[Seen, dict[str, int]]:
     problems = log()
     seen: Seen = []
     for token in Tokenizer(iter(chunks), problems):
-        if token.sort is Sort.TEXT:
+        if token.sort == "text":
             before = seen.pop()[1] if seen and seen[-1][0] == ">" else ""
             seen.append((">", before + token.value))
-        elif token.sort is Sort.START:
+        elif token.sort == "start":
             seen.append(("</>" if token.is_empty else "<", token.value, token.attributes.strip()))
         else:
             seen.append(("</", token.value))
@@ -124,10 +124,10 @@ def test_lines_are_counted_through_everything(text: str) -> None:
 def test_a_token_has_its_line() -> None:
     found = list(Tokenizer(iter(["a\n<b\n>", "<!--\n-->", "c\n&amp;\n</b>"]), log()))
     assert [(token.sort, token.value, token.line) for token in found] == [
-        (Sort.TEXT, "a\n", 1),
-        (Sort.START, "b", 2),
-        (Sort.TEXT, "c\n&\n", 4),
-        (Sort.END, "b", 6),
+        ("text", "a\n", 1),
+        ("start", "b", 2),
+        ("text", "c\n&\n", 4),
+        ("end", "b", 6),
     ]
 
 
@@ -149,13 +149,13 @@ def test_every_sign_that_begins_no_tag_is_reported(size: int) -> None:
     text, problems = "1<2<<3 & 4 < <b " * 50, log()
     pieces = (f"<a>{text}</a>"[at : at + size] for at in range(0, len(text) + 7, size))
     found = list(Tokenizer(pieces, problems))
-    assert "".join(one.value for one in found if one.sort is Sort.TEXT) == text
-    assert [one.value for one in found if one.sort is not Sort.TEXT] == ["a", "a"]
+    assert "".join(one.value for one in found if one.sort == "text") == text
+    assert [one.value for one in found if one.sort != "text"] == ["a", "a"]
     assert noted(problems) == {"xml/bare-ampersand": 50, "xml/bare-less-than": 200, "xml/malformed": 50}
 
 
 def test_attributes() -> None:
-    token = Token(Sort.START, "a", 1, " a='1' b = \"2 &amp; 3\" c=4 d e='' a='5'")
+    token = Token("start", "a", 1, " a='1' b = \"2 &amp; 3\" c=4 d e='' a='5'")
     problems = log()
     assert attributes(token, problems) == {"a": "1", "b": "2 & 3", "c": "4", "e": ""}
     assert noted(problems) == {"xml/bad-attributes": 1}
@@ -178,5 +178,5 @@ def test_attributes() -> None:
 )
 def test_flaws_of_attributes(text: str, found: dict[str, str], problems: dict[str, int]) -> None:
     noted_here = log()
-    assert attributes(Token(Sort.START, "a", 1, text), noted_here) == found
+    assert attributes(Token("start", "a", 1, text), noted_here) == found
     assert noted(noted_here) == problems
