@@ -27,6 +27,7 @@ ORDER = (
     "network",
     "snapshots",
     "diff",
+    "audit",
     "config",
     "engine",
     "integration",

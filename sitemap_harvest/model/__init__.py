@@ -3,8 +3,10 @@
 from sitemap_harvest.model.batch import (
     MAX_ROWS as MAX_ROWS,
     SCHEMA_VERSION as SCHEMA_VERSION,
+    AuditBatch as AuditBatch,
     Batch as Batch,
     ChangeBatch as ChangeBatch,
+    FindingBatch as FindingBatch,
     LedgerBatch as LedgerBatch,
     SiteBatch as SiteBatch,
     SummaryBatch as SummaryBatch,
@@ -33,6 +35,12 @@ from sitemap_harvest.model.entry import (
     Restriction as Restriction,
     UrlEntry as UrlEntry,
     Video as Video,
+)
+from sitemap_harvest.model.finding import (
+    AuditSummary as AuditSummary,
+    Finding as Finding,
+    FindingSample as FindingSample,
+    NotChecked as NotChecked,
 )
 from sitemap_harvest.model.problem import (
     CATALOGUE as CATALOGUE,

@@ -15,6 +15,7 @@ import pyarrow as pa
 from sitemap_harvest.errors import SchemaError
 from sitemap_harvest.model.change import Change, ChangeSummary
 from sitemap_harvest.model.entry import UrlEntry
+from sitemap_harvest.model.finding import AuditSummary, Finding
 from sitemap_harvest.model.records import SitemapRecord, SiteRecord
 
 if TYPE_CHECKING:
@@ -171,6 +172,18 @@ class SummaryBatch(Batch[ChangeSummary]):
     """Summaries of changes as columns."""
 
     row_type = ChangeSummary
+
+
+class FindingBatch(Batch[Finding]):
+    """Findings of an audit as columns."""
+
+    row_type = Finding
+
+
+class AuditBatch(Batch[AuditSummary]):
+    """Summaries of audits as columns."""
+
+    row_type = AuditSummary
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,137 @@
+"""``Audit``: evaluates the rules over one snapshot: findings, and a summary with the rules that were not checked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sitemap_harvest.audit.dataset import Dataset
+from sitemap_harvest.audit.rule import NEEDS, RULES
+from sitemap_harvest.model import CATALOGUE, AuditSummary, Finding, FindingSample, NotChecked, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sitemap_harvest.audit.rule import AuditRule
+    from sitemap_harvest.snapshots.store import History, Snapshot
+
+_SAMPLES = 5
+_COLUMNS = (
+    "select null::varchar as sitemap, null::varchar as loc, null::bigint as position, null::varchar as value, "
+    "null::bigint as count, null::double as share where false"
+)  # the columns that a query may return, and no rows
+_SAMPLE = "{'loc': loc, 'sitemap': sitemap, 'position': position, 'value': value}"
+_PROBLEMS = """
+    select sitemap, code, sum(count)::bigint, arg_min(detail, sitemap),
+        flatten(list(list_transform(samples, lambda s: {'sitemap': sitemap, 'position': s.entry, 'value': s.excerpt})))
+    from problems group by sitemap, code order by code, sum(count) desc, sitemap
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleOptions:
+    """What the user sets for one rule."""
+
+    is_off: bool = False
+    severity: Severity | None = None
+    """``None``: that of the rule."""
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+
+
+class Audit:
+    """The audit of one snapshot."""
+
+    def __init__(self, snapshot: Snapshot, history: History, options: Mapping[str, RuleOptions] | None = None) -> None:
+        """*options* are the settings of rules, by id."""
+        self._snapshot = snapshot
+        self._history = history
+        self._options = options or {}
+        self._counts: Counter[Severity] = Counter()
+        self._tripped: dict[str, None] = {}
+        self._evaluated = 0
+        self._not_checked: list[NotChecked] = []
+        self._urls = self._documents = 0
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield the findings of each rule, largest first, then the problems of documents. Raises :exc:`StoreError`."""
+        with Dataset(self._snapshot, self._history) as dataset:
+            entries = dict(dataset.query("select sitemap, count(*) from urls group by 1").fetchall())
+            self._urls, self._documents = sum(entries.values()), len(dataset.query("from sitemaps"))
+            missing = {
+                "urls": not self._urls,
+                "history": len([run for run in self._history.runs if run.id <= self._snapshot.run.id]) < 2,
+                "pages": True,
+                "robots": True,
+            }
+            for rule in RULES.values():
+                if self._option(rule.id).is_off:
+                    continue
+                if rule.needs is not None and missing[rule.needs]:
+                    self._not_checked.append(NotChecked(rule=rule.id, reason=NEEDS[rule.needs]))
+                    continue
+                self._evaluated += 1
+                yield from map(self._counted, self._of_rule(rule, dataset, entries))
+            yield from map(self._counted, self._of_problems(dataset))
+
+    def summary(self) -> AuditSummary:
+        """Return the result, once all findings were read."""
+        return AuditSummary(
+            site=self._snapshot.site,
+            run=self._snapshot.run.id,
+            urls=self._urls,
+            sitemaps=self._documents,
+            errors=self._counts[Severity.ERROR],
+            warnings=self._counts[Severity.WARNING],
+            notices=self._counts[Severity.INFO],
+            rules=tuple(self._tripped),
+            passed=self._evaluated - len(self._tripped.keys() & RULES.keys()),
+            not_checked=tuple(self._not_checked),
+        )
+
+    def _counted(self, finding: Finding) -> Finding:
+        self._counts[finding.severity] += 1
+        self._tripped[finding.rule] = None
+        return finding
+
+    def _option(self, name: str) -> RuleOptions:
+        return self._options.get(name, RuleOptions())
+
+    def _of_rule(self, rule: AuditRule, dataset: Dataset, entries: Mapping[str, int]) -> Iterator[Finding]:
+        """Yield the findings of *rule*. *entries*: number of URLs by document."""
+        option = self._option(rule.id)
+        thresholds = {**rule.thresholds, **option.thresholds}
+        about = "null::varchar" if rule.of_site else "sitemap"
+        rows = dataset.query(f"""
+            with found as ({_COLUMNS} union all by name ({rule.query(**thresholds)}))
+            select {about} as about, sum(coalesce(count, 1))::bigint as count, any_value(share),
+                arg_min({_SAMPLE}, row(sitemap, position, loc, value), {_SAMPLES})
+            from found group by 1 order by count desc, about
+        """)  # noqa: S608 - the queries of rules are trusted
+        for about, count, own_share, samples in rows.fetchall():
+            share = count / (self._urls if about is None else entries[about]) if rule.has_share else own_share
+            finding = self._finding(rule.id, about, count, samples, severity=option.severity or rule.severity)
+            finding.share, finding.threshold = share, next(iter(thresholds.values()), None)
+            finding.message = rule.words(finding, thresholds)
+            yield finding
+
+    def _of_problems(self, dataset: Dataset) -> Iterator[Finding]:
+        """Yield the problems of the documents: each code is a rule."""
+        for sitemap, code, count, detail, samples in dataset.query(_PROBLEMS).fetchall():
+            option = self._option(code)
+            if not option.is_off:
+                severity = option.severity or CATALOGUE[code].severity
+                yield self._finding(code, sitemap, count, samples[:_SAMPLES], severity=severity, message=detail)
+
+    def _finding(
+        self, rule: str, sitemap: str | None, count: int, samples: list[dict[str, Any]], **facts: Any
+    ) -> Finding:
+        return Finding(
+            site=self._snapshot.site,
+            run=self._snapshot.run.id,
+            rule=rule,
+            sitemap=sitemap,
+            count=count,
+            samples=tuple(FindingSample(**sample) for sample in samples),
+            **{"message": "", **facts},
+        )

@@ -1,0 +1,155 @@
+"""``Dataset``: the views of one run that the rules of the audit query, as DuckDB tables, in bounded memory."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Self
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sitemap_harvest.errors import StoreError
+from sitemap_harvest.model import SitemapRef, UrlEntry, arrow_schema
+from sitemap_harvest.snapshots.store.sql_views import Views
+from sitemap_harvest.urls import document_key
+from sitemap_harvest.urls.columns import address_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sitemap_harvest.snapshots.store import History, Snapshot
+
+_MEMORY = "400MB"  # of DuckDB; what does not fit goes to temporary files
+_CHUNK_ROWS = 100_000
+_TEXT = pa.string()
+_MEDIA = ("images", "videos", "news")
+_URLS = (
+    "sitemap", "position", "loc", "key", "site", "lastmod", "lastmod_text", "lastmod_precision", "changefreq",
+    "priority", "in_scope", "scope_reason",
+)  # fmt: skip
+_CHILDREN = pa.schema([("sitemap", _TEXT), *arrow_schema(SitemapRef), ("key", _TEXT)])
+_ALTERNATES = pa.schema(
+    [("sitemap", _TEXT), ("position", pa.int64())]
+    + [(name, _TEXT) for name in ("loc", "key", "hreflang", "media", "href", "href_key")]
+)
+_VIEWS = {
+    "problems": "select url as sitemap, unnest(problems, recursive := true) from (select url, problems from sitemaps)",
+    "urls": "select u.*, s.kind, s.fetched_at from all_urls u join sitemaps s on s.url = u.sitemap",
+    **{
+        name: f"select sitemap, position, loc as page, unnest({name}, recursive := true) from media "  # noqa: S608
+        f"where {name} is not null"
+        for name in _MEDIA
+    },
+}
+
+
+class Dataset:
+    """The tables of one snapshot.
+
+    ``urls``, ``alternates``, ``images``, ``videos``, ``news``, ``sitemaps``,
+    ``problems``, ``children`` (the documents that documents list); and of the history
+    up to it, ``changes`` and ``runs``.
+    """
+
+    def __init__(self, snapshot: Snapshot, history: History) -> None:
+        """Load the tables from the store; the columns are those of the records. Raises :exc:`StoreError`."""
+        self._files = tempfile.TemporaryDirectory(prefix="sitemap-harvest-")
+        config: dict[str, Any] = {
+            "temp_directory": self._files.name,
+            "memory_limit": _MEMORY,
+            "preserve_insertion_order": "false",
+        }
+        self._connection = duckdb.connect(f"{self._files.name}/audit.duckdb", config=config)
+        self._connection.execute("set TimeZone = 'UTC'")
+        try:
+            self._load(snapshot, history)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection and delete the temporary files."""
+        self._connection.close()
+        self._files.cleanup()
+
+    def query(self, sql: str) -> duckdb.DuckDBPyRelation:
+        """Return the result of *sql*, one SELECT statement. Raises :exc:`StoreError` if it is invalid."""
+        try:
+            return self._connection.sql(sql)
+        except duckdb.Error as error:
+            raise StoreError(f"the query failed: {error}") from error
+
+    def _load(self, snapshot: Snapshot, history: History) -> None:
+        ledger = snapshot.sitemaps()
+        ledger = ledger.filter(pc.is_null(ledger["left"]))  # removed documents are not part of the snapshot
+        self._create("sitemaps", ledger.append_column("key", _keys(ledger["url"].to_pylist())))
+        self._create("children", _children(snapshot))
+        entry = arrow_schema(UrlEntry)
+        media = ("sitemap", "position", "loc", *_MEDIA)
+        for name, columns in (("all_urls", _URLS), ("media", media)):
+            self._create(name, pa.schema([entry.field(column) for column in columns]).empty_table())
+        self._create("alternates", _ALTERNATES.empty_table())
+        for chunk in _chunks(snapshot.urls([*_URLS, "alternates", *_MEDIA])):
+            self._insert("all_urls", chunk.select(_URLS))
+            if chunk["alternates"].null_count < len(chunk):
+                self._insert("alternates", _alternates(chunk))
+            if any(chunk[name].null_count < len(chunk) for name in _MEDIA):
+                self._insert("media", chunk.select(media))
+        with closing(Views([history])) as views:
+            for name in ("changes", "runs"):
+                self._create(name, views.query(f"select * from {name} where run <= '{snapshot.run.id}'"))  # noqa: S608
+        for name, query in _VIEWS.items():
+            self._connection.execute(f"create view {name} as {query}")
+
+    def _create(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> None:
+        self._connection.from_arrow(rows).create(name)
+
+    def _insert(self, name: str, rows: pa.Table) -> None:
+        self._connection.from_arrow(rows).insert_into(name)
+
+
+def _chunks(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
+    """Yield the rows of *reader* in tables of some :data:`_CHUNK_ROWS` rows: DuckDB inserts few large ones faster."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in reader:
+        waiting.append(batch)
+        if sum(map(len, waiting)) >= _CHUNK_ROWS:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _keys(urls: list[str]) -> pa.Array:
+    return pa.array([document_key(url) for url in urls], _TEXT)
+
+
+def _children(snapshot: Snapshot) -> pa.Table:
+    """Return the references of all documents of *snapshot*, each with its document and its key."""
+    names = arrow_schema(SitemapRef).names
+    rows = [
+        {"sitemap": url, "key": document_key(ref.loc), **{name: getattr(ref, name) for name in names}}
+        for url, references in snapshot.references().items()
+        for ref in references
+    ]
+    return pa.Table.from_pylist(rows, _CHILDREN)
+
+
+def _alternates(chunk: pa.Table) -> pa.Table:
+    """Return one row for each alternate of the URLs in *chunk*, with the canonical key of its ``href``."""
+    batch = chunk.combine_chunks().to_batches()[0]
+    parents = pc.list_parent_indices(batch["alternates"])
+    found = pc.list_flatten(batch["alternates"])
+    href = pc.utf8_trim_whitespace(found.field("href"))
+    keys = address_columns(pc.fill_null(href, ""), None).key
+    columns = [batch[name].take(parents) for name in ("sitemap", "position", "loc", "key")]
+    columns += [found.field("hreflang"), found.field("media"), href, keys]
+    return pa.Table.from_arrays(columns, schema=_ALTERNATES)

@@ -1,0 +1,104 @@
+"""``AuditRule``: one check of the audit, an SQL query with its documentation; ``@rule`` declares one."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from sitemap_harvest.model import Finding, Severity
+
+    Query = Callable[..., str]
+
+_Q = TypeVar("_Q", bound="Query")
+NEEDS = {
+    "urls": "no URL was read",
+    "history": "the store has no earlier run of the site",
+    "pages": "no page was requested and no crawl export was given",
+    "robots": "the robots.txt of the site was not read in this run",
+}
+"""What a rule may need, each with the reason why it is not checked without."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRule:
+    """One check of the audit."""
+
+    id: str
+    """Stable id, such as ``url/fragment``."""
+    severity: Severity
+    message: str
+    """The message of a finding: a format string with the fields ``count``, ``urls`` (``1 URL``, ``2 URLs``), ``share``,
+    ``value`` (of the first sample), and the names of the thresholds."""
+    query: Query
+    """Returns the SQL query, given the thresholds. Its docstring is the page of the rule in the catalogue.
+
+    The query returns one row for each occurrence, with any of the columns ``sitemap``,
+    ``loc``, ``position``, ``value``, ``count`` (occurrences in this row; 1 if absent)
+    and ``share``."""
+    of_site: bool = False
+    """Whether the occurrences of all documents are one finding."""
+    has_share: bool = False
+    """Whether the share is that of the entries with an occurrence, rather than what the query returns."""
+    needs: str | None = "urls"
+    """A key of :data:`NEEDS`; ``None``: nothing."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What other tools call it, by tool."""
+
+    @property
+    def title(self) -> str:
+        """The first line of its documentation."""
+        return (inspect.getdoc(self.query) or "").partition("\n")[0]
+
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """The default of each threshold, by name; the first is the one that findings have."""
+        return {name: one.default for name, one in inspect.signature(self.query).parameters.items()}
+
+    def words(self, finding: Finding, thresholds: Mapping[str, float]) -> str:
+        """Return the message of *finding*."""
+        urls = "1 URL" if finding.count == 1 else f"{finding.count:,} URLs"
+        value = next((sample.value for sample in finding.samples), None)
+        share = "" if finding.share is None else f"{finding.share:.0%}"
+        return self.message.format(count=finding.count, urls=urls, value=value, share=share, **thresholds)
+
+
+RULES: dict[str, AuditRule] = {}
+"""All rules, by id, in the order of their declaration."""
+
+
+def rule(
+    name: str,
+    severity: Severity,
+    message: str,
+    *,
+    of_site: bool = False,
+    has_share: bool = False,
+    needs: str | None = "urls",
+    **names: str,
+) -> Callable[[_Q], _Q]:
+    """Declare the decorated function as the query of a rule; for the arguments see :class:`AuditRule`.
+
+    *names* are those of other tools: ``google``, ``bing``, ``screaming_frog``,
+    ``sitebulb``. Raises :exc:`ValueError` if the id exists already.
+    """
+
+    def declare(query: _Q) -> _Q:
+        if name in RULES:
+            raise ValueError(f"there are two rules {name}")
+        RULES[name] = AuditRule(
+            id=name,
+            severity=severity,
+            message=message,
+            query=query,
+            of_site=of_site,
+            has_share=has_share,
+            needs=needs,
+            names=names,
+        )
+        return query
+
+    return declare

@@ -1,0 +1,79 @@
+"""``Finding``: the result of one rule of the audit; ``AuditSummary``: the result of all rules for one site."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sitemap_harvest.model.problem import Severity  # noqa: TC001 - the schema is built from these annotations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingSample:
+    """One occurrence of a finding."""
+
+    loc: str | None = None
+    """The URL, as published; ``None`` if the occurrence is not a URL."""
+    sitemap: str | None = None
+    """The document that lists it; ``None`` if none does."""
+    position: int | None = None
+    """Position of the entry in the document, from 1; for a problem of the text of a document, the line."""
+    value: str | None = None
+    """The evidence as text, such as the date or the other URL."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Finding:
+    """What one rule found in one document or site: a row of the table ``findings``, and a Scrapy item."""
+
+    site: str
+    """The site, as named by the user."""
+    run: str
+    """The run whose snapshot was audited."""
+    rule: str
+    """Id of the rule, such as ``url/fragment``."""
+    severity: Severity
+    sitemap: str | None = None
+    """The document that it is about; ``None`` if it is about the site."""
+    count: int
+    """Number of occurrences."""
+    share: float | None = None
+    """Their share of the entries of the document or site, 0 to 1; ``None`` if the rule is not about entries."""
+    threshold: float | None = None
+    """The threshold of the rule; ``None`` if it has none."""
+    message: str
+    """The finding in one line."""
+    samples: tuple[FindingSample, ...] = ()
+    """The first five occurrences, in the order of the documents."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotChecked:
+    """A rule that could not be evaluated."""
+
+    rule: str
+    reason: str
+    """What was missing."""
+
+
+@dataclass(slots=True, kw_only=True)
+class AuditSummary:
+    """The result of the audit of one site: a row of the table ``audits``, and a Scrapy item."""
+
+    site: str
+    """The site, as named by the user."""
+    run: str
+    """The run whose snapshot was audited."""
+    urls: int
+    """Entries that were checked."""
+    sitemaps: int
+    """Documents that were checked."""
+    errors: int = 0
+    """Number of findings by severity."""
+    warnings: int = 0
+    notices: int = 0
+    rules: tuple[str, ...] = ()
+    """Ids of the rules that found something."""
+    passed: int = 0
+    """Number of rules that found nothing."""
+    not_checked: tuple[NotChecked, ...] = field(default_factory=tuple)
+    """The rules that could not be evaluated: they neither passed nor failed."""
