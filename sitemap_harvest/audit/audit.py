@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.audit.dataset import Dataset
-from sitemap_harvest.audit.rule import NEEDS, RULES
+from sitemap_harvest.audit.rule import NEEDS, RULES, RuleOptions
 from sitemap_harvest.model import CATALOGUE, AuditSummary, Finding, FindingSample, NotChecked, Severity
 
 if TYPE_CHECKING:
@@ -27,16 +26,6 @@ _PROBLEMS = """
         flatten(list(list_transform(samples, lambda s: {'sitemap': sitemap, 'position': s.entry, 'value': s.excerpt})))
     from problems group by sitemap, code order by code, sum(count) desc, sitemap
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleOptions:
-    """What the user sets for one rule."""
-
-    is_off: bool = False
-    severity: Severity | None = None
-    """``None``: that of the rule."""
-    thresholds: Mapping[str, float] = field(default_factory=dict)
 
 
 class Audit:

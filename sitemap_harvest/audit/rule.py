@@ -66,6 +66,16 @@ class AuditRule:
         return self.message.format(count=finding.count, urls=urls, value=value, share=share, **thresholds)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleOptions:
+    """What the user sets for one rule."""
+
+    is_off: bool = False
+    severity: Severity | None = None
+    """``None``: that of the rule."""
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+
+
 RULES: dict[str, AuditRule] = {}
 """All rules, by id, in the order of their declaration."""
 

@@ -67,6 +67,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     """Crawl. Raises :exc:`HarvestError` for an invalid argument or setting."""
+    return crawl(opts, settings, has_output=bool(settings.getdict("FEEDS")))
+
+
+def crawl(opts: argparse.Namespace, settings: Settings, *, has_output: bool) -> RunOutcome:
+    """Crawl the targets in *opts*, and show the result. *has_output*: whether something is saved."""
     try:
         arguments = arguments_of(opts.targets, opts.spargs)
         RunConfig.of(arguments)
@@ -77,7 +82,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
         raise
     is_live = _set_up_log(opts, settings)
     start_log(settings)
-    if not (has_output := bool(settings.getdict("FEEDS"))):
+    if not has_output:
         tell(NO_OUTPUT)
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(SitemapSpider)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _ACTIONS = {
     "crawl": "Harvest the URLs of sites, sitemaps or files.",
     "validate": "Report the problems of sitemaps, and how to fix them.",
+    "audit": "Report what is wrong with the sitemaps of a site.",
     "runs": "List the runs in a store; verify, remove or compact them.",
     "diff": "Show what changed on a site between two stored runs, or in each run since a given one.",
     "query": "Query the snapshots of a store with SQL.",

@@ -14,7 +14,16 @@ from sitemap_harvest.config.value_parsers import InvalidValueError
 from sitemap_harvest.dates import DateRange
 from sitemap_harvest.errors import ArgumentError, there_is_no
 from sitemap_harvest.filters import PARTS, Filters
-from sitemap_harvest.model import CHANGEFREQS, ChangeBatch, LedgerBatch, SiteBatch, SummaryBatch, UrlBatch
+from sitemap_harvest.model import (
+    CHANGEFREQS,
+    AuditBatch,
+    ChangeBatch,
+    FindingBatch,
+    LedgerBatch,
+    SiteBatch,
+    SummaryBatch,
+    UrlBatch,
+)
 
 if TYPE_CHECKING:
     import re
@@ -30,6 +39,8 @@ EMIT: dict[str, type[Batch[Any]]] = {
     "sites": SiteBatch,
     "changes": ChangeBatch,
     "summaries": SummaryBatch,
+    "findings": FindingBatch,
+    "audits": AuditBatch,
 }
 _NEED_STORE = ("baseline", "consumer", "force", "resume", "feeds_only", "max_age")
 _FUTURE = timedelta(hours=24)  # time zones are at most 14 hours ahead of UTC; the rest allows for wrong clocks
@@ -127,6 +138,11 @@ class RunConfig:
     """Browser mode; ``None``: the setting decides."""
     emit: Mapping[str, type[Batch[Any]]]
     """The kinds of items to emit, and the type of a batch of each."""
+
+    @property
+    def audits(self) -> bool:
+        """Whether the sites are audited."""
+        return not self.emit.keys().isdisjoint({"findings", "audits"})
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any], *, now: datetime | None = None, needs_target: bool = True) -> Self:

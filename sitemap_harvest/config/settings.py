@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import dataclass, field, fields
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sitemap_harvest.config.value_parsers import InvalidValueError, boolean, choice, whole
@@ -13,12 +14,15 @@ from sitemap_harvest.discovery.rules import Offsite
 from sitemap_harvest.errors import OptionError, there_is_no
 from sitemap_harvest.formats.collector import MIB, Limits
 from sitemap_harvest.frontier.site_queue import Budget
+from sitemap_harvest.model import CATALOGUE, Severity
 from sitemap_harvest.network import PrivateAddresses
 from sitemap_harvest.redact import without_login
 from sitemap_harvest.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from sitemap_harvest.audit import RuleOptions
 
 NEVER, FALLBACK, ALWAYS = MODES = ("never", "fallback", "always")  # browser modes
 _PREFIX = "SITEMAP_HARVEST_"
@@ -68,6 +72,48 @@ def _site_headers(value: Any) -> Mapping[str, Mapping[str, str]]:
                 raise OptionError(f"{name}: {site}: {header} must be one line of text")
         headers[site] = own
     return headers
+
+
+def _audit_modules(value: Any) -> tuple[str, ...]:
+    """Import the modules with rules of the user, and return their names."""
+    names = tuple(value.split(",") if isinstance(value, str) else value)
+    for name in names:
+        try:
+            import_module(name.strip())
+        except ImportError as error:
+            raise OptionError(f"{_PREFIX}AUDIT_MODULES: {name} cannot be imported: {error}") from error
+    return names
+
+
+def _audit(value: Any) -> Mapping[str, RuleOptions]:
+    """Return the options of rules, by id: given as ``off``, as a severity, or as a dictionary with thresholds too."""
+    from sitemap_harvest.audit import RULES, RuleOptions  # few runs need the rules
+
+    name = f"{_PREFIX}AUDIT"
+    try:
+        given = dict(json.loads(value) if isinstance(value, str) else value)
+    except (TypeError, ValueError) as error:
+        accepted = '{"url/fragment": "off", "sitemap/slow": {"seconds": 10}}'
+        raise OptionError(f"{name}: it must be a dictionary of rules, such as {accepted}") from error
+    options = {}
+    for rule, wanted in given.items():
+        if rule not in RULES and rule not in CATALOGUE:
+            raise OptionError(f"{name}: {rule!r}: {there_is_no('rule', rule, [*RULES, *CATALOGUE])}")
+        thresholds = dict(wanted) if isinstance(wanted, dict) else {"severity": wanted}
+        severity = thresholds.pop("severity", None)
+        if severity not in {None, "off", *Severity}:
+            raise OptionError(f"{name}: {rule} is {severity!r}; it must be off or one of {', '.join(Severity)}")
+        known = RULES[rule].thresholds if rule in RULES else {}
+        for threshold, number in thresholds.items():
+            if threshold not in known:
+                raise OptionError(f"{name}: {rule}: {there_is_no('threshold', threshold, known)}")
+            if isinstance(number, bool) or not isinstance(number, int | float):
+                raise OptionError(f"{name}: {rule}: {threshold} is {number!r}; it must be a number")
+        is_off = severity == "off"
+        options[rule] = RuleOptions(
+            is_off=is_off, severity=None if is_off or severity is None else Severity(severity), thresholds=thresholds
+        )
+    return options
 
 
 def _text(value: Any) -> str | None:
@@ -148,6 +194,10 @@ class HarvestSettings:
     browser: str = _setting(NEVER, choice(*MODES), "When to use a browser for sites that admit only browsers")
     browser_pages: int = _setting(2, whole(), "Maximum number of browser pages open at a time")
     browser_seconds: int = _setting(30, whole(), "Maximum time in seconds for the browser to pass a challenge")
+    audit_modules: tuple[str, ...] = _setting((), _audit_modules, "Modules with rules of the audit to import")
+    audit: Mapping[str, RuleOptions] = field(
+        default_factory=dict, metadata={"help": "Severity and thresholds of rules of the audit", "parse": _audit}
+    )
     log: str = _setting("text", choice("text", "json"), "Format of the log")
     metrics: str | None = _setting(None, _text, "Path of the metrics file, in Prometheus text format")
     closing: str | None = _setting(None, _text, "Path of the closing record of the run")

@@ -14,11 +14,12 @@ from sitemap_harvest.engine.document_records import record_of
 from sitemap_harvest.engine.interfaces import PAUSE
 from sitemap_harvest.filters import Filters
 from sitemap_harvest.frontier.site_queue import secure_twin
-from sitemap_harvest.model import LedgerBatch, Outcome, SitemapRecord
+from sitemap_harvest.model import FindingBatch, LedgerBatch, Outcome, SitemapRecord
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
+    from sitemap_harvest.audit.audit import Audit
     from sitemap_harvest.discovery.site_state import SiteState
     from sitemap_harvest.engine.run_state import RunParts
     from sitemap_harvest.model import Batch, SiteRecord, UrlBatch
@@ -211,6 +212,18 @@ class Results:
                     yield changes.summary
         if session.delivery is not None:
             session.delivery.mark_delivered(site.root)
+        if self._config.audits:
+            yield from self._audited(session.audit(site.root))
+
+    def _audited(self, audit: Audit) -> Iterator[Any]:
+        """Yield the findings and the summary of *audit*."""
+        findings = audit.findings()
+        while some := list(islice(findings, ROWS_TOGETHER)):
+            if "findings" in self._config.emit:
+                yield from self._as_wanted(FindingBatch.of(some))
+            yield PAUSE
+        if "audits" in self._config.emit:
+            yield audit.summary()
 
     def left_over(self) -> Iterator[Any]:
         """Yield the records of everything that a run which ended early did not process."""

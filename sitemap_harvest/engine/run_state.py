@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import logging
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
+    from tempfile import TemporaryDirectory
 
     from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.config.settings import HarvestSettings
@@ -53,6 +54,8 @@ class RunState:
     """Why the run ends before it begins: an invalid argument or setting."""
     refuse: Callable[[str], NoReturn]
     """Ends the run before it begins, with the reason in one line."""
+    files: TemporaryDirectory[str] | None = None
+    """The store of an audit without a store of the user; deleted when the run ends."""
     logs_summary: bool = True
     """Whether to log a summary when the run ends."""
 

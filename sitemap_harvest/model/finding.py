@@ -77,3 +77,12 @@ class AuditSummary:
     """Number of rules that found nothing."""
     not_checked: tuple[NotChecked, ...] = field(default_factory=tuple)
     """The rules that could not be evaluated: they neither passed nor failed."""
+
+    def in_words(self) -> str:
+        """Return the result in one line."""
+        found = [(self.errors, "error"), (self.warnings, "warning"), (self.notices, "notice")]
+        counts = [f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in found if count]
+        return (
+            f"{self.site}: {', '.join(counts) or 'no findings'} in {self.urls:,} URLs of {self.sitemaps:,} documents; "
+            f"{self.passed} rules passed, {len(self.not_checked)} were not checked"
+        )

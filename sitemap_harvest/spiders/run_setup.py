@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.defer import deferred_from_coro
@@ -66,6 +67,9 @@ def prepare(spider: Spider, run: RunState, config: RunConfig, *, sites: object) 
         check_browser(crawler.settings, run.browser_mode)
     store = config.store or run.options.store
     check_store(config, store)
+    if store is None and config.audits:
+        run.files = TemporaryDirectory(prefix="sitemap-harvest-")
+        store = run.files.name
     if store is None:
         return None
     from sitemap_harvest.engine.snapshot_session import SnapshotSession

@@ -1,4 +1,4 @@
-"""The spiders ``scrapy crawl sitemap`` and ``scrapy crawl changes``."""
+"""The spiders ``sitemap``, ``changes`` and ``audit``."""
 
 from __future__ import annotations
 
@@ -20,3 +20,11 @@ class ChangesSpider(HarvestSpider):
     name = "changes"
     refuses_unknown_arguments = True
     harvest_arguments: ClassVar = {"emit": "changes"}
+
+
+class AuditSpider(HarvestSpider):
+    """Emits one item for each finding: what is wrong with the sitemaps of the sites."""
+
+    name = "audit"
+    refuses_unknown_arguments = True
+    harvest_arguments: ClassVar = {"emit": "findings"}

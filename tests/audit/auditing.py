@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sitemap_harvest.audit import Audit
+from sitemap_harvest.audit.audit import Audit
 from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.snapshot_session import SnapshotSession

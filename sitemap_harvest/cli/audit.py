@@ -1,0 +1,150 @@
+"""``scrapy harvest audit``: reports what is wrong with the sitemaps of sites, after a crawl or from a store."""
+
+from __future__ import annotations
+
+from itertools import chain, islice
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from scrapy.utils.conf import arglist_to_dict
+
+from sitemap_harvest.cli import crawl, output
+from sitemap_harvest.config import value_parsers
+from sitemap_harvest.config.settings import HarvestSettings
+from sitemap_harvest.engine.exit_codes import RunOutcome
+from sitemap_harvest.escape import visible
+from sitemap_harvest.model import MAX_ROWS, FindingBatch, Severity
+from sitemap_harvest.snapshots.store import open_store
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+    from scrapy.settings import Settings
+
+    from sitemap_harvest.model import AuditSummary, Finding
+    from sitemap_harvest.snapshots.store import History
+
+USAGE = "TARGET... | --store S [SITE...]"
+EPILOG = (
+    "With --store, the audit reads the last snapshot of each SITE, or of all sites, and requests nothing. "
+    "Exit codes: 0 success; 2 wrong usage; 4 nothing could be audited; 9 findings, with --fail-on."
+)
+_STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+_WIDEST = 80  # characters of a message in the table
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this action."""
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="a site, a sitemap or a file, as for crawl")
+    parser.add_argument(
+        "-a", dest="spargs", action="append", default=[], metavar="NAME=VALUE", help="an argument of the crawl"
+    )
+    output.add_store(parser)
+    parser.add_argument("--at", metavar="WHEN", default="latest", help="with --store: the snapshot to audit")
+    parser.add_argument(
+        "--fail-on", metavar="SEVERITY", help=f"exit with 9 if there is a finding this severe: {', '.join(Severity)}"
+    )
+    output.add_output(parser)
+
+
+def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
+    """Audit. Raises :exc:`HarvestError`."""
+    if opts.output:
+        output.file_and_format(opts.output)
+    limit = None
+    if opts.fail_on is not None:
+        limit = Severity(output.parsed_option("--fail-on", opts.fail_on, value_parsers.choice(*Severity)))
+    options = HarvestSettings.from_settings(settings)
+    if opts.store is not None:
+        store = open_store(opts.store)
+        histories = [store.site(name) for name in opts.targets] or store.histories()
+        return _audit(histories, opts, options, limit)
+    with TemporaryDirectory(prefix="sitemap-harvest-") as folder:
+        opts.spargs = {"emit": "none", **arglist_to_dict(opts.spargs), "store": folder}
+        outcome = crawl.crawl(opts, settings, has_output=True)
+        histories = open_store(folder).histories()
+        return _audit(histories, opts, options, limit) if histories else outcome
+
+
+def _audit(
+    histories: Sequence[History], opts: argparse.Namespace, options: HarvestSettings, limit: Severity | None
+) -> RunOutcome:
+    """Audit the sites of *histories*, and show or write the findings; *limit* is the severity of ``--fail-on``."""
+    from sitemap_harvest.audit.audit import Audit  # DuckDB takes 0.1 seconds to load
+
+    rules: dict[str, _RuleFindings] = {}
+    summaries: list[AuditSummary] = []
+
+    def batches() -> Iterator[FindingBatch]:
+        yield FindingBatch.of([])  # so that the columns are known in any case
+        for history in histories:
+            audit = Audit(history.at(opts.at), history, options.audit)
+            findings = audit.findings()
+            while some := list(islice(findings, MAX_ROWS)):
+                for finding in some:
+                    rules.setdefault(finding.rule, _RuleFindings(finding)).add(finding)
+                yield FindingBatch.of(some)
+            summaries.append(audit.summary())
+
+    if opts.output:
+        output.write(batches(), opts.output)
+    else:
+        for _ in batches():
+            pass  # counted
+    console = Console(stderr=bool(opts.output))
+    _show(sorted(rules.values(), key=lambda one: (one.severity.rank, -one.count)), console)
+    for line in _lines(summaries):
+        output.say(console, line)
+    if rules and not opts.output:
+        output.say(console, "Nothing was saved: add -O findings.jsonl for every finding with its samples.")
+    is_over = limit is not None and any(one.severity.rank <= limit.rank for one in rules.values())
+    return RunOutcome.FINDINGS if is_over else RunOutcome.WHOLE
+
+
+class _RuleFindings:
+    """The findings of one rule: one line of the table."""
+
+    def __init__(self, first: Finding) -> None:
+        self.rule = first.rule
+        self.severity = first.severity
+        self.message = first.message
+        self.count = self.documents = 0
+
+    def add(self, finding: Finding) -> None:
+        """Count *finding*."""
+        self.count += finding.count
+        self.documents += finding.sitemap is not None
+
+
+def _show(rules: Sequence[_RuleFindings], console: Console) -> None:
+    """Print one line for each of *rules*."""
+    table = Table(title=None, show_edge=False, pad_edge=False)
+    for name in ("severity", "rule"):
+        table.add_column(name, no_wrap=True)
+    for name in ("documents", "count"):
+        table.add_column(name, justify="right")
+    table.add_column("first finding", overflow="fold")
+    for one in rules:
+        message = visible(one.message)
+        message = message if len(message) <= _WIDEST else f"{message[: _WIDEST - 1]}…"
+        severity = Text(one.severity, style=_STYLES[one.severity])
+        table.add_row(severity, one.rule, str(one.documents or ""), f"{one.count:,}", Text(message))
+    if not console.is_terminal:
+        console.width = 10_000
+    if rules:
+        console.print(table)
+
+
+def _lines(summaries: Sequence[AuditSummary]) -> Iterator[str]:
+    """Yield the result of each site, and the rules that were not checked."""
+    for summary in summaries:
+        yield summary.in_words()
+    not_checked: dict[str, dict[str, None]] = {}
+    for one in chain.from_iterable(summary.not_checked for summary in summaries):
+        not_checked.setdefault(one.reason, {})[one.rule] = None
+    for reason, rules in not_checked.items():
+        yield f"Not checked, because {reason}: {', '.join(rules)}"
