@@ -196,10 +196,11 @@ class Results:
         *is_over*: ``False`` if the run stopped before the site was finished.
         """
         shared = site.shared_documents
-        yield from self.site_record(self._sites.conclude(site, is_over=is_over, epoch=self._epoch))
+        record = self._sites.conclude(site, is_over=is_over, epoch=self._epoch)
+        yield from self.site_record(record)
         if (session := self._parts.session) is None:
             return
-        if not (found := session.commit(site.root, shared, self._sites.owner, is_over=is_over)):
+        if not (found := session.commit(record, shared, self._sites.owner, is_over=is_over)):
             return
         self._summary.add_snapshot(found[-1].summary)
         for changes in found:
@@ -247,7 +248,7 @@ class Results:
         """Count *record*, and yield it."""
         self._summary.add_site(record)
         if "sites" in self._config.emit:
-            yield record
+            yield replace(record)
 
     def _together(self, rows: Iterator[SitemapRecord]) -> Iterator[SitemapRecord | LedgerBatch]:
         """Yield *rows*, as batches if there are many."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.diff import Changes
     from sitemap_harvest.discovery.candidate import Candidate
     from sitemap_harvest.engine.interfaces import ChangeDelivery, KnownDocument
-    from sitemap_harvest.model import SitemapRecord
+    from sitemap_harvest.model import SitemapRecord, SiteRecord
     from sitemap_harvest.snapshots.store import History, Snapshot, Store
 
 logger = logging.getLogger(__name__)
@@ -221,13 +221,13 @@ class SnapshotSession:
 
     def commit(
         self,
-        root: str,
+        result: SiteRecord,
         shared: Sequence[tuple[Candidate, str]],
         owner_of: Callable[[str], str | None],
         *,
         is_over: bool,
     ) -> list[Changes]:
-        """Publish the snapshot of the site *root*; return its changes since the baseline.
+        """Publish the snapshot of the site of *result*; return its changes since the baseline.
 
         *shared* are the candidates that were read for other sites, each with its URL;
         *owner_of* returns the site for which the document at a URL was read. *is_over*:
@@ -235,12 +235,13 @@ class SnapshotSession:
         changes of several runs, the last of which is this one; without a consumer there
         is one comparison. The list is empty if nothing was stored.
         """
+        root = result.root
         if (borrower := self.sites.get(root)) is not None and shared:
             self.guard(lambda: copy_shared(borrower, shared, owner_of=owner_of, find=self._find))
         if (site := self.sites.pop(root, None)) is None:
             return []
         try:
-            return self._commit(site, is_over=is_over)
+            return self._commit(site, result, is_over=is_over)
         except WRITE_ERRORS as error:
             self.give_up(error)
         except Exception as error:  # noqa: BLE001 - damage or a bug at one site must not affect the others
@@ -261,7 +262,7 @@ class SnapshotSession:
         self._count("sitemap_harvest/store_failed", 1)
         site.writer.close()
 
-    def _commit(self, site: SiteSnapshot, *, is_over: bool) -> list[Changes]:
+    def _commit(self, site: SiteSnapshot, result: SiteRecord, *, is_over: bool) -> list[Changes]:
         now = datetime.now(UTC)
         writer = site.writer
         ledger = site.ledger(now=now)
@@ -271,6 +272,8 @@ class SnapshotSession:
             ended_at=now,
             baseline=writer.before.run.id if writer.before is not None else None,
             rows=writer.rows,
+            result=result.result,
+            reason=result.reason,
             complete=is_over and all(map(_is_confirmed, ledger.values())),
             trust=site.observed(ledger),
             arguments={**self._config.recorded, **self._options.bounds},

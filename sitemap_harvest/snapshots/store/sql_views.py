@@ -41,7 +41,7 @@ _RUNS = pa.schema(
     [
         ("root", _TEXT), ("run", _TEXT), ("started_at", _TIME), ("ended_at", _TIME), ("baseline", _TEXT),
         ("documents", _COUNT), ("urls", _COUNT), ("rows", _COUNT), ("complete", pa.bool_()),
-        *((kind, _COUNT) for kind in _KINDS), ("arguments", _TEXT),
+        *((kind, _COUNT) for kind in _KINDS), ("result", _TEXT), ("reason", _TEXT), ("arguments", _TEXT),
     ]
 )  # fmt: skip
 _VIEWS = {
@@ -169,7 +169,7 @@ class Views:
                 {
                     "root": history.site,
                     "run": run.id,
-                    **{name: getattr(run, name) for name in _RUNS.names[2:9]},
+                    **{name: getattr(run, name) for name in (*_RUNS.names[2:9], "result", "reason")},
                     **{kind: run.changes.get(kind, 0) for kind in _KINDS},
                     "arguments": json.dumps(run.arguments, ensure_ascii=False, default=str),
                 }

@@ -65,6 +65,10 @@ class Run:
     """Documents of the snapshot."""
     urls: int | None = None
     """Distinct URLs that the snapshot lists; ``None``: not counted yet."""
+    result: str | None = None
+    """The result of the site, a value of :class:`~sitemap_harvest.SiteResult`."""
+    reason: str | None = None
+    """The reason of the result, as text."""
     complete: bool = False
     """Whether every document was read completely or confirmed in this run."""
     changes: Mapping[str, int] = field(default_factory=dict)
