@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SAMPLES = 5
 _COLUMNS = (
     "select null::varchar as sitemap, null::varchar as loc, null::bigint as position, null::varchar as value, "
-    "null::bigint as count, null::double as share where false"
+    "null::bigint as count, null::double as share, null::varchar as severity where false"
 )  # the columns that a query may return, and no rows
 _SAMPLE = "{'loc': loc, 'sitemap': sitemap, 'position': position, 'value': value}"
 _PROBLEMS = """
@@ -93,13 +93,15 @@ class Audit:
         about = "null::varchar" if rule.of_site else "sitemap"
         rows = dataset.query(f"""
             with found as ({_COLUMNS} union all by name ({rule.query(**thresholds)}))
-            select {about} as about, sum(coalesce(count, 1))::bigint as count, any_value(share),
+            select {about} as about, sum(coalesce(count, 1))::bigint as count, any_value(share), any_value(severity),
                 arg_min({_SAMPLE}, row(sitemap, position, loc, value), {_SAMPLES})
             from found group by 1 order by count desc, about
         """)  # noqa: S608 - the queries of rules are trusted
-        for about, count, own_share, samples in rows.fetchall():
+        for about, count, own_share, severity, samples in rows.fetchall():
             share = count / (self._urls if about is None else entries[about]) if rule.has_share else own_share
-            finding = self._finding(rule.id, about, count, samples, severity=option.severity or rule.severity)
+            finding = self._finding(
+                rule.id, about, count, samples, severity=option.severity or Severity(severity or rule.severity)
+            )
             finding.share, finding.threshold = share, next(iter(thresholds.values()), None)
             finding.message = rule.words(finding, thresholds)
             yield finding

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
+from duckdb.sqltypes import VARCHAR
 
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import SitemapRef, UrlEntry, arrow_schema
@@ -63,6 +64,7 @@ class Dataset:
         }
         self._connection = duckdb.connect(f"{self._files.name}/audit.duckdb", config=config)
         self._connection.execute("set TimeZone = 'UTC'")
+        self._connection.create_function("document_key", document_key, [VARCHAR], VARCHAR)
         try:
             self._load(snapshot, history)
         except BaseException:

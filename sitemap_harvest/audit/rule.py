@@ -37,8 +37,8 @@ class AuditRule:
     """Returns the SQL query, given the thresholds. Its docstring is the page of the rule in the catalogue.
 
     The query returns one row for each occurrence, with any of the columns ``sitemap``,
-    ``loc``, ``position``, ``value``, ``count`` (occurrences in this row; 1 if absent)
-    and ``share``."""
+    ``loc``, ``position``, ``value``, ``count`` (occurrences in this row; 1 if absent),
+    ``share``, and ``severity``, which takes precedence over that of the rule."""
     of_site: bool = False
     """Whether the occurrences of all documents are one finding."""
     has_share: bool = False

@@ -1,0 +1,162 @@
+"""Rules about a site as a whole."""
+
+from __future__ import annotations
+
+from sitemap_harvest.audit.rule import rule
+from sitemap_harvest.model import Severity
+
+
+@rule("site/no-sitemap", Severity.ERROR, "{value}", of_site=True, needs=None)
+def no_sitemap() -> str:
+    """No sitemap was found, or none could be read.
+
+    Without a sitemap, search engines find pages only by links. The message has the
+    result of the search: ``absent``, ``blocked``, ``forbidden``, ``unreachable`` or
+    ``not-a-site``, with the reason.
+
+    Spec: https://www.sitemaps.org/protocol.html#submit_robots
+
+    Fix: If there is a sitemap, name it in robots.txt, and let the server and its
+    firewall serve it to every client.
+    """
+    return """
+        select result || ': ' || reason as value
+        from runs
+        where run = (select max(run) from runs)
+            and result in ('absent', 'blocked', 'forbidden', 'unreachable', 'not-a-site')
+    """
+
+
+@rule("site/robots-unreadable", Severity.WARNING, "robots.txt cannot be read: {value}", of_site=True, needs=None)
+def robots_unreadable() -> str:
+    """The robots.txt of the site failed, or is not a robots.txt.
+
+    While robots.txt fails with a server error, search engines may stop crawling the
+    whole site. A web page in its place contains no rules and names no sitemap.
+
+    Spec: https://www.rfc-editor.org/rfc/rfc9309#section-2.3.1
+
+    Fix: Serve robots.txt as plain text with status 200, or let the server respond with
+    404 if there is none.
+    """
+    return """
+        with robots as (
+            select * from sitemaps
+            where parent is null and found_by in ('argument', 'variant') and ends_with(url, '/robots.txt')
+        )
+        select url as sitemap, reason as value
+        from robots
+        where (outcome in ('failed', 'not-a-sitemap', 'partial') or status = 429)
+            and not exists (from robots where outcome in ('read', 'unchanged', 'absent'))
+    """
+
+
+@rule("site/not-in-robots", Severity.WARNING, "neither robots.txt nor an index names this sitemap", needs=None)
+def not_in_robots() -> str:
+    """A sitemap is named neither by robots.txt nor by an index.
+
+    Search engines that were not told its address do not find it. This audit found it at
+    a usual path, or by a link.
+
+    Spec: https://www.sitemaps.org/protocol.html#submit_robots
+
+    Fix: Add a line ``Sitemap:`` with its full URL to robots.txt.
+    """
+    return """
+        select url as sitemap, found_by as value
+        from sitemaps
+        where kind in ('sitemap', 'index') and outcome in ('read', 'unchanged', 'partial')
+            and found_by not in ('argument', 'robots', 'index', 'snapshot')
+            and key not in (select key from children where found_by is null)
+    """
+
+
+@rule("site/mixed-schemes", Severity.WARNING, "http and https are mixed: {value}", of_site=True, has_share=True)
+def mixed_schemes() -> str:
+    """URLs of one host are listed with both ``http`` and ``https``.
+
+    Search engines treat them as different pages. Usually one of the two redirects, so
+    its entries are wasted.
+
+    Fix: List all URLs with ``https``.
+    """
+    return """
+        with hosts as (
+            select regexp_extract(site, '^https?://(.*)$', 1) as host, starts_with(site, 'http:') as is_plain,
+                count(*) as urls, min(loc) as loc
+            from urls where site is not null group by all
+        )
+        select plain.loc, plain.urls as count,
+            plain.host || ' (' || plain.urls || ' http, ' || secure.urls || ' https)' as value
+        from hosts plain join hosts secure on plain.host = secure.host
+        where plain.is_plain and not secure.is_plain
+    """
+
+
+@rule("site/mixed-www", Severity.WARNING, "URLs with and without www. are mixed: {value}", of_site=True, has_share=True)
+def mixed_www() -> str:
+    """URLs of one host are listed both with and without ``www.``.
+
+    Search engines treat them as different pages. Usually one of the two hosts redirects
+    to the other, so its entries are wasted.
+
+    Fix: List only the host that the site uses.
+    """
+    return """
+        with hosts as (
+            select regexp_extract(site, '^https?://(.*)$', 1) as host, count(*) as urls, min(loc) as loc
+            from urls where site is not null group by 1
+        )
+        select case when bare.urls <= www.urls then bare.loc else www.loc end as loc,
+            least(bare.urls, www.urls) as count,
+            bare.host || ' (' || bare.urls || ' without www., ' || www.urls || ' with it)' as value
+        from hosts bare join hosts www on www.host = 'www.' || bare.host
+    """
+
+
+@rule("site/foreign-hosts", Severity.INFO, "{urls} on other hosts, such as {value}", of_site=True, has_share=True)
+def foreign_hosts() -> str:
+    """Listed URLs are on other hosts than the site.
+
+    That is valid only if the robots.txt of the other host names the sitemap. Often it
+    is a left-over of a move, or an unintended host of a CDN.
+
+    Spec: https://www.sitemaps.org/protocol.html#sitemaps_cross_submits
+
+    Fix: List URLs of other hosts in sitemaps of these hosts.
+    """
+    return """
+        with home as (
+            select distinct regexp_extract(coalesce(final_url, url), '^https?://(?:www\\.)?([^/:]+)', 1) as host
+            from sitemaps where parent is null
+        ), hosts as (
+            select regexp_extract(site, '^https?://(?:www\\.)?([^/:]+)', 1) as host, count(*) as urls, min(loc) as loc
+            from urls where site is not null group by 1
+        )
+        select loc, urls as count, host || ' (' || urls || ')' as value
+        from hosts
+        where host not in (from home) and exists (from home where host <> '')
+        order by urls desc
+    """
+
+
+@rule("site/home-page-missing", Severity.INFO, "no sitemap lists the home page", of_site=True)
+def home_page_missing() -> str:
+    """No sitemap lists the home page of the site.
+
+    It is usually the most important page, and the first one that a list of all pages
+    should have.
+
+    Fix: List the home page.
+    """
+    return """
+        with home as (
+            select distinct regexp_extract(url, '^https?://(?:www\\.)?([^/]+)/robots.txt$', 1) as host
+            from sitemaps where parent is null and found_by in ('argument', 'variant')
+        )
+        select 'https://' || host || '/' as loc
+        from home
+        where host <> '' and host not in (
+            select regexp_extract(key, '^https?://(?:www\\.)?([^/]+)/$', 1) from urls where key is not null
+        )
+    """

@@ -1,0 +1,331 @@
+"""Rules about sitemaps as documents: how they are served, and how they are linked with each other."""
+
+from __future__ import annotations
+
+from sitemap_harvest.audit.rule import rule
+from sitemap_harvest.model import Severity
+
+_NAMED = "(parent is not null or (found_by = 'argument' and not ends_with(url, '/robots.txt')))"
+_READ = "outcome in ('read', 'unchanged', 'partial')"
+
+
+@rule("sitemap/not-fetched", Severity.ERROR, "it could not be fetched: {value}", needs=None, google="Couldn't fetch")
+def not_fetched() -> str:
+    """A sitemap that robots.txt or an index names could not be fetched.
+
+    The URLs that it lists are unknown to readers. The message has the status or the
+    reason.
+
+    Fix: Serve the sitemap, or remove its reference.
+    """
+    return f"""
+        select url as sitemap, reason as value
+        from sitemaps
+        where outcome in ('absent', 'blocked', 'failed') and kind is distinct from 'challenge' and {_NAMED}
+    """  # noqa: S608 - our own condition
+
+
+@rule("sitemap/robots-disallowed", Severity.ERROR, "robots.txt disallows it", needs=None)
+def robots_disallowed() -> str:
+    """The robots.txt of its host disallows fetching the sitemap.
+
+    Search engines that obey robots.txt do not read it, even if the same robots.txt
+    names it.
+
+    Spec: https://www.rfc-editor.org/rfc/rfc9309
+
+    Fix: Allow the path of the sitemap in robots.txt.
+    """
+    return "select url as sitemap, reason as value from sitemaps where outcome = 'forbidden'"
+
+
+@rule("sitemap/not-a-sitemap", Severity.ERROR, "it is not a sitemap: {value}", needs=None, google="Sitemap is HTML")
+def not_a_sitemap() -> str:
+    """The document at the address of a sitemap is something else.
+
+    It is a web page, a file that is not text, the challenge page of a firewall, or a
+    page that reports a missing page with status 200.
+
+    Fix: Serve the sitemap at this URL, or remove its reference. Exempt sitemaps from
+    bot protection.
+    """
+    return f"""
+        select url as sitemap, reason as value
+        from sitemaps
+        where (outcome = 'not-a-sitemap' or (outcome = 'blocked' and kind = 'challenge')) and {_NAMED}
+    """  # noqa: S608 - our own condition
+
+
+@rule("sitemap/incomplete", Severity.ERROR, "only a part of it could be read: {value}", needs=None)
+def incomplete() -> str:
+    """Only a part of the sitemap could be read.
+
+    The connection ended early, the document is truncated or damaged, or it is too
+    large. The entries that are missing are unknown to readers.
+
+    Fix: See the other findings for this document.
+    """
+    return """
+        select url as sitemap, reason as value
+        from sitemaps
+        where outcome in ('partial', 'too-large') and not starts_with(reason, 'limit=')
+    """
+
+
+@rule("sitemap/redirected", Severity.INFO, "it redirects to {value}", needs=None)
+def redirected() -> str:
+    """A sitemap redirects to another URL.
+
+    Readers follow redirects, but each costs a request, and URLs below the folder of the
+    old address may be out of scope at the new one. A redirect to another host is a
+    warning, because the sitemap of another host may not list the URLs of this one.
+
+    Spec: https://www.sitemaps.org/protocol.html#location
+
+    Fix: Name the final URL in robots.txt or in the index.
+    """
+    host = "regexp_extract({}, '^https?://(?:www\\.)?([^/:]+)', 1)"
+    return f"""
+        select url as sitemap, final_url as value,
+            case when {host.format("final_url")} <> {host.format("url")} then 'warning' end as severity
+        from sitemaps
+        where final_url <> url and document_key(final_url) <> key and kind is not null and kind <> 'robots'
+            and {_NAMED}
+    """  # noqa: S608 - our own expressions
+
+
+@rule("sitemap/empty", Severity.WARNING, "it lists nothing", needs=None)
+def empty() -> str:
+    """A sitemap is well-formed, but lists nothing.
+
+    Usually the generator failed, or the section that the sitemap covers is gone.
+
+    Fix: Repair the generator, or remove the sitemap and its reference.
+    """
+    return "select url as sitemap from sitemaps where kind in ('sitemap', 'index') and complete and entries = 0"
+
+
+@rule("sitemap/near-limit", Severity.INFO, "it is close to a limit of the protocol: {value}", needs=None)
+def near_limit(share: float = 0.9) -> str:
+    """A sitemap is close to the limit of 50,000 entries or of 50 MB.
+
+    When it grows beyond the limit, search engines reject it or ignore the rest.
+
+    Spec: https://www.sitemaps.org/protocol.html#index
+
+    Fix: Split the sitemap, and name the parts in an index.
+    """
+    return f"""
+        select url as sitemap, greatest(entries / 50_000, bytes_unpacked / 52_428_800) as share,
+            case when entries / 50_000 >= bytes_unpacked / 52_428_800
+                then format('{{:,}} entries of 50,000', entries)
+                else format('{{:.1f}} MB of 50 MB', bytes_unpacked / 1_048_576) end as value
+        from sitemaps
+        where kind in ('sitemap', 'index', 'list') and entries <= 50_000 and bytes_unpacked <= 52_428_800
+            and (entries > {share} * 50_000 or bytes_unpacked > {share} * 52_428_800)
+    """  # noqa: S608 - a number
+
+
+@rule("sitemap/http-on-https-site", Severity.WARNING, "its address is http, but it lists https URLs")
+def http_on_https_site() -> str:
+    """A sitemap is served by ``http``, but lists ``https`` URLs.
+
+    By the protocol, a sitemap may list only URLs with its own scheme.
+
+    Spec: https://www.sitemaps.org/protocol.html#location
+
+    Fix: Serve the sitemap by ``https``, and name that address.
+    """
+    return """
+        select sitemap, count(*) filter (starts_with(site, 'https:')) || ' https URLs' as value
+        from urls
+        where starts_with(sitemap, 'http:')
+            and sitemap in (select url from sitemaps where not starts_with(coalesce(final_url, url), 'https:'))
+        group by sitemap
+        having count(*) filter (starts_with(site, 'https:')) > count(*) / 2
+    """
+
+
+@rule("sitemap/wrong-content-type", Severity.INFO, "its Content-Type is {value}", needs=None)
+def wrong_content_type() -> str:
+    """A document is served with the ``Content-Type`` of another format.
+
+    Most readers ignore the header, but some refuse the document, and browsers show it
+    wrongly.
+
+    Fix: Serve XML as ``application/xml``, text as ``text/plain``, RSS as
+    ``application/rss+xml``, Atom as ``application/atom+xml``.
+    """
+    return f"""
+        with typed as (
+            select *, lower(trim(split_part(content_type, ';', 1))) as type
+            from sitemaps where content_type is not null and {_READ}
+        )
+        select url as sitemap, type as value
+        from typed
+        where not (type in ('', 'application/octet-stream', 'binary/octet-stream')
+                or (len(layers) > 0 and regexp_matches(type, 'gzip|zip|compress|zstd|brotli')))
+            and case
+                when kind in ('sitemap', 'index') then not regexp_matches(type, '[/+]xml$')
+                when kind = 'feed' then not regexp_matches(type, '[/+](xml|json)$')
+                when kind in ('list', 'robots') then type <> 'text/plain'
+                else false
+            end
+    """  # noqa: S608 - our own condition
+
+
+@rule("sitemap/slow", Severity.INFO, "its download took {value}", needs=None)
+def slow(seconds: float = 5) -> str:
+    """The download of a sitemap took long.
+
+    Search engines may give up, and read sitemaps less often.
+
+    Fix: Generate the sitemap in advance rather than for each request, and compress it.
+    """
+    return f"""
+        select url as sitemap, format('{{:.1f}} seconds', seconds) as value
+        from sitemaps where {_READ} and seconds > {seconds}
+    """  # noqa: S608 - a number
+
+
+@rule("sitemap/large-uncompressed", Severity.INFO, "{value} were sent without compression", needs=None)
+def large_uncompressed(megabytes: float = 10) -> str:
+    """A large sitemap is sent without compression.
+
+    XML compresses to a tenth of its size or less, so each download costs ten times the
+    traffic and time.
+
+    Fix: Publish it as ``.xml.gz``, or let the server compress responses.
+    """
+    return f"""
+        select url as sitemap, format('{{:.1f}} MB', bytes_downloaded / 1_000_000) as value
+        from sitemaps
+        where bytes_downloaded > {megabytes} * 1_000_000 and bytes_downloaded >= 0.9 * bytes_unpacked
+            and starts_with(url, 'http')
+    """  # noqa: S608 - a number
+
+
+@rule("sitemap/listed-twice", Severity.INFO, "indexes name sitemaps several times", of_site=True, needs=None)
+def listed_twice() -> str:
+    """Indexes name the same sitemap several times.
+
+    Readers fetch it once, but the extra references count towards the limit of an index.
+
+    Fix: Name each sitemap in one index, once.
+    """
+    return """
+        select min(c.loc) as loc, min(c.sitemap) as sitemap, 'named ' || count(*) || ' times' as value
+        from children c join sitemaps s on s.url = c.sitemap
+        where s.kind = 'index' and c.found_by is null
+        group by c.key having count(*) > 1
+    """
+
+
+@rule("sitemap/nested-index", Severity.WARNING, "it names other indexes", needs=None, google="Nested sitemap indexes")
+def nested_index() -> str:
+    """An index names another index.
+
+    The protocol allows only sitemaps in an index, and search engines do not follow
+    nested indexes.
+
+    Spec: https://www.sitemaps.org/protocol.html#index
+
+    Fix: Name the sitemaps of the inner index in the outer one, or name both indexes in
+    robots.txt.
+    """
+    return """
+        select c.sitemap, c.loc, c.position
+        from children c
+        join sitemaps s on s.url = c.sitemap and s.kind = 'index'
+        join sitemaps inside on inside.key = c.key and inside.kind = 'index'
+        where c.found_by is null
+    """
+
+
+@rule("sitemap/cycle", Severity.ERROR, "this index leads back to itself", needs=None)
+def cycle() -> str:
+    """An index leads back to itself.
+
+    It names itself, or an index below it names it. Readers without protection against
+    cycles request the same documents again and again.
+
+    Fix: Name only sitemaps in an index.
+    """
+    return """
+        with recursive named as (
+            select s.key as above, c.key as below
+            from children c
+            join sitemaps s on s.url = c.sitemap and s.kind = 'index'
+            where c.found_by is null and c.key in (select key from sitemaps where kind = 'index')
+        ), leads as (
+            select above, below from named
+            union
+            select leads.above, named.below from leads join named on named.above = leads.below
+        )
+        select url as sitemap from leads join sitemaps on key = above where above = below
+    """
+
+
+@rule("sitemap/index-lastmod-stale", Severity.WARNING, "its lastmod values for sitemaps are older than their entries")
+def index_lastmod_stale(days: float = 1) -> str:
+    """The ``lastmod`` of a sitemap in its index is older than the newest entry of the sitemap.
+
+    Search engines use it to decide which sitemaps to read again, so they miss new
+    entries.
+
+    Spec: https://www.sitemaps.org/protocol.html#sitemapIndexTagDefinitions
+
+    Fix: Set ``lastmod`` in the index to the time at which the sitemap last changed.
+    """
+    return f"""
+        with newest as (
+            select s.key, max(u.lastmod) as lastmod
+            from urls u join sitemaps s on s.url = u.sitemap
+            where u.lastmod <= u.fetched_at
+            group by s.key
+        )
+        select c.sitemap, c.loc, c.position,
+            c.lastmod_text || ', newest entry ' || strftime(newest.lastmod, '%Y-%m-%dT%H:%M:%SZ') as value
+        from children c
+        join sitemaps s on s.url = c.sitemap and s.kind = 'index'
+        join newest on newest.key = c.key
+        -- A date without a time may mean its last instant.
+        where newest.lastmod > c.lastmod + to_hours((24 * {days})::int)
+            + to_hours(if(contains(c.lastmod_text, ':'), 0, 24))
+    """  # noqa: S608 - a number
+
+
+@rule("sitemap/index-lastmod-missing", Severity.INFO, "{count} of its sitemaps have no lastmod", needs=None)
+def index_lastmod_missing(share: float = 0.5) -> str:
+    """An index gives no ``lastmod`` for many of its sitemaps.
+
+    With ``lastmod``, readers skip the sitemaps that have not changed. Without it they
+    have to read all of them each time.
+
+    Spec: https://www.sitemaps.org/protocol.html#sitemapIndexTagDefinitions
+
+    Fix: Give each sitemap a correct ``lastmod``.
+    """
+    return f"""
+        with counted as (
+            select c.*, avg(if(lastmod_text is null, 1, 0)) over (partition by sitemap) as missing
+            from children c
+            where found_by is null and sitemap in (select url from sitemaps where kind = 'index')
+        )
+        select sitemap, loc, position, missing as share
+        from counted where lastmod_text is null and missing >= {share}
+    """  # noqa: S608 - a number
+
+
+@rule("sitemap/unlisted", Severity.INFO, "it still exists, but nothing names it any more", needs="history")
+def unlisted() -> str:
+    """A sitemap that was named earlier still exists, but nothing names it any more.
+
+    Search engines may go on reading it, and its entries are no longer maintained.
+
+    Fix: Name it again, or delete it.
+    """
+    return f"""
+        select url as sitemap from sitemaps
+        where found_by = 'snapshot' and {_READ} and key not in (select key from children)
+    """  # noqa: S608 - our own condition
