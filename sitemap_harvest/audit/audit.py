@@ -10,7 +10,7 @@ from sitemap_harvest.audit.rule import NEEDS, RULES, RuleOptions
 from sitemap_harvest.model import CATALOGUE, AuditSummary, Finding, FindingSample, NotChecked, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from sitemap_harvest.audit.rule import AuditRule
     from sitemap_harvest.snapshots.store import History, Snapshot
@@ -31,11 +31,19 @@ _PROBLEMS = """
 class Audit:
     """The audit of one snapshot."""
 
-    def __init__(self, snapshot: Snapshot, history: History, options: Mapping[str, RuleOptions] | None = None) -> None:
-        """*options* are the settings of rules, by id."""
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        history: History,
+        options: Mapping[str, RuleOptions] | None = None,
+        *,
+        rules: Iterable[AuditRule] | None = None,
+    ) -> None:
+        """*options* are the settings of rules, by id. *rules*: only these; ``None``: all."""
         self._snapshot = snapshot
         self._history = history
         self._options = options or {}
+        self._rules = RULES.values() if rules is None else rules
         self._counts: Counter[Severity] = Counter()
         self._tripped: dict[str, None] = {}
         self._evaluated = 0
@@ -53,7 +61,7 @@ class Audit:
                 "pages": True,
                 "robots": True,
             }
-            for rule in RULES.values():
+            for rule in self._rules:
                 if self._option(rule.id).is_off:
                     continue
                 if rule.needs is not None and missing[rule.needs]:

@@ -63,7 +63,8 @@ class AuditRule:
         urls = "1 URL" if finding.count == 1 else f"{finding.count:,} URLs"
         value = next((sample.value for sample in finding.samples), None)
         share = "" if finding.share is None else f"{finding.share:.0%}"
-        return self.message.format(count=finding.count, urls=urls, value=value, share=share, **thresholds)
+        values = {**thresholds, "count": f"{finding.count:,}", "urls": urls, "value": value, "share": share}
+        return self.message.format(**values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

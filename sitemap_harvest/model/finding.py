@@ -84,5 +84,5 @@ class AuditSummary:
         counts = [f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in found if count]
         return (
             f"{self.site}: {', '.join(counts) or 'no findings'} in {self.urls:,} URLs of {self.sitemaps:,} documents; "
-            f"{self.passed} rules passed, {len(self.not_checked)} were not checked"
+            f"rules passed: {self.passed}, not checked: {len(self.not_checked)}"
         )

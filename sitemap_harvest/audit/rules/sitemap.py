@@ -39,7 +39,7 @@ def robots_disallowed() -> str:
     return "select url as sitemap, reason as value from sitemaps where outcome = 'forbidden'"
 
 
-@rule("sitemap/not-a-sitemap", Severity.ERROR, "it is not a sitemap: {value}", needs=None, google="Sitemap is HTML")
+@rule("sitemap/not-a-sitemap", Severity.ERROR, "it is not a sitemap: {value}", needs=None, google="Unsupported format")
 def not_a_sitemap() -> str:
     """The document at the address of a sitemap is something else.
 

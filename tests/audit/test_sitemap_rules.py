@@ -1,0 +1,236 @@
+"""Rules about sites and about sitemaps as documents: each with records that trip it, and some that nearly do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sitemap_harvest.audit import RULES
+from sitemap_harvest.audit.audit import Audit
+from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRef, UrlEntry
+from sitemap_harvest.urls import site_of, url_key
+from tests.audit.auditing import SITE, of_rule
+from tests.snapshots.store.making import Making
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sitemap_harvest.model import Finding
+
+ROBOTS, INDEX, S, T = (f"{SITE}/{name}" for name in ("robots.txt", "index.xml", "s.xml", "t.xml"))
+HTTP = "http://a.example/s.xml"
+DAY = datetime(2026, 10, 1, tzinfo=UTC)
+
+robots = {"found_by": FoundBy.ARGUMENT, "kind": Kind.ROBOTS, "parent": None}
+index = {"found_by": FoundBy.ROBOTS, "kind": Kind.INDEX, "parent": ROBOTS}
+child = {"found_by": FoundBy.INDEX, "parent": INDEX}
+failed = {"kind": None, "complete": False}
+Documents = dict[str, tuple[list[Any], dict[str, Any]]]
+"""The entries and references of each document, and the facts of its record."""
+
+
+def refs(*urls: str, **values: Any) -> list[SitemapRef]:
+    return [SitemapRef(loc=url, position=at, **values) for at, url in enumerate(urls, 1)]
+
+
+def urls(*locs: str, **values: Any) -> list[UrlEntry]:
+    return [UrlEntry(loc=loc, key=url_key(loc), site=site_of(loc), sitemap=S, position=1, **values) for loc in locs]
+
+
+def audited(path: Path, rule: str, documents: Documents, **run: Any) -> list[Finding]:
+    """Return the findings of *rule* for a run that read *documents*; *run* are facts of it."""
+    making = Making(path)
+    writer = making.begin()
+    records = [replace(making.document(writer, url, listed), **facts) for url, (listed, facts) in documents.items()]
+    snapshot = making.commit(writer, records, **run)
+    return [*Audit(snapshot, making.store.history(SITE), rules=[RULES[rule]]).findings()]
+
+
+def seen(finding: Finding) -> tuple[Any, ...]:
+    """Return what a table of cases has: the document, the count, and ``loc`` and ``value`` of the samples."""
+    return finding.sitemap, finding.count, [(one.loc, one.value) for one in finding.samples]
+
+
+CASES: list[Any] = [
+    (
+        "site/no-sitemap",
+        {"result": "blocked", "reason": "/robots.txt: HTTP 403"},
+        {"result": "unfinished", "reason": "the run ended early"},
+        [(None, 1, [(None, "blocked: /robots.txt: HTTP 403")])],
+    ),
+    (
+        "site/robots-unreadable",
+        {ROBOTS: ([], robots | failed | {"outcome": Outcome.FAILED, "reason": "HTTP 500"})},
+        {ROBOTS: ([], robots | failed | {"outcome": Outcome.ABSENT, "reason": "HTTP 404"})},
+        [(None, 1, [(None, "HTTP 500")])],
+    ),
+    (
+        "site/not-in-robots",
+        {ROBOTS: ([], robots), S: (urls(f"{SITE}/a"), {"found_by": FoundBy.WELL_KNOWN})},
+        {ROBOTS: (refs(S), robots), S: (urls(f"{SITE}/a"), {"found_by": FoundBy.WELL_KNOWN})},
+        [(S, 1, [(None, "well-known")])],
+    ),
+    (
+        "site/mixed-schemes",
+        {S: (urls("http://a.example/1", f"{SITE}/2", f"{SITE}/3"), {})},
+        {S: (urls("http://b.example/1", f"{SITE}/2"), {})},
+        [(None, 1, [("http://a.example/1", "a.example (1 http, 2 https)")])],
+    ),
+    (
+        "site/mixed-www",
+        {S: (urls("https://www.a.example/1", f"{SITE}/2", f"{SITE}/3"), {})},
+        {S: (urls("https://www.b.example/1", "https://wwwa.example/", f"{SITE}/2"), {})},
+        [(None, 1, [("https://www.a.example/1", "a.example (2 without www., 1 with it)")])],
+    ),
+    (
+        "site/foreign-hosts",
+        {ROBOTS: (refs(S), robots), S: (urls(f"{SITE}/1", "https://b.example/1", "https://b.example/2"), child)},
+        {ROBOTS: (refs(S), robots), S: (urls(f"{SITE}/1", "http://www.a.example:8080/1"), child)},
+        [(None, 2, [("https://b.example/1", "b.example (2)")])],
+    ),
+    (
+        "site/home-page-missing",
+        {ROBOTS: (refs(S), robots), S: (urls(f"{SITE}/1"), child)},
+        {ROBOTS: (refs(S), robots), S: (urls(f"{SITE}/1", "https://www.a.example"), child)},
+        [(None, 1, [(f"{SITE}/", None)])],
+    ),
+    (
+        "sitemap/not-fetched",
+        {S: ([], child | failed | {"outcome": Outcome.ABSENT, "reason": "HTTP 404"})},
+        {S: ([], failed | {"outcome": Outcome.ABSENT, "found_by": FoundBy.WELL_KNOWN, "reason": "HTTP 404"})},
+        [(S, 1, [(None, "HTTP 404")])],
+    ),
+    (
+        "sitemap/robots-disallowed",
+        {S: ([], child | failed | {"outcome": Outcome.FORBIDDEN, "reason": "robots.txt forbids it"})},
+        {S: ([], child | failed | {"outcome": Outcome.BLOCKED, "reason": "HTTP 403"})},
+        [(S, 1, [(None, "robots.txt forbids it")])],
+    ),
+    (
+        "sitemap/not-a-sitemap",
+        {S: ([], child | failed | {"outcome": Outcome.NOT_A_SITEMAP, "kind": Kind.HTML, "reason": "it is a web page"})},
+        {f"{SITE}/": ([], failed | {"outcome": Outcome.NOT_A_SITEMAP, "found_by": FoundBy.HOME, "reason": "no"})},
+        [(S, 1, [(None, "it is a web page")])],
+    ),
+    (
+        "sitemap/incomplete",
+        {S: (urls(f"{SITE}/a"), child | {"outcome": Outcome.PARTIAL, "reason": "the connection was cut"})},
+        {S: (urls(f"{SITE}/a"), child | {"outcome": Outcome.PARTIAL, "reason": "limit=1 was reached within it"})},
+        [(S, 1, [(None, "the connection was cut")])],
+    ),
+    (
+        "sitemap/redirected",
+        {S: (urls(f"{SITE}/a"), child | {"final_url": T})},
+        {S: (urls(f"{SITE}/a"), child | {"final_url": "https://A.example:443/s.xml"})},
+        [(S, 1, [(None, T)])],
+    ),
+    ("sitemap/empty", {S: ([], child)}, {S: (urls(f"{SITE}/a"), child)}, [(S, 1, [(None, None)])]),
+    (
+        "sitemap/near-limit",
+        {S: (urls(f"{SITE}/a"), child | {"entries": 45_001, "bytes_unpacked": 1})},
+        {S: (urls(f"{SITE}/a"), child | {"entries": 45_000, "bytes_unpacked": 47_185_920})},
+        [(S, 1, [(None, "45,001 entries of 50,000")])],
+    ),
+    (
+        "sitemap/http-on-https-site",
+        {HTTP: (urls(f"{SITE}/1", f"{SITE}/2", "http://a.example/3"), child)},
+        {HTTP: (urls(f"{SITE}/1", "http://a.example/3"), child), T: (urls(f"{SITE}/1"), child)},
+        [(HTTP, 1, [(None, "2 https URLs")])],
+    ),
+    (
+        "sitemap/wrong-content-type",
+        {S: (urls(f"{SITE}/1"), child | {"content_type": "text/html; charset=utf-8"})},
+        {
+            S: (urls(f"{SITE}/1"), child | {"content_type": "Application/RSS+XML"}),
+            T: (urls(f"{SITE}/1"), child | {"content_type": "application/x-gzip", "layers": ("gzip",)}),
+        },
+        [(S, 1, [(None, "text/html")])],
+    ),
+    (
+        "sitemap/slow",
+        {S: (urls(f"{SITE}/1"), child | {"seconds": 5.1})},
+        {S: (urls(f"{SITE}/1"), child | {"seconds": 5.0})},
+        [(S, 1, [(None, "5.1 seconds")])],
+    ),
+    (
+        "sitemap/large-uncompressed",
+        {S: (urls(f"{SITE}/1"), child | {"bytes_downloaded": 10_000_001, "bytes_unpacked": 10_000_001})},
+        {
+            S: (urls(f"{SITE}/1"), child | {"bytes_downloaded": 10_000_000, "bytes_unpacked": 10_000_000}),
+            T: (urls(f"{SITE}/1"), child | {"bytes_downloaded": 11_000_000, "bytes_unpacked": 50_000_000}),
+        },
+        [(S, 1, [(None, "10.0 MB")])],
+    ),
+    (
+        "sitemap/listed-twice",
+        {INDEX: (refs(S, T, "https://A.example/s.xml"), index), S: (urls(f"{SITE}/1"), child)},
+        {ROBOTS: (refs(S), robots), INDEX: (refs(S), index), S: (urls(f"{SITE}/1"), child)},
+        [(None, 1, [("https://A.example/s.xml", "named 2 times")])],
+    ),
+    (
+        "sitemap/nested-index",
+        {INDEX: (refs(S), index), S: (refs(T), child | {"kind": Kind.INDEX})},
+        {ROBOTS: (refs(INDEX), robots), INDEX: (refs(S), index), S: (urls(f"{SITE}/1"), child)},
+        [(INDEX, 1, [(S, None)])],
+    ),
+    (
+        "sitemap/cycle",
+        {INDEX: (refs(S), index), S: (refs(INDEX), child | {"kind": Kind.INDEX})},
+        {INDEX: (refs(S, T), index), S: (refs(T), child | {"kind": Kind.INDEX}), T: (urls(f"{SITE}/1"), child)},
+        [(INDEX, 1, [(None, None)]), (S, 1, [(None, None)])],
+    ),
+    (
+        "sitemap/index-lastmod-stale",
+        {
+            INDEX: (refs(S, lastmod=DAY, lastmod_text="2026-10-01"), index),
+            S: (urls(f"{SITE}/1", lastmod=DAY.replace(day=4)), child),
+        },
+        {
+            INDEX: (refs(S, lastmod=DAY, lastmod_text="2026-10-01"), index),
+            S: (
+                urls(f"{SITE}/1", lastmod=DAY.replace(day=3)) + urls(f"{SITE}/2", lastmod=DAY.replace(year=2030)),
+                child,
+            ),
+        },
+        [(INDEX, 1, [(S, "2026-10-01, newest entry 2026-10-04T00:00:00Z")])],
+    ),
+    (
+        "sitemap/index-lastmod-missing",
+        {INDEX: (refs(S) + refs(T, lastmod=DAY, lastmod_text="2026-10-01"), index)},
+        {INDEX: (refs(S) + 2 * refs(T, lastmod=DAY, lastmod_text="2026-10-01"), index)},
+        [(INDEX, 1, [(S, None)])],
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "trips", "nearly", "expected"), CASES, ids=[case[0] for case in CASES])
+def test_a_rule_and_what_nearly_trips_it(
+    rule: str, trips: Any, nearly: Any, expected: list[Any], tmp_path: Path
+) -> None:
+    for name, given, wanted in (("trips", trips, expected), ("nearly", nearly, [])):
+        run = given if "result" in given else {}
+        documents = {ROBOTS: ([], robots)} if run else given
+        assert [*map(seen, audited(tmp_path / name, rule, documents, **run))] == wanted, name
+
+
+def test_a_redirect_to_another_host_is_a_warning(tmp_path: Path) -> None:
+    documents = {S: (urls(f"{SITE}/a"), child | {"final_url": "https://b.example/s.xml"})}
+    (finding,) = audited(tmp_path, "sitemap/redirected", documents)
+    assert (finding.severity, finding.message) == ("warning", "it redirects to https://b.example/s.xml")
+
+
+def test_a_sitemap_that_nothing_names_any_more_is_unlisted(tmp_path: Path) -> None:
+    making = Making(tmp_path)
+    making.run({ROBOTS: refs(S, T), S: urls(f"{SITE}/a"), T: urls(f"{SITE}/b")})
+    writer = making.begin()
+    documents: Documents = {
+        ROBOTS: (refs(T), robots),
+        S: (urls(f"{SITE}/a"), {"found_by": FoundBy.SNAPSHOT}),
+        T: (urls(f"{SITE}/b"), {"found_by": FoundBy.SNAPSHOT}),
+    }
+    records = [replace(making.document(writer, url, listed), **facts) for url, (listed, facts) in documents.items()]
+    findings = Audit(making.commit(writer, records), making.store.history(SITE)).findings()
+    assert [*map(seen, of_rule([*findings], "sitemap/unlisted"))] == [(S, 1, [(None, None)])]
