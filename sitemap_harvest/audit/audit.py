@@ -101,15 +101,14 @@ class Audit:
         about = "null::varchar" if rule.of_site else "sitemap"
         rows = dataset.query(f"""
             with found as ({_COLUMNS} union all by name ({rule.query(**thresholds)}))
-            select {about} as about, sum(coalesce(count, 1))::bigint as count, any_value(share), any_value(severity),
+            select {about} as about, severity, sum(coalesce(count, 1))::bigint as count, any_value(share),
                 arg_min({_SAMPLE}, row(sitemap, position, loc, value), {_SAMPLES})
-            from found group by 1 order by count desc, about
+            from found group by 1, 2 order by count desc, about, severity
         """)  # noqa: S608 - the queries of rules are trusted
-        for about, count, own_share, severity, samples in rows.fetchall():
+        for about, own_severity, count, own_share, samples in rows.fetchall():
             share = count / (self._urls if about is None else entries[about]) if rule.has_share else own_share
-            finding = self._finding(
-                rule.id, about, count, samples, severity=option.severity or Severity(severity or rule.severity)
-            )
+            severity = option.severity or (Severity(own_severity) if own_severity else rule.severity)
+            finding = self._finding(rule.id, about, count, samples, severity=severity)
             finding.share, finding.threshold = share, next(iter(thresholds.values()), None)
             finding.message = rule.words(finding, thresholds)
             yield finding

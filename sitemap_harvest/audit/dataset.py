@@ -37,12 +37,26 @@ _ALTERNATES = pa.schema(
 )
 _VIEWS = {
     "problems": "select url as sitemap, unnest(problems, recursive := true) from (select url, problems from sitemaps)",
-    "urls": "select u.*, s.kind, s.fetched_at from all_urls u join sitemaps s on s.url = u.sitemap",
+    "urls": """
+        select u.*, s.kind, s.outcome, s.fetched_at, s.read_at from all_urls u join sitemaps s on s.url = u.sitemap
+    """,
+    "sitemap_urls": "select * from urls where kind not in ('feed', 'links')",
     **{
         name: f"select sitemap, position, loc as page, unnest({name}, recursive := true) from media "  # noqa: S608
         f"where {name} is not null"
         for name in _MEDIA
     },
+    "news_sitemaps": """
+        select sitemap from (select sitemap, count(distinct position) as articles from news group by 1)
+        join (select sitemap, count(*) as entries from urls group by 1) using (sitemap) where 2 * articles >= entries
+    """,
+}
+_MACROS = {
+    "period_end(instant, precision)": """
+        instant + case precision when 'year' then interval 1 year when 'month' then interval 1 month
+            when 'day' then interval 1 day when 'minute' then interval 1 minute else interval 0 second end
+    """,
+    "host_of(url)": r"regexp_extract(url, '^[^:/?#]+://(?:[^/?#]*@)?(\[[^\]/?#]*\]|[^:/?#]*)', 1)",
 }
 
 
@@ -51,7 +65,11 @@ class Dataset:
 
     ``urls``, ``alternates``, ``images``, ``videos``, ``news``, ``sitemaps``,
     ``problems``, ``children`` (the documents that documents list); and of the history
-    up to it, ``changes`` and ``runs``.
+    up to it, ``changes`` and ``runs``. Derived from these: ``sitemap_urls`` (``urls``
+    without those of feeds and pages of links), and ``news_sitemaps`` (the sitemaps of
+    which half the entries or more are news articles). ``read_at``: when the document was
+    downloaded, perhaps in an earlier run. Macros: ``period_end`` (the first instant after
+    a date of that precision) and ``host_of``.
     """
 
     def __init__(self, snapshot: Snapshot, history: History) -> None:
@@ -110,6 +128,8 @@ class Dataset:
                 self._create(name, views.query(f"select * from {name} where run <= '{snapshot.run.id}'"))  # noqa: S608
         for name, query in _VIEWS.items():
             self._connection.execute(f"create view {name} as {query}")
+        for name, expression in _MACROS.items():
+            self._connection.execute(f"create macro {name} as {expression}")
 
     def _create(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> None:
         self._connection.from_arrow(rows).create(name)

@@ -38,7 +38,7 @@ class AuditRule:
 
     The query returns one row for each occurrence, with any of the columns ``sitemap``,
     ``loc``, ``position``, ``value``, ``count`` (occurrences in this row; 1 if absent),
-    ``share``, and ``severity``, which takes precedence over that of the rule."""
+    ``share`` and ``severity`` (that of the rule if null; each severity is a finding)."""
     of_site: bool = False
     """Whether the occurrences of all documents are one finding."""
     has_share: bool = False

@@ -2,32 +2,62 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from sitemap_harvest.audit import RULES, RuleOptions
 from sitemap_harvest.audit.audit import Audit
 from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.snapshot_session import SnapshotSession
 from sitemap_harvest.model.run import new_run_id
+from sitemap_harvest.urls import site_of, url_key
 from tests.engine.run import Web, harvest
-from tests.snapshots.store.making import SITE, Making
+from tests.snapshots.store.making import SITE, Making, entry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from sitemap_harvest.audit import RuleOptions
-    from sitemap_harvest.model import Finding
+    from sitemap_harvest.model import Finding, SitemapRecord, UrlEntry
+    from sitemap_harvest.snapshots.store import SiteWriter
 
 SITEMAP = f"{SITE}/sitemap.xml"
 Sites = dict[str, Any]
 """The content of each document of a site, as for :meth:`Making.run`."""
 
 
-def findings_of(path: Path, *runs: Sites, options: Mapping[str, RuleOptions] | None = None) -> list[Finding]:
-    """Return the findings of the last of *runs*, each of which is stored at *path*."""
-    making = Making(path, compares=True)
+def listing(*locs: str, **values: Any) -> list[UrlEntry]:
+    """Return an entry for each of *locs*, as a document would publish it, with *values*."""
+    return [dataclasses.replace(entry(loc, **values), key=url_key(loc), site=site_of(loc), loc=loc) for loc in locs]
+
+
+class _Facts(Making):
+    """Makes runs whose documents have some other facts in the ledger."""
+
+    facts: Mapping[str, dict[str, Any]] = {}
+
+    def document(self, writer: SiteWriter, url: str, listed: Any) -> SitemapRecord:
+        return dataclasses.replace(super().document(writer, url, listed), **self.facts.get(url, {}))
+
+
+def findings_of(
+    path: Path,
+    *runs: Sites,
+    options: Mapping[str, RuleOptions] | None = None,
+    facts: Mapping[str, dict[str, Any]] | None = None,
+    only: str | None = None,
+) -> list[Finding]:
+    """Return the findings of the last of *runs*, each of which is stored at *path*.
+
+    *facts*: fields of the ledger rows of documents, by URL. *only*: the one rule to
+    evaluate, which is faster.
+    """
+    if only is not None:
+        options = {name: RuleOptions(is_off=True) for name in RULES if name != only} | dict(options or {})
+    making = _Facts(path, compares=True)
+    making.facts = facts or {}
     snapshots = [making.run(documents) for documents in runs]
     return [*Audit(snapshots[-1], making.store.history(SITE), options).findings()]
 
@@ -54,3 +84,8 @@ def findings_of_web(path: Path, *webs: Web, site: str = SITE) -> list[Finding]:
 def of_rule(findings: list[Finding], rule: str) -> list[Finding]:
     """Return the findings of *rule*."""
     return [finding for finding in findings if finding.rule == rule]
+
+
+def found(path: Path, rule: str, *runs: Sites, **options: Any) -> list[Finding]:
+    """Return the findings of *rule* alone; the other arguments as for :func:`findings_of`."""
+    return of_rule(findings_of(path, *runs, only=rule, **options), rule)

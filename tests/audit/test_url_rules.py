@@ -2,41 +2,326 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.audit.auditing import SITE, SITEMAP, findings_of, of_rule
+from sitemap_harvest.model import Image, Kind, News, Severity, UrlEntry, Video
+from tests.audit.auditing import SITE, SITEMAP, found, listing
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+OTHER = f"{SITE}/other.xml"
+MD5 = "0123456789abcdef0123456789abcdef"
 CASES = [
     pytest.param(
         "url/duplicate-in-sitemap",
-        ["/a", "/b", "/a", "/a"],
-        [("/a", 3, "first at position 1"), ("/a", 4, "first at position 1")],
+        ["/a", "/b", "/a", "/a", "HTTPS://A.example/b"],
+        [
+            ("/a", 3, "first at position 1"),
+            ("/a", 4, "first at position 1"),
+            ("HTTPS://A.example/b", 5, "first at position 2"),
+        ],
         id="duplicate-in-sitemap",
     ),
-    pytest.param("url/fragment", ["/a", "/a#top", "/b#!state"], [("/a#top", 2, None)], id="fragment"),
+    pytest.param(
+        "url/tracking-parameters",
+        ["/a?utm_source=x", "/a?b=c&UTM_Medium=d", "/a?x=1&amp;fbclid=2", "/a?gclid="],
+        [
+            ("/a?utm_source=x", 1, "utm_source"),
+            ("/a?b=c&UTM_Medium=d", 2, "UTM_Medium"),
+            ("/a?x=1&amp;fbclid=2", 3, "fbclid"),
+            ("/a?gclid=", 4, "gclid"),
+        ],
+        id="tracking-parameters",
+    ),
+    pytest.param(
+        "url/session-id",
+        [
+            f"/a;jsessionid={MD5}?b",
+            "/a?x=1&PHPSESSID=5b",
+            "/(S(lit3py55t21z5v55vlm25s55))/a.aspx",
+            f"/a?sid={MD5}",
+            f"/a?s={MD5}&b",
+        ],
+        [
+            (f"/a;jsessionid={MD5}?b", 1, "jsessionid"),
+            ("/a?x=1&PHPSESSID=5b", 2, "PHPSESSID"),
+            ("/(S(lit3py55t21z5v55vlm25s55))/a.aspx", 3, "S"),
+            (f"/a?sid={MD5}", 4, "sid"),
+            (f"/a?s={MD5}&b", 5, "s"),
+        ],
+        id="session-id",
+    ),
+    pytest.param("url/fragment", ["/a", "/a#top", "/#/route"], [("/a#top", 2, None), ("/#/route", 3, None)]),
+    pytest.param("url/fragment", ["/b#!state"], [("/b#!state", 1, None)], id="fragment of an application"),
+    pytest.param(
+        "url/unescaped",
+        ["/é", "/a b", "/a|b", "/a%zz", "/100%"],
+        [("/é", 1, "é"), ("/a b", 2, " "), ("/a|b", 3, "|"), ("/a%zz", 4, "%z"), ("/100%", 5, "%")],
+        id="unescaped",
+    ),
+    pytest.param(
+        "url/double-encoded",
+        ["/a%2520b", "/caf%25C3%25A9", "/?q=a%2520b"],
+        [("/a%2520b", 1, "%2520"), ("/caf%25C3%25A9", 2, "%25C3%25A9"), ("/?q=a%2520b", 3, "%2520")],
+        id="double-encoded",
+    ),
+    pytest.param("url/double-slash", ["//a", "/a//b"], [("//a", 1, None), ("/a//b", 2, None)], id="double-slash"),
+    pytest.param(
+        "url/not-public-host",
+        [
+            "http://localhost:4000/a",
+            "http://192.168.1.2/",
+            "http://[::1]/",
+            "http://intranet/",
+            "https://www.example.com/a",
+        ],
+        [
+            ("http://localhost:4000/a", 1, "localhost"),
+            ("http://192.168.1.2/", 2, "private address"),
+            ("http://[::1]/", 3, "private address"),
+            ("http://intranet/", 4, "no dot in the host"),
+            ("https://www.example.com/a", 5, "example domain"),
+        ],
+        id="not-public-host",
+    ),
+    pytest.param("url/not-public-host", ["http://a.local/"], [("http://a.local/", 1, ".local")], id="local name"),
+    pytest.param(
+        "url/staging-host",
+        ["https://staging.b.com/", "https://www.dev2.b.com/a", "https://b-staging.c.com/", "https://test.b.co.uk/"],
+        [
+            ("https://staging.b.com/", 1, "staging.b.com"),
+            ("https://www.dev2.b.com/a", 2, "www.dev2.b.com"),
+            ("https://b-staging.c.com/", 3, "b-staging.c.com"),
+            ("https://test.b.co.uk/", 4, "test.b.co.uk"),
+        ],
+        id="staging-host",
+    ),
+    pytest.param(
+        "url/not-a-page",
+        ["/assets/site.css", "/app.js", "/a/b.min.js?v=1", "/fonts/a.WOFF2", "/files/all.zip"],
+        [
+            ("/assets/site.css", 1, "css"),
+            ("/app.js", 2, "js"),
+            ("/a/b.min.js?v=1", 3, "js"),
+            ("/fonts/a.WOFF2", 4, "woff2"),
+            ("/files/all.zip", 5, "zip"),
+        ],
+        id="not-a-page",
+    ),
+    pytest.param(
+        "url/lists-a-sitemap",
+        ["/sitemap.xml", "/news/sitemap-2.xml.gz", "/a"],
+        [("/sitemap.xml", 1, "sitemap"), ("/news/sitemap-2.xml.gz", 2, None)],
+        id="lists-a-sitemap",
+    ),
+    pytest.param(
+        "url/template-placeholder",
+        ["/%7B%7Bslug%7D%7D", "/{{slug", "/$%7Bid%7D", "/__BASE_URL__/a", "/%3C%25=id"],
+        [
+            ("/%7B%7Bslug%7D%7D", 1, "%7B%7B"),
+            ("/{{slug", 2, "{{"),
+            ("/$%7Bid%7D", 3, "$%7B"),
+            ("/__BASE_URL__/a", 4, "__BASE_URL__"),
+            ("/%3C%25=id", 5, "%3C%25"),
+        ],
+        id="template-placeholder",
+    ),
+]
+TWINS = [
+    pytest.param(
+        "url/trailing-slash-twins",
+        ["/a/", "/a", "/b/", "/c?d=e/", "/c/?d=e/", "/a/", "/"],
+        [("/a/", 1, "/a"), ("/c/?d=e/", 5, "/c?d=e/")],
+        id="trailing-slash-twins",
+    ),
+    pytest.param("url/case-twins", ["/a", "/A", "/b%C3?c", "/B%C3?c"], [("/A", 2, "/a"), ("/B%C3?c", 4, "/b%C3?c")]),
+    pytest.param(
+        "url/www-twins", ["https://www.a.example/b", "/b"], [("https://www.a.example/b", 1, "/b")], id="www-twins"
+    ),
+    pytest.param("url/scheme-twins", ["/b", "http://a.example/b"], [("http://a.example/b", 2, "/b")]),
+    pytest.param(
+        "url/index-file-twins",
+        ["/a/", "/a/index.html", "/", "/Default.aspx", "/?b=c", "/index.php?b=c"],
+        [("/a/index.html", 2, "/a/"), ("/Default.aspx", 4, "/"), ("/index.php?b=c", 6, "/?b=c")],
+        id="index-file-twins",
+    ),
 ]
 NEARLY = [
     pytest.param("url/duplicate-in-sitemap", ["/a", "/A", "/a/", "/a?"], id="duplicate-in-sitemap"),
-    pytest.param("url/fragment", ["/a", "/%23a", "/b#!state"], id="fragment"),
+    pytest.param("url/trailing-slash-twins", ["/a", "/b/", "/", "/a?b=c/", "/a?b=c", "/d//", "/d/"]),
+    pytest.param("url/case-twins", ["/a%c3%a9", "/A?v=aB", "/a?v=ab", "/B", "/%2f"]),
+    pytest.param("url/www-twins", ["https://www.a.example/b", "http://a.example/b", "/c"]),
+    pytest.param("url/scheme-twins", ["/b", "http://a.example/b?c", "http://www.a.example/b"]),
+    pytest.param("url/index-file-twins", ["/a/index.html", "/a", "/b/index", "/b/", "/c/my-index.html", "/c/"]),
+    pytest.param("url/tracking-parameters", ["/utm_source=x", "/?q=utm_source=", "/?x_gclid=1", "/a#?utm_source=x"]),
+    pytest.param(
+        "url/session-id",
+        [
+            "/jsessionid",
+            "/?sid=12",
+            f"/sid/{MD5}",
+            "/?session_id=550e8400-e29b-41d4-a716-446655440000",
+            "/?s=phpsessid",
+        ],
+    ),
+    pytest.param("url/fragment", ["/a", "/%23a"], id="fragment"),
+    pytest.param("url/unescaped", ["/%C3%A9", "/a+b?c[d]=e;f&g='(h)'*~!@$,:", "/100%25"], id="unescaped"),
+    pytest.param(
+        "url/double-encoded",
+        ["/100%25", "/100%25baumwolle", "/?to=%2Fa%3Fq%3Db%2520c", "/a%20b"],
+        id="double-encoded",
+    ),
+    pytest.param("url/double-slash", ["/web/2020/https://a.example/", "/?a=//b", "/a/#//"], id="double-slash"),
+    pytest.param(
+        "url/not-public-host",
+        ["/", "https://www.b.example/", "https://10.com/", "https://localhost.com/", "https://local.dev/"],
+        id="not-public-host",
+    ),
+    pytest.param(
+        "url/staging-host",
+        ["/", "https://dev.to/", "https://test.co.uk/", "https://speed-test.b.com/", "https://developer.b.com/"],
+        id="staging-host",
+    ),
+    pytest.param("url/not-a-page", ["/tags/vue.js", "/a.html", "/zip", "/a?b=c.css", "/topics/normalize.css/"]),
+    pytest.param("url/lists-a-sitemap", ["/sitemap", "/sitemap.html", "/sitemap/", "/a?b=/sitemap.xml"]),
+    pytest.param("url/template-placeholder", ["/%7B%22a%22%3A1%7D", "/manual/__FILE__", "/50%25%25", "/{id}", "/$x"]),
 ]
+
+
+def full(path: str) -> str:
+    return f"{SITE}{path}" if path.startswith("/") else path
 
 
 @pytest.mark.parametrize(("rule", "paths", "samples"), CASES)
 def test_a_sitemap_that_trips_the_rule(
     rule: str, paths: list[str], samples: list[tuple[str, int, str | None]], tmp_path: Path
 ) -> None:
-    (finding,) = of_rule(findings_of(tmp_path, {SITEMAP: [f"{SITE}{path}" for path in paths]}), rule)
+    (finding,) = found(tmp_path, rule, {SITEMAP: listing(*map(full, paths))})
     assert [(one.loc, one.position, one.value) for one in finding.samples] == [
-        (f"{SITE}{path}", position, value) for path, position, value in samples
+        (full(path), position, value) for path, position, value in samples
     ]
-    assert (finding.sitemap, finding.count) == (SITEMAP, len(samples))
+    assert (finding.sitemap, finding.count, finding.share) == (SITEMAP, len(samples), len(samples) / len(paths))
+
+
+@pytest.mark.parametrize(("rule", "paths", "samples"), TWINS)
+def test_twins(rule: str, paths: list[str], samples: list[tuple[str, int, str]], tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, rule, {SITEMAP: listing(*map(full, paths))})
+    assert [(one.loc, one.position, one.value) for one in finding.samples] == [
+        (full(path), position, full(twin)) for path, position, twin in samples
+    ]
+    assert (finding.sitemap, finding.count) == (None, len(samples))
 
 
 @pytest.mark.parametrize(("rule", "paths"), NEARLY)
 def test_a_sitemap_that_nearly_trips_the_rule(rule: str, paths: list[str], tmp_path: Path) -> None:
-    assert of_rule(findings_of(tmp_path, {SITEMAP: [f"{SITE}{path}" for path in paths]}), rule) == []
+    assert found(tmp_path, rule, {SITEMAP: listing(*map(full, paths))}) == []
+
+
+@pytest.mark.parametrize(
+    "rule",
+    ["url/duplicate-in-sitemap", "url/tracking-parameters", "url/fragment", "url/trailing-slash-twins"],
+)
+@pytest.mark.parametrize("kind", [Kind.FEED, Kind.LINKS])
+def test_entries_of_feeds_and_pages_of_links_may_be_parts_of_pages(rule: str, kind: Kind, tmp_path: Path) -> None:
+    entries = listing(*map(full, ["/a", "/a", "/a/", "/a#b", "/a?utm_source=rss"]))
+    assert found(tmp_path, rule, {SITEMAP: entries}, facts={SITEMAP: {"kind": kind}}) == []
+
+
+def test_the_fragment_of_an_application_is_a_notice(tmp_path: Path) -> None:
+    findings = found(tmp_path, "url/fragment", {SITEMAP: listing(f"{SITE}/#!a", f"{SITE}/#a", f"{SITE}/#b")})
+    assert [(one.severity, one.count) for one in findings] == [(Severity.WARNING, 2), (Severity.INFO, 1)]
+
+
+def test_the_twin_may_be_in_another_sitemap(tmp_path: Path) -> None:
+    (finding,) = found(
+        tmp_path, "url/trailing-slash-twins", {SITEMAP: listing(f"{SITE}/a"), OTHER: listing(f"{SITE}/a/")}
+    )
+    (sample,) = finding.samples
+    assert (sample.sitemap, sample.loc, sample.value) == (OTHER, f"{SITE}/a/", f"{SITE}/a")
+
+
+def test_urls_out_of_scope_with_the_share_of_each_reason(tmp_path: Path) -> None:
+    entries = [
+        entry
+        for reason in (None, "host", "path", "host")
+        for entry in listing(f"{SITE}/{reason}", in_scope=reason is None, scope_reason=reason)
+    ]
+    (finding,) = found(tmp_path, "url/out-of-scope", {SITEMAP: entries, OTHER: listing(f"{SITE}/a")})
+    assert (finding.sitemap, finding.count, finding.share) == (SITEMAP, 3, 0.75)
+    assert [(one.position, one.value) for one in finding.samples] == [
+        (2, "host (50% of the entries)"),
+        (3, "path (25% of the entries)"),
+        (4, "host (50% of the entries)"),
+    ]
+    assert finding.message == "3 URLs that the sitemap may not list: another host (50% of the entries)"
+
+
+IMAGES, VIDEOS, NEWS = {"images": (Image(loc=f"{SITE}/a.png"),)}, {"videos": (Video(title="a"),)}, {"news": (News(),)}
+
+
+@pytest.mark.parametrize("content", [{}, IMAGES, VIDEOS, NEWS])
+def test_a_url_in_several_sitemaps(content: dict[str, Any], tmp_path: Path) -> None:
+    locs = [f"{SITE}/a", f"{SITE}/b", f"{SITE}/a"]
+    documents = {SITEMAP: listing(*locs, **content), OTHER: listing(*locs[:1], **content)}
+    (finding,) = found(tmp_path, "url/duplicate-across-sitemaps", documents)
+    (sample,) = finding.samples
+    assert (finding.sitemap, finding.count, finding.share) == (None, 1, 0.25)
+    assert (sample.sitemap, sample.position, sample.loc, sample.value) == (
+        SITEMAP,
+        1,
+        f"{SITE}/a",
+        f"first in {OTHER}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "facts"),
+    [
+        pytest.param(IMAGES, {}, id="image sitemap"),
+        pytest.param(VIDEOS, {}, id="video sitemap"),
+        pytest.param(NEWS, {}, id="news sitemap"),
+        pytest.param({}, {OTHER: {"kind": Kind.FEED}}, id="feed"),
+        pytest.param({}, {SITEMAP: {"sha256": MD5}, OTHER: {"sha256": MD5}}, id="one document at two addresses"),
+        pytest.param({}, {OTHER: {"final_url": SITEMAP}}, id="redirect"),
+    ],
+)
+def test_a_url_that_several_documents_may_list(content: dict[str, Any], facts: dict[str, Any], tmp_path: Path) -> None:
+    documents = {SITEMAP: listing(f"{SITE}/a"), OTHER: listing(f"{SITE}/a", **content)}
+    assert found(tmp_path, "url/duplicate-across-sitemaps", documents, facts=facts) == []
+
+
+def dated(text: str, precision: str) -> list[UrlEntry]:
+    moment = datetime.fromisoformat(text).astimezone(UTC) if "T" in text else datetime.fromisoformat(f"{text}T00:00Z")
+    return listing(f"{SITE}/a", lastmod=moment, lastmod_text=text, lastmod_precision=precision)
+
+
+def test_sitemaps_that_contradict_each_other_about_a_date(tmp_path: Path) -> None:
+    documents = {SITEMAP: dated("2026-01-01", "day"), OTHER: dated("2026-01-02T14:01+00:00", "minute")}
+    (finding,) = found(tmp_path, "url/conflicting-lastmod", documents)
+    (sample,) = finding.samples
+    assert (finding.sitemap, finding.count, finding.threshold) == (None, 1, 14)
+    assert (sample.sitemap, sample.position, sample.loc, sample.value) == (
+        SITEMAP,
+        1,
+        f"{SITE}/a",
+        f"2026-01-01, but 2026-01-02T14:01+00:00 in {OTHER}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "facts"),
+    [
+        pytest.param(dated("2026-01-02T13:59+00:00", "minute"), {}, id="the same day in another time zone"),
+        pytest.param(dated("2026-01-01", "year"), {}, id="the same year"),
+        pytest.param(listing(f"{SITE}/a"), {}, id="no date"),
+        pytest.param(dated("2026-03-01", "day"), {"kind": Kind.FEED}, id="date of publication"),
+        pytest.param(dated("2026-03-01", "day"), {"outcome": "failed"}, id="read in an earlier run"),
+    ],
+)
+def test_sitemaps_that_agree_about_a_date(other: list[UrlEntry], facts: dict[str, Any], tmp_path: Path) -> None:
+    documents = {SITEMAP: dated("2026-01-01", "day"), OTHER: other}
+    assert found(tmp_path, "url/conflicting-lastmod", documents, facts={OTHER: facts}) == []

@@ -1,3 +1,5 @@
 """The rules of the audit, in a module for each subject."""
 
-from sitemap_harvest.audit.rules import site as site, sitemap as sitemap, url as url
+from sitemap_harvest.audit.rules import site as site
+from sitemap_harvest.audit.rules import sitemap as sitemap
+from sitemap_harvest.audit.rules import url as url

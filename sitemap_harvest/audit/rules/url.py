@@ -18,11 +18,227 @@ def duplicate_in_sitemap() -> str:
     Fix: List each URL once. Let the generator collect URLs in a set.
     """
     return """
+        with repeated as (
+            select hash(sitemap, key) as id from sitemap_urls where key is not null group by 1 having count(*) > 1
+        )
         select sitemap, loc, position, 'first at position ' || first_position as value
         from (
             select *, min(position) over (partition by sitemap, key) as first_position
-            from urls where key is not null
+            from sitemap_urls where key is not null and hash(sitemap, key) in (from repeated)
         ) where position > first_position
+    """
+
+
+@rule(
+    "url/duplicate-across-sitemaps",
+    Severity.INFO,
+    "{urls} listed in several sitemaps",
+    of_site=True,
+    has_share=True,
+    screaming_frog="URLs in Multiple Sitemaps",
+)
+def duplicate_across_sitemaps() -> str:
+    """Several sitemaps of the site list the same URL.
+
+    The copies contradict each other as soon as only one of them is updated, and totals
+    over several sitemaps are too high. Feeds do not count, nor do sitemaps of images,
+    videos or news that list a page in addition to a sitemap without these, nor the same
+    document at several addresses.
+
+    Fix: List each URL in one sitemap, the one of its section or page type.
+    """
+    return """
+        with shared as (
+            select hash(key) as id from sitemap_urls where key is not null
+            group by 1 having min(hash(sitemap)) <> max(hash(sitemap))
+        ), listed as (
+            select one.sitemap, one.position, one.loc, one.key, coalesce(sha256, final_url, url) as document,
+                case when news is not null then 'news' when videos is not null then 'videos'
+                    when images is not null then 'images' else 'page' end as content
+            from sitemap_urls one join sitemaps on url = sitemap
+            left join media on media.sitemap = one.sitemap and media.position = one.position
+            where one.key is not null and hash(one.key) in (from shared)
+        )
+        select sitemap, loc, position, 'first in ' || first_sitemap as value
+        from (
+            select *, first_value(sitemap) over listings as first_sitemap,
+                first_value(document) over listings as first_document
+            from listed window listings as (partition by key, content order by sitemap, position)
+        ) where document <> first_document
+        qualify row_number() over (partition by key order by sitemap, position) = 1
+    """
+
+
+@rule("url/conflicting-lastmod", Severity.WARNING, "{urls} with a different lastmod in another sitemap", of_site=True)
+def conflicting_lastmod(hours: float = 14) -> str:
+    """Several sitemaps give different ``lastmod`` values for the same URL.
+
+    Readers cannot know which one applies, and search engines stop using the dates of a
+    site that they find to be wrong. Dates are compared at the precision of the coarser
+    one, and may differ by 14 hours, because dates and times without a time zone may be
+    in any. Feeds do not count, as they have the date of publication, nor do sitemaps
+    that could not be read in this run.
+
+    Fix: List each URL in one sitemap, or take its date from the same place for all of them.
+    """
+    return f"""
+        with dated as (
+            select *, period_end(lastmod, lastmod_precision) as until from sitemap_urls
+            where key is not null and lastmod is not null and outcome in ('read', 'partial', 'unchanged')
+        ), conflicts as (
+            select hash(key) as id from dated group by 1
+            having min(hash(sitemap)) <> max(hash(sitemap))
+                and max(lastmod) > min(until) + to_microseconds(({hours} * 3600e6)::bigint)
+        )
+        select sitemap, loc, position, lastmod_text || ', but ' || newest.text || ' in ' || newest.sitemap as value
+        from (
+            select *, arg_max({{'text': lastmod_text, 'sitemap': sitemap}}, row(lastmod, sitemap))
+                over (partition by key) as newest
+            from dated where hash(key) in (from conflicts)
+        ) where sitemap <> newest.sitemap
+        qualify row_number() over (partition by key order by until, sitemap, position) = 1
+    """  # noqa: S608 - a number
+
+
+def _twins(is_variant: str, twin: str, value: str = "twin") -> str:
+    r"""Return the query for pairs of URLs with the same *twin*, only one of which satisfies *is_variant*.
+
+    The former is the occurrence, once for each URL, with *value*.
+    """
+    return f"""
+        with compared as (
+            select sitemap, loc, position, key, {twin} as twin, {is_variant} as is_variant
+            from sitemap_urls where key is not null
+        ), twins as (
+            select hash(twin) as id from compared group by 1 having bool_or(is_variant) and not bool_and(is_variant)
+        ), found as (
+            select *, {value} as value from compared where hash(twin) in (from twins)
+        )
+        select sitemap, loc, position, value from found where is_variant
+        qualify row_number() over (partition by key order by sitemap, position) = 1
+    """  # noqa: S608 - expressions of this module
+
+
+@rule("url/trailing-slash-twins", Severity.WARNING, "{urls} listed with and without a trailing slash", of_site=True)
+def trailing_slash_twins() -> str:
+    """A URL is listed both with and without a trailing slash.
+
+    For search engines ``/a`` and ``/a/`` are different URLs. If both respond, they
+    compete as duplicates; otherwise one of them redirects, and a sitemap should not list
+    redirects.
+
+    Fix: Decide on one form, list it, and let the server redirect the other one to it.
+    """
+    return _twins(r"regexp_matches(key, '^[^?#]*/(?:[?#]|$)')", r"regexp_replace(key, '^([^?#]*)/([?#].*)?$', '\1\2')")
+
+
+@rule("url/case-twins", Severity.WARNING, "{urls} listed in lower case, too", of_site=True)
+def case_twins() -> str:
+    """A URL is listed twice, with upper-case letters in its path and in lower case.
+
+    Paths are case-sensitive, so search engines see two pages that compete as duplicates.
+    Query strings are compared as they are: ids there differ by letter case.
+
+    Fix: Decide on one form, usually lower case, list it, and redirect the other one to it.
+    """
+    return _twins(
+        r"regexp_matches(regexp_replace(key, '%..|[?#].*$', '', 'g'), '[A-Z]')",
+        r"lower(regexp_extract(key, '^[^?#]*')) || regexp_extract(key, '[?#].*$')",
+        "max(key) over (partition by twin)",  # lower-case letters sort after upper-case ones
+    )
+
+
+@rule("url/www-twins", Severity.WARNING, "{urls} listed with and without www.", of_site=True)
+def www_twins() -> str:
+    """A URL is listed both with and without ``www.``.
+
+    These are two hosts, so search engines see two pages that compete as duplicates, or
+    one of them redirects.
+
+    Fix: Decide on one host, list only its URLs, and redirect the other host to it.
+    """
+    return _twins(r"regexp_matches(key, '^https?://www\.')", r"regexp_replace(key, '^(https?://)www\.', '\1')")
+
+
+@rule("url/scheme-twins", Severity.WARNING, "{urls} listed with http and https", of_site=True)
+def scheme_twins() -> str:
+    """A URL is listed both with ``http`` and with ``https``.
+
+    Search engines see two pages that compete as duplicates, or the ``http`` one
+    redirects.
+
+    Fix: List only the ``https`` URL, and redirect ``http`` to it.
+    """
+    return _twins("starts_with(key, 'http:')", "regexp_replace(key, '^http:', 'https:')")
+
+
+@rule("url/index-file-twins", Severity.WARNING, "{urls} listed without the name of the index file, too", of_site=True)
+def index_file_twins() -> str:
+    """A folder is listed both by its own URL and by that of its index file.
+
+    ``/a/`` and ``/a/index.html`` are the same page, but search engines see two pages
+    that compete as duplicates.
+
+    Fix: List the URL of the folder, link to it, and redirect the index file to it.
+    """
+    name = r"(?i:index|default)\.(?i:html?|xhtml|shtml|php|aspx?|jsp|cfm|cgi)"
+    return _twins(
+        rf"regexp_matches(key, '^[^?#]*/{name}(?:[?#]|$)')",
+        rf"regexp_replace(key, '^([^?#]*/){name}([?#].*)?$', '\1\2')",
+    )
+
+
+_TRACKING = (
+    "utm_[a-z_]+|gclid|gclsrc|gbraid|wbraid|dclid|fbclid|msclkid|yclid|ymclid|twclid|ttclid|igshid|li_fat_id|"
+    "mc_cid|mc_eid|mkt_tok|_ga|_gl|_hsenc|_hsmi|__hssc|__hstc|__hsfp|vero_id|oly_anon_id|oly_enc_id|srsltid|epik|"
+    "pk_campaign|pk_kwd|mtm_campaign|mtm_source|mtm_medium"
+)
+
+
+@rule("url/tracking-parameters", Severity.WARNING, "{urls} with tracking parameters, such as {value}", has_share=True)
+def tracking_parameters() -> str:
+    """A listed URL has a parameter that only serves to measure campaigns, such as ``utm_source`` or ``gclid``.
+
+    It is not the canonical URL of the page: search engines index it as a duplicate or
+    ignore it, and visits from search are attributed to the campaign. Feeds do not count,
+    since parameters that count their readers are intended.
+
+    Fix: List the URL without the parameter.
+    """
+    return rf"""
+        select * from (
+            select sitemap, loc, position,
+                regexp_extract(loc, '^[^?#]*\?(?:[^#]*[&;])?((?i:{_TRACKING}))=', 1) as value
+            from sitemap_urls where contains(loc, '?')
+        ) where value <> ''
+    """  # noqa: S608 - a pattern of this module
+
+
+@rule("url/session-id", Severity.ERROR, "{urls} with a session id ({value})", has_share=True)
+def session_id() -> str:
+    """A listed URL contains the id of a session.
+
+    The generator crawled the site as a visitor without cookies. Each of its runs lists
+    other URLs for the same pages, so search engines crawl duplicates without end, and
+    visitors who follow such a URL share a session. Names that also have other uses, such
+    as ``sid``, count only with a long random value.
+
+    Spec: https://developers.google.com/search/docs/crawling-indexing/url-structure
+
+    Fix: Keep session ids in cookies only, and list the URL without them.
+    """
+    return r"""
+        select * from (
+            select sitemap, loc, position, coalesce(
+                nullif(regexp_extract(loc, '[?&;]((?i:jsessionid|phpsessid|aspsessionid[a-z]*|oscsid|zenid|xtcsid|'
+                    || 'cftoken|sessid))=[^&;#?]', 1), ''),
+                nullif(regexp_extract(loc, '[?&;](s)=[0-9a-f]{32}(?:[&;#]|$)', 1), ''),
+                if(length(regexp_extract(loc, '[?&;](?i:sid|session_?id)=([a-zA-Z]*[0-9][0-9a-zA-Z]*)(?:[&;#]|$)', 1))
+                    between 26 and 128, regexp_extract(loc, '[?&;]((?i:sid|session_?id))=[0-9a-zA-Z]{26}', 1), null),
+                nullif(regexp_extract(loc, '^[^?#]*/\((?:A\([^()/]*\))?(S)\([0-9a-z]{24}\)', 1), '')
+            ) as value
+            from sitemap_urls where contains(loc, '=') or contains(loc, '(S(') or contains(loc, ')S(')
+        ) where value is not null
     """
 
 
@@ -31,10 +247,245 @@ def fragment() -> str:
     """A listed URL contains a fragment (``#``).
 
     Browsers do not send the fragment to the server, so search engines ignore it: the
-    entry lists the page without it, perhaps a second time.
+    entry lists the page without it, perhaps a second time. ``#!`` is a notice: Google
+    crawled such URLs in another form until 2018. In feeds, entries may be parts of a
+    page.
 
     Spec: https://datatracker.ietf.org/doc/html/rfc3986#section-3.5
 
-    Fix: List the URL without the fragment.
+    Fix: List the URL without the fragment. Give views of an application that have only a
+    fragment paths of their own.
     """
-    return "select sitemap, loc, position from urls where contains(loc, '#') and not contains(loc, '#!')"
+    return """
+        select sitemap, loc, position, if(contains(loc, '#!'), 'info', null) as severity
+        from sitemap_urls where contains(loc, '#')
+    """
+
+
+@rule("url/unescaped", Severity.INFO, "{urls} with characters that are not percent-encoded", has_share=True)
+def unescaped() -> str:
+    r"""A listed URL contains a character that URLs may contain only in percent-encoded form.
+
+    That is any character outside ASCII, a space, a control character, one of
+    ``" < > \ ^ ` { | }``, or a ``%`` that does not begin an escape. Most readers encode
+    it, but not all in the same way, and comparisons with the URLs of logs and other tools
+    fail. A host outside ASCII should be written in punycode.
+
+    Spec: https://www.sitemaps.org/protocol.html#escaping
+
+    Fix: Encode the path and query as UTF-8 with percent-encoding.
+    """
+    return r"""
+        select * from (
+            select sitemap, loc, position,
+                regexp_extract(loc, '[^!#-;=?-\[\]_a-z~]|%[0-9A-Fa-f]?(?:$|[^0-9A-Fa-f])') as value
+            from sitemap_urls
+        ) where value <> ''
+    """
+
+
+@rule("url/double-encoded", Severity.WARNING, "{urls} percent-encoded twice", has_share=True)
+def double_encoded() -> str:
+    """A listed URL was percent-encoded twice, such as ``%2520`` for a space.
+
+    It is another URL than the intended one, and usually does not exist. A query with a
+    URL in it may be encoded twice, and does not count.
+
+    Fix: Encode URLs once, when they are built, and not again when the sitemap is written.
+    """
+    return r"""
+        select * from (
+            select sitemap, loc, position,
+                regexp_extract(loc, '%25(?:[2-7][0-9A-Fa-f]|[C-Fc-f][0-9A-Fa-f]%25[89ABab][0-9A-Fa-f])') as value
+            from sitemap_urls where contains(loc, '%25')
+        ) where value <> '' and (
+            contains(split_part(loc, '?', 1), value) or not regexp_matches(loc, '(?i)[?].*%(?:25)*(?:2F|3A|3F|3D)')
+        )
+    """
+
+
+@rule("url/double-slash", Severity.INFO, "{urls} with a double slash in the path", has_share=True)
+def double_slash() -> str:
+    """The path of a listed URL contains ``//``.
+
+    Usually a part of the path is empty, or a base with a slash at its end was joined to
+    a path with one at its start. Many servers respond with the same page as for a single
+    slash, so it has two URLs. A URL within the path does not count.
+
+    Fix: Join the parts of URLs with exactly one slash.
+    """
+    return r"""
+        select sitemap, loc, position from sitemap_urls
+        where regexp_matches(loc, '^[^:/?#]+://[^/?#]+(?:/[^?#]*[^:?#])?//')
+    """
+
+
+_UNPUBLIC = r"""
+    case when regexp_matches(host, '^(?:.*\.)?localhost\.?$') then 'localhost'
+        when regexp_matches(host, '^(?:0|10|127|169\.254|172\.(?:1[6-9]|2[0-9]|3[01])|192\.168|'
+            || '100\.(?:6[4-9]|[7-9][0-9]|1[01][0-9]|12[0-7]))\.[0-9.]+$')
+            or regexp_matches(host, '^\[(?:::1?|f[cd][0-9a-f]{2}:.*|fe[89ab][0-9a-f]:.*)\]$') then 'private address'
+        when regexp_matches(host, '^(?:.*\.)?example\.(?:com|net|org)\.?$') then 'example domain'
+        when regexp_matches(host, '\.(?:test|example|invalid|local|internal|intranet|lan|corp|home|home\.arpa)\.?$')
+            then '.' || regexp_extract(host, '([^.]+)\.?$', 1)
+        when host <> '' and not regexp_matches(host, '[.\[]') then 'no dot in the host' end
+"""
+
+
+@rule("url/not-public-host", Severity.ERROR, "{urls} on a host that is not public ({value})", has_share=True)
+def not_public_host() -> str:
+    """A listed URL is on a host that cannot be reached from the internet.
+
+    That is ``localhost``, an address in a private range, a host without a dot, an
+    example domain (``example.com``), or a name that is reserved for local networks or
+    tests (``.local``, ``.test``, ``.internal``, ``.example`` ...). The generator ran with
+    the configuration of a developer or of the template. Names of the same kind as that of
+    the site itself do not count, so that the sitemaps of an intranet can be audited.
+
+    Spec: https://datatracker.ietf.org/doc/html/rfc6761
+
+    Fix: Set the base URL of the generator to that of the public site.
+    """
+    return f"""
+        with hosts as (select distinct host_of(key) as host from urls where key is not null),
+        own as (select distinct {_UNPUBLIC} as kind from (select host_of(root) as host from sitemaps)),
+        found as (
+            select host, kind from (select host, {_UNPUBLIC} as kind from hosts)
+            where kind is not null and kind not in (select kind from own where kind is not null)
+        )
+        select sitemap, loc, position, found.kind as value from urls join found on host = host_of(key)
+    """  # noqa: S608 - expressions of this module
+
+
+@rule("url/staging-host", Severity.WARNING, "{urls} on a test host ({value})", has_share=True)
+def staging_host() -> str:
+    """A listed URL is on a host for development or tests, such as ``staging.`` or ``dev.``.
+
+    Search engines may index unfinished pages, as duplicates of the public ones. The host
+    of the site itself and that of the sitemap do not count.
+
+    Fix: Set the base URL of the generator to that of the public site, and protect the test
+    host with a password.
+    """
+    names = "stage|stg|dev|devel|development|test|testing|uat|qa"
+    pattern = (
+        rf"^(?:[^.]+\.)*?(?:(?:(?:www|web|shop|app|api)-)?(?:{names})[0-9]*"
+        r"|(?:[^.]+-)?(?:staging|preprod|pre-prod|preproduction)(?:[0-9]*|-[^.]*))\.((?:[^.]+\.)+[^.]+)$"
+    )
+    return rf"""
+        with hosts as (
+            select host from (select distinct host_of(key) as host from sitemap_urls where key is not null)
+            where not regexp_matches(host, '^[0-9.]+$') and not regexp_matches(
+                regexp_extract(host, '{pattern}', 1), '^(?:|(?:co|com|org|net|gov|edu|ac|or|ne|go)\.[a-z][a-z])$')
+                and host not in (select host_of(root) from sitemaps)
+        )
+        select sitemap, loc, position, host as value from sitemap_urls join hosts on host = host_of(key)
+        where host <> host_of(sitemap)
+    """  # noqa: S608 - a pattern of this module
+
+
+@rule(
+    "url/out-of-scope",
+    Severity.WARNING,
+    "{urls} that the sitemap may not list: another {value}",
+    has_share=True,
+    google="URL not allowed",
+)
+def out_of_scope() -> str:
+    """A sitemap lists URLs that the protocol does not allow it to list.
+
+    A sitemap may list the URLs below its own folder, with the same scheme, host and
+    port, and those of the sites whose robots.txt names it. Search engines ignore others,
+    unless the owner has verified both sites. The value says what differs first.
+
+    Spec: https://www.sitemaps.org/protocol.html#location
+
+    Fix: Move the sitemap to the root folder of the site whose URLs it lists, or name it in
+    the robots.txt of that site.
+    """
+    return """
+        with reasons as (
+            select sitemap, scope_reason, count(*) as urls from sitemap_urls group by 1, 2
+        ), shares as (
+            select *, urls / sum(urls) over (partition by sitemap) as share from reasons
+        )
+        select sitemap, loc, position, printf('%s (%.0f%% of the entries)', scope_reason, 100 * share) as value
+        from sitemap_urls join shares using (sitemap, scope_reason) where not in_scope
+    """
+
+
+@rule("url/not-a-page", Severity.INFO, "{urls} of files rather than pages (.{value})", has_share=True)
+def not_a_page() -> str:
+    """A listed URL is that of a style sheet, a script, a font or an archive.
+
+    Search engines do not show these in results, and requests for them take the place of
+    requests for pages. Names such as ``/tags/vue.js`` do not count.
+
+    Fix: List only pages and documents that people read.
+    """
+    folders = (
+        "js|javascripts?|scripts?|css|styles?|assets?|static|dist|build|libs?|vendor|_next|_nuxt|_astro|media|public|"
+        "themes?|plugins?|node_modules|wp-content|wp-includes"
+    )
+    return rf"""
+        select * from (
+            select sitemap, loc, position, lower(coalesce(
+                nullif(regexp_extract(loc, '(?i)^[^?#]*/[^/?#]+\.(scss|woff2?|ttf|otf|eot|zip|rar|7z|tar|tgz|gz|bz2|xz)'
+                    || '(?:[?#]|$)', 1), ''),
+                nullif(regexp_extract(loc, '(?i)^[a-z]+://[^/?#]+(?:/[^?#]*/(?:{folders})/[^?#]*|/(?:{folders})/[^?#]*|'
+                    || '/[^?#]*\.min|/[^/?#]*)\.(css|m?js)(?:[?#]|$)', 1), '')
+            )) as value
+            from sitemap_urls
+        ) where value is not null and not regexp_matches(loc, '(?i)sitemap[^/?#]*\.gz')
+    """  # noqa: S608 - a pattern of this module
+
+
+@rule("url/lists-a-sitemap", Severity.WARNING, "{urls} of sitemaps listed as pages", has_share=True)
+def lists_a_sitemap() -> str:
+    """A sitemap lists a sitemap, or the robots.txt, as if it were a page.
+
+    Search engines do not read a sitemap that is listed in a ``<url>``: its URLs are
+    missing unless it is named elsewhere, and the sitemap may be indexed as a page.
+
+    Spec: https://www.sitemaps.org/protocol.html#index
+
+    Fix: List sitemaps in the ``<sitemap>`` elements of an index, or in robots.txt.
+    """
+    return r"""
+        select sitemap, loc, position, documents.kind as value
+        from sitemap_urls left join (
+            select key, any_value(kind) as kind from sitemaps where kind in ('sitemap', 'index', 'list', 'robots')
+            group by key
+        ) as documents using (key)
+        where documents.kind is not null
+            or regexp_matches(loc, '(?i)^[^?#]*/[^/?#]*sitemap[^/?#]*\.(?:xml|txt)(?:\.[a-z]+)?(?:[?#]|$)')
+    """
+
+
+@rule("url/template-placeholder", Severity.ERROR, "{urls} with a placeholder of a template ({value})", has_share=True)
+def template_placeholder() -> str:
+    """A listed URL contains a placeholder of a template that was not replaced, such as ``%7B%7Bslug%7D%7D``.
+
+    No such page exists, and the intended one is missing. Unencoded placeholders are
+    reported as the problem ``loc/template``.
+
+    Fix: Render the template, and let the generator omit pages without a URL.
+    """
+    names = "URL|BASE_?URL|SITE_?URL|SITE|HOST|DOMAIN|HOSTNAME|LOC|LOCATION|SLUG|PATH|BASE|ROOT|PLACEHOLDER"
+    patterns = "|".join(
+        [
+            r"(?:\{|%7[Bb]){2}",
+            r"\{%[^0-9A-Fa-f]|%7[Bb]%25",
+            r"(?:\$|%24)(?:\{|%7[Bb])",
+            r"<%|%3[Cc]%25|%3[Cc]%3[Ff](?:php|=|%3[Dd])",
+            r"(?:%%|%25%25)[A-Za-z_][A-Za-z0-9_.-]*(?:%%|%25%25)",
+            rf"__(?:{names})__",
+        ]
+    )
+    return f"""
+        select * from (
+            select sitemap, loc, position, regexp_extract(loc, '{patterns}') as value
+            from sitemap_urls where contains(loc, '%') or contains(loc, '{{') or contains(loc, '__')
+                or contains(loc, '<')
+        ) where value <> ''
+    """  # noqa: S608 - a pattern of this module
