@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sitemap_harvest.audit.dataset import Dataset
 from sitemap_harvest.audit.rule import NEEDS, RULES, RuleOptions
 from sitemap_harvest.model import CATALOGUE, AuditSummary, Finding, FindingSample, NotChecked, Severity
+from sitemap_harvest.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -57,6 +58,7 @@ class Audit:
             self._urls, self._documents = sum(entries.values()), len(dataset.query("from sitemaps"))
             missing = {
                 "urls": not self._urls,
+                "site": site_of(self._snapshot.site) != self._snapshot.site,
                 "history": len([run for run in self._history.runs if run.id <= self._snapshot.run.id]) < 2,
                 "pages": True,
                 "robots": True,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
-from duckdb.sqltypes import VARCHAR
 
+from sitemap_harvest.audit.languages import hreflang_flaw, is_language
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import SitemapRef, UrlEntry, arrow_schema
 from sitemap_harvest.snapshots.store.sql_views import Views
@@ -36,15 +36,15 @@ _ALTERNATES = pa.schema(
     + [(name, _TEXT) for name in ("loc", "key", "hreflang", "media", "href", "href_key")]
 )
 _VIEWS = {
-    "problems": "select url as sitemap, unnest(problems, recursive := true) from (select url, problems from sitemaps)",
+    "problems": "select sitemap, problem.* from (select url as sitemap, unnest(problems) as problem from sitemaps)",
     "urls": """
         select u.*, s.kind, s.outcome, s.fetched_at, s.read_at from all_urls u join sitemaps s on s.url = u.sitemap
     """,
     "sitemap_urls": "select * from urls where kind not in ('feed', 'links')",
     **{
-        name: f"select sitemap, position, loc as page, unnest({name}, recursive := true) from media "  # noqa: S608
-        f"where {name} is not null"
-        for name in _MEDIA
+        f"{name}": f"select m.sitemap, position, loc, fetched_at, unnest({name}) as {one} "  # noqa: S608
+        f"from media m join sitemaps s on s.url = m.sitemap where {name} is not null"
+        for name, one in zip(_MEDIA, ("image", "video", "article"), strict=True)
     },
     "news_sitemaps": """
         select sitemap from (select sitemap, count(distinct position) as articles from news group by 1)
@@ -82,7 +82,8 @@ class Dataset:
         }
         self._connection = duckdb.connect(f"{self._files.name}/audit.duckdb", config=config)
         self._connection.execute("set TimeZone = 'UTC'")
-        self._connection.create_function("document_key", document_key, [VARCHAR], VARCHAR)
+        for function in (document_key, hreflang_flaw, is_language):
+            self._connection.create_function(function.__name__, function)
         try:
             self._load(snapshot, history)
         except BaseException:

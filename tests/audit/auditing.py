@@ -11,6 +11,7 @@ from sitemap_harvest.audit.audit import Audit
 from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.snapshot_session import SnapshotSession
+from sitemap_harvest.model import UrlEntry
 from sitemap_harvest.model.run import new_run_id
 from sitemap_harvest.urls import site_of, url_key
 from tests.engine.run import Web, harvest
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from sitemap_harvest.model import Finding, SitemapRecord, UrlEntry
+    from sitemap_harvest.model import Finding, SitemapRecord
     from sitemap_harvest.snapshots.store import SiteWriter
 
 SITEMAP = f"{SITE}/sitemap.xml"
+Documents = dict[str, tuple[list[Any], dict[str, Any]]]
+"""The entries and references of each document, and the facts of its record."""
 Sites = dict[str, Any]
 """The content of each document of a site, as for :meth:`Making.run`."""
 
@@ -89,3 +92,26 @@ def of_rule(findings: list[Finding], rule: str) -> list[Finding]:
 def found(path: Path, rule: str, *runs: Sites, **options: Any) -> list[Finding]:
     """Return the findings of *rule* alone; the other arguments as for :func:`findings_of`."""
     return of_rule(findings_of(path, *runs, only=rule, **options), rule)
+
+
+def urls(*locs: str, **values: Any) -> list[UrlEntry]:
+    """Return an entry for each of *locs*, with the same *values*."""
+    return [
+        UrlEntry(loc=loc, key=url_key(loc), site=site_of(loc), sitemap=SITEMAP, position=1, **values) for loc in locs
+    ]
+
+
+def audited(path: Path, rule: str, documents: Documents, **run: Any) -> list[Finding]:
+    """Return the findings of *rule* for a run that read *documents*; *run* are facts of it."""
+    making = Making(path)
+    writer = making.begin()
+    records = [
+        dataclasses.replace(making.document(writer, url, listed), **facts) for url, (listed, facts) in documents.items()
+    ]
+    snapshot = making.commit(writer, records, **run)
+    return [*Audit(snapshot, making.store.history(SITE), rules=[RULES[rule]]).findings()]
+
+
+def seen(finding: Finding) -> tuple[Any, ...]:
+    """Return what a table of cases has: the document, the count, and ``loc`` and ``value`` of the samples."""
+    return finding.sitemap, finding.count, [(one.loc, one.value) for one in finding.samples]

@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sitemap_harvest.audit import RULES
 from sitemap_harvest.audit.audit import Audit
-from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRef, UrlEntry
-from sitemap_harvest.urls import site_of, url_key
-from tests.audit.auditing import SITE, of_rule
+from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRef
+from tests.audit.auditing import SITE, Documents, audited, of_rule, seen, urls
 from tests.snapshots.store.making import Making
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sitemap_harvest.model import Finding
 
 ROBOTS, INDEX, S, T = (f"{SITE}/{name}" for name in ("robots.txt", "index.xml", "s.xml", "t.xml"))
 HTTP = "http://a.example/s.xml"
@@ -28,30 +25,10 @@ robots = {"found_by": FoundBy.ARGUMENT, "kind": Kind.ROBOTS, "parent": None}
 index = {"found_by": FoundBy.ROBOTS, "kind": Kind.INDEX, "parent": ROBOTS}
 child = {"found_by": FoundBy.INDEX, "parent": INDEX}
 failed = {"kind": None, "complete": False}
-Documents = dict[str, tuple[list[Any], dict[str, Any]]]
-"""The entries and references of each document, and the facts of its record."""
 
 
 def refs(*urls: str, **values: Any) -> list[SitemapRef]:
     return [SitemapRef(loc=url, position=at, **values) for at, url in enumerate(urls, 1)]
-
-
-def urls(*locs: str, **values: Any) -> list[UrlEntry]:
-    return [UrlEntry(loc=loc, key=url_key(loc), site=site_of(loc), sitemap=S, position=1, **values) for loc in locs]
-
-
-def audited(path: Path, rule: str, documents: Documents, **run: Any) -> list[Finding]:
-    """Return the findings of *rule* for a run that read *documents*; *run* are facts of it."""
-    making = Making(path)
-    writer = making.begin()
-    records = [replace(making.document(writer, url, listed), **facts) for url, (listed, facts) in documents.items()]
-    snapshot = making.commit(writer, records, **run)
-    return [*Audit(snapshot, making.store.history(SITE), rules=[RULES[rule]]).findings()]
-
-
-def seen(finding: Finding) -> tuple[Any, ...]:
-    """Return what a table of cases has: the document, the count, and ``loc`` and ``value`` of the samples."""
-    return finding.sitemap, finding.count, [(one.loc, one.value) for one in finding.samples]
 
 
 CASES: list[Any] = [

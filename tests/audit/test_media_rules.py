@@ -1,0 +1,68 @@
+"""Rules about images, videos and news: each with an entry that trips it, and one that nearly does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sitemap_harvest.model import Attribute, Image, News, Price, Video
+from tests.audit.auditing import SITE, SITEMAP, audited, seen, urls
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = f"{SITE}/page"
+VIDEO = {"thumbnail_loc": f"{SITE}/t.jpg", "title": "T", "description": "D", "content_loc": f"{SITE}/v.mp4"}
+NEWS = {"publication_name": "N", "publication_language": "en", "publication_date": "2026-11-01", "title": "T"}
+
+
+def video(**values: Any) -> dict[str, Any]:
+    return {"videos": (Video(**{**VIDEO, **values}),)}
+
+
+def news(**values: Any) -> dict[str, Any]:
+    return {"news": (News(**{**NEWS, **values}),)}
+
+
+CASES: list[Any] = [
+    (
+        "image/deprecated-tag",
+        {"images": (Image(loc="i.png"), Image(loc="j.png", caption="c", license="l"))},
+        {"images": (Image(loc="i.png"),)},
+        "caption, license",
+    ),
+    (
+        "video/deprecated-tag",
+        video(category="c", prices=(Price(value="1"),), other=(Attribute(name="tvshow/episode", value="1"),)),
+        video(other=(Attribute(name="id", value="1"),)),
+        "category, prices, tvshow",
+    ),
+    ("video/missing-required", video(title=" ", description=None), video(), "title, description"),
+    ("video/no-location", video(content_loc=None), video(content_loc=None, player_loc="p"), "T"),
+    ("video/content-is-page", video(content_loc=PAGE), video(player_loc=PAGE), "T"),
+    (
+        "video/out-of-range",
+        video(duration="28801", rating="high", tags=("t",) * 33, title="t" * 101, description="d" * 2049),
+        video(duration="1", rating="5.0", tags=("t",) * 32, title="t" * 100, description="d" * 2048),
+        "duration 28801, rating high, 33 tags, title of 101 characters, description of 2049 characters",
+    ),
+    ("video/expired", video(expiration_date="2026-10-30"), video(expiration_date="2026-11-01"), "2026-10-30"),
+    (
+        "news/missing-required",
+        news(publication_name=None, title=""),
+        news(),
+        "publication_name, title",
+    ),
+    ("news/too-old", news(publication_date="2026-10-28"), news(publication_date="2026-10-30T03:00:00Z"), "2026-10-28"),
+    ("news/invalid-language", news(publication_language="english"), news(publication_language="zh-CN"), "english"),
+]
+
+
+@pytest.mark.parametrize(("rule", "trips", "nearly", "value"), CASES, ids=[case[0] for case in CASES])
+def test_a_rule_and_what_nearly_trips_it(
+    rule: str, trips: dict[str, Any], nearly: dict[str, Any], value: str, tmp_path: Path
+) -> None:
+    found = audited(tmp_path / "trips", rule, {SITEMAP: (urls(PAGE, **trips), {})})
+    assert [*map(seen, found)] == [(SITEMAP, 1, [(PAGE, value)])]
+    assert audited(tmp_path / "nearly", rule, {SITEMAP: (urls(PAGE, **nearly), {})}) == []
