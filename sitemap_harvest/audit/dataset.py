@@ -65,7 +65,8 @@ class Dataset:
 
     ``urls``, ``alternates``, ``images``, ``videos``, ``news``, ``sitemaps``,
     ``problems``, ``children`` (the documents that documents list); and of the history
-    up to it, ``changes`` and ``runs``. Derived from these: ``sitemap_urls`` (``urls``
+    up to it, ``changes``, ``runs`` and ``gone_sitemaps`` (those that the run removed, and
+    those removed before whose URLs may still be there). Derived from these: ``sitemap_urls`` (``urls``
     without those of feeds and pages of links), and ``news_sitemaps`` (the sitemaps of
     which half the entries or more are news articles). ``read_at``: when the document was
     downloaded, perhaps in an earlier run. Macros: ``period_end`` (the first instant after
@@ -110,6 +111,7 @@ class Dataset:
 
     def _load(self, snapshot: Snapshot, history: History) -> None:
         ledger = snapshot.sitemaps()
+        self._create("gone_sitemaps", ledger.filter(pc.is_valid(ledger["left"])))
         ledger = ledger.filter(pc.is_null(ledger["left"]))  # removed documents are not part of the snapshot
         self._create("sitemaps", ledger.append_column("key", _keys(ledger["url"].to_pylist())))
         self._create("children", _children(snapshot))

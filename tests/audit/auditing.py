@@ -6,21 +6,23 @@ import dataclasses
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sitemap_harvest.audit import RULES, RuleOptions
+from sitemap_harvest.audit import RULES
 from sitemap_harvest.audit.audit import Audit
 from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
+from sitemap_harvest.dates import read_date
 from sitemap_harvest.engine.snapshot_session import SnapshotSession
 from sitemap_harvest.model import UrlEntry
 from sitemap_harvest.model.run import new_run_id
 from sitemap_harvest.urls import site_of, url_key
 from tests.engine.run import Web, harvest
-from tests.snapshots.store.making import SITE, Making, entry
+from tests.snapshots.store.making import SITE, Making
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from sitemap_harvest.audit import AuditRule, RuleOptions
     from sitemap_harvest.model import Finding, SitemapRecord
     from sitemap_harvest.snapshots.store import SiteWriter
 
@@ -31,9 +33,24 @@ Sites = dict[str, Any]
 """The content of each document of a site, as for :meth:`Making.run`."""
 
 
-def listing(*locs: str, **values: Any) -> list[UrlEntry]:
-    """Return an entry for each of *locs*, as a document would publish it, with *values*."""
-    return [dataclasses.replace(entry(loc, **values), key=url_key(loc), site=site_of(loc), loc=loc) for loc in locs]
+def urls(*locs: str, **values: Any) -> list[UrlEntry]:
+    """Return an entry for each of *locs*, with the same *values*."""
+    return [
+        UrlEntry(loc=loc, key=url_key(loc), site=site_of(loc), sitemap=SITEMAP, position=1, **values) for loc in locs
+    ]
+
+
+def dated(*texts: str | None, **values: Any) -> list[UrlEntry]:
+    """Return entries of the pages ``/1``, ``/2`` and so on, with these texts as ``lastmod``, and with *values*."""
+    return [
+        dataclasses.replace(one, lastmod_text=text, **_date(text), **values)
+        for one, text in zip(urls(*[f"{SITE}/{at + 1}" for at in range(len(texts))]), texts, strict=True)
+    ]
+
+
+def _date(text: str | None) -> dict[str, Any]:
+    date = read_date(text or "")
+    return {"lastmod": date.value, "lastmod_precision": date.precision} if date else {}
 
 
 class _Facts(Making):
@@ -50,19 +67,16 @@ def findings_of(
     *runs: Sites,
     options: Mapping[str, RuleOptions] | None = None,
     facts: Mapping[str, dict[str, Any]] | None = None,
-    only: str | None = None,
+    rules: Sequence[AuditRule] | None = None,
 ) -> list[Finding]:
     """Return the findings of the last of *runs*, each of which is stored at *path*.
 
-    *facts*: fields of the ledger rows of documents, by URL. *only*: the one rule to
-    evaluate, which is faster.
+    *facts*: fields of the ledger rows of documents, by URL. *rules*: if not all.
     """
-    if only is not None:
-        options = {name: RuleOptions(is_off=True) for name in RULES if name != only} | dict(options or {})
     making = _Facts(path, compares=True)
     making.facts = facts or {}
     snapshots = [making.run(documents) for documents in runs]
-    return [*Audit(snapshots[-1], making.store.history(SITE), options).findings()]
+    return [*Audit(snapshots[-1], making.store.history(SITE), options, rules=rules).findings()]
 
 
 def findings_of_web(path: Path, *webs: Web, site: str = SITE) -> list[Finding]:
@@ -91,14 +105,7 @@ def of_rule(findings: list[Finding], rule: str) -> list[Finding]:
 
 def found(path: Path, rule: str, *runs: Sites, **options: Any) -> list[Finding]:
     """Return the findings of *rule* alone; the other arguments as for :func:`findings_of`."""
-    return of_rule(findings_of(path, *runs, only=rule, **options), rule)
-
-
-def urls(*locs: str, **values: Any) -> list[UrlEntry]:
-    """Return an entry for each of *locs*, with the same *values*."""
-    return [
-        UrlEntry(loc=loc, key=url_key(loc), site=site_of(loc), sitemap=SITEMAP, position=1, **values) for loc in locs
-    ]
+    return of_rule(findings_of(path, *runs, rules=[RULES[rule]], **options), rule)
 
 
 def audited(path: Path, rule: str, documents: Documents, **run: Any) -> list[Finding]:
