@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.snapshots.store import History, Snapshot
 
-_MEMORY = "400MB"  # of DuckDB; what does not fit goes to temporary files
+_MEMORY = "600MB"  # of DuckDB; what does not fit goes to temporary files
 _CHUNK_ROWS = 100_000
 _TEXT = pa.string()
 _MEDIA = ("images", "videos", "news")

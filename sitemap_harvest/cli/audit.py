@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 USAGE = "TARGET... | --store S [SITE...]"
 EPILOG = (
     "With --store, the audit reads the last snapshot of each SITE, or of all sites, and requests nothing. "
-    "Exit codes: 0 success; 2 wrong usage; 4 nothing could be audited; 9 findings, with --fail-on."
+    "Exit codes: 0 success; 2 wrong usage; 4 a finding of the severity of --fail-on or above; "
+    "1 and 3 to 8 nothing could be audited, as for crawl."
 )
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _WIDEST = 80  # characters of a message in the table
@@ -46,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     output.add_store(parser)
     parser.add_argument("--at", metavar="WHEN", default="latest", help="with --store: the snapshot to audit")
     parser.add_argument(
-        "--fail-on", metavar="SEVERITY", help=f"exit with 9 if there is a finding this severe: {', '.join(Severity)}"
+        "--fail-on", metavar="SEVERITY", help=f"exit with 4 if a finding is at least this severe: {', '.join(Severity)}"
     )
     output.add_output(parser)
 
@@ -102,7 +103,7 @@ def _audit(
     if rules and not opts.output:
         output.say(console, "Nothing was saved: add -O findings.jsonl for every finding with its samples.")
     is_over = limit is not None and any(one.severity.rank <= limit.rank for one in rules.values())
-    return RunOutcome.FINDINGS if is_over else RunOutcome.WHOLE
+    return RunOutcome.PARTLY_FAILED if is_over else RunOutcome.WHOLE
 
 
 class _RuleFindings:

@@ -28,7 +28,6 @@ class RunOutcome(StrEnum):
     FORBIDDEN = "forbidden"
     UNREACHABLE = "unreachable"
     NOT_A_SITE = "not-a-site"
-    FINDINGS = "findings"
 
     @property
     def exit_code(self) -> int:
@@ -51,7 +50,6 @@ _MEANINGS = {
     RunOutcome.FORBIDDEN: "No URL was found: robots.txt disallows all targets.",
     RunOutcome.UNREACHABLE: "No URL was found: no target gave a usable response.",
     RunOutcome.NOT_A_SITE: "No URL was found: no target is a site.",
-    RunOutcome.FINDINGS: "The audit has findings of the severity that --fail-on names, or of a higher one.",
 }
 
 
