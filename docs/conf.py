@@ -12,6 +12,7 @@ from itemadapter import ItemAdapter
 from sphinx.util.docutils import SphinxDirective
 
 import sitemap_harvest
+from sitemap_harvest.audit import RULES
 from sitemap_harvest.formats import Limits
 from sitemap_harvest.integration import default_settings as defaults
 from sitemap_harvest.model import CATALOGUE, Reliability
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from sphinx.application import Sphinx
 
+    from sitemap_harvest.audit import AuditRule
     from sitemap_harvest.model import ProblemType
 
 project = "sitemap_harvest"
@@ -114,6 +116,35 @@ def _field(name: str, text: str) -> nodes.field:
     return nodes.field("", nodes.field_name("", name), nodes.field_body("", nodes.paragraph("", text)))
 
 
+class Rules(CodeTable):
+    """The rules of the audit at a glance; each leads to its section."""
+
+    head = ("rule", "severity", "meaning")
+
+    def lines(self) -> Iterable[tuple[Cell, ...]]:
+        for name, known in RULES.items():
+            link = nodes.reference("", "", _code(name), refid=nodes.make_id(name), internal=True)
+            yield link, str(known.severity), known.title
+
+
+class RuleSections(SphinxDirective):
+    """A section for each rule of the audit, made from the docstring of its query."""
+
+    def run(self) -> list[nodes.Node]:
+        return [self._section(name, known) for name, known in RULES.items()]
+
+    def _section(self, name: str, known: AuditRule) -> nodes.section:
+        section = nodes.section("", nodes.title("", "", _code(name)), ids=[nodes.make_id(name)], names=[name])
+        for paragraph in known.documentation.split("\n\n"):
+            text, _ = self.parse_inline(" ".join(paragraph.split()))
+            section += nodes.paragraph("", "", *text)
+        fields = {"severity": str(known.severity)}
+        fields |= {f"threshold {name}": f"{default:g}" for name, default in known.thresholds.items()}
+        fields |= {tool.replace("_", " "): words for tool, words in known.names.items()}
+        section += nodes.field_list("", *(_field(key, text) for key, text in fields.items()))
+        return section
+
+
 class JsonSchema(SphinxDirective):
     """The JSON Schema of a record, named as ``sitemap_harvest`` exports it, or by its module too."""
 
@@ -143,5 +174,7 @@ def setup(app: Sphinx) -> None:
     app.add_directive("plain-settings", PlainSettings)
     app.add_directive("problem-table", Problems)
     app.add_directive("problem-sections", ProblemSections)
+    app.add_directive("rule-table", Rules)
+    app.add_directive("rule-sections", RuleSections)
     app.add_directive("json-schema", JsonSchema)
     app.connect("autodoc-process-docstring", add_default)

@@ -17,14 +17,18 @@ if TYPE_CHECKING:
     from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError, StoreError
     from sitemap_harvest.formats import Document, Limits, read
     from sitemap_harvest.model import (
+        AuditSummary,
         Cause,
         Change,
         ChangeBatch,
         ChangeKind,
         ChangeSummary,
         Evidence,
+        Finding,
+        FindingSample,
         FoundBy,
         Kind,
+        NotChecked,
         Outcome,
         Problem,
         Sample,
@@ -41,6 +45,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError",
+    "AuditSummary",
     "Cause",
     "Change",
     "ChangeBatch",
@@ -48,11 +53,14 @@ __all__ = [
     "ChangeSummary",
     "Document",
     "Evidence",
+    "Finding",
+    "FindingSample",
     "FoundBy",
     "HarvestError",
     "History",
     "Kind",
     "Limits",
+    "NotChecked",
     "OptionError",
     "Outcome",
     "Problem",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import closing
 from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
@@ -13,7 +12,7 @@ import pyarrow.compute as pc
 from sitemap_harvest.audit.languages import hreflang_flaw, is_language
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import SitemapRef, UrlEntry, arrow_schema
-from sitemap_harvest.snapshots.store.sql_views import Views
+from sitemap_harvest.snapshots.store.sql_views import changes_of, table_of_runs
 from sitemap_harvest.urls import document_key
 from sitemap_harvest.urls.columns import address_columns
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
 _MEMORY = "600MB"  # of DuckDB; what does not fit goes to temporary files
 _CHUNK_ROWS = 100_000
+_FEW = 100_000  # rows that fit in memory in any case
 _TEXT = pa.string()
 _MEDIA = ("images", "videos", "news")
 _URLS = (
@@ -81,7 +81,9 @@ class Dataset:
             "memory_limit": _MEMORY,
             "preserve_insertion_order": "false",
         }
-        self._connection = duckdb.connect(f"{self._files.name}/audit.duckdb", config=config)
+        is_small = len(snapshot.sitemaps()) < _FEW and snapshot.row_ranges().count.sum() < _FEW
+        place = ":memory:" if is_small else f"{self._files.name}/audit.duckdb"  # where tables are compressed
+        self._connection = duckdb.connect(place, config=config)
         self._connection.execute("set TimeZone = 'UTC'")
         for function in (document_key, hreflang_flaw, is_language):
             self._connection.create_function(function.__name__, function)
@@ -126,9 +128,9 @@ class Dataset:
                 self._insert("alternates", _alternates(chunk))
             if any(chunk[name].null_count < len(chunk) for name in _MEDIA):
                 self._insert("media", chunk.select(media))
-        with closing(Views([history])) as views:
-            for name in ("changes", "runs"):
-                self._create(name, views.query(f"select * from {name} where run <= '{snapshot.run.id}'"))  # noqa: S608
+        runs = [run for run in history.runs if run.id <= snapshot.run.id]
+        self._create("changes", changes_of(history, runs))
+        self._create("runs", table_of_runs(history, runs))
         for name, query in _VIEWS.items():
             self._connection.execute(f"create view {name} as {query}")
         for name, expression in _MACROS.items():

@@ -50,9 +50,14 @@ class AuditRule:
     """What other tools call it, by tool."""
 
     @property
+    def documentation(self) -> str:
+        """The page of the rule in the catalogue: the flaw, why it matters, the specification and the fix."""
+        return inspect.getdoc(self.query) or ""
+
+    @property
     def title(self) -> str:
-        """The first line of its documentation."""
-        return (inspect.getdoc(self.query) or "").partition("\n")[0]
+        """What is wrong, in one sentence."""
+        return self.documentation.partition("\n")[0]
 
     @property
     def thresholds(self) -> dict[str, float]:

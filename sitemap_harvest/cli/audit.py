@@ -35,7 +35,7 @@ EPILOG = (
     "1 and 3 to 8 nothing could be audited, as for crawl."
 )
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
-_WIDEST = 80  # characters of a message in the table
+_WIDEST = 100  # characters of a message in the table
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -112,7 +112,8 @@ class _RuleFindings:
     def __init__(self, first: Finding) -> None:
         self.rule = first.rule
         self.severity = first.severity
-        self.message = first.message
+        where = (first.sitemap or "").removeprefix(first.site)
+        self.message = f"{where}: {first.message}" if where else first.message
         self.count = self.documents = 0
 
     def add(self, finding: Finding) -> None:

@@ -196,7 +196,7 @@ def test_a_rule_and_what_nearly_trips_it(
 def test_a_redirect_to_another_host_is_a_warning(tmp_path: Path) -> None:
     documents = {S: (urls(f"{SITE}/a"), child | {"final_url": "https://b.example/s.xml"})}
     (finding,) = audited(tmp_path, "sitemap/redirected", documents)
-    assert (finding.severity, finding.message) == ("warning", "it redirects to https://b.example/s.xml")
+    assert (finding.severity, finding.message) == ("warning", "redirects to https://b.example/s.xml")
 
 
 def test_a_sitemap_that_nothing_names_any_more_is_unlisted(tmp_path: Path) -> None:

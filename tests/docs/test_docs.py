@@ -12,7 +12,7 @@ from pathlib import Path
 import lxml.html
 import pytest
 
-from sitemap_harvest import Change, ChangeSummary, SitemapRecord, SiteRecord, UrlEntry
+from sitemap_harvest import AuditSummary, Change, ChangeSummary, Finding, SitemapRecord, SiteRecord, UrlEntry
 from sitemap_harvest.cli.validation_report import Validation
 from sitemap_harvest.config.arguments import ARGUMENTS
 from sitemap_harvest.config.settings import HarvestSettings
@@ -59,7 +59,7 @@ def first_table(page):
 
 
 def test_the_reference_of_settings_is_that_of_the_table():
-    shown = {"private": False, "site_headers": {}}  # in the form that users write
+    shown = {"private": False, "site_headers": {}, "audit": {}}  # in the form that users write
     table = {field.name: (field, shown.get(field.name, field.default)) for field in dataclasses.fields(HarvestSettings)}
     rows = first_table("settings.md")
     assert [row[:2] for row in rows] == [
@@ -98,7 +98,7 @@ def test_the_fields_of_a_validation_are_in_its_how_to():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("record", [UrlEntry, SitemapRecord, SiteRecord, Change, ChangeSummary])
+@pytest.mark.parametrize("record", [UrlEntry, SitemapRecord, SiteRecord, Change, ChangeSummary, Finding, AuditSummary])
 def test_every_field_is_in_the_reference(built, record):
     page = lxml.html.parse(str(built / "reference" / "items.html")).getroot()
     prefix = f"sitemap_harvest.{record.__name__}."

@@ -102,12 +102,13 @@ def several_urls() -> str:
     Fix: Name one URL for each ``hreflang`` value.
     """
     return f"""
-        select sitemap, any_value(loc) as loc, position,
-            lower(hreflang) || ': ' || string_agg(distinct href, ', ' order by href) as value
-        from {_VERSIONS}
-        where href_key is not null
-        group by sitemap, position, lower(hreflang)
-        having count(distinct href_key) > 1
+        select sitemap, loc, position, lang || ': ' || first || ', ' || last as value
+        from (
+            select sitemap, position, lower(hreflang) as lang, any_value(loc) as loc,
+                min(href_key) as first, max(href_key) as last
+            from {_VERSIONS}
+            group by sitemap, position, lang
+        ) where first <> last
     """  # noqa: S608 - our own query
 
 
@@ -158,12 +159,26 @@ def conflicting_clusters() -> str:
     Fix: List the same versions for each URL of a group.
     """
     return f"""
-        with versions as (select distinct sitemap, position, lower(hreflang) as lang, href, href_key from {_VERSIONS})
+        with versions as (
+            select hash(sitemap, position) as entry, sitemap, lower(hreflang) as lang, href, href_key
+            from {_VERSIONS} where href_key is not null
+        ), clusters as (  -- usually, all members of a group have the same versions
+            select min(entry) as entry
+            from (select entry, bit_xor(hash(lang, href_key)) as versions from versions group by entry)
+            group by versions
+        ), members as (
+            select * from versions semi join clusters using (entry)
+        ), conflicts as (
+            select hash(a.href_key) as id, b.lang
+            from members a join members b using (entry)
+            where b.lang <> 'x-default'
+            group by id, b.lang
+            having min(hash(b.href_key)) <> max(hash(b.href_key)) and min(entry) <> max(entry)
+        )
         select min(a.sitemap) as sitemap, min(a.href) as loc,
             b.lang || ': ' || min(b.href) || ', ' || max(b.href) as value
-        from versions a join versions b using (sitemap, position)
-        where b.lang <> 'x-default' and a.href_key is not null and b.href_key is not null
+        from conflicts c
+        join members a on hash(a.href_key) = c.id
+        join members b on b.entry = a.entry and b.lang = c.lang
         group by a.href_key, b.lang
-        having count(distinct b.href_key) > 1
-            and count(distinct (a.sitemap, a.position)) > 1
     """  # noqa: S608 - our own query

@@ -51,7 +51,7 @@ def robots_unreadable() -> str:
     """
 
 
-@rule("site/not-in-robots", Severity.WARNING, "neither robots.txt nor an index names this sitemap", needs=None)
+@rule("site/not-in-robots", Severity.WARNING, "listed neither in robots.txt nor in an index", needs=None)
 def not_in_robots() -> str:
     """A sitemap is named neither by robots.txt nor by an index.
 

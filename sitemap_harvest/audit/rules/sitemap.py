@@ -9,7 +9,7 @@ _NAMED = "(parent is not null or (found_by = 'argument' and not ends_with(url, '
 _READ = "outcome in ('read', 'unchanged', 'partial')"
 
 
-@rule("sitemap/not-fetched", Severity.ERROR, "it could not be fetched: {value}", needs=None, google="Couldn't fetch")
+@rule("sitemap/not-fetched", Severity.ERROR, "not fetched: {value}", needs=None, google="Couldn't fetch")
 def not_fetched() -> str:
     """A sitemap that robots.txt or an index names could not be fetched.
 
@@ -25,7 +25,7 @@ def not_fetched() -> str:
     """  # noqa: S608 - our own condition
 
 
-@rule("sitemap/robots-disallowed", Severity.ERROR, "robots.txt disallows it", needs=None)
+@rule("sitemap/robots-disallowed", Severity.ERROR, "robots.txt disallows fetching it", needs=None)
 def robots_disallowed() -> str:
     """The robots.txt of its host disallows fetching the sitemap.
 
@@ -39,7 +39,7 @@ def robots_disallowed() -> str:
     return "select url as sitemap, reason as value from sitemaps where outcome = 'forbidden'"
 
 
-@rule("sitemap/not-a-sitemap", Severity.ERROR, "it is not a sitemap: {value}", needs=None, google="Unsupported format")
+@rule("sitemap/not-a-sitemap", Severity.ERROR, "not a sitemap: {value}", needs=None, google="Unsupported format")
 def not_a_sitemap() -> str:
     """The document at the address of a sitemap is something else.
 
@@ -56,7 +56,7 @@ def not_a_sitemap() -> str:
     """  # noqa: S608 - our own condition
 
 
-@rule("sitemap/incomplete", Severity.ERROR, "only a part of it could be read: {value}", needs=None)
+@rule("sitemap/incomplete", Severity.ERROR, "read only in part: {value}", needs=None)
 def incomplete() -> str:
     """Only a part of the sitemap could be read.
 
@@ -72,7 +72,7 @@ def incomplete() -> str:
     """
 
 
-@rule("sitemap/redirected", Severity.INFO, "it redirects to {value}", needs=None)
+@rule("sitemap/redirected", Severity.INFO, "redirects to {value}", needs=None)
 def redirected() -> str:
     """A sitemap redirects to another URL.
 
@@ -94,7 +94,7 @@ def redirected() -> str:
     """  # noqa: S608 - our own expressions
 
 
-@rule("sitemap/empty", Severity.WARNING, "it lists nothing", needs=None)
+@rule("sitemap/empty", Severity.WARNING, "lists nothing", needs=None)
 def empty() -> str:
     """A sitemap is well-formed, but lists nothing.
 
@@ -105,7 +105,7 @@ def empty() -> str:
     return "select url as sitemap from sitemaps where kind in ('sitemap', 'index') and complete and entries = 0"
 
 
-@rule("sitemap/near-limit", Severity.INFO, "it is close to a limit of the protocol: {value}", needs=None)
+@rule("sitemap/near-limit", Severity.INFO, "close to a limit of the protocol: {value}", needs=None)
 def near_limit(share: float = 0.9) -> str:
     """A sitemap is close to the limit of 50,000 entries or of 50 MB.
 
@@ -126,7 +126,7 @@ def near_limit(share: float = 0.9) -> str:
     """  # noqa: S608 - a number
 
 
-@rule("sitemap/http-on-https-site", Severity.WARNING, "its address is http, but it lists https URLs")
+@rule("sitemap/http-on-https-site", Severity.WARNING, "served by http, but lists https URLs")
 def http_on_https_site() -> str:
     """A sitemap is served by ``http``, but lists ``https`` URLs.
 
@@ -146,7 +146,7 @@ def http_on_https_site() -> str:
     """
 
 
-@rule("sitemap/wrong-content-type", Severity.INFO, "its Content-Type is {value}", needs=None)
+@rule("sitemap/wrong-content-type", Severity.INFO, "served as {value}", needs=None)
 def wrong_content_type() -> str:
     """A document is served with the ``Content-Type`` of another format.
 
@@ -174,7 +174,7 @@ def wrong_content_type() -> str:
     """  # noqa: S608 - our own condition
 
 
-@rule("sitemap/slow", Severity.INFO, "its download took {value}", needs=None)
+@rule("sitemap/slow", Severity.INFO, "the download took {value}", needs=None)
 def slow(seconds: float = 5) -> str:
     """The download of a sitemap took long.
 
@@ -188,7 +188,7 @@ def slow(seconds: float = 5) -> str:
     """  # noqa: S608 - a number
 
 
-@rule("sitemap/large-uncompressed", Severity.INFO, "{value} were sent without compression", needs=None)
+@rule("sitemap/large-uncompressed", Severity.INFO, "{value} sent without compression", needs=None)
 def large_uncompressed(megabytes: float = 10) -> str:
     """A large sitemap is sent without compression.
 
@@ -221,7 +221,7 @@ def listed_twice() -> str:
     """
 
 
-@rule("sitemap/nested-index", Severity.WARNING, "it names other indexes", needs=None, google="Nested sitemap indexes")
+@rule("sitemap/nested-index", Severity.WARNING, "lists other indexes", needs=None, google="Nested sitemap indexes")
 def nested_index() -> str:
     """An index names another index.
 
@@ -242,7 +242,7 @@ def nested_index() -> str:
     """
 
 
-@rule("sitemap/cycle", Severity.ERROR, "this index leads back to itself", needs=None)
+@rule("sitemap/cycle", Severity.ERROR, "the index leads back to itself", needs=None)
 def cycle() -> str:
     """An index leads back to itself.
 
@@ -266,7 +266,7 @@ def cycle() -> str:
     """
 
 
-@rule("sitemap/index-lastmod-stale", Severity.WARNING, "its lastmod values for sitemaps are older than their entries")
+@rule("sitemap/index-lastmod-stale", Severity.WARNING, "sitemaps whose lastmod here is older than their newest entry")
 def index_lastmod_stale(days: float = 1) -> str:
     """The ``lastmod`` of a sitemap in its index is older than the newest entry of the sitemap.
 
@@ -295,7 +295,7 @@ def index_lastmod_stale(days: float = 1) -> str:
     """  # noqa: S608 - a number
 
 
-@rule("sitemap/index-lastmod-missing", Severity.INFO, "{count} of its sitemaps have no lastmod", needs=None)
+@rule("sitemap/index-lastmod-missing", Severity.INFO, "sitemaps without lastmod: {count}", needs=None)
 def index_lastmod_missing(share: float = 0.5) -> str:
     """An index gives no ``lastmod`` for many of its sitemaps.
 
@@ -317,7 +317,7 @@ def index_lastmod_missing(share: float = 0.5) -> str:
     """  # noqa: S608 - a number
 
 
-@rule("sitemap/unlisted", Severity.INFO, "it still exists, but nothing names it any more", needs="history")
+@rule("sitemap/unlisted", Severity.INFO, "still exists, but is no longer listed", needs="history")
 def unlisted() -> str:
     """A sitemap that was named earlier still exists, but nothing names it any more.
 

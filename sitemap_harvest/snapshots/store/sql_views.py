@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from sitemap_harvest.snapshots.store.snapshot import Snapshot
-    from sitemap_harvest.snapshots.store.store import History
+    from sitemap_harvest.snapshots.store.store import History, Run
 
 ALL_RUNS = "all"
 _BATCH_ROWS = 100_000
@@ -158,24 +158,38 @@ class Views:
 
     def _changes(self) -> Iterator[pa.RecordBatch]:
         for history in self._histories:
-            for table in history.tables("changes", [run.id for run in history.runs]):
-                keys = original_keys(table["key"], table["loc"])
-                changes = table.set_column(table.schema.get_field_index("key"), "key", keys)
-                yield from changes.cast(_CHANGES).to_batches()
+            yield from changes_of(history, history.runs)
 
     def _runs(self) -> Iterator[pa.RecordBatch]:
         for history in self._histories:
-            rows = [
-                {
-                    "root": history.site,
-                    "run": run.id,
-                    **{name: getattr(run, name) for name in (*_RUNS.names[2:9], "result", "reason")},
-                    **{kind: run.changes.get(kind, 0) for kind in _KINDS},
-                    "arguments": json.dumps(run.arguments, ensure_ascii=False, default=str),
-                }
-                for run in history.runs
-            ]
-            yield from pa.Table.from_pylist(rows, _RUNS).to_batches()
+            yield from table_of_runs(history, history.runs).to_batches()
+
+
+def changes_of(history: History, runs: Sequence[Run]) -> pa.RecordBatchReader:
+    """Return the changes of *runs*: the view ``changes``."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for table in history.tables("changes", [run.id for run in runs]):
+            keys = original_keys(table["key"], table["loc"])
+            changes = table.set_column(table.schema.get_field_index("key"), "key", keys)
+            yield from changes.cast(_CHANGES).to_batches()
+
+    return pa.RecordBatchReader.from_batches(_CHANGES, batches())
+
+
+def table_of_runs(history: History, runs: Sequence[Run]) -> pa.Table:
+    """Return the table of *runs*: the view ``runs``."""
+    rows = [
+        {
+            "root": history.site,
+            "run": run.id,
+            **{name: getattr(run, name) for name in (*_RUNS.names[2:9], "result", "reason")},
+            **{kind: run.changes.get(kind, 0) for kind in _KINDS},
+            "arguments": json.dumps(run.arguments, ensure_ascii=False, default=str),
+        }
+        for run in runs
+    ]
+    return pa.Table.from_pylist(rows, _RUNS)
 
 
 def _answered(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
