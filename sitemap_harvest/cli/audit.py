@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from itertools import chain, islice
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+import pyarrow as pa
 from scrapy.utils.conf import arglist_to_dict
 
 from sitemap_harvest.cli import crawl, output
 from sitemap_harvest.config import value_parsers
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome
-from sitemap_harvest.escape import visible
 from sitemap_harvest.model import MAX_ROWS, FindingBatch, Severity
 from sitemap_harvest.snapshots.store import open_store
 
@@ -34,8 +31,6 @@ EPILOG = (
     "Exit codes: 0 success; 2 wrong usage; 4 a finding of the severity of --fail-on or above; "
     "1 and 3 to 8 nothing could be audited, as for crawl."
 )
-_STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
-_WIDEST = 100  # characters of a message in the table
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +72,7 @@ def _audit(
     """Audit the sites of *histories*, and show or write the findings; *limit* is the severity of ``--fail-on``."""
     from sitemap_harvest.audit.audit import Audit  # DuckDB takes 0.1 seconds to load
 
-    rules: dict[str, _RuleFindings] = {}
+    rules: dict[str, dict[str, Any]] = {}
     summaries: list[AuditSummary] = []
 
     def batches() -> Iterator[FindingBatch]:
@@ -87,7 +82,7 @@ def _audit(
             findings = audit.findings()
             while some := list(islice(findings, MAX_ROWS)):
                 for finding in some:
-                    rules.setdefault(finding.rule, _RuleFindings(finding)).add(finding)
+                    _count(finding, rules)
                 yield FindingBatch.of(some)
             summaries.append(audit.summary())
 
@@ -96,49 +91,28 @@ def _audit(
     else:
         for _ in batches():
             pass  # counted
-    console = Console(stderr=bool(opts.output))
-    _show(sorted(rules.values(), key=lambda one: (one.severity.rank, -one.count)), console)
+    write_line = output.tell if opts.output else output.say
+    found = sorted(rules.values(), key=lambda one: (one["severity"].rank, one["rule"]))
+    if found and not opts.output:
+        output.show(pa.Table.from_pylist(found))
     for line in _lines(summaries):
-        output.say(console, line)
-    if rules and not opts.output:
-        output.say(console, "Nothing was saved: add -O findings.jsonl for every finding with its samples.")
-    is_over = limit is not None and any(one.severity.rank <= limit.rank for one in rules.values())
+        write_line(line)
+    if found and not opts.output:
+        output.say("Nothing was saved. To save every finding with its samples, add -O findings.jsonl")
+    is_over = limit is not None and any(one["severity"].rank <= limit.rank for one in found)
     return RunOutcome.PARTLY_FAILED if is_over else RunOutcome.WHOLE
 
 
-class _RuleFindings:
-    """The findings of one rule: one line of the table."""
-
-    def __init__(self, first: Finding) -> None:
-        self.rule = first.rule
-        self.severity = first.severity
-        where = (first.sitemap or "").removeprefix(first.site)
-        self.message = f"{where}: {first.message}" if where else first.message
-        self.count = self.documents = 0
-
-    def add(self, finding: Finding) -> None:
-        """Count *finding*."""
-        self.count += finding.count
-        self.documents += finding.sitemap is not None
-
-
-def _show(rules: Sequence[_RuleFindings], console: Console) -> None:
-    """Print one line for each of *rules*."""
-    table = Table(title=None, show_edge=False, pad_edge=False)
-    for name in ("severity", "rule"):
-        table.add_column(name, no_wrap=True)
-    for name in ("documents", "count"):
-        table.add_column(name, justify="right")
-    table.add_column("first finding", overflow="fold")
-    for one in rules:
-        message = visible(one.message)
-        message = message if len(message) <= _WIDEST else f"{message[: _WIDEST - 1]}…"
-        severity = Text(one.severity, style=_STYLES[one.severity])
-        table.add_row(severity, one.rule, str(one.documents or ""), f"{one.count:,}", Text(message))
-    if not console.is_terminal:
-        console.width = 10_000
-    if rules:
-        console.print(table)
+def _count(finding: Finding, rules: dict[str, dict[str, Any]]) -> None:
+    """Add *finding* to the row of its rule in *rules*: one row of the table."""
+    row = rules.get(finding.rule)
+    if row is None:
+        where = (finding.sitemap or "").removeprefix(finding.site)
+        row = {"severity": finding.severity, "rule": finding.rule, "documents": None, "count": 0}
+        rules[finding.rule] = row | {"first finding": finding.message, "in": where}
+    rules[finding.rule]["count"] += finding.count
+    if finding.sitemap is not None:
+        rules[finding.rule]["documents"] = (rules[finding.rule]["documents"] or 0) + 1
 
 
 def _lines(summaries: Sequence[AuditSummary]) -> Iterator[str]:
