@@ -1,0 +1,85 @@
+"""The settings of rules: switched off, severities, thresholds, modules of the user, and each invalid value."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sitemap_harvest.audit import RULES, RuleOptions
+from sitemap_harvest.config.settings import HarvestSettings
+from sitemap_harvest.errors import OptionError
+from sitemap_harvest.model import Severity
+from tests.audit.auditing import SITEMAP, findings_of, urls
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GIVEN = {
+    "url/fragment": "off",
+    "loc/relative": "warning",
+    "sitemap/slow": {"seconds": 10, "severity": "error"},
+    "sitemap/near-limit": {"share": 0.5},
+}
+READ = {
+    "url/fragment": RuleOptions(is_off=True),
+    "loc/relative": RuleOptions(severity=Severity.WARNING),
+    "sitemap/slow": RuleOptions(severity=Severity.ERROR, thresholds={"seconds": 10}),
+    "sitemap/near-limit": RuleOptions(thresholds={"share": 0.5}),
+}
+
+
+@pytest.mark.parametrize("value", [GIVEN, json.dumps(GIVEN)], ids=["dictionary", "json"])
+def test_options_are_read_from_a_dictionary_or_from_json(value: Any) -> None:
+    assert HarvestSettings.from_settings({"SITEMAP_HARVEST_AUDIT": value}).audit == READ
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        pytest.param("{", "SITEMAP_HARVEST_AUDIT: it must be a dictionary of rules", id="no-json"),
+        pytest.param({"url/fragmnt": "off"}, "unknown rule; did you mean url/fragment?", id="misspelt-rule"),
+        pytest.param({"url/fragment": "none"}, "url/fragment is 'none'; it must be off or one of error", id="severity"),
+        pytest.param({"sitemap/slow": {"second": 1}}, "unknown threshold; valid thresholds: seconds", id="threshold"),
+        pytest.param({"sitemap/slow": {"seconds": "1"}}, "seconds is '1'; it must be a number", id="no-number"),
+        pytest.param({"sitemap/slow": {"seconds": True}}, "seconds is True; it must be a number", id="boolean"),
+    ],
+)
+def test_an_invalid_option_is_an_error_that_names_it(value: Any, words: str) -> None:
+    with pytest.raises(OptionError) as error:
+        HarvestSettings.from_settings({"SITEMAP_HARVEST_AUDIT": value})
+    assert words in str(error.value)
+
+
+def test_a_rule_of_the_user_is_evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shop_rules.py").write_text(
+        "from sitemap_harvest.audit import rule\n"
+        "from sitemap_harvest.model import Severity\n"
+        "@rule('shop/long', Severity.WARNING, '{urls} longer than {characters:g}')\n"
+        "def long(characters: float = 20) -> str:\n"
+        "    'A URL is too long.'\n"
+        "    return f'select sitemap, loc, position from urls where length(loc) > {characters}'\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        settings = HarvestSettings.from_settings(
+            {
+                "SITEMAP_HARVEST_AUDIT_MODULES": ["shop_rules"],
+                "SITEMAP_HARVEST_AUDIT": {"shop/long": {"characters": 22}},
+            }
+        )
+        documents = {SITEMAP: urls("https://a.example/1234", "https://a.example/12345")}
+        (finding,) = [
+            one for one in findings_of(tmp_path / "s", documents, options=settings.audit) if one.rule == "shop/long"
+        ]
+    finally:
+        RULES.pop("shop/long", None)
+        sys.modules.pop("shop_rules", None)
+    assert (finding.message, finding.threshold) == ("1 URL longer than 22", 22)
+
+
+def test_a_module_that_cannot_be_imported_is_an_error() -> None:
+    with pytest.raises(OptionError, match="SITEMAP_HARVEST_AUDIT_MODULES: no_such_module cannot be imported"):
+        HarvestSettings.from_settings({"SITEMAP_HARVEST_AUDIT_MODULES": "no_such_module"})

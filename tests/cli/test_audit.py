@@ -1,0 +1,110 @@
+"""``scrapy harvest audit``: the findings of a crawl or of a store, and the exit code."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import forked
+from tests.cli.storing import B, command
+from tests.snapshots.store.making import SITE, Making
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SITEMAP = """<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+<url><loc>https://www.example.com/</loc></url>
+<url><loc>https://www.example.com/a</loc></url>
+<url><loc>https://www.example.com/a#part</loc></url>
+</urlset>"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("audit")
+    making = Making(path / "s", compares=True)
+    making.run({f"{SITE}/s.xml": [f"{SITE}/a"]})
+    making.run({f"{SITE}/s.xml": [f"{SITE}/a#part"]})
+    making.run({f"{B}/s.xml": [f"{B}/a"]}, site=B)
+    return path
+
+
+def rules(text: str) -> list[tuple[str, str]]:
+    """Return the severity and the rule of each line of a JSON Lines output."""
+    rows = map(json.loads, text.splitlines())
+    return [(row["severity"], row["rule"]) for row in rows if row["rule"].startswith("url/")]
+
+
+@pytest.mark.quick
+def test_a_folder_is_audited_before_deployment(tmp_path: Path) -> None:
+    (tmp_path / "public").mkdir()
+    (tmp_path / "public" / "sitemap.xml").write_text(SITEMAP)
+    target = ("harvest", "audit", "https://www.example.com", "-a", "root=public")
+    run = forked.scrapy(*target, "-O", "findings.csv", "--fail-on", "warning", cwd=tmp_path)
+    assert run.returncode == 4, run.stderr
+    with (tmp_path / "findings.csv").open(newline="") as file:
+        found = {row["rule"]: row for row in csv.DictReader(file)}
+    assert found["url/fragment"] | {"run": ""} == {
+        "site": "https://www.example.com",
+        "run": "",
+        "rule": "url/fragment",
+        "severity": "warning",
+        "sitemap": "https://www.example.com/sitemap.xml",
+        "count": "1",
+        "share": "0.3333333333333333",
+        "threshold": "",
+        "message": "1 URL with a fragment",
+        "samples": '[{"loc": "https://www.example.com/a#part", "sitemap": "https://www.example.com/sitemap.xml", '
+        '"position": 3, "value": null}]',
+    }
+    assert {*found} == {"url/fragment", "site/not-in-robots", "lastmod/missing"}
+    assert "https://www.example.com: 3 warnings in 3 URLs of 2 documents" in run.stderr
+    assert forked.scrapy(*target, "--fail-on", "error", cwd=tmp_path).returncode == 0
+
+
+def test_all_sites_of_a_store_are_audited(folder: Path) -> None:
+    run = command("audit", "-O", "-:jsonl", cwd=folder)
+    assert (run.returncode, rules(run.stdout)) == (0, [("warning", "url/fragment")])
+    assert f"{SITE}: " in run.stderr
+    assert f"{B}: " in run.stderr
+
+
+def test_an_earlier_snapshot_is_audited(folder: Path) -> None:
+    run = command("audit", SITE, "--at", "first", "-O", "-:jsonl", cwd=folder)
+    assert (run.returncode, rules(run.stdout)) == (0, [])
+    assert "Not checked, because the store has no earlier run of the site: change/" in run.stderr
+
+
+def test_rules_are_set_by_a_setting(folder: Path) -> None:
+    for value, expected in (("off", []), ("error", [("error", "url/fragment")])):
+        setting = f"SITEMAP_HARVEST_AUDIT={json.dumps({'url/fragment': value})}"
+        assert rules(command("audit", SITE, "-O", "-:jsonl", "-s", setting, cwd=folder).stdout) == expected
+
+
+def test_the_table_has_a_line_for_each_rule(folder: Path) -> None:
+    run = command("audit", SITE, cwd=folder)
+    (line,) = [line for line in run.stdout.splitlines() if "url/fragment" in line]
+    assert [cell.strip() for cell in line.split("│")] == [
+        "warning", "url/fragment", "1", "1", "1 URL with a fragment", "/s.xml"
+    ]  # fmt: skip
+    assert "Nothing was saved." in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param([SITE, "--fail-on", "bad"], "--fail-on bad: it must be one of error, warning", id="severity"),
+        pytest.param(["c.example"], "c.example: the store has no snapshot of this site", id="no-site"),
+        pytest.param([SITE, "--at", "x"], "'x' is not a run", id="no-run"),
+        pytest.param([SITE, "-O", "f.nope"], "-O f.nope: the suffix must be one of", id="no-format"),
+        pytest.param([SITE, "-s", "SITEMAP_HARVEST_AUDIT=1"], "SITEMAP_HARVEST_AUDIT: it must be", id="setting"),
+    ],
+)
+def test_usage_errors_are_reported_in_one_line(folder: Path, arguments: list[str], words: str) -> None:
+    run = command("audit", *arguments, cwd=folder)
+    assert run.returncode == 2
+    assert run.stderr.startswith(f"scrapy harvest audit: {words}")
+    assert run.stderr.count("\n") == 1

@@ -1,0 +1,58 @@
+"""The spider ``audit``: findings as items, with and without a store of the user."""
+
+from __future__ import annotations
+
+import tempfile
+
+import pytest
+
+from tests.crawl.crawling import lines
+from tests.site import robots, urlset
+
+SITE = {"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/", "/a", "/a#part", "/a")}
+
+
+def feed(folder, name, kind):
+    return {f"{folder}/{name}.jsonl": {"format": "jsonl", "item_classes": [f"sitemap_harvest.{kind}"]}}
+
+
+@pytest.mark.quick
+def test_findings_and_summary_of_a_site_without_a_store(serve, crawl, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    site = serve(SITE)
+    feeds = feed(tmp_path, "findings", "Finding") | feed(tmp_path, "audits", "AuditSummary")
+    crawl(spider="audit", site=site.url, emit="findings,audits", feeds=feeds)
+    found = {row["rule"]: row for row in lines(tmp_path / "findings.jsonl")}
+    assert [sample["loc"] for sample in found["url/fragment"]["samples"]] == [f"{site.url}/a#part"]
+    assert found["url/duplicate-in-sitemap"]["sitemap"] == f"{site.url}/s.xml"
+    (audit,) = lines(tmp_path / "audits.jsonl")
+    assert (audit["site"], audit["urls"], sorted(audit["rules"])) == (site.url, 4, sorted(found))
+    assert "change/mass-removal" in {one["rule"] for one in audit["not_checked"]}
+    assert [*(tmp_path / "temporary").iterdir()] == []  # the store of the run is gone
+
+
+def test_findings_of_a_site_with_a_history(serve, crawl, tmp_path):
+    site = serve(SITE)
+    feeds = feed(tmp_path, "audits", "AuditSummary")
+    for paths in (["/", *map("/{}".format, range(10))], ["/"]):
+        site.pages |= {"/s.xml": urlset(*paths)}
+        crawl(spider="audit", site=site.url, emit="audits", store=tmp_path / "store", feeds=feeds)
+    _, audit = lines(tmp_path / "audits.jsonl")
+    assert "change/mass-removal" in audit["rules"]
+    assert audit["not_checked"] == []
+
+
+def test_a_site_without_a_sitemap_is_a_finding(serve, crawl, tmp_path):
+    site = serve({})
+    crawl(spider="audit", site=site.url, feeds=feed(tmp_path, "findings", "Finding"))
+    found = {row["rule"]: row["message"] for row in lines(tmp_path / "findings.jsonl")}
+    assert found["site/no-sitemap"].startswith(("absent: ", "not-a-site: "))
+
+
+def test_sites_of_one_run_are_audited_each(serve, crawl, tmp_path):
+    sites = [serve(SITE), serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/")})]
+    (tmp_path / "sites.txt").write_text("\n".join(site.url for site in sites))
+    crawl(spider="audit", sites=tmp_path / "sites.txt", emit="audits", feeds=feed(tmp_path, "a", "AuditSummary"))
+    assert {row["site"]: row["urls"] for row in lines(tmp_path / "a.jsonl")} == {sites[0].url: 4, sites[1].url: 1}
