@@ -157,7 +157,7 @@ def stale_site(days: float = 365) -> str:
         with dated as (select *, period_end(lastmod, lastmod_precision) as until from urls where lastmod is not null),
         facts as (
             select (select max(until) from dated) as newest, (select max({_READ_AT}) from sitemaps) as read_at,
-                (select count(lastmod) / count(*) from sitemap_urls) as share
+                (select count(lastmod) / count(*) from urls) as share
         )
         select arg_min(sitemap, row(sitemap, position)) as sitemap, arg_min(loc, row(sitemap, position)) as loc,
             arg_min(position, row(sitemap, position)) as position,

@@ -100,23 +100,29 @@ def conflicting_lastmod(hours: float = 14) -> str:
     """  # noqa: S608 - a number
 
 
-def _twins(is_variant: str, twin: str, value: str = "twin") -> str:
-    r"""Return the query for pairs of URLs with the same *twin*, only one of which satisfies *is_variant*.
-
-    The former is the occurrence, once for each URL, with *value*.
-    """
+def _twins(twin: str, condition: str) -> str:
+    """Return the query for the URLs with *condition* whose *twin*, another key, is listed too; once for each URL."""
     return f"""
-        with compared as (
-            select sitemap, loc, position, key, {twin} as twin, {is_variant} as is_variant
+        with paths as (
+            select sitemap, loc, position, key, site, split_part(split_part(key, '#', 1), '?', 1) as path
             from sitemap_urls where key is not null
-        ), twins as (
-            select hash(twin) as id from compared group by 1 having bool_or(is_variant) and not bool_and(is_variant)
-        ), found as (
-            select *, {value} as value from compared where hash(twin) in (from twins)
+        ), variants as (
+            select sitemap, loc, position, key, {twin} as twin from paths where {condition}
+        ), others as (
+            select distinct hash(key) as id from sitemap_urls where hash(key) in (select hash(twin) from variants)
         )
-        select sitemap, loc, position, value from found where is_variant
+        select sitemap, loc, position, twin as value from variants where hash(twin) in (from others)
         qualify row_number() over (partition by key order by sitemap, position) = 1
     """  # noqa: S608 - expressions of this module
+
+
+_QUERY = "key[length(path) + 1 :]"  # with the fragment
+_SITES = "(select distinct site from sitemap_urls)"
+
+
+def _has_twin_site(twin: str) -> str:
+    """Return the condition, the same for all URLs, that URLs of a site and of its *twin* are listed: few have both."""
+    return f"(select count(*) > 0 from {_SITES} as one join {_SITES} as other on other.site = {twin})"  # noqa: S608
 
 
 @rule("url/trailing-slash-twins", Severity.WARNING, "{urls} listed with and without a trailing slash", of_site=True)
@@ -129,7 +135,7 @@ def trailing_slash_twins() -> str:
 
     Fix: Decide on one form, list it, and let the server redirect the other one to it.
     """
-    return _twins(r"regexp_matches(key, '^[^?#]*/(?:[?#]|$)')", r"regexp_replace(key, '^([^?#]*)/([?#].*)?$', '\1\2')")
+    return _twins(f"path[:-2] || {_QUERY}", "ends_with(path, '/') and not ends_with(path, '//')")
 
 
 @rule("url/case-twins", Severity.WARNING, "{urls} listed in lower case, too", of_site=True)
@@ -141,11 +147,10 @@ def case_twins() -> str:
 
     Fix: Decide on one form, usually lower case, list it, and redirect the other one to it.
     """
-    return _twins(
-        r"regexp_matches(regexp_replace(key, '%..|[?#].*$', '', 'g'), '[A-Z]')",
-        r"lower(regexp_extract(key, '^[^?#]*')) || regexp_extract(key, '[?#].*$')",
-        "max(key) over (partition by twin)",  # lower-case letters sort after upper-case ones
-    )
+    path = """if(contains(path, '%'), array_to_string(list_transform(
+        string_split(path, '%'), lambda part, nth: if(nth = 1, lower(part), part[:2] || lower(part[3:]))
+    ), '%'), lower(path))"""  # all but escapes in lower case
+    return _twins(f"{path} || {_QUERY}", f"path <> lower(path) and path <> {path}")
 
 
 @rule("url/www-twins", Severity.WARNING, "{urls} listed with and without www.", of_site=True)
@@ -157,7 +162,10 @@ def www_twins() -> str:
 
     Fix: Decide on one host, list only its URLs, and redirect the other host to it.
     """
-    return _twins(r"regexp_matches(key, '^https?://www\.')", r"regexp_replace(key, '^(https?://)www\.', '\1')")
+    has_twin = _has_twin_site("replace(one.site, '://www.', '://') and contains(one.site, '://www.')")
+    return _twins(
+        "replace(site, '://www.', '://') || key[length(site) + 1 :]", f"contains(site, '://www.') and {has_twin}"
+    )
 
 
 @rule("url/scheme-twins", Severity.WARNING, "{urls} listed with http and https", of_site=True)
@@ -169,7 +177,8 @@ def scheme_twins() -> str:
 
     Fix: List only the ``https`` URL, and redirect ``http`` to it.
     """
-    return _twins("starts_with(key, 'http:')", "regexp_replace(key, '^http:', 'https:')")
+    has_twin = _has_twin_site("'https' || one.site[5:] and starts_with(one.site, 'http:')")
+    return _twins("'https' || key[5:]", f"starts_with(site, 'http:') and {has_twin}")
 
 
 @rule("url/index-file-twins", Severity.WARNING, "{urls} listed without the name of the index file, too", of_site=True)
@@ -181,11 +190,8 @@ def index_file_twins() -> str:
 
     Fix: List the URL of the folder, link to it, and redirect the index file to it.
     """
-    name = r"(?i:index|default)\.(?i:html?|xhtml|shtml|php|aspx?|jsp|cfm|cgi)"
-    return _twins(
-        rf"regexp_matches(key, '^[^?#]*/{name}(?:[?#]|$)')",
-        rf"regexp_replace(key, '^([^?#]*/){name}([?#].*)?$', '\1\2')",
-    )
+    name = r"(?i)/(?:index|default)\.(?:html?|xhtml|shtml|php|aspx?|jsp|cfm|cgi)$"
+    return _twins(f"regexp_replace(path, '{name}', '/') || {_QUERY}", f"regexp_matches(path, '{name}')")
 
 
 _TRACKING = (
@@ -205,12 +211,10 @@ def tracking_parameters() -> str:
 
     Fix: List the URL without the parameter.
     """
-    return rf"""
-        select * from (
-            select sitemap, loc, position,
-                regexp_extract(loc, '^[^?#]*\?(?:[^#]*[&;])?((?i:{_TRACKING}))=', 1) as value
-            from sitemap_urls where contains(loc, '?')
-        ) where value <> ''
+    pattern = rf"^[^?#]*\?(?:[^#]*[&;])?((?i:{_TRACKING}))="
+    return f"""
+        select sitemap, loc, position, regexp_extract(loc, '{pattern}', 1) as value
+        from sitemap_urls where contains(loc, '?') and regexp_matches(loc, '{pattern}')
     """  # noqa: S608 - a pattern of this module
 
 
@@ -227,19 +231,20 @@ def session_id() -> str:
 
     Fix: Keep session ids in cookies only, and list the URL without them.
     """
-    return r"""
-        select * from (
-            select sitemap, loc, position, coalesce(
-                nullif(regexp_extract(loc, '[?&;]((?i:jsessionid|phpsessid|aspsessionid[a-z]*|oscsid|zenid|xtcsid|'
-                    || 'cftoken|sessid))=[^&;#?]', 1), ''),
-                nullif(regexp_extract(loc, '[?&;](s)=[0-9a-f]{32}(?:[&;#]|$)', 1), ''),
-                if(length(regexp_extract(loc, '[?&;](?i:sid|session_?id)=([a-zA-Z]*[0-9][0-9a-zA-Z]*)(?:[&;#]|$)', 1))
-                    between 26 and 128, regexp_extract(loc, '[?&;]((?i:sid|session_?id))=[0-9a-zA-Z]{26}', 1), null),
-                nullif(regexp_extract(loc, '^[^?#]*/\((?:A\([^()/]*\))?(S)\([0-9a-z]{24}\)', 1), '')
-            ) as value
-            from sitemap_urls where contains(loc, '=') or contains(loc, '(S(') or contains(loc, ')S(')
-        ) where value is not null
-    """
+    sure = r"[?&;]((?i:jsessionid|phpsessid|aspsessionid[a-z]*|oscsid|zenid|xtcsid|cftoken|sessid))=[^&;#?]"
+    likely = r"[?&;]((?i:sid|session_?id))=([a-zA-Z]*[0-9][0-9a-zA-Z]*)(?:[&;#]|$)"
+    hashed = r"[?&;](s)=[0-9a-f]{32}(?:[&;#]|$)"
+    in_path = r"^[^?#]*/\((?:A\([^()/]*\))?(S)\([0-9a-z]{24}\)"
+    return f"""
+        select sitemap, loc, position, case
+            when regexp_matches(loc, '{sure}') then regexp_extract(loc, '{sure}', 1)
+            when regexp_matches(loc, '{hashed}') then 's'
+            when regexp_matches(loc, '{likely}') and length(regexp_extract(loc, '{likely}', 2)) between 26 and 128
+                then regexp_extract(loc, '{likely}', 1)
+            when regexp_matches(loc, '{in_path}') then 'S' end as value
+        from sitemap_urls
+        where (contains(loc, '=') or contains(loc, '(S(') or contains(loc, ')S(')) and value is not null
+    """  # noqa: S608 - patterns of this module
 
 
 @rule("url/fragment", Severity.WARNING, "{urls} with a fragment", has_share=True)
@@ -275,13 +280,11 @@ def unescaped() -> str:
 
     Fix: Encode the path and query as UTF-8 with percent-encoding.
     """
-    return r"""
-        select * from (
-            select sitemap, loc, position,
-                regexp_extract(loc, '[^!#-;=?-\[\]_a-z~]|%[0-9A-Fa-f]?(?:$|[^0-9A-Fa-f])') as value
-            from sitemap_urls
-        ) where value <> ''
-    """
+    pattern = r"[^!#-;=?-\[\]_a-z~]|%[0-9A-Fa-f]?(?:$|[^0-9A-Fa-f])"
+    return f"""
+        select sitemap, loc, position, regexp_extract(loc, '{pattern}') as value
+        from sitemap_urls where regexp_matches(loc, '{pattern}')
+    """  # noqa: S608 - a pattern of this module
 
 
 @rule("url/double-encoded", Severity.WARNING, "{urls} percent-encoded twice", has_share=True)
@@ -347,13 +350,13 @@ def not_public_host() -> str:
     Fix: Set the base URL of the generator to that of the public site.
     """
     return f"""
-        with hosts as (select distinct host_of(key) as host from urls where key is not null),
+        with hosts as (select site, host_of(site) as host from (select distinct site from urls)),
         own as (select distinct {_UNPUBLIC} as kind from (select host_of(root) as host from sitemaps)),
         found as (
-            select host, kind from (select host, {_UNPUBLIC} as kind from hosts)
+            select site, kind from (select site, {_UNPUBLIC} as kind from hosts)
             where kind is not null and kind not in (select kind from own where kind is not null)
         )
-        select sitemap, loc, position, found.kind as value from urls join found on host = host_of(key)
+        select sitemap, loc, position, found.kind as value from urls join found using (site)
     """  # noqa: S608 - expressions of this module
 
 
@@ -374,12 +377,12 @@ def staging_host() -> str:
     )
     return rf"""
         with hosts as (
-            select host from (select distinct host_of(key) as host from sitemap_urls where key is not null)
+            select site, host from (select distinct site, host_of(site) as host from sitemap_urls)
             where not regexp_matches(host, '^[0-9.]+$') and not regexp_matches(
                 regexp_extract(host, '{pattern}', 1), '^(?:|(?:co|com|org|net|gov|edu|ac|or|ne|go)\.[a-z][a-z])$')
                 and host not in (select host_of(root) from sitemaps)
         )
-        select sitemap, loc, position, host as value from sitemap_urls join hosts on host = host_of(key)
+        select sitemap, loc, position, host as value from sitemap_urls join hosts using (site)
         where host <> host_of(sitemap)
     """  # noqa: S608 - a pattern of this module
 
@@ -427,17 +430,15 @@ def not_a_page() -> str:
         "js|javascripts?|scripts?|css|styles?|assets?|static|dist|build|libs?|vendor|_next|_nuxt|_astro|media|public|"
         "themes?|plugins?|node_modules|wp-content|wp-includes"
     )
-    return rf"""
-        select * from (
-            select sitemap, loc, position, lower(coalesce(
-                nullif(regexp_extract(loc, '(?i)^[^?#]*/[^/?#]+\.(scss|woff2?|ttf|otf|eot|zip|rar|7z|tar|tgz|gz|bz2|xz)'
-                    || '(?:[?#]|$)', 1), ''),
-                nullif(regexp_extract(loc, '(?i)^[a-z]+://[^/?#]+(?:/[^?#]*/(?:{folders})/[^?#]*|/(?:{folders})/[^?#]*|'
-                    || '/[^?#]*\.min|/[^/?#]*)\.(css|m?js)(?:[?#]|$)', 1), '')
-            )) as value
-            from sitemap_urls
-        ) where value is not null and not regexp_matches(loc, '(?i)sitemap[^/?#]*\.gz')
-    """  # noqa: S608 - a pattern of this module
+    asset = rf"(?i)^[a-z]+://[^/?#]+(?:/(?:[^?#]*/)?(?:{folders})/[^?#]*|/[^?#]*\.min|/[^/?#]*)\.(css|m?js)(?:[?#]|$)"
+    other = r"(?i)^[^?#]*/[^/?#]+\.(scss|woff2?|ttf|otf|eot|zip|rar|7z|tar|tgz|gz|bz2|xz)(?:[?#]|$)"
+    return f"""
+        select sitemap, loc, position, lower(if(regexp_matches(loc, '{asset}'), regexp_extract(loc, '{asset}', 1),
+            regexp_extract(loc, '{other}', 1))) as value
+        from sitemap_urls
+        where (regexp_matches(loc, '{asset}') or regexp_matches(loc, '{other}'))
+            and not regexp_matches(loc, '(?i)sitemap[^/?#]*\\.gz')
+    """  # noqa: S608 - patterns of this module
 
 
 @rule("url/lists-a-sitemap", Severity.WARNING, "{urls} of sitemaps listed as pages", has_share=True)
@@ -483,9 +484,6 @@ def template_placeholder() -> str:
         ]
     )
     return f"""
-        select * from (
-            select sitemap, loc, position, regexp_extract(loc, '{patterns}') as value
-            from sitemap_urls where contains(loc, '%') or contains(loc, '{{') or contains(loc, '__')
-                or contains(loc, '<')
-        ) where value <> ''
+        select sitemap, loc, position, regexp_extract(loc, '{patterns}') as value
+        from sitemap_urls where regexp_matches(loc, '{patterns}')
     """  # noqa: S608 - a pattern of this module
