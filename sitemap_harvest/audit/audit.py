@@ -82,7 +82,7 @@ class Audit:
             sitemaps=self._documents,
             errors=self._counts[Severity.ERROR],
             warnings=self._counts[Severity.WARNING],
-            notices=self._counts[Severity.INFO],
+            notices=self._counts[Severity.NOTICE],
             rules=tuple(self._tripped),
             passed=self._evaluated - len(self._tripped.keys() & RULES.keys()),
             not_checked=tuple(self._not_checked),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.formats.protocol import Listed
     from sitemap_harvest.model import Problem, Sample
 
-_STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+_STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTICE: "cyan"}
 _NOUNS = {  # for the fields of Listed
     "urls": "URL",
     "sitemaps": "sitemap",
@@ -130,7 +130,7 @@ def _facts(found: Validation, kind: Kind) -> Iterator[str]:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 or noun == 'info' else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _show_problem(problem: Problem, kind: Kind | None, console: Console) -> None:

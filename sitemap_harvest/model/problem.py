@@ -21,7 +21,7 @@ class Severity(StrEnum):
     """Entries are lost, or search engines are likely to reject the document or the entry."""
     WARNING = "warning"
     """The document violates the rules, and readers interpret it differently."""
-    INFO = "info"
+    NOTICE = "notice"
     """The document can be read without harm, but could be improved."""
 
     @property
@@ -102,10 +102,10 @@ _recovered = partial(_error, reliability=Reliability.RECOVERED)
 _loss = partial(_error, loses=True)
 _cut = partial(_loss, reliability=Reliability.REST)
 _warning = partial(ProblemType, severity=Severity.WARNING)
-_info = partial(ProblemType, severity=Severity.INFO)
+_notice = partial(ProblemType, severity=Severity.NOTICE)
 
 CATALOGUE: Mapping[str, ProblemType] = {
-    "changefreq/unknown": _info(
+    "changefreq/unknown": _notice(
         meaning="The change frequency is not a value that the protocol defines; it is stored as published.",
         cause="A capital letter, a translated word, or a custom value such as fortnightly.",
         consequence="Readers ignore the value. Google and Bing ignore all change frequencies anyway.",
@@ -214,7 +214,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="Only the title of the item is known.",
         fix="Give each item a <link> to its page, or in Atom a <link href>.",
     ),
-    "html/off-site": _info(
+    "html/off-site": _notice(
         meaning="A link leads to another site, so it is not an entry.",
         cause="Partners, social networks, or pages on another host.",
         consequence="The link is ignored, because an HTML sitemap lists only its own site.",
@@ -269,7 +269,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="The rest is missing. A strict JSON parser rejects the whole feed.",
         fix="Publish the file only when it is complete.",
     ),
-    "lastmod/no-zone": _info(
+    "lastmod/no-zone": _notice(
         meaning="A time has no time zone; it was read as UTC.",
         cause="A time from a database was written without its time zone.",
         consequence="The instant may be off by up to 14 hours. The protocol requires a time zone after a time.",
@@ -407,13 +407,13 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="Some readers escape the character; others truncate the URL there.",
         fix="Write a space as %20, and remove other such characters.",
     ),
-    "priority/unreadable": _info(
+    "priority/unreadable": _notice(
         meaning="The priority is not a number from 0 to 1.",
         cause="A decimal comma, a percentage, a scale up to 10, or a word.",
         consequence="Readers ignore the value. Google and Bing ignore all priorities anyway.",
         fix="Write a number from 0.0 to 1.0 with a decimal point, or omit the element.",
     ),
-    "protocol/attribute": _info(
+    "protocol/attribute": _notice(
         meaning="An element of the protocol has an attribute that the schema does not define.",
         cause="A template for another format, or a marker left by a tool.",
         consequence="Readers ignore the attribute. A validator rejects the document.",
@@ -425,7 +425,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="The URL is fetched once. If the entries differ, it is undefined which one is used.",
         fix="List each URL once.",
     ),
-    "protocol/element-order": _info(
+    "protocol/element-order": _notice(
         meaning="The elements are not in the order that the schema requires.",
         cause="An extension before <lastmod>, or a template with its own order.",
         consequence="Most readers accept any order. A validator rejects the document.",
@@ -437,7 +437,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="Search engines may ignore the date, and may stop trusting the other dates.",
         fix="Write the date of the last change to the page.",
     ),
-    "protocol/lastmod-schema": _info(
+    "protocol/lastmod-schema": _notice(
         meaning="The text of the protocol allows the format of the date, but its schema does not.",
         cause="A year, a month, or a time without seconds.",
         consequence="Readers of W3C dates understand the date. A validator rejects the document.",
@@ -449,7 +449,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="Readers escape the URL differently, and may fetch another page or none.",
         fix="Escape characters that have no special meaning in the URL: % as %25, # as %23, [ as %5B.",
     ),
-    "protocol/loc-not-escaped": _info(
+    "protocol/loc-not-escaped": _notice(
         meaning='The URL contains a character that must be escaped: one of < > " { } | \\ ^ `.',
         cause="File names or search terms were inserted without escaping them.",
         consequence="Most readers escape the character; some reject the URL.",
@@ -461,7 +461,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="Search engines may reject the URL.",
         fix="List the page under a shorter URL.",
     ),
-    "protocol/loc-too-short": _info(
+    "protocol/loc-too-short": _notice(
         meaning="The text of a <loc> is shorter than the 12 characters that the schema requires.",
         cause="A relative URL, or a host with a very short name.",
         consequence="A shorter absolute URL is still read. A validator rejects the document.",
@@ -473,7 +473,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="The document was still read. Google reports an incorrect namespace and may reject the document.",
         fix='Write exactly xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" in the root element.',
     ),
-    "protocol/not-checked": _info(
+    "protocol/not-checked": _notice(
         meaning="From here on, the order, names and values of the elements were not checked against the schema.",
         cause="XML that is not well-formed, a DOCTYPE, or a root element that is not the protocol's.",
         consequence="There may be more problems than those reported.",
@@ -491,7 +491,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="Search engines ignore the URL, unless the robots.txt of that site names this document.",
         fix="List URLs of the document's own site, or name the document in the other site's robots.txt.",
     ),
-    "protocol/outside-folder": _info(
+    "protocol/outside-folder": _notice(
         meaning="The URL is not below the folder of the document.",
         cause="Sitemaps in their own folder, such as /sitemaps/.",
         consequence="The protocol treats the URL as invalid, unless robots.txt names the document or it was submitted.",
@@ -545,7 +545,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="Readers ignore or misinterpret the element. A validator rejects the document.",
         fix="Remove the element, or declare its namespace.",
     ),
-    "protocol/whitespace-around": _info(
+    "protocol/whitespace-around": _notice(
         meaning="A value has whitespace around it where the schema allows none.",
         cause="A template with line breaks around <changefreq>, or a no-break space next to a value.",
         consequence="Most readers trim the value. A validator rejects the document.",

@@ -57,7 +57,7 @@ def test_many_urls_expired_from_a_feed(tmp_path: Path) -> None:
 
 def test_many_urls_added(tmp_path: Path) -> None:
     (finding,) = found(tmp_path, "change/mass-addition", {SITEMAP: pages(0, 10)}, {SITEMAP: pages(0, 20)})
-    assert (finding.sitemap, finding.severity, finding.count, finding.share) == (None, Severity.INFO, 10, 0.5)
+    assert (finding.sitemap, finding.severity, finding.count, finding.share) == (None, Severity.NOTICE, 10, 0.5)
     assert finding.message == "10 URLs added since the last run (50%)"
     assert samples(finding) == [(SITEMAP, loc, None) for loc in locs(10, 20)[:5]]
 
@@ -80,7 +80,7 @@ def flapping(times: int) -> list[dict[str, Any]]:
 
 def test_a_url_that_comes_and_goes(tmp_path: Path) -> None:
     (finding,) = found(tmp_path, "change/flapping", *flapping(3))
-    assert (finding.sitemap, finding.severity, finding.count, finding.threshold) == (None, Severity.INFO, 1, 3)
+    assert (finding.sitemap, finding.severity, finding.count, finding.threshold) == (None, Severity.NOTICE, 1, 3)
     assert samples(finding) == [(SITEMAP, pages(1, 2)[0].loc, "3 times")]
     assert finding.message == "1 URL removed and added again 3 times"
 

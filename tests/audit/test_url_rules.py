@@ -232,7 +232,7 @@ def test_entries_of_feeds_and_pages_of_links_may_be_parts_of_pages(rule: str, ki
 
 def test_the_fragment_of_an_application_is_a_notice(tmp_path: Path) -> None:
     findings = found(tmp_path, "url/fragment", {SITEMAP: urls(f"{SITE}/#!a", f"{SITE}/#a", f"{SITE}/#b")})
-    assert [(one.severity, one.count) for one in findings] == [(Severity.WARNING, 2), (Severity.INFO, 1)]
+    assert [(one.severity, one.count) for one in findings] == [(Severity.WARNING, 2), (Severity.NOTICE, 1)]
 
 
 def test_the_twin_may_be_in_another_sitemap(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 GOOD = urlset("https://a.example/1", "https://a.example/2")
 BAD_DATE = GOOD.replace("</loc>", "</loc><lastmod>yesterday</lastmod>", 1)
-INFO_ONLY = GOOD.replace("</loc>", "</loc><lastmod>2026-01</lastmod>", 1)
+NOTICE_ONLY = GOOD.replace("</loc>", "</loc><lastmod>2026-01</lastmod>", 1)
 BARE = GOOD.replace("/1", "/?a=1&b=2")
 
 
@@ -64,9 +64,9 @@ def test_the_complete_output_for_a_file(tmp_path: Path) -> None:
     ("body", "fail_on", "expected"),
     [
         pytest.param(GOOD, "error", 0, id="good"),
-        pytest.param(GOOD, "info", 0, id="good-strict"),
-        pytest.param(INFO_ONLY, "warning", 0, id="info-not-minded"),
-        pytest.param(INFO_ONLY, "info", 4, id="info"),
+        pytest.param(GOOD, "notice", 0, id="good-strict"),
+        pytest.param(NOTICE_ONLY, "warning", 0, id="notice-below-warning"),
+        pytest.param(NOTICE_ONLY, "notice", 4, id="notice"),
         pytest.param(BAD_DATE, "error", 0, id="warning-not-minded"),
         pytest.param(BAD_DATE, "warning", 4, id="warning"),
         pytest.param(BARE, "error", 4, id="error"),
@@ -322,7 +322,7 @@ UNREAD = one(kind=None, reason="no")
         pytest.param([], "error", 3, id="none-found"),
         pytest.param([one(reason="cut")], "error", 4, id="cut"),
         pytest.param([one(), one("xml/truncated")], "error", 4, id="error"),
-        pytest.param([one("lastmod/no-zone")], "info", 4, id="info"),
+        pytest.param([one("lastmod/no-zone")], "notice", 4, id="notice"),
     ],
 )
 def test_exit_codes(found: list[Validation], fail_on: str, expected: int) -> None:
@@ -339,7 +339,7 @@ def closing_line(*found: Validation) -> str:
 def test_the_closing_line() -> None:
     assert closing_line(one(), one()) == "2 documents: no problems\n"
     assert closing_line(one("xml/truncated", "lastmod/no-zone"), one("xml/doctype"), UNREAD) == (
-        "3 documents, 1 of them not read: 1 error, 1 warning, 1 info\n"
+        "3 documents, 1 of them not read: 1 error, 1 warning, 1 notice\n"
     )
     assert closing_line() == "No sitemap was found in the targets.\n"
 

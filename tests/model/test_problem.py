@@ -26,6 +26,7 @@ def used_codes() -> set[str]:
         node.value
         for module in PACKAGE.rglob("*.py")
         if module.name != "problem.py"
+        and module.relative_to(PACKAGE).parts[0] != "audit"  # rules have ids of their own
         for node in ast.walk(ast.parse(module.read_bytes()))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
@@ -59,7 +60,7 @@ def test_problems_that_lose_entries_are_errors() -> None:
 
 
 def test_the_worst_severity_comes_first() -> None:
-    assert sorted(Severity, key=lambda severity: severity.rank) == ["error", "warning", "info"]
+    assert sorted(Severity, key=lambda severity: severity.rank) == ["error", "warning", "notice"]
 
 
 def test_a_problem_has_the_severity_of_its_code() -> None:

@@ -35,7 +35,7 @@ def mass_removal(share: float = 0.2, urls: float = 10) -> str:
     """  # noqa: S608 - numbers and our own conditions
 
 
-@rule("change/mass-addition", Severity.INFO, "{urls} added since the last run ({share})", of_site=True,
+@rule("change/mass-addition", Severity.NOTICE, "{urls} added since the last run ({share})", of_site=True,
       needs="history")  # fmt: skip
 def mass_addition(share: float = 0.5, urls: float = 10) -> str:
     """A large part of the URLs of the site was added to its sitemaps in one run.
@@ -58,7 +58,7 @@ def mass_addition(share: float = 0.5, urls: float = 10) -> str:
     """  # noqa: S608 - numbers and our own conditions
 
 
-@rule("change/flapping", Severity.INFO, "{urls} removed and added again {value}", of_site=True, needs="history")
+@rule("change/flapping", Severity.NOTICE, "{urls} removed and added again {value}", of_site=True, needs="history")
 def flapping(times: float = 3) -> str:
     """A URL was removed from the sitemaps and added again several times.
 

@@ -112,7 +112,7 @@ def several_urls() -> str:
     """  # noqa: S608 - our own query
 
 
-@rule("hreflang/no-x-default", Severity.INFO, "{urls} with {languages} languages or more, but no x-default")
+@rule("hreflang/no-x-default", Severity.NOTICE, "{urls} with {languages} languages or more, but no x-default")
 def no_x_default(languages: float = 3) -> str:
     """A URL has versions in several languages, but no version for all others.
 
@@ -131,7 +131,7 @@ def no_x_default(languages: float = 3) -> str:
     """  # noqa: S608 - our own query
 
 
-@rule("hreflang/target-not-listed", Severity.INFO, "versions that no sitemap lists, such as {value}", needs="site")
+@rule("hreflang/target-not-listed", Severity.NOTICE, "versions that no sitemap lists, such as {value}", needs="site")
 def target_not_listed() -> str:
     """A language version is not listed by any sitemap of the site.
 

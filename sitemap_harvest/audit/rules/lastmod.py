@@ -12,7 +12,7 @@ _LATEST = "(select max(run) from runs)"
 _ZONES = "interval 14 hours"  # the largest offset of a time zone: a date without one may be off by as much
 
 
-@rule("lastmod/missing", Severity.INFO, "{urls} without lastmod ({share})", has_share=True)
+@rule("lastmod/missing", Severity.NOTICE, "{urls} without lastmod ({share})", has_share=True)
 def missing(share: float = 0.2) -> str:
     """Many entries of a sitemap have no ``lastmod``. If none has one, it is a warning.
 
@@ -122,7 +122,7 @@ def fetch_time(share: float = 0.9, minutes: float = 10, entries: float = 5) -> s
     """  # noqa: S608 - numbers and our own conditions
 
 
-@rule("lastmod/mixed-precision", Severity.INFO, "{share} of the dates have another precision, such as {value}")
+@rule("lastmod/mixed-precision", Severity.NOTICE, "{share} of the dates have another precision, such as {value}")
 def mixed_precision(share: float = 0.05) -> str:
     """Some dates of a sitemap have a time, others do not.
 
@@ -143,7 +143,7 @@ def mixed_precision(share: float = 0.05) -> str:
     """  # noqa: S608 - numbers and our own conditions
 
 
-@rule("lastmod/stale-site", Severity.INFO, "no page has changed since {value}", of_site=True)
+@rule("lastmod/stale-site", Severity.NOTICE, "no page has changed since {value}", of_site=True)
 def stale_site(days: float = 365) -> str:
     """No ``lastmod`` of the site is from the year before the last download.
 
@@ -254,7 +254,7 @@ def goes_back() -> str:
     """  # noqa: S608 - our own conditions
 
 
-@rule("priority/all-the-same", Severity.INFO, "all {count} entries have the priority {value}")
+@rule("priority/all-the-same", Severity.NOTICE, "all {count} entries have the priority {value}")
 def same_priority(entries: float = 20) -> str:
     """All entries of a sitemap have the same ``priority``.
 
@@ -271,7 +271,7 @@ def same_priority(entries: float = 20) -> str:
     """  # noqa: S608 - a number
 
 
-@rule("priority/ignored", Severity.INFO, "{urls} with a priority, which search engines ignore", of_site=True,
+@rule("priority/ignored", Severity.NOTICE, "{urls} with a priority, which search engines ignore", of_site=True,
       has_share=True)  # fmt: skip
 def priority_ignored() -> str:
     """Entries have a ``priority``.
@@ -286,7 +286,7 @@ def priority_ignored() -> str:
     return "select sitemap, loc, position, priority::varchar as value from sitemap_urls where priority is not null"
 
 
-@rule("changefreq/ignored", Severity.INFO, "{urls} with a changefreq, which search engines ignore", of_site=True,
+@rule("changefreq/ignored", Severity.NOTICE, "{urls} with a changefreq, which search engines ignore", of_site=True,
       has_share=True)  # fmt: skip
 def changefreq_ignored() -> str:
     """Entries have a ``changefreq``.
@@ -302,7 +302,7 @@ def changefreq_ignored() -> str:
 
 @rule(
     "changefreq/contradicts-lastmod",
-    Severity.INFO,
+    Severity.NOTICE,
     "{urls} with a changefreq that lastmod contradicts: {value}",
     has_share=True,
 )

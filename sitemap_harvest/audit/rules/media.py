@@ -18,7 +18,7 @@ def _missing(names: str, of: str) -> str:
     return f"concat_ws(', ', {parts})"
 
 
-@rule("image/deprecated-tag", Severity.INFO, "images with tags that search engines ignore: {value}")
+@rule("image/deprecated-tag", Severity.NOTICE, "images with tags that search engines ignore: {value}")
 def image_deprecated_tag() -> str:
     """An image has tags that Google no longer reads: caption, geo_location, title or license.
 
@@ -32,7 +32,7 @@ def image_deprecated_tag() -> str:
     """  # noqa: S608 - our own query
 
 
-@rule("video/deprecated-tag", Severity.INFO, "videos with tags that search engines ignore: {value}")
+@rule("video/deprecated-tag", Severity.NOTICE, "videos with tags that search engines ignore: {value}")
 def video_deprecated_tag() -> str:
     """A video has tags that Google no longer reads: category, gallery_loc, price or tvshow.
 

@@ -114,7 +114,7 @@ def mixed_www() -> str:
     """
 
 
-@rule("site/foreign-hosts", Severity.INFO, "{urls} on other hosts, such as {value}", of_site=True, has_share=True)
+@rule("site/foreign-hosts", Severity.NOTICE, "{urls} on other hosts, such as {value}", of_site=True, has_share=True)
 def foreign_hosts() -> str:
     """Listed URLs are on other hosts than the site.
 
@@ -140,7 +140,7 @@ def foreign_hosts() -> str:
     """
 
 
-@rule("site/home-page-missing", Severity.INFO, "no sitemap lists the home page", of_site=True)
+@rule("site/home-page-missing", Severity.NOTICE, "no sitemap lists the home page", of_site=True)
 def home_page_missing() -> str:
     """No sitemap lists the home page of the site.
 

@@ -72,7 +72,7 @@ def incomplete() -> str:
     """
 
 
-@rule("sitemap/redirected", Severity.INFO, "redirects to {value}", needs=None)
+@rule("sitemap/redirected", Severity.NOTICE, "redirects to {value}", needs=None)
 def redirected() -> str:
     """A sitemap redirects to another URL.
 
@@ -105,7 +105,7 @@ def empty() -> str:
     return "select url as sitemap from sitemaps where kind in ('sitemap', 'index') and complete and entries = 0"
 
 
-@rule("sitemap/near-limit", Severity.INFO, "close to a limit of the protocol: {value}", needs=None)
+@rule("sitemap/near-limit", Severity.NOTICE, "close to a limit of the protocol: {value}", needs=None)
 def near_limit(share: float = 0.9) -> str:
     """A sitemap is close to the limit of 50,000 entries or of 50 MB.
 
@@ -146,7 +146,7 @@ def http_on_https_site() -> str:
     """
 
 
-@rule("sitemap/wrong-content-type", Severity.INFO, "served as {value}", needs=None)
+@rule("sitemap/wrong-content-type", Severity.NOTICE, "served as {value}", needs=None)
 def wrong_content_type() -> str:
     """A document is served with the ``Content-Type`` of another format.
 
@@ -174,7 +174,7 @@ def wrong_content_type() -> str:
     """  # noqa: S608 - our own condition
 
 
-@rule("sitemap/slow", Severity.INFO, "the download took {value}", needs=None)
+@rule("sitemap/slow", Severity.NOTICE, "the download took {value}", needs=None)
 def slow(seconds: float = 5) -> str:
     """The download of a sitemap took long.
 
@@ -188,7 +188,7 @@ def slow(seconds: float = 5) -> str:
     """  # noqa: S608 - a number
 
 
-@rule("sitemap/large-uncompressed", Severity.INFO, "{value} sent without compression", needs=None)
+@rule("sitemap/large-uncompressed", Severity.NOTICE, "{value} sent without compression", needs=None)
 def large_uncompressed(megabytes: float = 10) -> str:
     """A large sitemap is sent without compression.
 
@@ -205,7 +205,7 @@ def large_uncompressed(megabytes: float = 10) -> str:
     """  # noqa: S608 - a number
 
 
-@rule("sitemap/listed-twice", Severity.INFO, "indexes name sitemaps several times", of_site=True, needs=None)
+@rule("sitemap/listed-twice", Severity.NOTICE, "indexes name sitemaps several times", of_site=True, needs=None)
 def listed_twice() -> str:
     """Indexes name the same sitemap several times.
 
@@ -295,7 +295,7 @@ def index_lastmod_stale(days: float = 1) -> str:
     """  # noqa: S608 - a number
 
 
-@rule("sitemap/index-lastmod-missing", Severity.INFO, "sitemaps without lastmod: {count}", needs=None)
+@rule("sitemap/index-lastmod-missing", Severity.NOTICE, "sitemaps without lastmod: {count}", needs=None)
 def index_lastmod_missing(share: float = 0.5) -> str:
     """An index gives no ``lastmod`` for many of its sitemaps.
 
@@ -317,7 +317,7 @@ def index_lastmod_missing(share: float = 0.5) -> str:
     """  # noqa: S608 - a number
 
 
-@rule("sitemap/unlisted", Severity.INFO, "still exists, but is no longer listed", needs="history")
+@rule("sitemap/unlisted", Severity.NOTICE, "still exists, but is no longer listed", needs="history")
 def unlisted() -> str:
     """A sitemap that was named earlier still exists, but nothing names it any more.
 

@@ -31,7 +31,7 @@ def duplicate_in_sitemap() -> str:
 
 @rule(
     "url/duplicate-across-sitemaps",
-    Severity.INFO,
+    Severity.NOTICE,
     "{urls} listed in several sitemaps",
     of_site=True,
     has_share=True,
@@ -262,12 +262,12 @@ def fragment() -> str:
     fragment paths of their own.
     """
     return """
-        select sitemap, loc, position, if(contains(loc, '#!'), 'info', null) as severity
+        select sitemap, loc, position, if(contains(loc, '#!'), 'notice', null) as severity
         from sitemap_urls where contains(loc, '#')
     """
 
 
-@rule("url/unescaped", Severity.INFO, "{urls} with characters that are not percent-encoded", has_share=True)
+@rule("url/unescaped", Severity.NOTICE, "{urls} with characters that are not percent-encoded", has_share=True)
 def unescaped() -> str:
     r"""A listed URL contains a character that URLs may contain only in percent-encoded form.
 
@@ -307,7 +307,7 @@ def double_encoded() -> str:
     """
 
 
-@rule("url/double-slash", Severity.INFO, "{urls} with a double slash in the path", has_share=True)
+@rule("url/double-slash", Severity.NOTICE, "{urls} with a double slash in the path", has_share=True)
 def double_slash() -> str:
     """The path of a listed URL contains ``//``.
 
@@ -417,7 +417,7 @@ def out_of_scope() -> str:
     """
 
 
-@rule("url/not-a-page", Severity.INFO, "{urls} of files rather than pages (.{value})", has_share=True)
+@rule("url/not-a-page", Severity.NOTICE, "{urls} of files rather than pages (.{value})", has_share=True)
 def not_a_page() -> str:
     """A listed URL is that of a style sheet, a script, a font or an archive.
 

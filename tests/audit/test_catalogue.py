@@ -1,0 +1,32 @@
+"""Every rule is documented in full, and its id is no problem code."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from sitemap_harvest.audit import RULES, AuditRule
+from sitemap_harvest.audit.rule import NEEDS
+from sitemap_harvest.model import CATALOGUE
+
+
+def test_no_rule_has_the_id_of_a_problem() -> None:
+    assert RULES.keys() & CATALOGUE.keys() == set()
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_every_rule_is_documented(rule: AuditRule) -> None:
+    title, *paragraphs = rule.documentation.split("\n\n")
+    assert re.fullmatch(r"[A-Z][^\n]+\.", " ".join(title.split()))
+    assert [text for text in paragraphs if text.startswith("Fix: ")] == [paragraphs[-1]]
+    assert all(text.endswith(".") for text in paragraphs if not text.startswith("Spec: "))
+    assert all(re.fullmatch(r"Spec: https://\S+", text) for text in paragraphs if text.startswith("Spec: "))
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_every_rule_has_valid_facts(rule: AuditRule) -> None:
+    assert re.fullmatch(r"[a-z]+/[a-z-]+", rule.id)
+    assert rule.needs is None or rule.needs in NEEDS
+    assert rule.names.keys() <= {"google", "bing", "screaming_frog", "sitebulb"}
+    assert all(isinstance(value, int | float) for value in rule.thresholds.values())
