@@ -14,10 +14,10 @@ _ZONES = "interval 14 hours"  # the largest offset of a time zone: a date withou
 
 @rule("lastmod/missing", Severity.NOTICE, "{urls} without lastmod ({share})", has_share=True)
 def missing(share: float = 0.2) -> str:
-    """Many entries of a sitemap have no ``lastmod``. If none has one, it is a warning.
+    """Many entries of a sitemap have no ``lastmod``.
 
-    Without it, search engines cannot tell which pages have changed, and crawl all of
-    them at the pace of the slowest. Text lists and feeds do not count, nor do news
+    Without it, search engines cannot tell which pages have changed, so they notice
+    changes late. If no entry has one, it is a warning. Text lists and feeds do not count, nor do news
     sitemaps, whose articles have a date of publication.
 
     Spec: https://www.sitemaps.org/protocol.html#lastmoddef
