@@ -37,7 +37,6 @@ _CHECKPOINT_SECONDS = 30
 _LOOK_SECONDS = 1.0
 _LONG = timedelta(days=1)
 _MOST_ROWS = 100_000  # buffered in memory, over all sites
-_MOST_FILES = 16  # open for writing
 _CONFIRMED = frozenset({Outcome.READ, Outcome.UNCHANGED, Outcome.SKIPPED})
 
 
@@ -195,17 +194,16 @@ class SnapshotSession:
             if unwritten >= _CHECKPOINT_DOCUMENTS or (unwritten and now - site.written_at > _CHECKPOINT_SECONDS):
                 site.written_at = now
                 self.guard(site.writer.checkpoint)
-        self._make_room([site.writer for site in self.sites.values() if any(site.writer.buffered)])
+        self._make_room([site.writer for site in self.sites.values() if site.writer.waiting])
 
     def _make_room(self, writers: list[SiteWriter]) -> None:
-        """Flush the largest of *writers* if too many rows are buffered, or too many files are open."""
-        writers.sort(key=lambda writer: writer.buffered)
-        files, rows = (sum(writer.buffered[at] for writer in writers) for at in (0, 1))
-        while writers and (rows > _MOST_ROWS or files > _MOST_FILES):
+        """Flush the largest of *writers* if too many rows are buffered."""
+        writers.sort(key=lambda writer: writer.waiting)
+        rows = sum(writer.waiting for writer in writers)
+        while rows > _MOST_ROWS:
             writer = writers.pop()
-            is_open, waiting = writer.buffered
-            files, rows = files - is_open, rows - waiting
-            self.guard(writer.rest)
+            rows -= writer.waiting
+            self.guard(writer.flush)
 
     def _find(self, root: str | None, url: str) -> KnownDocument | None:
         """Return the document at *url* as stored in this run for the site *root*; ``None`` if it was not."""
@@ -245,12 +243,12 @@ class SnapshotSession:
         except WRITE_ERRORS as error:
             self.give_up(error)
         except Exception as error:  # noqa: BLE001 - damage or a bug at one site must not affect the others
-            self._not_stored(site, root, error)
+            self._not_stored(root, error)
         finally:
             self._release(root)
         return []
 
-    def _not_stored(self, site: SiteSnapshot, root: str, error: Exception) -> None:
+    def _not_stored(self, root: str, error: Exception) -> None:
         is_known = isinstance(error, StoreError)
         logger.error(
             "The snapshot of %s was not stored%s; the last snapshot of the site remains valid",
@@ -260,7 +258,6 @@ class SnapshotSession:
             extra=fields("not-kept", site=root),
         )
         self._count("sitemap_harvest/store_failed", 1)
-        site.writer.close()
 
     def _commit(self, site: SiteSnapshot, result: SiteRecord, *, is_over: bool) -> list[Changes]:
         now = datetime.now(UTC)
@@ -309,9 +306,7 @@ class SnapshotSession:
 
     def give_up(self, error: Exception) -> None:
         """Store nothing more: the last snapshots remain valid."""
-        sites, self.sites = self.sites, {}
-        for site in sites.values():
-            site.writer.close()
+        self.sites = {}
         if not self.has_failed:
             self.has_failed = True
             self._count("sitemap_harvest/store_failed", 1)

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from sitemap_harvest.snapshots.store.row_ranges import Intervals
 from sitemap_harvest.snapshots.store.row_store import chosen
 from sitemap_harvest.snapshots.store.store import RUNS, Manifest
-from sitemap_harvest.snapshots.store.tables import GROUP_ROWS, StoredFile, TableWriter, read_table
+from sitemap_harvest.snapshots.store.tables import FILE_ROWS, StoredFile, TableWriter, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MERGED = "merged"
 _FEWEST = 8
 """Number of small files that are merged into one."""
-_SMALL_ROWS = GROUP_ROWS
+_SMALL_ROWS = FILE_ROWS
 """A file with fewer rows is small. A file that is not is never rewritten, so that each row is rewritten a few times."""
 _OF_READINGS = frozenset({"row_ranges", "references"})
 """Tables about what a run read, which later runs may need; other tables are needed only for their own run."""
@@ -44,8 +44,9 @@ def compact(history: History, *, fewest: int = _FEWEST) -> bool:
     for (_, is_small), group in groupby(files, key=lambda file: (file.table, file.count < _SMALL_ROWS)):
         series = list(group)
         if is_small and len(series) >= fewest:
-            parts = (part for file in series for part in read_table(history.folder, file))
-            series = [_written(history, series, parts)]
+            parts = (read_table(history.folder, file) for file in series)
+            runs = min(file.runs[0] for file in series), max(file.runs[1] for file in series)
+            series = _written(history, series[0].table, runs, parts)
         found += series
     if found == files:
         return False
@@ -61,8 +62,7 @@ def prune(history: History, keep: Collection[str]) -> int:
     ids = {run.id for run in kept}
     needed = _needed(history, ids)
     rows = _needed_rows(history, needed, ids)
-    pruned = [_pruned(history, file, needed, rows, ids) for file in history.manifest.files]
-    files = [file for file in pruned if file is not None]
+    files = [part for file in history.manifest.files for part in _pruned(history, file, needed, rows, ids)]
     dropped = len(history.runs) - len(kept)
     if dropped or tuple(files) != history.manifest.files:  # rows that only pending removals needed may go later
         _replace(history, kept, files)
@@ -95,34 +95,32 @@ def _replace(history: History, runs: Sequence[Run], files: Sequence[StoredFile])
     tidy(history)
 
 
-def _written(history: History, files: Sequence[StoredFile], parts: Iterable[pa.Table]) -> StoredFile:
-    """Write *parts*, data of *files* of one table in the order of their runs, to one file."""
-    table = files[0].table
-    writer = TableWriter(history.folder, f"{MERGED}/{table}-{secrets.token_hex(6)}.parquet", table)
+def _written(
+    history: History, table: str, runs: tuple[str, str], parts: Iterable[pa.Table | pa.RecordBatch]
+) -> list[StoredFile]:
+    """Write *parts*, data of *runs* in *table* in their order, to as few files as possible."""
+    writer = TableWriter(history.folder, f"{MERGED}/{table}-{secrets.token_hex(6)}", table, runs)
     for part in parts:
         writer.add(part)
-    runs = min(file.runs[0] for file in files), max(file.runs[1] for file in files)
-    return writer.close(runs, (files[0].ids[0], files[-1].ids[1]))
+    writer.flush()
+    return writer.files
 
 
 def _pruned(
     history: History, file: StoredFile, needed: pa.Table, rows: Intervals, kept: Collection[str]
-) -> StoredFile | None:
-    """Return *file*, or a file with that part of it which the runs *kept* need; ``None`` if they need nothing."""
-    groups = read_table(history.folder, file)
-    parts: Iterable[pa.Table]
+) -> list[StoredFile]:
+    """Return *file*, or a file with that part of it which the runs *kept* need; none if they need nothing."""
     if file.table == "rows":
-        count, parts = len(rows.within(*file.ids)), (chosen(group, rows) for group in groups)
+        if len(rows.within(*file.ids)) == file.count:
+            return [file]
+        part = chosen(read_table(history.folder, file), rows)
     else:
-        ids = pa.array(sorted(kept), pa.string())
+        data = read_table(history.folder, file)
         is_reading = file.table in _OF_READINGS
-        parts = found = [
-            one.filter(_is_needed(one, needed) if is_reading else pc.is_in(one["run"], ids)) for one in groups
-        ]
-        count = sum(one.num_rows for one in found)
-    if count == file.count:
-        return file
-    return _written(history, [file], parts) if count else None
+        part = data.filter(_is_needed(data, needed) if is_reading else pc.is_in(data["run"], pa.array(sorted(kept))))
+        if part.num_rows == file.count:
+            return [file]
+    return _written(history, file.table, file.runs, [part])
 
 
 def _needed(history: History, keep: Collection[str]) -> pa.Table:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from contextlib import contextmanager
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import MAX_ROWS, UrlBatch
 from sitemap_harvest.snapshots.store.row_ranges import Intervals
-from sitemap_harvest.snapshots.store.tables import ROW_COLUMNS, ROW_SCHEMA, original_keys
+from sitemap_harvest.snapshots.store.tables import ROW_COLUMNS, ROW_SCHEMA, original_keys, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,8 +20,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.snapshots.store.storage import Folder
     from sitemap_harvest.snapshots.store.tables import StoredFile
 
-_FILES_OPEN = 8
-_GROUPS_KEPT = 2  # most recently read groups: the rows of small documents are next to each other
+_FILES_KEPT = 2  # most recently read files: the rows of small documents are next to each other
 _LISTS = {field.name for field in ROW_SCHEMA if pa.types.is_list(field.type)}
 
 
@@ -34,50 +29,17 @@ class RowStore:
 
     def __init__(self, folder: Folder, files: Iterable[StoredFile]) -> None:
         """Read from those of *files* in *folder* that have rows; their id ranges must not overlap."""
-        self._folder = folder
         self._parts = sorted((file for file in files if file.table == "rows"), key=lambda file: file.ids)
         self._first = np.array([file.ids[0] for file in self._parts], dtype=np.int64)
         self._end = np.array([file.ids[1] for file in self._parts], dtype=np.int64)
-        self._files: OrderedDict[int, tuple[pq.ParquetFile, np.ndarray, np.ndarray]] = OrderedDict()
-        self._read = lru_cache(maxsize=_GROUPS_KEPT)(self._read_group)
+        self._read = lru_cache(maxsize=_FILES_KEPT)(partial(_read_rows, folder))
 
     def rows(self, wanted: Intervals, columns: Sequence[str] = ROW_COLUMNS) -> Iterator[pa.RecordBatch]:
         """Yield the *wanted* rows, ascending: the column ``row``, and *columns* in that order."""
         for number in _meeting(wanted, self._first, self._end).tolist():
-            _, first, end = self._file(number)
-            for group in _meeting(wanted, first, end).tolist():
-                rows = chosen(self._read(number, group, tuple(columns)), wanted)
-                if rows.num_rows:
-                    yield rows
-
-    def _file(self, number: int) -> tuple[pq.ParquetFile, np.ndarray, np.ndarray]:
-        """Return a file, with the first id of each row group, and the id after its last."""
-        if number not in self._files:
-            with self._damage_of(number):
-                file = pq.ParquetFile(self._folder.open(self._parts[number].name), pre_buffer=False)
-            ids = [file.metadata.row_group(group).column(0).statistics for group in range(file.num_row_groups)]
-            self._files[number] = file, np.array([one.min for one in ids]), np.array([one.max + 1 for one in ids])
-            if len(self._files) > _FILES_OPEN:
-                self._files.popitem(last=False)[1][0].close()
-        self._files.move_to_end(number)
-        return self._files[number]
-
-    def _read_group(self, number: int, group: int, columns: tuple[str, ...]) -> pa.RecordBatch:
-        """Return the column ``row`` and *columns* of a row group."""
-        needed = {"row", *columns} | ({"loc"} if "key" in columns else set())
-        file, *_ = self._file(number)
-        there = [name for name in file.schema_arrow.names if name in needed]
-        with self._damage_of(number):
-            # Each reader thread would have its own allocator arena, whose free memory the others cannot use.
-            batch = file.read_row_group(group, there, use_threads=False).combine_chunks().to_batches()[0]
-        found = {name: pa.nulls(batch.num_rows, ROW_SCHEMA.field(name).type) for name in needed}
-        found |= {name: batch.column(name) for name in there}
-        if "key" in columns:
-            found["key"] = original_keys(found["key"], found["loc"])
-        schema = pa.schema([ROW_SCHEMA.field(name) for name in ("row", *columns)])
-        return pa.RecordBatch.from_arrays(
-            [found[name].cast(schema.field(name).type) for name in schema.names], schema=schema
-        )
+            rows = chosen(self._read(self._parts[number], tuple(columns)), wanted)
+            if rows.num_rows:
+                yield rows
 
     def urls(self, row_ranges: RowRanges) -> Iterator[UrlBatch]:
         """Yield the entries of *row_ranges*, in their order."""
@@ -92,20 +54,13 @@ class RowStore:
             schema = UrlBatch.schema()
             yield UrlBatch(pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema))
 
-    def close(self) -> None:
-        """Close the files; they are opened again when needed."""
-        for file, *_ in self._files.values():
-            file.close()
-        self._files.clear()
-        self._read.cache_clear()
 
-    @contextmanager
-    def _damage_of(self, number: int) -> Iterator[None]:
-        """Name the file in errors."""
-        try:
-            yield
-        except (OSError, pa.ArrowException) as error:
-            raise StoreError(f"{self._folder}/{self._parts[number].name} cannot be read: {error}") from error
+def _read_rows(folder: Folder, part: StoredFile, columns: tuple[str, ...]) -> pa.RecordBatch:
+    """Return the column ``row`` and *columns* of a file."""
+    rows = read_table(folder, part, dict.fromkeys(("row", *columns, *(["loc"] if "key" in columns else []))))
+    if "key" in columns:
+        rows = rows.set_column(rows.schema.names.index("key"), "key", original_keys(rows["key"], rows["loc"]))
+    return rows.select(["row", *columns]).combine_chunks().to_batches()[0]
 
 
 def _meeting(wanted: Intervals, first: np.ndarray, end: np.ndarray) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -118,10 +117,9 @@ class Snapshot:
         Reads only the needed columns of the needed parts of files.
         """
         found = 0
-        with closing(RowStore(self._history.folder, self._history.manifest.files)) as row_store:
-            for batch in row_store.rows(wanted, columns):
-                found += batch.num_rows
-                yield batch
+        for batch in self._row_store.rows(wanted, columns):
+            found += batch.num_rows
+            yield batch
         if found < len(wanted):
             raise StoreError(f"{self.site}: {len(wanted) - found:,} rows that {self.run.id} needs are not in the store")
 
@@ -188,17 +186,12 @@ class Snapshot:
         return self.listed.take(own[np.argsort(self.listed.position[own], kind="stable")])
 
     def rows_of(self, document: str) -> Iterator[pa.RecordBatch]:
-        """Yield the distinct rows of the document, ascending by id, with the column ``row``; see :meth:`close`."""
+        """Yield the distinct rows of the document, ascending by id, with the column ``row``."""
         yield from self._row_store.rows(self.row_ranges_of(document).intervals())
 
     def urls_of(self, document: str) -> Iterator[UrlBatch]:
-        """Yield the entries of the document, in its order; see :meth:`close`."""
+        """Yield the entries of the document, in its order."""
         yield from self._row_store.urls(self.row_ranges_of(document))
-
-    def close(self) -> None:
-        """Close the files that stay open for the next document after :meth:`rows_of` and :meth:`urls_of`."""
-        if "_row_store" in vars(self):
-            self._row_store.close()
 
 
 def ledger_of(table: pa.Table) -> pa.Table:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
 import os
 import re
 import secrets
@@ -78,12 +76,11 @@ class Folder:
 
     def put(self, name: str, data: bytes) -> None:
         """Write *data* to the file *name* atomically and durably."""
-        self._files.create_dir(self.path)
         if self.is_local:
+            self._files.create_dir(self.path)
             put_file(Path(self.path, name), data)
-            return
-        with self._files.open_output_stream(f"{self.path}/{name}", compression=None) as file:
-            file.write(data)  # an object becomes visible only when complete
+        else:
+            self.write(name, data)
 
     def create(self, name: str, data: bytes) -> bool:
         """Write *data* to the file *name* unless it exists; return whether it was written.
@@ -113,11 +110,12 @@ class Folder:
         """Open the file *name* for random access."""
         return self._files.open_input_file(f"{self.path}/{name}")
 
-    def writing(self, name: str) -> HashedFile:
-        """Open the file *name* for sequential writing."""
+    def write(self, name: str, data: bytes | pa.Buffer) -> None:
+        """Write *data* to the file *name*. Neither atomic nor durable on a disk: see :meth:`sync`."""
         path = f"{self.path}/{name}"
         self._files.create_dir(path.rpartition("/")[0])
-        return HashedFile(self._files.open_output_stream(path, compression=None))
+        with self._files.open_output_stream(path, compression=None) as file:
+            file.write(data)  # an object becomes visible only when complete
 
     def sync(self, names: Iterable[str]) -> None:
         """Make the files *names*, which have been written, and their folders durable across a power cut."""
@@ -139,36 +137,6 @@ class Folder:
         """Remove the folder and all of its contents."""
         if self._files.get_file_info(self.path).type == fs.FileType.Directory:
             self._files.delete_dir(self.path)
-
-
-class HashedFile(io.RawIOBase):
-    """A file being written that computes its digest."""
-
-    def __init__(self, file: pa.NativeFile) -> None:
-        """Write to *file*."""
-        self._file = file
-        self._bytes = 0
-        self.digest = hashlib.sha256()
-
-    def write(self, data: bytes) -> int:  # type: ignore[override]  # pyarrow writes bytes
-        """Write *data*."""
-        self._file.write(data)
-        self.digest.update(data)
-        self._bytes += len(data)
-        return len(data)
-
-    def tell(self) -> int:
-        """Return the number of bytes written."""
-        return self._bytes
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-        super().close()
-
-    def writable(self) -> bool:
-        """Return ``True``."""
-        return True
 
 
 def _sync(path: str) -> None:

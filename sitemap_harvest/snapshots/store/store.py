@@ -284,9 +284,9 @@ class History:
         wanted = pa.array(sorted(runs), pa.string())
         for file in self.manifest.files:
             if file.table == name and any(file.runs[0] <= run <= file.runs[1] for run in runs):
-                for table in read_table(self.folder, file):
-                    is_wanted = pc.is_in(table.column("run"), wanted)
-                    yield table if pc.all(is_wanted).as_py() else table.filter(is_wanted)  # which copies
+                table = read_table(self.folder, file)
+                is_wanted = pc.is_in(table.column("run"), wanted)
+                yield table if pc.all(is_wanted).as_py() else table.filter(is_wanted)  # which copies
 
     def table(self, name: str, runs: Collection[str]) -> pa.Table:
         """Return the data of *runs* in the table *name*, as for :meth:`tables`."""

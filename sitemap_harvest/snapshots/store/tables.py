@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,10 @@ from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import Change, SitemapRecord, SitemapRef, UrlEntry, arrow_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from sitemap_harvest.snapshots.store.row_ranges import RowRanges
-    from sitemap_harvest.snapshots.store.storage import Folder, HashedFile
+    from sitemap_harvest.snapshots.store.storage import Folder
 
 _ENTRY = arrow_schema(UrlEntry)
 ROW_COLUMNS: tuple[str, ...] = tuple(name for name in _ENTRY.names if name != "position")
@@ -49,7 +50,7 @@ SCHEMAS = {
     "changes": arrow_schema(Change),
 }
 
-GROUP_ROWS = 20_000  # per row group: some 10 MB of rows in memory
+FILE_ROWS = 20_000  # per file: some 10 MB of rows in memory
 _FEW_VALUES = [
     "site", "sitemap", "lastmod_precision", "lastmod_zoned", "changefreq", "priority", "in_scope", "scope_reason"
 ]  # fmt: skip
@@ -63,7 +64,7 @@ class StoredFile:
     """One file that the manifest names."""
 
     name: str
-    """Its path in the folder of the site, such as ``runs/20261122T014512Z-4f2a1c/sitemaps.parquet``."""
+    """Its path in the folder of the site, such as ``runs/20261122T014512Z-4f2a1c/sitemaps-0001.parquet``."""
     table: str
     """Its contents: ``rows``, ``row_ranges``, ``pending``, ``references``, ``sitemaps``, ``changes``."""
     bytes: int
@@ -83,85 +84,75 @@ class StoredFile:
 
 
 class TableWriter:
-    """Writes one file of a table.
+    """Writes the data of one table to files of some :data:`FILE_ROWS` rows, or fewer after :meth:`flush`."""
 
-    The file is opened with the first full group: most of the many sites of a run have
-    few rows, and the number of open files is limited.
-    """
+    def __init__(self, folder: Folder, name: str, table: str, runs: tuple[str, str]) -> None:
+        """Write the data of *table* to the files *name*-0001.parquet and so on of *folder*.
 
-    def __init__(self, folder: Folder, name: str, table: str) -> None:
-        """Write the data of *table* to the file *name* of *folder*."""
-        self.count = 0
-        """Number of rows added."""
+        *runs* as for :class:`StoredFile`.
+        """
+        self.files: list[StoredFile] = []
+        """The files written so far."""
         self.waiting = 0
         """Number of rows buffered in memory."""
-        self._folder, self._name, self._table = folder, name, table
-        self._buffer = [SCHEMAS[table].empty_table()]
-        self._open: tuple[HashedFile, pq.ParquetWriter] | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether its file is open."""
-        return self._open is not None
+        self._folder, self._name, self._table, self._runs = folder, name, table, runs
+        self._buffer: list[pa.Table] = []
 
     def add(self, data: pa.Table) -> None:
         """Add *data*; rows of the row store with ascending ids."""
         self._buffer.append(data)
-        self.count += data.num_rows
         self.waiting += data.num_rows
-        if self.waiting >= GROUP_ROWS:
-            self._write()
+        if self.waiting >= FILE_ROWS:
+            self.flush()
 
-    def close(self, runs: tuple[str, str], ids: tuple[int, int] = (0, 0)) -> StoredFile:
-        """Finish the file, and return its entry; an unfinished file cannot be read.
-
-        *runs* and *ids* as for :class:`StoredFile`.
-        """
-        file, writer = self._write() if self.waiting or self._open is None else self._open
-        writer.close()
-        file.close()
-        return StoredFile(
-            name=self._name,
-            table=self._table,
-            bytes=file.tell(),
-            sha256=file.digest.hexdigest(),
-            count=self.count,
-            runs=runs,
-            ids=ids,
-        )
-
-    def _write(self) -> tuple[HashedFile, pq.ParquetWriter]:
-        """Write the buffered rows as one group."""
+    def flush(self) -> None:
+        """Write the buffered rows to a file, if there are any."""
+        if not self.waiting:
+            return
         data = pa.concat_tables(self._buffer)
-        if self._open is None:
-            if self.waiting < GROUP_ROWS:  # it is the only group: empty columns would take more space than the rows
-                columns = zip(data.schema, data.columns, strict=True)
-                data = data.select(
-                    [one.name for one, values in columns if not one.nullable or values.null_count < len(values)]
-                )
-            options: dict[str, Any] = {"compression_level": 9, "write_statistics": False}
-            if self._table == "rows":
-                encodings = {name: encoding for name, encoding in _ENCODINGS.items() if name in data.schema.names}
-                few = [name for name in _FEW_VALUES if name in data.schema.names]
-                options = {"column_encoding": encodings, "use_dictionary": few, "write_statistics": ["row"]}
-            file = self._folder.writing(self._name)
-            self._open = file, pq.ParquetWriter(file, data.schema, compression="zstd", store_schema=False, **options)
-        self._open[1].write_table(data)
+        ids = (data["row"][0].as_py(), data["row"][-1].as_py() + 1) if self._table == "rows" else (0, 0)
+        columns = zip(data.schema, data.columns, strict=True)
+        data = data.select(  # the headers of empty columns would take more space than the rows of a small file
+            [one.name for one, values in columns if not one.nullable or values.null_count < len(values)]
+        )
+        options: dict[str, Any] = {"compression": "zstd", "compression_level": 9, "write_statistics": False}
+        if self._table == "rows":
+            options["column_encoding"] = {name: one for name, one in _ENCODINGS.items() if name in data.schema.names}
+            options["use_dictionary"] = [name for name in _FEW_VALUES if name in data.schema.names]
+        content = pa.BufferOutputStream()
+        pq.write_table(data, content, store_schema=False, **options)
+        content = content.getvalue()
+        name = f"{self._name}-{len(self.files) + 1:04}.parquet"
+        self._folder.write(name, content)
+        self.files.append(
+            StoredFile(
+                name=name,
+                table=self._table,
+                bytes=len(content),
+                sha256=hashlib.sha256(content).hexdigest(),
+                count=data.num_rows,
+                runs=self._runs,
+                ids=ids,
+            )
+        )
         self._buffer, self.waiting = [], 0
-        return self._open
 
 
-def read_table(folder: Folder, stored: StoredFile) -> Iterator[pa.Table]:
-    """Yield the row groups of a file, with all columns of its table. Raises :exc:`StoreError` if it is damaged."""
+def read_table(folder: Folder, stored: StoredFile, columns: Iterable[str] | None = None) -> pa.Table:
+    """Return the data of a file: *columns* (``None``: all) of its table. Raises :exc:`StoreError` if it is damaged."""
+    schema = SCHEMAS[stored.table]
+    if columns is not None:
+        schema = pa.schema([schema.field(name) for name in columns])
     try:
         with folder.open(stored.name) as file:
             if file.size() != stored.bytes:
                 raise StoreError(
                     f"{folder}/{stored.name} has {file.size():,} bytes, but had {stored.bytes:,} when it was written"
                 )
-            parquet = pq.ParquetFile(file)
-            for group in range(parquet.num_row_groups):
-                yield _with_all_columns(parquet.read_row_group(group), SCHEMAS[stored.table])
+            parquet = pq.ParquetFile(file, pre_buffer=False)
+            names = [name for name in parquet.schema_arrow.names if name in schema.names]
+            # Each reader thread would have its own allocator arena, whose free memory the others cannot use.
+            return _with_all_columns(parquet.read(names, use_threads=False), schema)
     except (OSError, pa.ArrowException) as error:
         raise StoreError(f"{folder}/{stored.name} cannot be read: {error}") from error
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -55,28 +54,23 @@ class SiteWriter:
         self.folder: Folder = history.folder / RUNS / run_id
         self.kept: dict[str, DocumentRows] = {}
         self._next_row = history.manifest.next_row
-        self._files: list[StoredFile] = []
+        self._tables: dict[str, tables.TableWriter] = {}
         self._unwritten: dict[str, DocumentRows] = {}
-        self._part: tables.TableWriter | None = None
-        self._number = 0
         self._ledger: pa.Table | None = None  # of the sealed snapshot
 
     def urls_of(self, kept: DocumentRows) -> Iterator[UrlBatch]:
         """Yield the URLs of a document that this run has stored."""
-        self.rest()  # an unfinished file cannot be read
-        with closing(RowStore(self.history.folder, self._manifest().files)) as row_store:
-            yield from row_store.urls(kept.row_ranges or RowRanges.joined([]))
+        self.flush()  # buffered rows cannot be read
+        row_store = RowStore(self.history.folder, self._manifest().files)
+        yield from row_store.urls(kept.row_ranges or RowRanges.joined([]))
 
     def keep_rows(self, rows: pa.RecordBatch) -> np.ndarray:
         """Write *rows*, with the columns of :class:`UrlEntry`, and return their new ids."""
-        if self._part is None:
-            self._number += 1
-            self._part = tables.TableWriter(self.history.folder, self._name("rows"), "rows")
         ids = np.arange(self._next_row, self._next_row + rows.num_rows)
         columns = {name: rows.column(name) for name in tables.ROW_COLUMNS} | {"row": pa.array(ids)}
         columns["key"] = tables.stored_keys(columns["key"], columns["loc"])
         schema = tables.ROW_SCHEMA
-        self._part.add(pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema))
+        self._table("rows").add(pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema))
         self._next_row += rows.num_rows
         return ids
 
@@ -85,16 +79,31 @@ class SiteWriter:
         self.kept[url] = self._unwritten[url] = kept
 
     @property
-    def buffered(self) -> tuple[bool, int]:
-        """Whether a file of rows is open, and the number of rows buffered in memory."""
-        return (False, 0) if self._part is None else (self._part.is_open, self._part.waiting)
+    def waiting(self) -> int:
+        """Number of rows buffered in memory."""
+        return self._table("rows").waiting
 
-    def rest(self) -> None:
-        """Write the buffered rows and close the file; later rows go to another file."""
-        if self._part is not None:
-            part, self._part = self._part, None
-            ids = (self._next_row - part.count, self._next_row)
-            self._files.append(part.close((self.run_id, self.run_id), ids))
+    def flush(self) -> None:
+        """Write the buffered rows to a file."""
+        self._table("rows").flush()
+
+    def _table(self, name: str) -> tables.TableWriter:
+        """Return the writer of the run's files of the table *name*."""
+        if name not in self._tables:
+            path = f"{RUNS}/{self.run_id}/{name}"
+            self._tables[name] = tables.TableWriter(self.history.folder, path, name, (self.run_id, self.run_id))
+        return self._tables[name]
+
+    def _write(self, data: pa.Table, name: str) -> None:
+        """Write *data* to a file of the table *name*."""
+        table = self._table(name)
+        table.add(data)
+        table.flush()
+
+    @property
+    def _files(self) -> tuple[StoredFile, ...]:
+        """The files that the run has written."""
+        return tuple(file for table in self._tables.values() for file in table.files)
 
     @property
     def unwritten(self) -> int:
@@ -105,11 +114,11 @@ class SiteWriter:
         """Write a checkpoint, so that an interrupted run need not read these documents again."""
         if not self._unwritten:
             return
-        self.rest()
+        self.flush()
         records = LedgerBatch.of([kept.record for kept in self._unwritten.values()]).arrow
         self._write_documents()
-        self._write(_with_run(pa.Table.from_batches([records]), self.run_id), self._name("sitemaps"), "done")
-        Manifest(files=tuple(self._files), next_row=self._next_row).put(self.folder)
+        self._write(_with_run(pa.Table.from_batches([records]), self.run_id), "done")
+        Manifest(files=self._files, next_row=self._next_row).put(self.folder)
 
     def take_over(self) -> bool:
         """Resume an interrupted run with the same id from its checkpoints; return whether there were any.
@@ -119,12 +128,12 @@ class SiteWriter:
         checkpoint = Manifest.read(self.folder)
         for file in checkpoint.files:
             file.check(self.history.folder)
-        self._files = list(checkpoint.files)
+        for file in checkpoint.files:
+            self._table(file.table).files.append(file)
         self._remove_others(MANIFEST)
-        if not self._files:
+        if not checkpoint.files:
             return False
         self._next_row = checkpoint.next_row
-        self._number = len(self._files)  # each number has a file, so the next one is free
         history = History("", self.history.folder, checkpoint)
         row_ranges = history.table("row_ranges", [self.run_id])
         references = references_of(history.table("references", [self.run_id]))
@@ -149,16 +158,16 @@ class SiteWriter:
 
         *ledger*: the document records of the snapshot. *run*: the entry of the run.
         """
-        self.rest()
+        self.flush()
         self._write_documents()
         self._ledger = _ledger_table(ledger)
-        self._files = [file for file in self._files if file.table != "done"]
-        self._write(_with_run(self._ledger, run.id), self._path("sitemaps"), "sitemaps")
+        self._tables.pop("done", None)
+        self._write(_with_run(self._ledger, run.id), "sitemaps")
         return self._snapshot(run)
 
     def hold(self, pending: pa.Table, run: Run) -> Snapshot:
         """Add *pending*, rows with the schema ``tables.PENDING``, to the sealed snapshot; return the new snapshot."""
-        self._write(pending, self._path("pending"), "pending")
+        self._write(pending, "pending")
         return self._snapshot(run)
 
     def publish(self, run: Run, changes: Iterator[ChangeBatch]) -> Snapshot:
@@ -170,19 +179,17 @@ class SiteWriter:
         """
         assert self._ledger is not None  # noqa: S101 - for mypy: it is sealed
         run = dataclasses.replace(run, documents=self._ledger["left"].null_count)
-        writer = tables.TableWriter(self.history.folder, self._path("changes"), "changes")
+        writer = self._table("changes")
         for batch in changes:
             data = pa.Table.from_batches([batch.arrow])
             at, keys = data.schema.get_field_index("key"), tables.stored_keys(data["key"], data["loc"])
             writer.add(data.set_column(at, data.schema.field(at), keys))
-        if writer.count:
-            self._files.append(writer.close((run.id, run.id)))
+        writer.flush()
         self.history.folder.sync(file.name for file in self._files)
         if Manifest.read(self.history.folder) != self.history.manifest:
             raise StoreError(f"{self.history.site}: another run has stored a snapshot in the meantime")
         self._manifest(run).put(self.history.folder)
         self._remove_others()
-        self.close()
         return self._snapshot(run)
 
     def _snapshot(self, run: Run) -> Snapshot:
@@ -200,7 +207,6 @@ class SiteWriter:
 
     def _write_documents(self) -> None:
         """Write the row ranges and references of the documents stored since the last call."""
-        self._number += 1
         run, kept, self._unwritten = self.run_id, self._unwritten, {}
         row_ranges = [
             tables.row_ranges_table(tables.ROW_RANGES, one.row_ranges, run=run, document=url)
@@ -208,37 +214,17 @@ class SiteWriter:
             if one.row_ranges
         ]
         if row_ranges:
-            self._write(pa.concat_tables(row_ranges), self._name("row_ranges"), "row_ranges")
+            self._write(pa.concat_tables(row_ranges), "row_ranges")
         if references := [(url, reference) for url, one in kept.items() for reference in one.references or ()]:
             columns = [
                 pa.repeat(run, len(references)),
                 pa.array([url for url, _ in references]),
                 *(pa.array([getattr(one, name) for _, one in references]) for name in arrow_schema(SitemapRef).names),
             ]
-            data = pa.Table.from_arrays(columns, schema=tables.REFERENCES)
-            self._write(data, self._name("references"), "references")
-
-    def _write(self, data: pa.Table, name: str, table: str) -> None:
-        writer = tables.TableWriter(self.history.folder, name, table)
-        writer.add(data)
-        self._files.append(writer.close((self.run_id, self.run_id)))
-
-    def _name(self, kind: str) -> str:
-        """Return the path of the next file of that *kind*, in the folder of the site."""
-        return self._path(f"{kind}-{self._number:04}")
-
-    def _path(self, name: str) -> str:
-        return f"{RUNS}/{self.run_id}/{name}.parquet"
-
-    def close(self) -> None:
-        """Close the files of the last snapshot."""
-        if self.before is not None:
-            self.before.close()
+            self._write(pa.Table.from_arrays(columns, schema=tables.REFERENCES), "references")
 
     def drop(self) -> None:
         """Delete everything that was written."""
-        self.rest()
-        self.close()
         if any(run.id == self.run_id for run in Manifest.read(self.history.folder).runs):
             raise StoreError(f"{self.folder} is already a snapshot")
         self.folder.remove_all()

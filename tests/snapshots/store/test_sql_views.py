@@ -5,7 +5,7 @@ from importlib.util import find_spec
 import pytest
 
 from sitemap_harvest.errors import StoreError
-from sitemap_harvest.snapshots.store.row_store import RowStore
+from sitemap_harvest.snapshots.store import row_store
 from tests.services import lacking
 from tests.snapshots.store.making import SITE, Making, entry, locs
 
@@ -54,11 +54,9 @@ def test_unread_files_may_be_missing(store, sql, monkeypatch):
 )
 def test_only_the_needed_columns_are_read(store, sql, columns, monkeypatch):
     read = set()
-    load = RowStore._read_group
+    load = row_store._read_rows
     monkeypatch.setattr(
-        RowStore,
-        "_read_group",
-        lambda self, number, group, names: read.update(names) or load(self, number, group, names),
+        row_store, "_read_rows", lambda folder, part, names: read.update(names) or load(folder, part, names)
     )
     store.query(sql)
     assert read == columns
@@ -74,7 +72,7 @@ def test_a_damaged_file_is_an_error(tmp_path):
     making = Making(tmp_path)
     making.run({f"{SITE}/s.xml": locs(3)})
     next(tmp_path.rglob("rows-*.parquet")).write_bytes(b"")
-    with pytest.raises(StoreError, match=r"the query failed: .*rows-0001\.parquet cannot be read"):
+    with pytest.raises(StoreError, match=r"the query failed: .*rows-0001\.parquet has 0 bytes, but had \d+ when"):
         making.store.query("select loc from urls")
 
 

@@ -111,7 +111,7 @@ def test_documents_kept_at_a_checkpoint_are_resumed(making):
     assert after.references() == {f"{SITE}/index.xml": references}
     assert making.store.site(SITE).unfinished() == []
     names = again.folder.names()
-    assert [name for name in names if name.startswith(("manifest", "sitemaps-"))] == []
+    assert [name for name in names if name.startswith(("manifest", "done-"))] == []
     files = {file.name.rpartition("/")[2] for file in making.store.site(SITE).manifest.files}
     assert files >= set(names)
 
