@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from sitemap_harvest.diff.classify import FLAT, READ, Block, flat
 from sitemap_harvest.diff.temporary_files import TemporaryFile, sorted_by_key
 from sitemap_harvest.snapshots.store.row_ranges import Intervals, RowRanges
+from sitemap_harvest.snapshots.store.row_store import hashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -142,14 +143,13 @@ def _keys(snapshot: Snapshot, wanted: Intervals) -> Iterator[pa.RecordBatch]:
 def count_urls(snapshot: Snapshot, wanted: Intervals | None = None) -> int:
     """Return the number of distinct URLs in the rows *wanted* of *snapshot* (``None``: all rows).
 
-    Counts distinct 64-bit hashes. Does not use DuckDB, which a first run needs for
-    nothing else, and which takes 50 MB.
+    Does not use DuckDB, which a first run needs for nothing else, and which takes 50 MB.
     """
     wanted = snapshot.row_ranges().intervals() if wanted is None else wanted
-    hashes = np.zeros(len(wanted), dtype=np.int64)
+    found = np.zeros(len(wanted), dtype=np.int64)
     filled = 0
-    for keys in (batch["key"].to_pylist() for batch in _keys(snapshot, wanted)):
-        hashes[filled : filled + len(keys)] = np.fromiter(map(hash, keys), dtype=np.int64, count=len(keys))
-        filled += len(keys)
-    hashes.sort()
-    return int(np.count_nonzero(hashes[1:] != hashes[:-1])) + bool(len(hashes))
+    for batch in _keys(snapshot, wanted):
+        found[filled : filled + batch.num_rows] = hashes(batch["key"])
+        filled += batch.num_rows
+    found.sort()
+    return int(np.count_nonzero(found[1:] != found[:-1])) + bool(len(found))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sitemap_harvest.export import json_objects
 from sitemap_harvest.model import MAX_ROWS, UrlBatch
 from sitemap_harvest.snapshots.store.row_ranges import Intervals
-from sitemap_harvest.snapshots.store.tables import ROW_COLUMNS, ROW_SCHEMA, original_keys, read_table
+from sitemap_harvest.snapshots.store.tables import ROW_COLUMNS, ROW_SCHEMA, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.snapshots.store.tables import StoredFile
 
 _FILES_KEPT = 2  # most recently read files: the rows of small documents are next to each other
-_LISTS = {field.name for field in ROW_SCHEMA if pa.types.is_list(field.type)}
+_NO_HASHES = pa.array([], pa.int64())
 
 
 class RowStore:
@@ -57,10 +58,7 @@ class RowStore:
 
 def _read_rows(folder: Folder, part: StoredFile, columns: tuple[str, ...]) -> pa.RecordBatch:
     """Return the column ``row`` and *columns* of a file."""
-    rows = read_table(folder, part, dict.fromkeys(("row", *columns, *(["loc"] if "key" in columns else []))))
-    if "key" in columns:
-        rows = rows.set_column(rows.schema.names.index("key"), "key", original_keys(rows["key"], rows["loc"]))
-    return rows.select(["row", *columns]).combine_chunks().to_batches()[0]
+    return read_table(folder, part, ("row", *columns)).combine_chunks().to_batches()[0]
 
 
 def _meeting(wanted: Intervals, first: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -84,34 +82,24 @@ def chosen(rows: pa.RecordBatch | pa.Table, wanted: Intervals) -> pa.RecordBatch
 
 
 class KnownRows:
-    """The rows that a document had, looked up by their contents."""
+    """The rows that a document had, looked up by the hashes of their contents."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         """Take *batches*, with the columns ``row`` and :data:`ROW_COLUMNS`."""
-        ids, prints, names = [], [], []
-        # All columns of a document with a million rows would not fit in memory. A document whose rows are in many
-        # files has many small batches, and each query takes milliseconds.
-        for rows in together(batches, MAX_ROWS):
-            ids.append(rows.column("row").to_numpy())
-            prints.append(_prints(rows))
-            names.append(_names(rows))
-        self._ids = np.concatenate(ids) if ids else np.array([], dtype=np.int64)
-        self._prints = pa.concat_arrays(prints) if prints else pa.array([], pa.uint64())
-        self._names = pa.concat_arrays(names) if names else pa.array([], pa.string())
+        ids, rows, urls = [pa.array([], pa.int64())], [_NO_HASHES], [_NO_HASHES]
+        for batch in batches:  # all columns of a document with a million rows would not fit in memory
+            ids.append(batch.column("row"))
+            rows.append(_hashes_of_rows(batch))
+            urls.append(_hashes_of_urls(batch))
+        self._ids, self._rows, self._urls = map(pa.concat_arrays, (ids, rows, urls))
 
     def find(self, batch: pa.RecordBatch) -> np.ndarray:
         """Return for each row of *batch* the id of a known row that is equal in all columns, or -1."""
-        if not len(self._ids):
-            return np.full(batch.num_rows, -1)
-        at = pc.index_in(_prints(batch), self._prints)
-        # Two rows with the same hash by chance are next to impossible, even more so with the same URL.
-        is_found = pc.equal(self._names.take(at), _names(batch)).fill_null(False)  # noqa: FBT003 - pyarrow's interface
-        ids = pa.array(self._ids).take(at)
-        return np.array(pc.if_else(is_found, ids, -1))
+        return np.array(self._ids.take(pc.index_in(_hashes_of_rows(batch), self._rows)).fill_null(-1))
 
     def knows(self, batch: pa.RecordBatch) -> np.ndarray:
         """Return for each row of *batch* whether a known row has its URL."""
-        return np.asarray(pc.is_in(_names(batch), self._names))
+        return np.asarray(pc.is_in(_hashes_of_urls(batch), self._urls))
 
 
 def together(batches: Iterable[pa.RecordBatch], fewest: int) -> Iterator[pa.RecordBatch]:
@@ -128,31 +116,15 @@ def together(batches: Iterable[pa.RecordBatch], fewest: int) -> Iterator[pa.Reco
         yield pa.concat_batches(waiting)
 
 
-def _names(rows: pa.RecordBatch) -> pa.Array:
-    """Return the identity of each URL."""
-    return pc.coalesce(rows.column("key"), rows.column("loc"))
+def hashes(texts: pa.StringArray) -> np.ndarray:
+    """Return a 64-bit hash of each of *texts*, valid within this process: two are the same by chance next to never."""
+    return np.fromiter(map(hash, texts.to_pylist()), dtype=np.int64, count=len(texts))
 
 
-def _prints(rows: pa.RecordBatch) -> pa.Array:
-    """Return a hash of each row over all of its columns.
-
-    Valid within one process: it may change with DuckDB's version.
-    """
-    # DuckDB's hash of a list does not distinguish null from empty, nor where nested lists end; the hash of its JSON
-    # does.
-    columns = ", ".join(f'to_json("{name}")' if name in _LISTS else f'"{name}"' for name in ROW_COLUMNS)
-    connection = _duckdb()
-    connection.register("fresh", pa.Table.from_batches([rows.select(list(ROW_COLUMNS))]))
-    try:
-        prints = connection.sql(f"SELECT hash({columns}) FROM fresh")  # noqa: S608 - names of our own columns
-        return prints.to_arrow_table().column(0).combine_chunks()
-    finally:
-        connection.unregister("fresh")
+def _hashes_of_urls(rows: pa.RecordBatch) -> pa.Array:
+    return pa.array(hashes(pc.coalesce(rows.column("key"), rows.column("loc"))))
 
 
-@cache
-def _duckdb() -> Any:
-    """Return a cached connection: creating one takes longer than comparing a small document."""
-    import duckdb  # takes 0.1 seconds, and only changed documents need it
-
-    return duckdb.connect(config={"threads": 1})
+def _hashes_of_rows(rows: pa.RecordBatch) -> pa.Array:
+    columns = {name: rows.column(name) for name in ROW_COLUMNS}
+    return pa.array(hashes(json_objects(columns, rows.num_rows)))

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from sitemap_harvest.errors import InvalidRunError, StoreError
 from sitemap_harvest.model import Change, SitemapRecord, UrlEntry, arrow_schema
-from sitemap_harvest.snapshots.store.tables import original_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -170,9 +169,7 @@ def changes_of(history: History, runs: Sequence[Run]) -> pa.RecordBatchReader:
 
     def batches() -> Iterator[pa.RecordBatch]:
         for table in history.tables("changes", [run.id for run in runs]):
-            keys = original_keys(table["key"], table["loc"])
-            changes = table.set_column(table.schema.get_field_index("key"), "key", keys)
-            yield from changes.cast(_CHANGES).to_batches()
+            yield from table.cast(_CHANGES).to_batches()
 
     return pa.RecordBatchReader.from_batches(_CHANGES, batches())
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sitemap_harvest.errors import StoreError
@@ -176,14 +175,3 @@ def row_ranges_table(schema: pa.Schema, row_ranges: RowRanges, **facts: str | in
     columns = {name: getattr(row_ranges, name) for name in ("position", "row", "count")}
     columns |= {name: pa.repeat(value, len(row_ranges.row)) for name, value in facts.items()}
     return pa.Table.from_arrays([pa.array(columns[name]) for name in schema.names], schema=schema)
-
-
-def stored_keys(key: pa.Array, loc: pa.Array) -> pa.Array:
-    """Return *key* in stored form: null if it equals *loc*, so that this is stored once; empty if it was null."""
-    return pc.if_else(pc.is_null(key), "", pc.if_else(pc.equal(key, loc), pa.scalar(None, pa.string()), key))
-
-
-def original_keys(key: pa.Array, loc: pa.Array) -> pa.Array:
-    """Return the stored *key* in its original form."""
-    whole = pc.coalesce(key, loc)
-    return pc.if_else(pc.equal(whole, ""), pa.scalar(None, pa.string()), whole)

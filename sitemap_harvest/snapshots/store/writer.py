@@ -67,10 +67,8 @@ class SiteWriter:
     def keep_rows(self, rows: pa.RecordBatch) -> np.ndarray:
         """Write *rows*, with the columns of :class:`UrlEntry`, and return their new ids."""
         ids = np.arange(self._next_row, self._next_row + rows.num_rows)
-        columns = {name: rows.column(name) for name in tables.ROW_COLUMNS} | {"row": pa.array(ids)}
-        columns["key"] = tables.stored_keys(columns["key"], columns["loc"])
-        schema = tables.ROW_SCHEMA
-        self._table("rows").add(pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema))
+        columns = [pa.array(ids), *(rows.column(name) for name in tables.ROW_COLUMNS)]
+        self._table("rows").add(pa.Table.from_arrays(columns, schema=tables.ROW_SCHEMA))
         self._next_row += rows.num_rows
         return ids
 
@@ -181,9 +179,7 @@ class SiteWriter:
         run = dataclasses.replace(run, documents=self._ledger["left"].null_count)
         writer = self._table("changes")
         for batch in changes:
-            data = pa.Table.from_batches([batch.arrow])
-            at, keys = data.schema.get_field_index("key"), tables.stored_keys(data["key"], data["loc"])
-            writer.add(data.set_column(at, data.schema.field(at), keys))
+            writer.add(pa.Table.from_batches([batch.arrow]))
         writer.flush()
         self.history.folder.sync(file.name for file in self._files)
         if Manifest.read(self.history.folder) != self.history.manifest:

@@ -76,7 +76,7 @@ def test_a_url_is_known_with_any_metadata():
 
 
 @pytest.mark.thorough
-@settings(max_examples=30)  # each makes a table in DuckDB
+@settings(max_examples=30)
 @given(st.lists(records_of(type(WHOLE)), max_size=4), st.lists(records_of(type(WHOLE)), max_size=4))
 def test_equal_rows_are_found_among_random_rows(before, others):
     after = [*reversed(before), *others]

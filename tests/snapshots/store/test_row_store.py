@@ -14,7 +14,7 @@ from sitemap_harvest.model import MAX_ROWS, UrlBatch, UrlEntry
 from sitemap_harvest.snapshots.store.row_ranges import Intervals, RowRanges
 from sitemap_harvest.snapshots.store.row_store import RowStore
 from sitemap_harvest.snapshots.store.storage import Folder
-from sitemap_harvest.snapshots.store.tables import FILE_ROWS, ROW_COLUMNS, ROW_SCHEMA, TableWriter, stored_keys
+from sitemap_harvest.snapshots.store.tables import FILE_ROWS, ROW_COLUMNS, ROW_SCHEMA, TableWriter
 from tests.model.records import records_of
 from tests.snapshots.store.making import batch_of, entry, locs
 
@@ -24,9 +24,8 @@ HERE = "https://a.example/s.xml"
 def parts_of(folder, name, rows, *, first=0):
     """Write *rows* to files, and return their entries."""
     arrow = UrlBatch.of(rows).arrow
-    columns = {name: arrow[name] for name in ROW_COLUMNS} | {"row": pa.array(np.arange(first, first + len(rows)))}
-    columns["key"] = stored_keys(columns["key"], columns["loc"])
-    table = pa.Table.from_arrays([columns[name] for name in ROW_SCHEMA.names], schema=ROW_SCHEMA)
+    columns = [pa.array(np.arange(first, first + len(rows))), *(arrow[name] for name in ROW_COLUMNS)]
+    table = pa.Table.from_arrays(columns, schema=ROW_SCHEMA)
     writer = TableWriter(folder, name, "rows", ("", ""))
     for start in range(0, len(rows), MAX_ROWS):
         writer.add(table.slice(start, MAX_ROWS))
@@ -47,7 +46,6 @@ def folder(tmp_path):
 @settings(max_examples=40)
 @given(rows=st.lists(records_of(UrlEntry), min_size=1, max_size=6))
 def test_rows_round_trip(tmp_path_factory, rows):
-    rows = [dataclasses.replace(row, key=row.key or None) for row in rows]  # no key is empty
     folder = Folder.at(tmp_path_factory.mktemp("pool"))
     parts = parts_of(folder, "rows", rows)
     row_ranges = RowRanges.of(0, np.array([row.position for row in rows]), np.arange(len(rows)))
@@ -97,7 +95,7 @@ def test_rows_are_found_between_gaps(folder):
 def test_a_column_without_values_takes_no_space(folder):
     parts_of(folder, "a", [entry(HERE)])
     names = pq.read_schema(folder.open("a-0001.parquet")).names
-    assert names == ["row", "loc", "site", "sitemap"]
+    assert names == ["row", "loc", "key", "site", "sitemap"]
 
 
 def test_a_column_that_an_older_version_lacked_is_absent(folder):
