@@ -1,4 +1,4 @@
-"""``compare``: the reliable changes between two snapshots of a site."""
+"""``compare``: the reliable changes between two snapshots of a site; ``pending_rows``: its uncertain removals."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+
 from sitemap_harvest.diff.changes import FOUND, Changes, written
 from sitemap_harvest.diff.classify import classified
 from sitemap_harvest.diff.documents import DocumentPairs, SnapshotDocuments, differences, documents, staleness
@@ -17,9 +20,11 @@ from sitemap_harvest.diff.pairing import BUMPED, PAIRED, is_mass, pair
 from sitemap_harvest.diff.temporary_files import TemporaryFile
 from sitemap_harvest.diff.touched_rows import Work, count_urls, touched_rows
 from sitemap_harvest.model import MAX_ROWS, ChangeSummary, MassChange, Rename
+from sitemap_harvest.snapshots.store.row_ranges import RowRanges
+from sitemap_harvest.snapshots.store.tables import PENDING, row_ranges_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from sitemap_harvest.snapshots.store import Snapshot
 
@@ -45,6 +50,59 @@ def compare(before: Snapshot | None, after: Snapshot, *, folder: Path | None = N
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
+
+
+def pending_rows(before: Snapshot, after: Snapshot, *, is_due: Callable[[str, int], bool]) -> pa.Table | None:
+    """Return the rows of *before* whose removal is pending in *after*; ``None`` if there are none.
+
+    A snapshot stores these rows although no document lists them, until their removal is
+    certain. *is_due* returns whether a removal is reported now although it is not
+    certain, for the first run that did not find the URL and the number of runs for
+    which it has been pending. The result has the columns
+    :data:`~sitemap_harvest.snapshots.store.tables.PENDING`.
+    """
+    known = before.pending
+    of_ranges = list(zip(known.since, known.runs, strict=True))
+    groups = [(after.run.id, 0), *dict.fromkeys(of_ranges)]  # missed since, runs so far
+    is_waiting = np.array([not is_due(*group) for group in groups])
+    if not is_waiting.any():
+        return None
+    rows, documents, positions = _missing(before, after)
+    group = np.zeros(len(rows), dtype=np.int64)
+    numbers = {group: number for number, group in enumerate(groups)}
+    of_known = np.repeat([numbers[group] for group in of_ranges], known.row_ranges.count)
+    _, found, at = np.intersect1d(rows, known.row_ranges.rows(), return_indices=True)
+    group[found] = of_known[at]
+    order = np.lexsort((positions, documents, group))
+    order = order[is_waiting[group[order]]]
+    is_other = np.diff(group[order]) | np.diff(documents[order])
+    urls = before.sitemaps()["url"]
+    tables = []
+    for part in np.split(order, np.flatnonzero(is_other) + 1) if len(order) else ():
+        since, runs = groups[group[part[0]]]
+        facts = {"run": after.run.id, "document": urls[documents[part[0]]].as_py(), "since": since, "runs": runs + 1}
+        tables.append(row_ranges_table(PENDING, RowRanges.of(0, positions[part], rows[part]), **facts))
+    return pa.concat_tables(tables) if tables else None
+
+
+def _missing(before: Snapshot, after: Snapshot) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the rows of *before* whose URL *after* does not list: their ids, documents and positions.
+
+    A document is an index into ``before.sitemaps()``.
+    """
+    numbers = np.arange(len(before.sitemaps())), np.arange(len(after.sitemaps()))
+    found = [(np.array([], dtype=np.int64),) * 3]
+    with (
+        tempfile.TemporaryDirectory(prefix="sitemap-harvest-", ignore_cleanup_errors=True) as folder,
+        closing(Work(Path(folder))) as work,
+    ):
+        for block in touched_rows(before, after, numbers, work):
+            is_listed = np.zeros(int(block.url[-1]) + 1, dtype=bool)
+            is_listed[block.url[block.is_after]] = True
+            missing = ~is_listed[block.url]
+            found.append((block.row[missing], block.document[missing], block.position[missing]))
+    rows, documents, positions = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return rows, documents, positions
 
 
 def compare_each(snapshots: Iterable[Snapshot]) -> Iterator[Changes]:
