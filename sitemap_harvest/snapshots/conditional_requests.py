@@ -21,8 +21,6 @@ from sitemap_harvest.urls import document_key
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_ROUNDED_SECONDS = 1
-"""How far the time of a download may be in the future: records store whole seconds, rounded up."""
 _DAY = timedelta(days=1)
 _MINUTE = timedelta(minutes=1)
 _MAX_ETAG_CHARS = 512  # the longest in the wild have a few hundred
@@ -88,7 +86,7 @@ def conditional_request(
     if known is None or not is_exact(known) or known.read_at is None or freshness.force:
         return ConditionalRequest()
     age = (freshness.now - known.read_at).total_seconds()
-    if age < -_ROUNDED_SECONDS or max(0.0, age) >= freshness.max_age:  # negative after the clock was set back
+    if not 0 <= age < freshness.max_age:  # negative after the clock was set back
         return ConditionalRequest()
     may_skip = freshness.trust is Trust.ALWAYS or (freshness.trust is Trust.AUTO and is_trusted)
     if may_skip and says_unchanged(known, lastmod, lastmod_text):
@@ -145,7 +143,7 @@ def _may_be_sent(last_modified: str, known: SitemapRecord, now: datetime) -> boo
     date = read_date(last_modified)
     if date is None or known.read_at is None or not last_modified.isprintable() or not last_modified.isascii():
         return False
-    return date.value + _MINUTE <= known.read_at <= now + timedelta(seconds=_ROUNDED_SECONDS)
+    return date.value + _MINUTE <= known.read_at <= now
 
 
 def _tags(etag: str | None) -> list[str]:

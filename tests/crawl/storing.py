@@ -118,5 +118,5 @@ class Keeping:
 
 
 def wait_for_another_second():
-    """Wait until the times of a run are later than those of the last one: a store keeps whole seconds, rounded up."""
+    """Wait until the id of a run is later than that of the last one: ids have whole seconds."""
     time.sleep(1 - time.time() % 1)

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from sitemap_harvest.snapshots.store.row_ranges import Intervals
 from sitemap_harvest.snapshots.store.row_store import chosen
+from sitemap_harvest.snapshots.store.snapshot import readings
 from sitemap_harvest.snapshots.store.store import RUNS, Manifest
 from sitemap_harvest.snapshots.store.tables import FILE_ROWS, StoredFile, TableWriter, read_table
 
@@ -124,22 +125,21 @@ def _pruned(
 
 
 def _needed(history: History, keep: Collection[str]) -> pa.Table:
-    """Return which documents, as read by which run, the runs in *keep* need."""
+    """Return which readings of documents the runs in *keep* need: the ``run`` and the ``name`` of each."""
     found = []
     for ledger in history.tables("sitemaps", keep):
         has_rows = pc.and_(pc.is_null(ledger["left"]), pc.is_valid(ledger["rows_from"]))
-        found.append(pa.table({"run": ledger["rows_from"], "document": ledger["url"]}).filter(has_rows))
-    return pa.concat_tables(found).group_by(["run", "document"]).aggregate([])
+        runs = ledger["rows_from"]
+        found.append(pa.table({"run": runs, "name": readings(runs, ledger["url"])}).filter(has_rows))
+    return pa.concat_tables(found)
 
 
-def _is_needed(table: pa.Table, needed: pa.Table) -> pa.Array:
-    names = [pc.binary_join_element_wise(one["run"], one["document"], "\n") for one in (table, needed)]
-    return pc.is_in(names[0], names[1].combine_chunks())
+def _is_needed(table: pa.Table, needed: pa.Table) -> pa.ChunkedArray:
+    return pc.is_in(readings(table["run"], table["document"]), needed["name"].combine_chunks())
 
 
 def _needed_rows(history: History, needed: pa.Table, keep: Collection[str]) -> Intervals:
-    """Return the ids of the rows that *needed* documents list, or that are pending in a run in *keep*."""
-    tables = [history.table("row_ranges", pc.unique(needed["run"]).to_pylist())]
-    tables[0] = tables[0].filter(_is_needed(tables[0], needed))
-    tables.append(history.table("pending", keep))
+    """Return the ids of the rows that *needed* readings list, or that are pending in a run in *keep*."""
+    listed = history.table("row_ranges", pc.unique(needed["run"]).to_pylist())
+    tables = [listed.filter(_is_needed(listed, needed)), history.table("pending", keep)]
     return Intervals.of(*(np.concatenate([table[name].to_numpy() for table in tables]) for name in ("row", "count")))

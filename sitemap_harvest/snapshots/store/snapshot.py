@@ -92,17 +92,11 @@ class Snapshot:
     def _of_documents(self, name: str) -> tuple[pa.Table, np.ndarray]:
         """Return the rows of the table *name* for the documents of the snapshot, and the document index of each."""
         ledger = self.sitemaps()
-        urls = ledger.column("url").combine_chunks()
-        given = pc.if_else(pc.is_null(ledger.column("left")), ledger.column("rows_from"), pa.scalar(None, pa.string()))
-        runs = [run for run in pc.unique(given).to_pylist() if run is not None]
-        table = self._history.table(name, runs)
-        index = pc.index_in(table.column("document"), urls)
-        is_wanted = pc.equal(
-            given.take(pc.fill_null(index, 0)) if len(urls) else table.column("run"), table.column("run")
-        )
-        is_wanted = pc.and_(pc.is_valid(index), pc.fill_null(is_wanted, False))  # noqa: FBT003 - pyarrow's interface
-        wanted, index = table.filter(is_wanted), index.filter(is_wanted)
-        return wanted, index.to_numpy().astype(np.int64)
+        runs = pc.if_else(pc.is_null(ledger["left"]), ledger["rows_from"], pa.scalar(None, pa.string()))
+        table = self._history.table(name, pc.unique(runs).drop_null().to_pylist())
+        index = pc.index_in(readings(table["run"], table["document"]), readings(runs, ledger["url"]).combine_chunks())
+        is_wanted = index.is_valid()
+        return table.filter(is_wanted), index.filter(is_wanted).to_numpy().astype(np.int64)
 
     def check(self) -> None:
         """Raise :exc:`StoreError` if a file with rows of the snapshot is missing, or its size has changed."""
@@ -192,6 +186,11 @@ class Snapshot:
     def urls_of(self, document: str) -> Iterator[UrlBatch]:
         """Yield the entries of the document, in its order."""
         yield from self._row_store.urls(self.row_ranges_of(document))
+
+
+def readings(runs: pa.ChunkedArray, documents: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the names of readings of *documents* by *runs*; null without a run."""
+    return pc.binary_join_element_wise(runs, documents, "\n")
 
 
 def ledger_of(table: pa.Table) -> pa.Table:

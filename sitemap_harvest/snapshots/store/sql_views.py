@@ -129,18 +129,14 @@ class Views:
         for history in self._histories:
             if self._at == ALL_RUNS:
                 yield from (history.snapshot(run) for run in history.runs)
-            elif self._at == "latest" or self._is_in(history):
-                yield history.at(self._at)
-
-    def _is_in(self, history: History) -> bool:
-        """Whether the history has a run of that name: with many sites, some may have begun later."""
-        try:
-            history.run(self._at)
-        except InvalidRunError:
-            raise
-        except StoreError:
-            return False
-        return True
+                continue
+            try:
+                snapshot = history.at(self._at)
+            except InvalidRunError:
+                raise
+            except StoreError:  # with many sites, some may have begun later
+                continue
+            yield snapshot
 
     def _urls(self) -> Iterator[pa.RecordBatch]:
         needed, names = self._needed, arrow_schema(UrlEntry).names

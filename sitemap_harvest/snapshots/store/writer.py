@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _LEDGER_ROWS = 10_000  # made into columns at once
 _NONE = np.array([], dtype=np.int64)
-_OURS = ("fetched_at", "fresh_at", "read_at")  # times recorded by this package; others are as published
 
 
 @dataclass(slots=True)
@@ -113,9 +112,8 @@ class SiteWriter:
         if not self._unwritten:
             return
         self.flush()
-        records = LedgerBatch.of([kept.record for kept in self._unwritten.values()]).arrow
+        self._write(_ledger_table([kept.record for kept in self._unwritten.values()], self.run_id), "done")
         self._write_documents()
-        self._write(_with_run(pa.Table.from_batches([records]), self.run_id), "done")
         Manifest(files=self._files, next_row=self._next_row).put(self.folder)
 
     def take_over(self) -> bool:
@@ -158,9 +156,10 @@ class SiteWriter:
         """
         self.flush()
         self._write_documents()
-        self._ledger = _ledger_table(ledger)
         self._tables.pop("done", None)
-        self._write(_with_run(self._ledger, run.id), "sitemaps")
+        table = _ledger_table(ledger, run.id)
+        self._write(table, "sitemaps")
+        self._ledger = ledger_of(table)
         return self._snapshot(run)
 
     def hold(self, pending: pa.Table, run: Run) -> Snapshot:
@@ -273,22 +272,9 @@ class DocumentWriter:
         return RowRanges.of(0, positions, np.concatenate([old.rows(), new]))
 
 
-def _with_run(data: pa.Table, run: str) -> pa.Table:
-    """Return document records of a *run* in stored form."""
-    return pa.Table.from_arrays([pa.repeat(run, data.num_rows), *data.columns], schema=tables.SITEMAPS)
-
-
-def _ledger_table(ledger: Sequence[SitemapRecord]) -> pa.Table:
-    """Return *ledger* as a table, with our times in whole seconds: finer ones take more space than everything else.
-
-    Times are rounded up, so that a document confirmed after the start of the run never
-    seems to be confirmed before it.
-    """
-    starts = range(0, len(ledger), _LEDGER_ROWS)  # an index may name 100,000 documents
-    batches = (LedgerBatch.of(ledger[start : start + _LEDGER_ROWS]).arrow for start in starts)
+def _ledger_table(records: Sequence[SitemapRecord], run: str) -> pa.Table:
+    """Return the document records of a *run* in stored form."""
+    starts = range(0, len(records), _LEDGER_ROWS)  # an index may name 100,000 documents
+    batches = (LedgerBatch.of(records[start : start + _LEDGER_ROWS]).arrow for start in starts)
     table = pa.Table.from_batches(batches, LedgerBatch.schema())
-    for name in (*_OURS, "seconds"):
-        at, column = table.schema.get_field_index(name), table.column(name)
-        rounded = pc.round(column, ndigits=2) if name == "seconds" else pc.ceil_temporal(column, unit="second")
-        table = table.set_column(at, table.schema.field(at), rounded.cast(column.type))
-    return table
+    return pa.Table.from_arrays([pa.repeat(run, len(records)), *table.columns], schema=tables.SITEMAPS)
