@@ -63,8 +63,8 @@ create table same_form as
 create table pairs as select gone, came, rule(one.key, other.key) as name, 1.0::double as score
     from same_form join urls as one on one.change = gone join urls as other on other.change = came
     where name is not null;
-create view unpaired as from urls
-    where not exists (from pairs where pairs.gone = change) and not exists (from pairs where pairs.came = change);
+create view unpaired as
+    from urls anti join (select gone as change from pairs union all select came from pairs) using (change);
 create table parts as select change, is_new, host(normal) as host, normal[length(host) + 1 :] as path from unpaired;
 create table moves as
     select max(change) filter (not is_new) as gone, max(change) filter (is_new) as came,

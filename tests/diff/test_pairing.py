@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from sitemap_harvest.diff import compare
-from sitemap_harvest.diff.pairing import MACROS, is_mass, last_segments, renames
+from sitemap_harvest.diff.changes import FOUND
+from sitemap_harvest.diff.classify import ADDED, REMOVED
+from sitemap_harvest.diff.pairing import MACROS, PAIRED, is_mass, last_segments, pair, renames
+from sitemap_harvest.diff.temporary_files import TemporaryFile
+from sitemap_harvest.diff.touched_rows import Work
 from sitemap_harvest.model import ChangeSummary, Difference, LeftSitemap, Outcome, Rename
 from tests.diff.snapshots import NEVER, OLD, SITE, Doc, at, history
 from tests.diff.test_compare import DAY, INDEX, LATER, ROBOTS, one, two
+
+MANY = 1_000_000
 
 
 def sql(function: str, *keys: str) -> str | None:
@@ -222,3 +231,20 @@ def test_a_summary_as_text() -> None:
         assert found.summary.in_words() == f"{SITE} since run-0: 2 added, 1 removed"
     with compare(*history(one("/1"), one("/1"))) as found:
         assert found.summary.in_words() == f"{SITE} since run-0: no change"
+
+
+@pytest.mark.thorough
+def test_many_urls_with_another_scheme_are_paired_within_the_memory_limit(tmp_path):
+    changes, pairs = TemporaryFile(tmp_path / "changes", FOUND), TemporaryFile(tmp_path / "pairs", PAIRED)
+    number = pa.array(range(MANY)).cast(pa.string())
+    for kind, scheme in ((REMOVED, "http"), (ADDED, "https")):
+        locs = pc.binary_join_element_wise(f"{scheme}://a.example/catalog/section/product-", number, "-with-a-name", "")
+        columns = {name: pa.nulls(MANY, FOUND.field(name).type) for name in FOUND.names}
+        columns |= {"change": pa.array(range(changes.rows, changes.rows + MANY)), "loc": locs, "key": locs}
+        columns["kind"] = pa.repeat(pa.scalar(kind, pa.int8()), MANY)
+        changes.add(pa.RecordBatch.from_pydict(columns, schema=FOUND))
+    changes.close()
+    with closing(Work(tmp_path)) as work:
+        (pattern,), renamed = pair(changes, pairs, work.duckdb)
+    pairs.close()
+    assert (pattern.name, pattern.count, renamed, pairs.rows) == ("http-to-https", MANY, (), 2 * MANY)
