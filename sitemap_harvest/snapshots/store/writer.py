@@ -81,8 +81,9 @@ class SiteWriter:
         return self._table("rows").waiting
 
     def flush(self) -> None:
-        """Write the buffered rows to a file."""
-        self._table("rows").flush()
+        """Write the buffered data to files."""
+        for table in self._tables.values():
+            table.flush()
 
     def _table(self, name: str) -> tables.TableWriter:
         """Return the writer of the run's files of the table *name*."""
@@ -90,12 +91,6 @@ class SiteWriter:
             path = f"{RUNS}/{self.run_id}/{name}"
             self._tables[name] = tables.TableWriter(self.history.folder, path, name, (self.run_id, self.run_id))
         return self._tables[name]
-
-    def _write(self, data: pa.Table, name: str) -> None:
-        """Write *data* to a file of the table *name*."""
-        table = self._table(name)
-        table.add(data)
-        table.flush()
 
     @property
     def _files(self) -> tuple[StoredFile, ...]:
@@ -111,9 +106,9 @@ class SiteWriter:
         """Write a checkpoint, so that an interrupted run need not read these documents again."""
         if not self._unwritten:
             return
+        self._table("done").add(_ledger_table([kept.record for kept in self._unwritten.values()], self.run_id))
+        self._add_documents()
         self.flush()
-        self._write(_ledger_table([kept.record for kept in self._unwritten.values()], self.run_id), "done")
-        self._write_documents()
         Manifest(files=self._files, next_row=self._next_row).put(self.folder)
 
     def take_over(self) -> bool:
@@ -154,17 +149,18 @@ class SiteWriter:
 
         *ledger*: the document records of the snapshot. *run*: the entry of the run.
         """
-        self.flush()
-        self._write_documents()
+        self._add_documents()
         self._tables.pop("done", None)
         table = _ledger_table(ledger, run.id)
-        self._write(table, "sitemaps")
+        self._table("sitemaps").add(table)
+        self.flush()
         self._ledger = ledger_of(table)
         return self._snapshot(run)
 
     def hold(self, pending: pa.Table, run: Run) -> Snapshot:
         """Add *pending*, rows with the schema ``tables.PENDING``, to the sealed snapshot; return the new snapshot."""
-        self._write(pending, "pending")
+        self._table("pending").add(pending)
+        self.flush()
         return self._snapshot(run)
 
     def publish(self, run: Run, changes: Iterator[ChangeBatch]) -> Snapshot:
@@ -176,10 +172,9 @@ class SiteWriter:
         """
         assert self._ledger is not None  # noqa: S101 - for mypy: it is sealed
         run = dataclasses.replace(run, documents=self._ledger["left"].null_count)
-        writer = self._table("changes")
         for batch in changes:
-            writer.add(pa.Table.from_batches([batch.arrow]))
-        writer.flush()
+            self._table("changes").add(pa.Table.from_batches([batch.arrow]))
+        self.flush()
         self.history.folder.sync(file.name for file in self._files)
         if Manifest.read(self.history.folder) != self.history.manifest:
             raise StoreError(f"{self.history.site}: another run has stored a snapshot in the meantime")
@@ -200,23 +195,20 @@ class SiteWriter:
         """Number of rows written that no earlier run has stored."""
         return self._next_row - self.history.manifest.next_row
 
-    def _write_documents(self) -> None:
-        """Write the row ranges and references of the documents stored since the last call."""
+    def _add_documents(self) -> None:
+        """Add the row ranges and references of the documents stored since the last call to their tables."""
         run, kept, self._unwritten = self.run_id, self._unwritten, {}
-        row_ranges = [
-            tables.row_ranges_table(tables.ROW_RANGES, one.row_ranges, run=run, document=url)
-            for url, one in kept.items()
-            if one.row_ranges
-        ]
-        if row_ranges:
-            self._write(pa.concat_tables(row_ranges), "row_ranges")
+        for url, one in kept.items():
+            if one.row_ranges:
+                table = tables.row_ranges_table(tables.ROW_RANGES, one.row_ranges, run=run, document=url)
+                self._table("row_ranges").add(table)
         if references := [(url, reference) for url, one in kept.items() for reference in one.references or ()]:
             columns = [
                 pa.repeat(run, len(references)),
                 pa.array([url for url, _ in references]),
                 *(pa.array([getattr(one, name) for _, one in references]) for name in arrow_schema(SitemapRef).names),
             ]
-            self._write(pa.Table.from_arrays(columns, schema=tables.REFERENCES), "references")
+            self._table("references").add(pa.Table.from_arrays(columns, schema=tables.REFERENCES))
 
     def drop(self) -> None:
         """Delete everything that was written."""
