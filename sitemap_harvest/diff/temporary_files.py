@@ -9,10 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import ipc
 
-from sitemap_harvest.snapshots.store.row_store import together
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 PART_ROWS = 100_000  # some 50 MB while they are sorted and compared
@@ -90,7 +88,7 @@ def _parted(rows: TemporaryFile, parts: int) -> list[TemporaryFile]:
     limits = ordered.take(pa.array(np.linspace(0, len(ordered), parts, endpoint=False)[1:].astype(np.int64)))
     schema = pa.schema([field for field in rows.schema if field.name in rows.filled])
     files = [TemporaryFile(rows.path.with_stem(f"part-{number}"), schema) for number in range(parts)]
-    for batch in together(rows.batches(schema.names), _TOGETHER_ROWS):
+    for batch in _together(rows.batches(schema.names), _TOGETHER_ROWS):
         number = pc.search_sorted(limits, batch["key"], side="right").to_numpy().astype(np.int64)
         by_part = batch.take(pa.array(np.argsort(number, kind="stable")))
         ends = np.cumsum(np.bincount(number, minlength=parts)).tolist()
@@ -101,3 +99,17 @@ def _parted(rows: TemporaryFile, parts: int) -> list[TemporaryFile]:
     for file in files:
         file.close()
     return files
+
+
+def _together(batches: Iterable[pa.RecordBatch], fewest: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of *batches* in batches of at least *fewest* rows, the last one excepted."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= fewest:
+            yield pa.concat_batches(waiting)
+            waiting, rows = [], 0
+    if waiting:
+        yield pa.concat_batches(waiting)

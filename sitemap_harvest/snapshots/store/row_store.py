@@ -49,11 +49,10 @@ class RowStore:
             part = rows[start : start + MAX_ROWS]
             found = pa.Table.from_batches(self.rows(Intervals.of_ids(part)), ROW_SCHEMA)
             at = np.searchsorted(found.column("row").to_numpy(), part)
-            batch = found.take(pa.array(at)).combine_chunks().to_batches()[0]
-            columns = {name: batch.column(name) for name in ROW_COLUMNS}
-            columns["position"] = pa.array(positions[start : start + MAX_ROWS])
             schema = UrlBatch.schema()
-            yield UrlBatch(pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema))
+            position = schema.field("position"), pa.array(positions[start : start + MAX_ROWS])
+            entries = found.take(pa.array(at)).append_column(*position).select(schema.names)
+            yield UrlBatch(entries.combine_chunks().to_batches()[0])
 
 
 def _read_rows(folder: Folder, part: StoredFile, columns: tuple[str, ...]) -> pa.RecordBatch:
@@ -100,20 +99,6 @@ class KnownRows:
     def knows(self, batch: pa.RecordBatch) -> np.ndarray:
         """Return for each row of *batch* whether a known row has its URL."""
         return np.asarray(pc.is_in(_hashes_of_urls(batch), self._urls))
-
-
-def together(batches: Iterable[pa.RecordBatch], fewest: int) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of *batches* in batches of at least *fewest* rows, the last one excepted."""
-    waiting: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        waiting.append(batch)
-        rows += batch.num_rows
-        if rows >= fewest:
-            yield pa.concat_batches(waiting)
-            waiting, rows = [], 0
-    if waiting:
-        yield pa.concat_batches(waiting)
 
 
 def hashes(texts: pa.StringArray) -> np.ndarray:

@@ -64,9 +64,9 @@ class Snapshot:
 
     @cached_property
     def listed(self) -> RowRanges:
-        """The rows that each document lists."""
-        table, document = self._of_documents("row_ranges")
-        return row_ranges_of(table, document)
+        """The rows that each document lists, by document and position."""
+        found = row_ranges_of(*self._of_documents("row_ranges"))
+        return found.take(np.lexsort((found.position, found.document)))
 
     @cached_property
     def pending(self) -> Pending:
@@ -164,20 +164,17 @@ class Snapshot:
         return RowStore(self._history.folder, self._history.manifest.files)
 
     @cached_property
-    def _places(self) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
-        """The index of each document with rows, by URL; and the ranges by document: their indexes and documents."""
-        order = np.argsort(self.listed.document, kind="stable")
+    def _numbers(self) -> dict[str, int]:
+        """The index of each document with rows, by URL."""
         with_rows = np.unique(self.listed.document)
         urls = self.sitemaps().column("url").take(pa.array(with_rows)).to_pylist()
-        return dict(zip(urls, with_rows.tolist(), strict=True)), order, self.listed.document[order]
+        return dict(zip(urls, with_rows.tolist(), strict=True))
 
     def row_ranges_of(self, document: str) -> RowRanges:
         """Return the rows that the document with that URL lists, by position; none if it is not in the snapshot."""
-        numbers, order, documents = self._places
-        number = numbers.get(document, -1)
-        first, last = np.searchsorted(documents, [number, number + 1])
-        own = order[first:last]
-        return self.listed.take(own[np.argsort(self.listed.position[own], kind="stable")])
+        number = self._numbers.get(document, -1)
+        first, last = np.searchsorted(self.listed.document, [number, number + 1])
+        return self.listed.take(np.arange(first, last))
 
     def rows_of(self, document: str) -> Iterator[pa.RecordBatch]:
         """Yield the distinct rows of the document, ascending by id, with the column ``row``."""
