@@ -43,10 +43,11 @@ def json_objects(
 
 def _is_same(one: pa.Array, other: pa.Array) -> bool:
     """Whether two columns share the same memory, as loc and key of canonical URLs do."""
-    if one.type != other.type or one.offset != other.offset:
-        return False
-    pairs = zip(one.buffers(), other.buffers(), strict=True)
-    return all((a and a.address) == (b and b.address) for a, b in pairs)
+    return one.type == other.type and one.offset == other.offset and _addresses(one) == _addresses(other)
+
+
+def _addresses(column: pa.Array) -> list[int | None]:
+    return [None if buffer is None else buffer.address for buffer in column.buffers()]
 
 
 def _json_column(column: pa.Array, rows: int, *, ascii_only: bool) -> pa.Array | str:

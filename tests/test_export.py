@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -151,3 +152,12 @@ def test_the_bytes_of_a_column_are_those_of_its_slice() -> None:
 def test_one_line_of_json(row: UrlEntry, line: str) -> None:
     columns, _ = columns_of([row])
     assert json_objects({n: columns[n] for n in ("loc", "alternates", "priority")}, 1).to_pylist() == [line]
+
+
+def test_no_rows_are_no_objects():
+    nothing = pa.py_buffer(b"")
+    columns = {
+        name: pa.Array.from_buffers(pa.string(), 0, [validity, pa.py_buffer(bytes(4)), nothing])
+        for name, validity in (("a", None), ("b", nothing), ("c", None))
+    }
+    assert json_objects(columns, 0).to_pylist() == []

@@ -69,6 +69,15 @@ def test_nothing_is_found_in_an_empty_store():
     assert found([], [WHOLE]) == [-1]
 
 
+def test_nothing_is_found_of_no_rows():
+    batch = UrlBatch.of([WHOLE, entry(HERE)]).arrow
+    no_rows = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in batch.schema], schema=batch.schema)
+    known = KnownRows([stored([WHOLE])])
+    assert [known.find(one).tolist() for one in (batch.slice(1, 0), batch.filter(pa.array([False] * 2)), no_rows)] == [
+        [], [], []
+    ]  # fmt: skip
+
+
 def test_a_url_is_known_with_any_metadata():
     rows = KnownRows([stored([WHOLE, entry("no url at all")])])
     others = [entry(HERE), entry("https://a.example/2"), dataclasses.replace(entry("no url at all"), key=None)]
