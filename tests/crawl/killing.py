@@ -22,8 +22,8 @@ _WRITTEN = (
     "rows-*",
     "row_ranges-*",
     "references-*",
-    "sitemaps.parquet",
-    "changes.parquet",
+    "sitemaps-*",
+    "changes-*",
     "../../manifest*",
     "manifest*",
 )
