@@ -154,16 +154,16 @@ def even(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
 
     None is empty.
     """
-    parts: list[bytes] = []  # not copied if whole
+    parts: list[memoryview] = []
     missing = size
     for block in blocks:
-        start = 0
-        while len(block) - start >= missing:
-            yield b"".join([*parts, block[start : start + missing]])
-            parts, start, missing = [], start + missing, size
-        if start < len(block):
-            parts.append(block[start:])
-            missing -= len(block) - start
+        left = memoryview(block)
+        while len(left) >= missing:
+            yield b"".join([*parts, left[:missing]])
+            parts, left, missing = [], left[missing:], size
+        if left:
+            parts.append(left)
+            missing -= len(left)
     if parts:
         yield b"".join(parts)
 
