@@ -235,7 +235,7 @@ _filters = st.fixed_dictionaries(
         "lang": st.lists(st.sampled_from(["de", "de-at", "en"]), max_size=2).map(tuple),
         "has": st.lists(st.sampled_from(list(PARTS)), max_size=2, unique=True).map(tuple),
     },
-).map(lambda wishes: Filters(**wishes))
+).map(lambda given: Filters(**given))
 
 
 @given(st.lists(_entries, max_size=8), _filters, st.integers(0, 3))

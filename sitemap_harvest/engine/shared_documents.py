@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def copy_shared(
-    borrower: SiteSnapshot,
+    recipient: SiteSnapshot,
     candidates: Iterable[tuple[Candidate, str]],
     *,
     owner_of: Callable[[str], str | None],
     find: Callable[[str | None, str], KnownDocument | None],
 ) -> None:
-    """Copy to the snapshot of *borrower* the documents of *candidates*, and all below, as read for other sites.
+    """Copy to the snapshot of *recipient* the documents of *candidates*, and all below, as read for other sites.
 
     Each of *candidates* comes with the URL that it was read from, which differs after a
     redirect.
@@ -48,7 +48,7 @@ def copy_shared(
         final_url = copied.record.final_url if copied.record.outcome is Outcome.SKIPPED else None
         if final_url is not None and (target := find(owner_of(final_url), final_url)) is not None:  # a redirect
             copied = replace(target, record=replace(target.record, final_url=final_url))
-        _copy(borrower, copied, candidate)
+        _copy(recipient, copied, candidate)
         found_by = FoundBy.ROBOTS if copied.record.kind is Kind.ROBOTS else FoundBy.INDEX
         children = [candidate.child(reference, reference.found_by or found_by) for reference in copied.references]
         todo += [(child, child.url) for child in children]

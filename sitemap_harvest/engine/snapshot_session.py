@@ -234,8 +234,8 @@ class SnapshotSession:
         is one comparison. The list is empty if nothing was stored.
         """
         root = result.root
-        if (borrower := self.sites.get(root)) is not None and shared:
-            self.guard(lambda: copy_shared(borrower, shared, owner_of=owner_of, find=self._find))
+        if (recipient := self.sites.get(root)) is not None and shared:
+            self.guard(lambda: copy_shared(recipient, shared, owner_of=owner_of, find=self._find))
         if (site := self.sites.pop(root, None)) is None:
             return []
         try:

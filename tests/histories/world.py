@@ -454,8 +454,8 @@ class World:
             )
             for number in range(sites)
         ]
-        for shared_from, borrower in zip(self.sites[::4], self.sites[1::4], strict=False):
-            _share(shared_from, borrower)
+        for shared_from, recipient in zip(self.sites[::4], self.sites[1::4], strict=False):
+            _share(shared_from, recipient)
         self.frames: list[Frame] = []
         self._dates = {site.number: site.dates for site in self.sites}
 
@@ -490,9 +490,9 @@ def _version(url: str, frame: Frame) -> int:
     return document.version if document else 0
 
 
-def _share(shared_from: Site, borrower: Site) -> None:
-    """Let the robots.txt of *borrower* name an index of *shared_from*."""
+def _share(shared_from: Site, recipient: Site) -> None:
+    """Let the robots.txt of *recipient* name an index of *shared_from*."""
     indexes = shared_from.lists([Form.INDEX])
-    if shared_from.is_declared and borrower.is_declared and indexes:
-        robots = f"{borrower.base}/robots.txt"
-        borrower.put(robots, children=(*borrower.documents[robots].children, indexes[0]))
+    if shared_from.is_declared and recipient.is_declared and indexes:
+        robots = f"{recipient.base}/robots.txt"
+        recipient.put(robots, children=(*recipient.documents[robots].children, indexes[0]))
