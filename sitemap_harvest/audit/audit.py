@@ -23,9 +23,13 @@ _COLUMNS = (
 )  # the columns that a query may return, and no rows
 _SAMPLE = "{'loc': loc, 'sitemap': sitemap, 'position': position, 'value': value}"
 _PROBLEMS = """
-    select sitemap, code, sum(count)::bigint, arg_min(detail, sitemap),
-        flatten(list(list_transform(samples, lambda s: {'sitemap': sitemap, 'position': s.entry, 'value': s.excerpt})))
-    from problems group by sitemap, code order by code, sum(count) desc, sitemap
+    with places as (
+        select sitemap, code, list_transform(samples, lambda s:
+            {'sitemap': sitemap, 'position': coalesce(s.entry, s.line), 'value': s.excerpt}) as samples, count, detail
+        from problems
+    )
+    select sitemap, code, sum(count)::bigint, arg_min(detail, sitemap), flatten(list(samples))
+    from places group by sitemap, code order by code, sum(count) desc, sitemap
 """
 
 
@@ -54,14 +58,12 @@ class Audit:
     def findings(self) -> Iterator[Finding]:
         """Yield the findings of each rule, largest first, then the problems of documents. Raises :exc:`StoreError`."""
         with Dataset(self._snapshot, self._history) as dataset:
-            entries = dict(dataset.query("select sitemap, count(*) from urls group by 1").fetchall())
-            self._urls, self._documents = sum(entries.values()), len(dataset.query("from sitemaps"))
+            entries = dict(dataset.rows("select sitemap, count(*) from urls group by 1"))
+            self._urls, self._documents = sum(entries.values()), len(dataset.rows("select url from sitemaps"))
             missing = {
                 "urls": not self._urls,
                 "site": site_of(self._snapshot.site) != self._snapshot.site,
                 "history": len([run for run in self._history.runs if run.id <= self._snapshot.run.id]) < 2,
-                "pages": True,
-                "robots": True,
             }
             for rule in self._rules:
                 if self._option(rule.id).is_off:
@@ -69,8 +71,13 @@ class Audit:
                 if rule.needs is not None and missing[rule.needs]:
                     self._not_checked.append(NotChecked(rule=rule.id, reason=NEEDS[rule.needs]))
                     continue
+                try:
+                    found = list(self._of_rule(rule, dataset, entries))
+                except Exception as error:  # noqa: BLE001 - the code of a user's rule may fail in any way
+                    self._not_checked.append(NotChecked(rule=rule.id, reason=f"the rule failed: {error}"))
+                    continue
                 self._evaluated += 1
-                yield from map(self._counted, self._of_rule(rule, dataset, entries))
+                yield from map(self._counted, found)
             yield from map(self._counted, self._of_problems(dataset))
 
     def summary(self) -> AuditSummary:
@@ -101,13 +108,13 @@ class Audit:
         option = self._option(rule.id)
         thresholds = {**rule.thresholds, **option.thresholds}
         about = "null::varchar" if rule.of_site else "sitemap"
-        rows = dataset.query(f"""
+        rows = dataset.rows(f"""
             with found as ({_COLUMNS} union all by name ({rule.query(**thresholds)}))
             select {about} as about, severity, sum(coalesce(count, 1))::bigint as count, any_value(share),
                 arg_min({_SAMPLE}, row(sitemap, position, loc, value), {_SAMPLES})
             from found group by 1, 2 order by count desc, about, severity
         """)  # noqa: S608 - the queries of rules are trusted
-        for about, own_severity, count, own_share, samples in rows.fetchall():
+        for about, own_severity, count, own_share, samples in rows:
             share = count / (self._urls if about is None else entries[about]) if rule.has_share else own_share
             severity = option.severity or (Severity(own_severity) if own_severity else rule.severity)
             finding = self._finding(rule.id, about, count, samples, severity=severity)
@@ -117,7 +124,7 @@ class Audit:
 
     def _of_problems(self, dataset: Dataset) -> Iterator[Finding]:
         """Yield the problems of the documents: each code is a rule."""
-        for sitemap, code, count, detail, samples in dataset.query(_PROBLEMS).fetchall():
+        for sitemap, code, count, detail, samples in dataset.rows(_PROBLEMS):
             option = self._option(code)
             if not option.is_off:
                 severity = option.severity or CATALOGUE[code].severity

@@ -89,8 +89,10 @@ class Dataset:
             self._connection.create_function(function.__name__, function)
         try:
             self._load(snapshot, history)
-        except BaseException:
+        except BaseException as error:
             self.close()
+            if isinstance(error, duckdb.Error | OSError):
+                raise StoreError(f"{snapshot.site}: the snapshot cannot be loaded for the audit: {error}") from error
             raise
 
     def __enter__(self) -> Self:
@@ -104,12 +106,12 @@ class Dataset:
         self._connection.close()
         self._files.cleanup()
 
-    def query(self, sql: str) -> duckdb.DuckDBPyRelation:
-        """Return the result of *sql*, one SELECT statement. Raises :exc:`StoreError` if it is invalid."""
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Return the rows that *sql*, one SELECT statement, selects. Raises :exc:`StoreError` if it fails."""
         try:
-            return self._connection.sql(sql)
+            return self._connection.sql(sql).fetchall()
         except duckdb.Error as error:
-            raise StoreError(f"the query failed: {error}") from error
+            raise StoreError(str(error).partition("\n")[0]) from error
 
     def _load(self, snapshot: Snapshot, history: History) -> None:
         ledger = snapshot.sitemaps()

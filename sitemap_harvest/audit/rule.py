@@ -18,8 +18,6 @@ NEEDS = {
     "urls": "no URL was read",
     "site": "a document was audited, and not a site",
     "history": "the store has no earlier run of the site",
-    "pages": "no page was requested and no crawl export was given",
-    "robots": "the robots.txt of the site was not read in this run",
 }
 """What a rule may need, each with the reason why it is not checked without."""
 

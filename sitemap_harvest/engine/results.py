@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections import deque
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
 from sitemap_harvest.engine.document_records import record_of
 from sitemap_harvest.engine.interfaces import PAUSE
+from sitemap_harvest.engine.run_state import fields
+from sitemap_harvest.errors import StoreError
 from sitemap_harvest.filters import Filters
 from sitemap_harvest.frontier.site_queue import secure_twin
 from sitemap_harvest.model import FindingBatch, LedgerBatch, Outcome, SitemapRecord
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from sitemap_harvest.discovery.site_state import SiteState
     from sitemap_harvest.engine.run_state import RunParts
     from sitemap_harvest.model import Batch, SiteRecord, UrlBatch
+
+logger = logging.getLogger(__name__)
 
 MOST_REFUSED_ROWS = 1_000
 """Maximum number of records for refused children of one document: an index may name 100,000 of them."""
@@ -214,10 +219,14 @@ class Results:
         if session.delivery is not None:
             session.delivery.mark_delivered(site.root)
         if self._config.audits:
-            yield from self._audited(session.audit(site.root))
+            try:
+                yield from self._audited(session.audit(site.root))
+            except StoreError as error:
+                extra = fields("audit-failed", site=site.root)
+                logger.error("The audit of %s failed: %s", site.root, error, extra=extra)  # noqa: TRY400 - one line
 
     def _audited(self, audit: Audit) -> Iterator[Any]:
-        """Yield the findings and the summary of *audit*."""
+        """Yield the findings and the summary of *audit*. Raises :exc:`StoreError`."""
         findings = audit.findings()
         while some := list(islice(findings, ROWS_TOGETHER)):
             if "findings" in self._config.emit:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sitemap_harvest.audit import RULES, RuleOptions
+from sitemap_harvest.audit import RULES, AuditRule, RuleOptions
+from sitemap_harvest.audit.audit import Audit
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.errors import OptionError
 from sitemap_harvest.model import Severity
-from tests.audit.auditing import SITEMAP, findings_of, urls
+from tests.audit.auditing import SITE, SITEMAP, findings_of, urls
+from tests.snapshots.store.making import Making
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,6 +80,25 @@ def test_a_rule_of_the_user_is_evaluated(tmp_path: Path, monkeypatch: pytest.Mon
         RULES.pop("shop/long", None)
         sys.modules.pop("shop_rules", None)
     assert (finding.message, finding.threshold) == ("1 URL longer than 22", 22)
+
+
+@pytest.mark.parametrize(
+    ("query", "message", "reason"),
+    [
+        pytest.param("select nothing from urls", "m", "the rule failed: Binder Error", id="no-column"),
+        pytest.param("select", "m", "the rule failed: Parser Error", id="no-sql"),
+        pytest.param("select loc, cast(loc as int) as value from urls", "m", "the rule failed: Conversion", id="cast"),
+        pytest.param("select loc from urls", "{nothing}", "the rule failed: 'nothing'", id="message"),
+    ],
+)
+def test_a_rule_that_fails_is_not_checked(query: str, message: str, reason: str, tmp_path: Path) -> None:
+    rule = AuditRule(id="shop/bad", severity=Severity.ERROR, message=message, query=lambda: query)
+    making = Making(tmp_path)
+    audit = Audit(making.run({SITEMAP: urls("https://a.example/")}), making.store.history(SITE), rules=[rule])
+    assert [*audit.findings()] == []
+    (not_checked,) = audit.summary().not_checked
+    assert not_checked.rule == "shop/bad"
+    assert not_checked.reason.startswith(reason)
 
 
 def test_a_module_that_cannot_be_imported_is_an_error() -> None:
