@@ -107,7 +107,7 @@ def refuse(candidate: Candidate, bounds: Bounds) -> NotFetched | None:  # noqa: 
     if candidate.parent is None:
         return None  # the user named it
     if not candidate.url.lower().startswith(("http://", "https://")):
-        return NotFetched(Outcome.OUT_OF_SCOPE, "the URL is neither http nor https")
+        return NotFetched(Outcome.OUT_OF_SCOPE, "the scheme of the URL is neither http nor https")
     if bounds.only_site and bare_host(candidate.url) != bare_host(bounds.only_site):
         return NotFetched(Outcome.OUT_OF_SCOPE, f"the URL is not on {bounds.only_site}, which the folder replaces")
     if not_fetched := refuse_offsite(candidate, bounds.offsite):

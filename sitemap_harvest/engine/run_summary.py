@@ -194,7 +194,7 @@ class Summary:
             line += f"; {words}"
         if not self.urls:
             return f"{line}. {self.why_nothing()}"
-        return f"{line}; the filters dropped {self.filters_in_words()}" if self.dropped else line
+        return f"{line}; dropped by filters: {self.filters_in_words()}" if self.dropped else line
 
     def changes_in_words(self) -> str:
         """Return the changes since the baseline as text; empty without a store."""

@@ -451,7 +451,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
     ),
     "protocol/loc-not-escaped": _notice(
         meaning='The URL contains a character that must be escaped: one of < > " { } | \\ ^ `.',
-        cause="File names or search terms were inserted without escaping them.",
+        cause="File names or search terms were inserted without being escaped.",
         consequence="Most readers escape the character; some reject the URL.",
         fix="Percent-encode the character, for example { as %7B.",
     ),
@@ -669,7 +669,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
     ),
     "xml/bare-ampersand": _error(
         meaning="The text contains a bare &; it was left unchanged.",
-        cause="URLs with a query were inserted without escaping them.",
+        cause="URLs with a query were inserted without being escaped.",
         consequence="A strict XML parser rejects the whole document. Other parsers alter the URL.",
         fix="Write & as &amp;.",
     ),

@@ -45,7 +45,7 @@ class Rule:
     def request(self, url: str, entry: UrlEntry) -> Request:
         """Return the request for *url*, which *entry* lists. Raises :exc:`ValueError` for an invalid URL."""
         if not url.lower().startswith(("http://", "https://")):
-            raise ValueError("the URL is neither http nor https")
+            raise ValueError("the scheme of the URL is neither http nor https")
         return Request(
             url,
             callback=self.callback,

@@ -70,7 +70,7 @@ def test_the_largest_counts_come_first_in_any_order_of_documents() -> None:
         tallies={outcome: Tally(documents=count) for outcome, count in tallies.items()},
     )
     assert summary.in_words() == (
-        "1 URL from 11 documents (9 read, 1 absent, 1 not-a-sitemap); the filters dropped since 20, include 1, until 1"
+        "1 URL from 11 documents (9 read, 1 absent, 1 not-a-sitemap); dropped by filters: since 20, include 1, until 1"
     )
 
 

@@ -56,14 +56,14 @@ def test_urls_are_filtered_and_counted(serve, crawl, arguments, kept, dropped):
     row = run.row(f"{site.url}/s.xml")
     assert (row["outcome"], row["entries"], row["complete"]) == ("read", 5, True)
     words = ", ".join(f"{name} {count}" for name, count in dropped.items())
-    assert f"from 1 document (1 read); the filters dropped {words}" in run.log
+    assert f"from 1 document (1 read); dropped by filters: {words}" in run.log
 
 
 def test_without_filters_nothing_is_counted(serve, crawl):
     site = serve({"/s.xml": SHOP})
     run = crawl(sitemap=f"{site.url}/s.xml")
     assert (len(run.urls), filtered(run)) == (5, {})
-    assert "the filters dropped" not in run.log
+    assert "dropped by filters" not in run.log
 
 
 def test_a_date_is_in_the_future_if_no_time_zone_explains_it(serve, crawl):
@@ -154,9 +154,15 @@ def test_unchanged_sitemaps_are_not_fetched_if_requested(serve, crawl):
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"since": "2026", "prune_index": "yes"}, {"skip": "old"}], ids=["pruned", "skip"]
+    ("arguments", "reason"),
+    [
+        pytest.param(
+            {"since": "2026", "prune_index": "yes"}, "the index gives lastmod 2025-02-28, which is before ", id="pruned"
+        ),
+        pytest.param({"skip": "old"}, "the URL matches skip", id="skip"),
+    ],
 )
-def test_a_site_with_only_skipped_sitemaps_has_sitemaps_and_is_not_probed(serve, crawl, arguments):
+def test_a_site_with_only_skipped_sitemaps_has_sitemaps_and_is_not_probed(serve, crawl, arguments, reason):
     children = "<sitemap><loc>{site}/old.xml</loc><lastmod>2025-02-28</lastmod></sitemap>"
     site = serve({
         "/robots.txt": robots("/index.xml"),
@@ -169,7 +175,7 @@ def test_a_site_with_only_skipped_sitemaps_has_sitemaps_and_is_not_probed(serve,
     assert site.requests == ["/robots.txt", "/index.xml"]
     assert run.fates(site.url) == {"/robots.txt": "read", "/index.xml": "read", "/old.xml": "skipped"}
     assert run.stats["sitemap_harvest/site/found"] == 1
-    assert f"No URL was found. {site.url}/old.xml: its " in run.log
+    assert f"No URL was found. {site.url}/old.xml: {reason}" in run.log
 
 
 def test_an_invalid_filter_ends_the_run_in_one_line(serve, crawl):

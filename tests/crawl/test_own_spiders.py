@@ -340,7 +340,7 @@ def test_only_web_addresses_are_visited(serve, crawl, tmp_path):
     run = crawl(spider="slow", sitemap=f"{site.url}/s.xml")
     assert [item["url"] for item in run.items] == [f"{site.url}/a"]
     assert run.stats["sitemap_harvest/pages"] == 1
-    assert "the URL is neither http nor https" in run.log
+    assert "the scheme of the URL is neither http nor https" in run.log
 
 
 def test_pages_deeper_than_depth_limit_are_not_visited(serve, crawl):

@@ -101,7 +101,8 @@ def test_a_rejection_is_reported_once_per_document() -> None:
     state = sites()
     begun(state)
     far = Candidate(url="ftp://a.example/s.xml", root=A, found_by=FoundBy.INDEX, parent=f"{A}/i.xml", depth=1)
-    assert state.consider(far, 0.0) == NotFetched(Outcome.OUT_OF_SCOPE, "the URL is neither http nor https")
+    reason = "the scheme of the URL is neither http nor https"
+    assert state.consider(far, 0.0) == NotFetched(Outcome.OUT_OF_SCOPE, reason)
     assert state.consider(far, 0.0) is None
 
 
@@ -391,7 +392,8 @@ def test_retry_after_behind_a_redirect_delays_no_other_host() -> None:
         pytest.param(
             "ftp://a.example/s.xml",
             NotFetched(
-                Outcome.OUT_OF_SCOPE, "the URL redirects to ftp://a.example/s.xml: the URL is neither http nor https"
+                Outcome.OUT_OF_SCOPE,
+                "the URL redirects to ftp://a.example/s.xml: the scheme of the URL is neither http nor https",
             ),
             id="where-nobody-may-go",
         ),

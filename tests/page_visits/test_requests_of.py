@@ -26,4 +26,4 @@ def test_only_web_urls_are_requested_and_the_others_are_logged(caplog):
     response = TextResponse(f"{SITE}/s.xml", body=f"<urlset>{locs}</urlset>", encoding="utf-8")
     found = requests_of(response, PageRules(spider), HarvestSettings.from_settings(Settings()), callback=spider.parse)
     assert [request.url for request in found] == [f"{SITE}/1", f"{SITE}/2"]
-    assert "Page not visited: 'file:///etc/passwd': the URL is neither http nor https" in caplog.text
+    assert "Page not visited: 'file:///etc/passwd': the scheme of the URL is neither http nor https" in caplog.text

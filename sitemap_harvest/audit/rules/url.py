@@ -218,9 +218,9 @@ def tracking_parameters() -> str:
     """  # noqa: S608 - a pattern of this module
 
 
-@rule("url/session-id", Severity.ERROR, "{urls} with a session id ({value})", has_share=True)
+@rule("url/session-id", Severity.ERROR, "{urls} with a session ID ({value})", has_share=True)
 def session_id() -> str:
-    """A listed URL contains the id of a session.
+    """A listed URL contains a session ID.
 
     The generator crawled the site as a visitor without cookies. Each of its runs lists
     other URLs for the same pages, so search engines crawl duplicates without end, and
@@ -229,7 +229,7 @@ def session_id() -> str:
 
     Spec: https://developers.google.com/search/docs/crawling-indexing/url-structure
 
-    Fix: Keep session ids in cookies only, and list the URL without them.
+    Fix: Keep session IDs in cookies only, and list the URL without them.
     """
     sure = r"[?&;]((?i:jsessionid|phpsessid|aspsessionid[a-z]*|oscsid|zenid|xtcsid|cftoken|sessid))=[^&;#?]"
     likely = r"[?&;]((?i:sid|session_?id))=([a-zA-Z]*[0-9][0-9a-zA-Z]*)(?:[&;#]|$)"
