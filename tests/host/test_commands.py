@@ -53,7 +53,7 @@ class OneFile(HarvestSpider):
 def test_spiders_are_listed_made_and_run(project, site):
     project.run("genspider", "made", "127.0.0.1")
     assert "class MadeSpider" in (project.module / "spiders/made.py").read_text()
-    assert project.run("list").out.split() == ["changes", "harvested", "made", "own", "sitemap"]
+    assert project.run("list").out.split() == ["audit", "changes", "harvested", "made", "own", "sitemap"]
     (project.folder / "one_file.py").write_text(ONE_FILE)
     ran = project.run("runspider", "one_file.py", "-a", f"site={site.url}", "-O", "pages.jsonl")
     assert len(ran.rows("pages.jsonl")) == 5
