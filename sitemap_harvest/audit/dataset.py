@@ -21,29 +21,42 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.snapshots.store import History, Snapshot
 
-_MEMORY = "600MB"  # of DuckDB; what does not fit goes to temporary files
-_CHUNK_ROWS = 100_000
+_MEMORY = "400MB"  # of DuckDB; what does not fit goes to temporary files
+_THREADS = 2  # each needs a part of the memory
+_CHUNK_ROWS = 20_000
 _FEW = 100_000  # rows that fit in memory in any case
 _TEXT = pa.string()
 _MEDIA = ("images", "videos", "news")
 _URLS = (
-    "sitemap", "position", "loc", "key", "site", "lastmod", "lastmod_text", "lastmod_precision", "changefreq",
-    "priority", "in_scope", "scope_reason",
+    "position", "loc", "key", "site", "lastmod", "lastmod_text", "lastmod_precision", "changefreq", "priority",
+    "in_scope", "scope_reason",
 )  # fmt: skip
 _CHILDREN = pa.schema([("sitemap", _TEXT), *arrow_schema(SitemapRef), ("key", _TEXT)])
+_DOCUMENT = pa.field("document", pa.int32())
 _ALTERNATES = pa.schema(
-    [("sitemap", _TEXT), ("position", pa.int64())]
+    [_DOCUMENT, ("position", pa.int64())]
     + [(name, _TEXT) for name in ("loc", "key", "hreflang", "media", "href", "href_key")]
 )
+_STORED = {  # numbers in place of texts: to group and join them takes less time and memory
+    "all_urls": "*, if(key is null, null, hash(key)) as key_hash",
+    "all_alternates": """
+        *, (document::bigint << 32) + position as entry, lower(hreflang) as lang,
+        if(key is null, null, hash(key)) as key_hash, if(href_key is null, null, hash(href_key)) as href_hash
+    """,
+    "media": "*",
+}
+_REPEATED = "select key_hash from all_urls where key_hash is not null group by key_hash having count(*) > 1"
 _VIEWS = {
     "problems": "select sitemap, problem.* from (select url as sitemap, unnest(problems) as problem from sitemaps)",
     "urls": """
-        select u.*, s.kind, s.outcome, s.fetched_at, s.read_at from all_urls u join sitemaps s on s.url = u.sitemap
+        select s.url as sitemap, u.*, s.kind, s.outcome, s.fetched_at, s.read_at
+        from all_urls u join sitemaps s on s.number = u.document
     """,
+    "alternates": "select s.url as sitemap, a.* from all_alternates a join sitemaps s on s.number = a.document",
     "sitemap_urls": "select * from urls where kind not in ('feed', 'links')",
     **{
-        f"{name}": f"select m.sitemap, position, loc, fetched_at, unnest({name}) as {one} "  # noqa: S608
-        f"from media m join sitemaps s on s.url = m.sitemap where {name} is not null"
+        f"{name}": f"select s.url as sitemap, position, loc, fetched_at, unnest({name}) as {one} "  # noqa: S608
+        f"from media m join sitemaps s on s.number = m.document where {name} is not null"
         for name, one in zip(_MEDIA, ("image", "video", "article"), strict=True)
     },
     "news_sitemaps": """
@@ -71,6 +84,12 @@ class Dataset:
     which half the entries or more are news articles). ``read_at``: when the document was
     downloaded, perhaps in an earlier run. Macros: ``period_end`` (the first instant after
     a date of that precision) and ``host_of``.
+
+    To be grouped and joined in little memory, strings also have a number: ``urls`` and
+    ``alternates`` have ``document`` (the ``number`` of the sitemap in ``sitemaps``),
+    ``key_hash`` and ``href_hash`` (64 bits; null without a key), and ``entry`` (unique
+    for each entry); ``lang`` is ``hreflang`` in lower case. ``repeated`` has the
+    ``key_hash`` of the URLs that are listed several times.
     """
 
     def __init__(self, snapshot: Snapshot, history: History) -> None:
@@ -79,6 +98,7 @@ class Dataset:
         config: dict[str, Any] = {
             "temp_directory": self._files.name,
             "memory_limit": _MEMORY,
+            "threads": _THREADS,
             "preserve_insertion_order": "false",
         }
         is_small = len(snapshot.sitemaps()) < _FEW and snapshot.row_ranges().count.sum() < _FEW
@@ -117,19 +137,25 @@ class Dataset:
         ledger = snapshot.sitemaps()
         self._create("gone_sitemaps", ledger.filter(pc.is_valid(ledger["left"])))
         ledger = ledger.filter(pc.is_null(ledger["left"]))  # removed documents are not part of the snapshot
-        self._create("sitemaps", ledger.append_column("key", _keys(ledger["url"].to_pylist())))
+        documents = ledger["url"].combine_chunks()
+        ledger = ledger.append_column("number", pa.array(range(len(documents)), pa.int32()))
+        self._create("sitemaps", ledger.append_column("key", _keys(documents.to_pylist())))
         self._create("children", _children(snapshot))
         entry = arrow_schema(UrlEntry)
-        media = ("sitemap", "position", "loc", *_MEDIA)
+        media = ("position", "loc", *_MEDIA)
         for name, columns in (("all_urls", _URLS), ("media", media)):
-            self._create(name, pa.schema([entry.field(column) for column in columns]).empty_table())
-        self._create("alternates", _ALTERNATES.empty_table())
-        for chunk in _chunks(snapshot.urls([*_URLS, "alternates", *_MEDIA])):
-            self._insert("all_urls", chunk.select(_URLS))
+            self._create(name, pa.schema([_DOCUMENT, *map(entry.field, columns)]).empty_table())
+        self._create("all_alternates", _ALTERNATES.empty_table())
+        self._connection.begin()  # in one transaction, DuckDB writes each row only once
+        for rows in _chunks(snapshot.urls(["sitemap", *_URLS, "alternates", *_MEDIA])):
+            chunk = rows.set_column(0, _DOCUMENT, pc.index_in(rows["sitemap"], documents))
+            self._insert("all_urls", chunk.select(["document", *_URLS]))
             if chunk["alternates"].null_count < len(chunk):
-                self._insert("alternates", _alternates(chunk))
+                self._insert("all_alternates", _alternates(chunk))
             if any(chunk[name].null_count < len(chunk) for name in _MEDIA):
-                self._insert("media", chunk.select(media))
+                self._insert("media", chunk.select(["document", *media]))
+        self._connection.commit()
+        self._connection.execute(f"create table repeated as {_REPEATED}")
         runs = [run for run in history.runs if run.id <= snapshot.run.id]
         self._create("changes", changes_of(history, runs))
         self._create("runs", table_of_runs(history, runs))
@@ -139,10 +165,10 @@ class Dataset:
             self._connection.execute(f"create macro {name} as {expression}")
 
     def _create(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> None:
-        self._connection.from_arrow(rows).create(name)
+        self._connection.from_arrow(rows).project(_STORED.get(name, "*")).create(name)
 
     def _insert(self, name: str, rows: pa.Table) -> None:
-        self._connection.from_arrow(rows).insert_into(name)
+        self._connection.from_arrow(rows).project(_STORED[name]).insert_into(name)
 
 
 def _chunks(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
@@ -179,6 +205,6 @@ def _alternates(chunk: pa.Table) -> pa.Table:
     found = pc.list_flatten(batch["alternates"])
     href = pc.utf8_trim_whitespace(found.field("href"))
     keys = address_columns(pc.fill_null(href, ""), None).key
-    columns = [batch[name].take(parents) for name in ("sitemap", "position", "loc", "key")]
+    columns = [batch[name].take(parents) for name in ("document", "position", "loc", "key")]
     columns += [found.field("hreflang"), found.field("media"), href, keys]
     return pa.Table.from_arrays(columns, schema=_ALTERNATES)

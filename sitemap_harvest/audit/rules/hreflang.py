@@ -64,9 +64,11 @@ def missing_self() -> str:
     return f"""
         select sitemap, any_value(loc) as loc, position
         from {_VERSIONS}
-        where key is not null
+        where entry in (
+            select entry from {_VERSIONS} where key is not null
+            group by entry having not coalesce(bool_or(href_hash = key_hash), false)
+        )
         group by sitemap, position
-        having not coalesce(bool_or(href_key = key), false)
     """  # noqa: S608 - our own query
 
 
@@ -82,12 +84,16 @@ def missing_return() -> str:
     Fix: List the same versions for each URL of the group.
     """
     return f"""
-        with pairs as (select distinct key, href_key from {_VERSIONS} where key <> href_key)
-        select a.sitemap, a.loc, a.position, a.href as value
-        from {_VERSIONS} a
-        semi join urls on urls.key = a.href_key
-        anti join pairs on pairs.key = a.href_key and pairs.href_key = a.key
-        where a.key <> a.href_key
+        with one_way as (  -- pairs of which only one direction is named, as far as the URL that it names is listed
+            select min(key_hash) as key_hash, min(href_hash) as href_hash from {_VERSIONS}
+            where key_hash <> href_hash
+            group by least(key_hash, href_hash), greatest(key_hash, href_hash)
+            having min(key_hash) = max(key_hash)
+        )
+        select sitemap, loc, position, href as value
+        from {_VERSIONS}
+        semi join one_way using (key_hash, href_hash)
+        where href_hash in (select key_hash from urls)
     """  # noqa: S608 - our own query
 
 
@@ -104,9 +110,11 @@ def several_urls() -> str:
     return f"""
         select sitemap, loc, position, lang || ': ' || first || ', ' || last as value
         from (
-            select sitemap, position, lower(hreflang) as lang, any_value(loc) as loc,
-                min(href_key) as first, max(href_key) as last
+            select sitemap, position, lang, any_value(loc) as loc, min(href_key) as first, max(href_key) as last
             from {_VERSIONS}
+            where hash(entry, lang) in (
+                select hash(entry, lang) as id from {_VERSIONS} group by id having min(href_hash) <> max(href_hash)
+            )
             group by sitemap, position, lang
         ) where first <> last
     """  # noqa: S608 - our own query
@@ -126,8 +134,12 @@ def no_x_default(languages: float = 3) -> str:
     return f"""
         select sitemap, any_value(loc) as loc, position
         from {_VERSIONS}
+        where entry in (
+            select entry from {_VERSIONS}
+            group by entry having count(*) >= {languages} and not bool_or(lang = 'x-default')
+        )
         group by sitemap, position
-        having count(distinct lower(hreflang)) >= {languages} and not bool_or(lower(hreflang) = 'x-default')
+        having count(distinct lang) >= {languages}
     """  # noqa: S608 - our own query
 
 
@@ -142,8 +154,8 @@ def target_not_listed() -> str:
     return f"""
         select sitemap, loc, position, href as value
         from {_VERSIONS} a
-        anti join urls on urls.key = a.href_key
-        where a.href_key is not null
+        anti join urls on urls.key_hash = a.href_hash
+        where a.href_hash is not null
     """  # noqa: S608 - our own query
 
 
@@ -160,25 +172,24 @@ def conflicting_clusters() -> str:
     """
     return f"""
         with versions as (
-            select hash(sitemap, position) as entry, sitemap, lower(hreflang) as lang, href, href_key
-            from {_VERSIONS} where href_key is not null
+            select entry, sitemap, lang, href, href_key, href_hash from {_VERSIONS} where href_hash is not null
         ), clusters as (  -- usually, all members of a group have the same versions
             select min(entry) as entry
-            from (select entry, bit_xor(hash(lang, href_key)) as versions from versions group by entry)
+            from (select entry, bit_xor(hash(lang, href_hash)) as versions from versions group by entry)
             group by versions
         ), members as (
             select * from versions semi join clusters using (entry)
         ), conflicts as (
-            select hash(a.href_key) as id, b.lang
+            select a.href_hash, b.lang
             from members a join members b using (entry)
             where b.lang <> 'x-default'
-            group by id, b.lang
-            having min(hash(b.href_key)) <> max(hash(b.href_key)) and min(entry) <> max(entry)
+            group by a.href_hash, b.lang
+            having min(b.href_hash) <> max(b.href_hash) and min(entry) <> max(entry)
         )
         select min(a.sitemap) as sitemap, min(a.href) as loc,
             b.lang || ': ' || min(b.href) || ', ' || max(b.href) as value
         from conflicts c
-        join members a on hash(a.href_key) = c.id
+        join members a on a.href_hash = c.href_hash
         join members b on b.entry = a.entry and b.lang = c.lang
         group by a.href_key, b.lang
     """  # noqa: S608 - our own query

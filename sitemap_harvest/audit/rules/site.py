@@ -157,6 +157,7 @@ def home_page_missing() -> str:
         select 'https://' || host || '/' as loc
         from home
         where host <> '' and host not in (
-            select regexp_extract(key, '^https?://(?:www\\.)?([^/]+)/$', 1) from urls where key is not null
+            select regexp_extract(key, '^https?://(?:www\\.)?([^/]+)/$', 1)
+            from urls where ends_with(key, '/') and regexp_matches(key, '^https?://[^/]+/$')
         )
     """

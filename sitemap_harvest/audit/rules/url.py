@@ -18,13 +18,14 @@ def duplicate_in_sitemap() -> str:
     Fix: List each URL once. Let the generator collect URLs in a set.
     """
     return """
-        with repeated as (
-            select hash(sitemap, key) as id from sitemap_urls where key is not null group by 1 having count(*) > 1
+        with candidates as (
+            select hash(document, key_hash) as id from sitemap_urls where key_hash in (from repeated)
+            group by id having count(*) > 1
         )
         select sitemap, loc, position, 'first at position ' || first_position as value
         from (
-            select *, min(position) over (partition by sitemap, key) as first_position
-            from sitemap_urls where key is not null and hash(sitemap, key) in (from repeated)
+            select sitemap, loc, position, min(position) over (partition by sitemap, key) as first_position
+            from sitemap_urls where hash(document, key_hash) in (from candidates)
         ) where position > first_position
     """
 
@@ -49,15 +50,15 @@ def duplicate_across_sitemaps() -> str:
     """
     return """
         with shared as (
-            select hash(key) as id from sitemap_urls where key is not null
-            group by 1 having min(hash(sitemap)) <> max(hash(sitemap))
+            select key_hash from sitemap_urls where key_hash in (from repeated)
+            group by key_hash having min(document) <> max(document)
         ), listed as (
             select one.sitemap, one.position, one.loc, one.key, coalesce(sha256, final_url, url) as document,
                 case when news is not null then 'news' when videos is not null then 'videos'
                     when images is not null then 'images' else 'page' end as content
             from sitemap_urls one join sitemaps on url = sitemap
-            left join media on media.sitemap = one.sitemap and media.position = one.position
-            where one.key is not null and hash(one.key) in (from shared)
+            left join media on media.document = one.document and media.position = one.position
+            where one.key_hash in (from shared)
         )
         select sitemap, loc, position, 'first in ' || first_sitemap as value
         from (
@@ -84,17 +85,17 @@ def conflicting_lastmod(hours: float = 14) -> str:
     return f"""
         with dated as (
             select *, period_end(lastmod, lastmod_precision) as until from sitemap_urls
-            where key is not null and lastmod is not null and outcome in ('read', 'partial', 'unchanged')
+            where key_hash in (from repeated) and lastmod is not null and outcome in ('read', 'partial', 'unchanged')
         ), conflicts as (
-            select hash(key) as id from dated group by 1
-            having min(hash(sitemap)) <> max(hash(sitemap))
+            select key_hash from dated group by key_hash
+            having min(document) <> max(document)
                 and max(lastmod) > min(until) + to_microseconds(({hours} * 3600e6)::bigint)
         )
         select sitemap, loc, position, lastmod_text || ', but ' || newest.text || ' in ' || newest.sitemap as value
         from (
             select *, arg_max({{'text': lastmod_text, 'sitemap': sitemap}}, row(lastmod, sitemap))
                 over (partition by key) as newest
-            from dated where hash(key) in (from conflicts)
+            from dated where key_hash in (from conflicts)
         ) where sitemap <> newest.sitemap
         qualify row_number() over (partition by key order by until, sitemap, position) = 1
     """  # noqa: S608 - a number
@@ -109,7 +110,7 @@ def _twins(twin: str, condition: str) -> str:
         ), variants as (
             select sitemap, loc, position, key, {twin} as twin from paths where {condition}
         ), others as (
-            select distinct hash(key) as id from sitemap_urls where hash(key) in (select hash(twin) from variants)
+            select distinct key_hash from sitemap_urls where key_hash in (select hash(twin) from variants)
         )
         select sitemap, loc, position, twin as value from variants where hash(twin) in (from others)
         qualify row_number() over (partition by key order by sitemap, position) = 1
