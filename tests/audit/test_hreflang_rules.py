@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -89,6 +90,13 @@ def test_groups_that_name_different_urls_for_a_language(tmp_path: Path) -> None:
     ]
     nearly = [page(DE, de=DE, en=EN), page(EN, de=DE, en=EN, fr=FR), page(FR, fr=FR, x_default=EN)]
     assert audited(tmp_path / "nearly", rule, {SITEMAP: (nearly, {})}) == []
+
+
+def test_groups_in_which_each_version_is_named_twice(tmp_path: Path) -> None:
+    groups = [page(DE, de=DE, en=EN), page(f"{DE}-at", de=f"{DE}-at", en=EN)]
+    twice = [dataclasses.replace(entry, alternates=(entry.alternates or ()) * 2) for entry in groups]
+    (finding,) = audited(tmp_path, "hreflang/conflicting-clusters", {SITEMAP: (twice, {})})
+    assert seen(finding) == (None, 1, [(EN, f"de: {DE}, {DE}-at")])
 
 
 @pytest.mark.parametrize(

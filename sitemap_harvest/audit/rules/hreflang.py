@@ -175,7 +175,7 @@ def conflicting_clusters() -> str:
             select entry, sitemap, lang, href, href_key, href_hash from {_VERSIONS} where href_hash is not null
         ), clusters as (  -- usually, all members of a group have the same versions
             select min(entry) as entry
-            from (select entry, bit_xor(hash(lang, href_hash)) as versions from versions group by entry)
+            from (select entry, sum(hash(lang, href_hash)) as versions from versions group by entry)
             group by versions
         ), members as (
             select * from versions semi join clusters using (entry)
