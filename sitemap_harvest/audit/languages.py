@@ -39,11 +39,11 @@ def hreflang_flaw(code: str) -> str:
     if "_" in text:
         return "it has an underscore instead of a hyphen"
     if text != "x-default" and (len(language) != 2 or not is_language(language)):
-        return f"{language or 'an empty value'} is no language of ISO 639-1"
+        return f"{language or 'an empty value'} is not an ISO 639-1 language"
     if script is not None and script not in _subtags("script"):
-        return f"{script} is no script of ISO 15924"
+        return f"{script} is not an ISO 15924 script"
     if text != "x-default" and rest and not _is_country(country):
-        return f"{country} is no country of ISO 3166-1"
+        return f"{country} is not an ISO 3166-1 country"
     return ""
 
 

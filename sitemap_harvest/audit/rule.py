@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _Q = TypeVar("_Q", bound="Query")
 NEEDS = {
     "urls": "no URL was read",
-    "site": "a document was audited, and not a site",
+    "site": "a single document was audited, not a site",
     "history": "the store has no earlier run of the site",
 }
 """What a rule may need, each with the reason why it is not checked without."""
@@ -103,7 +103,7 @@ def rule(
 
     def declare(query: _Q) -> _Q:
         if name in RULES:
-            raise ValueError(f"there are two rules {name}")
+            raise ValueError(f"there are two rules named {name}")
         RULES[name] = AuditRule(
             id=name,
             severity=severity,

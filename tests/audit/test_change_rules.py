@@ -106,7 +106,7 @@ def test_a_sitemap_that_is_gone(tmp_path: Path) -> None:
     reason = finding.samples[0].value
     assert reason
     assert samples(finding) == [(OTHER, f"{SITE}/b", reason), (OTHER, f"{SITE}/xyz", reason)]
-    assert finding.message == f"it is gone, and with it 2 URLs: {reason}"
+    assert finding.message == f"removed together with 2 URLs: {reason}"
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ CASES: list[Any] = [
         [page(DE, de=DE, en_GB=EN, zh_Hant_TW=FR, x_default=EN), raw(EN, "EN-us", DE)],
         [
             (DE, "en_US: it has an underscore instead of a hyphen"),
-            (EN, "jp: jp is no language of ISO 639-1"),
+            (EN, "jp: jp is not an ISO 639-1 language"),
         ],
     ),
     (
@@ -109,14 +109,14 @@ def test_groups_in_which_each_version_is_named_twice(tmp_path: Path) -> None:
         ("X-Default", ""),
         (" en ", ""),
         ("iw", ""),
-        ("en-UK", "uk is no country of ISO 3166-1"),
-        ("en-EU", "eu is no country of ISO 3166-1"),
-        ("es-419", "419 is no country of ISO 3166-1"),
-        ("uk-en", "en is no country of ISO 3166-1"),
-        ("fil", "fil is no language of ISO 639-1"),
-        ("zh-Abcd", "abcd is no script of ISO 15924"),
-        ("en-US-x", "us-x is no country of ISO 3166-1"),
-        ("", "an empty value is no language of ISO 639-1"),
+        ("en-UK", "uk is not an ISO 3166-1 country"),
+        ("en-EU", "eu is not an ISO 3166-1 country"),
+        ("es-419", "419 is not an ISO 3166-1 country"),
+        ("uk-en", "en is not an ISO 3166-1 country"),
+        ("fil", "fil is not an ISO 639-1 language"),
+        ("zh-Abcd", "abcd is not an ISO 15924 script"),
+        ("en-US-x", "us-x is not an ISO 3166-1 country"),
+        ("", "an empty value is not an ISO 639-1 language"),
     ],
 )
 def test_the_codes_of_hreflang(code: str, flaw: str) -> None:

@@ -243,7 +243,7 @@ def test_dates_that_move_together(tmp_path: Path) -> None:
     (finding,) = found(tmp_path, "lastmod/moves-without-change", *runs)
     assert (finding.sitemap, finding.count, finding.share, finding.threshold) == (SITEMAP, 2, 0.5, 0.5)
     assert samples(finding) == [(None, None, "in 2 of 4 runs")]
-    assert finding.message == "all dates moved together in 2 of 4 runs"
+    assert finding.message == "all dates changed together in 2 of 4 runs"
 
 
 SEPARATE = [
@@ -331,4 +331,4 @@ def test_a_feed_may_give_earlier_dates(tmp_path: Path) -> None:
 def test_thresholds_of_the_user(tmp_path: Path) -> None:
     options = {"lastmod/one-stamp": RuleOptions(thresholds={"share": 1, "entries": 3})}
     (finding,) = found(tmp_path, "lastmod/one-stamp", {SITEMAP: dated(DAY, DAY, DAY)}, options=options)
-    assert (finding.threshold, finding.message) == (1, f"100% of the dates are from one moment: {DAY}")
+    assert (finding.threshold, finding.message) == (1, f"100% of the dates are the same moment: {DAY}")

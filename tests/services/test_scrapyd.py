@@ -474,7 +474,11 @@ def test_versions_are_listed_and_selectable(run_of_eggs):
     assert run_of_eggs.get("listversions", project="myharvest")["versions"] == ["1", "2"]
     assert sorted(run_of_eggs.get("listprojects")["projects"])[-2:] == ["myharvest", "sitemap_harvest"]
     assert "'_version=1'" in run_of_eggs.own_log
-    assert run_of_eggs.get("listspiders", project="myharvest", _version="1")["spiders"] == ["audit", "changes", "sitemap"]
+    assert run_of_eggs.get("listspiders", project="myharvest", _version="1")["spiders"] == [
+        "audit",
+        "changes",
+        "sitemap",
+    ]
 
 
 @pytest.mark.parametrize("job", ["of-checkout", "of-how-to", "of-version"])

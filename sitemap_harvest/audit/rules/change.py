@@ -76,7 +76,7 @@ def flapping(times: float = 3) -> str:
     """  # noqa: S608 - numbers and our own conditions
 
 
-@rule("change/sitemap-gone", Severity.WARNING, "it is gone, and with it {urls}: {value}", needs="history")
+@rule("change/sitemap-gone", Severity.WARNING, "removed together with {urls}: {value}", needs="history")
 def sitemap_gone() -> str:
     """A sitemap is gone, and no other sitemap lists its URLs.
 

@@ -120,7 +120,7 @@ def several_urls() -> str:
     """  # noqa: S608 - our own query
 
 
-@rule("hreflang/no-x-default", Severity.NOTICE, "{urls} with {languages} languages or more, but no x-default")
+@rule("hreflang/no-x-default", Severity.NOTICE, "{urls} in {languages:g} or more languages, but without x-default")
 def no_x_default(languages: float = 3) -> str:
     """A URL has versions in several languages, but no version for all others.
 

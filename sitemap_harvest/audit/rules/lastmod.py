@@ -67,7 +67,7 @@ def ancient() -> str:
     """
 
 
-@rule("lastmod/one-stamp", Severity.WARNING, "{share} of the dates are from one moment: {value}")
+@rule("lastmod/one-stamp", Severity.WARNING, "{share} of the dates are the same moment: {value}")
 def one_stamp(share: float = 0.9, entries: float = 20) -> str:
     """Almost all entries of a sitemap have the same ``lastmod``.
 
@@ -97,7 +97,7 @@ def one_stamp(share: float = 0.9, entries: float = 20) -> str:
     """  # noqa: S608 - numbers and our own conditions
 
 
-@rule("lastmod/fetch-time", Severity.WARNING, "{share} of the dates are from the time of the request: {value}")
+@rule("lastmod/fetch-time", Severity.WARNING, "{share} of the dates are the time of the request: {value}")
 def fetch_time(share: float = 0.9, minutes: float = 10, entries: float = 5) -> str:
     """The dates of a sitemap are the time at which it was requested.
 
@@ -171,7 +171,7 @@ def stale_site(days: float = 365) -> str:
 @rule(
     "lastmod/moves-without-change",
     Severity.WARNING,
-    "all dates moved together {value}",
+    "all dates changed together {value}",
     needs="history",
 )
 def moves_without_change(share: float = 0.5, looks: float = 2, entries: float = 20) -> str:

@@ -139,7 +139,7 @@ def trailing_slash_twins() -> str:
     return _twins(f"path[:-2] || {_QUERY}", "ends_with(path, '/') and not ends_with(path, '//')")
 
 
-@rule("url/case-twins", Severity.WARNING, "{urls} listed in lower case, too", of_site=True)
+@rule("url/case-twins", Severity.WARNING, "{urls} also listed in lower case", of_site=True)
 def case_twins() -> str:
     """A URL is listed twice, with upper-case letters in its path and in lower case.
 
@@ -182,7 +182,7 @@ def scheme_twins() -> str:
     return _twins("'https' || key[5:]", f"starts_with(site, 'http:') and {has_twin}")
 
 
-@rule("url/index-file-twins", Severity.WARNING, "{urls} listed without the name of the index file, too", of_site=True)
+@rule("url/index-file-twins", Severity.WARNING, "{urls} also listed without the name of the index file", of_site=True)
 def index_file_twins() -> str:
     """A folder is listed both by its own URL and by that of its index file.
 
@@ -464,7 +464,7 @@ def lists_a_sitemap() -> str:
     """
 
 
-@rule("url/template-placeholder", Severity.ERROR, "{urls} with a placeholder of a template ({value})", has_share=True)
+@rule("url/template-placeholder", Severity.ERROR, "{urls} with a template placeholder ({value})", has_share=True)
 def template_placeholder() -> str:
     """A listed URL contains a placeholder of a template that was not replaced, such as ``%7B%7Bslug%7D%7D``.
 
