@@ -105,6 +105,7 @@ class Dataset:
         place = ":memory:" if is_small else f"{self._files.name}/audit.duckdb"  # where tables are compressed
         self._connection = duckdb.connect(place, config=config)
         self._connection.execute("set TimeZone = 'UTC'")
+        self._connection.execute("set enable_progress_bar = false")  # a spawned process would print it
         for function in (document_key, hreflang_flaw, is_language):
             self._connection.create_function(function.__name__, function)
         try:

@@ -172,24 +172,28 @@ def conflicting_clusters() -> str:
     """
     return f"""
         with versions as (
-            select entry, sitemap, lang, href, href_key, href_hash from {_VERSIONS} where href_hash is not null
+            select entry, lang, href_hash from {_VERSIONS} where href_hash is not null
         ), clusters as (  -- usually, all members of a group have the same versions
             select min(entry) as entry
             from (select entry, sum(hash(lang, href_hash)) as versions from versions group by entry)
             group by versions
         ), members as (
             select * from versions semi join clusters using (entry)
+        ), shared as (
+            select href_hash from members group by href_hash having min(entry) <> max(entry)
         ), conflicts as (
             select a.href_hash, b.lang
             from members a join members b using (entry)
-            where b.lang <> 'x-default'
+            where a.href_hash in (from shared) and b.lang <> 'x-default'
             group by a.href_hash, b.lang
             having min(b.href_hash) <> max(b.href_hash) and min(entry) <> max(entry)
+        ), named as (
+            select * from {_VERSIONS} semi join clusters using (entry) where href_hash is not null
         )
         select min(a.sitemap) as sitemap, min(a.href) as loc,
             b.lang || ': ' || min(b.href) || ', ' || max(b.href) as value
         from conflicts c
-        join members a on a.href_hash = c.href_hash
-        join members b on b.entry = a.entry and b.lang = c.lang
+        join named a on a.href_hash = c.href_hash
+        join named b on b.entry = a.entry and b.lang = c.lang
         group by a.href_key, b.lang
     """  # noqa: S608 - our own query
