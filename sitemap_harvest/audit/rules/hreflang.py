@@ -195,5 +195,5 @@ def conflicting_clusters() -> str:
         from conflicts c
         join named a on a.href_hash = c.href_hash
         join named b on b.entry = a.entry and b.lang = c.lang
-        group by a.href_key, b.lang
+        group by c.href_hash, b.lang
     """  # noqa: S608 - our own query
