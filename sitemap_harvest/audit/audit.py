@@ -17,16 +17,25 @@ if TYPE_CHECKING:
     from sitemap_harvest.snapshots.store import History, Snapshot
 
 _SAMPLES = 5
-_COLUMNS = (
-    "select null::varchar as sitemap, null::varchar as loc, null::bigint as position, null::varchar as value, "
-    "null::bigint as count, null::double as share, null::varchar as severity where false"
-)  # the columns that a query may return, and no rows
+_COLUMNS = {
+    "sitemap": "varchar",
+    "loc": "varchar",
+    "position": "bigint",
+    "value": "varchar",
+    "count": "bigint",
+    "share": "double",
+    "severity": "varchar",
+}  # that a query may return
+_NO_ROWS = f"select {', '.join(f'null::{kind} as {name}' for name, kind in _COLUMNS.items())} where false"
 _SAMPLE = "{'loc': loc, 'sitemap': sitemap, 'position': position, 'value': value}"
 _PROBLEMS = """
     with places as (
         select sitemap, code, list_transform(samples, lambda s:
             {'sitemap': sitemap, 'position': coalesce(s.entry, s.line), 'value': s.excerpt}) as samples, count, detail
-        from problems
+        from problems where sitemap not in (
+            -- Documents that were only tried, and are no sitemap.
+            select url from sitemaps where found_by in ('variant', 'well-known', 'home') and entries = 0
+        )
     )
     select sitemap, code, sum(count)::bigint, arg_min(detail, sitemap), flatten(list(samples))
     from places group by sitemap, code order by code, sum(count) desc, sitemap
@@ -108,8 +117,10 @@ class Audit:
         option = self._option(rule.id)
         thresholds = {**rule.thresholds, **option.thresholds}
         about = "null::varchar" if rule.of_site else "sitemap"
+        query = rule.query(**thresholds)
+        dataset.check(query, _COLUMNS)
         rows = dataset.rows(f"""
-            with found as ({_COLUMNS} union all by name ({rule.query(**thresholds)}))
+            with found as ({_NO_ROWS} union all by name ({query}))
             select {about} as about, severity, sum(coalesce(count, 1))::bigint as count, any_value(share),
                 arg_min({_SAMPLE}, row(sitemap, position, loc, value), {_SAMPLES})
             from found group by 1, 2 order by count desc, about, severity

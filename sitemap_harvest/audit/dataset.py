@@ -17,7 +17,7 @@ from sitemap_harvest.urls import document_key
 from sitemap_harvest.urls.columns import address_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from sitemap_harvest.snapshots.store import History, Snapshot
 
@@ -126,6 +126,12 @@ class Dataset:
         """Close the connection and delete the temporary files."""
         self._connection.close()
         self._files.cleanup()
+
+    def check(self, sql: str, known: Collection[str]) -> None:
+        """Raise :exc:`StoreError` if *sql* is invalid, or returns a column that is not *known*."""
+        names = {name for name, *_ in self.rows(f"describe {sql}")}
+        if unknown := sorted(names - set(known)):
+            raise StoreError(f"column {unknown[0]!r} is unknown; a rule returns {', '.join(known)}")
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Return the rows that *sql*, one SELECT statement, selects. Raises :exc:`StoreError` if it fails."""

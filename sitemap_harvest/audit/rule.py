@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
+
+from sitemap_harvest.model import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from sitemap_harvest.model import Finding, Severity
+    from sitemap_harvest.model import Finding
 
     Query = Callable[..., str]
 
+_ID = re.compile(r"[a-z0-9-]+/[a-z0-9-]+")
 _Q = TypeVar("_Q", bound="Query")
 NEEDS = {
     "urls": "no URL was read",
@@ -98,15 +102,17 @@ def rule(
     """Declare the decorated function as the query of a rule; for the arguments see :class:`AuditRule`.
 
     *names* are those of other tools: ``google``, ``bing``, ``screaming_frog``,
-    ``sitebulb``. Raises :exc:`ValueError` if the id exists already.
+    ``sitebulb``. Raises :exc:`ValueError` if the ID is invalid or exists already.
     """
 
     def declare(query: _Q) -> _Q:
+        if not _ID.fullmatch(name):
+            raise ValueError(f"rule {name!r}: an ID has a subject and a name, such as shop/long-url")
         if name in RULES:
             raise ValueError(f"there are two rules named {name}")
         RULES[name] = AuditRule(
             id=name,
-            severity=severity,
+            severity=Severity(severity),
             message=message,
             query=query,
             of_site=of_site,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, islice
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,10 @@ from scrapy.utils.conf import arglist_to_dict
 
 from sitemap_harvest.cli import crawl, output
 from sitemap_harvest.config import value_parsers
+from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome
+from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.model import MAX_ROWS, FindingBatch, Severity
 from sitemap_harvest.snapshots.store import open_store
 
@@ -49,21 +52,49 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     """Audit. Raises :exc:`HarvestError`."""
-    if opts.output:
-        output.file_and_format(opts.output)
+    _check_output(opts.output)
     limit = None
     if opts.fail_on is not None:
         limit = Severity(output.parsed_option("--fail-on", opts.fail_on, value_parsers.choice(*Severity)))
     options = HarvestSettings.from_settings(settings)
-    if opts.store is not None:
-        store = open_store(opts.store)
-        histories = [store.site(name) for name in opts.targets] or store.histories()
-        return _audit(histories, opts, options, limit)
+    if opts.store is None:
+        return _crawl(opts, settings, options, limit)
+    if opts.spargs:
+        message = "--store audits stored snapshots, so -a has no effect; to crawl into a store, use -a store=FOLDER"
+        raise ArgumentError("-a", opts.spargs, "given without --store", message=message)
+    store = open_store(opts.store)
+    return _audit([store.site(name) for name in opts.targets] or store.histories(), opts, options, limit)
+
+
+def _check_output(given: str | None) -> None:
+    """Raise :exc:`ArgumentError` if the file of ``-O`` cannot be written, before anything is crawled."""
+    if given is None:
+        return
+    path, _ = output.file_and_format(given)
+    if path != "-" and not (folder := Path(path).resolve().parent).is_dir():
+        raise ArgumentError("-O", given, "a file", message=f"-O {given}: there is no folder {folder}")
+
+
+def _crawl(
+    opts: argparse.Namespace, settings: Settings, options: HarvestSettings, limit: Severity | None
+) -> RunOutcome:
+    """Crawl the targets into a store, a temporary one unless the user names one, and audit them."""
+    if opts.at != "latest":
+        raise ArgumentError("--at", opts.at, "given with --store", message=f"--at {opts.at}: it needs --store")
+    given = {"emit": "none", **arglist_to_dict(opts.spargs)}
+    roots = [one.root for one in RunConfig.of(crawl.arguments_of(opts.targets, given)).candidates]
     with TemporaryDirectory(prefix="sitemap-harvest-") as folder:
-        opts.spargs = {"emit": "none", **arglist_to_dict(opts.spargs), "store": folder}
-        outcome = crawl.crawl(opts, settings, has_output=True)
-        histories = open_store(folder).histories()
-        return _audit(histories, opts, options, limit) if histories else outcome
+        opts.spargs = {"store": options.store or folder, **given}
+        store = open_store(opts.spargs["store"], create=True)
+        before = {root: store.history(root).runs[-1:] for root in roots}
+        outcome, has_finished = crawl.crawl(opts, settings, has_output=True)
+        histories = [store.history(root) for root, runs in before.items() if store.history(root).runs[-1:] != runs]
+        audited = _audit(histories, opts, options, limit)
+    if not has_finished:
+        output.tell("The crawl ended early, so the audit is incomplete.")
+        return RunOutcome.PARTLY_FAILED
+    has_urls = outcome in {RunOutcome.WHOLE, RunOutcome.PARTLY_FAILED}
+    return audited if has_urls or audited is not RunOutcome.WHOLE else outcome
 
 
 def _audit(
@@ -107,7 +138,7 @@ def _count(finding: Finding, rules: dict[str, dict[str, Any]]) -> None:
     """Add *finding* to the row of its rule in *rules*: one row of the table."""
     row = rules.get(finding.rule)
     if row is None:
-        where = (finding.sitemap or "").removeprefix(finding.site)
+        where = (finding.sitemap or "").removeprefix(finding.site) or finding.sitemap
         row = {"severity": finding.severity, "rule": finding.rule, "documents": None, "count": 0}
         rules[finding.rule] = row | {"first finding": finding.message, "in": where}
     rules[finding.rule]["count"] += finding.count

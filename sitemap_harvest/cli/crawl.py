@@ -67,11 +67,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     """Crawl. Raises :exc:`HarvestError` for an invalid argument or setting."""
-    return crawl(opts, settings, has_output=bool(settings.getdict("FEEDS")))
+    return crawl(opts, settings, has_output=bool(settings.getdict("FEEDS")))[0]
 
 
-def crawl(opts: argparse.Namespace, settings: Settings, *, has_output: bool) -> RunOutcome:
-    """Crawl the targets in *opts*, and show the result. *has_output*: whether something is saved."""
+def crawl(opts: argparse.Namespace, settings: Settings, *, has_output: bool) -> tuple[RunOutcome, bool]:
+    """Crawl the targets in *opts*, and show the result; return it, and whether the run was not ended early.
+
+    *has_output*: whether something is saved. Raises :exc:`HarvestError`.
+    """
     try:
         arguments = arguments_of(opts.targets, opts.spargs)
         RunConfig.of(arguments)
@@ -101,14 +104,14 @@ def crawl(opts: argparse.Namespace, settings: Settings, *, has_output: bool) -> 
     with ExitStack() as shown:
         process.start()
     if process.bootstrap_failed or not opened:
-        return RunOutcome.NOT_STARTED
+        return RunOutcome.NOT_STARTED, False
     handler = get_scrapy_root_handler()
     log_is_shown = type(handler) is logging.StreamHandler and handler.level <= logging.ERROR  # a FileHandler is one too
     if opened[0].refused is not None and not log_is_shown:
         raise OptionError(opened[0].refused)
     summary, stats = opened[0].summary, crawler.stats.get_stats()
     show(summary, stats, has_output=has_output)
-    return verdict(summary, stats, errors=errors.errors)
+    return verdict(summary, stats, errors=errors.errors), stats.get("finish_reason") == "finished"
 
 
 def arguments_of(targets: list[str], given: dict[str, str]) -> dict[str, Any]:

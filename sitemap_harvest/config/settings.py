@@ -80,8 +80,8 @@ def _audit_modules(value: Any) -> tuple[str, ...]:
     for name in names:
         try:
             import_module(name.strip())
-        except ImportError as error:
-            raise OptionError(f"{_PREFIX}AUDIT_MODULES: {name} cannot be imported: {error}") from error
+        except Exception as error:  # its code may fail in any way
+            raise OptionError(f"{_PREFIX}AUDIT_MODULES: {name} cannot be imported: {error!r}") from error
     return names
 
 

@@ -95,6 +95,7 @@ def _of_probes(site: SiteState, probes: Sequence[Evidence], named: Sequence[Evid
             SiteResult.NOT_A_SITE, f"there is neither a robots.txt nor a home page; {_words(site, homes)}"
         )
     robots = "robots.txt lists no sitemap" if site.has_robots else "there is no robots.txt"
+    robots = "the sitemaps listed in robots.txt list no URLs" if site.is_declared else robots
     first = _words(site, named) if named else robots
     home = ", nor does the home page lead to a sitemap" if homes else ""
     return SearchOutcome(SiteResult.ABSENT, f"{first}, and none of the {len(usual)} well-known paths exists{home}")

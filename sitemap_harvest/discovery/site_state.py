@@ -108,6 +108,8 @@ class SiteState:
     consecutive_failures: int = 0
     """Consecutive requests that were blocked or failed."""
     has_robots: bool = False
+    is_declared: bool = False
+    """Whether its robots.txt lists a sitemap."""
     unavailable: str | None = None
     """Why it is not harvested at all, as text; ``None`` if it is."""
     is_over: bool = False
@@ -169,6 +171,7 @@ class SiteState:
             and not record.final_url
         )
         self.has_robots |= candidate.site_root and record.kind is Kind.ROBOTS
+        self.is_declared |= candidate.found_by is FoundBy.ROBOTS
         is_whole = record.complete or has_twin or _misses_nothing(candidate, record)
         self.is_whole &= is_whole
         evidence = self._note_flaws(candidate, record)

@@ -244,7 +244,7 @@ class Results:
         yield from self.cut_off(waiting, "the run ended before the document was requested")
         self._summary.queued = len(left) + len(waiting)
         for site in self._sites.unfinished():
-            yield from self.site(site, is_over=False)
+            yield from (item for item in self.site(site, is_over=False) if item is not PAUSE)
 
     def _enter(self, record: SitemapRecord, *, is_wanted: bool = False) -> Iterator[SitemapRecord]:
         if (site := self._parts.stored(record.root)) is not None:

@@ -86,6 +86,7 @@ def test_a_rule_of_the_user_is_evaluated(tmp_path: Path, monkeypatch: pytest.Mon
     ("query", "message", "reason"),
     [
         pytest.param("select nothing from urls", "m", "the rule failed: Binder Error", id="no-column"),
+        pytest.param("select loc as page from urls", "m", "the rule failed: column 'page' is unknown", id="column"),
         pytest.param("select", "m", "the rule failed: Parser Error", id="no-sql"),
         pytest.param("select loc, cast(loc as int) as value from urls", "m", "the rule failed: Conversion", id="cast"),
         pytest.param("select loc from urls", "{nothing}", "the rule failed: 'nothing'", id="message"),
@@ -101,6 +102,23 @@ def test_a_rule_that_fails_is_not_checked(query: str, message: str, reason: str,
     assert not_checked.reason.startswith(reason)
 
 
-def test_a_module_that_cannot_be_imported_is_an_error() -> None:
-    with pytest.raises(OptionError, match="SITEMAP_HARVEST_AUDIT_MODULES: no_such_module cannot be imported"):
-        HarvestSettings.from_settings({"SITEMAP_HARVEST_AUDIT_MODULES": "no_such_module"})
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        pytest.param(None, "ModuleNotFoundError", id="missing"),
+        pytest.param("def f(:", "SyntaxError", id="syntax"),
+        pytest.param("rule('Shop Bad', 'warning', 'm')(lambda: '')", "an ID has a subject and a name", id="id"),
+        pytest.param("rule('url/fragment', 'warning', 'm')(lambda: '')", "two rules named url/fragment", id="twice"),
+        pytest.param("rule('shop/bad', 'bad', 'm')(lambda: '')", "'bad' is not a valid Severity", id="severity"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_an_error(
+    code: str | None, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if code is not None:
+        (tmp_path / "bad_rules.py").write_text(f"from sitemap_harvest.audit import rule\n{code}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(OptionError) as error:
+        HarvestSettings.from_settings({"SITEMAP_HARVEST_AUDIT_MODULES": "bad_rules"})
+    assert str(error.value).startswith("SITEMAP_HARVEST_AUDIT_MODULES: bad_rules cannot be imported: ")
+    assert words in str(error.value)

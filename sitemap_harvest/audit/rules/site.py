@@ -86,7 +86,8 @@ def mixed_schemes() -> str:
                 count(*) as urls, min(loc) as loc
             from urls where site is not null group by all
         )
-        select plain.loc, plain.urls as count,
+        select case when plain.urls <= secure.urls then plain.loc else secure.loc end as loc,
+            least(plain.urls, secure.urls) as count,
             plain.host || ' (' || plain.urls || ' http, ' || secure.urls || ' https)' as value
         from hosts plain join hosts secure on plain.host = secure.host
         where plain.is_plain and not secure.is_plain
@@ -135,7 +136,7 @@ def foreign_hosts() -> str:
         )
         select loc, urls as count, host || ' (' || urls || ')' as value
         from hosts
-        where host not in (from home) and exists (from home where host <> '')
+        where host <> '' and host not in (from home) and exists (from home where host <> '')
         order by urls desc
     """
 
@@ -151,12 +152,14 @@ def home_page_missing() -> str:
     """
     return """
         with home as (
-            select distinct regexp_extract(url, '^https?://(?:www\\.)?([^/]+)/robots.txt$', 1) as host
-            from sitemaps where parent is null and found_by in ('argument', 'variant')
+            select distinct regexp_extract(root, '^https?://(?:www\\.)?([^/]+)$', 1) as host, root || '/' as loc
+            from sitemaps
         )
-        select 'https://' || host || '/' as loc
+        select loc
         from home
-        where host <> '' and host not in (
+        where host <> '' and not exists (
+            from sitemaps where outcome in ('partial', 'failed', 'blocked', 'over-limit', 'skipped', 'too-large')
+        ) and host not in (
             select regexp_extract(key, '^https?://(?:www\\.)?([^/]+)/$', 1)
             from urls where ends_with(key, '/') and regexp_matches(key, '^https?://[^/]+/$')
         )

@@ -36,7 +36,9 @@ def robots_disallowed() -> str:
 
     Fix: Allow the path of the sitemap in robots.txt.
     """
-    return "select url as sitemap, reason as value from sitemaps where outcome = 'forbidden'"
+    return f"""
+        select url as sitemap, reason as value from sitemaps where outcome = 'forbidden' and {_NAMED}
+    """  # noqa: S608 - our own condition
 
 
 @rule("sitemap/not-a-sitemap", Severity.ERROR, "not a sitemap: {value}", needs=None, google="Unsupported format")
