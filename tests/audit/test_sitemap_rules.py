@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sitemap_harvest.audit.audit import Audit
-from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRef
+from sitemap_harvest.model import FoundBy, Image, Kind, News, Outcome, SitemapRef
 from tests.audit.auditing import SITE, Documents, audited, of_rule, seen, urls
 from tests.snapshots.store.making import Making
 
@@ -173,6 +173,42 @@ CASES: list[Any] = [
             ),
         },
         [(INDEX, 1, [(S, "2026-10-01, newest entry 2026-10-04T00:00:00Z")])],
+    ),
+    (
+        "protocol/too-many-entries",
+        {S: (urls(f"{SITE}/a"), child | {"entries": 50_001})},
+        {S: (urls(f"{SITE}/a"), child | {"entries": 50_000})},
+        [(S, 1, [(None, "50,001")])],
+    ),
+    (
+        "protocol/too-large",
+        {S: (urls(f"{SITE}/a"), child | {"bytes_unpacked": 52_428_801})},
+        {S: (urls(f"{SITE}/a"), child | {"bytes_unpacked": 52_428_800})},
+        [(S, 1, [(None, "50.0")])],
+    ),
+    (
+        "protocol/loc-too-long",
+        {S: (urls(f"{SITE}/{'a' * 2048}"), child)},
+        {S: (urls(f"{SITE}/{'a' * 2030}"), child)},
+        [(S, 1, [(f"{SITE}/{'a' * 82}", "2066 characters")])],
+    ),
+    (
+        "protocol/too-many-images",
+        {S: (urls(f"{SITE}/a", images=(Image(loc="i"),) * 1_001), child)},
+        {S: (urls(f"{SITE}/a", images=(Image(loc="i"),) * 1_000), child)},
+        [(S, 1, [(f"{SITE}/a", "1001 images")])],
+    ),
+    (
+        "protocol/too-many-news",
+        {S: (urls(f"{SITE}/a", news=(News(title="t"),) * 1_001), child)},
+        {S: (urls(f"{SITE}/a", news=(News(title="t"),) * 1_000), child)},
+        [(S, 1, [(None, "1,001")])],
+    ),
+    (
+        "protocol/future-lastmod",
+        {INDEX: (refs(S, lastmod=DAY.replace(month=12), lastmod_text="2026-12-01"), index)},
+        {INDEX: (refs(S, lastmod=DAY.replace(month=11, day=2), lastmod_text="2026-11-02"), index)},
+        [(INDEX, 1, [(S, "2026-12-01")])],
     ),
     (
         "sitemap/index-lastmod-missing",

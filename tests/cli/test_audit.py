@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sitemap_harvest import open_store
 from tests import forked
 from tests.cli.storing import B, command
 from tests.snapshots.store.making import SITE, Making
@@ -65,6 +66,40 @@ def test_a_folder_is_audited_before_deployment(tmp_path: Path) -> None:
     assert forked.scrapy(*target, "--fail-on", "error", cwd=tmp_path).returncode == 0
 
 
+def test_a_crawl_into_a_store_is_audited_with_its_history(tmp_path: Path) -> None:
+    (tmp_path / "public").mkdir()
+    target = ("harvest", "audit", "https://www.example.com", "-a", "root=public")
+    for store in (["-a", "store=s"], ["-s", "SITEMAP_HARVEST_STORE=s"]):
+        (tmp_path / "public" / "sitemap.xml").write_text(SITEMAP)
+        run = forked.scrapy(*target, *store, cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+    assert "no earlier run" not in run.stdout
+    assert len(open_store(tmp_path / "s").site("https://www.example.com").runs) == 2
+
+
+def test_a_site_that_does_not_respond_is_a_finding_with_the_exit_code_of_the_crawl(tmp_path: Path) -> None:
+    target = ("harvest", "audit", "http://127.0.0.1:9", "-s", "RETRY_TIMES=0")
+    run = forked.scrapy(*target, "-O", "f.jsonl", cwd=tmp_path)
+    assert run.returncode == 7, run.stderr
+    assert "site/no-sitemap" in (tmp_path / "f.jsonl").read_text()
+    assert forked.scrapy(*target, "--fail-on", "error", cwd=tmp_path).returncode == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param(["s.xml", "--at", "first"], "--at first: it needs --store", id="at-without-store"),
+        pytest.param(["s.xml", "-O", "no/f.csv"], "-O no/f.csv: there is no folder ", id="no-folder"),
+        pytest.param([], "nothing to harvest", id="no-target"),
+    ],
+)
+def test_a_wrong_option_is_reported_before_the_crawl(tmp_path: Path, arguments: list[str], words: str) -> None:
+    run = forked.scrapy("harvest", "audit", *arguments, cwd=tmp_path)
+    assert run.returncode == 2
+    assert run.stderr.startswith(f"scrapy harvest audit: {words}")
+    assert run.stderr.count("\n") == 1
+
+
 def test_all_sites_of_a_store_are_audited(folder: Path) -> None:
     run = command("audit", "-O", "-:jsonl", cwd=folder)
     assert (run.returncode, rules(run.stdout)) == (0, [("warning", "url/fragment")])
@@ -99,6 +134,7 @@ def test_the_table_has_a_line_for_each_rule(folder: Path) -> None:
         pytest.param([SITE, "--fail-on", "bad"], "--fail-on bad: it must be one of error, warning", id="severity"),
         pytest.param(["c.example"], "c.example: the store has no snapshot of this site", id="no-site"),
         pytest.param([SITE, "--at", "x"], "'x' is not a run", id="no-run"),
+        pytest.param([SITE, "-a", "limit=1"], "--store audits stored snapshots, so -a has no effect", id="argument"),
         pytest.param([SITE, "-O", "f.nope"], "-O f.nope: the suffix must be one of", id="no-format"),
         pytest.param([SITE, "-s", "SITEMAP_HARVEST_AUDIT=1"], "SITEMAP_HARVEST_AUDIT: it must be", id="setting"),
     ],
