@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sitemap_harvest.audit import RuleOptions
-from sitemap_harvest.model import Image, Kind, News, Severity, UrlEntry
+from sitemap_harvest.model import Image, Kind, News, Severity, UrlEntry, Video
 from tests.audit.auditing import SITE, SITEMAP, dated, found, urls
 
 if TYPE_CHECKING:
@@ -149,6 +149,7 @@ NEARLY = [
     pytest.param("lastmod/missing", dated(None, None), {"kind": Kind.LIST}, id="list"),
     pytest.param("lastmod/missing", dated(None, None), {"kind": Kind.FEED}, id="feed without dates"),
     pytest.param("lastmod/missing", dated(None, None, **NEWS), {}, id="news without lastmod"),
+    pytest.param("lastmod/missing", dated(None, None, videos=(Video(title="v"),)), {}, id="videos without lastmod"),
     pytest.param("lastmod/future", dated("2026-11-02", "2026-11-02T03:00:00Z"), {}, id="tomorrow"),
     pytest.param("lastmod/future", dated("2030-01-01"), {"kind": Kind.FEED}, id="feed of events"),
     pytest.param("lastmod/ancient", dated("1995-01-01", "1996"), {}, id="1995"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import pytest
 
@@ -19,14 +19,8 @@ BY_DIGEST = "the digest has not changed"
 def of_the_store(output, path="/1.xml"):
     """Return the fields of a ledger row about the rows in the store."""
     row = output.ledger[path]
-    times = {name: kept_time(row[name]) for name in ("fresh_at", "read_at")}
+    times = {name: datetime.fromisoformat(row[name]) for name in ("fresh_at", "read_at")}
     return {name: row[name] for name in ("rows_from", "absent_runs", "complete")} | times
-
-
-def kept_time(text):
-    """Return a time as a store keeps it: in whole seconds, rounded up."""
-    moment = datetime.fromisoformat(text)
-    return moment.replace(microsecond=0) + timedelta(seconds=moment.microsecond > 0)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +54,9 @@ def test_the_ledger_has_the_time_of_the_last_confirmation(serve, keep):
     site = serve({**SITE, "/1.xml": unless('"v1"', ONE)})
     first, second = keep(site), keep(site)
     requested_at = [
-        kept_time(output.ledger[path]["fetched_at"]) for output in (first, second) for path in ("/1.xml", "/2.xml")
+        datetime.fromisoformat(output.ledger[path]["fetched_at"])
+        for output in (first, second)
+        for path in ("/1.xml", "/2.xml")
     ]
     kept = keep.ledger(site)
     assert kept["/1.xml"]["rows_from"] == kept["/2.xml"]["rows_from"] == first.summary["run"]

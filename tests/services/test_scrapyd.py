@@ -444,7 +444,7 @@ def test_a_project_is_deployed(deployed, name):
     run = deployed[name]
     assert run.returncode == 0, run.stderr
     answer = json.loads(run.stdout)
-    assert (answer["status"], answer["spiders"]) == ("ok", 2)
+    assert (answer["status"], answer["spiders"]) == ("ok", 3)
 
 
 def test_deployments_without_the_password_are_rejected(deployed):

@@ -1,6 +1,7 @@
 """The rules of the audit, in a module for each subject."""
 
 from sitemap_harvest.audit.rules import change as change
+from sitemap_harvest.audit.rules import duplicates as duplicates
 from sitemap_harvest.audit.rules import hreflang as hreflang
 from sitemap_harvest.audit.rules import lastmod as lastmod
 from sitemap_harvest.audit.rules import media as media

@@ -17,8 +17,8 @@ def missing(share: float = 0.2) -> str:
     """Many entries of a sitemap have no ``lastmod``.
 
     Without it, search engines cannot tell which pages have changed, so they notice
-    changes late. If no entry has one, it is a warning. Text lists and feeds do not count, nor do news
-    sitemaps, whose articles have a date of publication.
+    changes late. If no entry has one, it is a warning. Text lists and feeds do not count,
+    nor do news and video sitemaps, whose articles and videos have a date of their own.
 
     Spec: https://www.sitemaps.org/protocol.html#lastmoddef
 
@@ -27,7 +27,10 @@ def missing(share: float = 0.2) -> str:
     return f"""
         with counts as (
             select sitemap, count(*) as entries, count_if(lastmod_text is null and lastmod is null) as missing
-            from sitemap_urls where kind = 'sitemap' and {_NO_NEWS} group by sitemap
+            from sitemap_urls
+            where kind = 'sitemap' and {_NO_NEWS}
+                and document not in (select document from media where videos is not null)
+            group by sitemap
         )
         select sitemap, loc, position, if(missing = entries, 'warning', null) as severity
         from sitemap_urls join counts using (sitemap)
