@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -151,7 +151,8 @@ def _lines(summaries: Sequence[AuditSummary]) -> Iterator[str]:
     for summary in summaries:
         yield summary.in_words()
     not_checked: dict[str, dict[str, None]] = {}
-    for one in chain.from_iterable(summary.not_checked for summary in summaries):
-        not_checked.setdefault(one.reason, {})[one.rule] = None
+    for summary in summaries:
+        for reason, names in summary.not_checked_by_reason.items():
+            not_checked.setdefault(reason, {}).update(dict.fromkeys(names))
     for reason, rules in not_checked.items():
         yield f"Not checked, because {reason}: {', '.join(rules)}"

@@ -232,8 +232,15 @@ class Results:
             if "findings" in self._config.emit:
                 yield from self._as_wanted(FindingBatch.of(some))
             yield PAUSE
+        summary = audit.summary()
+        counts = {name: getattr(summary, name) for name in ("errors", "warnings", "notices")}
+        for name, count in counts.items():
+            self._summary.count(f"sitemap_harvest/findings/{name}", count)
+        logger.info("Audit of %s", summary.in_words(), extra=fields("audit", site=summary.site, **counts))
+        for reason, rules in summary.not_checked_by_reason.items():
+            logger.info("Not checked, because %s: %s", reason, ", ".join(rules))
         if "audits" in self._config.emit:
-            yield audit.summary()
+            yield summary
 
     def left_over(self) -> Iterator[Any]:
         """Yield the records of everything that a run which ended early did not process."""

@@ -78,6 +78,14 @@ class AuditSummary:
     not_checked: tuple[NotChecked, ...] = field(default_factory=tuple)
     """The rules that could not be evaluated: they neither passed nor failed."""
 
+    @property
+    def not_checked_by_reason(self) -> dict[str, list[str]]:
+        """The ids of the rules that were not checked, by reason."""
+        found: dict[str, list[str]] = {}
+        for one in self.not_checked:
+            found.setdefault(one.reason, []).append(one.rule)
+        return found
+
     def in_words(self) -> str:
         """Return the result in one line."""
         found = [(self.errors, "error"), (self.warnings, "warning"), (self.notices, "notice")]

@@ -23,14 +23,17 @@ def test_findings_and_summary_of_a_site_without_a_store(serve, crawl, tmp_path, 
     monkeypatch.setattr(tempfile, "tempdir", None)
     site = serve(SITE)
     feeds = feed(tmp_path, "findings", "Finding") | feed(tmp_path, "audits", "AuditSummary")
-    crawl(spider="audit", site=site.url, emit="findings,audits", feeds=feeds)
+    run = crawl(spider="audit", site=site.url, emit="findings,audits", feeds=feeds)
     found = {row["rule"]: row for row in lines(tmp_path / "findings.jsonl")}
     assert [sample["loc"] for sample in found["url/fragment"]["samples"]] == [f"{site.url}/a#part"]
     assert found["url/duplicate-in-sitemap"]["sitemap"] == f"{site.url}/s.xml"
     (audit,) = lines(tmp_path / "audits.jsonl")
     assert (audit["site"], audit["urls"], sorted(audit["rules"])) == (site.url, 4, sorted(found))
     assert "change/mass-removal" in {one["rule"] for one in audit["not_checked"]}
-    assert [*(tmp_path / "temporary").iterdir()] == []  # the store of the run is gone
+    assert run.stats["sitemap_harvest/findings/warnings"] == audit["warnings"] == 3
+    assert f"Audit of {site.url}: 3 warnings in 4 URLs of 2 documents; " in run.log
+    assert "Not checked, because the store has no earlier run of the site: change/" in run.log
+    assert [*(tmp_path / "temporary").glob("sitemap-harvest-*")] == []  # the store of the run is gone
 
 
 def test_findings_of_a_site_with_a_history(serve, crawl, tmp_path):

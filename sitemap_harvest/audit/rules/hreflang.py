@@ -50,7 +50,7 @@ def invalid_url() -> str:
     """  # noqa: S608 - our own query
 
 
-@rule("hreflang/missing-self", Severity.WARNING, "{urls} without a reference to themselves", has_share=True)
+@rule("hreflang/missing-self", Severity.WARNING, "{urls} without a self-reference", has_share=True)
 def missing_self() -> str:
     """A URL with language versions does not name itself as one of them.
 

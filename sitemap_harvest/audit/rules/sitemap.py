@@ -207,7 +207,13 @@ def large_uncompressed(megabytes: float = 10) -> str:
     """  # noqa: S608 - a number
 
 
-@rule("sitemap/listed-twice", Severity.NOTICE, "indexes name sitemaps several times", of_site=True, needs=None)
+@rule(
+    "sitemap/listed-twice",
+    Severity.NOTICE,
+    "sitemaps listed several times by indexes: {count}",
+    of_site=True,
+    needs=None,
+)
 def listed_twice() -> str:
     """Indexes name the same sitemap several times.
 
@@ -268,7 +274,9 @@ def cycle() -> str:
     """
 
 
-@rule("sitemap/index-lastmod-stale", Severity.WARNING, "sitemaps whose lastmod here is older than their newest entry")
+@rule(
+    "sitemap/index-lastmod-stale", Severity.WARNING, "sitemaps whose lastmod is older than their newest entry: {count}"
+)
 def index_lastmod_stale(days: float = 1) -> str:
     """The ``lastmod`` of a sitemap in its index is older than the newest entry of the sitemap.
 
