@@ -30,6 +30,7 @@ FIELDS: frozenset[Role] = frozenset({"loc", "lastmod", "changefreq", "priority"}
 Roles = Names[Role]
 """The role of each tag below an element of one namespace, computed on demand."""
 
+_Fields = tuple[str | None, str | None, str | None, str | None]  # loc, lastmod, changefreq, priority
 _ROLES: dict[str, Role] = {role: role for role in ENTRIES | FIELDS}
 _SITEMAP_NAMESPACES = ("sitemaps.org/schemas/sitemap", "google.com/schemas/sitemap/0.")
 
@@ -115,13 +116,13 @@ class EntryReader:
             return
         self.position += 1
         self._into.problems.add("loc/outside-entry", entry=self.position, line=self._line(loc), excerpt=text)
-        self._put(self._own_role, self.position, {"loc": text}, [])
+        self._put(self._own_role, self.position, (text, None, None, None), [])
 
-    def _entry(self, element: Any, role: Role) -> None:  # noqa: C901, PLR0912 - the hot loop: avoids calls
+    def _entry(self, element: Any, role: Role) -> None:  # noqa: C901, PLR0912, PLR0915 - the hot loop: avoids calls
         self.position = position = self.position + 1
         if role != self._own_role:
             self._into.problems.add("xml/foreign-entry", entry=position, line=self._line(element))
-        fields: dict[Role, str] = {}
+        loc = lastmod = changefreq = priority = None
         others: list[Any] = []
         nested: list[tuple[Any, Role]] = []
         roles = self.roles[element.tag]
@@ -138,31 +139,36 @@ class EntryReader:
                 if len(child):
                     self._into.problems.add("loc/markup", entry=position, line=self._line(child), excerpt=text)
                     text = web_line(text)
-                if "loc" in fields and fields["loc"].strip(WHITESPACE):
+                if loc and loc.strip(WHITESPACE):
                     self._into.problems.add("loc/repeated", entry=position, line=self._line(child), excerpt=text)
                     nested += _entries_inside(others, roles)
-                    self._put(role, position, fields, others)
+                    self._put(role, position, (loc, lastmod, changefreq, priority), others)
                     puts += 1
-                    fields, others = {}, []
-                fields["loc"] = text
+                    lastmod = changefreq = priority = None
+                    others = []
+                loc = text
+            elif found == "lastmod" and lastmod is None:
+                lastmod = text
+            elif found == "changefreq" and changefreq is None:
+                changefreq = text
+            elif found == "priority" and priority is None:
+                priority = text
             elif found in ENTRIES:
                 nested.append((child, found))
-            elif found not in fields:
-                fields[found] = text
             else:  # a duplicate field: the first counts, the other goes to ``extra``
                 self._into.problems.add("xml/repeated-field", entry=position, line=self._line(child), excerpt=text)
                 others.append(child)
         if stray and (stray := stray.strip(WHITESPACE)):
-            if "loc" not in fields and "://" in stray:
-                fields["loc"] = stray
+            if loc is None and "://" in stray:
+                loc = stray
                 self._into.problems.add("loc/no-element", entry=position, line=self._line(element), excerpt=stray)
             else:
                 self._into.problems.add("xml/stray-text", entry=position, line=self._line(element), excerpt=stray)
-        is_empty = "loc" not in fields and bool(nested)
+        is_empty = loc is None and bool(nested)
         if others:
             nested += _entries_inside(others, roles)
         if not is_empty:
-            self._put(role, position, fields, others)
+            self._put(role, position, (loc, lastmod, changefreq, priority), others)
         for child, found in nested:
             self._into.problems.add("xml/nested-entry", entry=self.position + 1, line=self._line(child))
             self._entry(child, found)
@@ -195,9 +201,9 @@ class EntryReader:
                     parents.append(child)
         return False
 
-    def _put(self, role: Role, position: int, fields: dict[Role, str], others: list[Any]) -> None:
-        loc = fields.get("loc", "")
-        if not loc.strip(WHITESPACE):
+    def _put(self, role: Role, position: int, fields: _Fields, others: list[Any]) -> None:
+        loc, lastmod, changefreq, priority = fields
+        if not loc or not loc.strip(WHITESPACE):
             self._into.problems.add("loc/empty", entry=position)
             return
         urls = several(loc) if loc.count("://") > 1 else [loc]
@@ -205,13 +211,12 @@ class EntryReader:
             self._into.problems.add("loc/repeated", entry=position, excerpt=loc.strip(WHITESPACE))
         if role == "sitemap":
             for url in urls:
-                self._into.refer(position, url, fields.get("lastmod"))
+                self._into.refer(position, url, lastmod)
             return
         more = read_extensions(others) if others else None
         for other in others:
             if (text := other.text) and not text.isspace() and is_extension(other.tag):
                 self._into.problems.add("xml/stray-text", entry=position, line=self._line(other), excerpt=text.strip())
-        lastmod, changefreq, priority = fields.get("lastmod"), fields.get("changefreq"), fields.get("priority")
         for url in urls:
             self._into.add(position, url, lastmod, changefreq, priority, more)
 

@@ -135,7 +135,7 @@ class _Entries:
             raise NotExplained
         quotes = np.flatnonzero(codes == _QUOTE)
         self._quotes = quotes[quotes < self._stops[np.searchsorted(self._starts, quotes) - 1]]  # those in tags
-        self._first_quote = np.searchsorted(self._quotes, self._starts)  # of each tag
+        self._first_quote = np.searchsorted(self._quotes, self._starts) if len(self._quotes) else quotes  # of each tag
         forms = self._without_values().dictionary_encode()
         if len(forms.dictionary) > _MAX_FORMS:
             raise NotExplained
