@@ -134,7 +134,8 @@ class RuleSections(SphinxDirective):
         return [self._section(name, known) for name, known in RULES.items()]
 
     def _section(self, name: str, known: AuditRule) -> nodes.section:
-        section = nodes.section("", nodes.title("", "", _code(name)), ids=[nodes.make_id(name)], names=[name])
+        label = f"audit rule {name}"  # labels are unique among all pages, and some rules have the code of a problem
+        section = nodes.section("", nodes.title("", "", _code(name)), ids=[nodes.make_id(name)], names=[label])
         for paragraph in known.documentation.split("\n\n"):
             text, _ = self.parse_inline(" ".join(paragraph.split()))
             section += nodes.paragraph("", "", *text)
