@@ -94,10 +94,14 @@ class KnownRows:
 
     def find(self, batch: pa.RecordBatch) -> np.ndarray:
         """Return for each row of *batch* the id of a known row that is equal in all columns, or -1."""
+        if not len(self._ids):  # the document is new to the store: rows need no hash
+            return np.full(batch.num_rows, -1)
         return np.array(self._ids.take(pc.index_in(_hashes_of_rows(batch), self._rows)).fill_null(-1))
 
     def knows(self, batch: pa.RecordBatch) -> np.ndarray:
         """Return for each row of *batch* whether a known row has its URL."""
+        if not len(self._ids):
+            return np.zeros(batch.num_rows, dtype=bool)
         return np.asarray(pc.is_in(_hashes_of_urls(batch), self._urls))
 
 
