@@ -8,6 +8,7 @@ from sitemap_harvest.model.batch import (
     ChangeBatch as ChangeBatch,
     FindingBatch as FindingBatch,
     LedgerBatch as LedgerBatch,
+    PageBatch as PageBatch,
     SiteBatch as SiteBatch,
     SummaryBatch as SummaryBatch,
     UrlBatch as UrlBatch,
@@ -41,6 +42,10 @@ from sitemap_harvest.model.finding import (
     Finding as Finding,
     FindingSample as FindingSample,
     NotChecked as NotChecked,
+)
+from sitemap_harvest.model.page import (
+    PageRecord as PageRecord,
+    PageSource as PageSource,
 )
 from sitemap_harvest.model.problem import (
     CATALOGUE as CATALOGUE,

@@ -16,6 +16,7 @@ from sitemap_harvest.errors import SchemaError
 from sitemap_harvest.model.change import Change, ChangeSummary
 from sitemap_harvest.model.entry import UrlEntry
 from sitemap_harvest.model.finding import AuditSummary, Finding
+from sitemap_harvest.model.page import PageRecord
 from sitemap_harvest.model.records import SitemapRecord, SiteRecord
 
 if TYPE_CHECKING:
@@ -184,6 +185,12 @@ class AuditBatch(Batch[AuditSummary]):
     """Summaries of audits as columns."""
 
     row_type = AuditSummary
+
+
+class PageBatch(Batch[PageRecord]):
+    """Responses of pages as columns."""
+
+    row_type = PageRecord
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,63 @@
+"""``PageRecord``: what came of the request for one page, from a probe of listed URLs or from a crawl export."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime  # noqa: TC003 - the schema is built from these annotations
+from enum import StrEnum
+
+
+class PageSource(StrEnum):
+    """Where a page record comes from."""
+
+    PROBE = "probe"
+    """A request of this package for a URL that a sitemap lists."""
+    CRAWL_EXPORT = "crawl-export"
+    """A file of another crawler."""
+
+
+@dataclass(slots=True, kw_only=True)
+class PageRecord:
+    """The response to the request for one page: a row of the table ``pages``, and a Scrapy item."""
+
+    site: str
+    """The site, as named by the user."""
+    run: str
+    """The run whose snapshot was audited."""
+    source: PageSource
+    url: str
+    """The URL that was requested: for a probe, the ``loc`` as listed."""
+    key: str | None
+    """Canonical key of ``url``; ``None`` if it is invalid."""
+    sitemap: str | None = None
+    """The document that lists the URL; ``None`` if none does."""
+    requested_at: datetime | None = None
+    """When the page was requested; ``None`` if it was not, or if a crawl export does not say."""
+    method: str | None = None
+    """Method of the last request: ``HEAD`` or ``GET``."""
+    status: int | None = None
+    """HTTP status after redirects; ``None`` if no response arrived."""
+    error: str | None = None
+    """Why there is no response: a DNS error, a timeout, a robots.txt rule; ``None`` if there is one."""
+    redirects: tuple[str, ...] = ()
+    """The URLs that redirects led to, in order; the last is ``final_url``."""
+    redirect_status: int | None = None
+    """Status of the first redirect; ``None`` without one."""
+    final_url: str | None = None
+    """The URL that sent the last response; ``None`` if none arrived."""
+    content_type: str | None = None
+    """The ``Content-Type`` header."""
+    x_robots_tag: str | None = None
+    """The ``X-Robots-Tag`` headers, joined by commas; ``None`` without one."""
+    meta_robots: str | None = None
+    """The ``robots`` meta tags, joined by commas; ``None`` without one, or if the body was not requested."""
+    canonical: str | None = None
+    """The canonical URL that the page or its ``Link`` header names, absolute; ``None`` without one."""
+    last_modified: datetime | None = None
+    """The ``Last-Modified`` header; ``None`` without one, or if it is invalid."""
+    title: str | None = None
+    """The title of the page; ``None`` without one, or if the body was not requested."""
+    soft_404: str | None = None
+    """The text of the page that says that there is nothing; ``None`` if none does."""
+    indexable: bool | None = None
+    """Whether the crawl export says that the page may be indexed; ``None`` if it does not say, and for a probe."""
