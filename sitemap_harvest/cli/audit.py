@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from scrapy.utils.conf import arglist_to_dict
 
-from sitemap_harvest.cli import crawl, output
+from sitemap_harvest.cli import audit_reports, crawl, output
 from sitemap_harvest.config import value_parsers
 from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
+    from sitemap_harvest.cli.audit_reports import AuditReports
     from sitemap_harvest.model import AuditSummary, Finding
     from sitemap_harvest.snapshots.store import History
 
@@ -48,22 +49,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--fail-on", metavar="SEVERITY", help=f"exit with 4 if a finding is at least this severe: {', '.join(Severity)}"
     )
     output.add_output(parser)
+    audit_reports.add_report(parser)
 
 
 def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     """Audit. Raises :exc:`HarvestError`."""
     _check_output(opts.output)
+    reports = audit_reports.AuditReports(opts.reports)
     limit = None
     if opts.fail_on is not None:
         limit = Severity(output.parsed_option("--fail-on", opts.fail_on, value_parsers.choice(*Severity)))
     options = HarvestSettings.from_settings(settings)
     if opts.store is None:
-        return _crawl(opts, settings, options, limit)
+        return _crawl(opts, settings, options, limit, reports)
     if opts.spargs:
         message = "--store audits stored snapshots, so -a has no effect; to crawl into a store, use -a store=FOLDER"
         raise ArgumentError("-a", opts.spargs, "given without --store", message=message)
     store = open_store(opts.store)
-    return _audit([store.site(name) for name in opts.targets] or store.histories(), opts, options, limit)
+    return _audit([store.site(name) for name in opts.targets] or store.histories(), opts, options, limit, reports)
 
 
 def _check_output(given: str | None) -> None:
@@ -76,7 +79,11 @@ def _check_output(given: str | None) -> None:
 
 
 def _crawl(
-    opts: argparse.Namespace, settings: Settings, options: HarvestSettings, limit: Severity | None
+    opts: argparse.Namespace,
+    settings: Settings,
+    options: HarvestSettings,
+    limit: Severity | None,
+    reports: AuditReports,
 ) -> RunOutcome:
     """Crawl the targets into a store, a temporary one unless the user names one, and audit them."""
     if opts.at != "latest":
@@ -89,7 +96,7 @@ def _crawl(
         before = {root: store.history(root).runs[-1:] for root in roots}
         outcome, has_finished = crawl.crawl(opts, settings, has_output=True)
         histories = [store.history(root) for root, runs in before.items() if store.history(root).runs[-1:] != runs]
-        audited = _audit(histories, opts, options, limit)
+        audited = _audit(histories, opts, options, limit, reports)
     if not has_finished:
         output.tell("The crawl ended early, so the audit is incomplete.")
         return RunOutcome.PARTLY_FAILED
@@ -98,10 +105,15 @@ def _crawl(
 
 
 def _audit(
-    histories: Sequence[History], opts: argparse.Namespace, options: HarvestSettings, limit: Severity | None
+    histories: Sequence[History],
+    opts: argparse.Namespace,
+    options: HarvestSettings,
+    limit: Severity | None,
+    reports: AuditReports,
 ) -> RunOutcome:
     """Audit the sites of *histories*, and show or write the findings; *limit* is the severity of ``--fail-on``."""
     from sitemap_harvest.audit.audit import Audit  # DuckDB takes 0.1 seconds to load
+    from sitemap_harvest.audit.site_audit import SiteAudit
 
     rules: dict[str, dict[str, Any]] = {}
     summaries: list[AuditSummary] = []
@@ -110,25 +122,29 @@ def _audit(
         yield FindingBatch.of([])  # so that the columns are known in any case
         for history in histories:
             audit = Audit(history.at(opts.at), history, options.audit)
-            findings = audit.findings()
+            findings, site = audit.findings(), SiteAudit()
             while some := list(islice(findings, MAX_ROWS)):
                 for finding in some:
                     _count(finding, rules)
+                    site.add(finding)
                 yield FindingBatch.of(some)
-            summaries.append(audit.summary())
+            site.summary = audit.summary()
+            summaries.append(site.summary)
+            reports.add(site)
 
     if opts.output:
         output.write(batches(), opts.output)
     else:
         for _ in batches():
             pass  # counted
+    reports.write()
     write_line = output.tell if opts.output else output.say
     found = sorted(rules.values(), key=lambda one: (one["severity"].rank, one["rule"]))
     if found and not opts.output:
         output.show(pa.Table.from_pylist(found))
     for line in _lines(summaries):
         write_line(line)
-    if found and not opts.output:
+    if found and not (opts.output or reports):
         output.say("Nothing was saved. To save every finding with its samples, add -O findings.jsonl")
     is_over = limit is not None and any(one["severity"].rank <= limit.rank for one in found)
     return RunOutcome.PARTLY_FAILED if is_over else RunOutcome.WHOLE

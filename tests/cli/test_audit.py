@@ -91,6 +91,8 @@ def test_a_site_that_does_not_respond_is_a_finding_with_the_exit_code_of_the_cra
         pytest.param(["s.xml", "--at", "first"], "--at first: it needs --store", id="at-without-store"),
         pytest.param(["s.xml", "-O", "no/f.csv"], "-O no/f.csv: there is no folder ", id="no-folder"),
         pytest.param([], "nothing to harvest", id="no-target"),
+        pytest.param(["s.xml", "--report", "a.nope"], "--report a.nope: the suffix must be", id="no-report-format"),
+        pytest.param(["s.xml", "--report", "no/a.html"], "--report no/a.html: ", id="no-report-folder"),
     ],
 )
 def test_a_wrong_option_is_reported_before_the_crawl(tmp_path: Path, arguments: list[str], words: str) -> None:
@@ -144,3 +146,9 @@ def test_usage_errors_are_reported_in_one_line(folder: Path, arguments: list[str
     assert run.returncode == 2
     assert run.stderr.startswith(f"scrapy harvest audit: {words}")
     assert run.stderr.count("\n") == 1
+
+
+def test_a_report_is_written_beside_the_findings(folder: Path, tmp_path: Path) -> None:
+    run = command("audit", SITE, "-O", "-:jsonl", "--report", str(tmp_path / "audit.html"), cwd=folder)
+    assert rules(run.stdout) == [("warning", "url/fragment")]
+    assert "url/fragment" in (tmp_path / "audit.html").read_text()
