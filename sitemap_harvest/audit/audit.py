@@ -31,7 +31,7 @@ _SAMPLE = "{'loc': loc, 'sitemap': sitemap, 'position': position, 'value': value
 _PROBLEMS = """
     with places as (
         select sitemap, code, list_transform(samples, lambda s:
-            {'sitemap': sitemap, 'position': coalesce(s.entry, s.line), 'value': s.excerpt}) as samples, count, detail
+            {'sitemap': sitemap, 'position': s.entry, 'line': s.line, 'value': s.excerpt}) as samples, count, detail
         from problems where sitemap not in (
             -- Documents that were only tried, and are no sitemap.
             select url from sitemaps where found_by in ('variant', 'well-known', 'home') and entries = 0

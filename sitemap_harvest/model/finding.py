@@ -16,9 +16,11 @@ class FindingSample:
     sitemap: str | None = None
     """The document that lists it; ``None`` if none does."""
     position: int | None = None
-    """Position of the entry in the document, from 1; for a problem of the text of a document, the line."""
+    """Position of the entry in the document, from 1."""
     value: str | None = None
     """The evidence as text, such as the date or the other URL."""
+    line: int | None = None
+    """The line of the document, from 1, as it was read; ``None`` if it is not known."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -59,7 +59,7 @@ def test_a_folder_is_audited_before_deployment(tmp_path: Path) -> None:
         "threshold": "",
         "message": "1 URL with a fragment",
         "samples": '[{"loc": "https://www.example.com/a#part", "sitemap": "https://www.example.com/sitemap.xml", '
-        '"position": 3, "value": null}]',
+        '"position": 3, "value": null, "line": null}]',
     }
     assert {*found} == {"url/fragment", "site/not-in-robots", "lastmod/missing"}
     assert "https://www.example.com: 3 warnings in 3 URLs of 2 documents" in run.stderr
