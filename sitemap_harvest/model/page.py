@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime  # noqa: TC003 - the schema is built from these annotations
 from enum import StrEnum
 
+from sitemap_harvest.model.records import Cause  # noqa: TC001 - the same
+
 
 class PageSource(StrEnum):
     """Where a page record comes from."""
@@ -36,13 +38,16 @@ class PageRecord:
     method: str | None = None
     """Method of the last request: ``HEAD`` or ``GET``."""
     status: int | None = None
-    """HTTP status after redirects; ``None`` if no response arrived."""
+    """HTTP status after redirects; ``None`` if there is no such response."""
     error: str | None = None
-    """Why there is no response: a DNS error, a timeout, a robots.txt rule; ``None`` if there is one."""
+    """Why there is no such response: a DNS error, a timeout, a redirect loop, a robots.txt rule; ``None`` if there is
+    one."""
+    cause: Cause | None = None
+    """What kind of failure ``error`` is; ``None`` without one, or if a rule or a limit prevented the request."""
     redirects: tuple[str, ...] = ()
-    """The URLs that redirects led to, in order; the last is ``final_url``."""
-    redirect_status: int | None = None
-    """Status of the first redirect; ``None`` without one."""
+    """The URLs that redirects led to, in order; the last is ``final_url``, if that responded."""
+    redirect_statuses: tuple[int, ...] = ()
+    """The status of each redirect, in the same order."""
     final_url: str | None = None
     """The URL that sent the last response; ``None`` if none arrived."""
     content_type: str | None = None
@@ -50,7 +55,8 @@ class PageRecord:
     x_robots_tag: str | None = None
     """The ``X-Robots-Tag`` headers, joined by commas; ``None`` without one."""
     meta_robots: str | None = None
-    """The ``robots`` meta tags, joined by commas; ``None`` without one, or if the body was not requested."""
+    """The ``robots`` meta tags, joined by commas; those for one crawler begin with its name, such as ``googlebot:
+    noindex``. ``None`` without one, or if the body was not requested."""
     canonical: str | None = None
     """The canonical URL that the page or its ``Link`` header names, absolute; ``None`` without one."""
     last_modified: datetime | None = None

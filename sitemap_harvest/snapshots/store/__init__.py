@@ -3,6 +3,7 @@
 from sitemap_harvest.model.run import id_after, moment_of
 from sitemap_harvest.snapshots.store.compaction import compact, prune
 from sitemap_harvest.snapshots.store.lock import SiteLocks
+from sitemap_harvest.snapshots.store.pages import PageWriter
 from sitemap_harvest.snapshots.store.snapshot import Snapshot
 from sitemap_harvest.snapshots.store.store import History, Run, Store, open_store
 from sitemap_harvest.snapshots.store.writer import DocumentRows, DocumentWriter, SiteWriter
@@ -11,6 +12,7 @@ __all__ = [
     "DocumentRows",
     "DocumentWriter",
     "History",
+    "PageWriter",
     "Run",
     "SiteLocks",
     "SiteWriter",

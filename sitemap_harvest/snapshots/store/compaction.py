@@ -47,7 +47,7 @@ def compact(history: History, *, fewest: int = _FEWEST) -> bool:
         if is_small and len(series) >= fewest:
             parts = (read_table(history.folder, file) for file in series)
             runs = min(file.runs[0] for file in series), max(file.runs[1] for file in series)
-            series = _written(history, series[0].table, runs, parts)
+            series = written(history, series[0].table, runs, parts)
         found += series
     if found == files:
         return False
@@ -96,7 +96,7 @@ def _replace(history: History, runs: Sequence[Run], files: Sequence[StoredFile])
     tidy(history)
 
 
-def _written(
+def written(
     history: History, table: str, runs: tuple[str, str], parts: Iterable[pa.Table | pa.RecordBatch]
 ) -> list[StoredFile]:
     """Write *parts*, data of *runs* in *table* in their order, to as few files as possible."""
@@ -121,7 +121,7 @@ def _pruned(
         part = data.filter(_is_needed(data, needed) if is_reading else pc.is_in(data["run"], pa.array(sorted(kept))))
         if part.num_rows == file.count:
             return [file]
-    return _written(history, file.table, file.runs, [part])
+    return written(history, file.table, file.runs, [part])
 
 
 def _needed(history: History, keep: Collection[str]) -> pa.Table:

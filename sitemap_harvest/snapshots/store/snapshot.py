@@ -58,6 +58,10 @@ class Snapshot:
             self._ledger = ledger_of(self._history.table("sitemaps", [self.run.id]))
         return self._ledger
 
+    def pages(self) -> pa.Table:
+        """Return the pages that the last probe of the run looked at, with the columns of :class:`PageRecord`."""
+        return self._history.table("pages", [self.run.id]).combine_chunks()
+
     def row_ranges(self) -> RowRanges:
         """Return the rows of each document, including pending ones: ``document`` is an index into :meth:`sitemaps`."""
         return RowRanges.joined([self.listed, self.pending.row_ranges])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sitemap_harvest.errors import InvalidRunError, StoreError
-from sitemap_harvest.model import Change, SitemapRecord, UrlEntry, arrow_schema
+from sitemap_harvest.model import Change, PageRecord, SitemapRecord, UrlEntry, arrow_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +34,7 @@ def _nullable(*fields: pa.Field) -> pa.Schema:
 _RUN, _ROOT = pa.field("run", _TEXT), pa.field("root", _TEXT)
 _URLS = _nullable(_RUN, _ROOT, *arrow_schema(UrlEntry))  # if rows are only counted, DuckDB requests the first column
 _SITEMAPS = _nullable(_RUN, *arrow_schema(SitemapRecord))
+_PAGES = _nullable(*arrow_schema(PageRecord))
 _CHANGES = _nullable(*arrow_schema(Change))
 _KINDS = ("added", "removed", "changed", "moved", "expired")
 _RUNS = pa.schema(
@@ -50,6 +51,7 @@ _VIEWS = {
         "select run, root, sitemap, problem.* from "
         "(select run, root, url as sitemap, unnest(problems) as problem from all_sitemaps)"
     ),
+    "pages": "select * from all_pages",
     "changes": "select * from all_changes",
     "runs": "select * from all_runs",
     "sites": (
@@ -65,8 +67,8 @@ class Views:
     def __init__(self, histories: Sequence[History], *, at: str = "latest") -> None:
         """Open views over *histories*. Nothing is read before a query needs it.
 
-        *at*: which snapshots ``urls``, ``sitemaps`` and ``problems`` show: ``latest``,
-        any other value that :meth:`History.at` accepts, or ``all``.
+        *at*: which snapshots ``urls``, ``sitemaps``, ``problems`` and ``pages`` show:
+        ``latest``, any other value that :meth:`History.at` accepts, or ``all``.
         """
         import duckdb  # takes 0.1 seconds
 
@@ -79,6 +81,7 @@ class Views:
         sources = {
             "all_urls": _Source(_URLS, self._urls),
             "all_sitemaps": _Source(_SITEMAPS, self._sitemaps),
+            "all_pages": _Source(_PAGES, self._pages),
             "all_changes": _Source(_CHANGES, self._changes),
             "all_runs": _Source(_RUNS, self._runs),
         }
@@ -150,6 +153,10 @@ class Views:
         for snapshot in self._snapshots():
             for batch in snapshot.sitemaps().to_batches():
                 yield _filled(batch, _SITEMAPS, {"run": snapshot.run.id})
+
+    def _pages(self) -> Iterator[pa.RecordBatch]:
+        for snapshot in self._snapshots():
+            yield from snapshot.pages().cast(_PAGES).to_batches()
 
     def _changes(self) -> Iterator[pa.RecordBatch]:
         for history in self._histories:

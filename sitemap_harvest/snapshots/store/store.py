@@ -76,6 +76,9 @@ class Run:
     trust: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Statistics of the dates of each index up to this run: correct, missed, spurious, runs
     (:class:`~sitemap_harvest.snapshots.conditional_requests.LastmodStats`)."""
+    probe: Mapping[str, int] = field(default_factory=dict)
+    """Of the last probe of its pages: ``listed`` (different URLs that may be requested), ``sample`` (those in the
+    sample), ``seed``; empty without one."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """Arguments and settings of the run that affect what is read or emitted."""
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sitemap_harvest.errors import StoreError
-from sitemap_harvest.model import Change, SitemapRecord, SitemapRef, UrlEntry, arrow_schema
+from sitemap_harvest.model import Change, PageRecord, SitemapRecord, SitemapRef, UrlEntry, arrow_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,6 +47,7 @@ SCHEMAS = {
     "sitemaps": SITEMAPS,
     "done": SITEMAPS,  # of a checkpoint
     "changes": arrow_schema(Change),
+    "pages": arrow_schema(PageRecord),
 }
 
 FILE_ROWS = 20_000  # per file: some 10 MB of rows in memory
@@ -65,7 +66,8 @@ class StoredFile:
     name: str
     """Its path in the folder of the site, such as ``runs/20261122T014512Z-4f2a1c/sitemaps-0001.parquet``."""
     table: str
-    """Its contents: ``rows``, ``row_ranges``, ``pending``, ``references``, ``sitemaps``, ``changes``."""
+    """Its contents: ``rows``, ``row_ranges``, ``pending``, ``references``, ``sitemaps``, ``changes``,
+    ``pages``."""
     bytes: int
     sha256: str
     count: int
