@@ -13,6 +13,8 @@ from sitemap_harvest.urls import site_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    import pyarrow as pa
+
     from sitemap_harvest.audit.rule import AuditRule
     from sitemap_harvest.snapshots.store import History, Snapshot
 
@@ -41,6 +43,15 @@ _PROBLEMS = """
     from places group by sitemap, code order by code, sum(count) desc, sitemap
 """
 
+_PAGES = {  # what the pages have; of a probe, it is known that they have none
+    "pages": "count(*) > 0",
+    "pages.canonical": "bool_or(source = 'probe' or canonical is not null)",
+    "pages.directives": "bool_or(source = 'probe' or coalesce(x_robots_tag, meta_robots) is not null)",
+    "pages.last_modified": "bool_or(last_modified is not null)",
+    "pages.title": "bool_or(source = 'probe' or title is not null)",
+}
+_HAS_EXPORT = "select count(*) > 0 from pages where source = 'crawl-export' and host_of(page_site) = host_of(site)"
+
 
 class Audit:
     """The audit of one snapshot."""
@@ -52,12 +63,17 @@ class Audit:
         options: Mapping[str, RuleOptions] | None = None,
         *,
         rules: Iterable[AuditRule] | None = None,
+        pages: Iterable[pa.RecordBatch] = (),
     ) -> None:
-        """*options* are the settings of rules, by id. *rules*: only these; ``None``: all."""
+        """*options* are the settings of rules, by id. *rules*: only these; ``None``: all.
+
+        *pages* are rows of :class:`PageRecord`, of a crawl export.
+        """
         self._snapshot = snapshot
         self._history = history
         self._options = options or {}
         self._rules = RULES.values() if rules is None else rules
+        self._pages = pages
         self._counts: Counter[Severity] = Counter()
         self._tripped: dict[str, None] = {}
         self._evaluated = 0
@@ -66,19 +82,16 @@ class Audit:
 
     def findings(self) -> Iterator[Finding]:
         """Yield the findings of each rule, largest first, then the problems of documents. Raises :exc:`StoreError`."""
-        with Dataset(self._snapshot, self._history) as dataset:
+        with Dataset(self._snapshot, self._history, self._pages) as dataset:
             entries = dict(dataset.rows("select sitemap, count(*) from urls group by 1"))
             self._urls, self._documents = sum(entries.values()), len(dataset.rows("select url from sitemaps"))
-            missing = {
-                "urls": not self._urls,
-                "site": site_of(self._snapshot.site) != self._snapshot.site,
-                "history": len([run for run in self._history.runs if run.id <= self._snapshot.run.id]) < 2,
-            }
+            missing = self._missing(dataset)
             for rule in self._rules:
                 if self._option(rule.id).is_off:
                     continue
-                if rule.needs is not None and missing[rule.needs]:
-                    self._not_checked.append(NotChecked(rule=rule.id, reason=NEEDS[rule.needs]))
+                needs = () if rule.needs is None else (rule.needs.partition(".")[0], rule.needs)
+                if reason := next((NEEDS[one] for one in needs if one in missing), None):
+                    self._not_checked.append(NotChecked(rule=rule.id, reason=reason))
                     continue
                 try:
                     found = list(self._of_rule(rule, dataset, entries))
@@ -103,6 +116,19 @@ class Audit:
             passed=self._evaluated - len(self._tripped.keys() & RULES.keys()),
             not_checked=tuple(self._not_checked),
         )
+
+    def _missing(self, dataset: Dataset) -> set[str]:
+        """Return the keys of :data:`NEEDS` that *dataset* lacks."""
+        of_pages = dataset.rows(f"select {', '.join(_PAGES.values())} from listed_pages")[0]  # noqa: S608 - our own
+        has = {
+            "urls": self._urls > 0,
+            "site": site_of(self._snapshot.site) == self._snapshot.site,
+            "history": len([run for run in self._history.runs if run.id <= self._snapshot.run.id]) > 1,
+            **dict(zip(_PAGES, of_pages, strict=True)),
+            "crawl-export": dataset.rows(_HAS_EXPORT)[0][0],
+        }
+        has["crawl-export"] = has["crawl-export"] and has["site"]
+        return {name for name, is_there in has.items() if not is_there}
 
     def _counted(self, finding: Finding) -> Finding:
         self._counts[finding.severity] += 1

@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 
 from sitemap_harvest.audit.languages import hreflang_flaw, is_language
 from sitemap_harvest.errors import StoreError
-from sitemap_harvest.model import SitemapRef, UrlEntry, arrow_schema
+from sitemap_harvest.model import PageRecord, SitemapRef, UrlEntry, arrow_schema
 from sitemap_harvest.snapshots.store.sql_views import changes_of, table_of_runs
 from sitemap_harvest.urls import document_key
 from sitemap_harvest.urls.columns import address_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from sitemap_harvest.snapshots.store import History, Snapshot
 
@@ -44,7 +44,28 @@ _STORED = {  # numbers in place of texts: to group and join them takes less time
         if(key is null, null, hash(key)) as key_hash, if(href_key is null, null, hash(href_key)) as href_hash
     """,
     "media": "*",
+    "pages": """
+        *, if(key is null, null, hash(key)) as key_hash,
+        if(canonical_key is null, null, hash(canonical_key)) as canonical_hash
+    """,
 }
+_PAGES = pa.schema([*arrow_schema(PageRecord), ("page_site", _TEXT), ("canonical_key", _TEXT)])
+_OTHER_RECORDS = """
+    select id from (
+        select rowid as id, row_number() over (partition by key_hash order by source <> 'probe', url) as number
+        from pages where key_hash in (select key_hash from pages group by 1 having count(*) > 1)
+    ) where number > 1
+"""  # of the same page
+_LISTED_PAGES = """
+    with listings as (
+        select document, key_hash, min(position) as position from all_urls join sitemaps on number = document
+        where kind not in ('feed', 'links') and key_hash in (select key_hash from pages) group by 1, 2
+    )
+    select s.url as sitemap, s.number as document, u.loc, u.position, u.lastmod, u.lastmod_text, u.lastmod_precision,
+        p.* exclude (sitemap)
+    from listings join all_urls u using (document, key_hash, position) join sitemaps s on s.number = document
+    join pages p on p.key_hash = listings.key_hash where p.method is not null
+"""
 _REPEATED = "select key_hash from all_urls where key_hash is not null group by key_hash having count(*) > 1"
 _VIEWS = {
     "problems": "select sitemap, problem.* from (select url as sitemap, unnest(problems) as problem from sitemaps)",
@@ -90,10 +111,18 @@ class Dataset:
     ``key_hash`` and ``href_hash`` (64 bits; null without a key), and ``entry`` (unique
     for each entry); ``lang`` is ``hreflang`` in lower case. ``repeated`` has the
     ``key_hash`` of the URLs that are listed several times.
+
+    ``pages`` has the records of requested pages, one for each key, with ``page_site`` (that
+    of ``url``), ``key_hash``, ``canonical_key`` and ``canonical_hash``. ``listed_pages``:
+    those that a response was requested for, with the ``sitemap``, ``document``, ``loc``,
+    ``position`` and ``lastmod`` of the URL in each sitemap that lists it, once for each.
     """
 
-    def __init__(self, snapshot: Snapshot, history: History) -> None:
-        """Load the tables from the store; the columns are those of the records. Raises :exc:`StoreError`."""
+    def __init__(self, snapshot: Snapshot, history: History, pages: Iterable[pa.RecordBatch] = ()) -> None:
+        """Load the tables from the store; the columns are those of the records. Raises :exc:`StoreError`.
+
+        *pages* are rows of :class:`PageRecord`, of a crawl export.
+        """
         self._files = tempfile.TemporaryDirectory(prefix="sitemap-harvest-")
         config: dict[str, Any] = {
             "temp_directory": self._files.name,
@@ -110,6 +139,7 @@ class Dataset:
             self._connection.create_function(function.__name__, function)
         try:
             self._load(snapshot, history)
+            self._load_pages(pages)
         except BaseException as error:
             self.close()
             if isinstance(error, duckdb.Error | OSError):
@@ -170,6 +200,18 @@ class Dataset:
             self._connection.execute(f"create view {name} as {query}")
         for name, expression in _MACROS.items():
             self._connection.execute(f"create macro {name} as {expression}")
+
+    def _load_pages(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """Load the pages: one record for each key, that of a probe if there is one."""
+        self._create("pages", _PAGES.empty_table())
+        self._connection.begin()
+        for batch in batches:
+            canonical = address_columns(pc.fill_null(batch["canonical"], ""), None).key
+            columns = [*batch, address_columns(batch["url"], None).site, canonical]
+            self._insert("pages", pa.Table.from_arrays(columns, schema=_PAGES))
+        self._connection.commit()
+        self._connection.execute(f"delete from pages where key_hash is null or rowid in ({_OTHER_RECORDS})")  # noqa: S608
+        self._connection.execute(f"create table listed_pages as {_LISTED_PAGES}")
 
     def _create(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> None:
         self._connection.from_arrow(rows).project(_STORED.get(name, "*")).create(name)

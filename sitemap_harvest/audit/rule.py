@@ -22,8 +22,14 @@ NEEDS = {
     "urls": "no URL was read",
     "site": "a single document was audited, not a site",
     "history": "the store has no earlier run of the site",
+    "pages": "no listed page was requested, by a probe or in a crawl export",
+    "pages.canonical": "the crawl export has no canonical URLs",
+    "pages.directives": "the crawl export has no robots directives",
+    "pages.last_modified": "the pages have no Last-Modified header",
+    "pages.title": "the crawl export has no titles",
+    "crawl-export": "there is no crawl export with pages of the site",
 }
-"""What a rule may need, each with the reason why it is not checked without."""
+"""What a rule may need, each with the reason why it is not checked without. ``a.b`` needs ``a`` too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

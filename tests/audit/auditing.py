@@ -12,7 +12,7 @@ from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.dates import read_date
 from sitemap_harvest.engine.snapshot_session import SnapshotSession
-from sitemap_harvest.model import UrlEntry
+from sitemap_harvest.model import PageBatch, PageRecord, PageSource, UrlEntry
 from sitemap_harvest.model.run import new_run_id
 from sitemap_harvest.urls import site_of, url_key
 from tests.engine.run import Web, harvest
@@ -48,6 +48,12 @@ def dated(*texts: str | None, **values: Any) -> list[UrlEntry]:
     ]
 
 
+def page(url: str, **values: Any) -> PageRecord:
+    """Return the record of a page that a probe requested and that exists, with other *values*."""
+    facts = {"method": "GET", "status": 200, "final_url": url, "content_type": "text/html", **values}
+    return PageRecord(**{"site": SITE, "run": "", "source": PageSource.PROBE, "url": url, "key": url_key(url), **facts})
+
+
 def _date(text: str | None) -> dict[str, Any]:
     date = read_date(text or "")
     return {"lastmod": date.value, "lastmod_precision": date.precision} if date else {}
@@ -68,15 +74,17 @@ def findings_of(
     options: Mapping[str, RuleOptions] | None = None,
     facts: Mapping[str, dict[str, Any]] | None = None,
     rules: Sequence[AuditRule] | None = None,
+    pages: Sequence[PageRecord] = (),
 ) -> list[Finding]:
     """Return the findings of the last of *runs*, each of which is stored at *path*.
 
-    *facts*: fields of the ledger rows of documents, by URL. *rules*: if not all.
+    *facts*: fields of the ledger rows of documents, by URL. *rules*: if not all. *pages*: the requested pages.
     """
     making = _Facts(path, compares=True)
     making.facts = facts or {}
     snapshots = [making.run(documents) for documents in runs]
-    return [*Audit(snapshots[-1], making.store.history(SITE), options, rules=rules).findings()]
+    batches = [PageBatch.of(pages).arrow]
+    return [*Audit(snapshots[-1], making.store.history(SITE), options, rules=rules, pages=batches).findings()]
 
 
 def findings_of_web(path: Path, *webs: Web, site: str = SITE) -> list[Finding]:

@@ -28,7 +28,7 @@ def test_every_rule_is_documented(rule: AuditRule) -> None:
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_every_rule_has_valid_facts(rule: AuditRule) -> None:
-    assert re.fullmatch(r"[a-z]+/[a-z-]+", rule.id)
+    assert re.fullmatch(r"[a-z]+/[a-z0-9-]+", rule.id)
     assert rule.needs is None or rule.needs in NEEDS
     assert rule.names.keys() <= {"google", "bing", "screaming_frog", "sitebulb"}
     assert all(isinstance(value, int | float) for value in rule.thresholds.values())

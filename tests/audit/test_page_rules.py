@@ -1,0 +1,247 @@
+"""Rules about the listed pages: each with pages that trip it, and some that nearly do."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sitemap_harvest.audit import RULES
+from sitemap_harvest.audit.audit import Audit
+from sitemap_harvest.model import PageBatch, PageSource, Severity
+from tests.audit.auditing import SITE, SITEMAP, dated, found, page, seen, urls
+from tests.snapshots.store.making import Making
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sitemap_harvest.model import PageRecord
+
+A, B, C = (f"{SITE}/{name}" for name in "abc")
+EXPORT = PageSource.CRAWL_EXPORT
+GONE = {"status": None, "final_url": None}
+
+
+def of_pages(path: Path, rule: str, *pages: PageRecord, listed: Any = (A, B)) -> list[tuple[Any, ...]]:
+    """Return what *rule* finds about *pages* if one sitemap lists the URLs *listed*, without the document."""
+    findings = found(path, rule, {SITEMAP: urls(*listed)}, pages=pages)
+    return [seen(finding)[1:] for finding in findings]
+
+
+@pytest.mark.parametrize(
+    ("rule", "values", "value"),
+    [
+        pytest.param(
+            "page/redirect", {"redirect_status": 301, "redirects": (C,), "final_url": C}, f"301 to {C}", id="one"
+        ),
+        pytest.param(
+            "page/redirect",
+            {"redirect_status": 302, "redirects": (B, C), "final_url": C},
+            f"302 to {B}, then {C}",
+            id="chain",
+        ),
+        pytest.param("page/client-error", {"status": 404}, "404", id="not found"),
+        pytest.param(
+            "page/client-error",
+            {"status": 410, "redirect_status": 301, "redirects": (C,)},
+            "410 after a redirect",
+            id="redirect to a missing page",
+        ),
+        pytest.param("page/server-error", {"status": 503}, "503", id="server error"),
+        pytest.param(
+            "page/unreachable", {**GONE, "error": "the request timed out"}, "the request timed out", id="time-out"
+        ),
+        pytest.param("page/noindex", {"x_robots_tag": "NoIndex"}, "X-Robots-Tag: NoIndex", id="header"),
+        pytest.param("page/noindex", {"meta_robots": "follow, none"}, "meta robots: follow, none", id="none"),
+        pytest.param(
+            "page/noindex",
+            {"x_robots_tag": "googlebot: noindex, nofollow"},
+            "X-Robots-Tag: googlebot: noindex, nofollow",
+            id="for one crawler",
+        ),
+        pytest.param(
+            "page/noindex",
+            {"x_robots_tag": "noindex", "meta_robots": "noindex nofollow"},
+            "X-Robots-Tag: noindex; meta robots: noindex nofollow",
+            id="header and tag",
+        ),
+        pytest.param("page/canonical-elsewhere", {"canonical": C}, C, id="other page"),
+        pytest.param("page/canonical-elsewhere", {"canonical": f"{A}/"}, f"{A}/", id="trailing slash"),
+        pytest.param("page/canonical-elsewhere", {"canonical": "http://a.example/a"}, "http://a.example/a", id="http"),
+        pytest.param("page/soft-404", {"soft_404": "Not found"}, "Not found", id="soft 404"),
+    ],
+)
+def test_a_page_with_a_flaw(rule: str, values: dict[str, Any], value: str, tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, rule, {SITEMAP: urls(A, B, C)}, pages=[page(A, **values), page(B)])
+    assert (*seen(finding), finding.share) == (SITEMAP, 1, [(A, value)], 0.5)
+
+
+@pytest.mark.parametrize(
+    ("rule", "values"),
+    [
+        pytest.param("page/client-error", {"status": 399}, id="no client error"),
+        pytest.param("page/server-error", {"status": 499}, id="no server error"),
+        pytest.param("page/unreachable", GONE, id="unknown"),
+        pytest.param(
+            "page/unreachable", {**GONE, "method": None, "error": "robots.txt forbids it"}, id="not requested"
+        ),
+        pytest.param(
+            "page/noindex",
+            {"x_robots_tag": "max-image-preview: none, max-snippet:-1", "meta_robots": "noindexing"},
+            id="other directives",
+        ),
+        pytest.param("page/noindex", {"x_robots_tag": "unavailable_after: 2030-01-01, index"}, id="later"),
+        pytest.param("page/noindex", {"meta_robots": "noindex", "status": 404}, id="noindex of an error page"),
+        pytest.param("page/canonical-elsewhere", {"canonical": "HTTPS://A.example:443/%61"}, id="other spelling"),
+        pytest.param("page/canonical-elsewhere", {"canonical": "mailto:a"}, id="invalid"),
+        pytest.param(
+            "page/canonical-elsewhere",
+            {"canonical": B, "redirects": (B,), "redirect_status": 301},
+            id="of a target",
+        ),
+        pytest.param("page/soft-404", {"status": 404, "soft_404": "Not found"}, id="404 in any case"),
+    ],
+)
+def test_a_page_that_nearly_has_a_flaw(rule: str, values: dict[str, Any], tmp_path: Path) -> None:
+    assert of_pages(tmp_path, rule, page(A, **values), page(B)) == []
+
+
+def test_pages_are_joined_by_their_canonical_url_once_for_each_sitemap(tmp_path: Path) -> None:
+    other = f"{SITE}/other.xml"
+    run = {SITEMAP: urls("https://A.example/a", A, B), other: urls(A)}
+    findings = found(tmp_path, "page/client-error", run, pages=[page(A, status=404)])
+    assert [seen(one) for one in findings] == [
+        (other, 1, [(A, "404")]),
+        (SITEMAP, 1, [("https://A.example/a", "404")]),
+    ]
+
+
+def test_a_probe_takes_precedence_over_a_crawl_export(tmp_path: Path) -> None:
+    pages = [page(A, status=404, source=EXPORT), page(A), page("https://A.example/b", status=410), page(B)]
+    assert of_pages(tmp_path, "page/client-error", *pages) == [(1, [(B, "410")])]
+
+
+def many(count: int, errors: int, **values: Any) -> list[PageRecord]:
+    """Return *count* pages, the first of which have *errors*."""
+    return [page(f"{SITE}/{at}", status=404 if at < errors else 200, **values) for at in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("listed", "pages", "message"),
+    [
+        pytest.param(
+            1000, many(100, 5), "5 of 100 requested pages (5.0%; 95% confidence interval 2.2% to 11.2%)", id="sample"
+        ),
+        pytest.param(100, many(100, 2), "2 of 100 requested pages (2.0%)", id="all"),
+        pytest.param(1000, many(100, 2, source=EXPORT), "2 of 100 requested pages (2.0%)", id="crawl export"),
+        pytest.param(
+            10,
+            [page(f"{SITE}/1", **GONE, error="timeout")],
+            "1 of 1 requested pages (100.0%; 95% confidence interval 20.7% to 100.0%)",
+            id="one",
+        ),
+    ],
+)
+def test_share_of_errors(listed: int, pages: list[PageRecord], message: str, tmp_path: Path) -> None:
+    run = {SITEMAP: urls(*[f"{SITE}/{at}" for at in range(listed)])}
+    (finding,) = found(tmp_path, "page/error-share", run, pages=pages)
+    assert finding.message == f"{message} respond with an error or not at all"
+    assert (finding.sitemap, finding.severity, finding.threshold) == (None, Severity.ERROR, 0.01)
+
+
+def test_few_errors(tmp_path: Path) -> None:
+    listed = [f"{SITE}/{at}" for at in range(100)]
+    assert of_pages(tmp_path, "page/error-share", *many(100, 1), listed=listed) == []
+
+
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("lastmod", "last_modified", "value"),
+    [
+        pytest.param(
+            "2026-03-01", datetime(2026, 3, 9, 1, tzinfo=UTC), "2026-03-09, but lastmod is 2026-03-01", id="later"
+        ),
+        pytest.param("2026-03-01", datetime(2026, 3, 8, 23, tzinfo=UTC), None, id="within a week"),
+        pytest.param(
+            "2026-03-31", datetime(2026, 2, 28, tzinfo=UTC), "2026-02-28, but lastmod is 2026-03-31", id="earlier"
+        ),
+        pytest.param("2026-03-30", datetime(2026, 2, 28, tzinfo=UTC), None, id="within a month"),
+        pytest.param("2026-03-30", NOW - timedelta(minutes=1), None, id="time of the request"),
+        pytest.param(None, datetime(2026, 3, 9, tzinfo=UTC), None, id="no lastmod"),
+    ],
+)
+def test_last_modified(lastmod: str | None, last_modified: datetime, value: str | None, tmp_path: Path) -> None:
+    pages = [page(f"{SITE}/1", last_modified=last_modified, requested_at=NOW)]
+    findings = found(tmp_path, "page/lastmod-differs", {SITEMAP: dated(lastmod)}, pages=pages)
+    assert [seen(one) for one in findings] == ([(SITEMAP, 1, [(f"{SITE}/1", value)])] if value else [])
+
+
+def test_a_deployment_is_no_change_of_pages(tmp_path: Path) -> None:
+    pages = [page(f"{SITE}/{at + 1}", last_modified=datetime(2026, 6, 1, 8, at, tzinfo=UTC)) for at in range(10)]
+    assert found(tmp_path, "page/lastmod-differs", {SITEMAP: dated(*["2026-03-01"] * 10)}, pages=pages) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "values", "is_found"),
+    [
+        pytest.param(C, {}, True, id="page"),
+        pytest.param(C, {"content_type": "application/xhtml+xml; charset=utf-8"}, True, id="xhtml"),
+        pytest.param(C, {"content_type": None, "indexable": True}, True, id="indexable"),
+        pytest.param("https://www.a.example/c", {}, False, id="www"),
+        pytest.param("http://a.example/c", {}, False, id="http"),
+        pytest.param("https://b.example/c", {}, False, id="other host"),
+        pytest.param("https://A.example/a", {}, False, id="listed in another spelling"),
+        pytest.param(C, {"source": PageSource.PROBE}, False, id="probe"),
+        pytest.param(C, {"status": 404}, False, id="missing"),
+        pytest.param(C, {"content_type": "image/png"}, False, id="image"),
+        pytest.param(C, {"indexable": False}, False, id="not indexable"),
+        pytest.param(C, {"meta_robots": "noindex"}, False, id="noindex"),
+        pytest.param(C, {"canonical": A}, False, id="canonical elsewhere"),
+        pytest.param(C, {"redirects": (A,), "redirect_status": 301}, False, id="redirect"),
+    ],
+)
+def test_a_page_that_no_sitemap_lists(url: str, values: dict[str, Any], is_found: bool, tmp_path: Path) -> None:
+    pages = [page(A, source=EXPORT), page(url, **{"source": EXPORT, **values})]
+    assert of_pages(tmp_path, "page/not-listed", *pages) == ([(1, [(url, None)])] if is_found else [])
+
+
+def not_checked(path: Path, pages: list[PageRecord], listed: str = A) -> dict[str, str]:
+    """Return the reasons why rules about pages were not checked, without those that are the same for all of them."""
+    making = Making(path)
+    snapshot = making.run({SITEMAP: urls(listed)})
+    rules = [rule for name, rule in RULES.items() if name.startswith("page/")]
+    audit = Audit(snapshot, making.store.history(SITE), rules=rules, pages=[PageBatch.of(pages).arrow])
+    assert list(audit.findings()) == []
+    return {one.rule.removeprefix("page/"): one.reason for one in audit.summary().not_checked}
+
+
+def test_no_pages(tmp_path: Path) -> None:
+    reasons = not_checked(tmp_path, [])
+    assert len(reasons) == 10
+    assert set(reasons.values()) == {
+        "no listed page was requested, by a probe or in a crawl export",
+        "there is no crawl export with pages of the site",
+    }
+
+
+def test_a_probe_without_anything_notable(tmp_path: Path) -> None:
+    assert not_checked(tmp_path, [page(A)]) == {
+        "lastmod-differs": "the pages have no Last-Modified header",
+        "not-listed": "there is no crawl export with pages of the site",
+    }
+
+
+def test_an_export_with_few_columns(tmp_path: Path) -> None:
+    assert not_checked(tmp_path, [page(A, source=EXPORT)]) == {
+        "canonical-elsewhere": "the crawl export has no canonical URLs",
+        "lastmod-differs": "the pages have no Last-Modified header",
+        "noindex": "the crawl export has no robots directives",
+        "soft-404": "the crawl export has no titles",
+    }
+
+
+def test_an_export_of_another_site(tmp_path: Path) -> None:
+    assert len(not_checked(tmp_path, [page("https://b.example/", source=EXPORT)])) == 10
