@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sitemap_harvest.audit.audit import Audit
 from sitemap_harvest.model import FoundBy, Image, Kind, News, Outcome, SitemapRef
-from tests.audit.auditing import SITE, Documents, audited, of_rule, seen, urls
-from tests.snapshots.store.making import Making
+from tests.audit.auditing import SITE, audited, seen, urls
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -233,17 +230,3 @@ def test_a_redirect_to_another_host_is_a_warning(tmp_path: Path) -> None:
     documents = {S: (urls(f"{SITE}/a"), child | {"final_url": "https://b.example/s.xml"})}
     (finding,) = audited(tmp_path, "sitemap/redirected", documents)
     assert (finding.severity, finding.message) == ("warning", "redirects to https://b.example/s.xml")
-
-
-def test_a_sitemap_that_nothing_names_any_more_is_unlisted(tmp_path: Path) -> None:
-    making = Making(tmp_path)
-    making.run({ROBOTS: refs(S, T), S: urls(f"{SITE}/a"), T: urls(f"{SITE}/b")})
-    writer = making.begin()
-    documents: Documents = {
-        ROBOTS: (refs(T), robots),
-        S: (urls(f"{SITE}/a"), {"found_by": FoundBy.SNAPSHOT}),
-        T: (urls(f"{SITE}/b"), {"found_by": FoundBy.SNAPSHOT}),
-    }
-    records = [replace(making.document(writer, url, listed), **facts) for url, (listed, facts) in documents.items()]
-    findings = Audit(making.commit(writer, records), making.store.history(SITE)).findings()
-    assert [*map(seen, of_rule([*findings], "sitemap/unlisted"))] == [(S, 1, [(None, None)])]

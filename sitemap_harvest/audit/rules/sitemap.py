@@ -325,17 +325,3 @@ def index_lastmod_missing(share: float = 0.5) -> str:
         select sitemap, loc, position, missing as share
         from counted where lastmod_text is null and missing >= {share}
     """  # noqa: S608 - a number
-
-
-@rule("sitemap/unlisted", Severity.NOTICE, "still exists, but is no longer listed", needs="history")
-def unlisted() -> str:
-    """A sitemap that was named earlier still exists, but nothing names it any more.
-
-    Search engines may go on reading it, and its entries are no longer maintained.
-
-    Fix: Name it again, or delete it.
-    """
-    return f"""
-        select url as sitemap from sitemaps
-        where found_by = 'snapshot' and {_READ} and key not in (select key from children)
-    """  # noqa: S608 - our own condition
