@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.audit.dataset import Dataset
+from sitemap_harvest.audit.facts import facts_of
 from sitemap_harvest.audit.rule import NEEDS, RULES, RuleOptions
 from sitemap_harvest.model import CATALOGUE, AuditSummary, Finding, FindingSample, NotChecked, Severity
 from sitemap_harvest.urls import site_of
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from sitemap_harvest.audit.facts import SiteFacts
     from sitemap_harvest.audit.rule import AuditRule
     from sitemap_harvest.snapshots.store import History, Snapshot
 
@@ -64,10 +66,12 @@ class Audit:
         *,
         rules: Iterable[AuditRule] | None = None,
         pages: Iterable[pa.RecordBatch] = (),
+        with_facts: bool = False,
     ) -> None:
         """*options* are the settings of rules, by id. *rules*: only these; ``None``: all.
 
-        *pages* are rows of :class:`PageRecord`, of a crawl export.
+        *pages* are rows of :class:`PageRecord`, of a crawl export. *with_facts*: collect
+        :attr:`facts` for a report, too.
         """
         self._snapshot = snapshot
         self._history = history
@@ -79,6 +83,9 @@ class Audit:
         self._evaluated = 0
         self._not_checked: list[NotChecked] = []
         self._urls = self._documents = 0
+        self._with_facts = with_facts
+        self.facts: SiteFacts | None = None
+        """The facts of the site, once all findings were read."""
 
     def findings(self) -> Iterator[Finding]:
         """Yield the findings of each rule, largest first, then the problems of documents. Raises :exc:`StoreError`."""
@@ -101,6 +108,8 @@ class Audit:
                 self._evaluated += 1
                 yield from map(self._counted, found)
             yield from map(self._counted, self._of_problems(dataset))
+            if self._with_facts:
+                self.facts = facts_of(dataset, self._snapshot, self._history)
 
     def summary(self) -> AuditSummary:
         """Return the result, once all findings were read."""

@@ -2,29 +2,67 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from sitemap_harvest.audit.score import score
+
 if TYPE_CHECKING:
-    from sitemap_harvest.model import AuditSummary, Finding
+    from collections.abc import Iterator
+
+    from sitemap_harvest.audit.audit import Audit
+    from sitemap_harvest.audit.facts import SiteFacts
+    from sitemap_harvest.model import AuditSummary, Finding, Severity
 
 _FINDINGS_OF_RULE = 1_000  # a site may have more sitemaps than this, each with a finding of the same rule
+
+
+@dataclass(slots=True, kw_only=True)
+class RuleTotal:
+    """What one rule found in the whole site."""
+
+    severity: Severity
+    """The highest of its findings."""
+    findings: int = 0
+    """Findings, including those that :attr:`SiteAudit.findings` leaves out."""
+    count: int = 0
+    """Occurrences in all of them."""
 
 
 @dataclass(slots=True, kw_only=True)
 class SiteAudit:
     """The result of the audit of one site: its summary, and the findings in bounded memory."""
 
-    summary: AuditSummary | None = None
-    """``None`` until all findings were added."""
+    summary: AuditSummary = field(init=False)
+    """Set when all findings were read."""
     findings: list[Finding] = field(default_factory=list)
     """The findings, of each rule the first 1,000."""
-    totals: Counter[str] = field(default_factory=Counter)
-    """The number of findings by rule, including those left out of ``findings``."""
+    rules: dict[str, RuleTotal] = field(default_factory=dict)
+    """The rules that found something, by id."""
+    facts: SiteFacts | None = None
+    """What the HTML report shows beside the findings; ``None`` without such a report."""
+    before: SiteAudit | None = None
+    """The audit of the previous snapshot with the same rules; ``None`` if there is none, or without an HTML report."""
 
-    def add(self, finding: Finding) -> None:
-        """Add *finding*."""
-        self.totals[finding.rule] += 1
-        if self.totals[finding.rule] <= _FINDINGS_OF_RULE:
+    def collect(self, audit: Audit) -> Iterator[Finding]:
+        """Yield the findings of *audit*, and keep the result. Raises :exc:`StoreError`."""
+        for finding in audit.findings():
+            self._add(finding)
+            yield finding
+        self.summary, self.facts = audit.summary(), audit.facts
+
+    @property
+    def score(self) -> int | None:
+        """The score of the site; ``None`` if no URL was read."""
+        if not self.summary.urls:
+            return None
+        return score(total.severity for total in self.rules.values())
+
+    def _add(self, finding: Finding) -> None:
+        total = self.rules.setdefault(finding.rule, RuleTotal(severity=finding.severity))
+        total.findings += 1
+        total.count += finding.count
+        if finding.severity.rank < total.severity.rank:
+            total.severity = finding.severity
+        if total.findings <= _FINDINGS_OF_RULE:
             self.findings.append(finding)

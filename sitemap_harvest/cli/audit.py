@@ -15,7 +15,7 @@ from sitemap_harvest.config import value_parsers
 from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome
-from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.errors import ArgumentError, StoreError
 from sitemap_harvest.model import MAX_ROWS, FindingBatch, Severity
 from sitemap_harvest.snapshots.store import open_store
 
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
+    from sitemap_harvest.audit.site_audit import SiteAudit
     from sitemap_harvest.cli.audit_reports import AuditReports
     from sitemap_harvest.model import AuditSummary, Finding
-    from sitemap_harvest.snapshots.store import History
+    from sitemap_harvest.snapshots.store import History, Snapshot
 
 USAGE = "TARGET... | --store S [SITE...]"
 EPILOG = (
@@ -121,14 +122,13 @@ def _audit(
     def batches() -> Iterator[FindingBatch]:
         yield FindingBatch.of([])  # so that the columns are known in any case
         for history in histories:
-            audit = Audit(history.at(opts.at), history, options.audit)
-            findings, site = audit.findings(), SiteAudit()
+            snapshot = history.at(opts.at)
+            site = SiteAudit(before=_before(snapshot, history, options) if reports.need_facts else None)
+            findings = site.collect(Audit(snapshot, history, options.audit, with_facts=reports.need_facts))
             while some := list(islice(findings, MAX_ROWS)):
                 for finding in some:
                     _count(finding, rules)
-                    site.add(finding)
                 yield FindingBatch.of(some)
-            site.summary = audit.summary()
             summaries.append(site.summary)
             reports.add(site)
 
@@ -148,6 +148,23 @@ def _audit(
         output.say("Nothing was saved. To save every finding with its samples, add -O findings.jsonl")
     is_over = limit is not None and any(one["severity"].rank <= limit.rank for one in found)
     return RunOutcome.PARTLY_FAILED if is_over else RunOutcome.WHOLE
+
+
+def _before(snapshot: Snapshot, history: History, options: HarvestSettings) -> SiteAudit | None:
+    """Return the audit of the snapshot before *snapshot*; ``None`` if there is none, or if it cannot be read."""
+    from sitemap_harvest.audit.audit import Audit
+    from sitemap_harvest.audit.site_audit import SiteAudit
+
+    if not (earlier := [run for run in history.runs if run.id < snapshot.run.id]):
+        return None
+    before = SiteAudit()
+    try:
+        for _ in before.collect(Audit(history.snapshot(earlier[-1]), history, options.audit)):
+            pass  # counted
+    except StoreError as error:
+        output.tell(f"The report does not show what has changed: {error}")
+        return None
+    return before
 
 
 def _count(finding: Finding, rules: dict[str, dict[str, Any]]) -> None:

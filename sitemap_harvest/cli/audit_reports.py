@@ -51,6 +51,11 @@ class AuditReports:
         for name, path, _ in self._files:
             check_place(f"--report {name}", path)
 
+    @property
+    def need_facts(self) -> bool:
+        """Whether any shows more than findings."""
+        return any(render is _html for _, _, render in self._files)
+
     def __bool__(self) -> bool:
         """Whether there are any."""
         return bool(self._files)
