@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from sitemap_harvest.audit.languages import hreflang_flaw, is_language
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import PageRecord, SitemapRef, UrlEntry, arrow_schema
+from sitemap_harvest.snapshots.conditional_requests import LastmodStats
 from sitemap_harvest.snapshots.store.sql_views import changes_of, table_of_runs
 from sitemap_harvest.urls import document_key
 from sitemap_harvest.urls.columns import address_columns
@@ -33,6 +34,7 @@ _URLS = (
 )  # fmt: skip
 _CHILDREN = pa.schema([("sitemap", _TEXT), *arrow_schema(SitemapRef), ("key", _TEXT)])
 _DOCUMENT = pa.field("document", pa.int32())
+_INDEX_DATES = pa.schema([("key", _TEXT), *((name, pa.int64()) for name in LastmodStats._fields)])
 _ALTERNATES = pa.schema(
     [_DOCUMENT, ("position", pa.int64())]
     + [(name, _TEXT) for name in ("loc", "key", "hreflang", "media", "href", "href_key")]
@@ -99,8 +101,9 @@ class Dataset:
 
     ``urls``, ``alternates``, ``images``, ``videos``, ``news``, ``sitemaps``,
     ``problems``, ``children`` (the documents that documents list); and of the history
-    up to it, ``changes``, ``runs`` and ``gone_sitemaps`` (those that the run removed, and
-    those removed before whose URLs may still be there). Derived from these: ``sitemap_urls`` (``urls``
+    up to it, ``changes``, ``runs``, ``gone_sitemaps`` (those that the run removed, and
+    those removed before whose URLs may still be there) and ``index_dates`` (how often the
+    dates of each index were correct). Derived from these: ``sitemap_urls`` (``urls``
     without those of feeds and pages of links), and ``news_sitemaps`` (the sitemaps of
     which half the entries or more are news articles). ``read_at``: when the document was
     downloaded, perhaps in an earlier run. Macros: ``period_end`` (the first instant after
@@ -196,6 +199,10 @@ class Dataset:
         runs = [run for run in history.runs if run.id <= snapshot.run.id]
         self._create("changes", changes_of(history, runs))
         self._create("runs", table_of_runs(history, runs))
+        dates = [
+            dict(zip(_INDEX_DATES.names, (key, *counts), strict=True)) for key, counts in snapshot.run.trust.items()
+        ]
+        self._create("index_dates", pa.Table.from_pylist(dates, _INDEX_DATES))
         for name, query in _VIEWS.items():
             self._connection.execute(f"create view {name} as {query}")
         for name, expression in _MACROS.items():

@@ -41,6 +41,7 @@ from sitemap_harvest.model.finding import (
     AuditSummary as AuditSummary,
     Finding as Finding,
     FindingSample as FindingSample,
+    LastmodTrust as LastmodTrust,
     NotChecked as NotChecked,
 )
 from sitemap_harvest.model.page import (

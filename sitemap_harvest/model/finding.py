@@ -49,6 +49,53 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LastmodTrust:
+    """How far the ``lastmod`` dates of one document, or of all sitemaps of a site, can be relied on.
+
+    All counts are of entries; for an index, of the sitemaps that it lists.
+    """
+
+    site: str
+    """The site, as named by the user."""
+    run: str
+    """The run whose snapshot was audited."""
+    sitemap: str | None = None
+    """The sitemap or index; ``None`` for all sitemaps of the site."""
+    score: int
+    """0 (no date is of use) to 100 (nothing speaks against the dates)."""
+    reasons: tuple[str, ...] = ()
+    """What lowers the score, as text, the largest effect first."""
+    entries: int
+    dated: int = 0
+    """With a date that can be read."""
+    unreadable: int = 0
+    """With a date that cannot be read."""
+    future: int = 0
+    """Dated later than the download."""
+    ancient: int = 0
+    """Dated before 1995."""
+    one_stamp: int = 0
+    """Dated with the moment that almost all share."""
+    fetch_time: int = 0
+    """Dated with the time of the request, as almost all."""
+    mixed_precision: int = 0
+    """Dated with another precision than most."""
+    goes_back: int = 0
+    """Dated earlier than in the run before."""
+    stale: int = 0
+    """Of an index: dated earlier than the newest entry of the sitemap."""
+    correct: int = 0
+    """Changed, and so did the date: of an index, over all runs; of a sitemap, since the last run."""
+    missed: int = 0
+    """Changed, but the date did not."""
+    spurious: int = 0
+    """Did not change, but the date did. Of a sitemap, over all runs, as found by ``lastmod/moves-without-change``."""
+    trusted: bool | None = None
+    """Whether the dates of an index have been correct so often that a crawl skips a sitemap whose date has not
+    changed; ``None``: it is not an index."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NotChecked:
     """A rule that could not be evaluated."""
 

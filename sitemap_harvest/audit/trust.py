@@ -1,0 +1,178 @@
+"""``lastmod_trust``: how far the dates of each sitemap and index can be relied on, as a score with its reasons.
+
+The flaws of dates are those that the rules ``lastmod/*`` find. Whether dates change with
+the contents is counted as in
+:class:`~sitemap_harvest.snapshots.conditional_requests.LastmodStats`, which also decides
+whether a crawl relies on the dates of an index. ``docs/explain/audit.md`` explains the
+formula.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sitemap_harvest.audit.rule import RULES
+from sitemap_harvest.model import LastmodTrust
+from sitemap_harvest.snapshots.conditional_requests import MIN_CORRECT, LastmodStats, is_trusted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from sitemap_harvest.audit.dataset import Dataset
+    from sitemap_harvest.audit.rule import RuleOptions
+
+_FLAWS = {
+    "future": "are in the future",
+    "ancient": "are before 1995",
+    "one_stamp": "are the same moment",
+    "fetch_time": "are the time of the request",
+    "mixed_precision": "have another precision than most",
+    "goes_back": "are earlier than in the run before",
+    "stale": "are older than the newest entry of their sitemap",
+}
+"""Flaws of single dates: the field of the record, and the text after the share of the dates."""
+_COUNTS = ("entries", "dated", "unreadable", *_FLAWS, "correct", "missed", "spurious")
+_SLIGHT = frozenset({"mixed_precision"})  # such dates are only imprecise, so they count half
+_RULES = {name: f"lastmod/{name.replace('_', '-')}" for name in _FLAWS if name != "stale"}
+_DATED = """
+    select sitemap, count(*)::bigint as entries, count(lastmod)::bigint as dated,
+        count_if(lastmod is null and lastmod_text is not null)::bigint as unreadable
+    from sitemap_urls where kind = 'sitemap' and sitemap not in (from news_sitemaps) group by 1 order by 1
+"""
+_CONTENT = "['images', 'videos', 'news']"
+_CORRECT = f"""
+    select sitemap, count(*)::bigint from changes
+    where run = (select max(run) from runs) and kind = 'changed' and sitemap_before is null
+        and list_contains(fields, 'lastmod') and list_has_any(fields, {_CONTENT})
+    group by 1
+"""  # noqa: S608 - our own condition
+_INDEXES = """
+    with dates as (
+        select c.sitemap, s.key, c.lastmod, c.lastmod_text, coalesce(s.read_at, s.fetched_at) as read_at,
+            count(c.lastmod) over (partition by c.sitemap, date_trunc('minute', c.lastmod)) as alike,
+            count(c.lastmod) over (partition by c.sitemap) as dated
+        from children c join sitemaps s on s.url = c.sitemap and s.kind = 'index' where c.found_by is null
+    )
+    select any_value(key), sitemap, count(*)::bigint, count(lastmod)::bigint,
+        count_if(lastmod is null and lastmod_text is not null)::bigint,
+        count_if(lastmod > read_at + interval 1 day)::bigint,
+        count_if(lastmod < timestamptz '1995-01-01 00:00:00+00')::bigint,
+        count_if(dated >= 20 and alike >= 0.9 * dated)::bigint
+    from dates group by sitemap order by sitemap
+"""
+_INDEX_COUNTS = ("sitemap", "entries", "dated", "unreadable", "future", "ancient", "one_stamp")
+
+
+def lastmod_trust(dataset: Dataset, options: Mapping[str, RuleOptions] | None = None) -> list[LastmodTrust]:
+    """Return how far the dates of the site can be relied on, then those of each index and sitemap, the worst first.
+
+    Without feeds, news sitemaps and lists of URLs, whose entries have no date of the last
+    change; the list is empty if nothing else was read. *options* are the settings of
+    rules, by id.
+    """
+    ((site, run),) = dataset.rows("select root, run from runs order by run desc limit 1")
+    facts: dict[str, Any] = {"site": site, "run": run, "score": 0}
+    sitemaps = [scored(LastmodTrust(**facts, **counts)) for counts in _sitemaps(dataset, options or {})]
+    indexes = [scored(LastmodTrust(**facts, **counts)) for counts in _indexes(dataset, options or {})]
+    if not sitemaps:
+        return sorted(indexes, key=_rank)
+    return [of_site(sitemaps), *sorted([*indexes, *sitemaps], key=_rank)]
+
+
+def _rank(one: LastmodTrust) -> tuple[int, int, str | None]:
+    return one.score, -one.entries, one.sitemap
+
+
+def scored(one: LastmodTrust) -> LastmodTrust:
+    """Return *one* with the score and the reasons that follow from its counts. Pure."""
+    factors = dict(_factors(one))
+    score = 1.0
+    for factor in factors.values():
+        score *= factor
+    reasons = sorted((text for text, factor in factors.items() if factor < 1), key=factors.__getitem__)
+    return replace(one, score=int(100 * score + 1e-9), reasons=tuple(reasons))  # 100 only without a flaw
+
+
+def _factors(one: LastmodTrust) -> Iterator[tuple[str, float]]:
+    """Yield for each reason the share of the dates that can be relied on in spite of it."""
+    what = "entries" if one.trusted is None else "sitemaps"
+    missing = one.entries - one.dated - one.unreadable
+    yield f"{_percent(missing, one.entries)} of the {what} have no lastmod", _rest(missing, one.entries)
+    text = f"{_percent(one.unreadable, one.entries)} of the {what} have a lastmod that cannot be read"
+    yield text, _rest(one.unreadable, one.entries - missing)
+    for name, flaw in _FLAWS.items():
+        count = getattr(one, name) / (2 if name in _SLIGHT else 1)
+        yield f"{_percent(getattr(one, name), one.dated)} of the dates {flaw}", _rest(count, one.dated)
+    # With as many correct dates as a crawl needs before it relies on them: a single wrong one proves little.
+    seen = one.correct + one.missed + one.spurious + MIN_CORRECT
+    yield f"{one.missed:,} changes did not change the date, {one.correct:,} did", _rest(one.missed, seen)
+    yield f"{one.spurious:,} dates changed without a change, {one.correct:,} with one", _rest(one.spurious, seen)
+
+
+def _rest(count: float, of: int) -> float:
+    return 1 - count / of if count else 1.0
+
+
+def _percent(count: int, of: int) -> str:
+    share = count / max(of, 1)
+    return "less than 1%" if 0 < share < 0.01 else f"{share:.0%}"
+
+
+def of_site(sitemaps: Sequence[LastmodTrust]) -> LastmodTrust:
+    """Return the trust in the dates of all *sitemaps* of a site, at least one: the mean score by entry."""
+    counts = {name: sum(getattr(one, name) for one in sitemaps) for name in _COUNTS}
+    total = scored(LastmodTrust(site=sitemaps[0].site, run=sitemaps[0].run, score=0, **counts))
+    score = sum(one.score * one.entries for one in sitemaps) // max(total.entries, 1)
+    return replace(total, score=score)
+
+
+def _sitemaps(dataset: Dataset, options: Mapping[str, RuleOptions]) -> Iterator[dict[str, Any]]:
+    """Yield the counts of each sitemap."""
+    flaws = {name: _of_rule(dataset, rule, options) for name, rule in _RULES.items()}
+    correct = dict(dataset.rows(_CORRECT))
+    missed = _of_rule(dataset, "lastmod/silent-change", options)
+    moved = dict(dataset.rows(f"select sitemap, count from ({_query('lastmod/moves-without-change', options)})"))  # noqa: S608 - our own query
+    for sitemap, entries, dated, unreadable in dataset.rows(_DATED):
+        yield {
+            "sitemap": sitemap,
+            "entries": entries,
+            "dated": dated,
+            "unreadable": unreadable,
+            "correct": correct.get(sitemap, 0),
+            "missed": missed[sitemap],
+            "spurious": moved.get(sitemap, 0) * dated,
+            **{name: counts[sitemap] for name, counts in flaws.items()},
+        }
+
+
+def _indexes(dataset: Dataset, options: Mapping[str, RuleOptions]) -> Iterator[dict[str, Any]]:
+    """Yield the counts of each index: how its dates describe its sitemaps."""
+    observed = {key: LastmodStats(*counts) for key, *counts in dataset.rows("from index_dates")}
+    stale = _of_rule(dataset, "sitemap/index-lastmod-stale", options)
+    for key, *counts in dataset.rows(_INDEXES):
+        stats = observed.get(key, LastmodStats())
+        values = dict(zip(_INDEX_COUNTS, counts, strict=True))
+        yield {
+            **values,
+            "stale": stale[values["sitemap"]],
+            "correct": stats.correct,
+            "missed": stats.missed,
+            "spurious": stats.spurious,
+            "trusted": is_trusted(stats),
+        }
+
+
+def _of_rule(dataset: Dataset, name: str, options: Mapping[str, RuleOptions]) -> Counter[str]:
+    """Return the number of occurrences that the rule *name* finds in each document."""
+    rows: list[tuple[Any, ...]] = dataset.rows(
+        f"select sitemap, count(*)::bigint from ({_query(name, options)}) group by 1"  # noqa: S608 - our own query
+    )
+    return Counter(dict(rows))
+
+
+def _query(name: str, options: Mapping[str, RuleOptions]) -> str:
+    rule = RULES[name]
+    thresholds = options[name].thresholds if name in options else {}
+    return rule.query(**{**rule.thresholds, **thresholds})
