@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
@@ -124,7 +125,7 @@ class Dataset:
     def __init__(self, snapshot: Snapshot, history: History, pages: Iterable[pa.RecordBatch] = ()) -> None:
         """Load the tables from the store; the columns are those of the records. Raises :exc:`StoreError`.
 
-        *pages* are rows of :class:`PageRecord`, of a crawl export.
+        *pages* are rows of :class:`PageRecord`, of a crawl export, in addition to those of a probe in the store.
         """
         self._files = tempfile.TemporaryDirectory(prefix="sitemap-harvest-")
         config: dict[str, Any] = {
@@ -142,7 +143,7 @@ class Dataset:
             self._connection.create_function(function.__name__, function)
         try:
             self._load(snapshot, history)
-            self._load_pages(pages)
+            self._load_pages(chain(snapshot.pages().to_batches(), pages))
         except BaseException as error:
             self.close()
             if isinstance(error, duckdb.Error | OSError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import pytest
 from sitemap_harvest.audit import RULES
 from sitemap_harvest.audit.audit import Audit
 from sitemap_harvest.model import PageBatch, PageSource, Severity
+from sitemap_harvest.snapshots.store import PageWriter
 from tests.audit.auditing import SITE, SITEMAP, dated, found, page, seen, urls
 from tests.snapshots.store.making import Making
 
@@ -33,18 +35,18 @@ def of_pages(path: Path, rule: str, *pages: PageRecord, listed: Any = (A, B)) ->
     ("rule", "values", "value"),
     [
         pytest.param(
-            "page/redirect", {"redirect_status": 301, "redirects": (C,), "final_url": C}, f"301 to {C}", id="one"
+            "page/redirect", {"redirect_statuses": (301,), "redirects": (C,), "final_url": C}, f"301 to {C}", id="one"
         ),
         pytest.param(
             "page/redirect",
-            {"redirect_status": 302, "redirects": (B, C), "final_url": C},
+            {"redirect_statuses": (302,), "redirects": (B, C), "final_url": C},
             f"302 to {B}, then {C}",
             id="chain",
         ),
         pytest.param("page/client-error", {"status": 404}, "404", id="not found"),
         pytest.param(
             "page/client-error",
-            {"status": 410, "redirect_status": 301, "redirects": (C,)},
+            {"status": 410, "redirect_statuses": (301,), "redirects": (C,)},
             "410 after a redirect",
             id="redirect to a missing page",
         ),
@@ -97,7 +99,7 @@ def test_a_page_with_a_flaw(rule: str, values: dict[str, Any], value: str, tmp_p
         pytest.param("page/canonical-elsewhere", {"canonical": "mailto:a"}, id="invalid"),
         pytest.param(
             "page/canonical-elsewhere",
-            {"canonical": B, "redirects": (B,), "redirect_status": 301},
+            {"canonical": B, "redirects": (B,), "redirect_statuses": (301,)},
             id="of a target",
         ),
         pytest.param("page/soft-404", {"status": 404, "soft_404": "Not found"}, id="404 in any case"),
@@ -200,12 +202,23 @@ def test_a_deployment_is_no_change_of_pages(tmp_path: Path) -> None:
         pytest.param(C, {"indexable": False}, False, id="not indexable"),
         pytest.param(C, {"meta_robots": "noindex"}, False, id="noindex"),
         pytest.param(C, {"canonical": A}, False, id="canonical elsewhere"),
-        pytest.param(C, {"redirects": (A,), "redirect_status": 301}, False, id="redirect"),
+        pytest.param(C, {"redirects": (A,), "redirect_statuses": (301,)}, False, id="redirect"),
     ],
 )
 def test_a_page_that_no_sitemap_lists(url: str, values: dict[str, Any], is_found: bool, tmp_path: Path) -> None:
     pages = [page(A, source=EXPORT), page(url, **{"source": EXPORT, **values})]
     assert of_pages(tmp_path, "page/not-listed", *pages) == ([(1, [(url, None)])] if is_found else [])
+
+
+def test_pages_of_a_probe_are_read_from_the_store(tmp_path: Path) -> None:
+    making = Making(tmp_path)
+    run = making.run({SITEMAP: urls(A, B)}).run
+    writer = PageWriter(making.store.history(SITE), run.id, {"listed": 2, "sample": 1, "seed": 0})
+    writer.add(PageBatch.of([replace(page(A, status=404), run=run.id)]))
+    writer.flush()
+    history = making.store.history(SITE)
+    findings = Audit(history.at("latest"), history, rules=[RULES["page/client-error"]]).findings()
+    assert [seen(one) for one in findings] == [(SITEMAP, 1, [(A, "404")])]
 
 
 def not_checked(path: Path, pages: list[PageRecord], listed: str = A) -> dict[str, str]:

@@ -7,7 +7,7 @@ from sitemap_harvest.model import Severity
 
 _SUCCESS = "status between 200 and 299"
 _ERROR = "coalesce(status >= 400, error is not null)"
-_REDIRECTED = "(redirect_status is not null or len(redirects) > 0)"
+_REDIRECTED = "(len(redirects) > 0)"
 _AFTER = f"if({_REDIRECTED}, ' after a redirect', '')"
 
 
@@ -32,7 +32,7 @@ def redirect() -> str:
 
     Fix: List the URL at the end of the redirects.
     """
-    return _pages(_REDIRECTED, "concat_ws(' to ', redirect_status, nullif(array_to_string(redirects, ', then '), ''))")
+    return _pages(_REDIRECTED, "concat_ws(' to ', redirect_statuses[1], array_to_string(redirects, ', then '))")
 
 
 @rule("page/client-error", Severity.ERROR, "{urls} with a client error, such as {value} ({share} of the requested "
