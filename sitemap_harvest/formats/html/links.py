@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _FEED_CHARS = 64 * 1024
 _MAX_TITLE_CHARS = 64 * 1024
 _MAX_PAGE_BYTES = 32 * 1024 * 1024  # some 300,000 links; libxml2 copies a comment or a tag three times
-_MAX_DEPTH = 1000  # twice the limit of browsers; libxml2 searches all open elements for each end tag
+MAX_DEPTH = 1000  # twice the limit of browsers; libxml2 searches all open elements for each end tag
 _MAX_REMEMBERED = 100_000  # distinct links, in some 8 MB: twice what a sitemap may list
 _END = re.compile(r"</(?:html|body)(?=[\s/>])", re.IGNORECASE)
 _END_CHARS = len("</html>")
@@ -63,8 +63,8 @@ def read_links(chunks: Iterator[str], into: Collector, *, url: str) -> Iterator[
     page = _Links(into, url)
     for fed in feed(chunks, page, ends_early=lambda: into.problems.ends_early):
         yield from into.full_batches()
-        if page.depth > _MAX_DEPTH:
-            into.problems.add("html/too-deep", f"elements are nested more than {_MAX_DEPTH} levels deep")
+        if page.depth > MAX_DEPTH:
+            into.problems.add("html/too-deep", f"elements are nested more than {MAX_DEPTH} levels deep")
             break
         if fed >= _MAX_PAGE_BYTES:
             into.problems.add("html/too-large", f"the page has more than {_MAX_PAGE_BYTES} bytes")
@@ -79,7 +79,7 @@ def read_hints(chunks: Iterator[str], into: Collector, *, url: str) -> None:
     """Add to *into* the hints of the page at *url*: from its head, and from links to an HTML sitemap."""
     page = _Links(into, url, hints_only=True)
     for fed in feed(chunks, page, ends_early=lambda: into.problems.ends_early):
-        if page.depth > _MAX_DEPTH or fed >= _MAX_PAGE_BYTES:
+        if page.depth > MAX_DEPTH or fed >= _MAX_PAGE_BYTES:
             break
     for _ in chunks:
         pass
@@ -279,7 +279,7 @@ def header_hints(values: Iterable[str], *, url: str) -> Iterator[SitemapRef]:
     """
     seen: set[str] = set()
     for value in values:
-        for target, parameters in _header_links(value):
+        for target, parameters in header_links(value):
             is_about_this = resolve(parameters.get("anchor", url), url).loc == url
             address = resolve(target, url)
             if not is_about_this or address.loc is None or address.flaw not in {None, "loc/relative"}:
@@ -289,7 +289,7 @@ def header_hints(values: Iterable[str], *, url: str) -> Iterator[SitemapRef]:
                 yield SitemapRef(loc=address.loc, position=len(seen), found_by=FoundBy.HTTP_LINK)
 
 
-def _header_links(value: str) -> Iterator[tuple[str, dict[str, str]]]:
+def header_links(value: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the targets of the links in *value* with their parameters; of a duplicate parameter the first counts."""
     at = 0
     while (at := _LINK_SEPARATORS.match(value, at).end()) < len(value):  # type: ignore[union-attr]  # it matches nothing, too
