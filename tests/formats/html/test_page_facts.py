@@ -34,7 +34,7 @@ def facts(*pieces, url=URL):
         ),
         pytest.param(
             "<meta name=robots content=noindex><meta name=googlebot content=nosnippet><meta name=bingbot content=none>",
-            {"robots": "noindex, googlebot: nosnippet"},
+            {"robots": "noindex, googlebot: nosnippet, bingbot: none"},
             id="robots-of-crawlers",
         ),
         pytest.param('<meta name="description" content="noindex">', {}, id="other-meta"),
