@@ -80,7 +80,8 @@ class Audit:
         self._pages = pages
         self._counts: Counter[Severity] = Counter()
         self._tripped: dict[str, None] = {}
-        self._evaluated = 0
+        self.checked: list[str] = []
+        """IDs of the rules that were evaluated, and of the problem codes, once all findings were read."""
         self._not_checked: list[NotChecked] = []
         self._urls = self._documents = 0
         self._with_facts = with_facts
@@ -105,9 +106,10 @@ class Audit:
                 except Exception as error:  # noqa: BLE001 - the code of a user's rule may fail in any way
                     self._not_checked.append(NotChecked(rule=rule.id, reason=f"the rule failed: {error}"))
                     continue
-                self._evaluated += 1
+                self.checked.append(rule.id)
                 yield from map(self._counted, found)
             yield from map(self._counted, self._of_problems(dataset))
+            self.checked += [code for code in CATALOGUE if code not in RULES and not self._option(code).is_off]
             if self._with_facts:
                 self.facts = facts_of(dataset, self._snapshot, self._history)
 
@@ -122,7 +124,7 @@ class Audit:
             warnings=self._counts[Severity.WARNING],
             notices=self._counts[Severity.NOTICE],
             rules=tuple(self._tripped),
-            passed=self._evaluated - len(self._tripped.keys() & RULES.keys()),
+            passed=len({*self.checked} - self._tripped.keys() - (CATALOGUE.keys() - RULES.keys())),
             not_checked=tuple(self._not_checked),
         )
 

@@ -6,15 +6,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.audit.score import score
+from sitemap_harvest.model import Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from sitemap_harvest.audit.audit import Audit
     from sitemap_harvest.audit.facts import SiteFacts
-    from sitemap_harvest.model import AuditSummary, Finding, Severity
+    from sitemap_harvest.model import AuditSummary, Finding
 
 _FINDINGS_OF_RULE = 1_000  # a site may have more sitemaps than this, each with a finding of the same rule
+
+
+def _no_file(_url: str) -> None:
+    """Nothing was read from a file."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,13 +49,19 @@ class SiteAudit:
     """What the HTML report shows beside the findings; ``None`` without such a report."""
     before: SiteAudit | None = None
     """The audit of the previous snapshot with the same rules; ``None`` if there is none, or without an HTML report."""
+    checked: tuple[str, ...] = ()
+    """IDs of the rules and the problem codes that were evaluated."""
+    fail_on: Severity = Severity.ERROR
+    """The lowest severity of the findings that fail the audit."""
+    file_of: Callable[[str], Path | None] = _no_file
+    """Returns the local file that the document at a URL was read from; ``None`` if it was not read from a file."""
 
     def collect(self, audit: Audit) -> Iterator[Finding]:
         """Yield the findings of *audit*, and keep the result. Raises :exc:`StoreError`."""
         for finding in audit.findings():
             self._add(finding)
             yield finding
-        self.summary, self.facts = audit.summary(), audit.facts
+        self.summary, self.facts, self.checked = audit.summary(), audit.facts, tuple(audit.checked)
 
     @property
     def score(self) -> int | None:

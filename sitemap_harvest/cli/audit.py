@@ -56,10 +56,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     """Audit. Raises :exc:`HarvestError`."""
     _check_output(opts.output)
-    reports = audit_reports.AuditReports(opts.reports)
+    reports = audit_reports.AuditReports(opts.reports, others=[*opts.targets, *filter(None, [opts.output])])
     limit = None
     if opts.fail_on is not None:
         limit = Severity(output.parsed_option("--fail-on", opts.fail_on, value_parsers.choice(*Severity)))
+        reports.fail_on = limit
     options = HarvestSettings.from_settings(settings)
     if opts.store is None:
         return _crawl(opts, settings, options, limit, reports)
@@ -90,7 +91,8 @@ def _crawl(
     if opts.at != "latest":
         raise ArgumentError("--at", opts.at, "given with --store", message=f"--at {opts.at}: it needs --store")
     given = {"emit": "none", **arglist_to_dict(opts.spargs)}
-    roots = [one.root for one in RunConfig.of(crawl.arguments_of(opts.targets, given)).candidates]
+    config = RunConfig.of(crawl.arguments_of(opts.targets, given))
+    reports.root, roots = config.root, [one.root for one in config.candidates]
     with TemporaryDirectory(prefix="sitemap-harvest-") as folder:
         opts.spargs = {"store": options.store or folder, **given}
         store = open_store(opts.spargs["store"], create=True)

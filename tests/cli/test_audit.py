@@ -66,6 +66,33 @@ def test_a_folder_is_audited_before_deployment(tmp_path: Path) -> None:
     assert forked.scrapy(*target, "--fail-on", "error", cwd=tmp_path).returncode == 0
 
 
+def test_reports_of_a_folder_are_for_ci(tmp_path: Path) -> None:
+    (tmp_path / "public").mkdir()
+    (tmp_path / "public" / "sitemap.xml").write_text(SITEMAP)
+    reports = ("--report", "audit.sarif", "--report", "junit.xml", "--report", "comment.md")
+    target = ("harvest", "audit", "https://www.example.com", "-a", "root=public", *reports)
+    run = forked.scrapy(*target, "--fail-on", "warning", cwd=tmp_path)
+    assert run.returncode == 4, run.stderr
+    assert "Nothing was saved" not in run.stdout
+    (log,) = json.loads((tmp_path / "audit.sarif").read_text())["runs"]
+    (result,) = [one for one in log["results"] if one["ruleId"] == "url/fragment"]
+    assert result["locations"] == [
+        {
+            "physicalLocation": {
+                "artifactLocation": {"uri": "public/sitemap.xml", "uriBaseId": "%SRCROOT%"},
+                "region": {"startLine": 4},
+            }
+        }
+    ]
+    uris = {one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in log["results"]}
+    assert uris == {"public/sitemap.xml"}  # GitHub refuses a file in which one result has another URL
+    assert '<failure type="warning" message="1 URL with a fragment">' in (tmp_path / "junit.xml").read_text()
+    assert (
+        "| warning | `url/fragment` | 1 | `1 URL with a fragment` | `/sitemap.xml` |"
+        in (tmp_path / "comment.md").read_text()
+    )
+
+
 def test_a_crawl_into_a_store_is_audited_with_its_history(tmp_path: Path) -> None:
     (tmp_path / "public").mkdir()
     target = ("harvest", "audit", "https://www.example.com", "-a", "root=public")
@@ -91,6 +118,8 @@ def test_a_site_that_does_not_respond_is_a_finding_with_the_exit_code_of_the_cra
         pytest.param(["s.xml", "--at", "first"], "--at first: it needs --store", id="at-without-store"),
         pytest.param(["s.xml", "-O", "no/f.csv"], "-O no/f.csv: there is no folder ", id="no-folder"),
         pytest.param([], "nothing to harvest", id="no-target"),
+        pytest.param(["s.xml", "--report", "s.xml"], "--report s.xml: the command reads or writes this", id="input"),
+        pytest.param(["s.xml", "--report", "a.md", "--report", "./a.md"], "--report ./a.md: the command", id="twice"),
         pytest.param(["s.xml", "--report", "a.nope"], "--report a.nope: the suffix must be", id="no-report-format"),
         pytest.param(["s.xml", "--report", "no/a.html"], "--report no/a.html: ", id="no-report-folder"),
     ],

@@ -1,0 +1,68 @@
+"""``explanation_of``: what a rule of the audit is about, and how to fix what it finds, in plain text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sitemap_harvest.audit.rule import RULES
+from sitemap_harvest.model import CATALOGUE, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sitemap_harvest.audit.rule import AuditRule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """The documentation of one rule, or of one problem code. Code in its texts is between single backticks."""
+
+    rule: str
+    """The ID."""
+    severity: Severity
+    """The severity, unless a setting or the query gives another."""
+    title: str
+    """What is wrong, in one sentence."""
+    paragraphs: tuple[str, ...] = ()
+    """Why it matters. Each is one line."""
+    fix: str = ""
+    """How to fix it; empty if the rule of a user does not say."""
+    specs: tuple[str, ...] = ()
+    """URLs of specifications."""
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    """The default of each threshold."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What other tools call it, by tool."""
+
+
+def all_rules() -> tuple[str, ...]:
+    """Return the IDs of all rules, and then those of the problem codes."""
+    return tuple(dict.fromkeys([*RULES, *CATALOGUE]))
+
+
+def explanation_of(rule: str) -> Explanation:
+    """Return the documentation of the rule or the problem code. Raises :exc:`KeyError` if there is none."""
+    if rule in RULES:
+        return _of_rule(RULES[rule])
+    known = CATALOGUE[rule]
+    paragraphs = (known.cause, known.consequence)
+    return Explanation(rule=rule, severity=known.severity, title=known.meaning, paragraphs=paragraphs, fix=known.fix)
+
+
+def _of_rule(rule: AuditRule) -> Explanation:
+    title, *rest = [" ".join(one.split()).replace("``", "`") for one in rule.documentation.split("\n\n")]
+    found: dict[str, list[str]] = {"Fix": [], "Spec": [], "": []}
+    for one in rest:
+        kind = next((name for name in ("Fix", "Spec") if one.startswith(f"{name}: ")), "")
+        found[kind].append(one.removeprefix(f"{kind}: "))
+    return Explanation(
+        rule=rule.id,
+        severity=rule.severity,
+        title=title or rule.id,
+        paragraphs=tuple(found[""]),
+        fix=" ".join(found["Fix"]),
+        specs=tuple(found["Spec"]),
+        thresholds=rule.thresholds,
+        names=rule.names,
+    )

@@ -1,0 +1,117 @@
+"""Renders the audit as GitHub Flavored Markdown, short enough for a comment on a pull request.
+
+Text of the site is in code spans, in which neither markup nor mentions have a meaning.
+
+Spec: https://github.github.com/gfm/#code-spans
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sitemap_harvest.audit.explanation import explanation_of
+from sitemap_harvest.escape import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sitemap_harvest.audit.site_audit import SiteAudit
+    from sitemap_harvest.model import Finding, FindingSample
+
+_MOST_BYTES = 65_000  # GitHub allows 65,536 characters in a comment
+_MOST_CHARS = 300  # of a text of the site
+_MOST_FINDINGS = 5  # of a rule, in the details
+_BACKTICKS = re.compile("`+")
+_SPECIAL = re.compile(r"[\\*_\[\]<>&#~|]")
+_HEAD = "| severity | rule | findings | first finding | in |\n|---|---|--:|---|---|\n"
+
+
+def render_markdown(audits: Sequence[SiteAudit]) -> bytes:
+    """Return the comment on *audits*: the table of each site, and then the details of each, as far as they fit."""
+    by_rule = [_by_rule(audit) for audit in audits]
+    parts = [part for audit, found in zip(audits, by_rule, strict=True) for part in _tables(audit, found)]
+    parts += [part for audit, found in zip(audits, by_rule, strict=True) for part in _all_details(audit, found)]
+    text = b"## Sitemap audit\n"
+    for part in map(str.encode, parts):
+        if len(text) + len(part) > _MOST_BYTES:
+            return text + b"\nThe comment is too long to show everything.\n"
+        text += part
+    return text
+
+
+def _by_rule(audit: SiteAudit) -> dict[str, list[Finding]]:
+    """Return the findings of each rule, the most severe first."""
+    found: dict[str, list[Finding]] = {}
+    for finding in sorted(audit.findings, key=lambda finding: finding.severity.rank):
+        found.setdefault(finding.rule, []).append(finding)
+    return found
+
+
+def _tables(audit: SiteAudit, found: dict[str, list[Finding]]) -> Iterator[str]:
+    site = audit.summary.site
+    words = audit.summary.in_words().removeprefix(f"{site}: ")
+    yield f"\n### {_code(site)}\n\n{words}\n"
+    if found:
+        yield f"\n{_HEAD}"
+        yield from (_row(findings, audit) for findings in found.values())
+
+
+def _all_details(audit: SiteAudit, found: dict[str, list[Finding]]) -> Iterator[str]:
+    yield from map(_details, found.values())
+    for reason, rules in audit.summary.not_checked_by_reason.items():
+        shown = ", ".join(map(_code, rules))
+        yield f"\n<details><summary>Not checked: {len(rules)}</summary>\n\n{_code(reason)}: {shown}\n\n</details>\n"
+
+
+def _row(findings: list[Finding], audit: SiteAudit) -> str:
+    first = findings[0]
+    cells = (
+        str(audit.rules[first.rule].severity),
+        _code(first.rule),
+        f"{audit.rules[first.rule].findings:,}",
+        _code(first.message),
+        _code(_place(first)),
+    )
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
+
+
+def _details(findings: list[Finding]) -> str:
+    rule = findings[0].rule
+    known = explanation_of(rule)
+    lines = [f"\n<details><summary><code>{rule}</code></summary>\n", _prose(known.title), ""]
+    for finding in findings[:_MOST_FINDINGS]:
+        lines.append(f"- {_code(_place(finding))}: {_code(finding.message)}")
+        lines += [f"  - {text}" for sample in finding.samples if (text := _sample(sample, finding.message))]
+    if known.fix:
+        lines += ["", f"Fix: {_prose(known.fix)}"]
+    return "\n".join([*lines, "\n</details>\n"])
+
+
+def _sample(sample: FindingSample, message: str) -> str:
+    """Return what *sample* adds to the *message* of its finding; empty if nothing."""
+    texts = [_code(text) for text in (sample.loc, sample.value) if text and text not in message]
+    numbers = (("line", sample.line), ("entry", sample.position))
+    return ", ".join(texts + [f"{name} {number}" for name, number in numbers if number is not None][:1])
+
+
+def _place(finding: Finding) -> str:
+    """Return the path of the document, or its URL if it is on another host."""
+    return (finding.sitemap or "").removeprefix(finding.site) or finding.sitemap or finding.site
+
+
+def _prose(text: str) -> str:
+    """Return *text* of the catalogue, in which only code has a meaning."""
+    parts = text.split("`")
+    parts[::2] = [_SPECIAL.sub(r"\\\g<0>", part) for part in parts[::2]]
+    return "`".join(parts)
+
+
+def _code(text: str) -> str:
+    """Return *text* as a code span of one line."""
+    shown = visible(text)
+    shown = shown if len(shown) <= _MOST_CHARS else f"{shown[: _MOST_CHARS - 1]}…"
+    longest = max((len(run) for run in _BACKTICKS.findall(shown)), default=0)
+    fence = "`" * (longest + 1)
+    space = " " if shown[:1] in {"`", " ", ""} or shown[-1:] in {"`", " "} else ""
+    return f"{fence}{space}{shown}{space}{fence}"

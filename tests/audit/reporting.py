@@ -1,0 +1,60 @@
+"""Audits made by hand, for the tests of the reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sitemap_harvest.audit.site_audit import SiteAudit
+from sitemap_harvest.model import AuditSummary, Finding, FindingSample, NotChecked, Severity
+
+SITE = "https://www.example.com"
+SITEMAP = f"{SITE}/sitemap.xml"
+NASTY = (
+    "https://www.example.com/a|b`c``d`<script>alert(1)</script>&amp;@admin #123 [x](http://evil) {0} \\ \x00\x1b\ufffe"
+)
+"""A URL that tries to be markup, a mention, a reference and a link, with characters that XML cannot contain."""
+
+
+class FakeAudit:
+    """What :meth:`SiteAudit.collect` reads of an audit."""
+
+    facts = None
+
+    def __init__(self, findings: list[Finding], checked: list[str], not_checked: list[NotChecked]) -> None:
+        self._findings = findings
+        self._not_checked = tuple(not_checked)
+        self.checked = checked
+
+    def findings(self) -> Any:
+        return iter(self._findings)
+
+    def summary(self) -> AuditSummary:
+        return AuditSummary(
+            site=SITE,
+            run="20260309T060000Z-000000",
+            urls=3,
+            sitemaps=1,
+            errors=sum(one.severity is Severity.ERROR for one in self._findings),
+            rules=tuple(dict.fromkeys(one.rule for one in self._findings)),
+            not_checked=self._not_checked,
+        )
+
+
+def finding(rule: str, severity: Severity = Severity.ERROR, **values: Any) -> Finding:
+    """Return a finding of one occurrence; *values* are its other fields."""
+    given = {"site": SITE, "run": "20260309T060000Z-000000", "sitemap": SITEMAP, "count": 1, "message": "the message"}
+    return Finding(rule=rule, severity=severity, **(given | values))
+
+
+def sample(loc: str | None = None, **values: Any) -> FindingSample:
+    """Return a sample in the sitemap."""
+    return FindingSample(loc=loc, **({"sitemap": SITEMAP} | values))
+
+
+def audited(*findings: Finding, checked: list[str] | None = None, **not_checked: str) -> SiteAudit:
+    """Return the audit with *findings*; *not_checked* has reasons by rule, with ``_`` for ``/``."""
+    skipped = [NotChecked(rule=rule.replace("_", "/", 1), reason=reason) for rule, reason in not_checked.items()]
+    site = SiteAudit()
+    rules = checked or [one.rule for one in findings]
+    assert list(site.collect(FakeAudit(list(findings), rules, skipped))) == list(findings)  # type: ignore[arg-type]
+    return site

@@ -1,0 +1,68 @@
+"""The report as JUnit XML."""
+
+from __future__ import annotations
+
+from lxml import etree
+
+from sitemap_harvest.audit.report.junit import render_junit
+from sitemap_harvest.model import Severity
+from tests.audit.reporting import NASTY, SITE, audited, finding, sample
+
+
+def test_each_rule_is_a_test_case() -> None:
+    audit = audited(
+        finding("sitemap/empty", samples=(sample(f"{SITE}/a", position=3, value="v"), sample(line=7))),
+        finding("url/fragment", Severity.WARNING, sitemap=None),
+        checked=["sitemap/empty", "url/fragment", "url/unescaped"],
+        change_flapping="the store has no earlier run of the site",
+    )
+    assert (
+        render_junit([audit]).decode()
+        == """\
+<?xml version='1.0' encoding='UTF-8'?>
+<testsuites name="sitemap_harvest" tests="4" failures="1" errors="0" skipped="1" time="0">
+  <testsuite name="https://www.example.com" tests="4" failures="1" errors="0" skipped="1" time="0">
+    <testcase classname="https://www_example_com.sitemap" name="sitemap/empty" time="0">
+      <failure type="error" message="the message">error: https://www.example.com/sitemap.xml: the message
+  https://www.example.com/a v (entry 3)
+  (line 7)</failure>
+    </testcase>
+    <testcase classname="https://www_example_com.url" name="url/fragment" time="0">
+      <system-out>warning: https://www.example.com: the message</system-out>
+    </testcase>
+    <testcase classname="https://www_example_com.url" name="url/unescaped" time="0"/>
+    <testcase classname="https://www_example_com.change" name="change/flapping" time="0">
+      <skipped message="the store has no earlier run of the site"/>
+    </testcase>
+  </testsuite>
+</testsuites>
+"""
+    )
+
+
+def test_fail_on_decides_what_fails() -> None:
+    audit = audited(finding("url/fragment", Severity.WARNING), finding("priority/ignored", Severity.NOTICE))
+    for severity, failures in ((Severity.ERROR, "0"), (Severity.WARNING, "1"), (Severity.NOTICE, "2")):
+        audit.fail_on = severity
+        assert etree.fromstring(render_junit([audit])).get("failures") == failures
+
+
+def test_many_findings_are_cut_short_but_counted() -> None:
+    mild = [finding("url/fragment", Severity.NOTICE) for _ in range(1_000)]
+    (case,) = etree.fromstring(render_junit([audited(*mild, finding("url/fragment"))])).iter("testcase")
+    (failure,) = case  # the worst finding is not even among those kept
+    assert failure.get("message") == "the message (and 1,000 more findings)"
+    assert failure.text.splitlines()[50:] == ["and 951 more findings"]
+
+
+def test_text_of_the_site_is_no_markup() -> None:
+    (failure,) = etree.fromstring(
+        render_junit([audited(finding("url/fragment", message=NASTY, samples=(sample(NASTY),)))])
+    ).iter("failure")
+    shown = NASTY.replace("\x00", "\ufffd").replace("\x1b", "\ufffd").replace("\ufffe", "\ufffd")
+    assert failure.get("message") == shown
+    assert failure.text.splitlines()[1] == f"  {shown}"
+
+
+def test_no_site_is_a_valid_report() -> None:
+    assert etree.fromstring(render_junit([])).get("tests") == "0"

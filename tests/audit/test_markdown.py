@@ -1,0 +1,106 @@
+"""The report as Markdown, for a comment."""
+
+from __future__ import annotations
+
+import re
+
+from lxml import html
+from markdown_it import MarkdownIt
+
+from sitemap_harvest.audit.report.markdown import render_markdown
+from sitemap_harvest.model import Severity
+from tests.audit.reporting import NASTY, SITE, SITEMAP, audited, finding, sample
+
+
+def rendered(text: bytes) -> html.HtmlElement:
+    """Return *text* as a site for code shows it, which lets some HTML pass."""
+    return html.fromstring(MarkdownIt("gfm-like", {"linkify": False}).render(text.decode()))
+
+
+def test_the_report_has_a_table_and_details() -> None:
+    found = finding("url/fragment", message="1 URL with a fragment", samples=(sample(f"{SITE}/a#b", position=3),))
+    mild = finding("loc/relative", Severity.NOTICE, sitemap=None, samples=(sample(value="the message"),))
+    audit = audited(mild, found, change_flapping="there is one run", change_gone="there is one run")
+    assert (
+        render_markdown([audit]).decode()
+        == """\
+## Sitemap audit
+
+### `https://www.example.com`
+
+1 error in 3 URLs of 1 documents; rules passed: 0, not checked: 2
+
+| severity | rule | findings | first finding | in |
+|---|---|--:|---|---|
+| error | `url/fragment` | 1 | `1 URL with a fragment` | `/sitemap.xml` |
+| notice | `loc/relative` | 1 | `the message` | `https://www.example.com` |
+
+<details><summary><code>url/fragment</code></summary>
+
+A listed URL contains a fragment (`#`).
+
+- `/sitemap.xml`: `1 URL with a fragment`
+  - `https://www.example.com/a#b`, entry 3
+
+Fix: List the URL without the fragment. Give views of an application that have only a fragment paths of their own.
+
+</details>
+
+<details><summary><code>loc/relative</code></summary>
+
+The URL is relative; it was resolved against the URL of the document.
+
+- `https://www.example.com`: `the message`
+
+Fix: Write the full URL, with https:// and the host.
+
+</details>
+
+<details><summary>Not checked: 2</summary>
+
+`there is one run`: `change/flapping`, `change/gone`
+
+</details>
+"""
+    )
+
+
+def test_text_of_the_site_is_code_and_nothing_else() -> None:
+    texts = [NASTY, "`", "``", " ` ", "a\\|b", "\\", "a\nb", "| `x` |", "~~a~~", "<b>", "&lt;"]
+    audit = audited(
+        *(finding("url/fragment", sitemap=f"{SITEMAP}?{text}", message=text) for text in texts),
+        *(finding("url/unescaped", message="m", samples=(sample(text, value=text),)) for text in texts[:5]),
+    )
+    page = rendered(render_markdown([audit]))
+    for code in page.iter("code"):
+        assert not len(code)
+        code.drop_tree()
+    text = page.text_content()
+    assert not re.search(r"[@`|]|script|evil|#1|&lt", text)
+    assert {element.tag for element in page.iter()} <= {
+        "div", "h2", "h3", "p", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "ul", "li"
+    }  # fmt: skip
+
+
+def test_code_shows_the_text_itself() -> None:
+    texts = ["a|b", "`", "``a`", "a\\|b", "<script>", "@me #1", "x" * 300]
+    audit = audited(finding("url/fragment", samples=tuple(map(sample, texts))))
+    shown = [code.text for code in rendered(render_markdown([audit])).iter("code")]
+    assert [text for text in texts if text not in shown] == []
+
+
+def test_a_report_fits_in_a_comment() -> None:
+    rules = ["url/fragment", "url/unescaped", "loc/relative", "sitemap/empty", "lastmod/future"]
+    many = [
+        finding(rule, message="\u00e9" * 5_000, samples=(sample("x" * 3_000, value="\U0010ffff" * 300),) * 5)
+        for rule in rules
+        for _ in range(20)
+    ]
+    text = render_markdown([audited(*many)] * 40)
+    assert 30_000 < len(text) < 65_536
+    assert text.endswith(b"The comment is too long to show everything.\n")
+    assert text.count(b"<details>") == text.count(b"</details>")
+
+
+def test_no_site_is_a_valid_report() -> None:
+    assert render_markdown([]) == b"## Sitemap audit\n"
