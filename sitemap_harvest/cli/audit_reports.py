@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -47,11 +48,18 @@ def _markdown(audits: Sequence[SiteAudit]) -> bytes:
     return render_markdown(audits)
 
 
+def _xlsx(audits: Sequence[SiteAudit]) -> bytes:
+    from sitemap_harvest.audit.report.xlsx import render_xlsx
+
+    return render_xlsx(audits)
+
+
 _RENDERERS: dict[str, Renderer] = {
     ".html": _html,
     ".xml": _junit,
     ".sarif": _sarif,
     ".md": _markdown,
+    ".xlsx": _xlsx,
 }
 """For each suffix, the function that makes the content of the file."""
 
@@ -130,4 +138,7 @@ def _renderer_of(name: str) -> Renderer:
     if (found := _RENDERERS.get(Path(name).suffix.lower())) is None:
         message = f"--report {name}: the suffix must be one of {', '.join(_RENDERERS)}; for data files, use -O"
         raise ArgumentError("--report", name, ", ".join(_RENDERERS), message=message)
+    if found is _xlsx and find_spec("xlsxwriter") is None:
+        message = f"--report {name}: XlsxWriter is not installed: pip install 'scrapy-sitemap-harvest[xlsx]'"
+        raise ArgumentError("--report", name, "a format that is installed", message=message)
     return found

@@ -69,7 +69,7 @@ def test_a_folder_is_audited_before_deployment(tmp_path: Path) -> None:
 def test_reports_of_a_folder_are_for_ci(tmp_path: Path) -> None:
     (tmp_path / "public").mkdir()
     (tmp_path / "public" / "sitemap.xml").write_text(SITEMAP)
-    reports = ("--report", "audit.sarif", "--report", "junit.xml", "--report", "comment.md")
+    reports = ("--report", "audit.sarif", "--report", "junit.xml", "--report", "comment.md", "--report", "a.xlsx")
     target = ("harvest", "audit", "https://www.example.com", "-a", "root=public", *reports)
     run = forked.scrapy(*target, "--fail-on", "warning", cwd=tmp_path)
     assert run.returncode == 4, run.stderr
