@@ -109,7 +109,10 @@ class StandIn:
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)
-                self.send_header("Content-Length", str(len(body)))
+                if "Content-Length" in headers:
+                    self.close_connection = True  # it may be wrong
+                else:
+                    self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 if self.command != "HEAD":
                     self.wfile.write(body)

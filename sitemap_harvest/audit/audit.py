@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.audit.dataset import Dataset
 from sitemap_harvest.audit.facts import facts_of
+from sitemap_harvest.audit.problems import PROBLEMS, problem_in_words
 from sitemap_harvest.audit.rule import NEEDS, RULES, RuleOptions
 from sitemap_harvest.model import CATALOGUE, AuditSummary, Finding, FindingSample, NotChecked, Severity
 from sitemap_harvest.urls import site_of
@@ -32,19 +33,6 @@ _COLUMNS = {
 }  # that a query may return
 _NO_ROWS = f"select {', '.join(f'null::{kind} as {name}' for name, kind in _COLUMNS.items())} where false"
 _SAMPLE = "{'loc': loc, 'sitemap': sitemap, 'position': position, 'value': value}"
-_PROBLEMS = """
-    with places as (
-        select sitemap, code, list_transform(samples, lambda s:
-            {'sitemap': sitemap, 'position': s.entry, 'line': s.line, 'value': s.excerpt}) as samples, count, detail
-        from problems where sitemap not in (
-            -- Documents that were only tried, and are no sitemap.
-            select url from sitemaps where found_by in ('variant', 'well-known', 'home') and entries = 0
-        )
-    )
-    select sitemap, code, sum(count)::bigint, arg_min(detail, sitemap), flatten(list(samples))
-    from places group by sitemap, code order by code, sum(count) desc, sitemap
-"""
-
 _PAGES = {  # what the pages have; of a probe, it is known that they have none
     "pages": "count(*) > 0",
     "pages.canonical": "bool_or(source = 'probe' or canonical is not null)",
@@ -172,11 +160,12 @@ class Audit:
 
     def _of_problems(self, dataset: Dataset) -> Iterator[Finding]:
         """Yield the problems of the documents: each code is a rule."""
-        for sitemap, code, count, detail, samples in dataset.rows(_PROBLEMS):
+        for sitemap, code, count, detail, samples in dataset.rows(PROBLEMS):
             option = self._option(code)
             if not option.is_off:
                 severity = option.severity or CATALOGUE[code].severity
-                yield self._finding(code, sitemap, count, samples[:_SAMPLES], severity=severity, message=detail)
+                message = problem_in_words(code, detail, count, samples[0]["value"] if samples else None)
+                yield self._finding(code, sitemap, count, samples[:_SAMPLES], severity=severity, message=message)
 
     def _finding(
         self, rule: str, sitemap: str | None, count: int, samples: list[dict[str, Any]], **facts: Any

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from tests.audit.web import Web, html, index, link, news, page, redirect, robots, tags, text, url, urlset
+from tests.audit.web import Web, cut, html, index, link, news, page, redirect, robots, tags, text, url, urlset
 
 SITE = "https://www.flawed.example"
 SHOP = "https://shop.flawed.example"
@@ -51,7 +51,7 @@ def _site(run: int, now: datetime) -> Web:
         ),
         f"{SITE}/private/sitemap.xml": urlset(f"{SITE}/private/1"),  # sitemap/robots-disallowed
         f"{SITE}/page.xml": html("Welcome"),  # sitemap/not-a-sitemap
-        f"{SITE}/cut.xml": page(urlset(f"{SITE}/cut-1", f"{SITE}/cut-2")[2][:-30]),  # sitemap/incomplete
+        f"{SITE}/cut.xml": cut(urlset(f"{SITE}/cut-1", f"{SITE}/cut-2")),  # sitemap/incomplete
         f"{SITE}/moved.xml": redirect(f"{SITE}/there.xml"),  # sitemap/redirected
         f"{SITE}/there.xml": urlset(f"{SITE}/there"),
         f"{SITE}/empty.xml": urlset(),

@@ -147,14 +147,14 @@ CASES: list[Any] = [
     (
         "sitemap/nested-index",
         {INDEX: (refs(S), index), S: (refs(T), child | {"kind": Kind.INDEX})},
-        {ROBOTS: (refs(INDEX), robots), INDEX: (refs(S), index), S: (urls(f"{SITE}/1"), child)},
+        {ROBOTS: (refs(INDEX), robots), INDEX: (refs(S, INDEX), index), S: (urls(f"{SITE}/1"), child)},
         [(INDEX, 1, [(S, None)])],
     ),
     (
         "sitemap/cycle",
         {INDEX: (refs(S), index), S: (refs(INDEX), child | {"kind": Kind.INDEX})},
         {INDEX: (refs(S, T), index), S: (refs(T), child | {"kind": Kind.INDEX}), T: (urls(f"{SITE}/1"), child)},
-        [(INDEX, 1, [(None, None)]), (S, 1, [(None, None)])],
+        [(INDEX, 1, [(S, S)]), (S, 1, [(INDEX, INDEX)])],
     ),
     (
         "sitemap/index-lastmod-stale",

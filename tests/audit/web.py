@@ -130,6 +130,12 @@ def gzipped(answer: Answer) -> Answer:
     return 200, {"Content-Type": "application/gzip"}, gzip.compress(answer[2], mtime=0)
 
 
+def cut(answer: Answer) -> Answer:
+    """Return *answer* with a connection that ends in the middle of the body."""
+    status, headers, body = answer
+    return status, headers | {"Content-Length": str(len(body))}, body[: len(body) // 2]
+
+
 def _element(name: str, loc: str, *content: str, **children: str | None) -> str:
     inner = "".join(f"<{child}>{value}</{child}>" for child, value in children.items() if value is not None)
     return f"<{name}><loc>{escape(loc)}</loc>{inner}{''.join(content)}</{name}>"

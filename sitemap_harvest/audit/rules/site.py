@@ -6,7 +6,7 @@ from sitemap_harvest.audit.rule import rule
 from sitemap_harvest.model import Severity
 
 
-@rule("site/no-sitemap", Severity.ERROR, "{value}", of_site=True, needs=None)
+@rule("site/no-sitemap", Severity.ERROR, "{value}", of_site=True, needs="site")
 def no_sitemap() -> str:
     """No sitemap was found, or none could be read.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from sitemap_harvest.audit.problems import IS_EXPLAINED, NAMED
 from sitemap_harvest.audit.rule import rule
 from sitemap_harvest.model import Severity
 
-_NAMED = "(parent is not null or (found_by = 'argument' and not ends_with(url, '/robots.txt')))"
 _READ = "outcome in ('read', 'unchanged', 'partial')"
 
 
@@ -14,14 +14,15 @@ def not_fetched() -> str:
     """A sitemap that robots.txt or an index names could not be fetched.
 
     The URLs that it lists are unknown to readers. The message has the status or the
-    reason.
+    reason. A sitemap that cannot be decompressed has only a finding about that problem.
 
     Fix: Serve the sitemap, or remove its reference.
     """
     return f"""
         select url as sitemap, reason as value
         from sitemaps
-        where outcome in ('absent', 'blocked', 'failed') and kind is distinct from 'challenge' and {_NAMED}
+        where outcome in ('absent', 'blocked', 'failed') and kind is distinct from 'challenge' and {NAMED}
+            and not coalesce({IS_EXPLAINED}, false)
     """  # noqa: S608 - our own condition
 
 
@@ -37,7 +38,7 @@ def robots_disallowed() -> str:
     Fix: Allow the path of the sitemap in robots.txt.
     """
     return f"""
-        select url as sitemap, reason as value from sitemaps where outcome = 'forbidden' and {_NAMED}
+        select url as sitemap, reason as value from sitemaps where outcome = 'forbidden' and {NAMED}
     """  # noqa: S608 - our own condition
 
 
@@ -54,24 +55,25 @@ def not_a_sitemap() -> str:
     return f"""
         select url as sitemap, reason as value
         from sitemaps
-        where (outcome = 'not-a-sitemap' or (outcome = 'blocked' and kind = 'challenge')) and {_NAMED}
+        where (outcome = 'not-a-sitemap' or (outcome = 'blocked' and kind = 'challenge')) and {NAMED}
     """  # noqa: S608 - our own condition
 
 
 @rule("sitemap/incomplete", Severity.ERROR, "read only in part: {value}", needs=None)
 def incomplete() -> str:
-    """Only a part of the sitemap could be read.
+    """Only a part of the sitemap could be downloaded, or it is too large for the limits of this package.
 
-    The connection ended early, the document is truncated or damaged, or it is too
-    large. The entries that are missing are unknown to readers.
+    The entries that are missing are unknown to readers. If the reason is a problem of the
+    document, such as ``xml/truncated``, the document has only a finding about that problem.
 
-    Fix: See the other findings for this document.
+    Fix: Check whether the server or a proxy closes the connection early. If the sitemap is
+    too large, split it.
     """
-    return """
+    return f"""
         select url as sitemap, reason as value
         from sitemaps
-        where outcome in ('partial', 'too-large') and not starts_with(reason, 'limit=')
-    """
+        where outcome in ('partial', 'too-large') and not starts_with(reason, 'limit=') and not {IS_EXPLAINED}
+    """  # noqa: S608 - our own condition
 
 
 @rule("sitemap/redirected", Severity.NOTICE, "redirects to {value}", needs=None)
@@ -92,7 +94,7 @@ def redirected() -> str:
             case when {host.format("final_url")} <> {host.format("url")} then 'warning' end as severity
         from sitemaps
         where final_url <> url and document_key(final_url) <> key and kind is not null and kind <> 'robots'
-            and {_NAMED}
+            and {NAMED}
     """  # noqa: S608 - our own expressions
 
 
@@ -245,12 +247,12 @@ def nested_index() -> str:
         select c.sitemap, c.loc, c.position
         from children c
         join sitemaps s on s.url = c.sitemap and s.kind = 'index'
-        join sitemaps inside on inside.key = c.key and inside.kind = 'index'
+        join sitemaps inside on inside.key = c.key and inside.kind = 'index' and inside.key <> s.key
         where c.found_by is null
     """
 
 
-@rule("sitemap/cycle", Severity.ERROR, "the index leads back to itself", needs=None)
+@rule("sitemap/cycle", Severity.ERROR, "the index leads back to itself by {value}", needs=None)
 def cycle() -> str:
     """An index leads back to itself.
 
@@ -270,7 +272,10 @@ def cycle() -> str:
             union
             select leads.above, named.below from leads join named on named.above = leads.below
         )
-        select url as sitemap from leads join sitemaps on key = above where above = below
+        select c.sitemap, c.loc, c.position, c.loc as value
+        from children c
+        join sitemaps s on s.url = c.sitemap and s.kind = 'index'
+        where c.found_by is null and (c.key = s.key or (c.key, s.key) in (from leads))
     """
 
 

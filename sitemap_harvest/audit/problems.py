@@ -1,0 +1,69 @@
+"""The problems of documents as findings, without those that repeat another finding about the same document."""
+
+from __future__ import annotations
+
+from sitemap_harvest.model import CATALOGUE
+
+_MAX_EXCERPT_CHARS = 80
+
+
+def _texts(*codes: str) -> str:
+    return f"[{', '.join(map(repr, codes))}]"
+
+
+_LOSSES = _texts(*[code for code, one in CATALOGUE.items() if one.loses], "feed/no-link")
+_ILL_FORMED = _texts(
+    "document/nul-bytes", "encoding/bad-bytes", "encoding/cut-character", "encoding/unknown", "xml/bad-attributes",
+    "xml/bad-declaration", "xml/bare-ampersand", "xml/bare-less-than", "xml/control-character", "xml/entry-outside",
+    "xml/junk-after", "xml/junk-before", "xml/malformed", "xml/truncated", "xml/unclosed-entry", "xml/unknown-entity",
+    "xml/unlike-tags",
+)  # fmt: skip
+"""Problems that make XML ill-formed."""
+_TRUNCATED = _texts("html/truncated", "json/truncated", "text/truncated", "unpack/truncated", "xml/truncated")
+_WAS_CUT = "coalesce(starts_with(reason, 'the connection'), false)"  # so there is sitemap/incomplete
+NAMED = "(parent is not null or (found_by = 'argument' and not ends_with(url, '/robots.txt')))"
+"""The condition that something names the document of a row of ``sitemaps``, rather than that it was only tried."""
+IS_EXPLAINED = """exists (
+    from (select unnest(problems) as one) where contains(reason, one.code) or starts_with(reason, one.detail)
+)"""
+"""The condition that the reason of a row of ``sitemaps`` is one of its problems, which is a finding of its own."""
+PROBLEMS = f"""
+    with documents as (
+        select url, kind, outcome, reason, parent, found_by, complete, problems,
+            list_transform(problems, lambda problem: problem.code) as codes
+        from sitemaps
+        where len(problems) > 0
+            and not (found_by in ('variant', 'well-known', 'home') and entries = 0)  -- only tried, and no sitemap
+    ), problems as (
+        select *, problem.* from (select *, unnest(problems) as problem from documents)
+    )
+    select url, code, count, detail, list_transform(samples, lambda s:
+        {{'sitemap': url, 'position': s.entry, 'line': s.line, 'value': s.excerpt}})
+    from problems
+    where not case
+        when code = 'xml/not-well-formed' then list_has_any(codes, {_ILL_FORMED})
+        -- sitemap/empty
+        when code = 'document/no-entries' then list_has_any(codes, {_LOSSES})
+            or (complete and kind in ('sitemap', 'index'))
+        -- sitemap/not-a-sitemap, site/robots-unreadable
+        when code in ('document/not-a-sitemap', 'document/soft-404', 'document/binary', 'document/empty')
+            then outcome = 'not-a-sitemap' and ({NAMED} or ends_with(url, '/robots.txt'))
+        when code = 'document/challenge' then outcome = 'blocked' and {NAMED}
+        when code = 'unpack/truncated' then {_WAS_CUT}
+        when code in {_TRUNCATED} then {_WAS_CUT} or list_contains(codes, 'unpack/truncated')
+        when code = 'encoding/cut-character' then {_WAS_CUT} or list_has_any(codes, {_TRUNCATED})
+        else false end
+    order by code, count desc, url
+"""  # noqa: S608 - our own conditions
+
+
+def problem_in_words(code: str, detail: str, count: int, value: str | None) -> str:
+    """Return the message of a finding about a problem with that *detail*, which occurs first at *value*."""
+    text = detail.removesuffix(".")
+    if code == "xml/not-well-formed":
+        text = f"The XML is not well-formed: {text}"  # the detail is the message of the parser
+    excerpt = " ".join((value or "").split())
+    if excerpt and excerpt not in text:
+        is_long = len(excerpt) > _MAX_EXCERPT_CHARS
+        text += f": {excerpt[:_MAX_EXCERPT_CHARS]}{'...' if is_long else ''}"
+    return text if count == 1 else f"{text} ({count:,} times)"

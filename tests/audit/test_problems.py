@@ -1,0 +1,106 @@
+"""Problems of documents as findings: one flaw is one finding, whatever follows from it."""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sitemap_harvest.audit import RULES
+from sitemap_harvest.audit.audit import Audit
+from sitemap_harvest.model import CATALOGUE, Kind, Outcome, Problem, Sample
+from tests.audit.auditing import SITE, findings_of_web
+from tests.audit.web import html, index, robots, rss, urlset
+from tests.snapshots.store.making import Making, record_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+PAGES = urlset(f"{SITE}/", f"{SITE}/1")[2]
+FLAWED = {
+    "truncated": (PAGES[:-12], "xml/truncated"),
+    "ampersand": (PAGES.replace(b"/1<", b"/1?a&b<"), "xml/bare-ampersand"),
+    "template": (PAGES.replace(b"/1<", b"/{{ slug }}<"), "loc/template"),
+    "lost": (urlset(f"{SITE}/{{{{ slug }}}}")[2], "loc/template"),
+    "empty-sitemap": (urlset()[2], "sitemap/empty"),
+    "empty-feed": (rss()[2], "document/no-entries"),
+    "index-of-itself": (index(f"{SITE}/index-of-itself")[2], "sitemap/cycle"),
+    "web-page": (html("Welcome")[2], "sitemap/not-a-sitemap"),
+    "nothing": (b"", "sitemap/not-a-sitemap"),
+    "damaged": (gzip.compress(PAGES)[:3] + b"\xff" * 99, "unpack/unreadable"),
+    "cut": (gzip.compress(PAGES)[:-20], "unpack/truncated"),
+}
+OF_ENTRIES = {"lastmod", "url", "hreflang"}
+
+
+def test_one_flaw_is_one_finding(tmp_path: Path) -> None:
+    web = {f"{SITE}/{name}": body for name, (body, _) in FLAWED.items()}
+    found = findings_of_web(tmp_path, {f"{SITE}/robots.txt": robots(*web)[2], **web})
+    about = [(one.sitemap, one.rule) for one in found if one.rule.partition("/")[0] not in OF_ENTRIES]
+    expected = [(f"{SITE}/{name}", code) for name, (_, code) in FLAWED.items()]
+    assert sorted(about) == sorted([*expected, (f"{SITE}/index-of-itself", "sitemap/index-lastmod-missing")])
+
+
+def findings_of_problems(path: Path, *problems: Sequence[Problem], **facts: Any) -> list[tuple[str, str]]:
+    """Return the rule and the message of each finding about documents that have *problems* and *facts*."""
+    making = Making(path)
+    writer = making.begin()
+    records = [
+        record_of(f"{SITE}/{number}", problems=tuple(some), parent=f"{SITE}/robots.txt", entries=1, **facts)
+        for number, some in enumerate(problems)
+    ]
+    audit = Audit(making.commit(writer, records), making.store.history(SITE), rules=[RULES["sitemap/incomplete"]])
+    return [(one.rule, one.message) for one in audit.findings()]
+
+
+def problem(code: str, detail: str = "D", **values: Any) -> Problem:
+    return Problem(code=code, document=SITE, detail=detail, **values)
+
+
+def test_every_problem_is_a_finding_if_nothing_else_explains_it(tmp_path: Path) -> None:
+    found = findings_of_problems(tmp_path, *[[problem(code)] for code in CATALOGUE], kind=Kind.FEED)
+    assert [code for code, _ in found] == list(CATALOGUE)
+
+
+def test_what_follows_from_a_cut_connection_is_no_finding(tmp_path: Path) -> None:
+    reason = "the connection was closed early; the partial data was read"
+    problems = [problem(code) for code in ("xml/not-well-formed", "xml/truncated", "loc/empty")]
+    found = findings_of_problems(tmp_path, problems, outcome=Outcome.PARTIAL, reason=reason)
+    assert found == [("sitemap/incomplete", f"read only in part: {reason}"), ("loc/empty", "D")]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        pytest.param({"code": "loc/empty", "detail": "An entry has no URL."}, "An entry has no URL", id="once"),
+        pytest.param(
+            {
+                "code": "loc/relative",
+                "detail": "It is relative.",
+                "count": 1200,
+                "samples": (Sample(excerpt=" /a\n b"),),
+            },
+            "It is relative: /a b (1,200 times)",
+            id="text and count",
+        ),
+        pytest.param(
+            {"code": "loc/relative", "samples": (Sample(excerpt="x" * 81),)}, f"D: {'x' * 80}...", id="long text"
+        ),
+        pytest.param(
+            {"code": "encoding/unknown", "detail": "unknown encoding 'x'", "samples": (Sample(excerpt="x"),)},
+            "unknown encoding 'x'",
+            id="text in the detail",
+        ),
+        pytest.param(
+            {"code": "xml/not-well-formed", "detail": "expected '>', line 4, column 1"},
+            "The XML is not well-formed: expected '>', line 4, column 1",
+            id="words of the parser",
+        ),
+    ],
+)
+def test_the_message_has_the_detail_the_text_and_the_count(
+    values: Mapping[str, Any], message: str, tmp_path: Path
+) -> None:
+    assert findings_of_problems(tmp_path, [problem(**values)]) == [(values["code"], message)]
