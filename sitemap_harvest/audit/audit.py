@@ -99,7 +99,7 @@ class Audit:
             yield from map(self._counted, self._of_problems(dataset))
             self.checked += [code for code in CATALOGUE if code not in RULES and not self._option(code).is_off]
             if self._with_facts:
-                self.facts = facts_of(dataset, self._snapshot, self._history)
+                self.facts = facts_of(dataset, self._snapshot, self._history, self._options)
 
     def summary(self) -> AuditSummary:
         """Return the result, once all findings were read."""

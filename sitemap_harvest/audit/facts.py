@@ -7,15 +7,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from sitemap_harvest.audit.trust import lastmod_trust
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sitemap_harvest.audit.dataset import Dataset
+    from sitemap_harvest.audit.rule import RuleOptions
+    from sitemap_harvest.model import LastmodTrust
     from sitemap_harvest.snapshots.store import History, Run, Snapshot
 
 _MOST_DOCUMENTS = 1_000
 _MOST_RUNS = 60
 _MOST_LANGUAGES = 30
+_MOST_TRUST = 51  # the site and its 50 worst documents
 _SAMPLES = 10
 _MOST_BARS = 62
 _FIRST_DATE = "timestamptz '1995-01-01 00:00:00+00'"  # as for the rule lastmod/ancient
@@ -28,6 +33,10 @@ _DOCUMENTS = f"""
     ) on number = document
     where not ({_TRIED})
     order by depth, outcome in ('read', 'unchanged', 'skipped'), number
+"""
+_PAGES = """
+    select source, status, len(redirects) > 0, count(*)::bigint
+    from pages group by 1, 2, 3 order by 1, 2 nulls last, 3
 """
 _EXTENSIONS = {
     "Images": "select count(*), sum(len(images)) from media where images is not null",
@@ -120,6 +129,18 @@ class ExtensionFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PageFacts:
+    """The pages with one response."""
+
+    source: str
+    """A value of :class:`~sitemap_harvest.model.page.PageSource`."""
+    status: int | None
+    """HTTP status after redirects; ``None`` without a response."""
+    is_redirected: bool
+    pages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SiteFacts:
     """The facts of one snapshot and its history, in bounded size."""
 
@@ -154,6 +175,10 @@ class SiteFacts:
     """Those in use."""
     languages: Sequence[tuple[str, int]]
     """The codes of language versions and their number, most frequent first, at most 30."""
+    pages: Sequence[PageFacts]
+    """Of a probe or a crawl export; empty without one."""
+    trust: Sequence[LastmodTrust]
+    """How far the dates of the site can be relied on, and those of its 50 worst documents."""
 
     @property
     def seconds(self) -> float:
@@ -161,8 +186,8 @@ class SiteFacts:
         return (self.ended_at - self.run.started_at).total_seconds()
 
 
-def facts_of(dataset: Dataset, snapshot: Snapshot, history: History) -> SiteFacts:
-    """Return the facts of *snapshot*, whose tables are in *dataset*."""
+def facts_of(dataset: Dataset, snapshot: Snapshot, history: History, options: Mapping[str, RuleOptions]) -> SiteFacts:
+    """Return the facts of *snapshot*, whose tables are in *dataset*. *options* are the settings of rules, by id."""
     run = snapshot.run
     runs = [one for one in history.runs if one.id <= run.id]
     documents = _documents(dataset)
@@ -172,8 +197,8 @@ def facts_of(dataset: Dataset, snapshot: Snapshot, history: History) -> SiteFact
         group by 1 order by 2 desc, 1
     """)
     ((requested, unpacked, tried),) = dataset.rows(f"""
-        select count_if(fetched_at >= '{run.started_at.isoformat()}')::bigint,
-            coalesce(sum(bytes_unpacked), 0)::bigint, count_if({_TRIED})::bigint
+        select count(*) filter (fetched_at >= '{run.started_at.isoformat()}'),
+            coalesce(sum(bytes_unpacked), 0)::bigint, count(*) filter ({_TRIED})
         from sitemaps
     """)
     shown = documents[:_MOST_DOCUMENTS]
@@ -206,6 +231,11 @@ def facts_of(dataset: Dataset, snapshot: Snapshot, history: History) -> SiteFact
             "select lang, count(*)::bigint from all_alternates where lang is not null "
             f"group by 1 order by 2 desc, 1 limit {_MOST_LANGUAGES}"
         ),
+        pages=[
+            PageFacts(source=source, status=status, is_redirected=is_redirected, pages=pages)
+            for source, status, is_redirected, pages in dataset.rows(_PAGES)
+        ],
+        trust=lastmod_trust(dataset, options)[:_MOST_TRUST],
     )
 
 
@@ -235,7 +265,8 @@ def _dates(dataset: Dataset, now: datetime) -> DateFacts:
     latest = f"(timestamptz '{now.astimezone(UTC).isoformat()}' + interval 1 day)"
     usual = f"lastmod >= {_FIRST_DATE} and lastmod <= {latest}"
     ((missing, ancient, future, first, last),) = dataset.rows(f"""
-        select count(*) - count(lastmod), count_if(lastmod < {_FIRST_DATE}), count_if(lastmod > {latest}),
+        select count(*) - count(lastmod),
+            count(*) filter (lastmod < {_FIRST_DATE}), count(*) filter (lastmod > {latest}),
             min(lastmod) filter ({usual}), max(lastmod) filter ({usual})
         from all_urls
     """)

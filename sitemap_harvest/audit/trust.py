@@ -57,8 +57,8 @@ _INDEXES = """
     )
     select any_value(key), sitemap, count(*)::bigint, count(lastmod)::bigint,
         count_if(lastmod is null and lastmod_text is not null)::bigint,
-        count_if(lastmod > read_at + interval 1 day)::bigint,
-        count_if(lastmod < timestamptz '1995-01-01 00:00:00+00')::bigint,
+        coalesce(count_if(lastmod > read_at + interval 1 day), 0)::bigint,
+        coalesce(count_if(lastmod < timestamptz '1995-01-01 00:00:00+00'), 0)::bigint,
         count_if(dated >= 20 and alike >= 0.9 * dated)::bigint
     from dates group by sitemap order by sitemap
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,15 +20,10 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
+    from sitemap_harvest.audit.report.html import HtmlReport
     from sitemap_harvest.audit.site_audit import SiteAudit
 
     Renderer = Callable[[Sequence[SiteAudit]], bytes]
-
-
-def _html(audits: Sequence[SiteAudit]) -> bytes:
-    from sitemap_harvest.audit.report import render  # jinja2 takes time to load, and few need it
-
-    return render(audits)
 
 
 def _junit(audits: Sequence[SiteAudit]) -> bytes:
@@ -54,14 +50,16 @@ def _xlsx(audits: Sequence[SiteAudit]) -> bytes:
     return render_xlsx(audits)
 
 
+_SEPARATORS = ("/", os.sep)
+_HTML = ".html"
 _RENDERERS: dict[str, Renderer] = {
-    ".html": _html,
     ".xml": _junit,
     ".sarif": _sarif,
     ".md": _markdown,
     ".xlsx": _xlsx,
 }
 """For each suffix, the function that makes the content of the file."""
+_SUFFIXES = ", ".join([_HTML, *_RENDERERS])
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +70,8 @@ def add_report(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help=f"also write a report in the format of its suffix: {', '.join(_RENDERERS)}; may be repeated",
+        help=f"also write a report in the format of its suffix: {_SUFFIXES}; FOLDER/ has an HTML page for each site; "
+        "may be repeated",
     )
 
 
@@ -88,38 +87,73 @@ class AuditReports:
         """The local folder that replaces the site; ``None`` without one."""
         self.fail_on = Severity.ERROR
         """The lowest severity of the findings that fail the audit."""
-        used = {Path(name).resolve() for name in others}
-        self._files = [(name, Path(name).resolve(), _renderer_of(name)) for name in names]
         self._audits: list[SiteAudit] = []
-        for name, path, _ in self._files:
+        self._pages: list[tuple[str, HtmlReport]] = []
+        self._files: list[tuple[str, Path, Renderer]] = []
+        self._failed: dict[str, OSError] = {}
+        used = {Path(name).resolve() for name in others}
+        for name in names:
+            path = Path(name).resolve()
             if path in used:
                 message = f"--report {name}: the command reads or writes this file already; use another name"
                 raise ArgumentError("--report", name, "another file", message=message)
             used.add(path)
-            check_place(f"--report {name}", path)
+            self._open(name, path)
+
+    def _open(self, name: str, path: Path) -> None:
+        is_folder = name.endswith(_SEPARATORS) or path.is_dir()
+        suffix = path.suffix.lower()
+        if not is_folder and suffix != _HTML and suffix not in _RENDERERS:
+            message = (
+                f"--report {name}: the suffix must be one of {_SUFFIXES}, or the name of a folder end with /; "
+                "for data files, use -O"
+            )
+            raise ArgumentError("--report", name, _SUFFIXES, message=message)
+        if suffix == ".xlsx" and find_spec("xlsxwriter") is None:
+            message = f"--report {name}: XlsxWriter is not installed: pip install 'scrapy-sitemap-harvest[xlsx]'"
+            raise ArgumentError("--report", name, "a format that is installed", message=message)
+        check_place(f"--report {name}", path / "index.html" if path.is_dir() else path)
+        if is_folder or suffix == _HTML:
+            from sitemap_harvest.audit.report.html import HtmlReport  # jinja2 takes time to load, and few need it
+
+            self._pages.append((name, HtmlReport(path, is_folder=is_folder)))
+        else:
+            self._files.append((name, path, _RENDERERS[suffix]))
 
     @property
     def need_facts(self) -> bool:
         """Whether any shows more than findings."""
-        return any(render is _html for _, _, render in self._files)
+        return bool(self._pages)
 
     def __bool__(self) -> bool:
         """Whether there are any."""
-        return bool(self._files)
+        return bool(self._pages or self._files)
 
     def add(self, audit: SiteAudit) -> None:
         """Add the *audit* of one site."""
+        audit.fail_on, audit.file_of = self.fail_on, partial(_file_of, self.root)
+        for name, pages in self._pages:
+            self._try(name, partial(pages.add, audit))
         if self._files:
-            audit.fail_on, audit.file_of = self.fail_on, partial(_file_of, self.root)
+            audit.facts = audit.before = None  # which only the pages show
             self._audits.append(audit)
 
     def write(self) -> None:
-        """Write the reports, each atomically. Raises :exc:`StoreError`."""
+        """Write the reports, each file atomically. Raises :exc:`StoreError` if any could not be written."""
+        for name, pages in self._pages:
+            self._try(name, pages.close)
         for name, path, render in self._files:
+            self._try(name, partial(put_file, path, render(self._audits)))
+        for name, error in self._failed.items():
+            raise StoreError(f"--report {name}: {error}") from error
+
+    def _try(self, name: str, write: Callable[[], None]) -> None:
+        """Call *write*; an error must not end the audit, whose other outputs may succeed."""
+        if name not in self._failed:
             try:
-                put_file(path, render(self._audits))
+                write()
             except OSError as error:
-                raise StoreError(f"--report {name}: {error}") from error
+                self._failed[name] = error
 
 
 def _file_of(root: Path | None, url: str) -> Path | None:
@@ -132,13 +166,3 @@ def _file_of(root: Path | None, url: str) -> Path | None:
         return below(root, url) or root.resolve() / unquote(urlsplit(url).path).lstrip("/")
     except OutsideError:
         return root.resolve() / "robots.txt"
-
-
-def _renderer_of(name: str) -> Renderer:
-    if (found := _RENDERERS.get(Path(name).suffix.lower())) is None:
-        message = f"--report {name}: the suffix must be one of {', '.join(_RENDERERS)}; for data files, use -O"
-        raise ArgumentError("--report", name, ", ".join(_RENDERERS), message=message)
-    if found is _xlsx and find_spec("xlsxwriter") is None:
-        message = f"--report {name}: XlsxWriter is not installed: pip install 'scrapy-sitemap-harvest[xlsx]'"
-        raise ArgumentError("--report", name, "a format that is installed", message=message)
-    return found

@@ -1,0 +1,218 @@
+"""``SitePage``: everything that the page of one site shows, apart from its form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from sitemap_harvest.audit.explanation import explanation_of
+from sitemap_harvest.audit.facts import LeftOut
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sitemap_harvest.audit.explanation import Explanation
+    from sitemap_harvest.audit.facts import DocumentFacts, SiteFacts
+    from sitemap_harvest.audit.site_audit import RuleTotal, SiteAudit
+    from sitemap_harvest.model import AuditSummary, Finding, Severity
+
+_PERIODS = {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
+_MOMENT = "%Y-%m-%d %H:%M"
+_FINDINGS = 20  # of each rule, with their samples
+
+
+class Verdict(StrEnum):
+    """The result of an audit in one word."""
+
+    FAILED = "failed"
+    """No URL was read."""
+    ERROR = "error"
+    """The most severe finding is an error."""
+    WARNING = "warning"
+    NOTICE = "notice"
+    PASSED = "passed"
+    """Nothing was found."""
+
+
+_HEADLINES = {
+    Verdict.FAILED: "No URLs could be read",
+    Verdict.ERROR: "Needs fixing",
+    Verdict.WARNING: "Works, with flaws",
+    Verdict.NOTICE: "Good, could be better",
+    Verdict.PASSED: "No problems found",
+}
+
+
+class Trend(StrEnum):
+    """How the findings of a rule differ from those of the previous run."""
+
+    NEW = "new"
+    MORE = "more"
+    FEWER = "fewer"
+    SAME = "same"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleRow:
+    """One rule that found something, in this run or in the previous one."""
+
+    rule: str
+    severity: Severity
+    text: Explanation
+    total: RuleTotal
+    """Of this run; of the previous one if the findings are gone."""
+    findings: Sequence[Finding] = ()
+    """The first 20 findings."""
+    trend: Trend | None = None
+    """``None`` without a previous run."""
+    before: int | None = None
+    """Occurrences in the previous run; ``None`` without one."""
+
+    @property
+    def documents(self) -> int | None:
+        """Number of documents with a finding; ``None`` if the finding is about the site."""
+        return None if self.findings and self.findings[0].sitemap is None else self.total.findings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeRow:
+    """One row of the tree of documents."""
+
+    level: int
+    """1 for the roots of the tree."""
+    document: DocumentFacts | None
+    """``None`` if the row is about documents that are left out."""
+    children: int = 0
+    """Rows of the level below it."""
+    left_out: LeftOut | None = None
+    """The documents that the row is about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SitePage:
+    """What the page of one site shows."""
+
+    site: str
+    summary: AuditSummary
+    verdict: Verdict
+    headline: str
+    score: int | None
+    """``None`` if no URL was read."""
+    score_before: int | None
+    """That of the previous run; ``None`` if there is none."""
+    has_before: bool
+    """Whether the findings are compared with those of a previous run."""
+    rules: Sequence[RuleRow]
+    """Errors first."""
+    changed: Sequence[RuleRow]
+    """The rules whose findings are new, gone, more or fewer, in that order."""
+    tree: Sequence[TreeRow]
+    facts: SiteFacts | None
+
+    @property
+    def date_rows(self) -> list[tuple[str, int]]:
+        """The periods of the dates, and the number of entries in each."""
+        if self.facts is None:
+            return []
+        form = _PERIODS[self.facts.dates.unit]
+        return [(f"{begin:{form}}", count) for begin, count in self.facts.dates.periods]
+
+    @property
+    def url_rows(self) -> list[tuple[str, int | None]]:
+        """The begin of each run, and the number of its URLs; ``None`` if they were not counted."""
+        return [] if self.facts is None else [(f"{run.started_at:{_MOMENT}}", run.urls) for run in self.facts.runs]
+
+    @property
+    def change_rows(self) -> list[tuple[str, int, int]]:
+        """The begin of each run, and the numbers of URLs that were added and removed."""
+        if self.facts is None:
+            return []
+        return [
+            (f"{run.started_at:{_MOMENT}}", run.changes.get("added", 0), run.changes.get("removed", 0))
+            for run in self.facts.runs
+        ]
+
+    def count(self, severity: str) -> int:
+        """Return the number of rules with findings of *severity*."""
+        return sum(one.severity == severity for one in self.rules)
+
+
+def page_of(audit: SiteAudit) -> SitePage:
+    """Return the page of *audit*."""
+    findings: dict[str, list[Finding]] = {}
+    for finding in audit.findings:
+        if len(some := findings.setdefault(finding.rule, [])) < _FINDINGS:
+            some.append(finding)
+    before = audit.before
+    rules = sorted(
+        (_row(name, total, findings.get(name, []), before) for name, total in audit.rules.items()),
+        key=lambda row: (row.severity.rank, -row.total.count, row.rule),
+    )
+    gone = [] if before is None else [one for one in before.rules.items() if one[0] not in audit.rules]
+    changed = [row for row in rules if row.trend not in {None, Trend.SAME}]
+    changed += [
+        RuleRow(rule=name, severity=total.severity, text=explanation_of(name), total=total, trend=Trend.GONE)
+        for name, total in gone
+    ]
+    order = list(Trend)
+    verdict = _verdict(audit)
+    return SitePage(
+        site=audit.summary.site,
+        summary=audit.summary,
+        verdict=verdict,
+        headline=_HEADLINES[verdict],
+        score=audit.score,
+        score_before=None if before is None else before.score,
+        has_before=before is not None,
+        rules=rules,
+        changed=sorted(changed, key=lambda row: (order.index(row.trend or Trend.SAME), row.severity.rank, row.rule)),
+        tree=[] if audit.facts is None else list(_tree(audit.facts)),
+        facts=audit.facts,
+    )
+
+
+def _verdict(audit: SiteAudit) -> Verdict:
+    if not audit.summary.urls:
+        return Verdict.FAILED
+    if not audit.rules:
+        return Verdict.PASSED
+    return Verdict(str(min((total.severity for total in audit.rules.values()), key=lambda one: one.rank)))
+
+
+def _row(name: str, total: RuleTotal, findings: Sequence[Finding], before: SiteAudit | None) -> RuleRow:
+    trend = count = None
+    if before is not None:
+        count = before.rules[name].count if name in before.rules else 0
+        trend = Trend.NEW if not count else Trend.MORE if total.count > count else Trend.FEWER
+        trend = Trend.SAME if total.count == count else trend
+    return RuleRow(
+        rule=name,
+        severity=total.severity,
+        text=explanation_of(name),
+        total=total,
+        findings=findings,
+        trend=trend,
+        before=count,
+    )
+
+
+def _tree(facts: SiteFacts) -> Iterator[TreeRow]:
+    """Yield the rows of the tree, each document before those that it names."""
+    known = {one.url for one in facts.documents}
+    children: dict[str | None, list[DocumentFacts | LeftOut]] = {}
+    for one in facts.documents:
+        is_child = one.parent in known and one.parent != one.url
+        children.setdefault(one.parent if is_child else None, []).append(one)
+    for parent, others in facts.left_out.items():
+        children.setdefault(parent, []).append(others)
+    waiting = [(1, one) for one in reversed(children.get(None, []))]
+    while waiting:
+        level, node = waiting.pop()
+        if isinstance(node, LeftOut):
+            yield TreeRow(level=level, document=None, left_out=node)
+            continue
+        below = children.pop(node.url, [])
+        yield TreeRow(level=level, document=node, children=len(below))
+        waiting += [(level + 1, child) for child in reversed(below)]
