@@ -148,7 +148,9 @@ class DocumentProcessor:
             record = replace(record, sha256=document.digest())
             if is_unchanged(known.record, record):
                 record = replace(record, outcome=Outcome.UNCHANGED, reason="the digest has not changed")
-                yield from self._pass_on(candidate, site.confirmed(record, known, was_downloaded=True), known)
+                record = site.confirmed(record, known, was_downloaded=True)
+                site.keep_rules(record, document)
+                yield from self._pass_on(candidate, record, known)
                 return
         addresses = (candidate.url, *response.redirect_urls, response.url)
         candidate = self._sites.cross_submissions.joined(candidate, addresses)
@@ -169,6 +171,7 @@ class DocumentProcessor:
         else:  # hints are not wanted
             references = [reference for reference in references if reference.found_by is None]
         if site is not None and writer is not None:
+            site.keep_rules(record, document)
             record = site.finish(writer, record, references, sound=document.last_sound_position)
         record = yield from self._follow(references, candidate, addresses, record)
         yield from self._results.ended(record, counts, is_wanted=limit is not None and limit.problem is None)

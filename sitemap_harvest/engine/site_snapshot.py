@@ -13,6 +13,7 @@ from sitemap_harvest.diff import pending_rows
 from sitemap_harvest.discovery.candidate import Candidate
 from sitemap_harvest.engine.interfaces import KnownDocument
 from sitemap_harvest.errors import StoreError
+from sitemap_harvest.formats.robots_rules import rules_text
 from sitemap_harvest.model import FoundBy, Kind, LedgerBatch, Outcome, SitemapRecord
 from sitemap_harvest.snapshots.conditional_requests import (
     ConditionalRequest,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.config.settings import HarvestSettings
+    from sitemap_harvest.formats import Document
     from sitemap_harvest.model import SitemapRef, UrlBatch
     from sitemap_harvest.snapshots.store import SiteWriter, Snapshot
 
@@ -43,6 +45,7 @@ _AS_BEFORE = (
 )  # fmt: skip
 WRITE_ERRORS = (OSError, pa.ArrowException)
 """Errors that mean that a store cannot be written."""
+_WITH_RULES = frozenset({Outcome.READ, Outcome.UNCHANGED, Outcome.NOT_A_SITEMAP})
 _MANY_REFERENCES = 10_000  # releasing memory takes milliseconds, and a run may have a million sites
 _OF_THE_STORE = ("rows_from", "fresh_at", "fresh_run", "read_at", "absent_runs")
 
@@ -284,6 +287,13 @@ class SiteSnapshot:
             fresh_run=self.writer.run_id,
             read_at=now if was_downloaded else known.record.read_at,
         )
+
+    def keep_rules(self, record: SitemapRecord, document: Document) -> None:
+        """Store the text of *document*, a robots.txt that was read completely; other documents have no rules."""
+        if not record.url.endswith("/robots.txt") or record.outcome not in _WITH_RULES:
+            return
+        text = rules_text(document.blocks()) if record.kind is Kind.ROBOTS else ""  # another document allows everything
+        self.writer.robots_texts[self._address(record.url)] = text
 
     def noted(self, record: SitemapRecord) -> SitemapRecord:
         """Store *record* of this run; return it, with the facts of older rows if these represent the document."""

@@ -18,6 +18,7 @@ from twisted.internet.defer import Deferred
 from w3lib.url import file_uri_to_path
 
 from sitemap_harvest.engine.document_records import retry_after
+from sitemap_harvest.formats.robots_rules import bounded
 from sitemap_harvest.integration.document_requests import OUTSIDE, candidate_of
 from sitemap_harvest.integration.fetch_spider import FetchSpider
 from sitemap_harvest.integration.spider_attributes import CrawlerComponent, SitemapAttributes, harvest_of, run_of
@@ -177,9 +178,6 @@ def is_robots(request: Request) -> bool:
     return request.method == "GET" and request.url.partition("?")[0].endswith("/robots.txt")
 
 
-_MOST_BYTES = 512 * 1024  # the specification requires 500 KiB, and Google reads no more
-
-
 class BoundedRobotParser(ProtegoRobotParser):
     """Scrapy's parser of a robots.txt, limited to its first 512 KiB: a rule takes twenty times its size in memory.
 
@@ -189,9 +187,7 @@ class BoundedRobotParser(ProtegoRobotParser):
     @classmethod
     def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> Self:
         """Return the parser of *robotstxt_body*, without the line that the limit cuts."""
-        if len(robotstxt_body) > _MOST_BYTES:
-            robotstxt_body = robotstxt_body[:_MOST_BYTES].rpartition(b"\n")[0]
-        return super().from_crawler(crawler, robotstxt_body)
+        return super().from_crawler(crawler, bounded(robotstxt_body))
 
 
 class RetryAfterMiddleware(OwnMiddleware):

@@ -88,6 +88,10 @@ class Snapshot:
         table, _ = self._of_documents("references")
         return references_of(table)
 
+    def robots_texts(self) -> dict[str, str]:
+        """Return the text of each robots.txt that the run has read, by URL."""
+        return robots_texts_of(self._history.table("sitemaps", [self.run.id]))
+
     def named_documents(self) -> frozenset[str]:
         """Return the keys of the documents that documents of the snapshot name, also of those without a record."""
         table, _ = self._of_documents("references")
@@ -196,7 +200,7 @@ def readings(runs: pa.ChunkedArray, documents: pa.ChunkedArray) -> pa.ChunkedArr
 
 def ledger_of(table: pa.Table) -> pa.Table:
     """Return the document records in *table*, one of the store, with the columns of :class:`LedgerBatch`."""
-    return table.drop_columns(["run"]).combine_chunks().cast(LedgerBatch.schema())
+    return table.drop_columns(["run", "robots_text"]).combine_chunks().cast(LedgerBatch.schema())
 
 
 def references_of(table: pa.Table) -> dict[str, list[SitemapRef]]:
@@ -207,6 +211,12 @@ def references_of(table: pa.Table) -> dict[str, list[SitemapRef]]:
         for row in batch.to_pylist():
             found.setdefault(row["document"], []).append(SitemapRef(**{name: row[name] for name in names}))
     return found
+
+
+def robots_texts_of(table: pa.Table) -> dict[str, str]:
+    """Return the texts of robots.txt in *table*, document records of one run in the store, by URL."""
+    texts = table.select(["url", "robots_text"]).filter(pc.is_valid(table["robots_text"]))
+    return dict(zip(*(column.to_pylist() for column in texts.columns), strict=True))
 
 
 def row_ranges_of(table: pa.Table, document: np.ndarray) -> RowRanges:

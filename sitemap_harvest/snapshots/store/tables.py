@@ -37,8 +37,8 @@ PENDING = pa.schema(
 listed it, ``since`` the id of the first run that did not find it, ``runs`` the number of runs it has been pending."""
 REFERENCES = pa.schema([_RUN, _DOCUMENT, *arrow_schema(SitemapRef)])
 """The documents that each document named, as read by a run."""
-SITEMAPS = pa.schema([_RUN, *arrow_schema(SitemapRecord)])
-"""The document records of each run."""
+SITEMAPS = pa.schema([_RUN, *arrow_schema(SitemapRecord), pa.field("robots_text", pa.string())])
+"""The document records of each run, and the text of a robots.txt as far as its rules count; null if it was not read."""
 SCHEMAS = {
     "rows": ROW_SCHEMA,
     "row_ranges": ROW_RANGES,

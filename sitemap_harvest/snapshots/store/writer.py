@@ -15,11 +15,11 @@ from sitemap_harvest.model import LedgerBatch, SitemapRecord, SitemapRef, arrow_
 from sitemap_harvest.snapshots.store import tables
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 from sitemap_harvest.snapshots.store.row_store import KnownRows, RowStore
-from sitemap_harvest.snapshots.store.snapshot import Snapshot, ledger_of, references_of, row_ranges_of
+from sitemap_harvest.snapshots.store.snapshot import Snapshot, ledger_of, references_of, robots_texts_of, row_ranges_of
 from sitemap_harvest.snapshots.store.store import MANIFEST, RUNS, History, Manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from sitemap_harvest.model import ChangeBatch, UrlBatch
     from sitemap_harvest.snapshots.store.storage import Folder
@@ -52,6 +52,8 @@ class SiteWriter:
         self.before = before
         self.folder: Folder = history.folder / RUNS / run_id
         self.kept: dict[str, DocumentRows] = {}
+        self.robots_texts: dict[str, str] = {}
+        """The text of each robots.txt that the run has read, as far as its rules count, by URL."""
         self._next_row = history.manifest.next_row
         self._tables: dict[str, tables.TableWriter] = {}
         self._unwritten: dict[str, DocumentRows] = {}
@@ -106,7 +108,8 @@ class SiteWriter:
         """Write a checkpoint, so that an interrupted run need not read these documents again."""
         if not self._unwritten:
             return
-        self._table("done").add(_ledger_table([kept.record for kept in self._unwritten.values()], self.run_id))
+        records = [kept.record for kept in self._unwritten.values()]
+        self._table("done").add(_ledger_table(records, self.run_id, self.robots_texts))
         self._add_documents()
         self.flush()
         Manifest(files=self._files, next_row=self._next_row).put(self.folder)
@@ -128,7 +131,9 @@ class SiteWriter:
         history = History("", self.history.folder, checkpoint)
         row_ranges = history.table("row_ranges", [self.run_id])
         references = references_of(history.table("references", [self.run_id]))
-        for batch in ledger_of(history.table("done", [self.run_id])).to_batches():
+        done = history.table("done", [self.run_id])
+        self.robots_texts = robots_texts_of(done)
+        for batch in ledger_of(done).to_batches():
             for record in LedgerBatch(batch).rows():
                 kept = self.kept[record.url] = DocumentRows(record)
                 if record.rows_from == self.run_id:
@@ -151,7 +156,7 @@ class SiteWriter:
         """
         self._add_documents()
         self._tables.pop("done", None)
-        table = _ledger_table(ledger, run.id)
+        table = _ledger_table(ledger, run.id, self.robots_texts)
         self._table("sitemaps").add(table)
         self.flush()
         self._ledger = ledger_of(table)
@@ -264,9 +269,10 @@ class DocumentWriter:
         return RowRanges.of(0, positions, np.concatenate([old.rows(), new]))
 
 
-def _ledger_table(records: Sequence[SitemapRecord], run: str) -> pa.Table:
-    """Return the document records of a *run* in stored form."""
+def _ledger_table(records: Sequence[SitemapRecord], run: str, robots_texts: Mapping[str, str]) -> pa.Table:
+    """Return the document records of a *run* in stored form, with *robots_texts* by URL."""
     starts = range(0, len(records), _LEDGER_ROWS)  # an index may name 100,000 documents
     batches = (LedgerBatch.of(records[start : start + _LEDGER_ROWS]).arrow for start in starts)
     table = pa.Table.from_batches(batches, LedgerBatch.schema())
-    return pa.Table.from_arrays([pa.repeat(run, len(records)), *table.columns], schema=tables.SITEMAPS)
+    texts = pa.array([robots_texts.get(record.url) for record in records], pa.string())
+    return pa.Table.from_arrays([pa.repeat(run, len(records)), *table.columns, texts], schema=tables.SITEMAPS)

@@ -116,6 +116,22 @@ def test_documents_kept_at_a_checkpoint_are_resumed(making):
     assert files >= set(names)
 
 
+def test_the_text_of_robots_txt_belongs_to_the_run_that_read_it(making):
+    robots, text = f"{SITE}/robots.txt", "User-agent: *\nDisallow: /a\n"
+    writer = making.begin()
+    writer.robots_texts[robots] = text
+    record = making.document(writer, robots, [SitemapRef(loc=S, position=1)])
+    writer.checkpoint()
+    again = SiteWriter(making.store.history(SITE), writer.run_id, None)
+    assert again.take_over()
+    first = making.commit(again, [record])
+    second = making.run({robots: None, S: locs(1)})
+    third = making.begin()
+    third.robots_texts[robots] = ""
+    assert making.commit(third, [making.document(third, robots, None)]).robots_texts() == {robots: ""}
+    assert (first.robots_texts(), second.robots_texts()) == ({robots: text}, {})
+
+
 def test_without_a_checkpoint_nothing_is_resumed(making):
     writer = making.begin()
     making.document(writer, S, locs(2))
