@@ -53,6 +53,10 @@ class OptionError(HarvestError, ValueError):
     """A setting is invalid: one of ``SITEMAP_HARVEST_*``, or a Scrapy setting for the output."""
 
 
+class CrawlExportError(HarvestError, ValueError):
+    """The file of another crawler cannot be read, or its columns are not recognized."""
+
+
 class SchemaError(HarvestError, TypeError):
     """Columns do not have the names or types of the schema."""
 

@@ -33,14 +33,14 @@ _COLUMNS = {
 }  # that a query may return
 _NO_ROWS = f"select {', '.join(f'null::{kind} as {name}' for name, kind in _COLUMNS.items())} where false"
 _SAMPLE = "{'loc': loc, 'sitemap': sitemap, 'position': position, 'value': value}"
-_PAGES = {  # what the pages have; of a probe, it is known that they have none
-    "pages": "count(*) > 0",
+_PAGES = {  # that each key of NEEDS is there; of a probe, it is known that pages have none
+    "pages": "(select count(*) > 0 from listed_pages)",
     "pages.canonical": "bool_or(source = 'probe' or canonical is not null)",
     "pages.directives": "bool_or(source = 'probe' or coalesce(x_robots_tag, meta_robots) is not null)",
     "pages.last_modified": "bool_or(last_modified is not null)",
     "pages.title": "bool_or(source = 'probe' or title is not null)",
+    "crawl-export": "bool_or(source = 'crawl-export' and host_of(page_site) = host_of(site))",
 }
-_HAS_EXPORT = "select count(*) > 0 from pages where source = 'crawl-export' and host_of(page_site) = host_of(site)"
 
 
 class Audit:
@@ -118,13 +118,12 @@ class Audit:
 
     def _missing(self, dataset: Dataset) -> set[str]:
         """Return the keys of :data:`NEEDS` that *dataset* lacks."""
-        of_pages = dataset.rows(f"select {', '.join(_PAGES.values())} from listed_pages")[0]  # noqa: S608 - our own
+        of_pages = dataset.rows(f"select {', '.join(_PAGES.values())} from pages")[0]  # noqa: S608 - our own
         has = {
             "urls": self._urls > 0,
             "site": site_of(self._snapshot.site) == self._snapshot.site,
             "history": len([run for run in self._history.runs if run.id <= self._snapshot.run.id]) > 1,
             **dict(zip(_PAGES, of_pages, strict=True)),
-            "crawl-export": dataset.rows(_HAS_EXPORT)[0][0],
         }
         has["crawl-export"] = has["crawl-export"] and has["site"]
         return {name for name, is_there in has.items() if not is_there}

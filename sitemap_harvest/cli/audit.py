@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from scrapy.utils.conf import arglist_to_dict
 
-from sitemap_harvest.cli import audit_reports, crawl, output
+from sitemap_harvest.cli import audit_export, audit_reports, crawl, output
 from sitemap_harvest.config import value_parsers
 from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
@@ -21,10 +21,11 @@ from sitemap_harvest.snapshots.store import open_store
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from scrapy.settings import Settings
 
+    from sitemap_harvest.audit.crawl_export import CrawlExport
     from sitemap_harvest.audit.site_audit import SiteAudit
     from sitemap_harvest.cli.audit_reports import AuditReports
     from sitemap_harvest.model import AuditSummary, Finding
@@ -49,6 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fail-on", metavar="SEVERITY", help=f"exit with 4 if a finding is at least this severe: {', '.join(Severity)}"
     )
+    audit_export.add_crawl_export(parser)
     output.add_output(parser)
     audit_reports.add_report(parser)
 
@@ -63,12 +65,15 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
         reports.fail_on = limit
     options = HarvestSettings.from_settings(settings)
     if opts.store is None:
-        return _crawl(opts, settings, options, limit, reports)
+        with audit_export.opened(opts) as opts.export:
+            return _crawl(opts, settings, options, limit, reports)
     if opts.spargs:
         message = "--store audits stored snapshots, so -a has no effect; to crawl into a store, use -a store=FOLDER"
         raise ArgumentError("-a", opts.spargs, "given without --store", message=message)
     store = open_store(opts.store)
-    return _audit([store.site(name) for name in opts.targets] or store.histories(), opts, options, limit, reports)
+    histories = [store.site(name) for name in opts.targets] or store.histories()
+    with audit_export.opened(opts) as opts.export:
+        return _audit(histories, opts, options, limit, reports)
 
 
 def _check_output(given: str | None) -> None:
@@ -125,8 +130,10 @@ def _audit(
         yield FindingBatch.of([])  # so that the columns are known in any case
         for history in histories:
             snapshot = history.at(opts.at)
-            site = SiteAudit(before=_before(snapshot, history, options) if reports.need_facts else None)
-            findings = site.collect(Audit(snapshot, history, options.audit, with_facts=reports.need_facts))
+            before = _before(snapshot, history, options, opts.export) if reports.need_facts else None
+            site = SiteAudit(before=before)
+            pages = _pages(opts.export, snapshot)
+            findings = site.collect(Audit(snapshot, history, options.audit, with_facts=reports.need_facts, pages=pages))
             while some := list(islice(findings, MAX_ROWS)):
                 for finding in some:
                     _count(finding, rules)
@@ -152,16 +159,23 @@ def _audit(
     return RunOutcome.PARTLY_FAILED if is_over else RunOutcome.WHOLE
 
 
-def _before(snapshot: Snapshot, history: History, options: HarvestSettings) -> SiteAudit | None:
+def _pages(export: CrawlExport | None, snapshot: Snapshot) -> Iterable[pa.RecordBatch]:
+    return () if export is None else export.batches(snapshot.site, snapshot.run.id)
+
+
+def _before(
+    snapshot: Snapshot, history: History, options: HarvestSettings, export: CrawlExport | None
+) -> SiteAudit | None:
     """Return the audit of the snapshot before *snapshot*; ``None`` if there is none, or if it cannot be read."""
     from sitemap_harvest.audit.audit import Audit
     from sitemap_harvest.audit.site_audit import SiteAudit
 
-    if not (earlier := [run for run in history.runs if run.id < snapshot.run.id]):
+    if not (runs := [run for run in history.runs if run.id < snapshot.run.id]):
         return None
     before = SiteAudit()
+    earlier = history.snapshot(runs[-1])
     try:
-        for _ in before.collect(Audit(history.snapshot(earlier[-1]), history, options.audit)):
+        for _ in before.collect(Audit(earlier, history, options.audit, pages=_pages(export, earlier))):
             pass  # counted
     except StoreError as error:
         output.tell(f"The report does not show what has changed: {error}")

@@ -43,6 +43,7 @@ def of_pages(path: Path, rule: str, *pages: PageRecord, listed: Any = (A, B)) ->
             f"302 to {B}, then {C}",
             id="chain",
         ),
+        pytest.param("page/redirect", {"status": 307}, "307", id="target unknown"),
         pytest.param("page/client-error", {"status": 404}, "404", id="not found"),
         pytest.param(
             "page/client-error",
@@ -179,6 +180,12 @@ def test_last_modified(lastmod: str | None, last_modified: datetime, value: str 
     pages = [page(f"{SITE}/1", last_modified=last_modified, requested_at=NOW)]
     findings = found(tmp_path, "page/lastmod-differs", {SITEMAP: dated(lastmod)}, pages=pages)
     assert [seen(one) for one in findings] == ([(SITEMAP, 1, [(f"{SITE}/1", value)])] if value else [])
+
+
+def test_last_modified_in_a_crawl_export_without_a_time_zone(tmp_path: Path) -> None:
+    facts = {"last_modified": NOW, "requested_at": NOW + timedelta(hours=14), "source": EXPORT}
+    pages = [page(f"{SITE}/1", **facts)]
+    assert found(tmp_path, "page/lastmod-differs", {SITEMAP: dated("2026-03-01")}, pages=pages) == []
 
 
 def test_a_deployment_is_no_change_of_pages(tmp_path: Path) -> None:

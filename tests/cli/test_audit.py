@@ -181,3 +181,53 @@ def test_a_report_is_written_beside_the_findings(folder: Path, tmp_path: Path) -
     run = command("audit", SITE, "-O", "-:jsonl", "--report", str(tmp_path / "audit.html"), cwd=folder)
     assert rules(run.stdout) == [("warning", "url/fragment")]
     assert "url/fragment" in (tmp_path / "audit.html").read_text()
+
+
+EXPORT = f"""\ufeffAddress,Status Code,Content Type,Title 1
+{SITE}/a,404,text/html,
+{SITE}/c,200,text/html,C
+"""
+
+
+@pytest.mark.quick
+def test_a_crawl_export_is_joined_with_a_store(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "internal_all.csv").write_text(EXPORT)
+    arguments = ("--store", str(folder / "s"), SITE, "--at", "first", "--crawl-export", "internal_all.csv")
+    run = forked.scrapy("harvest", "audit", *arguments, "-O", "findings.jsonl", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert (
+        "internal_all.csv: 2 pages; columns: url: Address; status: Status Code; content_type: Content Type;"
+        in run.stderr
+    )
+    rows = map(json.loads, (tmp_path / "findings.jsonl").read_text().splitlines())
+    found = {row["rule"]: (row["count"], row["samples"][0]["loc"]) for row in rows if row["rule"].startswith("page/")}
+    assert found == {
+        "page/client-error": (1, f"{SITE}/a"),
+        "page/error-share": (1, None),
+        "page/not-listed": (1, f"{SITE}/c"),
+    }
+
+
+def test_a_crawl_export_is_joined_with_a_crawl(tmp_path: Path) -> None:
+    (tmp_path / "public").mkdir()
+    (tmp_path / "public" / "sitemap.xml").write_text(SITEMAP)
+    (tmp_path / "export.csv").write_text("Seite,Code\nhttps://www.example.com/a,500\n")
+    export = ("--crawl-export", "export.csv", "--crawl-column", "url=Seite", "--crawl-column", "status=Code")
+    arguments = ("https://www.example.com", "-a", "root=public", *export, "--report", "audit.html")
+    run = forked.scrapy("harvest", "audit", *arguments, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert "page/server-error" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(["--crawl-export", "none.csv"], "none.csv: there is no such file", id="no file"),
+        pytest.param(["--crawl-column", "url=A"], "--crawl-column names a column of a crawl export", id="no export"),
+        pytest.param(["--crawl-export", "x", "--crawl-column", "url"], "it must be FIELD=COLUMN", id="no column"),
+    ],
+)
+def test_wrong_crawl_exports(arguments: list[str], message: str, folder: Path) -> None:
+    run = command("audit", *arguments, cwd=folder)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert message in run.stderr

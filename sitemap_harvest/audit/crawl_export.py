@@ -1,0 +1,370 @@
+"""``CrawlExport``: the pages in a file of another crawler, such as Screaming Frog, as records of pages.
+
+Reads CSV with any delimiter, JSON Lines and Parquet, also compressed, in bounded
+memory, and checks the whole file before anything else is done with it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from sitemap_harvest.audit.crawl_columns import FIELDS, columns_of, simplified
+from sitemap_harvest.errors import CrawlExportError
+from sitemap_harvest.formats.html.headings import says_not_found
+from sitemap_harvest.model import PageRecord, PageSource, arrow_schema
+from sitemap_harvest.urls import address_columns, join
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+_HEAD_BYTES = 1024 * 1024
+_TITLE_ROWS = 20  # with the header
+_MAX_LINE_BYTES = 16 * 1024 * 1024  # of CSV: advertools writes the text of the page
+_ROWS = 10_000
+_MAX_REDIRECTS = 10
+_LIMITS: dict[str, Any] = {"memory_limit": "400MB", "threads": 2}
+_COMPRESSIONS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_DATES = ("%a, %d %b %Y %H:%M:%S GMT", "%a, %d %b %Y %H:%M:%S UTC", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%SZ")
+_ADVICE = "name the columns with --crawl-column FIELD=COLUMN"
+_RECORD = arrow_schema(PageRecord)
+_RAW = pa.schema([*list(_RECORD)[2:], ("target", pa.string()), ("target_key", pa.string())])
+_FOLLOWED = f"""
+    with recursive redirects as materialized (
+        select key, min(target) as target, arg_min(target_key, target) as target_key, arg_min(status, target) as status
+        from pages where target_key is not null group by key
+    ), steps as (
+        select key as start, [target] as urls, [status] as statuses, target_key as next from redirects
+        union all
+        select start, urls || [target], statuses || [status], target_key from steps join redirects on key = next
+        where len(urls) < {_MAX_REDIRECTS} and not list_contains(urls, target)
+    ), ends as (
+        select start, arg_max(urls, len(urls)) as urls, arg_max(statuses, len(urls)) as statuses,
+            arg_max(next, len(urls)) as next from steps group by start
+    ), targets as (
+        select key, bool_or(target_key is not null) as is_redirect,
+            if(is_redirect, null, any_value(status)) as status,
+            if(is_redirect, 'redirect loop, or too many redirects', any_value(error)) as error
+        from pages where key in (select next from ends) group by key
+    )
+    select start, urls, list_filter(statuses, lambda one: one is not null) as statuses, status, error
+    from ends left join targets on key = next
+"""  # noqa: S608 - our own number; the redirects of each page that has some, to the last one in the file
+_PAGES = """
+    select pages.* exclude (target, target_key) replace (
+        if(start is null, pages.status, followed.status) as status,
+        if(start is null, pages.error, followed.error) as error,
+        if(start is null, redirects, urls) as redirects,
+        if(start is null, redirect_statuses, statuses) as redirect_statuses,
+        if(start is null, final_url, if(followed.status is null, null, urls[-1])) as final_url
+    )
+    from pages left join followed on start = key
+"""
+
+
+class CrawlExport:
+    """The pages of one file. A context manager: the pages are in a temporary folder."""
+
+    def __init__(self, path: str, columns: Mapping[str, str] | None = None) -> None:
+        """Read *path*. *columns* are names of columns by field, for those that are not recognized.
+
+        Raises :exc:`CrawlExportError` if the file cannot be read completely, or has no pages.
+        """
+        self.path = path
+        self.columns: dict[str, list[str]] = {}
+        """The columns of each field, by the names in the file."""
+        self.pages = 0
+        """The number of pages."""
+        self.skipped = 0
+        """The number of rows without a URL."""
+        self._files = tempfile.TemporaryDirectory(prefix="sitemap-harvest-")
+        self._pages = f"{self._files.name}/pages.parquet"
+        config = {"temp_directory": self._files.name, "preserve_insertion_order": "false", **_LIMITS}
+        self._connection = duckdb.connect(config=config)
+        self._connection.execute("set TimeZone = 'UTC'")
+        self._connection.execute("set enable_progress_bar = false")
+        try:
+            self._load(columns or {})
+        except BaseException as error:
+            self.close()
+            if isinstance(error, CrawlExportError | duckdb.Error | pa.ArrowException | OSError | EOFError | ValueError):
+                raise CrawlExportError(f"{path}: {_in_words(error)}") from error
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Delete the temporary files."""
+        self._connection.close()
+        self._files.cleanup()
+
+    def batches(self, site: str, run: str) -> Iterator[pa.RecordBatch]:
+        """Yield the pages, rows of :class:`PageRecord`, for the audit of *run* of *site*."""
+        for batch in self._connection.sql(_PAGES).to_arrow_reader(_ROWS):
+            columns = [batch.column(name) for name in _RECORD.names[2:]]
+            names = [pa.repeat(pa.scalar(text), len(batch)) for text in (site, run)]
+            yield pa.RecordBatch.from_arrays([*names, *columns], schema=_RECORD)
+
+    def _load(self, given: Mapping[str, str]) -> None:
+        source = _CrawlFile(Path(self.path), Path(self._files.name), given, self._connection)
+        header = source.header
+        found = columns_of(header, given)
+        self.columns = {field: [header[column] for column in columns] for field, columns in found.items()}
+        if missing := [field for field in ("url", "status") if field not in found]:
+            raise CrawlExportError(
+                f"no column of the {' and the '.join(missing)} was recognized; {_ADVICE}, for example "
+                f"--crawl-column {missing[0]}=COLUMN. The columns are: {', '.join(header)}"
+            )
+        relation = source.table({column for columns in found.values() for column in columns})
+        self._check_status(relation, found)
+        with pq.ParquetWriter(self._pages, _RAW) as writer:
+            for batch in self._connection.sql(_query(relation, found)).to_arrow_reader(_ROWS):
+                pages = _pages(batch)
+                self.pages += len(pages)
+                self.skipped += len(batch) - len(pages)
+                writer.write_batch(pages)
+        if not self.pages:
+            raise CrawlExportError(
+                f"no row has a URL in the column {self.columns['url'][0]!r}"
+                if self.skipped
+                else "the file has a header, but no rows"
+            )
+        self._connection.read_parquet(self._pages).create_view("pages")
+        self._connection.execute(f"create table followed as {_FOLLOWED}")
+
+    def _check_status(self, relation: str, found: Mapping[str, list[int]]) -> None:
+        """Raise :exc:`CrawlExportError` if the column of the status has texts instead of numbers."""
+        status = _text(found["status"])
+        sample = f"select {status} as status from {relation} where {status} is not null limit {_ROWS}"  # noqa: S608
+        values = self._connection.sql(f"select min(status), count({_code('status')}) from ({sample})").fetchall()  # noqa: S608
+        if values[0][0] is not None and not values[0][1]:
+            raise CrawlExportError(
+                f"the column {self.columns['status'][0]!r} has no HTTP status, but {values[0][0]!r}; {_ADVICE}, for "
+                "example --crawl-column status=COLUMN"
+            )
+
+
+class _CrawlFile:
+    """The file as a table with the columns ``c0``, ``c1`` and so on, all of them texts."""
+
+    header: list[str]
+    """The names of the columns."""
+
+    def __init__(
+        self, path: Path, folder: Path, given: Mapping[str, str], connection: duckdb.DuckDBPyConnection
+    ) -> None:
+        """Read the header. *folder* is for temporary files; *given* are names of columns by field."""
+        self._path = path
+        self._folder = folder
+        head = self._head()
+        if compression := next((name for magic, name in _COMPRESSIONS.items() if head.startswith(magic)), None):
+            self._decompress(compression)
+            head = self._head()
+        if not head.strip():
+            raise CrawlExportError("the file is empty")
+        if head.startswith(b"PK"):
+            raise CrawlExportError("it is a ZIP archive or an Excel workbook; unpack it, or save the sheet as CSV")
+        self._format = "parquet" if head.startswith(b"PAR1") else "text"
+        if self._format == "text":
+            if (encoding := _encoding(head)) != "utf-8":
+                self._recode(encoding)
+                head = self._head()
+            text = head.decode("utf-8", "ignore")
+            self._format = "json" if re.match(r"\s*[{\[]", text) else "csv"
+        if self._format == "csv":
+            if "\0" in text or re.match(r"(?i)\s*<[!?a-z]", text):
+                raise CrawlExportError("it is neither CSV, nor JSON Lines, nor Parquet")
+            headers = [_header(text, delimiter, given) for delimiter in ",;\t|"]
+            _, self.header, self._skip, self._delimiter = max(headers, key=lambda one: (one[0], len(one[1])))
+        else:
+            sample = ", sample_size = 20000" if self._format == "json" else ""
+            query = f"describe select * from read_{self._format}({self._literal()}{sample})"  # noqa: S608
+            self.header = [name for name, *_ in connection.sql(query).fetchall()]
+
+    def table(self, columns: Iterable[int]) -> str:
+        """Return the SQL of the table with *columns*."""
+        if self._format == "csv":
+            names = ", ".join(f"'c{at}': 'VARCHAR'" for at in range(len(self.header)))
+            return (
+                f"read_csv({self._literal()}, auto_detect = false, header = false, skip = {self._skip}, "
+                f"delim = '{self._delimiter}', quote = '\"', escape = '\"', columns = {{{names}}}, "
+                f"max_line_size = {_MAX_LINE_BYTES}, buffer_size = {2 * _MAX_LINE_BYTES})"
+            )
+        quoted = {at: '"' + self.header[at].replace('"', '""') + '"' for at in columns}
+        types = ", ".join(f"{name}: 'VARCHAR'" for name in quoted.values())
+        options = f", columns = {{{types}}}" if self._format == "json" else ""
+        values = ", ".join(f"{name}::varchar as c{at}" for at, name in quoted.items())
+        return f"(select {values} from read_{self._format}({self._literal()}{options}))"  # noqa: S608
+
+    def _literal(self) -> str:
+        return "'" + str(self._path).replace("'", "''") + "'"
+
+    def _head(self) -> bytes:
+        with self._path.open("rb") as file:
+            return file.read(_HEAD_BYTES)
+
+    def _decompress(self, compression: str) -> None:
+        target = self._folder / "decompressed"
+        with pa.input_stream(str(self._path), compression=compression) as source, target.open("wb") as file:
+            shutil.copyfileobj(source, file)
+        self._path = target
+
+    def _recode(self, encoding: str) -> None:
+        target = self._folder / "recoded"
+        errors = "replace" if encoding == "cp1252" else "strict"
+        with (
+            self._path.open(encoding=encoding, errors=errors, newline="") as source,
+            target.open("w", encoding="utf-8", newline="") as file,
+        ):
+            shutil.copyfileobj(source, file, 1024 * 1024)
+        self._path = target
+
+
+def _encoding(head: bytes) -> str:
+    """Return the encoding of the text that begins with *head*."""
+    if encoding := next((name for bom, name in _BOMS.items() if head.startswith(bom)), None):
+        return encoding
+    if b"\0" in head[:2]:
+        return "utf-16-le" if head[1:2] == b"\0" else "utf-16-be"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return "cp1252"  # what spreadsheets write
+    return "utf-8"
+
+
+def _header(text: str, delimiter: str, given: Mapping[str, str]) -> tuple[int, list[str], int, str]:
+    """Return how many fields the likeliest header of *text* has, the header, its line, and *delimiter*."""
+    best: tuple[int, list[str], int, str] = (-1, [], 0, delimiter)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    own = {simplified(name) for name in given.values()}
+    try:
+        for _, row in zip(range(_TITLE_ROWS), reader, strict=False):
+            fields = len(columns_of(row, {})) + len(own & set(map(simplified, row)))
+            if fields > best[0] and any(row):
+                best = (fields, row, reader.line_num, delimiter)
+    except csv.Error:
+        pass  # a cell of more than 128 KiB, after the header
+    return best
+
+
+def _text(columns: list[int]) -> str:
+    """Return the first text of *columns* that is not blank, or null."""
+    return f"coalesce({', '.join(f'''nullif(trim(c{column}), '')''' for column in columns)})"
+
+
+def _texts(columns: list[int]) -> str:
+    """Return the texts of *columns* that are not blank, joined by commas, or null."""
+    return f"nullif(concat_ws(', ', {', '.join(f'''nullif(trim(c{column}), '')''' for column in columns)}), '')"
+
+
+def _code(status: str) -> str:
+    """Return the number in *status*, such as ``200``, ``200.0`` or ``404 Not Found``; null if there is none."""
+    return rf"try_cast(regexp_extract({status}, '^([0-9]+)(?:[.]0+)?(?:[^0-9.]|$)', 1) as bigint)"
+
+
+def _query(relation: str, found: Mapping[str, list[int]]) -> str:
+    """Return the query for the facts of each page in *relation*."""
+    text = {field: _text(found[field]) if field in found else "null::varchar" for field in FIELDS}
+    joined = {field: _texts(found[field]) if field in found else "null::varchar" for field in FIELDS}
+    plain = "'requested_url': url, 'redirects': []::varchar[], 'redirect_statuses': []::bigint[], 'final_url': url"
+    dates = "[" + ", ".join(f"'{one}'" for one in _DATES) + "]"
+    return rf"""
+        with cells as (
+            select {", ".join(f"{text[field]} as {field}" for field in FIELDS)},
+                {joined["x_robots_tag"]} as x_robots, {joined["meta_robots"]} as robots, {joined["reason"]} as reasons
+            from {relation}
+        ), facts as (
+            select *, {_code("status")} as number, if(number between 100 and 999, number, null) as code,
+                string_split(redirect_urls, '@@') as chain,
+                coalesce([one::bigint for one in regexp_extract_all(redirect_reasons, '[0-9]+')], []) as statuses,
+                -- A page without a status and a reason was not requested, nor one that robots.txt forbids.
+                code is not null or (coalesce(status, reason) is not null
+                    and not contains(lower(coalesce(reasons, '')), 'robots.txt')) as requested
+            from cells
+        )
+        select unnest(if(chain is null, [{{{plain}}}], [{{
+                'requested_url': chain[1], 'redirects': chain[2:] || [url], 'redirect_statuses': statuses,
+                'final_url': url
+            }}, {{{plain}}}]), recursive := true),
+            try_strptime(regexp_replace(requested_at, '[.+].*$', ''), {dates})::timestamptz as requested_at,
+            if(requested, 'GET', null) as method, code as status,
+            if(code is null, coalesce(reason, 'no response'), null) as error,
+            if(redirect_url <> url or code between 300 and 399, redirect_url, null) as target, content_type,
+            x_robots as x_robots_tag, robots as meta_robots, split_part(canonical, '@@', 1) as canonical,
+            try_strptime(last_modified, {dates})::timestamptz as last_modified, split_part(title, '@@', 1) as title,
+            case when regexp_matches(lower(indexable), '^(?:no[nt]?|nicht|n.o|false|0)\b') then false
+                when regexp_matches(lower(indexable), '^(?:index|indic|yes|true|1)') then true end as indexable
+        from facts
+    """  # noqa: S608 - our own expressions
+
+
+def _pages(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows of *batch* that have a URL as pages."""
+    address = address_columns(pc.fill_null(batch["requested_url"], ""), None)
+    has_url = pc.is_valid(address.key)
+    batch, loc, key = batch.filter(has_url), address.loc.filter(has_url), address.key.filter(has_url)
+    is_there = pc.fill_null(pc.equal(batch["status"], 200), fill_value=False)
+    target = _absolute(batch["target"], loc)
+    length = len(batch)
+    values: dict[str, Any] = {
+        **{name: batch[name] for name in batch.schema.names},
+        "url": loc,
+        "key": key,
+        "source": pa.repeat(pa.scalar(str(PageSource.CRAWL_EXPORT)), length),
+        "final_url": pc.if_else(pc.is_valid(batch["status"]), batch["final_url"], None),
+        "canonical": _absolute(batch["canonical"], loc),
+        "soft_404": _soft_404(pc.if_else(is_there, batch["title"], None)),
+        "target": target,
+        "target_key": address_columns(pc.fill_null(target, ""), None).key,
+    }
+    arrays = [values.get(field.name, pa.nulls(length, field.type)).cast(field.type) for field in _RAW]
+    return pa.RecordBatch.from_arrays(arrays, schema=_RAW)
+
+
+def _absolute(urls: pa.StringArray, bases: pa.StringArray) -> pa.StringArray:
+    """Return *urls* resolved against *bases*; only relative ones, which are rare, one by one."""
+    is_relative = pc.invert(pc.match_substring_regex(urls, "^[A-Za-z][A-Za-z0-9+.-]*:"))
+    pairs = zip(bases.filter(is_relative).to_pylist(), urls.filter(is_relative).to_pylist(), strict=True)
+    resolved = pa.array([join(base, url) for base, url in pairs], pa.string())
+    return pc.replace_with_mask(urls, pc.fill_null(is_relative, fill_value=False), resolved)
+
+
+def _soft_404(titles: pa.StringArray) -> pa.StringArray:
+    """Return those of *titles* that say that there is nothing, and null for the others."""
+    empty = [title for title in pc.unique(titles).to_pylist() if title and says_not_found(title)]
+    return pc.if_else(pc.is_in(titles, pa.array(empty, pa.string())), titles, None)
+
+
+def _in_words(error: BaseException) -> str:
+    """Return what *error* says, in the user's terms."""
+    text = str(error)
+    line = re.search(r"CSV Error on Line: (\d+)", text)
+    where = f"line {int(line[1]):,}: " if line else ""
+    if columns := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text):
+        return f"{where}{columns[2]} instead of {columns[1]} columns; if it is the last line, export the crawl again"
+    if "unterminated quote" in text:
+        return f"{where}a quotation mark is not closed; if it is the last line, export the crawl again"
+    if "Invalid unicode" in text:
+        return f"{where}it is not UTF-8; export the crawl as UTF-8"
+    if isinstance(error, UnicodeDecodeError):
+        return f"it is not valid {error.encoding.upper()}; it may be cut: export the crawl again"
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file"
+    return text.partition("\n")[0]

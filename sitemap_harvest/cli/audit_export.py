@@ -1,0 +1,55 @@
+"""The options ``--crawl-export`` and ``--crawl-column`` of ``scrapy harvest audit``."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+from sitemap_harvest.cli import output
+from sitemap_harvest.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import argparse
+    from contextlib import AbstractContextManager
+
+    from sitemap_harvest.audit.crawl_export import CrawlExport
+
+
+def add_crawl_export(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument(
+        "--crawl-export",
+        metavar="FILE",
+        help="check the listed pages with the export of a crawler, such as Screaming Frog: CSV, JSON Lines or Parquet",
+    )
+    parser.add_argument(
+        "--crawl-column",
+        dest="crawl_columns",
+        action="append",
+        default=[],
+        metavar="FIELD=COLUMN",
+        help="with --crawl-export: the name of a column that is not recognized, such as status=Code",
+    )
+
+
+def opened(opts: argparse.Namespace) -> AbstractContextManager[CrawlExport | None]:
+    """Read the crawl export that *opts* name; ``None`` without one. Raises :exc:`HarvestError`."""
+    columns = {}
+    for text in opts.crawl_columns:
+        field, equals, column = text.partition("=")
+        if not (field and equals and column):
+            message = f"--crawl-column {text}: it must be FIELD=COLUMN, such as status=Code"
+            raise ArgumentError("--crawl-column", text, "FIELD=COLUMN", message=message)
+        columns[field] = column
+    if opts.crawl_export is None:
+        if columns:
+            message = "--crawl-column names a column of a crawl export: add --crawl-export FILE"
+            raise ArgumentError("--crawl-column", opts.crawl_columns, "given with --crawl-export", message=message)
+        return nullcontext()
+    from sitemap_harvest.audit.crawl_export import CrawlExport  # DuckDB takes 0.1 seconds to load
+
+    export = CrawlExport(opts.crawl_export, columns)
+    fields = [f"{field}: {', '.join(names)}" for field, names in export.columns.items()]
+    skipped = f", {export.skipped:,} rows without a URL" if export.skipped else ""
+    output.tell(f"{export.path}: {export.pages:,} pages{skipped}; columns: {'; '.join(fields)}")
+    return export
