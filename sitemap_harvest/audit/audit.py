@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
 
 from sitemap_harvest.audit.dataset import Dataset
 from sitemap_harvest.audit.facts import facts_of
-from sitemap_harvest.audit.problems import PROBLEMS, problem_in_words
+from sitemap_harvest.audit.problems import PROBLEMS, places, problem_in_words
 from sitemap_harvest.audit.rule import NEEDS, RULES, RuleOptions
-from sitemap_harvest.model import CATALOGUE, AuditSummary, Finding, FindingSample, NotChecked, Severity
+from sitemap_harvest.model import (
+    CATALOGUE,
+    AuditSummary,
+    Finding,
+    FindingSample,
+    NotChecked,
+    OccurrenceBatch,
+    Severity,
+)
 from sitemap_harvest.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-    import pyarrow as pa
 
     from sitemap_harvest.audit.facts import SiteFacts
     from sitemap_harvest.audit.rule import AuditRule
@@ -30,9 +39,10 @@ _COLUMNS = {
     "count": "bigint",
     "share": "double",
     "severity": "varchar",
+    "line": "bigint",
 }  # that a query may return
 _NO_ROWS = f"select {', '.join(f'null::{kind} as {name}' for name, kind in _COLUMNS.items())} where false"
-_SAMPLE = "{'loc': loc, 'sitemap': sitemap, 'position': position, 'value': value}"
+_SAMPLE = "{'loc': loc, 'sitemap': sitemap, 'position': position, 'value': value, 'line': line}"
 _PAGES = {  # that each key of NEEDS is there; of a probe, it is known that pages have none
     "pages": "(select count(*) > 0 from listed_pages)",
     "pages.canonical": "bool_or(source = 'probe' or canonical is not null)",
@@ -72,13 +82,33 @@ class Audit:
         """IDs of the rules that were evaluated, and of the problem codes, once all findings were read."""
         self._not_checked: list[NotChecked] = []
         self._urls = self._documents = 0
+        self._dataset: Dataset | None = None
         self._with_facts = with_facts
         self.facts: SiteFacts | None = None
         """The facts of the site, once all findings were read."""
 
+    def __enter__(self) -> Self:
+        """Load the tables once for all methods. Raises :exc:`StoreError`."""
+        self._dataset = Dataset(self._snapshot, self._history, self._pages)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._dataset is not None:
+            self._dataset.close()
+            self._dataset = None
+
+    @contextmanager
+    def _loaded(self) -> Iterator[Dataset]:
+        """Yield the tables: those of the ``with`` statement if there is one, or else loaded for this use."""
+        if self._dataset is not None:
+            yield self._dataset
+            return
+        with self, self._loaded() as dataset:
+            yield dataset
+
     def findings(self) -> Iterator[Finding]:
         """Yield the findings of each rule, largest first, then the problems of documents. Raises :exc:`StoreError`."""
-        with Dataset(self._snapshot, self._history, self._pages) as dataset:
+        with self._loaded() as dataset:
             entries = dict(dataset.rows("select sitemap, count(*) from urls group by 1"))
             self._urls, self._documents = sum(entries.values()), len(dataset.rows("select url from sitemaps"))
             missing = self._missing(dataset)
@@ -100,6 +130,35 @@ class Audit:
             self.checked += [code for code in CATALOGUE if code not in RULES and not self._option(code).is_off]
             if self._with_facts:
                 self.facts = facts_of(dataset, self._snapshot, self._history, self._options)
+
+    def occurrences(self, rules: Iterable[str]) -> Iterator[OccurrenceBatch]:
+        """Yield each occurrence of *rules*, IDs of rules or problem codes, in the order of the documents.
+
+        Of a problem code, there are only the samples of the documents. Rules that
+        :meth:`findings` could not evaluate have none. Raises :exc:`StoreError`.
+        """
+        not_checked = {one.rule for one in self._not_checked}
+        with self._loaded() as dataset:
+            for name in rules:
+                if name in RULES and name not in not_checked:
+                    yield from self._occurrences(name, self._query(RULES[name], dataset), dataset)
+                if name in CATALOGUE:
+                    yield from self._occurrences(name, places(name), dataset)
+
+    def _occurrences(self, name: str, query: str, dataset: Dataset) -> Iterator[OccurrenceBatch]:
+        severity = self._option(name).severity
+        default = RULES[name].severity if name in RULES else CATALOGUE[name].severity
+        facts = {"site": self._snapshot.site, "run": self._snapshot.run.id, "rule": name}
+        schema = OccurrenceBatch.schema()
+        for batch in dataset.batches(f"""
+            select {f"'{severity}'" if severity else f"coalesce(severity, '{default}')"} as severity,
+                loc, sitemap, position, value, line, coalesce(count, 1) as count
+            from ({_NO_ROWS} union all by name ({query})) order by sitemap, position, loc, value
+        """):  # noqa: S608 - the queries of rules are trusted
+            columns = {one: pa.repeat(value, len(batch)) for one, value in facts.items()}
+            columns |= {one: batch[one].cast(schema.field(one).type) for one in batch.schema.names}
+            arrays = [columns[one] for one in schema.names]
+            yield OccurrenceBatch(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
     def summary(self) -> AuditSummary:
         """Return the result, once all findings were read."""
@@ -136,13 +195,18 @@ class Audit:
     def _option(self, name: str) -> RuleOptions:
         return self._options.get(name, RuleOptions())
 
+    def _query(self, rule: AuditRule, dataset: Dataset) -> str:
+        """Return the checked query of *rule*. Raises :exc:`StoreError` if it is invalid."""
+        query = rule.query(**{**rule.thresholds, **self._option(rule.id).thresholds})
+        dataset.check(query, _COLUMNS)
+        return query
+
     def _of_rule(self, rule: AuditRule, dataset: Dataset, entries: Mapping[str, int]) -> Iterator[Finding]:
         """Yield the findings of *rule*. *entries*: number of URLs by document."""
         option = self._option(rule.id)
         thresholds = {**rule.thresholds, **option.thresholds}
         about = "null::varchar" if rule.of_site else "sitemap"
-        query = rule.query(**thresholds)
-        dataset.check(query, _COLUMNS)
+        query = self._query(rule, dataset)
         rows = dataset.rows(f"""
             with found as ({_NO_ROWS} union all by name ({query}))
             select {about} as about, severity, sum(coalesce(count, 1))::bigint as count, any_value(share),

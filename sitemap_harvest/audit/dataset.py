@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from sitemap_harvest.audit.languages import hreflang_flaw, is_language
 from sitemap_harvest.errors import StoreError
-from sitemap_harvest.model import PageRecord, SitemapRef, UrlEntry, arrow_schema
+from sitemap_harvest.model import MAX_ROWS, PageRecord, SitemapRef, UrlEntry, arrow_schema
 from sitemap_harvest.snapshots.conditional_requests import LastmodStats
 from sitemap_harvest.snapshots.store.sql_views import changes_of, table_of_runs
 from sitemap_harvest.urls import document_key
@@ -172,6 +172,13 @@ class Dataset:
         try:
             return self._connection.sql(sql).fetchall()
         except duckdb.Error as error:
+            raise StoreError(str(error).partition("\n")[0]) from error
+
+    def batches(self, sql: str) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that *sql* selects, in bounded memory. Raises :exc:`StoreError` if it fails."""
+        try:
+            yield from self._connection.sql(sql).to_arrow_reader(MAX_ROWS)
+        except (duckdb.Error, pa.ArrowInvalid, OSError) as error:
             raise StoreError(str(error).partition("\n")[0]) from error
 
     def _load(self, snapshot: Snapshot, history: History) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.audit.rule import RULES
@@ -39,6 +41,19 @@ class Explanation:
 def all_rules() -> tuple[str, ...]:
     """Return the IDs of all rules, and then those of the problem codes."""
     return tuple(dict.fromkeys([*RULES, *CATALOGUE]))
+
+
+def rules_like(name: str) -> list[str]:
+    """Return the IDs that *name*, an ID or a pattern such as ``lastmod/*``, means; none if it is unknown."""
+    known = all_rules()
+    return [name] if name in known else [rule for rule in known if "*" in name and fnmatchcase(rule, name)]
+
+
+def no_such_rule(name: str) -> str:
+    """Return a message that *name* is no rule, with the most similar IDs."""
+    alike = get_close_matches(name, all_rules(), 3)
+    meant = f"did you mean {' or '.join(alike)}? " if alike else ""
+    return f"unknown rule; {meant}scrapy harvest audit --list-rules lists all rules"
 
 
 def explanation_of(rule: str) -> Explanation:

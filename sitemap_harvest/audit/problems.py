@@ -38,7 +38,7 @@ PROBLEMS = f"""
         select *, problem.* from (select *, unnest(problems) as problem from documents)
     )
     select url, code, count, detail, list_transform(samples, lambda s:
-        {{'sitemap': url, 'position': s.entry, 'line': s.line, 'value': s.excerpt}})
+        {{'sitemap': url, 'position': s.entry, 'line': s.line, 'value': s.excerpt}}) as samples
     from problems
     where not case
         when code = 'xml/not-well-formed' then list_has_any(codes, {_ILL_FORMED})
@@ -55,6 +55,14 @@ PROBLEMS = f"""
         else false end
     order by code, count desc, url
 """  # noqa: S608 - our own conditions
+
+
+def places(code: str) -> str:
+    """Return the query of the samples of all problems with that *code*, as rows."""
+    return f"""
+        select url as sitemap, sample.position as position, sample.line as line, sample.value as value
+        from (select url, unnest(samples) as sample from ({PROBLEMS}) where code = '{code}')
+    """  # noqa: S608 - our own conditions
 
 
 def problem_in_words(code: str, detail: str, count: int, value: str | None) -> str:

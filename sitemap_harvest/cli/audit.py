@@ -12,11 +12,11 @@ from scrapy.utils.conf import arglist_to_dict
 
 from sitemap_harvest.cli import audit_export, audit_reports, crawl, output
 from sitemap_harvest.config import value_parsers
-from sitemap_harvest.config.arguments import RunConfig
+from sitemap_harvest.config.arguments import RunConfig, check_details
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import ArgumentError, StoreError
-from sitemap_harvest.model import MAX_ROWS, FindingBatch, Severity
+from sitemap_harvest.model import MAX_ROWS, FindingBatch, OccurrenceBatch, Severity
 from sitemap_harvest.snapshots.store import open_store
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.audit.crawl_export import CrawlExport
     from sitemap_harvest.audit.site_audit import SiteAudit
     from sitemap_harvest.cli.audit_reports import AuditReports
-    from sitemap_harvest.model import AuditSummary, Finding
+    from sitemap_harvest.model import AuditSummary, Batch, Finding
     from sitemap_harvest.snapshots.store import History, Snapshot
 
 USAGE = "TARGET... | --store S [SITE...]"
@@ -51,6 +51,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--fail-on", metavar="SEVERITY", help=f"exit with 4 if a finding is at least this severe: {', '.join(Severity)}"
     )
     audit_export.add_crawl_export(parser)
+    parser.add_argument(
+        "--details",
+        action="append",
+        default=[],
+        metavar="RULES",
+        help="write each occurrence of these rules, such as url/fragment or lastmod/*, to -O in place of findings",
+    )
     output.add_output(parser)
     audit_reports.add_report(parser)
 
@@ -64,6 +71,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
         limit = Severity(output.parsed_option("--fail-on", opts.fail_on, value_parsers.choice(*Severity)))
         reports.fail_on = limit
     options = HarvestSettings.from_settings(settings)
+    opts.details = _details(opts)
     if opts.store is None:
         with audit_export.opened(opts) as opts.export:
             return _crawl(opts, settings, options, limit, reports)
@@ -74,6 +82,18 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     histories = [store.site(name) for name in opts.targets] or store.histories()
     with audit_export.opened(opts) as opts.export:
         return _audit(histories, opts, options, limit, reports)
+
+
+def _details(opts: argparse.Namespace) -> tuple[str, ...]:
+    """Return the rules of ``--details`` and ``-a details``. Raises :exc:`ArgumentError` for an unknown rule."""
+    given = [*opts.details, *(one.removeprefix("details=") for one in opts.spargs if one.startswith("details="))]
+    opts.spargs = [one for one in opts.spargs if not one.startswith("details=")]
+    if given and not opts.output:
+        message = f"--details {given[0]}: it needs -O FILE, which gets a row for each occurrence"
+        raise ArgumentError("--details", given[0], "given with -O", message=message)
+    return check_details(
+        output.parsed_option("--details", ",".join(given), value_parsers.names) if given else [], "--details"
+    )
 
 
 def _check_output(given: str | None) -> None:
@@ -126,18 +146,19 @@ def _audit(
     rules: dict[str, dict[str, Any]] = {}
     summaries: list[AuditSummary] = []
 
-    def batches() -> Iterator[FindingBatch]:
-        yield FindingBatch.of([])  # so that the columns are known in any case
+    def batches() -> Iterator[Batch[Any]]:
+        """Yield the findings; with ``--details``, count them, and yield the occurrences."""
+        yield OccurrenceBatch.of([]) if opts.details else FindingBatch.of([])  # so that the columns are known
         for history in histories:
             snapshot = history.at(opts.at)
             before = _before(snapshot, history, options, opts.export) if reports.need_facts else None
-            site = SiteAudit(before=before)
-            pages = _pages(opts.export, snapshot)
-            findings = site.collect(Audit(snapshot, history, options.audit, with_facts=reports.need_facts, pages=pages))
-            while some := list(islice(findings, MAX_ROWS)):
-                for finding in some:
-                    _count(finding, rules)
-                yield FindingBatch.of(some)
+            site, pages = SiteAudit(before=before), _pages(opts.export, snapshot)
+            with Audit(snapshot, history, options.audit, with_facts=reports.need_facts, pages=pages) as audit:
+                findings = (_counted(finding, rules) for finding in site.collect(audit))
+                while some := FindingBatch.of(islice(findings, MAX_ROWS)):
+                    if not opts.details:
+                        yield some
+                yield from audit.occurrences(opts.details)
             summaries.append(site.summary)
             reports.add(site)
 
@@ -183,8 +204,8 @@ def _before(
     return before
 
 
-def _count(finding: Finding, rules: dict[str, dict[str, Any]]) -> None:
-    """Add *finding* to the row of its rule in *rules*: one row of the table."""
+def _counted(finding: Finding, rules: dict[str, dict[str, Any]]) -> Finding:
+    """Return *finding*, added to the row of its rule in *rules*: one row of the table."""
     row = rules.get(finding.rule)
     if row is None:
         where = (finding.sitemap or "").removeprefix(finding.site) or finding.sitemap
@@ -193,6 +214,7 @@ def _count(finding: Finding, rules: dict[str, dict[str, Any]]) -> None:
     rules[finding.rule]["count"] += finding.count
     if finding.sitemap is not None:
         rules[finding.rule]["documents"] = (rules[finding.rule]["documents"] or 0) + 1
+    return finding
 
 
 def _lines(summaries: Sequence[AuditSummary]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from sitemap_harvest.model import (
     ChangeBatch,
     FindingBatch,
     LedgerBatch,
+    OccurrenceBatch,
     SiteBatch,
     SummaryBatch,
     UrlBatch,
@@ -27,7 +28,7 @@ from sitemap_harvest.model import (
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from sitemap_harvest.discovery.candidate import Candidate
@@ -40,6 +41,7 @@ EMIT: dict[str, type[Batch[Any]]] = {
     "changes": ChangeBatch,
     "summaries": SummaryBatch,
     "findings": FindingBatch,
+    "occurrences": OccurrenceBatch,
     "audits": AuditBatch,
 }
 _NEED_STORE = ("baseline", "consumer", "force", "resume", "feeds_only", "max_age")
@@ -99,6 +101,10 @@ ARGUMENTS = {
     "resume": _unrecorded("yes: resume an interrupted run", _yes_or_no, "no"),
     "feeds_only": Argument("yes: request only the feeds in the last snapshot", _yes_or_no, "no"),
     "browser": _unrecorded("when to use a browser: never, fallback or always", parse.choice(*MODES)),
+    "details": _unrecorded(
+        "rules of the audit, such as url/fragment: emit each occurrence of what they find, in place of findings",
+        parse.names,
+    ),
     "emit": _unrecorded(f"kinds of items to emit: {', '.join(EMIT)}; or none", parse.words(EMIT, alone="none"), "urls"),
 }
 """The arguments of ``scrapy crawl sitemap -a name=value``."""
@@ -136,13 +142,15 @@ class RunConfig:
     """The recorded arguments that differ from their defaults, as text: stored with each snapshot."""
     browser: str | None = None
     """Browser mode; ``None``: the setting decides."""
+    details: tuple[str, ...] = ()
+    """Rules of which each occurrence is emitted; IDs or patterns."""
     emit: Mapping[str, type[Batch[Any]]]
     """The kinds of items to emit, and the type of a batch of each."""
 
     @property
     def audits(self) -> bool:
         """Whether the sites are audited."""
-        return not self.emit.keys().isdisjoint({"findings", "audits"})
+        return not self.emit.keys().isdisjoint({"findings", "occurrences", "audits"})
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any], *, now: datetime | None = None, needs_target: bool = True) -> Self:
@@ -153,6 +161,7 @@ class RunConfig:
         parsed = _parse(arguments)
         targets = parse_targets(arguments, needs_target=needs_target)
         filters = _filters(arguments, parsed, now or datetime.now(UTC))
+        parsed["emit"] = _with_occurrences(parsed["emit"], parsed["details"])
         parsed["emit"] = {name: batch_type for name, batch_type in EMIT.items() if name in parsed["emit"]}
         return cls(
             **targets,
@@ -165,6 +174,33 @@ class RunConfig:
                 if argument.is_recorded and (value := arguments.get(name, argument.default)) != argument.default
             },
         )
+
+
+def _with_occurrences(emit: tuple[str, ...], details: tuple[str, ...] | None) -> tuple[str, ...]:
+    """Return the kinds to *emit*, with occurrences in place of findings if there are *details*."""
+    if details and "occurrences" not in emit:
+        emit = tuple("occurrences" if kind == "findings" else kind for kind in emit)
+    if bool(details) != ("occurrences" in emit):
+        given = ("details", ",".join(details)) if details else ("emit", ",".join(emit))
+        message = f"argument {given[0]}={given[1]!r}: details=RULE and emit=occurrences need each other"
+        raise ArgumentError(*given, "given with both", message=message)
+    return emit
+
+
+def check_details(names: Iterable[str], option: str = "argument details") -> tuple[str, ...]:
+    """Return the rules that *names*, IDs or patterns such as ``lastmod/*``, mean.
+
+    Raises :exc:`ArgumentError`, which begins with *option*, if one means none. Rules of the user are known once
+    the settings were read.
+    """
+    from sitemap_harvest.audit.explanation import no_such_rule, rules_like  # few runs need the rules
+
+    rules: dict[str, None] = {}
+    for name in names:
+        if not (found := rules_like(name)):
+            raise ArgumentError("details", name, "a rule", message=f"{option}: {name!r}: {no_such_rule(name)}")
+        rules.update(dict.fromkeys(found))
+    return tuple(rules)
 
 
 def check_store(config: RunConfig, store: str | None) -> None:

@@ -170,4 +170,5 @@ patterns = parser(
     "regular expressions, separated by whitespace", lambda value: tuple(map(pattern, _several(value, _SPACES)))
 )
 paths = parser(_PATHS, _paths)
+names = parser("one or more names, separated by commas or whitespace", lambda value: tuple(_several(value, _COMMAS)))
 languages = parser("one or more languages, such as de or de-AT, separated by commas or whitespace", _languages)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sitemap_harvest.config.arguments import check_details
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
 from sitemap_harvest.engine.document_records import record_of
 from sitemap_harvest.engine.interfaces import PAUSE
@@ -226,12 +227,16 @@ class Results:
                 logger.error("The audit of %s failed: %s", site.root, error, extra=extra)  # noqa: TRY400 - one line
 
     def _audited(self, audit: Audit) -> Iterator[Any]:
-        """Yield the findings and the summary of *audit*. Raises :exc:`StoreError`."""
-        findings = audit.findings()
-        while some := list(islice(findings, ROWS_TOGETHER)):
-            if "findings" in self._config.emit:
-                yield from self._as_wanted(FindingBatch.of(some))
-            yield PAUSE
+        """Yield the findings or occurrences, and the summary of *audit*. Raises :exc:`StoreError`."""
+        with audit:
+            findings = audit.findings()
+            while some := list(islice(findings, ROWS_TOGETHER)):
+                if "findings" in self._config.emit:
+                    yield from self._as_wanted(FindingBatch.of(some))
+                yield PAUSE
+            for batch in audit.occurrences(check_details(self._config.details)):
+                yield from self._as_wanted(batch)
+                yield PAUSE
         summary = audit.summary()
         counts = {name: getattr(summary, name) for name in ("errors", "warnings", "notices")}
         for name, count in counts.items():

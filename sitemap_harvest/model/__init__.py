@@ -8,6 +8,7 @@ from sitemap_harvest.model.batch import (
     ChangeBatch as ChangeBatch,
     FindingBatch as FindingBatch,
     LedgerBatch as LedgerBatch,
+    OccurrenceBatch as OccurrenceBatch,
     PageBatch as PageBatch,
     SiteBatch as SiteBatch,
     SummaryBatch as SummaryBatch,
@@ -43,6 +44,7 @@ from sitemap_harvest.model.finding import (
     FindingSample as FindingSample,
     LastmodTrust as LastmodTrust,
     NotChecked as NotChecked,
+    Occurrence as Occurrence,
 )
 from sitemap_harvest.model.page import (
     PageRecord as PageRecord,

@@ -15,7 +15,7 @@ import pyarrow as pa
 from sitemap_harvest.errors import SchemaError
 from sitemap_harvest.model.change import Change, ChangeSummary
 from sitemap_harvest.model.entry import UrlEntry
-from sitemap_harvest.model.finding import AuditSummary, Finding
+from sitemap_harvest.model.finding import AuditSummary, Finding, Occurrence
 from sitemap_harvest.model.page import PageRecord
 from sitemap_harvest.model.records import SitemapRecord, SiteRecord
 
@@ -179,6 +179,12 @@ class FindingBatch(Batch[Finding]):
     """Findings of an audit as columns."""
 
     row_type = Finding
+
+
+class OccurrenceBatch(Batch[Occurrence]):
+    """Occurrences of what rules of an audit find, as columns."""
+
+    row_type = Occurrence
 
 
 class AuditBatch(Batch[AuditSummary]):

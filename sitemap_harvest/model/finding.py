@@ -24,6 +24,31 @@ class FindingSample:
 
 
 @dataclass(slots=True, kw_only=True)
+class Occurrence:
+    """One occurrence of what a rule finds: a row for each, with ``details``, and a Scrapy item."""
+
+    site: str
+    """The site, as named by the user."""
+    run: str
+    """The run whose snapshot was audited."""
+    rule: str
+    """Id of the rule, such as ``url/fragment``."""
+    severity: Severity
+    loc: str | None = None
+    """The URL, as published; ``None`` if the occurrence is not a URL."""
+    sitemap: str | None = None
+    """The document that lists it; ``None`` if none does."""
+    position: int | None = None
+    """Position of the entry in the document, from 1."""
+    value: str | None = None
+    """The evidence as text, such as the date or the other URL."""
+    line: int | None = None
+    """The line of the document, from 1, as it was read; ``None`` if it is not known."""
+    count: int = 1
+    """Number of occurrences that this row represents: more than 1 if the rule does not tell them apart."""
+
+
+@dataclass(slots=True, kw_only=True)
 class Finding:
     """What one rule found in one document or site: a row of the table ``findings``, and a Scrapy item."""
 

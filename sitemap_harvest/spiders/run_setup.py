@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.defer import deferred_from_coro
 
-from sitemap_harvest.config.arguments import check_store
+from sitemap_harvest.config.arguments import check_details, check_store
 from sitemap_harvest.config.settings import ALWAYS, FALLBACK, NEVER
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.integration.guards import allow_named, enable_guards, send_site_headers
@@ -67,6 +67,7 @@ def prepare(spider: Spider, run: RunState, config: RunConfig, *, sites: object) 
         check_browser(crawler.settings, run.browser_mode)
     store = config.store or run.options.store
     check_store(config, store)
+    check_details(config.details)
     if store is None and config.audits:
         run.files = TemporaryDirectory(prefix="sitemap-harvest-")
         store = run.files.name

@@ -138,6 +138,25 @@ def test_all_sites_of_a_store_are_audited(folder: Path) -> None:
     assert f"{B}: " in run.stderr
 
 
+def test_details_are_rows_in_place_of_findings(folder: Path) -> None:
+    run = command("audit", SITE, "--details", "url/fragment,sitemap/*", "-O", "-:jsonl", cwd=folder)
+    assert run.returncode == 0
+    (row,) = map(json.loads, run.stdout.splitlines())
+    assert row | {"run": None} == {
+        "site": SITE,
+        "run": None,
+        "rule": "url/fragment",
+        "severity": "warning",
+        "loc": f"{SITE}/a#part",
+        "sitemap": f"{SITE}/s.xml",
+        "position": 1,
+        "value": None,
+        "line": None,
+        "count": 1,
+    }
+    assert f"{SITE}: 2 warnings" in run.stderr
+
+
 def test_an_earlier_snapshot_is_audited(folder: Path) -> None:
     run = command("audit", SITE, "--at", "first", "-O", "-:jsonl", cwd=folder)
     assert (run.returncode, rules(run.stdout)) == (0, [])
@@ -166,6 +185,8 @@ def test_the_table_has_a_line_for_each_rule(folder: Path) -> None:
         pytest.param(["c.example"], "c.example: the store has no snapshot of this site", id="no-site"),
         pytest.param([SITE, "--at", "x"], "'x' is not a run", id="no-run"),
         pytest.param([SITE, "-a", "limit=1"], "--store audits stored snapshots, so -a has no effect", id="argument"),
+        pytest.param([SITE, "--details", "url/fragment"], "--details url/fragment: it needs -O FILE", id="no-output"),
+        pytest.param([SITE, "--details", "x/*", "-O", "f.csv"], "--details: 'x/*': unknown rule", id="details"),
         pytest.param([SITE, "-O", "f.nope"], "-O f.nope: the suffix must be one of", id="no-format"),
         pytest.param([SITE, "-s", "SITEMAP_HARVEST_AUDIT=1"], "SITEMAP_HARVEST_AUDIT: it must be", id="setting"),
     ],

@@ -47,6 +47,23 @@ def test_findings_of_a_site_with_a_history(serve, crawl, tmp_path):
     assert audit["not_checked"] == []
 
 
+def test_details_are_emitted_in_place_of_findings(serve, crawl, tmp_path):
+    site = serve(SITE)
+    run = crawl(spider="audit", site=site.url, details="url/fragment", feeds=feed(tmp_path, "rows", "Occurrence"))
+    (row,) = lines(tmp_path / "rows.jsonl")
+    assert (row["rule"], row["loc"], row["position"]) == ("url/fragment", f"{site.url}/a#part", 3)
+    assert run.stats["sitemap_harvest/findings/warnings"] == 3
+    crawl(
+        spider="audit",
+        site=site.url,
+        details="url/fragment",
+        emit="findings,occurrences",
+        feeds=feed(tmp_path, "both", "Occurrence") | feed(tmp_path, "findings", "Finding"),
+    )
+    assert len(lines(tmp_path / "both.jsonl")) == 1
+    assert len(lines(tmp_path / "findings.jsonl")) == 3
+
+
 def test_a_site_without_a_sitemap_is_a_finding(serve, crawl, tmp_path):
     site = serve({})
     crawl(spider="audit", site=site.url, feeds=feed(tmp_path, "findings", "Finding"))
