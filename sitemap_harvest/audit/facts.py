@@ -39,9 +39,9 @@ _PAGES = """
     from pages group by 1, 2, 3 order by 1, 2 nulls last, 3
 """
 _EXTENSIONS = {
-    "Images": "select count(*), sum(len(images)) from media where images is not null",
-    "Videos": "select count(*), sum(len(videos)) from media where videos is not null",
-    "News": "select count(*), sum(len(news)) from media where news is not null",
+    "Images": "select count(*), sum(len(images)) from media where len(images) > 0",
+    "Videos": "select count(*), sum(len(videos)) from media where len(videos) > 0",
+    "News": "select count(*), sum(len(news)) from media where len(news) > 0",
     "Language versions": "select count(distinct entry), count(*) from all_alternates",
 }
 
@@ -129,7 +129,7 @@ class ExtensionFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageFacts:
+class PageResponses:
     """The pages with one response."""
 
     source: str
@@ -175,7 +175,7 @@ class SiteFacts:
     """Those in use."""
     languages: Sequence[tuple[str, int]]
     """The codes of language versions and their number, most frequent first, at most 30."""
-    pages: Sequence[PageFacts]
+    pages: Sequence[PageResponses]
     """Of a probe or a crawl export; empty without one."""
     trust: Sequence[LastmodTrust]
     """How far the dates of the site can be relied on, and those of its 50 worst documents."""
@@ -232,7 +232,7 @@ def facts_of(dataset: Dataset, snapshot: Snapshot, history: History, options: Ma
             f"group by 1 order by 2 desc, 1 limit {_MOST_LANGUAGES}"
         ),
         pages=[
-            PageFacts(source=source, status=status, is_redirected=is_redirected, pages=pages)
+            PageResponses(source=source, status=status, is_redirected=is_redirected, pages=pages)
             for source, status, is_redirected, pages in dataset.rows(_PAGES)
         ],
         trust=lastmod_trust(dataset, options)[:_MOST_TRUST],

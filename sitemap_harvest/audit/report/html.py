@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -208,7 +208,10 @@ def _size(value: float) -> str:
 def _duration(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.1f} s"
-    return str(timedelta(seconds=round(seconds)))
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60:,} h {minutes % 60} min"
 
 
 def _age(value: datetime, now: datetime) -> str:

@@ -22,7 +22,7 @@ _MOMENT = "%Y-%m-%d %H:%M"
 _FINDINGS = 20  # of each rule, with their samples
 
 
-class Verdict(StrEnum):
+class AuditVerdict(StrEnum):
     """The result of an audit in one word."""
 
     FAILED = "failed"
@@ -36,11 +36,11 @@ class Verdict(StrEnum):
 
 
 _HEADLINES = {
-    Verdict.FAILED: "No URLs could be read",
-    Verdict.ERROR: "Needs fixing",
-    Verdict.WARNING: "Works, with flaws",
-    Verdict.NOTICE: "Good, could be better",
-    Verdict.PASSED: "No problems found",
+    AuditVerdict.FAILED: "No URLs could be read",
+    AuditVerdict.ERROR: "Needs fixing",
+    AuditVerdict.WARNING: "Works, with flaws",
+    AuditVerdict.NOTICE: "Good, could be better",
+    AuditVerdict.PASSED: "No problems found",
 }
 
 
@@ -96,7 +96,7 @@ class SitePage:
 
     site: str
     summary: AuditSummary
-    verdict: Verdict
+    verdict: AuditVerdict
     headline: str
     score: int | None
     """``None`` if no URL was read."""
@@ -173,12 +173,12 @@ def page_of(audit: SiteAudit) -> SitePage:
     )
 
 
-def _verdict(audit: SiteAudit) -> Verdict:
+def _verdict(audit: SiteAudit) -> AuditVerdict:
     if not audit.summary.urls:
-        return Verdict.FAILED
+        return AuditVerdict.FAILED
     if not audit.rules:
-        return Verdict.PASSED
-    return Verdict(str(min((total.severity for total in audit.rules.values()), key=lambda one: one.rank)))
+        return AuditVerdict.PASSED
+    return AuditVerdict(str(min((total.severity for total in audit.rules.values()), key=lambda one: one.rank)))
 
 
 def _row(name: str, total: RuleTotal, findings: Sequence[Finding], before: SiteAudit | None) -> RuleRow:

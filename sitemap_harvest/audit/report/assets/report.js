@@ -145,16 +145,27 @@
     show();
   }
 
+  /* Return round values for an axis from *low* to *high*, at most 0 and at least 0. */
+  function ticks(low, high) {
+    const rough = Math.max((high - low) / 4, 1);
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
+    const first = Math.floor(low / step);
+    return Array.from({ length: Math.ceil(high / step) - first + 1 }, (_, at) => (first + at) * step);
+  }
+
   function draw(figure) {
     const plot = figure.querySelector(".plot");
     const rows = all("tbody tr", figure);
-    if (!rows.length) return;
     const names = all("thead th", figure).slice(1).map((cell) => cell.textContent);
     const kind = figure.dataset.chart;
     const value = (cell) => cell?.dataset.value === undefined ? null : Number(cell.dataset.value);
     const labels = rows.map((row) => row.cells[0].textContent);
     const series = names.map((_, at) => rows.map((row) => value(row.cells[at + 1])));
-    if (kind === "updown") series[1] = series[1].map((each) => -each);
+    if (kind === "updown") series[1] = series[1].map((each) => each && -each);
+    const numbers = series.flat().filter((each) => each !== null);
+    const marks = ticks(Math.min(0, ...numbers), Math.max(0, ...numbers));
+    if (marks.length < 2) return;  /* there is nothing but zeros */
     plot.hidden = false;
     const step = () => Math.ceil(labels.length / Math.max(2, Math.floor(plot.clientWidth / 90)));
     const compact = new Intl.NumberFormat("en", { notation: "compact" });
@@ -164,11 +175,11 @@
       fullWidth: kind === "line",
       chartPadding: { top: 12, right: 24, bottom: 0, left: 4 },
       axisX: { showGrid: false, offset: 24, labelInterpolationFnc: (label, at) => at % step() ? null : label.split(" ")[0] },
-      axisY: { onlyInteger: true, offset: 48, scaleMinSpace: 36, labelInterpolationFnc: (label) => compact.format(label) },
-      low: kind === "updown" ? undefined : 0,
+      axisY: { type: Chartist.FixedScaleAxis, ticks: marks, low: marks[0], high: marks.at(-1), offset: 48, labelInterpolationFnc: (label) => compact.format(Math.abs(label)) },
       showArea: kind === "line",
       lineSmooth: false,
       stackBars: kind === "updown",
+      stackMode: "accumulate-relative",
     };
     const Chart = kind === "line" ? Chartist.LineChart : Chartist.BarChart;
     const chart = new Chart(plot, { labels, series }, options);
