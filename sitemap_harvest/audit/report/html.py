@@ -6,7 +6,6 @@ import base64
 import hashlib
 import re
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from sitemap_harvest.files import put_file
 from sitemap_harvest.snapshots.store.store import folder_name
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from pathlib import Path
 
     from sitemap_harvest.audit.report.page import SitePage
@@ -159,6 +159,7 @@ def _environment() -> jinja2.Environment:
         "number": lambda value: f"{value:,}",
         "path": _path,
         "prose": _prose,
+        "sentence": lambda text: text[:1].upper() + text[1:],
         "size": _size,
         "when": lambda value: f"{value:%Y-%m-%d %H:%M} UTC",
         "duration": _duration,
