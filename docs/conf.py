@@ -41,6 +41,13 @@ autodoc_class_signature = "separated"  # the fields of a record are documented b
 autodoc_typehints_format = "short"
 autodoc_default_options = {"members": True, "undoc-members": True, "exclude-members": "__init__, __new__"}
 
+_TOOLS = {
+    "google": "Google Search Console",
+    "bing": "Bing Webmaster Tools",
+    "screaming_frog": "Screaming Frog",
+    "sitebulb": "Sitebulb",
+}  # by the arguments of @rule
+
 Cell = str | nodes.Node
 
 
@@ -108,6 +115,7 @@ class ProblemSections(SphinxDirective):
         fields = {"severity": str(known.severity), "cause": known.cause, "consequence": known.consequence}
         fields |= {"entries": "Some may be missing, so the document is not complete."} if known.loses else {}
         fields |= {"unreliable": _UNRELIABLE[known.reliability]} if known.reliability in _UNRELIABLE else {}
+        fields |= {_TOOLS["google"]: known.google} if known.google else {}
         section += nodes.field_list("", *(_field(name, text) for name, text in (fields | {"fix": known.fix}).items()))
         return section
 
@@ -141,7 +149,7 @@ class RuleSections(SphinxDirective):
             section += nodes.paragraph("", "", *text)
         fields = {"severity": str(known.severity)}
         fields |= {f"threshold {name}": f"{default:g}" for name, default in known.thresholds.items()}
-        fields |= {tool.replace("_", " "): words for tool, words in known.names.items()}
+        fields |= {_TOOLS[tool]: words for tool, words in known.names.items()}
         section += nodes.field_list("", *(_field(key, text) for key, text in fields.items()))
         return section
 

@@ -60,6 +60,8 @@ class ProblemType:
     """Whether entries may be missing from the result."""
     reliability: Reliability = Reliability.NONE
     """Which of the entries read may differ from the published ones."""
+    google: str | None = None
+    """What the Sitemaps report of Google Search Console calls it; ``None`` if it has no name of its own for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,12 +112,14 @@ CATALOGUE: Mapping[str, ProblemType] = {
         cause="A capital letter, a translated word, or a custom value such as fortnightly.",
         consequence="Readers ignore the value. Google and Bing ignore all change frequencies anyway.",
         fix="Write always, hourly, daily, weekly, monthly, yearly or never in lower case, or omit the element.",
+        google="Invalid tag value",
     ),
     "document/binary": _error(
         meaning="The document is an image, an archive, a program or another file that is not text.",
         cause="A wrong URL, a wrong file, or a file uploaded under the wrong name.",
         consequence="Nothing can be read. Search engines report an unsupported format.",
         fix="Serve the sitemap at this URL.",
+        google="Unsupported format",
     ),
     "document/bloated": _cut(
         meaning="The document contains too much data without an entry; reading stopped here.",
@@ -134,18 +138,21 @@ CATALOGUE: Mapping[str, ProblemType] = {
         cause="The generator failed after it had opened its file, or the server returned an empty page.",
         consequence="Nothing can be read. Search engines report an error.",
         fix="Check the log of the generator, and publish a new file only when it is complete.",
+        google="Empty sitemap",
     ),
     "document/no-entries": _warning(
         meaning="The document is of a kind that lists URLs, but it lists none.",
         cause="A section without pages, a filter that matches nothing, or an unavailable database.",
         consequence="The document yields no URLs. Google reports an empty sitemap as an error.",
         fix="List at least one URL, or remove the document from the index and from robots.txt.",
+        google="Empty sitemap",
     ),
     "document/not-a-sitemap": _error(
         meaning="The document is of a kind that does not list URLs.",
         cause="An error or login page with status 200, a wrong URL, or another type of file.",
         consequence="Nothing can be read. Search engines report an unsupported format.",
         fix="Serve the sitemap at this URL, or respond with status 404 if there is none.",
+        google="Unsupported format",
     ),
     "document/nul-bytes": _cut(
         meaning="The document contains NUL bytes; part of its content is missing there.",
@@ -158,6 +165,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         cause='The server sends its "not found" page with status 200.',
         consequence="Nothing can be read. Search engines report an unsupported format.",
         fix="Respond with status 404, or serve the sitemap at this URL.",
+        google="Unsupported format",
     ),
     "document/too-many-sitemaps": _loss(
         meaning="The document lists more sitemaps than the limit; the rest were not read.",
@@ -280,12 +288,14 @@ CATALOGUE: Mapping[str, ProblemType] = {
         cause="A date in the format of a feed or database, or with a space or nothing in place of the T.",
         consequence="Search engines may report an invalid date and ignore it.",
         fix="Write 2026-03-09 or 2026-03-09T14:00:00+01:00.",
+        google="Invalid date",
     ),
     "lastmod/unreadable": _warning(
         meaning="The date cannot be read without guessing.",
         cause="A local format such as 09/03/2026, an empty element, 0000-00-00, or the name of a variable.",
         consequence="The entry has no date. Search engines ignore the value, and may stop trusting the other dates.",
         fix="Write 2026-03-09 or 2026-03-09T14:00:00+01:00, or leave the element out.",
+        google="Invalid date",
     ),
     "limit/bytes": _loss(
         meaning="The site reached its limit of downloaded bytes, so the document was not requested.",
@@ -328,6 +338,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         cause="A page without a URL, such as a draft, or a field with another name.",
         consequence="The entry has no effect. Search engines report it as an error in the sitemap.",
         fix="Give each entry a <loc> with an absolute URL, or omit the entry.",
+        google="Missing XML tag",
     ),
     "loc/long-base": _loss(
         meaning="The URL is relative, and its base is longer than 2,048 characters; it was left out.",
@@ -340,6 +351,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         cause="A typo such as http:/host or https//host, or a missing scheme.",
         consequence="No client can fetch it.",
         fix="Write the full URL, with https:// and the host.",
+        google="Invalid URL",
     ),
     "loc/markup": _recovered(
         meaning="The URL contains an element; the text of the element was read as part of the URL.",
@@ -358,12 +370,14 @@ CATALOGUE: Mapping[str, ProblemType] = {
         cause="A text list was converted to XML.",
         consequence="Search engines report a missing tag.",
         fix="Put the URL in a <loc>.",
+        google="Missing XML tag",
     ),
     "loc/not-a-url": _error(
         meaning="The text is not the URL of a page, so it is not an entry.",
         cause="An email address, a phone number, or a javascript: link from a menu.",
         consequence="Search engines report an invalid URL.",
         fix="List only URLs of pages.",
+        google="Invalid URL",
     ),
     "loc/outside-entry": _recovered(
         meaning="A URL is outside any entry; it was read as a separate entry.",
@@ -376,6 +390,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         cause="The generator is not configured with the base URL of the site.",
         consequence="The protocol allows only absolute URLs, and search engines reject others.",
         fix="Write the full URL, with https:// and the host.",
+        google="Invalid URL",
     ),
     "loc/repeated": _recovered(
         meaning="An entry contains several URLs; each was read as a separate entry.",
@@ -412,6 +427,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         cause="A decimal comma, a percentage, a scale up to 10, or a word.",
         consequence="Readers ignore the value. Google and Bing ignore all priorities anyway.",
         fix="Write a number from 0.0 to 1.0 with a decimal point, or omit the element.",
+        google="Invalid tag value",
     ),
     "protocol/attribute": _notice(
         meaning="An element of the protocol has an attribute that the schema does not define.",
@@ -472,6 +488,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         cause="The xmlns is missing, has https or an extra slash, or is an outdated one from Google.",
         consequence="The document was still read. Google reports an incorrect namespace and may reject the document.",
         fix='Write exactly xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" in the root element.',
+        google="Incorrect namespace",
     ),
     "protocol/not-checked": _notice(
         meaning="From here on, the order, names and values of the elements were not checked against the schema.",
@@ -520,12 +537,14 @@ CATALOGUE: Mapping[str, ProblemType] = {
         cause="Too many entries in one file, or many images and alternates in each.",
         consequence="Search engines reject the document, or read only its start.",
         fix="Split the document into several sitemaps, and list them in an index.",
+        google="Sitemap file size error",
     ),
     "protocol/too-many-entries": _error(
         meaning="The document has more than 50,000 entries.",
         cause="A single file for a large site.",
         consequence="Search engines reject the document, or read only its start.",
         fix="Split the document into several sitemaps, and list them in an index.",
+        google="Too many URLs",
     ),
     "protocol/too-many-images": _warning(
         meaning="An entry has more than 1,000 images.",
@@ -538,6 +557,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         cause="The sitemap includes the archive.",
         consequence="Google reports an error. It accepts only articles from the last two days.",
         fix="List only articles from the last two days, in several sitemaps if necessary.",
+        google="Too many News URLs",
     ),
     "protocol/unknown-element": _warning(
         meaning="The schema does not allow an element of this name and namespace here.",
@@ -605,6 +625,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="Some entries may be wrong. Other readers reject the file.",
         fix="Compress the document again, and compare the server's response with the file.",
         reliability=Reliability.ALL,
+        google="Compression error",
     ),
     "unpack/ratio": _loss(
         meaning="The decompressed document exceeded the allowed compression ratio; it was cut off.",
@@ -647,6 +668,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         cause="An aborted transfer, a full disk, or a file that is still being written.",
         consequence="The data before that point was read; the rest is missing. Other readers reject the file.",
         fix="Compress the document again, and publish the file only when it is complete.",
+        google="Compression error",
     ),
     "unpack/unreadable": _loss(
         meaning="The compressed data is damaged.",
@@ -654,6 +676,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="The data before that point was read; the rest is missing. Other readers reject the file.",
         fix="Compress the document again with gzip, and compare the server's response with the file.",
         reliability=Reliability.ALL,
+        google="Compression error",
     ),
     "xml/bad-attributes": _recovered(
         meaning="The attributes of a tag are not well-formed; only the unambiguous ones were read.",
@@ -727,6 +750,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         cause="An empty line before the XML declaration, or a warning that the generator prints.",
         consequence="The content was ignored. A strict XML parser rejects the document.",
         fix="Remove everything before the start of the document; in PHP, look for whitespace outside <?php and ?>.",
+        google="Leading whitespace",
     ),
     "xml/malformed": _loss(
         meaning="The XML is not well-formed here; reading continued at the next element.",
@@ -734,6 +758,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         consequence="Data may be missing. A strict XML parser rejects the document.",
         fix="Generate the document with an XML library instead of string concatenation.",
         reliability=Reliability.RECOVERED,
+        google="Parsing error",
     ),
     "xml/nested-entry": _recovered(
         meaning="An entry is inside another entry; both were read.",
@@ -746,6 +771,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         cause="The document was generated by string concatenation instead of with an XML library.",
         consequence="A strict XML parser rejects the whole document, or everything after the first error.",
         fix="Fix the other problems first; an XML library does not make such errors.",
+        google="Parsing error",
     ),
     "xml/repeated-field": _warning(
         meaning="An entry repeats an element; the first value is used, and the other is in extra.",
@@ -764,6 +790,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         cause="An aborted transfer, a generator that ran out of time or memory, or a full disk.",
         consequence="The rest is missing. A strict XML parser rejects the document.",
         fix="Publish the file only when it is complete.",
+        google="Parsing error",
     ),
     "xml/unclosed-entry": _recovered(
         meaning="An entry is not closed before the next one begins.",

@@ -70,4 +70,4 @@ def test_a_problem_has_the_severity_of_its_code() -> None:
 def test_no_two_codes_have_one_meaning() -> None:
     meanings = [entry.meaning for entry in CATALOGUE.values()]
     assert len(meanings) == len(set(meanings))
-    assert {field.name for field in fields(ProblemType)} == {*_SENTENCES, "severity", "loses", "reliability"}
+    assert {field.name for field in fields(ProblemType)} == {*_SENTENCES, "severity", "loses", "reliability", "google"}

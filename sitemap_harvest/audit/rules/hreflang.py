@@ -9,7 +9,13 @@ _SPEC = "https://developers.google.com/search/docs/specialty/international/local
 _VERSIONS = "(from alternates where hreflang is not null)"
 
 
-@rule("hreflang/invalid-code", Severity.ERROR, "hreflang values that are not valid, such as {value}")
+@rule(
+    "hreflang/invalid-code",
+    Severity.ERROR,
+    "hreflang values that are not valid, such as {value}",
+    screaming_frog="Incorrect Language & Region Codes",
+    sitebulb="Has invalid outgoing hreflang annotations",
+)
 def invalid_code() -> str:
     """An ``hreflang`` value is not a language code, or its country or script is not one.
 
@@ -50,7 +56,13 @@ def invalid_url() -> str:
     """  # noqa: S608 - our own query
 
 
-@rule("hreflang/missing-self", Severity.WARNING, "{urls} without a self-reference", has_share=True)
+@rule(
+    "hreflang/missing-self",
+    Severity.WARNING,
+    "{urls} without a self-reference",
+    has_share=True,
+    screaming_frog="Missing Self Reference",
+)
 def missing_self() -> str:
     """A URL with language versions does not name itself as one of them.
 
@@ -72,7 +84,13 @@ def missing_self() -> str:
     """  # noqa: S608 - our own query
 
 
-@rule("hreflang/missing-return", Severity.ERROR, "versions that do not link back, such as {value}")
+@rule(
+    "hreflang/missing-return",
+    Severity.ERROR,
+    "versions that do not link back, such as {value}",
+    screaming_frog="Missing Return Links",
+    sitebulb="Missing reciprocal hreflang (no return-tag)",
+)
 def missing_return() -> str:
     """A URL names a language version that does not name it in return.
 
@@ -97,7 +115,13 @@ def missing_return() -> str:
     """  # noqa: S608 - our own query
 
 
-@rule("hreflang/several-urls", Severity.ERROR, "{urls} with several URLs for one language, such as {value}")
+@rule(
+    "hreflang/several-urls",
+    Severity.ERROR,
+    "{urls} with several URLs for one language, such as {value}",
+    screaming_frog="Multiple Entries",
+    sitebulb="Has outgoing hreflang annotation to multiple URLs",
+)
 def several_urls() -> str:
     """A URL names several URLs for the same language.
 
@@ -120,7 +144,12 @@ def several_urls() -> str:
     """  # noqa: S608 - our own query
 
 
-@rule("hreflang/no-x-default", Severity.NOTICE, "{urls} in {languages:g} or more languages, but without x-default")
+@rule(
+    "hreflang/no-x-default",
+    Severity.NOTICE,
+    "{urls} in {languages:g} or more languages, but without x-default",
+    screaming_frog="Missing X-Default",
+)
 def no_x_default(languages: float = 3) -> str:
     """A URL has versions in several languages, but no version for all others.
 

@@ -48,7 +48,12 @@ def video_deprecated_tag() -> str:
     """  # noqa: S608 - our own query
 
 
-@rule("video/missing-required", Severity.ERROR, "videos without required tags: {value}")
+@rule(
+    "video/missing-required",
+    Severity.ERROR,
+    "videos without required tags: {value}",
+    google="Missing thumbnail URL, Missing video title",
+)
 def video_missing_required() -> str:
     """A video has no thumbnail, no title or no description.
 
@@ -81,7 +86,12 @@ def video_no_location() -> str:
     """
 
 
-@rule("video/content-is-page", Severity.ERROR, "videos whose content_loc is the page")
+@rule(
+    "video/content-is-page",
+    Severity.ERROR,
+    "videos whose content_loc is the page",
+    google="Video location and play page location are the same",
+)
 def video_content_is_page() -> str:
     """The ``content_loc`` of a video is the URL of the page.
 
@@ -141,7 +151,12 @@ def video_expired() -> str:
     """
 
 
-@rule("news/missing-required", Severity.ERROR, "articles without required tags: {value}")
+@rule(
+    "news/missing-required",
+    Severity.ERROR,
+    "articles without required tags: {value}",
+    google="Missing <publication> tag",
+)
 def news_missing_required() -> str:
     """A news article has no publication name, language, date or title.
 

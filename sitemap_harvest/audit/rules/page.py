@@ -22,7 +22,15 @@ def _pages(condition: str, value: str) -> str:
     """  # noqa: S608 - expressions of this module
 
 
-@rule("page/redirect", Severity.WARNING, "{urls} that redirect ({share} of the requested pages)", needs="pages")
+@rule(
+    "page/redirect",
+    Severity.WARNING,
+    "{urls} that redirect ({share} of the requested pages)",
+    needs="pages",
+    google="Page with redirect",
+    screaming_frog="Redirection (3xx)",
+    sitebulb="Redirect (3XX) URL in XML Sitemaps",
+)
 def redirect() -> str:
     """A listed URL redirects to another one.
 
@@ -36,8 +44,15 @@ def redirect() -> str:
     return _pages(_REDIRECTED, f"concat_ws(' to ', coalesce(redirect_statuses[1], status), {targets})")
 
 
-@rule("page/client-error", Severity.ERROR, "{urls} with a client error, such as {value} ({share} of the requested "
-      "pages)", needs="pages")  # fmt: skip
+@rule(
+    "page/client-error",
+    Severity.ERROR,
+    "{urls} with a client error, such as {value} ({share} of the requested pages)",
+    needs="pages",
+    google="Not found (404)",
+    screaming_frog="Client Error (4xx)",
+    sitebulb="Not Found (4XX) URL in XML Sitemaps",
+)
 def client_error() -> str:
     """A listed URL responds with a status from 400 to 499, such as 404.
 
@@ -52,8 +67,15 @@ def client_error() -> str:
     return _pages("status between 400 and 499", f"status || {_AFTER}")
 
 
-@rule("page/server-error", Severity.ERROR, "{urls} with a server error, such as {value} ({share} of the requested "
-      "pages)", needs="pages")  # fmt: skip
+@rule(
+    "page/server-error",
+    Severity.ERROR,
+    "{urls} with a server error, such as {value} ({share} of the requested pages)",
+    needs="pages",
+    google="Server error (5xx)",
+    screaming_frog="Server Error (5xx)",
+    sitebulb="Error (5XX) URL in XML Sitemaps",
+)
 def server_error() -> str:
     """A listed URL responds with a status of 500 or more.
 
@@ -67,8 +89,14 @@ def server_error() -> str:
     return _pages("status >= 500", f"status || {_AFTER}")
 
 
-@rule("page/unreachable", Severity.ERROR, "{urls} without a response: {value} ({share} of the requested pages)",
-      needs="pages")  # fmt: skip
+@rule(
+    "page/unreachable",
+    Severity.ERROR,
+    "{urls} without a response: {value} ({share} of the requested pages)",
+    needs="pages",
+    screaming_frog="No Response",
+    sitebulb="Timed out URL in XML Sitemaps",
+)
 def unreachable() -> str:
     """A listed URL does not respond: the host has no address, the connection fails, or the request times out.
 
@@ -108,9 +136,9 @@ def error_share(share: float = 0.01) -> str:
                 sqrt(z * share * (1 - share) + z * z / 4) / (1 + z) as margin from counts
         )
         select errors as count, share, if(is_sample,
-            printf('%d of %d requested pages (%.1f%%; 95%% confidence interval %.1f%% to %.1f%%)',
+            format('{{:,}} of {{:,}} requested pages ({{:.1f}}%; 95% confidence interval {{:.1f}}% to {{:.1f}}%)',
                 errors, pages, 100 * share, 100 * greatest(middle - margin, 0), 100 * least(middle + margin, 1)),
-            printf('%d of %d requested pages (%.1f%%)', errors, pages, 100 * share)) as value
+            format('{{:,}} of {{:,}} requested pages ({{:.1f}}%)', errors, pages, 100 * share)) as value
         from intervals where share > {share}
     """  # noqa: S608 - a number and our own condition
 
@@ -127,7 +155,15 @@ def _noindex(directives: str) -> str:
 _NOINDEX = f"({_noindex('x_robots_tag')} or {_noindex('meta_robots')})"
 
 
-@rule("page/noindex", Severity.ERROR, "{urls} with noindex ({share} of the requested pages)", needs="pages.directives")
+@rule(
+    "page/noindex",
+    Severity.ERROR,
+    "{urls} with noindex ({share} of the requested pages)",
+    needs="pages.directives",
+    google="Excluded by 'noindex' tag",
+    screaming_frog="Non-Indexable URLs in Sitemap",
+    sitebulb="Noindex URL in XML Sitemaps",
+)
 def noindex() -> str:
     """A listed page tells search engines not to index it, with ``noindex`` or ``none``.
 
@@ -147,8 +183,15 @@ def noindex() -> str:
 _ELSEWHERE = "coalesce(canonical_hash <> key_hash, false)"
 
 
-@rule("page/canonical-elsewhere", Severity.ERROR, "{urls} with another canonical URL ({share} of the requested pages)",
-      needs="pages.canonical")  # fmt: skip
+@rule(
+    "page/canonical-elsewhere",
+    Severity.ERROR,
+    "{urls} with another canonical URL ({share} of the requested pages)",
+    needs="pages.canonical",
+    google="Alternate page with proper canonical tag",
+    screaming_frog="Non-Indexable URLs in Sitemap",
+    sitebulb="Canonicalized URL in XML Sitemaps",
+)
 def canonical_elsewhere() -> str:
     """A listed page names another URL as its canonical one, in a ``link`` element or a ``Link`` header.
 
@@ -163,8 +206,13 @@ def canonical_elsewhere() -> str:
     return _pages(f"{_SUCCESS} and {_ELSEWHERE} and not {_REDIRECTED}", "canonical")
 
 
-@rule("page/soft-404", Severity.WARNING, "{urls} of pages that say that there is nothing: {value} ({share} of the "
-      "requested pages)", needs="pages.title")  # fmt: skip
+@rule(
+    "page/soft-404",
+    Severity.WARNING,
+    "{urls} of pages that say that there is nothing: {value} ({share} of the requested pages)",
+    needs="pages.title",
+    google="Soft 404",
+)
 def soft_404() -> str:
     """A listed page responds with status 200, but says that it does not exist.
 
@@ -205,15 +253,21 @@ def lastmod_differs(page_days: float = 7, lastmod_days: float = 30) -> str:
     """  # noqa: S608 - numbers and our own conditions
 
 
-@rule("page/not-listed", Severity.WARNING, "{urls} of pages that search engines may index, and that no sitemap lists",
-      of_site=True, needs="crawl-export")  # fmt: skip
+@rule(
+    "page/not-listed",
+    Severity.WARNING,
+    "{urls} of pages that search engines may index, and that no sitemap lists",
+    of_site=True,
+    needs="crawl-export",
+    screaming_frog="URLs not in Sitemap",
+)
 def not_listed() -> str:
     """A page of the site can be indexed, but no sitemap lists it.
 
     Search engines find it only by links, and notice its changes late. Pages count that
     respond with status 200 and HTML, without ``noindex`` and without another canonical
     URL. Only pages on the host of the site count. Pages of a list after the first usually
-    need no entry. Only a crawl export can show such pages: see `--crawl-export`.
+    need no entry. Only a crawl export can show such pages: see ``--crawl-export``.
 
     Fix: Add the page to a sitemap, unless search engines should not index it.
     """

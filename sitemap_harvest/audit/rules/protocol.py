@@ -8,7 +8,14 @@ from sitemap_harvest.model import Severity
 _READ = "outcome in ('read', 'unchanged', 'partial', 'too-large')"
 
 
-@rule("protocol/too-many-entries", Severity.ERROR, "{value} entries, but only 50,000 are allowed", needs=None)
+@rule(
+    "protocol/too-many-entries",
+    Severity.ERROR,
+    "{value} entries, but only 50,000 are allowed",
+    needs=None,
+    google="Too many URLs",
+    screaming_frog="XML Sitemap with over 50k URLs",
+)
 def too_many_entries() -> str:
     """A sitemap or an index has more than 50,000 entries.
 
@@ -24,7 +31,14 @@ def too_many_entries() -> str:
     """  # noqa: S608 - our own condition
 
 
-@rule("protocol/too-large", Severity.ERROR, "{value} MB, but only 50 MB are allowed", needs=None)
+@rule(
+    "protocol/too-large",
+    Severity.ERROR,
+    "{value} MB, but only 50 MB are allowed",
+    needs=None,
+    google="Sitemap file size error",
+    screaming_frog="XML Sitemap over 50MB",
+)
 def too_large() -> str:
     """A sitemap or an index is larger than 50 MB after decompression.
 
@@ -72,7 +86,12 @@ def too_many_images() -> str:
     """
 
 
-@rule("protocol/too-many-news", Severity.ERROR, "{value} news articles, but only 1,000 are allowed")
+@rule(
+    "protocol/too-many-news",
+    Severity.ERROR,
+    "{value} news articles, but only 1,000 are allowed",
+    google="Too many News URLs",
+)
 def too_many_news() -> str:
     """A news sitemap has more than 1,000 articles.
 

@@ -98,7 +98,7 @@ def redirected() -> str:
     """  # noqa: S608 - our own expressions
 
 
-@rule("sitemap/empty", Severity.WARNING, "lists nothing", needs=None)
+@rule("sitemap/empty", Severity.WARNING, "lists nothing", needs=None, google="Empty sitemap")
 def empty() -> str:
     """A sitemap is well-formed, but lists nothing.
 

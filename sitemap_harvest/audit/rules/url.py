@@ -12,7 +12,13 @@ _TRACKING = (
 )
 
 
-@rule("url/tracking-parameters", Severity.WARNING, "{urls} with tracking parameters, such as {value}", has_share=True)
+@rule(
+    "url/tracking-parameters",
+    Severity.WARNING,
+    "{urls} with tracking parameters, such as {value}",
+    has_share=True,
+    screaming_frog="GA Tracking Parameters",
+)
 def tracking_parameters() -> str:
     """A listed URL has a parameter that only serves to measure campaigns, such as ``utm_source`` or ``gclid``.
 
@@ -78,7 +84,13 @@ def fragment() -> str:
     """
 
 
-@rule("url/unescaped", Severity.NOTICE, "{urls} with characters that are not percent-encoded", has_share=True)
+@rule(
+    "url/unescaped",
+    Severity.NOTICE,
+    "{urls} with characters that are not percent-encoded",
+    has_share=True,
+    screaming_frog="Non ASCII Characters",
+)
 def unescaped() -> str:
     r"""A listed URL contains a character that URLs may contain only in percent-encoded form.
 
@@ -118,7 +130,13 @@ def double_encoded() -> str:
     """
 
 
-@rule("url/double-slash", Severity.NOTICE, "{urls} with a double slash in the path", has_share=True)
+@rule(
+    "url/double-slash",
+    Severity.NOTICE,
+    "{urls} with a double slash in the path",
+    has_share=True,
+    screaming_frog="Multiple Slashes",
+)
 def double_slash() -> str:
     """The path of a listed URL contains ``//``.
 
