@@ -21,6 +21,7 @@ from sitemap_harvest.model import (
     FindingBatch,
     LedgerBatch,
     OccurrenceBatch,
+    PageBatch,
     SiteBatch,
     SummaryBatch,
     UrlBatch,
@@ -40,11 +41,12 @@ EMIT: dict[str, type[Batch[Any]]] = {
     "sites": SiteBatch,
     "changes": ChangeBatch,
     "summaries": SummaryBatch,
+    "pages": PageBatch,
     "findings": FindingBatch,
     "occurrences": OccurrenceBatch,
     "audits": AuditBatch,
 }
-_NEED_STORE = ("baseline", "consumer", "force", "resume", "feeds_only", "max_age")
+_NEED_STORE = ("baseline", "consumer", "force", "resume", "feeds_only", "max_age", "at")
 _FUTURE = timedelta(hours=24)  # time zones are at most 14 hours ahead of UTC; the rest allows for wrong clocks
 
 
@@ -100,6 +102,9 @@ ARGUMENTS = {
     "max_age": _unrecorded("download documents again after this time", parse.seconds),
     "resume": _unrecorded("yes: resume an interrupted run", _yes_or_no, "no"),
     "feeds_only": Argument("yes: request only the feeds in the last snapshot", _yes_or_no, "no"),
+    "at": _unrecorded("audit this snapshot in the store, a run or a date; no sitemap is requested", parse.baseline),
+    "probe": _unrecorded("number of listed pages of each site to request, or all", parse.whole_or_all),
+    "probe_seed": _unrecorded("another number chooses other pages for the probe", parse.whole(0), "0"),
     "browser": _unrecorded("when to use a browser: never, fallback or always", parse.choice(*MODES)),
     "details": _unrecorded(
         "rules of the audit, such as url/fragment: emit each occurrence of what they find, in place of findings",
@@ -138,6 +143,11 @@ class RunConfig:
     feeds_only: bool = False
     max_age: int | None = None
     """In seconds; ``None``: the setting decides."""
+    at: str | None = None
+    """The snapshot that is audited; ``None``: the one that the run makes."""
+    probe: int | None = None
+    """Pages of each site to request."""
+    probe_seed: int = 0
     recorded: Mapping[str, str]
     """The recorded arguments that differ from their defaults, as text: stored with each snapshot."""
     browser: str | None = None

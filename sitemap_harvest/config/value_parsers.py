@@ -100,6 +100,10 @@ def _paths(value: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _whole_or_all(value: Any) -> int:
+    return _MOST if str(value).strip().lower() == "all" else _within(int(value), 1, _MOST)
+
+
 def _languages(value: Any) -> tuple[str, ...]:
     return tuple(_matching(str(tag).lower().replace("_", "-"), _TAG) for tag in _several(value, _COMMAS))
 
@@ -154,6 +158,7 @@ def pattern(value: Any) -> re.Pattern[str]:
         raise InvalidValueError(f"a regular expression ({error})", part=value) from error
 
 
+whole_or_all = parser("a whole number, 1 or more, or all", _whole_or_all)
 fraction = parser("a number from 0.0 to 1.0", lambda value: _within(float(value), 0.0, 1.0))
 boolean = parser("True or False", _as_in_scrapy)
 date_or_age = parser(

@@ -39,6 +39,7 @@ class CrawlLoop:
         self.sites = parts.sites
         self.in_flight = parts.in_flight
         self._pages = parts.pages
+        self.probe = parts.probe
         self.results = Results(parts)
         self._processor = DocumentProcessor(parts, self.results)
         self._busy: list[SiteState] = []  # sites locked by another run
@@ -48,12 +49,15 @@ class CrawlLoop:
         """Yield the requests and records of the run when they are due, and ``PAUSE``; ``None`` while nothing is due."""
         for root, reason in self._parts.config.no_sites:  # invalid lines of the file of sites
             yield from self.results.site_record(SiteRecord(root=root, result=SiteResult.NOT_A_SITE, reason=reason))
+        if self._parts.config.at is not None:
+            for root in dict.fromkeys(candidate.root for candidate in self._parts.config.candidates):
+                yield from self.results.stored_site(root)
         while True:
             self._parts.summary.queued = len(self.sites.frontier) + len(self.in_flight.downloads)
             yield from self._records_due()
             if (output := self._next_requests()) is not None:
                 yield from output
-            elif len(self.sites.frontier) or self.in_flight.downloads or self._pages or self._busy:
+            elif len(self.sites.frontier) or self.in_flight.downloads or self._pages or self._busy or self.probe:
                 yield None
             elif not self.results.pending:
                 return
@@ -124,6 +128,7 @@ class CrawlLoop:
         if self.results.pending:
             return iter(())
         page = self._pages.next() if self._pages is not None else None
+        page = self._parts.next_probed() if page is None else page
         return None if page is None else iter([page])
 
     def _refuse(self, candidate: Candidate, not_fetched: NotFetched) -> None:
@@ -184,6 +189,7 @@ class CrawlLoop:
                 self.sites.settle(site)
             else:
                 yield from self.results.site(site, is_over=not has_enough)
+        yield from self.results.probed()
 
     def _unavailable(self, site: SiteState, unavailable: SiteUnavailable) -> Iterator[Any]:
         """Queue *site* to wait for the other run, if the user wants that, or else yield the record of the failure."""

@@ -219,14 +219,52 @@ class Results:
                     yield changes.summary
         if session.delivery is not None:
             session.delivery.mark_delivered(site.root)
-        if self._config.audits:
-            try:
-                yield from self._audited(session.audit(site.root))
-            except StoreError as error:
-                extra = fields("audit-failed", site=site.root)
-                logger.error("The audit of %s failed: %s", site.root, error, extra=extra)  # noqa: TRY400 - one line
+        yield from self.stored_site(site.root)
 
-    def _audited(self, audit: Audit) -> Iterator[Any]:
+    def stored_site(self, root: str) -> Iterator[Any]:
+        """Begin the probe of the site *root*, whose snapshot is stored, or yield the results of its audit."""
+        session, probe = self._parts.session, self._parts.probe
+        if session is None or probe is None:
+            yield from self._audited(root)
+            return
+        try:
+            probe.begin(*session.reopen(root))
+        except StoreError as error:
+            session.release(root)
+            self._failed(root, "probe", error)
+
+    def probed(self, *, is_over: bool = False) -> Iterator[Any]:
+        """Yield the records of pages, and the results of the audits of sites whose probe has ended.
+
+        *is_over*: whether no more pages are requested.
+        """
+        if (probe := self._parts.probe) is None:
+            return
+        probe.checkpoint()
+        ended = list(probe.take(all_sites=is_over))
+        while probe.records:
+            record = probe.records.popleft()
+            if "pages" in self._config.emit:
+                yield record
+        for site in ended:
+            self._parts.session.release(site.root)  # type: ignore[union-attr]  # a probe needs a store
+            yield from self._audited(site.root, site.snapshot.run.id)
+
+    def _audited(self, root: str, run_id: str | None = None) -> Iterator[Any]:
+        """Yield the findings and the summary of the site *root*, if the user wants an audit."""
+        if not self._config.audits or self._parts.session is None:
+            return
+        try:
+            yield from self._findings(self._parts.session.audit(root, run_id))
+        except StoreError as error:
+            self._failed(root, "audit", error)
+
+    def _failed(self, root: str, what: str, error: StoreError) -> None:
+        self._summary.has_failed = True
+        extra = fields(f"{what}-failed", site=root)
+        logger.error("The %s of %s failed: %s", what, root, error, extra=extra)
+
+    def _findings(self, audit: Audit) -> Iterator[Any]:
         """Yield the findings or occurrences, and the summary of *audit*. Raises :exc:`StoreError`."""
         with audit:
             findings = audit.findings()
@@ -257,6 +295,7 @@ class Results:
         self._summary.queued = len(left) + len(waiting)
         for site in self._sites.unfinished():
             yield from (item for item in self.site(site, is_over=False) if item is not PAUSE)
+        yield from (item for item in self.probed(is_over=True) if item is not PAUSE)
 
     def _enter(self, record: SitemapRecord, *, is_wanted: bool = False) -> Iterator[SitemapRecord]:
         if (site := self._parts.stored(record.root)) is not None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.discovery.candidate import Candidate, NotFetched
     from sitemap_harvest.engine.in_flight import InFlight
     from sitemap_harvest.engine.interfaces import PageVisits
+    from sitemap_harvest.engine.probe import Probe
     from sitemap_harvest.engine.site_snapshot import SiteSnapshot
     from sitemap_harvest.engine.snapshot_session import SnapshotSession
     from sitemap_harvest.model import Kind, SitemapRef
@@ -92,6 +93,10 @@ class RunParts:
     """Returns the request for a document, with these headers. Raises :exc:`ValueError` for an invalid URL."""
     pages: PageVisits | None
     """The visits to pages; ``None`` if the spider visits none."""
+    probe: Probe | None = None
+    """The probe of listed pages; ``None`` for a run without one."""
+    next_probed: Callable[[], Any] = lambda: None
+    """Returns the request for the next page of the probe; ``None`` if none is due."""
     children: Callable[[list[SitemapRef], Kind | None], Iterator[tuple[SitemapRef, NotFetched | None]]]
     """Yields the documents that one of that kind names, each with the reason if it is not wanted."""
     needs_rows: Callable[[], bool]

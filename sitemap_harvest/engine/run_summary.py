@@ -94,6 +94,10 @@ class Summary:
     """The first 50 with a result other than ``found``."""
     snapshots: list[KeptSnapshot] = field(default_factory=list)
     """The first 50 that were stored."""
+    sampled: int = 0
+    """Pages in the samples of probes."""
+    probed: int = 0
+    """Pages of these with a record."""
     has_failed: bool = False
     """Whether a document that counts, or a site, failed."""
     count: Callable[[str, int], object] = lambda _name, _by: None

@@ -93,12 +93,12 @@ class SnapshotSession:
             self.sites[root] = site = self._site(history)
             if self._config.feeds_only and site.writer.before is None:
                 self.guard(self.sites.pop(root).writer.drop)
-                self._release(root)
+                self.release(root)
                 return SiteUnavailable(
                     "feeds_only=yes needs a snapshot of the site: harvest it once without feeds_only"
                 )
         except StoreError as error:  # of one site: the others may be intact
-            self._release(root)
+            self.release(root)
             return SiteUnavailable(f"the stored data of the site cannot be used: {error}")
         except WRITE_ERRORS as error:
             self.give_up(error)
@@ -238,15 +238,17 @@ class SnapshotSession:
             self.guard(lambda: copy_shared(recipient, shared, owner_of=owner_of, find=self._find))
         if (site := self.sites.pop(root, None)) is None:
             return []
+        found: list[Changes] = []
         try:
-            return self._commit(site, result, is_over=is_over)
+            found = self._commit(site, result, is_over=is_over)
         except WRITE_ERRORS as error:
             self.give_up(error)
         except Exception as error:  # noqa: BLE001 - damage or a bug at one site must not affect the others
             self._not_stored(root, error)
         finally:
-            self._release(root)
-        return []
+            if not found or self._config.probe is None:  # a probe needs the lock, and releases it
+                self.release(root)
+        return found
 
     def _not_stored(self, root: str, error: Exception) -> None:
         is_known = isinstance(error, StoreError)
@@ -294,14 +296,28 @@ class SnapshotSession:
             logger.warning("The runs of %s cannot be compacted: %s", writer.history.site, error)
         return [*missed, found]
 
-    def audit(self, root: str) -> Audit:
-        """Return the audit of the last snapshot of the site *root*. Raises :exc:`StoreError` if there is none."""
+    def reopen(self, root: str) -> tuple[History, Snapshot]:
+        """Lock the site *root* for its probe, and return its history and the snapshot.
+
+        Raises :exc:`StoreError` if there is none, or another run has locked the site.
+        """
+        history = self.store.site(root)
+        if (holder := self._locks.take(history.folder)) is not None:
+            raise StoreError(f"the run {holder} is harvesting the site into the same store")
+        return history, history.at(self._config.at or "latest")
+
+    def audit(self, root: str, run_id: str | None = None) -> Audit:
+        """Return the audit of the snapshot *run_id* of the site *root*; ``None``: the one that the arguments name.
+
+        Raises :exc:`StoreError` if there is none.
+        """
         from sitemap_harvest.audit.audit import Audit  # DuckDB takes 0.1 seconds to load
 
         history = self.store.site(root)
-        return Audit(history.at("latest"), history, self._options.audit)
+        return Audit(history.at(run_id or self._config.at or "latest"), history, self._options.audit)
 
-    def _release(self, root: str) -> None:
+    def release(self, root: str) -> None:
+        """Release the lock of the site *root*, if the run holds it."""
         self.guard(lambda: self._locks.release(self.store.history(root).folder))
 
     def give_up(self, error: Exception) -> None:

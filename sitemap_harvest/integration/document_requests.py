@@ -14,6 +14,7 @@ from scrapy.spidermiddlewares.referer import RefererMiddleware
 from sitemap_harvest.discovery.candidate import Candidate
 from sitemap_harvest.discovery.rules import is_declared
 from sitemap_harvest.engine.interfaces import DocumentResponse
+from sitemap_harvest.engine.probed_page import ProbedPage
 from sitemap_harvest.model import FoundBy
 
 if TYPE_CHECKING:
@@ -85,6 +86,12 @@ def candidate_of(request: Request) -> Candidate | None:
     """Return the candidate of *request*; ``None`` if it is not for a document."""
     candidate = request.cb_kwargs.get("candidate")
     return candidate if isinstance(candidate, Candidate) else None
+
+
+def probed_of(request: Request) -> ProbedPage | None:
+    """Return the page of a probe that *request* is for; ``None`` if it is not for one."""
+    page = request.cb_kwargs.get("probed")
+    return page if isinstance(page, ProbedPage) else None
 
 
 def remaining_challenge(response: Response, words: str) -> Response:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _Output = TypeVar("_Output", Iterator[Any], AsyncIterator[Any])
 
+_END = object()
 _LONGEST_REASON = 300  # characters of a foreign error message
 _LOOK_SECONDS = 1.0  # interval for checking waiting documents: a wait may be over, or a host did not respond
 _ITEM_SECONDS = 0.01  # interval for checking whether an item has passed the pipelines
@@ -88,7 +89,8 @@ class LoopRunner:
 
     async def steps(self) -> AsyncIterator[Any]:
         """Yield the requests and records of the run when they are due."""
-        for step in self._loop.steps():
+        steps = self._loop.steps()
+        while not self._is_closing() and (step := next(steps, _END)) is not _END:
             if step is None:
                 await self._wait()
             elif step is PAUSE:
@@ -98,6 +100,14 @@ class LoopRunner:
         # Scrapy checks for idleness when the last item enters the pipelines, and then only every five seconds.
         while (slot := self._crawler.engine.scraper.slot) is not None and not slot.is_idle():
             await self._wakeup.wait(_ITEM_SECONDS)
+        # If an item of ours closed the spider, Scrapy 2.19 waits for it, but only looks at it after a response.
+        if slot is not None and slot.closing is not None and not slot.closing.called:
+            slot.closing.callback(self._crawler.spider)  # type: ignore[arg-type]  # there is one
+
+    def _is_closing(self) -> bool:
+        """Whether the pipelines are being closed: then the end of the run emits what is left."""
+        slot = self._crawler.engine.scraper.slot
+        return slot is None or slot.closing is not None
 
     def answered(
         self, response: Response, candidate: Candidate, requested_at: float
@@ -168,6 +178,8 @@ class LoopRunner:
         has_work = engine.downloader.active or has_requests or (slot and not slot.is_idle())
         for candidate in self._in_flight.lost(time.monotonic(), is_idle=not has_work):
             self._loop.end(candidate, "another component dropped the request")
+        if self._loop.probe is not None:
+            self._loop.probe.end_lost(time.monotonic(), is_idle=not has_work)
 
     def _watched(self, output: _Output, candidate: Candidate) -> _Output:
         """Return *output*, and end *candidate* even if nothing reads the output, or not completely."""

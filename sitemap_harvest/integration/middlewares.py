@@ -19,7 +19,7 @@ from w3lib.url import file_uri_to_path
 
 from sitemap_harvest.engine.document_records import retry_after
 from sitemap_harvest.formats.robots_rules import bounded
-from sitemap_harvest.integration.document_requests import OUTSIDE, candidate_of
+from sitemap_harvest.integration.document_requests import OUTSIDE, candidate_of, probed_of
 from sitemap_harvest.integration.fetch_spider import FetchSpider
 from sitemap_harvest.integration.spider_attributes import CrawlerComponent, SitemapAttributes, harvest_of, run_of
 
@@ -213,7 +213,7 @@ class RetryAfterMiddleware(OwnMiddleware):
 
 
 class ContentEncodingMiddleware(OwnMiddleware):
-    """Moves ``Content-Encoding`` of documents to the request's meta, so that Scrapy leaves decompression to our reader.
+    """Moves ``Content-Encoding`` of documents and probed pages to the request's meta: our reader decompresses them.
 
     For a truncated body Scrapy's ``HttpCompressionMiddleware`` silently returns the part
     that could be decompressed, and nothing for a body that is not compressed although its
@@ -225,7 +225,7 @@ class ContentEncodingMiddleware(OwnMiddleware):
     def process_response(self, request: Request, response: Response) -> Response:
         """Return *response* with the body as the server sent it."""
         given = response.headers.getlist("Content-Encoding")
-        if not given or candidate_of(request) is None:
+        if not given or (candidate_of(request) is None and probed_of(request) is None):
             return response
         names = b",".join(given).decode("latin-1").lower().split(",")
         request.meta["content_encodings"] = tuple(name.strip() for name in names)

@@ -40,8 +40,8 @@ class PageRecord:
     status: int | None = None
     """HTTP status after redirects; ``None`` if there is no such response."""
     error: str | None = None
-    """Why there is no such response: a DNS error, a timeout, a redirect loop, a robots.txt rule; ``None`` if there is
-    one."""
+    """Why there is no such response: a DNS error, a timeout, a redirect loop, a robots.txt rule; or that the response
+    comes from a firewall instead of the site. ``None`` if the page responded."""
     cause: Cause | None = None
     """What kind of failure ``error`` is; ``None`` without one, or if a rule or a limit prevented the request."""
     redirects: tuple[str, ...] = ()

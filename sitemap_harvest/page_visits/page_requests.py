@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-import time
-from collections import Counter, deque
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +29,9 @@ if TYPE_CHECKING:
     from sitemap_harvest.config.settings import HarvestSettings
     from sitemap_harvest.discovery.candidate import Candidate
     from sitemap_harvest.engine.interfaces import DocumentResponse
-    from sitemap_harvest.frontier.host_queue import Frontier
     from sitemap_harvest.integration.spider_attributes import SitemapAttributes
     from sitemap_harvest.model import UrlEntry
+    from sitemap_harvest.page_visits.host_turns import HostTurns
     from sitemap_harvest.page_visits.page_rules import PageRules
 
 
@@ -107,19 +106,19 @@ class PageRequests:
         self,
         spider: SitemapAttributes,
         rules: PageRules,
-        frontier: Frontier,
+        turns: HostTurns,
         wake: Callable[[], None],
         *,
         only_site: str | None = None,
     ) -> None:
-        """*frontier* has the delays of hosts. *wake* is called whenever a page may be due.
+        """Request pages as *turns* allows. *wake* is called whenever a page may be due.
 
         *only_site*: see :class:`RunConfig`.
         """
         self._spider = spider
         self._wake = wake
         self._rules = rules
-        self._frontier = frontier
+        self._turns = turns
         self._only_host = host_of(only_site) if only_site else None
         self._queue = DiskQueue()
         self._read: dict[str, tuple[Referrer, dict[str, _WaitingEntries]]] = {}
@@ -127,17 +126,10 @@ class PageRequests:
         self._waiting: dict[str, deque[_WaitingEntries]] = {}  # by site
         self._round: deque[str] = deque()
         self._later: deque[str] = deque()
-        self._first_pages: dict[str, str] = {}
-        """The first URL requested from each host whose robots.txt was unknown."""
         self._crawler: Crawler = spider.crawler
         settings = self._crawler.settings
-        self._concurrency = settings.getint("CONCURRENT_REQUESTS")
-        self._of_host = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
-        self._slots = settings.getdict("DOWNLOAD_SLOTS")
         self._max_depth = settings.getint("DEPTH_LIMIT")
-        self._obeys_robots = settings.getbool("ROBOTSTXT_OBEY")
         self._crawler.signals.connect(self.note_room, signal=signals.scheduler_empty)
-        self._crawler.signals.connect(self.note_reached, signal=signals.request_reached_downloader)
 
     def __bool__(self) -> bool:
         """Whether pages are queued."""
@@ -147,11 +139,6 @@ class PageRequests:
         """Record that Scrapy has nothing else to request."""
         if self._waiting:
             self._wake()
-
-    def note_reached(self, request: Request) -> None:
-        """Record that the robots.txt of a host is known, because *request* passed it."""
-        if not request.meta.get("dont_obey_robotstxt"):
-            self._frontier.host(request.url).has_rules = True
 
     def note_answer(self, candidate: Candidate, response: DocumentResponse) -> None:
         """Record that *response* is the document of *candidate*, which is read now."""
@@ -184,23 +171,15 @@ class PageRequests:
         for site, listed in entries.items():
             if site not in self._waiting:
                 self._waiting[site] = deque()
-                is_active = len(self._round) < max(_MAX_SITES, self._concurrency)
+                is_active = len(self._round) < max(_MAX_SITES, self._turns.concurrency)
                 (self._round if is_active else self._later).append(site)
             self._waiting[site].append(listed)
         self._wake()
 
     def next(self) -> Request | None:
         """Return the request for the next page; ``None`` if no page is due."""
-        engine = self._crawler.engine
-        if (
-            not self._waiting
-            or engine.needs_backout()
-            or engine.scheduler is None
-            or engine.scheduler.has_pending_requests()
-        ):
+        if not self._waiting or not self._turns.look():
             return None
-        busy = Counter(map(engine.downloader.get_slot_key, engine.downloader.active))
-        active = {request.url for request in engine.downloader.active}
         for _ in range(len(self._round)):
             site = self._round[0]
             listed = self._waiting[site][0]
@@ -209,7 +188,7 @@ class PageRequests:
                 call_later(0, self._wake)  # finding the next one may take long too: let other tasks run
                 return None
             self._round.rotate(-1)
-            if self._may_go(request, busy, active):
+            if self._turns.may_go(request, sites=len(self._round)):
                 listed.ahead = None
                 self._crawler.stats.inc_value("sitemap_harvest/pages")
                 return request
@@ -234,22 +213,6 @@ class PageRequests:
             self._round.remove(site)
             if self._later:
                 self._round.append(self._later.popleft())
-
-    def _may_go(self, request: Request, busy: Counter[str], active: set[str]) -> bool:
-        """Whether *request* may be sent now; *active* are the URLs in the downloader, *busy* their number by slot."""
-        slot = self._crawler.engine.downloader.get_slot_key(request)
-        host, now = self._frontier.host(request.url), time.monotonic()
-        of_host = self._slots.get(slot, {}).get("concurrency", self._of_host)
-        share = host_share(concurrency=self._concurrency, of_host=of_host, sites=len(self._round))
-        if busy[slot] >= (1 if host.delay else share) or host.ready_at > now:
-            return False
-        # If several requests wait for one robots.txt, Scrapy 2.19 checks only the first and lets the others pass.
-        if self._obeys_robots and not host.has_rules:
-            if self._first_pages.get(host.name) in active:
-                return False
-            self._first_pages[host.name] = request.url
-        host.ready_at = max(host.ready_at, now + host.delay)
-        return True
 
     def _ahead(self, listed: _WaitingEntries) -> Request | None:
         """Return the next request of *listed*; ``None`` if there is none.
@@ -308,17 +271,6 @@ def _by_site(batch: UrlBatch, *, is_whole: bool) -> Iterator[tuple[str, UrlBatch
         return
     for site in sites:
         yield site, batch.filter(pc.equal(column, site))
-
-
-def host_share(*, concurrency: int, of_host: int, sites: int) -> int:
-    """Return the limit of in-flight requests to one host while pages of *sites* sites are queued.
-
-    This is its share of *concurrency*, the requests of the whole run (0: no limit), but
-    at most twice *of_host*, the concurrent downloads of one host, so that as many
-    requests again are ready. At least one.
-    """
-    share = -(-concurrency // max(sites, 1)) if concurrency else 2 * of_host
-    return max(1, min(2 * of_host, share))
 
 
 def requests_of(

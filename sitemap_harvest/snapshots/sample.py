@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.snapshots.store import Snapshot
 
-ALL_PAGES = 2**63 - 1
-"""The size of a sample of all URLs."""
 _PORTION = 100_000  # URLs in memory at a time
 _SLICE_ROWS = 500  # as Python objects
 _BATCH_ROWS = 100_000
@@ -58,8 +56,7 @@ class PageSample:
         self._snapshot = snapshot
         row, number, stratum = _facts(snapshot, seed)
         order = np.argsort(number, kind="stable")
-        ordered = number[order]
-        order = order[np.append(True, ordered[1:] != ordered[:-1])[: len(order)]]  # the first URL of each key
+        order = order[_is_first(number[order])]  # the first URL of each key
         order = order[np.argsort(stratum[order], kind="stable")]
         self.listed = len(order)
         """Number of different URLs that the sample was chosen from."""
@@ -88,18 +85,23 @@ def _facts(snapshot: Snapshot, seed: int) -> tuple[np.ndarray, np.ndarray, np.nd
     import duckdb  # takes 0.1 seconds to load
 
     documents = snapshot.sitemaps()["url"].combine_chunks()
-    rows, numbers, strata, offset = [_NONE], [_NONE.astype(np.uint64)], [_NONE.astype(np.int32)], 0
+    rows, numbers, strata, offset = [_NONE.astype(np.uint32)], [_NONE.astype(np.uint64)], [_NONE.astype(np.int32)], 0
     with duckdb.connect(config={"threads": 1}) as connection:  # in the order of the rows
         urls = connection.from_arrow(snapshot.urls(["sitemap", "key", "lastmod", "scope_reason"]))
         facts = urls.project(_FACTS.format(seed=seed, time=snapshot.run.started_at.isoformat()))
         for batch in facts.to_arrow_reader(_BATCH_ROWS):
             wanted = batch.filter(batch["is_wanted"])
             document = pc.fill_null(pc.index_in(wanted["sitemap"], documents), -1)
-            rows.append(offset + np.flatnonzero(np.asarray(batch["is_wanted"])))
+            rows.append((offset + np.flatnonzero(np.asarray(batch["is_wanted"]))).astype(np.uint32))
             numbers.append(np.asarray(wanted["number"]))
             strata.append(np.asarray(document) * _AGES + np.asarray(wanted["age"]))
             offset += batch.num_rows
     return np.concatenate(rows), np.concatenate(numbers), np.concatenate(strata)
+
+
+def _is_first(ordered: np.ndarray) -> np.ndarray:
+    """Return whether each of the *ordered* numbers differs from the one before."""
+    return np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
 
 
 def _rows(snapshot: Snapshot, rows: np.ndarray) -> pa.Table:
@@ -109,6 +111,6 @@ def _rows(snapshot: Snapshot, rows: np.ndarray) -> pa.Table:
     for batch in snapshot.urls(schema.names):
         first, last = np.searchsorted(rows, [offset, offset + batch.num_rows])
         if first < last:
-            found.append(batch.take(pa.array(rows[first:last] - offset)))
+            found.append(batch.take(pa.array(rows[first:last].astype(np.int64) - offset)))
         offset += batch.num_rows
     return pa.Table.from_batches([batch.cast(schema) for batch in found], schema)

@@ -15,18 +15,21 @@ from scrapy.utils.defer import deferred_from_coro
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.crawl_loop import CrawlLoop
 from sitemap_harvest.engine.in_flight import InFlight
+from sitemap_harvest.engine.probe import Probe
 from sitemap_harvest.engine.run_state import RUN, RunParts, RunState, fields, site_queue
 from sitemap_harvest.errors import ArgumentError, HarvestError
 from sitemap_harvest.integration.document_requests import DocumentRequests
 from sitemap_harvest.integration.items.item_processor import needs_rows
 from sitemap_harvest.integration.loop_runner import LoopRunner, Wakeup
+from sitemap_harvest.page_visits.host_turns import HostTurns
 from sitemap_harvest.page_visits.page_requests import PageRequests, requests_of
 from sitemap_harvest.page_visits.page_rules import PageRules
+from sitemap_harvest.page_visits.probe_requests import ProbeRequests
 from sitemap_harvest.spiders.run_setup import apply_targets, enable_components, prepare
 from sitemap_harvest.spiders.start_requests import SeedRequests, has_own, state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -105,8 +108,10 @@ class Harvest(RunState):
         self.sites = site_queue(config, options, per_host=per_host, depth_limit=settings.getint("DEPTH_LIMIT"))
         self.seeds = SeedRequests(self._spider, self.sites)
         self._pages: PageRequests | None = None
+        turns = HostTurns(crawler, self.sites.frontier)
         if rules.rules:
-            self._pages = PageRequests(self._spider, rules, self.sites.frontier, wakeup, only_site=config.only_site)
+            self._pages = PageRequests(self._spider, rules, turns, wakeup, only_site=config.only_site)
+        probe, next_probed = self._probe(config, turns, wakeup)
         requests = DocumentRequests(crawler, self.seeds.like, read_declared=options.read_declared)
         parts = RunParts(
             config=config,
@@ -117,6 +122,8 @@ class Harvest(RunState):
             session=self._session,
             build_request=requests.build,
             pages=self._pages,
+            probe=probe,
+            next_probed=next_probed,
             children=rules.children,
             needs_rows=lambda: options.items == "rows" or needs_rows(crawler, self.logger),
             max_in_flight=max_in_flight,
@@ -124,6 +131,24 @@ class Harvest(RunState):
         )
         self._loop = CrawlLoop(parts)
         self.runner = LoopRunner(crawler, self._loop, requests, wakeup, small=small)
+
+    def _probe(
+        self, config: RunConfig, turns: HostTurns, wakeup: Wakeup
+    ) -> tuple[Probe | None, Callable[[], Request | None]]:
+        """Return the probe of the run, if the user wants one, and a function that returns its next request."""
+        if config.probe is None or self._session is None:
+            return None, lambda: None
+        probe = Probe(
+            config.probe,
+            config.probe_seed,
+            frontier=self.sites.frontier,
+            max_unanswered=self.options.max_unanswered,
+            summary=self.summary,
+            guard=self._session.guard,
+        )
+        emits = "pages" in config.emit
+        requests = ProbeRequests(self._crawler, probe, turns, wakeup, only_site=config.only_site, emits=emits)
+        return probe, requests.next
 
     def refuse(self, reason: str) -> NoReturn:
         """End the run before it begins, with the reason in one line."""
@@ -144,7 +169,8 @@ class Harvest(RunState):
                 self.refuse(str(error))
             deferred_from_coro(self._crawler.engine.close_spider_async(reason="wrong_argument"))
             return
-        yield from self.seeds.requests(config.candidates)
+        if config.at is None:
+            yield from self.seeds.requests(config.candidates)
 
     def read(self, response: Response) -> Iterator[Request]:
         """Yield the requests for the sitemap in *response*, which the spider itself has requested."""

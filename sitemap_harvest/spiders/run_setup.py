@@ -68,7 +68,7 @@ def prepare(spider: Spider, run: RunState, config: RunConfig, *, sites: object) 
     store = config.store or run.options.store
     check_store(config, store)
     check_details(config.details)
-    if store is None and config.audits:
+    if store is None and (config.audits or config.probe is not None):
         run.files = TemporaryDirectory(prefix="sitemap-harvest-")
         store = run.files.name
     if store is None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_harvest.page_visits.page_requests import host_share
+from sitemap_harvest.page_visits.host_turns import host_share
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from sitemap_harvest.snapshots.sample import ALL_PAGES, PageSample, SampledPage
+from sitemap_harvest.snapshots.sample import PageSample, SampledPage
 from tests.snapshots.store.making import BEGAN, SITE, Making, entry, locs
 
+ALL_PAGES = 2**63 - 1
 S, T = f"{SITE}/s.xml", f"{SITE}/t.xml"
 
 

@@ -36,15 +36,18 @@ _OF_READINGS = frozenset({"row_ranges", "references"})
 """Tables about what a run read, which later runs may need; other tables are needed only for their own run."""
 
 
-def compact(history: History, *, fewest: int = _FEWEST) -> bool:
-    """Merge the small files of *history* where there are *fewest* or more; return whether there were."""
+def compact(history: History, *, fewest: int = _FEWEST, only: str | None = None) -> bool:
+    """Merge the small files of *history* where there are *fewest* or more; return whether there were.
+
+    *only*: those of this table.
+    """
     history.forget()
     tidy(history)
     files = sorted(history.manifest.files, key=lambda file: file.table)  # stable: of one table in the order of runs
     found: list[StoredFile] = []
     for (_, is_small), group in groupby(files, key=lambda file: (file.table, file.count < _SMALL_ROWS)):
         series = list(group)
-        if is_small and len(series) >= fewest:
+        if is_small and len(series) >= fewest and only in {None, series[0].table}:
             parts = (read_table(history.folder, file) for file in series)
             runs = min(file.runs[0] for file in series), max(file.runs[1] for file in series)
             series = written(history, series[0].table, runs, parts)

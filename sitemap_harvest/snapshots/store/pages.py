@@ -57,7 +57,7 @@ class PageWriter:
         history.folder.sync(file.name for file in files if file not in before.files)
         Manifest(runs=tuple(runs), files=tuple(files), next_row=before.next_row).put(history.folder)
         self._published = len(self._table.files)
-        compact(history)
+        compact(history, only="pages")  # the caller reads the snapshot
 
     def _others(self, file: StoredFile) -> list[StoredFile]:
         """Return *file* without the pages that the run had before."""

@@ -1,20 +1,20 @@
-"""``page_facts``: what a page says to search engines."""
+"""``html_facts``: what a page says to search engines."""
 
 from __future__ import annotations
 
 import pytest
 
-from sitemap_harvest.formats.html.page_facts import PageFacts, header_canonical, page_facts
+from sitemap_harvest.formats.html.html_facts import HtmlFacts, header_canonical, html_facts
 
 URL = "https://a.example/dir/page"
-NOTHING = PageFacts(title=None, robots=None, canonical=None, not_found=None, challenger=None)
+NOTHING = HtmlFacts(title=None, robots=None, canonical=None, not_found=None, challenger=None)
 
 
 def facts(*pieces, url=URL):
     """Return the facts of a page that differ from those of an empty one."""
-    found = page_facts(pieces, url=url)
+    found = html_facts(pieces, url=url)
     return {
-        name: getattr(found, name) for name in PageFacts.__slots__ if getattr(found, name) != getattr(NOTHING, name)
+        name: getattr(found, name) for name in HtmlFacts.__slots__ if getattr(found, name) != getattr(NOTHING, name)
     }
 
 

@@ -1,4 +1,4 @@
-"""``PageFacts``: what an HTML page says to search engines, and whether it is an error page or a challenge page.
+"""``HtmlFacts``: what an HTML page says to search engines, and whether it is an error page or a challenge page.
 
 Specs: https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag,
 https://www.rfc-editor.org/rfc/rfc6596 (canonical link)
@@ -25,7 +25,7 @@ _HEAD_CHARS = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageFacts:
+class HtmlFacts:
     """The facts of one page."""
 
     title: str | None
@@ -41,7 +41,7 @@ class PageFacts:
     """The vendor of the firewall whose challenge page it is; ``None`` if it is none."""
 
 
-def page_facts(text: Iterable[str], *, url: str) -> PageFacts:
+def html_facts(text: Iterable[str], *, url: str) -> HtmlFacts:
     """Return the facts of the page at *url*, which is in *text*, completely or up to a limit."""
     pieces = iter(text)
     head = ""
@@ -52,7 +52,7 @@ def page_facts(text: Iterable[str], *, url: str) -> PageFacts:
         if facts.depth > MAX_DEPTH:
             break
     title, heading = (" ".join(decoded(part or "").split())[:_MAX_CHARS] for part in (facts.title, facts.heading))
-    return PageFacts(
+    return HtmlFacts(
         title=title or None,
         robots=", ".join(facts.robots) or None,
         canonical=facts.canonical,
