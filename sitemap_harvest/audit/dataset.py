@@ -93,7 +93,7 @@ _MACROS = {
         instant + case precision when 'year' then interval 1 year when 'month' then interval 1 month
             when 'day' then interval 1 day when 'minute' then interval 1 minute else interval 0 second end
     """,
-    "host_of(url)": r"regexp_extract(url, '^[^:/?#]+://(?:[^/?#]*@)?(\[[^\]/?#]*\]|[^:/?#]*)', 1)",
+    "host_of(url)": r"lower(regexp_extract(url, '^[^:/?#]+://(?:[^/?#]*@)?(\[[^\]/?#]*\]|[^:/?#]*)', 1))",
 }
 
 

@@ -32,6 +32,27 @@ NEEDS = {
 """What a rule may need, each with the reason why it is not checked without. ``a.b`` needs ``a`` too."""
 
 
+class _Number(float):
+    """A number that is formatted with a noun, as in ``{count:image}``, or as other numbers."""
+
+    def __format__(self, spec: str) -> str:
+        if len(spec) > 1 and spec.replace(" ", "").isalpha():
+            return f"{self} {spec}{'' if float(self) == 1.0 else 's'}"
+        return format(float(self), spec) if spec else str(self)
+
+    def __str__(self) -> str:
+        return f"{int(self):,}" if self.is_integer() else f"{float(self):g}"
+
+
+def _percent(share: float | None) -> str:
+    """Return *share* as text; it is 0% or 100% only if it is exactly that."""
+    if share is None:
+        return ""
+    if 0 < share < 0.01:
+        return "under 1%"
+    return "over 99%" if 0.99 < share < 1 else f"{share:.0%}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRule:
     """One check of the audit."""
@@ -41,7 +62,8 @@ class AuditRule:
     severity: Severity
     message: str
     """The message of a finding: a format string with the fields ``count``, ``urls`` (``1 URL``, ``2 URLs``), ``share``,
-    ``value`` (of the first sample), and the names of the thresholds."""
+    ``value`` (of the first sample), and the names of the thresholds. ``{count:image}`` is ``1 image`` or ``2 images``,
+    also for thresholds."""
     query: Query
     """Returns the SQL query, given the thresholds. Its docstring is the page of the rule in the catalogue.
 
@@ -74,11 +96,10 @@ class AuditRule:
 
     def words(self, finding: Finding, thresholds: Mapping[str, float]) -> str:
         """Return the message of *finding*."""
-        urls = "1 URL" if finding.count == 1 else f"{finding.count:,} URLs"
         value = next((sample.value for sample in finding.samples), None)
-        share = "" if finding.share is None else f"{finding.share:.0%}"
-        values = {**thresholds, "count": f"{finding.count:,}", "urls": urls, "value": value, "share": share}
-        return self.message.format(**values)
+        numbers = {name: _Number(one) for name, one in {**thresholds, "count": finding.count}.items()}
+        values = {"urls": f"{numbers['count']:URL}", "value": value, "share": _percent(finding.share)}
+        return self.message.format(**{**numbers, **values})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,6 +66,7 @@ def _site(run: int, now: datetime) -> Web:
         f"{SITE}/nested.xml": index(f"{SITE}/index.xml"),  # sitemap/cycle
         f"{SITE}/urls.xml": page(urlset(*_flawed_urls())[2], "text/html"),  # sitemap/wrong-content-type
         f"{SITE}/pages.xml": urlset(
+            f"{LISTS}/foreign",  # site/foreign-hosts: its robots.txt allows it
             f"{SITE}/shared",  # url/duplicate-across-sitemaps
             url(f"{SITE}/dated", "2024-05-05"),  # url/conflicting-lastmod
         ),
@@ -110,7 +111,6 @@ def _flawed_urls() -> list[str]:
         "http://www.flawed.example/twin",  # site/mixed-schemes, url/scheme-twins
         f"{SITE}/folder/",
         f"{SITE}/folder/index.html",
-        "https://elsewhere.example/",  # site/foreign-hosts
         f"{SITE}/?utm_source=sitemap",
         f"{SITE}/a;jsessionid=0123456789ABCDEF",
         f"{SITE}/a#part",
@@ -179,7 +179,7 @@ def _lists() -> Web:
     pages = [f"{LISTS}/{number}" for number in range(95_002)]
     blank = (" " * 8_000 + "\n") * 6_554  # 50 MB
     return {
-        f"{LISTS}/robots.txt": robots(f"{LISTS}/near.txt", f"{LISTS}/beyond.txt"),
+        f"{LISTS}/robots.txt": robots(f"{LISTS}/near.txt", f"{LISTS}/beyond.txt", f"{SITE}/pages.xml"),
         f"{LISTS}/near.txt": text("\n".join(pages[:45_001])),  # sitemap/near-limit
         # protocol/too-many-entries, protocol/too-large, sitemap/large-uncompressed
         f"{LISTS}/beyond.txt": text("\n".join([*pages[45_001:], blank])),

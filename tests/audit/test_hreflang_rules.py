@@ -35,8 +35,8 @@ CASES: list[Any] = [
         [raw(DE, "en_US", EN), raw(EN, "jp", DE)],
         [page(DE, de=DE, en_GB=EN, zh_Hant_TW=FR, x_default=EN), raw(EN, "EN-us", DE)],
         [
-            (DE, "en_US: it has an underscore instead of a hyphen"),
-            (EN, "jp: jp is not an ISO 639-1 language"),
+            (DE, "en_US (it has an underscore instead of a hyphen)"),
+            (EN, "jp (jp is not an ISO 639-1 language)"),
         ],
     ),
     (

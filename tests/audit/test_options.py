@@ -12,7 +12,7 @@ from sitemap_harvest.audit import RULES, AuditRule, RuleOptions
 from sitemap_harvest.audit.audit import Audit
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.errors import OptionError
-from sitemap_harvest.model import Severity
+from sitemap_harvest.model import Finding, Severity
 from tests.audit.auditing import SITE, SITEMAP, findings_of, urls
 from tests.snapshots.store.making import Making
 
@@ -80,6 +80,21 @@ def test_a_rule_of_the_user_is_evaluated(tmp_path: Path, monkeypatch: pytest.Mon
         RULES.pop("shop/long", None)
         sys.modules.pop("shop_rules", None)
     assert (finding.message, finding.threshold) == ("1 URL longer than 22", 22)
+
+
+@pytest.mark.parametrize(
+    ("count", "share", "message"),
+    [
+        pytest.param(1, 0.001, "1 image, 1 URL, 1, 2 days, 2.5, under 1%", id="one"),
+        pytest.param(1_200, 0.5, "1,200 images, 1,200 URLs, 1,200, 2 days, 2.5, 50%", id="many"),
+        pytest.param(0, 0.996, "0 images, 0 URLs, 0, 2 days, 2.5, over 99%", id="none"),
+    ],
+)
+def test_the_numbers_of_a_message_have_a_noun(count: int, share: float, message: str) -> None:
+    text = "{count:image}, {urls}, {count}, {days:day}, {mb:g}, {share}"
+    rule = AuditRule(id="shop/a", severity=Severity.ERROR, message=text, query=lambda: "")
+    finding = Finding(site=SITE, run="r", rule="shop/a", severity=Severity.ERROR, count=count, share=share, message="")
+    assert rule.words(finding, {"days": 2, "mb": 2.5}) == message
 
 
 @pytest.mark.parametrize(

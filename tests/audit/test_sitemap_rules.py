@@ -62,7 +62,14 @@ CASES: list[Any] = [
     (
         "site/foreign-hosts",
         {ROBOTS: (refs(S), robots), S: (urls(f"{SITE}/1", "https://b.example/1", "https://b.example/2"), child)},
-        {ROBOTS: (refs(S), robots), S: (urls(f"{SITE}/1", "http://www.a.example:8080/1"), child)},
+        {
+            ROBOTS: (refs("https://A.example/s.xml"), robots),
+            "https://A.example/s.xml": (
+                urls(f"{SITE}/1", "http://www.a.example:8080/1") + urls("https://c.example/1", in_scope=False),
+                child,
+            ),
+            T: (urls("https://c.example/2"), child | {"kind": Kind.FEED}),
+        },
         [(None, 2, [("https://b.example/1", "b.example (2)")])],
     ),
     (
@@ -148,7 +155,7 @@ CASES: list[Any] = [
         "sitemap/nested-index",
         {INDEX: (refs(S), index), S: (refs(T), child | {"kind": Kind.INDEX})},
         {ROBOTS: (refs(INDEX), robots), INDEX: (refs(S, INDEX), index), S: (urls(f"{SITE}/1"), child)},
-        [(INDEX, 1, [(S, None)])],
+        [(INDEX, 1, [(S, S)])],
     ),
     (
         "sitemap/cycle",
@@ -169,7 +176,7 @@ CASES: list[Any] = [
                 child,
             ),
         },
-        [(INDEX, 1, [(S, "2026-10-01, newest entry 2026-10-04T00:00:00Z")])],
+        [(INDEX, 1, [(S, "2026-10-01, but the newest entry is from 2026-10-04T00:00:00Z")])],
     ),
     (
         "protocol/too-many-entries",
@@ -187,13 +194,13 @@ CASES: list[Any] = [
         "protocol/loc-too-long",
         {S: (urls(f"{SITE}/{'a' * 2048}"), child)},
         {S: (urls(f"{SITE}/{'a' * 2030}"), child)},
-        [(S, 1, [(f"{SITE}/{'a' * 82}", "2066 characters")])],
+        [(S, 1, [(f"{SITE}/{'a' * 82}", "2,066 characters")])],
     ),
     (
         "protocol/too-many-images",
         {S: (urls(f"{SITE}/a", images=(Image(loc="i"),) * 1_001), child)},
         {S: (urls(f"{SITE}/a", images=(Image(loc="i"),) * 1_000), child)},
-        [(S, 1, [(f"{SITE}/a", "1001 images")])],
+        [(S, 1, [(f"{SITE}/a", "1,001 images")])],
     ),
     (
         "protocol/too-many-news",

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sitemap_harvest.audit import RULES
 from sitemap_harvest.model import Image, Kind, News, Severity, UrlEntry, Video
-from tests.audit.auditing import SITE, SITEMAP, dated, found, urls
+from tests.audit.auditing import SITE, SITEMAP, audited, dated, findings_of, found, urls
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -241,7 +242,7 @@ def test_the_twin_may_be_in_another_sitemap(tmp_path: Path) -> None:
     assert (sample.sitemap, sample.loc, sample.value) == (OTHER, f"{SITE}/a/", f"{SITE}/a")
 
 
-def test_urls_out_of_scope_with_the_share_of_each_reason(tmp_path: Path) -> None:
+def test_urls_out_of_scope_with_their_reason(tmp_path: Path) -> None:
     entries = [
         entry
         for reason in (None, "host", "path", "host")
@@ -250,11 +251,25 @@ def test_urls_out_of_scope_with_the_share_of_each_reason(tmp_path: Path) -> None
     (finding,) = found(tmp_path, "url/out-of-scope", {SITEMAP: entries, OTHER: urls(f"{SITE}/a")})
     assert (finding.sitemap, finding.count, finding.share) == (SITEMAP, 3, 0.75)
     assert [(one.position, one.value) for one in finding.samples] == [
-        (2, "host (50% of the entries)"),
-        (3, "path (25% of the entries)"),
-        (4, "host (50% of the entries)"),
+        (2, "host, a.example"),
+        (3, "path"),
+        (4, "host, a.example"),
     ]
-    assert finding.message == "3 URLs that the sitemap may not list: another host (50% of the entries)"
+    assert finding.message == "3 URLs that the sitemap may not list (75%): another host, a.example"
+
+
+def test_a_sitemap_with_another_scheme_has_one_finding(tmp_path: Path) -> None:
+    plain = SITEMAP.replace("https:", "http:")
+    documents = {plain: urls(f"{SITE}/1", f"{SITE}/2", in_scope=False, scope_reason="scheme")}
+    rules = [RULES["url/out-of-scope"], RULES["sitemap/http-on-https-site"]]
+    (finding,) = findings_of(tmp_path, documents, rules=rules)
+    assert (finding.rule, finding.message) == ("sitemap/http-on-https-site", "served by http, but lists 2 https URLs")
+
+
+@pytest.mark.parametrize("host", ["A.LOCAL", "a.local"])
+def test_the_kind_of_host_of_the_site_is_public(host: str, tmp_path: Path) -> None:
+    facts = {"root": f"http://{host}"}
+    assert audited(tmp_path, "url/not-public-host", {SITEMAP: (urls("http://a.local/1"), facts)}) == []
 
 
 IMAGES, VIDEOS, NEWS = {"images": (Image(loc=f"{SITE}/a.png"),)}, {"videos": (Video(title="a"),)}, {"news": (News(),)}

@@ -70,9 +70,9 @@ def flapping(times: float = 3) -> str:
     """
     return f"""
         select arg_max(sitemap, run) as sitemap, arg_max(loc, run) as loc,
-            count_if(kind = 'removed') || ' times' as value
+            if(count_if(kind = 'removed') = 1, 'once', count_if(kind = 'removed') || ' times') as value
         from changes where kind in ('added', 'removed') and {_UNPAIRED} group by coalesce(key, loc)
-        having count_if(kind = 'removed') >= {times} and count_if(kind = 'added') >= {times} - 1
+        having count_if(kind = 'removed') >= {times} and count_if(kind = 'added') >= greatest({times} - 1, 1)
     """  # noqa: S608 - numbers and our own conditions
 
 

@@ -70,7 +70,12 @@ def duplicate_across_sitemaps() -> str:
     """
 
 
-@rule("url/conflicting-lastmod", Severity.WARNING, "{urls} with a different lastmod in another sitemap", of_site=True)
+@rule(
+    "url/conflicting-lastmod",
+    Severity.WARNING,
+    "{urls} with a different lastmod in another sitemap, such as {value}",
+    of_site=True,
+)
 def conflicting_lastmod(hours: float = 14) -> str:
     """Several sitemaps give different ``lastmod`` values for the same URL.
 

@@ -12,7 +12,7 @@ _VERSIONS = "(from alternates where hreflang is not null)"
 @rule(
     "hreflang/invalid-code",
     Severity.ERROR,
-    "hreflang values that are not valid, such as {value}",
+    "{count:invalid hreflang value}, such as {value}",
     screaming_frog="Incorrect Language & Region Codes",
     sitebulb="Has invalid outgoing hreflang annotations",
 )
@@ -33,13 +33,13 @@ def invalid_code() -> str:
             select hreflang, hreflang_flaw(hreflang) as flaw
             from (select distinct hreflang from {_VERSIONS})
         )
-        select sitemap, loc, position, hreflang || ': ' || flaw as value
+        select sitemap, loc, position, hreflang || ' (' || flaw || ')' as value
         from alternates join codes using (hreflang)
         where flaw <> ''
     """  # noqa: S608 - our own query
 
 
-@rule("hreflang/invalid-url", Severity.ERROR, "language versions without a valid URL, such as {value}")
+@rule("hreflang/invalid-url", Severity.ERROR, "{count:language version} without a valid URL, such as {value}")
 def invalid_url() -> str:
     """The URL of a language version is missing, relative or not ``http``.
 
@@ -87,7 +87,7 @@ def missing_self() -> str:
 @rule(
     "hreflang/missing-return",
     Severity.ERROR,
-    "versions that do not link back, such as {value}",
+    "{count:language version} without a return link, such as {value}",
     screaming_frog="Missing Return Links",
     sitebulb="Missing reciprocal hreflang (no return-tag)",
 )
@@ -172,7 +172,12 @@ def no_x_default(languages: float = 3) -> str:
     """  # noqa: S608 - our own query
 
 
-@rule("hreflang/target-not-listed", Severity.NOTICE, "versions that no sitemap lists, such as {value}", needs="site")
+@rule(
+    "hreflang/target-not-listed",
+    Severity.NOTICE,
+    "{count:language version} in no sitemap, such as {value}",
+    needs="site",
+)
 def target_not_listed() -> str:
     """A language version is not listed by any sitemap of the site.
 
@@ -188,7 +193,12 @@ def target_not_listed() -> str:
     """  # noqa: S608 - our own query
 
 
-@rule("hreflang/conflicting-clusters", Severity.WARNING, "{urls} in groups that contradict each other", of_site=True)
+@rule(
+    "hreflang/conflicting-clusters",
+    Severity.WARNING,
+    "{urls} in language groups that contradict each other, such as {value}",
+    of_site=True,
+)
 def conflicting_clusters() -> str:
     """A URL belongs to two groups of language versions that contradict each other.
 

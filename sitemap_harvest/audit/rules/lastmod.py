@@ -70,7 +70,7 @@ def ancient() -> str:
     """
 
 
-@rule("lastmod/one-stamp", Severity.WARNING, "{share} of the dates are the same moment: {value}")
+@rule("lastmod/one-stamp", Severity.WARNING, "{count:date} ({share}) are the same: {value}")
 def one_stamp(share: float = 0.9, entries: float = 20) -> str:
     """Almost all entries of a sitemap have the same ``lastmod``.
 
@@ -100,7 +100,7 @@ def one_stamp(share: float = 0.9, entries: float = 20) -> str:
     """  # noqa: S608 - numbers and our own conditions
 
 
-@rule("lastmod/fetch-time", Severity.WARNING, "{share} of the dates are the time of the request: {value}")
+@rule("lastmod/fetch-time", Severity.WARNING, "{count:date} ({share}) are the time of the request: {value}")
 def fetch_time(share: float = 0.9, minutes: float = 10, entries: float = 5) -> str:
     """The dates of a sitemap are the time at which it was requested.
 
@@ -125,7 +125,11 @@ def fetch_time(share: float = 0.9, minutes: float = 10, entries: float = 5) -> s
     """  # noqa: S608 - numbers and our own conditions
 
 
-@rule("lastmod/mixed-precision", Severity.NOTICE, "{share} of the dates have another precision, such as {value}")
+@rule(
+    "lastmod/mixed-precision",
+    Severity.NOTICE,
+    "{count:date} ({share}) with another precision than the others, such as {value}",
+)
 def mixed_precision(share: float = 0.05) -> str:
     """Some dates of a sitemap have a time, others do not.
 
@@ -205,7 +209,12 @@ def moves_without_change(share: float = 0.5, looks: float = 2, entries: float = 
     """  # noqa: S608 - numbers and our own conditions
 
 
-@rule("lastmod/silent-change", Severity.WARNING, "{urls} with a change that lastmod does not show", needs="history")
+@rule(
+    "lastmod/silent-change",
+    Severity.WARNING,
+    "{urls} with a change of {value} that lastmod does not show",
+    needs="history",
+)
 def silent_change() -> str:
     """Since the last run, an entry has changed, but its ``lastmod`` has not.
 
@@ -234,7 +243,12 @@ def silent_change() -> str:
     """  # noqa: S608 - our own conditions
 
 
-@rule("lastmod/goes-back", Severity.WARNING, "{urls} with an earlier lastmod than in the last run", needs="history")
+@rule(
+    "lastmod/goes-back",
+    Severity.WARNING,
+    "{urls} with an earlier lastmod than in the last run, such as {value}",
+    needs="history",
+)
 def goes_back() -> str:
     """Since the last run, the ``lastmod`` of an entry has become earlier.
 
@@ -249,7 +263,7 @@ def goes_back() -> str:
             select *, try_cast(before['lastmod'] as timestamptz) as earlier from changes
             where run = {_LATEST} and kind = 'changed' and sitemap_before is null and list_contains(fields, 'lastmod')
         )
-        select u.sitemap, u.loc, u.position, lastmod_text || ', before ' || before['lastmod'] as value
+        select u.sitemap, u.loc, u.position, lastmod_text || ' instead of ' || before['lastmod'] as value
         from sitemap_urls u join moved on moved.sitemap = u.sitemap and moved.key = u.key
         join runs on runs.run = moved.baseline
         where u.kind = 'sitemap' and period_end(u.lastmod, u.lastmod_precision) + {_ZONES} < earlier
@@ -306,7 +320,7 @@ def changefreq_ignored() -> str:
 @rule(
     "changefreq/contradicts-lastmod",
     Severity.NOTICE,
-    "{urls} with a changefreq that lastmod contradicts: {value}",
+    "{urls} with a changefreq that lastmod contradicts, such as {value}",
     has_share=True,
 )
 def contradicts_lastmod(days: float = 365) -> str:

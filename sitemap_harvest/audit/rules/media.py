@@ -18,7 +18,7 @@ def _missing(names: str, of: str) -> str:
     return f"concat_ws(', ', {parts})"
 
 
-@rule("image/deprecated-tag", Severity.NOTICE, "images with tags that search engines ignore: {value}")
+@rule("image/deprecated-tag", Severity.NOTICE, "{count:image} with tags that search engines ignore: {value}")
 def image_deprecated_tag() -> str:
     """An image has tags that Google no longer reads: caption, geo_location, title or license.
 
@@ -32,7 +32,7 @@ def image_deprecated_tag() -> str:
     """  # noqa: S608 - our own query
 
 
-@rule("video/deprecated-tag", Severity.NOTICE, "videos with tags that search engines ignore: {value}")
+@rule("video/deprecated-tag", Severity.NOTICE, "{count:video} with tags that search engines ignore: {value}")
 def video_deprecated_tag() -> str:
     """A video has tags that Google no longer reads: category, gallery_loc, price or tvshow.
 
@@ -51,7 +51,7 @@ def video_deprecated_tag() -> str:
 @rule(
     "video/missing-required",
     Severity.ERROR,
-    "videos without required tags: {value}",
+    "{count:video} without required tags: {value}",
     google="Missing thumbnail URL, Missing video title",
 )
 def video_missing_required() -> str:
@@ -69,7 +69,7 @@ def video_missing_required() -> str:
     """  # noqa: S608 - our own query
 
 
-@rule("video/no-location", Severity.ERROR, "videos without content_loc and player_loc")
+@rule("video/no-location", Severity.ERROR, "{count:video} without content_loc and player_loc")
 def video_no_location() -> str:
     """A video has neither ``content_loc`` nor ``player_loc``.
 
@@ -89,7 +89,7 @@ def video_no_location() -> str:
 @rule(
     "video/content-is-page",
     Severity.ERROR,
-    "videos whose content_loc is the page",
+    "{count:video} whose content_loc is the page",
     google="Video location and play page location are the same",
 )
 def video_content_is_page() -> str:
@@ -107,7 +107,7 @@ def video_content_is_page() -> str:
     """
 
 
-@rule("video/out-of-range", Severity.WARNING, "videos with values out of range: {value}")
+@rule("video/out-of-range", Severity.WARNING, "{count:video} with values out of range: {value}")
 def video_out_of_range() -> str:
     """A value of a video is out of its range.
 
@@ -133,7 +133,7 @@ def video_out_of_range() -> str:
     """
 
 
-@rule("video/expired", Severity.WARNING, "videos that have expired, such as on {value}")
+@rule("video/expired", Severity.WARNING, "{count:video} that expired, such as on {value}")
 def video_expired() -> str:
     """The ``expiration_date`` of a video is in the past.
 
@@ -154,7 +154,7 @@ def video_expired() -> str:
 @rule(
     "news/missing-required",
     Severity.ERROR,
-    "articles without required tags: {value}",
+    "{count:article} without required tags: {value}",
     google="Missing <publication> tag",
 )
 def news_missing_required() -> str:
@@ -173,7 +173,7 @@ def news_missing_required() -> str:
     """  # noqa: S608 - our own query
 
 
-@rule("news/too-old", Severity.WARNING, "articles older than {days:g} days, such as of {value}")
+@rule("news/too-old", Severity.WARNING, "{count:article} older than {days:day}, such as of {value}")
 def news_too_old(days: float = 2) -> str:
     """A news sitemap lists articles that are older than two days.
 
@@ -193,7 +193,7 @@ def news_too_old(days: float = 2) -> str:
     """  # noqa: S608 - a number
 
 
-@rule("news/invalid-language", Severity.ERROR, "articles with a language that is not valid: {value}")
+@rule("news/invalid-language", Severity.ERROR, "{count:article} with an invalid language, such as {value}")
 def news_invalid_language() -> str:
     """The language of a publication is not a code of ISO 639.
 

@@ -65,7 +65,7 @@ def loc_too_long() -> str:
     Fix: Shorten the URL.
     """
     return """
-        select sitemap, loc[:100] as loc, position, length(loc) || ' characters' as value
+        select sitemap, loc[:100] as loc, position, format('{:,} characters', length(loc)) as value
         from sitemap_urls where length(loc) > 2_048
     """
 
@@ -81,7 +81,7 @@ def too_many_images() -> str:
     Fix: List at most 1,000 images for each page.
     """
     return """
-        select sitemap, any_value(loc) as loc, position, count(*) || ' images' as value
+        select sitemap, any_value(loc) as loc, position, format('{:,} images', count(*)) as value
         from images group by sitemap, position having count(*) > 1_000
     """
 
@@ -107,7 +107,10 @@ def too_many_news() -> str:
 
 
 @rule(
-    "protocol/future-lastmod", Severity.WARNING, "sitemaps whose lastmod is in the future, such as {value}", needs=None
+    "protocol/future-lastmod",
+    Severity.WARNING,
+    "{count:sitemap} with a lastmod in the future, such as {value}",
+    needs=None,
 )
 def future_lastmod(hours: float = 24) -> str:
     """The ``lastmod`` of a sitemap in its index is in the future.

@@ -88,7 +88,7 @@ def mixed_schemes() -> str:
         )
         select case when plain.urls <= secure.urls then plain.loc else secure.loc end as loc,
             least(plain.urls, secure.urls) as count,
-            plain.host || ' (' || plain.urls || ' http, ' || secure.urls || ' https)' as value
+            format('{} ({:,} http, {:,} https)', plain.host, plain.urls, secure.urls) as value
         from hosts plain join hosts secure on plain.host = secure.host
         where plain.is_plain and not secure.is_plain
     """
@@ -110,7 +110,7 @@ def mixed_www() -> str:
         )
         select case when bare.urls <= www.urls then bare.loc else www.loc end as loc,
             least(bare.urls, www.urls) as count,
-            bare.host || ' (' || bare.urls || ' without www., ' || www.urls || ' with it)' as value
+            format('{} ({:,} without www., {:,} with it)', bare.host, bare.urls, www.urls) as value
         from hosts bare join hosts www on www.host = 'www.' || bare.host
     """
 
@@ -119,25 +119,25 @@ def mixed_www() -> str:
 def foreign_hosts() -> str:
     """Listed URLs are on other hosts than the site.
 
-    That is valid only if the robots.txt of the other host names the sitemap. Often it
-    is a left-over of a move, or an unintended host of a CDN.
+    The robots.txt of these hosts names the sitemap, so that is valid. Often it is a
+    left-over of a move, or an unintended host of a CDN. URLs that the sitemap may not list
+    have the rule ``url/out-of-scope``, and links in feeds do not count.
 
     Spec: https://www.sitemaps.org/protocol.html#sitemaps_cross_submits
 
     Fix: List URLs of other hosts in sitemaps of these hosts.
     """
-    return """
+    return r"""
         with home as (
-            select distinct regexp_extract(coalesce(final_url, url), '^https?://(?:www\\.)?([^/:]+)', 1) as host
+            select distinct regexp_replace(host_of(coalesce(final_url, url)), '^www\.', '') as host
             from sitemaps where parent is null
         ), hosts as (
-            select regexp_extract(site, '^https?://(?:www\\.)?([^/:]+)', 1) as host, count(*) as urls, min(loc) as loc
-            from urls where site is not null group by 1
+            select regexp_replace(host_of(site), '^www\.', '') as host, count(*) as urls, min(loc) as loc
+            from sitemap_urls where site is not null and in_scope is distinct from false group by 1
         )
-        select loc, urls as count, host || ' (' || urls || ')' as value
+        select loc, urls as count, format('{} ({:,})', host, urls) as value
         from hosts
         where host <> '' and host not in (from home) and exists (from home where host <> '')
-        order by urls desc
     """
 
 

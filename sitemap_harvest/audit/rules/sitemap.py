@@ -130,7 +130,7 @@ def near_limit(share: float = 0.9) -> str:
     """  # noqa: S608 - a number
 
 
-@rule("sitemap/http-on-https-site", Severity.WARNING, "served by http, but lists https URLs")
+@rule("sitemap/http-on-https-site", Severity.WARNING, "served by http, but lists {value}")
 def http_on_https_site() -> str:
     """A sitemap is served by ``http``, but lists ``https`` URLs.
 
@@ -141,8 +141,8 @@ def http_on_https_site() -> str:
     Fix: Serve the sitemap by ``https``, and name that address.
     """
     return """
-        select sitemap, count(*) filter (starts_with(site, 'https:')) || ' https URLs' as value
-        from urls
+        select sitemap, format('{:,} https URLs', count(*) filter (starts_with(site, 'https:'))) as value
+        from sitemap_urls
         where starts_with(sitemap, 'http:')
             and sitemap in (select url from sitemaps where not starts_with(coalesce(final_url, url), 'https:'))
         group by sitemap
@@ -150,7 +150,7 @@ def http_on_https_site() -> str:
     """
 
 
-@rule("sitemap/wrong-content-type", Severity.NOTICE, "served as {value}", needs=None)
+@rule("sitemap/wrong-content-type", Severity.NOTICE, "the Content-Type is {value}", needs=None)
 def wrong_content_type() -> str:
     """A document is served with the ``Content-Type`` of another format.
 
@@ -178,7 +178,7 @@ def wrong_content_type() -> str:
     """  # noqa: S608 - our own condition
 
 
-@rule("sitemap/slow", Severity.NOTICE, "the download took {value}", needs=None)
+@rule("sitemap/slow", Severity.NOTICE, "the download took {value}, more than {seconds:second}", needs=None)
 def slow(seconds: float = 5) -> str:
     """The download of a sitemap took long.
 
@@ -231,7 +231,13 @@ def listed_twice() -> str:
     """
 
 
-@rule("sitemap/nested-index", Severity.WARNING, "lists other indexes", needs=None, google="Nested sitemap indexes")
+@rule(
+    "sitemap/nested-index",
+    Severity.WARNING,
+    "lists indexes, such as {value}",
+    needs=None,
+    google="Nested sitemap indexes",
+)
 def nested_index() -> str:
     """An index names another index.
 
@@ -244,7 +250,7 @@ def nested_index() -> str:
     robots.txt.
     """
     return """
-        select c.sitemap, c.loc, c.position
+        select c.sitemap, c.loc, c.position, c.loc as value
         from children c
         join sitemaps s on s.url = c.sitemap and s.kind = 'index'
         join sitemaps inside on inside.key = c.key and inside.kind = 'index' and inside.key <> s.key
@@ -280,7 +286,9 @@ def cycle() -> str:
 
 
 @rule(
-    "sitemap/index-lastmod-stale", Severity.WARNING, "sitemaps whose lastmod is older than their newest entry: {count}"
+    "sitemap/index-lastmod-stale",
+    Severity.WARNING,
+    "{count:sitemap} with a lastmod older than the newest entry: {value}",
 )
 def index_lastmod_stale(days: float = 1) -> str:
     """The ``lastmod`` of a sitemap in its index is older than the newest entry of the sitemap.
@@ -300,7 +308,8 @@ def index_lastmod_stale(days: float = 1) -> str:
             group by s.key
         )
         select c.sitemap, c.loc, c.position,
-            c.lastmod_text || ', newest entry ' || strftime(newest.lastmod, '%Y-%m-%dT%H:%M:%SZ') as value
+            c.lastmod_text || ', but the newest entry is from '
+                || strftime(newest.lastmod, '%Y-%m-%dT%H:%M:%SZ') as value
         from children c
         join sitemaps s on s.url = c.sitemap and s.kind = 'index'
         join newest on newest.key = c.key
@@ -310,7 +319,7 @@ def index_lastmod_stale(days: float = 1) -> str:
     """  # noqa: S608 - a number
 
 
-@rule("sitemap/index-lastmod-missing", Severity.NOTICE, "sitemaps without lastmod: {count}", needs=None)
+@rule("sitemap/index-lastmod-missing", Severity.NOTICE, "{count:sitemap} without lastmod ({share})", needs=None)
 def index_lastmod_missing(share: float = 0.5) -> str:
     """An index gives no ``lastmod`` for many of its sitemaps.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sitemap_harvest.audit.rule import rule
+from sitemap_harvest.audit.rules.sitemap import http_on_https_site
 from sitemap_harvest.model import Severity
 
 _TRACKING = (
@@ -219,7 +220,7 @@ def staging_host() -> str:
 @rule(
     "url/out-of-scope",
     Severity.WARNING,
-    "{urls} that the sitemap may not list: another {value}",
+    "{urls} that the sitemap may not list ({share}): another {value}",
     has_share=True,
     google="URL not allowed",
 )
@@ -228,25 +229,23 @@ def out_of_scope() -> str:
 
     A sitemap may list the URLs below its own folder, with the same scheme, host and
     port, and those of the sites whose robots.txt names it. Search engines ignore others,
-    unless the owner has verified both sites. The value says what differs first.
+    unless the owner has verified both sites. The value says what differs first. A sitemap
+    that is served by ``http`` has the rule ``sitemap/http-on-https-site``.
 
     Spec: https://www.sitemaps.org/protocol.html#location
 
     Fix: Move the sitemap to the root folder of the site whose URLs it lists, or name it in
     the robots.txt of that site.
     """
-    return """
-        with reasons as (
-            select sitemap, scope_reason, count(*) as urls from sitemap_urls group by 1, 2
-        ), shares as (
-            select *, urls / sum(urls) over (partition by sitemap) as share from reasons
-        )
-        select sitemap, loc, position, printf('%s (%.0f%% of the entries)', scope_reason, 100 * share) as value
-        from sitemap_urls join shares using (sitemap, scope_reason) where not in_scope
-    """
+    return f"""
+        select sitemap, loc, position,
+            if(scope_reason = 'host', 'host, ' || host_of(site), scope_reason) as value
+        from sitemap_urls where not in_scope
+            and not (scope_reason = 'scheme' and sitemap in (select sitemap from ({http_on_https_site()})))
+    """  # noqa: S608 - our own query
 
 
-@rule("url/not-a-page", Severity.NOTICE, "{urls} of files rather than pages (.{value})", has_share=True)
+@rule("url/not-a-page", Severity.NOTICE, "{urls} that lead to a file instead of a page (.{value})", has_share=True)
 def not_a_page() -> str:
     """A listed URL is that of a style sheet, a script, a font or an archive.
 
@@ -270,7 +269,7 @@ def not_a_page() -> str:
     """  # noqa: S608 - patterns of this module
 
 
-@rule("url/lists-a-sitemap", Severity.WARNING, "{urls} of sitemaps listed as pages", has_share=True)
+@rule("url/lists-a-sitemap", Severity.WARNING, "{urls} that lead to a sitemap instead of a page", has_share=True)
 def lists_a_sitemap() -> str:
     """A sitemap lists a sitemap, or the robots.txt, as if it were a page.
 
