@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sitemap_harvest.audit.dataset import Dataset
 from sitemap_harvest.audit.facts import facts_of
-from sitemap_harvest.audit.problems import PROBLEMS, places, problem_in_words
+from sitemap_harvest.audit.problems import NAMED, PROBLEMS, places, problem_in_words
 from sitemap_harvest.audit.rule import NEEDS, RULES, RuleOptions
 from sitemap_harvest.model import (
     CATALOGUE,
@@ -43,6 +43,11 @@ _COLUMNS = {
 }  # that a query may return
 _NO_ROWS = f"select {', '.join(f'null::{kind} as {name}' for name, kind in _COLUMNS.items())} where false"
 _SAMPLE = "{'loc': loc, 'sitemap': sitemap, 'position': position, 'value': value, 'line': line}"
+_DOCUMENTS = f"""
+    select count(*), count(*) filter (
+        {NAMED} and outcome not in ('read', 'unchanged', 'out-of-scope') and not (outcome = 'skipped' and complete)
+    ) from sitemaps
+"""  # noqa: S608 - our own condition
 _PAGES = {  # that each key of NEEDS is there; of a probe, it is known that pages have none
     "pages": "(select count(*) > 0 from listed_pages)",
     "pages.canonical": "bool_or(source = 'probe' or canonical is not null)",
@@ -81,7 +86,7 @@ class Audit:
         self.checked: list[str] = []
         """IDs of the rules that were evaluated, and of the problem codes, once all findings were read."""
         self._not_checked: list[NotChecked] = []
-        self._urls = self._documents = 0
+        self._urls = self._documents = self._unread = 0
         self._dataset: Dataset | None = None
         self._with_facts = with_facts
         self.facts: SiteFacts | None = None
@@ -110,7 +115,8 @@ class Audit:
         """Yield the findings of each rule, largest first, then the problems of documents. Raises :exc:`StoreError`."""
         with self._loaded() as dataset:
             entries = dict(dataset.rows("select sitemap, count(*) from urls group by 1"))
-            self._urls, self._documents = sum(entries.values()), len(dataset.rows("select url from sitemaps"))
+            self._urls = sum(entries.values())
+            (self._documents, self._unread) = dataset.rows(_DOCUMENTS)[0]
             missing = self._missing(dataset)
             for rule in self._rules:
                 if self._option(rule.id).is_off:
@@ -167,6 +173,7 @@ class Audit:
             run=self._snapshot.run.id,
             urls=self._urls,
             sitemaps=self._documents,
+            unread=self._unread,
             errors=self._counts[Severity.ERROR],
             warnings=self._counts[Severity.WARNING],
             notices=self._counts[Severity.NOTICE],

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.audit.rule import RULES
+from sitemap_harvest.audit.rule import NEEDS, RULES
 from sitemap_harvest.model import CATALOGUE, Severity
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ class Explanation:
     """URLs of specifications."""
     thresholds: Mapping[str, float] = field(default_factory=dict)
     """The default of each threshold."""
+    needs: str | None = None
+    """When the rule is not checked; ``None``: it is always checked."""
     names: Mapping[str, str] = field(default_factory=dict)
     """What other tools call it, by tool."""
 
@@ -61,7 +63,7 @@ def explanation_of(rule: str) -> Explanation:
     if rule in RULES:
         return _of_rule(RULES[rule])
     known = CATALOGUE[rule]
-    paragraphs = (known.cause, known.consequence)
+    paragraphs = (f"Usual cause: {known.cause}", known.consequence)
     return Explanation(rule=rule, severity=known.severity, title=known.meaning, paragraphs=paragraphs, fix=known.fix)
 
 
@@ -79,5 +81,6 @@ def _of_rule(rule: AuditRule) -> Explanation:
         fix=" ".join(found["Fix"]),
         specs=tuple(found["Spec"]),
         thresholds=rule.thresholds,
+        needs=None if rule.needs is None else NEEDS[rule.needs],
         names=rule.names,
     )

@@ -58,12 +58,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="RULES",
         help="write each occurrence of these rules, such as url/fragment or lastmod/*, to -O in place of findings",
     )
+    parser.add_argument("--list-rules", action="store_true", help="list the rules with your settings, and stop")
+    parser.add_argument(
+        "--explain",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="explain a rule, or several (lastmod/*), and stop",
+    )
     output.add_output(parser)
     audit_reports.add_report(parser)
 
 
 def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     """Audit. Raises :exc:`HarvestError`."""
+    if opts.list_rules or opts.explain:
+        return _show_rules(opts, HarvestSettings.from_settings(settings))
     _check_output(opts.output)
     reports = audit_reports.AuditReports(opts.reports, others=[*opts.targets, *filter(None, [opts.output])])
     limit = None
@@ -82,6 +92,16 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     histories = [store.site(name) for name in opts.targets] or store.histories()
     with audit_export.opened(opts) as opts.export:
         return _audit(histories, opts, options, limit, reports)
+
+
+def _show_rules(opts: argparse.Namespace, options: HarvestSettings) -> RunOutcome:
+    from sitemap_harvest.cli.audit_rules import explain_rules, list_rules
+
+    if opts.list_rules:
+        list_rules(options.audit)
+    if opts.explain:
+        explain_rules(opts.explain, options.audit)
+    return RunOutcome.WHOLE
 
 
 def _details(opts: argparse.Namespace) -> tuple[str, ...]:
@@ -122,8 +142,11 @@ def _crawl(
         opts.spargs = {"store": options.store or folder, **given}
         store = open_store(opts.spargs["store"], create=True)
         before = {root: store.history(root).runs[-1:] for root in roots}
-        outcome, has_finished = crawl.crawl(opts, settings, has_output=True)
+        outcome, has_finished = crawl.crawl(opts, settings, has_output=None)
         histories = [store.history(root) for root, runs in before.items() if store.history(root).runs[-1:] != runs]
+        if not histories and not has_finished:
+            output.tell("Nothing was audited, and no file was written, because the crawl stored nothing.")
+            return outcome if outcome is RunOutcome.NOT_STARTED else RunOutcome.PARTLY_FAILED
         audited = _audit(histories, opts, options, limit, reports)
     if not has_finished:
         output.tell("The crawl ended early, so the audit is incomplete.")

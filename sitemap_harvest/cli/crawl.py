@@ -70,10 +70,10 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     return crawl(opts, settings, has_output=bool(settings.getdict("FEEDS")))[0]
 
 
-def crawl(opts: argparse.Namespace, settings: Settings, *, has_output: bool) -> tuple[RunOutcome, bool]:
+def crawl(opts: argparse.Namespace, settings: Settings, *, has_output: bool | None) -> tuple[RunOutcome, bool]:
     """Crawl the targets in *opts*, and show the result; return it, and whether the run was not ended early.
 
-    *has_output*: whether something is saved. Raises :exc:`HarvestError`.
+    *has_output*: whether the run writes output files; ``None``: it needs none. Raises :exc:`HarvestError`.
     """
     try:
         arguments = arguments_of(opts.targets, opts.spargs)
@@ -85,7 +85,7 @@ def crawl(opts: argparse.Namespace, settings: Settings, *, has_output: bool) -> 
         raise
     is_live = _set_up_log(opts, settings)
     start_log(settings)
-    if not has_output:
+    if has_output is False:
         tell(NO_OUTPUT)
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(SitemapSpider)
@@ -191,8 +191,8 @@ def line(summary: Summary, seconds: float) -> str:
     )
 
 
-def show(summary: Summary, stats: Mapping[str, Any], *, has_output: bool) -> None:
-    """Print the table, and the failures as text."""
+def show(summary: Summary, stats: Mapping[str, Any], *, has_output: bool | None) -> None:
+    """Print the table, and the failures as text; for *has_output* see :func:`crawl`."""
     if stats.get("finish_reason") == "wrong_argument":
         return  # the log has the reason in one line
     table = Table(title=None, show_edge=False, pad_edge=False)
@@ -205,13 +205,13 @@ def show(summary: Summary, stats: Mapping[str, Any], *, has_output: bool) -> Non
             table.add_section()
         table.add_row(name, f"{tally.documents:,}", f"{tally.urls:,}", decimal(tally.bytes), f"{tally.seconds:,.1f}")
     Console(stderr=True).print(table)
-    for line in _lines(summary, stats):
+    for line in _lines(summary, stats, has_output=bool(has_output)):
         tell(line)
-    if summary.urls and not has_output:
+    if summary.urls and has_output is False:
         tell(NO_OUTPUT)
 
 
-def _lines(summary: Summary, stats: Mapping[str, Any]) -> Iterator[str]:
+def _lines(summary: Summary, stats: Mapping[str, Any], *, has_output: bool) -> Iterator[str]:
     if sum(summary.sites.values()) > 1:
         yield summary.sites_in_words()
     if summary.urls:
@@ -230,13 +230,14 @@ def _lines(summary: Summary, stats: Mapping[str, Any]) -> Iterator[str]:
         most = ", ".join(f"{code} {count:,}" for code, count in by_count[:_MOST_PROBLEMS])
         more = f", and {len(by_count) - _MOST_PROBLEMS} more codes" if len(by_count) > _MOST_PROBLEMS else ""
         yield f"Problems in the documents: {most}{more}"
-    yield _ending(summary, stats)
+    yield _ending(summary, stats, has_output=has_output)
 
 
-def _ending(summary: Summary, stats: Mapping[str, Any]) -> str:
+def _ending(summary: Summary, stats: Mapping[str, Any], *, has_output: bool) -> str:
     reason = stats.get("finish_reason")
     if reason is None:
-        return "The run was aborted: the output files may be truncated, and their previous contents are lost."
+        lost = ": the output files may be truncated, and their previous contents are lost" if has_output else ""
+        return f"The run was aborted{lost}."
     run = f"Run {stats[RUN]}: e" if RUN in stats else "E"
     ended = f"{run}nded after {stats['elapsed_time_seconds']:,.1f} seconds"
     if reason == "finished":

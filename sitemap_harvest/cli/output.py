@@ -67,7 +67,8 @@ def add_output(parser: argparse.ArgumentParser) -> None:
         "-O",
         dest="output",
         metavar="FILE",
-        help="write to FILE in the format of its suffix, or give the format as FILE:FORMAT; - is standard output "
+        help="write to FILE in the format of its suffix, or give the format as FILE:FORMAT; - is standard output as "
+        "JSON Lines, and -:FORMAT in another format "
         f"({_FORMATS})",
     )
 
@@ -92,7 +93,12 @@ def store_of(opts: argparse.Namespace, settings: Settings) -> Store:
 
 
 def file_and_format(output: str) -> tuple[str, str]:
-    """Return the path and the format of *output*. Raises :exc:`ArgumentError` for an unknown format."""
+    """Return the path and the format of *output*. Raises :exc:`ArgumentError` for an unknown format.
+
+    ``-`` is standard output, as JSON Lines.
+    """
+    if output == "-":
+        output = "-:jsonl"
     path, colon, name = output.rpartition(":")
     if not (colon and path and name in FEED_EXPORTERS):
         path, name = output, output.rpartition(".")[2].lower()
@@ -173,25 +179,25 @@ def _plain(column: pa.Array) -> pa.Array:
         return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
 
 
-def show(rows: pa.Table) -> None:
-    """Print *rows* as a table, with its full width unless a terminal limits it."""
+def show(rows: pa.Table, *, widest: int = _WIDEST) -> None:
+    """Print *rows* as a table, with its full width unless a terminal limits it; *widest*: characters of a cell."""
     console = Console()
     table = Table(title=None, show_edge=False, pad_edge=False)
     for field in rows.schema:
         is_number = any(check(field.type) for check in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))
         table.add_column(Text(visible(field.name)), justify="right" if is_number else "left", overflow="fold")
-    for row in zip(*(map(_cell, column.to_pylist()) for column in rows.columns), strict=True):
-        table.add_row(*row)
+    for row in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+        table.add_row(*(_cell(value, widest) for value in row))
     if not console.is_terminal:
         console.width = 10_000
     console.print(table)
 
 
-def _cell(value: Any) -> Text:
+def _cell(value: Any, widest: int) -> Text:
     if value is None:
         return Text()
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         value = ", ".join(value)
     text = value.isoformat(sep=" ", timespec="seconds") if hasattr(value, "astimezone") else str(value)
     shown = visible(text.removesuffix("+00:00"))
-    return Text(shown if len(shown) <= _WIDEST else shown[: _WIDEST - 1] + "…")
+    return Text(shown if len(shown) <= widest else shown[: widest - 1] + "…")

@@ -14,7 +14,7 @@ from sitemap_harvest.discovery.rules import Offsite
 from sitemap_harvest.errors import OptionError, there_is_no
 from sitemap_harvest.formats.collector import MIB, Limits
 from sitemap_harvest.frontier.site_queue import Budget
-from sitemap_harvest.model import CATALOGUE, Severity
+from sitemap_harvest.model import Severity
 from sitemap_harvest.network import PrivateAddresses
 from sitemap_harvest.redact import without_login
 from sitemap_harvest.urls import site_of
@@ -86,34 +86,52 @@ def _audit_modules(value: Any) -> tuple[str, ...]:
 
 
 def _audit(value: Any) -> Mapping[str, RuleOptions]:
-    """Return the options of rules, by id: given as ``off``, as a severity, or as a dictionary with thresholds too."""
-    from sitemap_harvest.audit import RULES, RuleOptions  # few runs need the rules
+    """Return the options of rules, by id: given as ``off``, as a severity, or as a dictionary with thresholds too.
+
+    A name can be a pattern, such as ``lastmod/*``. The ID of a rule takes precedence over
+    patterns, and a pattern over those before it.
+    """
+    from sitemap_harvest.audit.explanation import no_such_rule, rules_like  # few runs need the rules
 
     name = f"{_PREFIX}AUDIT"
     try:
         given = dict(json.loads(value) if isinstance(value, str) else value)
     except (TypeError, ValueError) as error:
-        accepted = '{"url/fragment": "off", "sitemap/slow": {"seconds": 10}}'
+        accepted = '{"url/fragment": "off", "lastmod/*": "notice", "sitemap/slow": {"seconds": 10}}'
         raise OptionError(f"{name}: it must be a dictionary of rules, such as {accepted}") from error
-    options = {}
+    patterns: dict[str, RuleOptions] = {}
+    exact: dict[str, RuleOptions] = {}
     for rule, wanted in given.items():
-        if rule not in RULES and rule not in CATALOGUE:
-            raise OptionError(f"{name}: {rule!r}: {there_is_no('rule', rule, [*RULES, *CATALOGUE])}")
-        thresholds = dict(wanted) if isinstance(wanted, dict) else {"severity": wanted}
-        severity = thresholds.pop("severity", None)
-        if severity not in {None, "off", *Severity}:
-            raise OptionError(f"{name}: {rule} is {severity!r}; it must be off or one of {', '.join(Severity)}")
-        known = RULES[rule].thresholds if rule in RULES else {}
-        for threshold, number in thresholds.items():
-            if threshold not in known:
-                raise OptionError(f"{name}: {rule}: {there_is_no('threshold', threshold, known)}")
-            if isinstance(number, bool) or not isinstance(number, int | float):
-                raise OptionError(f"{name}: {rule}: {threshold} is {number!r}; it must be a number")
-        is_off = severity == "off"
-        options[rule] = RuleOptions(
-            is_off=is_off, severity=None if is_off or severity is None else Severity(severity), thresholds=thresholds
+        if not (rules := rules_like(str(rule))):
+            raise OptionError(f"{name}: {rule!r}: {no_such_rule(str(rule))}")
+        (exact if rules == [rule] else patterns).update(_options_of(rules, rule, wanted))
+    return patterns | exact
+
+
+def _options_of(rules: list[str], name: str, wanted: Any) -> dict[str, RuleOptions]:
+    """Return the options of each of *rules*, as *wanted* under *name*: a rule gets those thresholds that it has."""
+    from sitemap_harvest.audit import RULES, RuleOptions
+
+    thresholds = dict(wanted) if isinstance(wanted, dict) else {"severity": wanted}
+    severity = thresholds.pop("severity", None)
+    if severity not in {None, "off", *Severity}:
+        raise OptionError(f"{_PREFIX}AUDIT: {name} is {severity!r}; it must be off or one of {', '.join(Severity)}")
+    known = {rule: RULES[rule].thresholds if rule in RULES else {} for rule in rules}
+    for threshold, number in thresholds.items():
+        if not any(threshold in one for one in known.values()):
+            valid = dict.fromkeys(threshold for one in known.values() for threshold in one)
+            raise OptionError(f"{_PREFIX}AUDIT: {name}: {there_is_no('threshold', threshold, valid)}")
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise OptionError(f"{_PREFIX}AUDIT: {name}: {threshold} is {number!r}; it must be a number")
+    is_off = severity == "off"
+    return {
+        rule: RuleOptions(
+            is_off=is_off,
+            severity=None if is_off or severity is None else Severity(severity),
+            thresholds={threshold: number for threshold, number in thresholds.items() if threshold in own},
         )
-    return options
+        for rule, own in known.items()
+    }
 
 
 def _text(value: Any) -> str | None:

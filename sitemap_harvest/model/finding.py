@@ -141,6 +141,8 @@ class AuditSummary:
     """Entries that were checked."""
     sitemaps: int
     """Documents that were checked."""
+    unread: int = 0
+    """Those of them that could not be read, or only in part: the audit does not know what else is wrong in them."""
     errors: int = 0
     """Number of findings by severity."""
     warnings: int = 0
@@ -164,7 +166,8 @@ class AuditSummary:
         """Return the result in one line."""
         found = [(self.errors, "error"), (self.warnings, "warning"), (self.notices, "notice")]
         counts = [f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in found if count]
+        unread = f" ({self.unread:,} not read completely, so the audit is partial)" if self.unread else ""
         return (
-            f"{self.site}: {', '.join(counts) or 'no findings'} in {self.urls:,} URLs of {self.sitemaps:,} documents; "
-            f"rules passed: {self.passed}, not checked: {len(self.not_checked)}"
+            f"{self.site}: {', '.join(counts) or 'no findings'} in {self.urls:,} URLs of {self.sitemaps:,} documents"
+            f"{unread}; rules passed: {self.passed}, not checked: {len(self.not_checked)}"
         )

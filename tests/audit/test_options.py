@@ -12,7 +12,7 @@ from sitemap_harvest.audit import RULES, AuditRule, RuleOptions
 from sitemap_harvest.audit.audit import Audit
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.errors import OptionError
-from sitemap_harvest.model import Finding, Severity
+from sitemap_harvest.model import CATALOGUE, Finding, Severity
 from tests.audit.auditing import SITE, SITEMAP, findings_of, urls
 from tests.snapshots.store.making import Making
 
@@ -38,11 +38,30 @@ def test_options_are_read_from_a_dictionary_or_from_json(value: Any) -> None:
     assert HarvestSettings.from_settings({"SITEMAP_HARVEST_AUDIT": value}).audit == READ
 
 
+def test_a_pattern_means_all_rules_that_match_and_an_id_takes_precedence() -> None:
+    value = {
+        "priority/ignored": {"severity": "error"},
+        "*": "notice",
+        "priority/*": {"severity": "off", "entries": 3},
+    }
+    options = HarvestSettings.from_settings({"SITEMAP_HARVEST_AUDIT": value}).audit
+    assert options.keys() == RULES.keys() | CATALOGUE.keys()
+    assert {name: one for name, one in options.items() if name.startswith("priority/")} == {
+        "priority/ignored": RuleOptions(severity=Severity.ERROR),
+        "priority/all-the-same": RuleOptions(is_off=True, thresholds={"entries": 3}),
+        "priority/unreadable": RuleOptions(is_off=True),
+    }
+    assert options["loc/relative"] == RuleOptions(severity=Severity.NOTICE)
+
+
 @pytest.mark.parametrize(
     ("value", "words"),
     [
         pytest.param("{", "SITEMAP_HARVEST_AUDIT: it must be a dictionary of rules", id="no-json"),
         pytest.param({"url/fragmnt": "off"}, "unknown rule; did you mean url/fragment?", id="misspelt-rule"),
+        pytest.param({"nothing/*": "off"}, "'nothing/*': unknown rule", id="pattern-without-rules"),
+        pytest.param({"lastmod/*": {"second": 1}}, "lastmod/*: unknown threshold", id="threshold-of-no-rule"),
+        pytest.param({7: "off"}, "7: unknown rule", id="no-text"),
         pytest.param({"url/fragment": "none"}, "url/fragment is 'none'; it must be off or one of error", id="severity"),
         pytest.param({"sitemap/slow": {"second": 1}}, "unknown threshold; valid thresholds: seconds", id="threshold"),
         pytest.param({"sitemap/slow": {"seconds": "1"}}, "seconds is '1'; it must be a number", id="no-number"),

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sitemap_harvest import open_store
+from sitemap_harvest.audit import RULES
+from sitemap_harvest.model import CATALOGUE
 from tests import forked
 from tests.cli.storing import B, command
 from tests.snapshots.store.making import SITE, Making
@@ -129,6 +131,64 @@ def test_a_wrong_option_is_reported_before_the_crawl(tmp_path: Path, arguments: 
     assert run.returncode == 2
     assert run.stderr.startswith(f"scrapy harvest audit: {words}")
     assert run.stderr.count("\n") == 1
+
+
+def test_what_was_not_read_is_said(tmp_path: Path) -> None:
+    (tmp_path / "public").mkdir()
+    (tmp_path / "public" / "robots.txt").write_text(f"Sitemap: {SITE}/sitemap.xml\nSitemap: {SITE}/gone.xml\n")
+    (tmp_path / "public" / "sitemap.xml").write_text(SITEMAP.replace("https://www.example.com", SITE))
+    run = forked.scrapy("harvest", "audit", SITE, "-a", "root=public", "-O", "-", cwd=tmp_path)
+    assert run.returncode == 0
+    assert " in 3 URLs of 3 documents (1 not read completely, so the audit is partial); rules passed: " in run.stderr
+    assert "sitemap/not-fetched" in {json.loads(line)["rule"] for line in run.stdout.splitlines()}  # JSON Lines
+
+
+def test_rules_are_listed_with_the_settings(tmp_path: Path) -> None:
+    given = json.dumps({"sitemap/*": "off", "sitemap/slow": {"seconds": 9}})
+    run = forked.scrapy("harvest", "audit", "--list-rules", "-s", f"SITEMAP_HARVEST_AUDIT={given}", cwd=tmp_path)
+    assert run.returncode == 0
+    rows = {line.split("│")[0].strip(): line for line in run.stdout.splitlines()}
+    assert rows.keys() >= RULES.keys() | CATALOGUE.keys()
+    assert [cell.strip() for cell in rows["sitemap/slow"].split("│")] == [
+        "sitemap/slow", "notice", "seconds=9", "The download of a sitemap took long."
+    ]  # fmt: skip
+    assert [cell.strip() for cell in rows["sitemap/empty"].split("│")][:2] == ["sitemap/empty", "off"]
+
+
+def test_a_rule_is_explained(tmp_path: Path) -> None:
+    given = json.dumps({"change/flapping": {"times": 9, "severity": "error"}})
+    options = ("--explain", "change/flap*", "--explain", "loc/relative", "-s", f"SITEMAP_HARVEST_AUDIT={given}")
+    run = forked.scrapy("harvest", "audit", *options, cwd=tmp_path)
+    assert run.returncode == 0
+    assert (
+        run.stdout
+        == """\
+change/flapping (error; the default is notice)
+  A URL was removed from the sitemaps and added again several times.
+
+  The generator depends on something that changes by chance, such as stock, the order of a query
+  with a limit, or the server that responds. Search engines and users of the data see a page that
+  comes and goes.
+
+  Fix: List a page as long as it exists, and sort before limiting the number of entries.
+
+  Threshold times: 9 (the default is 3)
+  Not checked if the store has no earlier run of the site.
+
+loc/relative (error)
+  The URL is relative; it was resolved against the URL of the document.
+
+  Usual cause: The generator is not configured with the base URL of the site.
+
+  The protocol allows only absolute URLs, and search engines reject others.
+
+  Fix: Write the full URL, with https:// and the host.
+
+"""
+    )
+    run = forked.scrapy("harvest", "audit", "--explain", "loc/relativ", cwd=tmp_path)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert "--explain: 'loc/relativ': unknown rule; did you mean loc/relative" in run.stderr
 
 
 def test_all_sites_of_a_store_are_audited(folder: Path) -> None:

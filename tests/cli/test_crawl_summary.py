@@ -45,11 +45,11 @@ def test_an_error_in_the_log_gives_exit_code_4() -> None:
     assert verdict(Summary(urls=1), FINISHED, errors=1).exit_code == 4
 
 
-def shown(summary: Summary, stats: dict[str, object]) -> list[str]:
+def shown(summary: Summary, stats: dict[str, object], *, has_output: bool | None = True) -> list[str]:
     """Return the lines below the table."""
     file = io.StringIO()
     with redirect_stderr(file):
-        show(summary, stats, has_output=True)
+        show(summary, stats, has_output=has_output)
     lines = file.getvalue().splitlines()
     return lines[next(number for number, line in enumerate(lines) if line.startswith("total")) + 1 :]
 
@@ -102,6 +102,10 @@ def test_more_than_can_be_shown_is_counted() -> None:
 )
 def test_interrupted_runs_are_reported_as_such(stats: dict[str, object], expected: str) -> None:
     assert shown(Summary(urls=1, queued=1200), stats) == [expected]
+
+
+def test_an_aborted_run_without_outputs_loses_none() -> None:
+    assert shown(Summary(urls=1), {}, has_output=None) == ["The run was aborted."]
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import tempfile
 
 import pytest
 
+from tests import forked
 from tests.crawl.crawling import lines
-from tests.site import robots, urlset
+from tests.site import Manner, Page, robots, urlset
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 SITE = {"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/", "/a", "/a#part", "/a")}
 
@@ -84,3 +88,22 @@ def test_a_finding_may_end_the_run(serve, crawl, tmp_path):
     run = crawl(spider="audit", site=serve(SITE).url, feeds=feed(tmp_path, "f", "Finding"), settings=settings)
     assert run.stats["finish_reason"] == "closespider_itemcount"
     assert len(lines(tmp_path / "f.jsonl")) >= 2
+
+
+def test_two_signals_end_the_command_and_leave_files_as_they_were(serve, tmp_path):
+    site = serve({"/robots.txt": Page("", manner=Manner.HANG)})
+    (tmp_path / "findings.csv").write_text("earlier")
+    arguments = ("harvest", "audit", site.url, "-O", "findings.csv", "--report", "audit.md")
+    log = tmp_path / "stderr"
+    with forked.running(*arguments, cwd=tmp_path, environment=None, folder=str(tmp_path)) as process:
+        for expected in (lambda: site.requests, lambda: "Closing spider" in log.read_text()):
+            wait_until(expected)
+            os.kill(process.pid, signal.SIGINT)
+        process.join(PATIENCE_SECONDS)
+        assert process.exitcode == 4
+    assert log.read_text().splitlines()[-2:] == [
+        "The run was aborted.",
+        "Nothing was audited, and no file was written, because the crawl stored nothing.",
+    ]
+    assert (tmp_path / "findings.csv").read_text() == "earlier"
+    assert not (tmp_path / "audit.md").exists()

@@ -149,6 +149,9 @@ def _limits(results: int, left_out: int) -> Iterator[dict[str, Any]]:
 
 def _not_checked(audits: Iterable[SiteAudit]) -> Iterator[dict[str, Any]]:
     for audit in audits:
+        if audit.summary.unread:
+            text = f"{audit.summary.site}: {audit.summary.unread:,} documents were not read completely"
+            yield _notification("warning", _message(text))
         for one in audit.summary.not_checked:
             text = _message(f"{audit.summary.site}: {one.rule} was not checked, because {one.reason}")
             yield _notification("note", text) | {"associatedRule": {"id": one.rule}}

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _MOST_ROWS = 1_048_576  # of a sheet
 _MOST_CHARS = 32_767  # of a cell
 _SUMMARY = {
-    "site": 40, "run": 26, "URLs": 12, "documents": 12, "errors": 10, "warnings": 10, "notices": 10, "passed": 10,
-    "not checked": 12,
+    "site": 40, "run": 26, "URLs": 12, "documents": 12, "not read": 10, "errors": 10, "warnings": 10, "notices": 10,
+    "passed": 10, "not checked": 12,
 }  # fmt: skip
 _FINDINGS = {
     "severity": 10, "rule": 30, "document": 60, "count": 10, "share": 10, "threshold": 10, "message": 60, "fix": 60,
@@ -81,7 +81,16 @@ def render_xlsx(audits: Sequence[SiteAudit]) -> bytes:
 
 def _summary(audit: SiteAudit) -> Sequence[Any]:
     one = audit.summary
-    counts = (one.urls, one.sitemaps, one.errors, one.warnings, one.notices, one.passed, len(one.not_checked))
+    counts = (
+        one.urls,
+        one.sitemaps,
+        one.unread,
+        one.errors,
+        one.warnings,
+        one.notices,
+        one.passed,
+        len(one.not_checked),
+    )
     return (one.site, one.run, *counts)
 
 

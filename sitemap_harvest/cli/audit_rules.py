@@ -1,0 +1,70 @@
+"""The options ``--list-rules`` and ``--explain`` of ``scrapy harvest audit``: the catalogue of rules on a terminal."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sitemap_harvest.audit import RuleOptions
+from sitemap_harvest.audit.explanation import all_rules, explanation_of
+from sitemap_harvest.cli import output
+from sitemap_harvest.config.arguments import check_details
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sitemap_harvest.audit.explanation import Explanation
+
+_WIDEST = 100  # characters of a line; longer ones are hard to read
+_WIDEST_TITLE = 200
+
+
+def list_rules(options: Mapping[str, RuleOptions]) -> None:
+    """Print a table of all rules and problem codes, with the severities and thresholds of *options*."""
+    rows = []
+    for rule in all_rules():
+        known, option = explanation_of(rule), options.get(rule, RuleOptions())
+        thresholds = {**known.thresholds, **option.thresholds}
+        severity = "off" if option.is_off else str(option.severity or known.severity)
+        shown = ", ".join(f"{name}={value:g}" for name, value in thresholds.items())
+        rows.append({"rule": rule, "severity": severity, "thresholds": shown, "meaning": known.title})
+    output.show(pa.Table.from_pylist(rows), widest=_WIDEST_TITLE)
+
+
+def explain_rules(names: Sequence[str], options: Mapping[str, RuleOptions]) -> None:
+    """Print the documentation of the rules *names*, IDs or patterns. Raises :exc:`ArgumentError` for an unknown one."""
+    width = min(_WIDEST, shutil.get_terminal_size().columns) if sys.stdout.isatty() else _WIDEST
+    for rule in check_details(names, "--explain"):
+        head, paragraphs, facts = _texts(explanation_of(rule), options.get(rule, RuleOptions()))
+        output.say(head)
+        for text in paragraphs:
+            _say_wrapped(text, width)
+            output.say("")
+        for text in facts:
+            _say_wrapped(text, width)
+        if facts:
+            output.say("")
+
+
+def _say_wrapped(text: str, width: int) -> None:
+    for line in textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="  ", break_long_words=False):
+        output.say(line)
+
+
+def _texts(known: Explanation, option: RuleOptions) -> tuple[str, list[str], list[str]]:
+    """Return the head line, the paragraphs, and the facts of a rule."""
+    severity = "off" if option.is_off else option.severity or known.severity
+    head = f"{known.rule} ({severity}{'' if severity == known.severity else f'; the default is {known.severity}'})"
+    facts = []
+    for name, default in known.thresholds.items():
+        value = option.thresholds.get(name, default)
+        facts.append(f"Threshold {name}: {value:g}{'' if value == default else f' (the default is {default:g})'}")
+    if known.needs is not None:
+        facts.append(f"Not checked if {known.needs}.")
+    facts += [f"Specification: {spec}" for spec in known.specs]
+    facts += [f"{tool.replace('_', ' ').title()}: {name}" for tool, name in known.names.items()]
+    return head, [known.title, *known.paragraphs, *([f"Fix: {known.fix}"] if known.fix else [])], facts
