@@ -11,6 +11,7 @@ from tests.services import lacking
 
 ROOT = Path(__file__).parents[2]
 _SCRAPYD = "HARVEST_SCRAPYD"
+_NPM = "HARVEST_NPM"
 
 
 def chromium() -> str:
@@ -25,6 +26,14 @@ def browser() -> str:
     if find_spec("scrapy_playwright") is None:
         lacking("scrapy-playwright", "pip install '.[browser]'")
     return chromium()
+
+
+def npm_package(name: str) -> Path:
+    """Return the folder of a package of npm."""
+    folder = Path(os.environ.get(_NPM) or ROOT / ".npm", "node_modules", name)
+    if not folder.is_dir() or shutil.which("node") is None:
+        lacking(name, f"npm install --prefix .npm axe-core lighthouse ({_NPM} names another folder)")
+    return folder
 
 
 def systemd_analyze() -> str:

@@ -1,0 +1,178 @@
+"""The report as HTML pages, without a browser."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+from lxml import html
+
+from sitemap_harvest.audit.report.html import HtmlReport
+from sitemap_harvest.audit.report.page import Trend, page_of
+from sitemap_harvest.model import Severity
+from tests.audit import shops
+from tests.audit.reporting import audited, finding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from sitemap_harvest.audit.site_audit import SiteAudit
+
+SECTIONS = [
+    "verdict", "changes", "findings", "not-checked", "sitemaps", "dates", "runs", "extensions", "pages", "crawl",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def audit(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], SiteAudit]:
+    store = shops.store(tmp_path_factory.mktemp("html"))
+    return cache(lambda site: shops.audited(store, site))
+
+
+def written(path: Path, *audits: SiteAudit) -> html.HtmlElement:
+    """Return the file that the report of *audits* writes."""
+    report = HtmlReport(path)
+    for one in audits:
+        report.add(one)
+    report.close()
+    return html.document_fromstring(path.read_bytes().decode())
+
+
+def text_of(element: html.HtmlElement, selector: str) -> str:
+    (found,) = element.cssselect(selector)
+    return " ".join(" ".join(found.itertext()).split())
+
+
+@pytest.mark.parametrize("site", shops.SITES)
+def test_a_page_has_all_sections_in_order(audit: Callable[[str], SiteAudit], tmp_path: Path, site: str) -> None:
+    page = written(tmp_path / "a.html", audit(site))
+    assert [section.get("id") for section in page.cssselect("main > section")] == SECTIONS
+    assert text_of(page, "title") == f"Sitemap audit of {site}"
+    ids = [one.get("id") for one in page.cssselect("[id]")]
+    assert len(ids) == len(set(ids))
+    links = {one.get("href") for one in page.cssselect("a[href^='#']")}
+    assert links <= {f"#{one}" for one in ids}
+
+
+@pytest.mark.parametrize(
+    ("site", "headline", "score"),
+    [
+        pytest.param(shops.SHOP, "Needs fixing", "of 100", id="errors"),
+        pytest.param(shops.CLEAN, "No problems found", "100", id="clean"),
+        pytest.param(shops.NOTHING, "No URLs could be read", "–", id="nothing"),
+    ],
+)
+def test_the_verdict_comes_first(
+    audit: Callable[[str], SiteAudit], tmp_path: Path, site: str, headline: str, score: str
+) -> None:
+    page = written(tmp_path / "a.html", audit(site))
+    assert text_of(page, "#verdict .headline") == headline
+    assert score in text_of(page, "#verdict .ring")
+
+
+def test_the_page_of_a_shop(audit: Callable[[str], SiteAudit], tmp_path: Path) -> None:
+    page = written(tmp_path / "a.html", audit(shops.SHOP))
+    rules = [one.get("data-name") for one in page.cssselect("#rules tbody")]
+    assert rules[0] == "sitemap/not-fetched"
+    assert "url/fragment" in rules
+    fragment = text_of(page, "#rule-url-fragment")
+    assert "Fix List the URL without the fragment." in fragment
+    assert "/p/0#part" in fragment
+    assert text_of(page, "#tree tbody tr:nth-child(3)") == "/missing.xml sitemap status 404 absent 404 – – – –"
+    assert "15 added 30 changed" in text_of(page, "#changes .tiles")
+    assert text_of(page, "#extensions .codes") == "de 22 en 22"
+    assert [one.get("data-chart") for one in page.cssselect("figure")] == ["bar", "line", "updown"]
+    assert text_of(page, "#runs figure:nth-of-type(2) tbody tr:last-child") == "2026-11-04 03:00 15 0"
+    assert text_of(page, ".formula").endswith(f"= {audit(shops.SHOP).score}")
+
+
+def test_text_of_the_site_does_nothing(audit: Callable[[str], SiteAudit], tmp_path: Path) -> None:
+    page = written(tmp_path / "a.html", audit(shops.HOSTILE))
+    assert len(page.cssselect("script")) == len(page.cssselect("style")) == 1
+    assert page.cssselect("img, iframe, object, embed, base, link") == []
+    for element in page.iter("*"):
+        assert not [name for name in element.attrib if name.startswith("on") or name in {"style", "src"}]
+    links = [one for one in page.cssselect("a") if not one.get("href").startswith("#")]
+    assert {one.get("rel") for one in links} == {"noopener noreferrer"}
+    assert [one.get("href") for one in links if not one.get("href").startswith(("https://", "http://"))] == []
+    text = page.text_content()
+    assert not re.search("[\u202e\u2028\x1b]", text)
+    assert "\\u202egnp.exe\\x1b[31m" in text
+    assert "{{ 7 * 7 }}" in text
+    assert "javascript:document.title='run'" in text
+    assert "a" * 301 not in text
+
+
+def test_the_policy_allows_only_the_style_and_script_of_the_page(
+    audit: Callable[[str], SiteAudit], tmp_path: Path
+) -> None:
+    page = written(tmp_path / "a.html", audit(shops.HOSTILE))
+    (policy,) = page.cssselect("meta[http-equiv='Content-Security-Policy']")
+    digests = [
+        base64.b64encode(hashlib.sha256(page.cssselect(name)[0].text.encode()).digest()).decode()
+        for name in ("script", "style")
+    ]
+    assert policy.get("content") == (
+        f"default-src 'none'; script-src 'sha256-{digests[0]}'; style-src 'sha256-{digests[1]}'; "
+        "style-src-attr 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    )
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_several_sites_have_an_overview_with_a_link_to_each_page(
+    audit: Callable[[str], SiteAudit], tmp_path: Path, is_folder: bool
+) -> None:
+    path = tmp_path / ("audits" if is_folder else "my audit.html")
+    report = HtmlReport(path, is_folder=is_folder)
+    for site in shops.SITES:
+        report.add(audit(site))
+    report.close()
+    overview = path / "index.html" if is_folder else path
+    page = html.parse(overview).getroot()
+    links = page.cssselect("#sites a")
+    assert [link.text for link in links][:1] == [shops.NOTHING]
+    assert {link.text for link in links} == set(shops.SITES)
+    for link in links:
+        file = overview.parent / link.get("href").replace("%20", " ")
+        target = html.parse(file).getroot()
+        assert link.text in text_of(target, "title")
+        back = target.cssselect(".top a")[0].get("href").replace("%20", " ")
+        assert (file.parent / back).resolve() == overview
+    assert text_of(page, "#sites tbody:last-child").startswith(f"{shops.CLEAN} No problems found 100 0 0 0 1")
+
+
+def test_an_audit_of_no_site_has_an_overview(tmp_path: Path) -> None:
+    assert "No site was audited." in written(tmp_path / "a.html").text_content()
+
+
+def test_findings_are_compared_with_those_before() -> None:
+    now = audited(finding("url/fragment"), finding("url/unescaped", count=5), finding("url/double-slash", count=2))
+    now.before = audited(
+        finding("url/unescaped", count=3), finding("url/double-slash", count=2), finding("lastmod/future", count=7)
+    )
+    page = page_of(now)
+    assert [(row.rule, row.trend, row.before) for row in page.rules] == [
+        ("url/unescaped", Trend.MORE, 3),
+        ("url/double-slash", Trend.SAME, 2),
+        ("url/fragment", Trend.NEW, 0),
+    ]
+    assert [(row.rule, row.trend) for row in page.changed] == [
+        ("url/fragment", Trend.NEW),
+        ("url/unescaped", Trend.MORE),
+        ("lastmod/future", Trend.GONE),
+    ]
+    assert (page.score, page.score_before) == (72, 72)
+
+
+def test_a_rule_with_many_findings_is_shown_in_part(tmp_path: Path) -> None:
+    many = [finding("url/fragment", Severity.WARNING, sitemap=f"https://www.example.com/{at}") for at in range(1_100)]
+    site = audited(*many)
+    assert (len(site.findings), site.rules["url/fragment"].findings) == (1_000, 1_100)
+    page = written(tmp_path / "a.html", site)
+    assert len(page.cssselect(".places > li")) == 21
+    assert text_of(page, ".places > li:last-child") == "And 1,080 more documents"
