@@ -149,7 +149,7 @@ def many(count: int, errors: int, **values: Any) -> list[PageRecord]:
 def test_share_of_errors(listed: int, pages: list[PageRecord], message: str, tmp_path: Path) -> None:
     run = {SITEMAP: urls(*[f"{SITE}/{at}" for at in range(listed)])}
     (finding,) = found(tmp_path, "page/error-share", run, pages=pages)
-    assert finding.message == f"{message} respond with an error or not at all"
+    assert finding.message == f"errors in {message}"
     assert (finding.sitemap, finding.severity, finding.threshold) == (None, Severity.ERROR, 0.01)
 
 

@@ -25,7 +25,7 @@ def _pages(condition: str, value: str) -> str:
 @rule(
     "page/redirect",
     Severity.WARNING,
-    "{urls} that redirect ({share} of the requested pages)",
+    "{urls} with a redirect ({share} of the requested pages)",
     needs="pages",
     google="Page with redirect",
     screaming_frog="Redirection (3xx)",
@@ -110,7 +110,7 @@ def unreachable() -> str:
     return _pages("status is null and error is not null", "error")
 
 
-@rule("page/error-share", Severity.ERROR, "{value} respond with an error or not at all", of_site=True, needs="pages")
+@rule("page/error-share", Severity.ERROR, "errors in {value}", of_site=True, needs="pages")
 def error_share(share: float = 0.01) -> str:
     """Many of the listed pages respond with an error or not at all.
 
@@ -209,7 +209,7 @@ def canonical_elsewhere() -> str:
 @rule(
     "page/soft-404",
     Severity.WARNING,
-    "{urls} of pages that say that there is nothing: {value} ({share} of the requested pages)",
+    "{urls} of missing pages with status 200: {value} ({share} of the requested pages)",
     needs="pages.title",
     google="Soft 404",
 )
@@ -256,7 +256,7 @@ def lastmod_differs(page_days: float = 7, lastmod_days: float = 30) -> str:
 @rule(
     "page/not-listed",
     Severity.WARNING,
-    "{urls} of pages that search engines may index, and that no sitemap lists",
+    "{urls} of indexable pages in no sitemap",
     of_site=True,
     needs="crawl-export",
     screaming_frog="URLs not in Sitemap",
