@@ -47,12 +47,16 @@ def test_the_runs_and_their_changes(shop: SiteFacts) -> None:
         (30, {"added": 3, "removed": 8, "changed": 27, "moved": 0, "expired": 0}),
         (45, {"added": 15, "removed": 0, "changed": 30, "moved": 0, "expired": 0}),
     ]
-    assert shop.run == shop.runs[-1] == RunFacts(
-        id=shop.run.id,
-        started_at=shops.BEGAN + timedelta(days=3),
-        urls=45,
-        changes=shop.run.changes,
-        complete=True,
+    assert (
+        shop.run
+        == shop.runs[-1]
+        == RunFacts(
+            id=shop.run.id,
+            started_at=shops.BEGAN + timedelta(days=3),
+            urls=45,
+            changes=shop.run.changes,
+            complete=True,
+        )
     )
     assert (shop.earlier_runs, shop.result, shop.seconds) == (0, "found", 60)
     assert {kind: len(samples) for kind, samples in shop.samples.items()} == {"added": 10, "changed": 10}

@@ -69,7 +69,12 @@ CASES: list[Any] = [
         [page(DE, de=DE, en=EN), page(EN, de=DE, en=EN, fr=FR, x_default=EN)],
         [(DE, None)],
     ),
-    ("hreflang/target-not-listed", [page(DE, de=DE, en=EN)], [page(DE, de=DE, en=EN), *urls(EN)], [(DE, EN)]),
+    (
+        "hreflang/target-not-listed",
+        [page(DE, de=DE, en=EN)],
+        [page(DE, de=DE, en=EN, fr="https://b.example/"), *urls(EN)],
+        [(DE, EN)],
+    ),
 ]
 
 

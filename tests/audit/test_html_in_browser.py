@@ -96,7 +96,9 @@ def test_findings_open_sort_and_filter(page: Page, folder: Path) -> None:
     page.get_by_role("searchbox").fill("")
     page.get_by_label("warning").uncheck()
     assert "url/fragment" not in names(page)
-    page.get_by_role("link", name="rules with warnings").or_(page.get_by_role("link", name="rule with warnings")).click()
+    page.get_by_role("link", name="rules with warnings").or_(
+        page.get_by_role("link", name="rule with warnings")
+    ).click()
     assert page.locator("#rules tbody:not([hidden]) .badge").first.inner_text() == "warning"
     assert len(set(texts(page, "#rules tbody:not([hidden]) .head .badge"))) == 1
 

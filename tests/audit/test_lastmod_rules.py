@@ -171,6 +171,7 @@ NEARLY = [
     pytest.param("lastmod/stale-site", dated("2025", "2020-10"), {}, id="the year before"),
     pytest.param("lastmod/stale-site", dated("2020-01-01", None, None), {}, id="most without a date"),
     pytest.param("lastmod/stale-site", dated(None), {}, id="no date"),
+    pytest.param("lastmod/stale-site", dated("2020"), {"kind": Kind.FEED}, id="feed of an old subject"),
     pytest.param("changefreq/contradicts-lastmod", dated("2025-11-01", None, changefreq="daily"), {}, id="a year"),
     pytest.param("changefreq/contradicts-lastmod", dated("2020-11-01", changefreq="weekly"), {}, id="weekly"),
     pytest.param("priority/all-the-same", dated(*[None] * 19, priority=0.8), {}, id="19 priorities"),

@@ -233,6 +233,12 @@ def test_a_rule_and_what_nearly_trips_it(
         assert [*map(seen, audited(tmp_path / name, rule, documents, **run))] == wanted, name
 
 
+@pytest.mark.parametrize("facts", [pytest.param({"kind": Kind.FEED}, id="feed"), pytest.param({}, id="news sitemap")])
+def test_a_list_of_recent_pages_needs_no_home_page(facts: dict[str, Any], tmp_path: Path) -> None:
+    entries = urls(f"{SITE}/1", news=(News(title="t"),))
+    assert audited(tmp_path, "site/home-page-missing", {ROBOTS: (refs(S), robots), S: (entries, child | facts)}) == []
+
+
 def test_a_redirect_to_another_host_is_a_warning(tmp_path: Path) -> None:
     documents = {S: (urls(f"{SITE}/a"), child | {"final_url": "https://b.example/s.xml"})}
     (finding,) = audited(tmp_path, "sitemap/redirected", documents)

@@ -181,15 +181,20 @@ def no_x_default(languages: float = 3) -> str:
 def target_not_listed() -> str:
     """A language version is not listed by any sitemap of the site.
 
-    If the sitemaps are complete, the version may be gone, redirected or forgotten.
+    If the sitemaps are complete, the version may be gone, redirected or forgotten. Only
+    versions on the hosts of listed URLs count: other hosts have sitemaps of their own.
 
     Fix: List the version, or remove the reference.
     """
     return f"""
+        with hosts as (
+            select distinct regexp_replace(host_of(site), '^www\\.', '') as host
+            from (select distinct site from urls)
+        ), missing as materialized (  -- usually few
+            from {_VERSIONS} a anti join urls on urls.key_hash = a.href_hash where a.href_hash is not null
+        )
         select sitemap, loc, position, href as value
-        from {_VERSIONS} a
-        anti join urls on urls.key_hash = a.href_hash
-        where a.href_hash is not null
+        from missing where regexp_replace(host_of(href_key), '^www\\.', '') in (from hosts)
     """  # noqa: S608 - our own query
 
 

@@ -155,8 +155,8 @@ def stale_site(days: float = 365) -> str:
     """No ``lastmod`` of the site is from the year before the last download.
 
     Either the site is not maintained, or its sitemaps are no longer generated, so that
-    new pages are missing. Checked if half of the entries or more have a date. Feeds
-    count, because they show that the site is maintained.
+    new pages are missing. Checked if half of the entries of sitemaps or more have a date.
+    Feeds count too, because they show that the site is maintained.
 
     Fix: Check that the generator still runs, and that its result is published.
     """
@@ -164,7 +164,7 @@ def stale_site(days: float = 365) -> str:
         with dated as (select *, period_end(lastmod, lastmod_precision) as until from urls where lastmod is not null),
         facts as (
             select (select max(until) from dated) as newest, (select max({_READ_AT}) from sitemaps) as read_at,
-                (select count(lastmod) / count(*) from urls) as share
+                (select count(lastmod) / nullif(count(*), 0) from sitemap_urls) as share
         )
         select arg_min(sitemap, row(sitemap, position)) as sitemap, arg_min(loc, row(sitemap, position)) as loc,
             arg_min(position, row(sitemap, position)) as position,

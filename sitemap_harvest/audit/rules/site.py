@@ -146,7 +146,7 @@ def home_page_missing() -> str:
     """No sitemap lists the home page of the site.
 
     It is usually the most important page, and the first one that a list of all pages
-    should have.
+    should have. Feeds and news sitemaps are no such lists.
 
     Fix: List the home page.
     """
@@ -157,7 +157,7 @@ def home_page_missing() -> str:
         )
         select loc
         from home
-        where host <> '' and not exists (
+        where host <> '' and exists (from sitemap_urls where sitemap not in (from news_sitemaps)) and not exists (
             from sitemaps where outcome in ('partial', 'failed', 'blocked', 'over-limit', 'skipped', 'too-large')
         ) and host not in (
             select regexp_extract(key, '^https?://(?:www\\.)?([^/]+)/$', 1)
