@@ -27,6 +27,7 @@ _NAMES = {
     ),
     "x_robots_tag": ("x robots tag", "x robots", "resp headers x robots tag"),
     "meta_robots": ("meta robots", "robots"),
+    "noindex": ("noindex",),  # of Sitebulb: Yes or No
     "canonical": (
         *("canonical link element", "canonical", "canonical url", "elemento de enlace canonico"),
         *("element de lien en version canonique", "element de lien canonique", "lien canonique"),
@@ -37,11 +38,17 @@ _NAMES = {
     "title": ("title", "page title", "titulo", "titre", "titel", "titolo"),
     "indexable": (
         *("indexability", "indexable", "is indexable", "indexabilidad", "indexabilite", "indexierbarkeit"),
-        *("indicizzabilita", "indexabilidade"),
+        *("indicizzabilita", "indexabilidade", "indexable status"),
     ),
     "reason": (
-        *("errors", "error", "status", "statut", "respuesta", "risposta", "indexability status", "indexable status"),
-        *("estado de indexabilidad", "statut d indexabilite", "indexierbarkeitsstatus", "stato di indicizzabilita"),
+        *("errors", "error", "status", "http status", "statut", "respuesta", "risposta", "indexability status"),
+        *(
+            "indexable status",
+            "estado de indexabilidad",
+            "statut d indexabilite",
+            "indexierbarkeitsstatus",
+            "stato di indicizzabilita",
+        ),
         "status de indexabilidade",
     ),
     "requested_at": ("crawl timestamp", "crawl time", "crawled at"),

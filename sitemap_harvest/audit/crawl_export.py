@@ -264,14 +264,19 @@ def _header(text: str, delimiter: str, given: Mapping[str, str]) -> tuple[int, l
     return best
 
 
+def _cells(columns: list[int]) -> str:
+    """Return the texts of *columns*, separated by commas, each null if it is blank or ``--``, as in Sitebulb."""
+    return ", ".join(f"nullif(nullif(trim(c{column}), ''), '--')" for column in columns)
+
+
 def _text(columns: list[int]) -> str:
     """Return the first text of *columns* that is not blank, or null."""
-    return f"coalesce({', '.join(f'''nullif(trim(c{column}), '')''' for column in columns)})"
+    return f"coalesce({_cells(columns)})"
 
 
 def _texts(columns: list[int]) -> str:
     """Return the texts of *columns* that are not blank, joined by commas, or null."""
-    return f"nullif(concat_ws(', ', {', '.join(f'''nullif(trim(c{column}), '')''' for column in columns)}), '')"
+    return f"nullif(concat_ws(', ', {_cells(columns)}), '')"
 
 
 def _code(status: str) -> str:
@@ -307,9 +312,11 @@ def _query(relation: str, found: Mapping[str, list[int]]) -> str:
             if(requested, 'GET', null) as method, code as status,
             if(code is null, coalesce(reason, 'no response'), null) as error,
             if(redirect_url <> url or code between 300 and 399, redirect_url, null) as target, content_type,
-            x_robots as x_robots_tag, robots as meta_robots, split_part(canonical, '@@', 1) as canonical,
+            x_robots as x_robots_tag, nullif(concat_ws(', ', robots,
+                if(lower(noindex) in ('yes', 'true', '1'), 'noindex', null)), '') as meta_robots,
+            split_part(canonical, '@@', 1) as canonical,
             try_strptime(last_modified, {dates})::timestamptz as last_modified, split_part(title, '@@', 1) as title,
-            case when regexp_matches(lower(indexable), '^(?:no[nt]?|nicht|n.o|false|0)\b') then false
+            case when regexp_matches(lower(indexable), '^(?:no|nicht|n.o|false|0)') then false
                 when regexp_matches(lower(indexable), '^(?:index|indic|yes|true|1)') then true end as indexable
         from facts
     """  # noqa: S608 - our own expressions

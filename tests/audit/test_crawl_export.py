@@ -142,6 +142,20 @@ def test_screaming_frog(tmp_path: Path) -> None:
     assert pages_of(written(tmp_path, b"\xff\xfe" + data.encode("utf-16-le"))) == expected
 
 
+def test_sitebulb(tmp_path: Path) -> None:
+    lines = [
+        "URL,Scheme,HTTP Status Code,HTTP Status,Content Type,Title,Indexable Status,Noindex,Canonical URL,",
+        "https://a.example/,https,200,OK,text/html,A,Indexable,No,https://a.example/,",
+        "https://a.example/b,https,200,OK,text/html,--,Not Indexable,Yes,--,",
+        "https://a.example/c,https,--,Timeout,--,--,--,--,--,",
+    ]
+    assert pages_of(written(tmp_path, "\r\n".join(lines).encode("utf-8-sig"))) == [
+        {"url": f"{SITE}/", "content_type": "text/html", "title": "A", "canonical": f"{SITE}/", "indexable": True},
+        {"url": f"{SITE}/b", "content_type": "text/html", "meta_robots": "noindex", "indexable": False},
+        {"url": f"{SITE}/c", "status": None, "final_url": None, "error": "Timeout"},
+    ]
+
+
 def test_advertools(tmp_path: Path) -> None:
     data = """
         {"url": "https://a.example/new", "status": 200, "title": "A@@B", "canonical": "/new@@/other",
@@ -175,7 +189,7 @@ def test_advertools(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "facts"),
     [
-        pytest.param("URL;HTTP Status Code;Indexable\nhttps://a.example/;404;No", {"indexable": False}, id="sitebulb"),
+        pytest.param("URL;HTTP Status Code;Indexable\nhttps://a.example/;404;No", {"indexable": False}, id="semicolons"),
         pytest.param("url\tstatus\nhttps://a.example/\t404.0\n", {}, id="tabs"),
         pytest.param("Adresse,Code HTTP,Indexabilité\nhttps://a.example/,404,Non indexable\n", {"indexable": False},
                      id="french"),
@@ -312,6 +326,13 @@ def test_no_file(tmp_path: Path) -> None:
 def test_columns_that_do_not_exist(columns: dict[str, str], message: str, tmp_path: Path) -> None:
     with pytest.raises(CrawlExportError, match=message):
         CrawlExport(str(written(tmp_path, PLAIN)), columns)
+
+
+def test_many_rows_of_one_page(tmp_path: Path) -> None:
+    rows = [f"https://a.example/{at % 2},301,https://a.example/{(at + 1) % 2}" for at in range(5_000)]
+    pages = pages_of(written(tmp_path, "\n".join(["url,status,redirect_url", *rows])))
+    assert len(pages) == 5_000
+    assert {len(page["redirects"]) for page in pages} == {2}
 
 
 def test_temporary_files_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
