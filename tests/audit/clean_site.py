@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import TYPE_CHECKING
 
-from tests.audit.web import Web, gzipped, html, index, link, news, robots, rss, tags, text, url, urlset
+from tests.audit.web import Answer, Web, gzipped, html, index, link, news, robots, rss, tags, text, url, urlset
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,8 +38,13 @@ def web(run: int, now: datetime) -> Web:
         **{f"{SITE}/sitemaps/{name}.xml.gz": gzipped(child) for name, child in children.items()},
         f"{SITE}/all.txt": text("".join(f"{SITE}/archive/{number}\n" for number in range(50))),
         f"{SITE}/feed.rss": rss(*[(f"{loc}?utm_source=rss", format_datetime(date)) for loc, date in articles]),
-        f"{SITE}/": html("Home"),
     }
+
+
+def page_of(loc: str) -> Answer:
+    """Return the page of a URL of the site, which is generated for each request."""
+    head = f'<link rel="canonical" href="{loc}">'
+    return html(f"The page {loc}", head, **{"Last-Modified": format_datetime(datetime.now(UTC), usegmt=True)})
 
 
 def _pages(days: list[datetime]) -> Iterable[str]:

@@ -7,13 +7,30 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from tests.audit.web import Web, cut, html, index, link, news, page, redirect, robots, tags, text, url, urlset
+from tests.audit.web import (
+    NO_ANSWER,
+    Web,
+    cut,
+    html,
+    index,
+    link,
+    news,
+    page,
+    redirect,
+    robots,
+    tags,
+    text,
+    url,
+    urlset,
+)
 
 SITE = "https://www.flawed.example"
 SHOP = "https://shop.flawed.example"
 """Its robots.txt fails, so its sitemap is found at a usual path; its pages have not changed for years."""
 SEASON = "https://season.flawed.example"
 """Its documents can all be read, so that no removal is pending."""
+PAGES = "https://pages.flawed.example"
+"""Its sitemap is as it should be, but its pages are not: for a probe, and for :func:`crawl_export`."""
 LISTS = "https://lists.flawed.example"
 """Its lists are close to the limits of the protocol, or beyond them."""
 NOWHERE = "https://nowhere.flawed.example"
@@ -34,7 +51,12 @@ _DAY = timedelta(days=1)
 def web(run: int, now: datetime) -> Web:
     """Return the answers of all hosts in *run*, from 1, which is at the time *now*."""
     nowhere = {f"{NOWHERE}/robots.txt": text("User-agent: *\nAllow: /\n")}
-    return {**_site(run, now), **_shop(run), **_season(run), **_lists(), **nowhere}
+    return {**_site(run, now), **_shop(run), **_season(run), **_lists(), **_pages(), **nowhere}
+
+
+def crawl_export() -> str:
+    """Return a crawl export, as CSV."""
+    return f"url,status,content_type\n{PAGES}/,200,text/html\n{PAGES}/forgotten,200,text/html\n"  # page/not-listed
 
 
 def _site(run: int, now: datetime) -> Web:
@@ -172,6 +194,25 @@ def _season(run: int) -> Web:
             *[f"{SEASON}/{number}" for number in range(0 if is_over else 10)],  # change/mass-removal
         ),
         **({} if is_over else {f"{SEASON}/gone.xml": urlset(f"{SEASON}/gone")}),  # change/sitemap-gone
+    }
+
+
+def _pages() -> Web:
+    pages = {
+        f"{PAGES}/": html("Home"),
+        f"{PAGES}/redirect": redirect(f"{PAGES}/"),
+        f"{PAGES}/client-error": (410, {}, b""),  # and page/error-share
+        f"{PAGES}/server-error": (500, {}, b""),
+        f"{PAGES}/unreachable": NO_ANSWER,
+        f"{PAGES}/noindex": html("A", '<meta name="robots" content="noindex">'),
+        f"{PAGES}/canonical-elsewhere": html("A", f'<link rel="canonical" href="{PAGES}/">'),
+        f"{PAGES}/soft-404": html("Page not found"),
+        f"{PAGES}/lastmod-differs": html("A", **{"Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}),
+    }
+    return {
+        f"{PAGES}/robots.txt": robots(f"{PAGES}/sitemap.xml"),
+        f"{PAGES}/sitemap.xml": urlset(*[url(loc, "2026-01-01") for loc in pages]),
+        **pages,
     }
 
 

@@ -14,40 +14,45 @@ from tests.audit import clean_site, flawed_site
 from tests.audit.web import WebInMemory, run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-
-    from tests.audit.web import Web
 
 pytestmark = pytest.mark.thorough
 
 
-OF_PAGES = {name for name in RULES if name.startswith("page/")}
+SETTINGS = {"RETRY_TIMES": 0, "SITEMAP_HARVEST_AUDIT": flawed_site.OPTIONS}
 
 
-def findings(
-    folder: Path, web: Callable[[int, datetime], Web], *arguments: str, runs: int, slow: Any = (), options: Any = None
-) -> tuple[list[dict[str, Any]], str]:
-    """Return the findings of the last of several *runs* over *web*, and the words of the audit."""
-    settings = {"RETRY_TIMES": 0, "SITEMAP_HARVEST_AUDIT": options or {}}
-    arguments = (*arguments, "-a", f"store={folder / 's'}")
-    with WebInMemory() as served:
-        served.slow = dict(slow)
-        for number in range(1, runs):
-            served.web = web(number, datetime.now(UTC))
-            run(served, folder, "crawl", *arguments, "-a", "emit=none", **settings)
-        served.web = web(runs, datetime.now(UTC))
-        words = run(served, folder, "audit", *arguments, "-O", "findings.jsonl", **settings)
-    return [json.loads(line) for line in (folder / "findings.jsonl").read_text().splitlines()], words
+def findings(folder: Path) -> list[dict[str, Any]]:
+    """Return the findings of the last audit in *folder*."""
+    return [json.loads(line) for line in (folder / "findings.jsonl").read_text().splitlines()]
 
 
 def test_every_rule_finds_its_flaw_in_the_flawed_site(tmp_path: Path) -> None:
-    site = flawed_site
-    found, _ = findings(tmp_path, site.web, *site.SITES, runs=site.RUNS, slow=site.SLOW, options=site.OPTIONS)
-    assert {finding["rule"] for finding in found} - (CATALOGUE.keys() - RULES.keys()) == RULES.keys() - OF_PAGES
+    site, output = flawed_site, ("-O", "findings.jsonl")
+    (tmp_path / "export.csv").write_text(site.crawl_export())
+    with WebInMemory() as web:
+        web.slow = site.SLOW
+        for number in range(1, site.RUNS + 1):
+            web.web = site.web(number, datetime.now(UTC))
+            run(web, tmp_path, "crawl", *site.SITES, "-a", "store=s", "-a", "emit=none", **SETTINGS)
+        run(web, tmp_path, "audit", "--store", "s", *output, **SETTINGS)
+        found = findings(tmp_path)
+        run(web, tmp_path, "audit", site.PAGES, "-a", "probe=all", "--crawl-export", "export.csv", *output, **SETTINGS)
+        found += findings(tmp_path)
+    assert {finding["rule"] for finding in found} - (CATALOGUE.keys() - RULES.keys()) == RULES.keys()
 
 
 def test_no_rule_finds_a_flaw_in_the_clean_site(tmp_path: Path) -> None:
-    found, words = findings(tmp_path, clean_site.web, clean_site.SITE, runs=clean_site.RUNS)
-    assert found == []
-    assert f"rules passed: {len(RULES) - len(OF_PAGES)}, not checked: {len(OF_PAGES)}" in words
+    site = clean_site
+    arguments = (site.SITE, "-a", "store=s")
+    (tmp_path / "export.csv").write_text(f"url,status\n{site.SITE}/,200\n")
+    with WebInMemory() as web:
+        web.generate = site.page_of
+        for number in range(1, site.RUNS):
+            web.web = site.web(number, datetime.now(UTC))
+            run(web, tmp_path, "crawl", *arguments, "-a", "emit=none", **SETTINGS)
+        web.web = site.web(site.RUNS, datetime.now(UTC))
+        probe = ("-a", "probe=30", "--crawl-export", "export.csv", "-O", "findings.jsonl")
+        words = run(web, tmp_path, "audit", *arguments, *probe, **SETTINGS)
+    assert findings(tmp_path) == []
+    assert f"rules passed: {len(RULES)}, not checked: 0" in words

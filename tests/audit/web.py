@@ -13,9 +13,10 @@ from tests import forked
 from tests.standin import Answer, StandIn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from http.client import HTTPMessage
 
+NO_ANSWER: Answer = (0, {}, b"")
 Web = dict[str, Answer]
 """Status, headers and body of each URL; all others are a 404."""
 
@@ -35,12 +36,18 @@ class WebInMemory(StandIn):
         self.web: Web = {}
         self.slow: dict[str, float] = {}
         """Seconds before the response, by URL."""
+        self.generate: Callable[[str], Answer] | None = None
+        """Makes the answer of a URL that is not in :attr:`web`."""
 
     def answer(self, url: str, headers: HTTPMessage) -> Answer:
         """Return status, headers and body for a request of *url*."""
         self.requests.append(url)
         time.sleep(self.slow.get(url, 0))
-        return self.web.get(url, (404, {"Content-Type": "text/plain"}, b"not found\n"))
+        if (answer := self.web.get(url)) is None:
+            answer = self.generate(url) if self.generate else (404, {"Content-Type": "text/plain"}, b"not found\n")
+        if answer == NO_ANSWER:
+            raise ConnectionError  # closes the connection
+        return answer
 
 
 def run(web: WebInMemory, folder: Path, action: str, *arguments: str, **settings: Any) -> str:
@@ -64,10 +71,11 @@ def text(body: str) -> Answer:
     return page(body, "text/plain; charset=utf-8")
 
 
-def html(title: str, head: str = "") -> Answer:
+def html(title: str, head: str = "", **headers: str) -> Answer:
     """Return a web page; *head* is added to its head."""
     body = f"<!DOCTYPE html>\n<html><head><title>{title}</title>{head}</head><body><h1>{title}</h1></body></html>\n"
-    return page(body, "text/html; charset=utf-8")
+    status, content_type, encoded = page(body, "text/html; charset=utf-8")
+    return status, content_type | headers, encoded
 
 
 def redirect(to: str) -> Answer:
