@@ -127,10 +127,14 @@ class Audit:
                     continue
                 try:
                     found = list(self._of_rule(rule, dataset, entries))
+                    unchecked = [] if rule.unchecked is None else dataset.rows(rule.unchecked)
                 except Exception as error:  # noqa: BLE001 - the code of a user's rule may fail in any way
                     self._not_checked.append(NotChecked(rule=rule.id, reason=f"the rule failed: {error}"))
                     continue
-                self.checked.append(rule.id)
+                if unchecked:  # in part, and perhaps completely
+                    self._not_checked.append(NotChecked(rule=rule.id, reason="; ".join(text for (text,) in unchecked)))
+                if found or not unchecked:
+                    self.checked.append(rule.id)
                 yield from map(self._counted, found)
             yield from map(self._counted, self._of_problems(dataset))
             self.checked += [code for code in CATALOGUE if code not in RULES and not self._option(code).is_off]

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.audit.languages import hreflang_flaw, is_language
+from sitemap_harvest.audit.robots import disallowed_urls, robots_of
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import MAX_ROWS, PageRecord, SitemapRef, UrlEntry, arrow_schema
 from sitemap_harvest.snapshots.conditional_requests import LastmodStats
@@ -120,6 +121,10 @@ class Dataset:
     of ``url``), ``key_hash``, ``canonical_key`` and ``canonical_hash``. ``listed_pages``:
     those that a response was requested for, with the ``sitemap``, ``document``, ``loc``,
     ``position`` and ``lastmod`` of the URL in each sitemap that lists it, once for each.
+
+    ``robots`` has the robots.txt of each ``site`` (scheme and host): its ``url``, its
+    ``text`` (empty: it allows everything; null: unknown) and the ``reason`` if it is
+    unknown. ``disallowed_urls``: the URLs of sitemaps that these disallow.
     """
 
     def __init__(self, snapshot: Snapshot, history: History, pages: Iterable[pa.RecordBatch] = ()) -> None:
@@ -211,7 +216,9 @@ class Dataset:
             dict(zip(_INDEX_DATES.names, (key, *counts), strict=True)) for key, counts in snapshot.run.trust.items()
         ]
         self._create("index_dates", pa.Table.from_pylist(dates, _INDEX_DATES))
-        for name, query in _VIEWS.items():
+        robots = robots_of(ledger, snapshot.robots_texts())
+        self._create("robots", robots)
+        for name, query in {**_VIEWS, "disallowed_urls": disallowed_urls(robots)}.items():
             self._connection.execute(f"create view {name} as {query}")
         for name, expression in _MACROS.items():
             self._connection.execute(f"create macro {name} as {expression}")

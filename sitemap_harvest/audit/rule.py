@@ -76,6 +76,8 @@ class AuditRule:
     """Whether the share is that of the entries with an occurrence, rather than what the query returns."""
     needs: str | None = "urls"
     """A key of :data:`NEEDS`; ``None``: nothing."""
+    unchecked: str | None = None
+    """An SQL query of the reasons why parts of the snapshot are not checked, one in each row; ``None``: all are."""
     names: Mapping[str, str] = field(default_factory=dict)
     """What other tools call it, by tool."""
 
@@ -124,6 +126,7 @@ def rule(
     of_site: bool = False,
     has_share: bool = False,
     needs: str | None = "urls",
+    unchecked: str | None = None,
     **names: str,
 ) -> Callable[[_Q], _Q]:
     """Declare the decorated function as the query of a rule; for the arguments see :class:`AuditRule`.
@@ -145,6 +148,7 @@ def rule(
             of_site=of_site,
             has_share=has_share,
             needs=needs,
+            unchecked=unchecked,
             names=names,
         )
         return query

@@ -78,7 +78,8 @@ def rules_of(text: str, agent: str) -> list[RobotsRule]:
     found.sort(key=lambda one: one[:2], reverse=True)  # the longest pattern applies, and of equals the one that allows
     if all(is_allowed for _, is_allowed, _ in found):
         return []
-    return [RobotsRule(is_allowed=True, pattern=_ALLOWED_ALWAYS, line=0, text=""), *(rule for *_, rule in found)]
+    rules = [RobotsRule(is_allowed=True, pattern=_ALLOWED_ALWAYS, line=0, text=""), *(rule for *_, rule in found)]
+    return [*{rule.pattern: rule for rule in reversed(rules)}.values()][::-1]  # without those that never apply
 
 
 def _lines_for(text: str, agent: str) -> list[tuple[int, str, bool, str]]:

@@ -43,6 +43,7 @@ def robots_unreadable() -> str:
         with robots as (
             select * from sitemaps
             where parent is null and found_by in ('argument', 'variant') and ends_with(url, '/robots.txt')
+                and kind is distinct from 'empty'  -- which allows everything
         )
         select url as sitemap, reason as value
         from robots

@@ -245,6 +245,45 @@ def out_of_scope() -> str:
     """  # noqa: S608 - our own query
 
 
+_UNKNOWN = """
+    with missing as (
+        select site, count(*) as urls, any_value(url) as url, any_value(reason) as reason
+        from sitemap_urls left join robots using (site) where site is not null and text is null group by site
+    )
+    select format('{} is unknown ({})', url, reason) from missing where url is not null
+    union all
+    select format('the robots.txt of {} was not read (URLs: {:,})',
+        if(count(*) = 1, '', count(*) || ' hosts, such as ') || arg_max(site, (urls, site)), sum(urls)::bigint)
+    from missing where url is null having count(*) > 0
+"""
+
+
+@rule(
+    "url/robots-disallowed",
+    Severity.ERROR,
+    "{urls} that robots.txt disallows, such as by {value}",
+    has_share=True,
+    unchecked=_UNKNOWN,
+    google="Submitted URL blocked by robots.txt",
+    bing="Blocked by robots.txt",
+    screaming_frog="Blocked by Robots.txt",
+)
+def robots_disallowed() -> str:
+    """The robots.txt of its host disallows fetching a listed URL.
+
+    The sitemap asks search engines to index the page, and robots.txt forbids them to read
+    it. Checked for Googlebot, Bingbot and any crawler that robots.txt does not name
+    (``*``); the value has the rule, its line, and the crawlers. If only crawlers that are
+    not named may not fetch the URL, it is a notice. URLs on hosts whose robots.txt is
+    unknown are not checked.
+
+    Spec: https://www.rfc-editor.org/rfc/rfc9309#section-2.2
+
+    Fix: Allow the URL in robots.txt, or do not list it.
+    """
+    return "from disallowed_urls"
+
+
 @rule("url/not-a-page", Severity.NOTICE, "{urls} that lead to a file instead of a page (.{value})", has_share=True)
 def not_a_page() -> str:
     """A listed URL is that of a style sheet, a script, a font or an archive.

@@ -1,0 +1,164 @@
+"""The rule ``url/robots-disallowed``: the same decisions as Protego's, and hosts whose robots.txt is unknown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from protego import Protego
+
+from sitemap_harvest.audit import RULES
+from sitemap_harvest.audit.audit import Audit
+from sitemap_harvest.audit.robots import ROBOTS, disallowed_urls
+from sitemap_harvest.model import FindingSample, Severity
+from sitemap_harvest.snapshots.store import open_store
+from sitemap_harvest.urls import url_key
+from tests.audit.auditing import SITE, findings_of_web, of_rule
+from tests.formats.test_robots_rules import AGENTS, TEXTS, URLS
+from tests.site import urlset
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.engine.run import Web
+
+ROBOTS_TXT, SITEMAP = f"{SITE}/robots.txt", f"{SITE}/sitemap.xml"
+RULE = "url/robots-disallowed"
+ALL = "for Googlebot, Bingbot, *"
+
+
+def disallowed(text: str, paths: list[str], site: str = SITE) -> dict[str, tuple[str, str | None]]:
+    """Return the rules and the severity for each of *paths* that the robots.txt *text* disallows."""
+    keys = [url_key(site + path) for path in paths]
+    positions = list(range(len(paths)))
+    urls = pa.table({"key": keys, "loc": paths, "position": positions}).append_column(
+        "site", pa.repeat(site, len(keys))
+    )
+    robots = pa.Table.from_pylist([{"site": site, "text": text}], ROBOTS)
+    with duckdb.connect() as connection:
+        connection.register("sitemap_urls", urls.append_column("sitemap", pa.repeat(SITEMAP, len(keys))))
+        rows = connection.execute(f"select loc, value, severity from ({disallowed_urls(robots)})").fetchall()
+    return {loc: (value, severity) for loc, value, severity in rows}
+
+
+def check(text: str, paths: list[str]) -> None:
+    """Check that the decisions for *paths* are those of Protego."""
+    protego = Protego.parse(text)
+    expected = {path: [one for one in AGENTS if not protego.can_fetch(f"{SITE}{path}", one)] for path in paths}
+    found = disallowed(text, paths)
+    names = {path: [one for one in AGENTS if f" {one}" in value.replace(",", "")] for path, (value, _) in found.items()}
+    assert names == {path: agents for path, agents in expected.items() if agents}
+
+
+@settings(max_examples=20)
+@given(TEXTS, URLS)
+def test_decisions_are_those_of_protego(text: str, path: str) -> None:
+    check(text, [(url_key(SITE + path) or SITE).removeprefix(SITE)])
+
+
+def test_decisions_of_many_rules_are_those_of_protego() -> None:
+    rules = [
+        f"{('Disallow', 'Allow')[number % 3 == 0]}: /{'*/' * (number % 7 == 0)}{number % 50}/{number}"
+        for number in range(3000)
+    ]
+    paths = [
+        f"/{prefix}{number % 50}/{number}{end}"
+        for number in range(0, 3000, 7)
+        for prefix in ("", "a/")
+        for end in ("", "0")
+    ]
+    check("\n".join(["User-agent: *", *rules]), paths)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("User-agent: *\nDisallow: /", (f"Disallow: / (line 2) {ALL}", None), id="all"),
+        pytest.param("User-agent: *\nAllow: /\nDisallow: /a", (f"Disallow: /a (line 3) {ALL}", None), id="longest"),
+        pytest.param(
+            "User-agent: Bingbot\nDisallow: /\n\nUser-agent: *\nDisallow: /*a$ # a",
+            ("Disallow: /*a$ (line 5) for Googlebot, *; Disallow: / (line 2) for Bingbot", None),
+            id="several groups",
+        ),
+        pytest.param(
+            "User-agent: Googlebot\nUser-agent: Bingbot\nAllow: /\nUser-agent: *\nDisallow: /",
+            ("Disallow: / (line 5) for *", "notice"),
+            id="only others",
+        ),
+        pytest.param("User-agent: *\nDisallow: /it's", None, id="quote"),
+        pytest.param("User-agent: *\nDisallow: /a\nAllow: /a", None, id="allowed"),
+        pytest.param("", None, id="empty"),
+    ],
+)
+def test_the_value_has_rules_lines_and_crawlers(text: str, expected: tuple[str, str | None] | None) -> None:
+    assert disallowed(text, ["/a"]) == ({"/a": expected} if expected else {})
+
+
+def test_a_quote_in_a_rule_stays_text() -> None:
+    text = "User-agent: *\nDisallow: /it's\nDisallow: /'); drop table sitemap_urls; --"
+    assert disallowed(text, ["/it's", "/b"]) == {"/it's": (f"Disallow: /it's (line 2) {ALL}", None)}
+
+
+def web(robots: bytes | int | str, *paths: str, **others: bytes | int | str) -> Web:
+    return {ROBOTS_TXT: robots, SITEMAP: urlset(*paths).encode(), **others}
+
+
+def test_a_listed_url_that_robots_txt_disallows(tmp_path: Path) -> None:
+    site = web(b"User-agent: *\nDisallow: /b", f"{SITE}/a", f"{SITE}/b")
+    (finding,) = of_rule(findings_of_web(tmp_path, site, site), RULE)  # the second run reads it again
+    value = f"Disallow: /b (line 2) {ALL}"
+    assert (finding.sitemap, finding.severity, finding.count, finding.share) == (SITEMAP, Severity.ERROR, 1, 0.5)
+    assert finding.samples == (FindingSample(loc=f"{SITE}/b", sitemap=SITEMAP, position=2, value=value),)
+    assert finding.message == f"1 URL that robots.txt disallows, such as by {value}"
+
+
+def test_the_rules_of_the_last_run_count(tmp_path: Path) -> None:
+    webs = [web(f"User-agent: *\nDisallow: {path}".encode(), f"{SITE}/a") for path in ("/a", "/b")]
+    assert of_rule(findings_of_web(tmp_path, *webs), RULE) == []
+
+
+def test_a_redirected_robots_txt_holds_for_both_sites(tmp_path: Path) -> None:
+    other = "https://www.a.example"
+    text = f"User-agent: *\nDisallow: /a\nSitemap: {SITEMAP}".encode()
+    site = web(f"{other}/robots.txt", f"{SITE}/a", f"{other}/a", **{f"{other}/robots.txt": text})
+    (finding,) = of_rule(findings_of_web(tmp_path, site), RULE)
+    assert [sample.loc for sample in finding.samples] == [f"{SITE}/a", f"{other}/a"]
+
+
+@pytest.mark.parametrize(
+    ("robots", "path", "reasons"),
+    [
+        pytest.param(404, f"{SITE}/a", [], id="absent"),
+        pytest.param(b"", f"{SITE}/a", [], id="empty"),
+        pytest.param(b"<html><body>Hello</body></html>", f"{SITE}/a", [], id="a web page"),
+        pytest.param(503, f"{SITE}/a", [f"{ROBOTS_TXT} is unknown (HTTP 503: the server failed)"], id="failed"),
+        pytest.param(
+            403, f"{SITE}/a", [f"{ROBOTS_TXT} is unknown (HTTP 403: the server refuses access)"], id="refused"
+        ),
+        pytest.param(
+            b"User-agent: *\nDisallow: /a",
+            "https://b.example/a",
+            ["the robots.txt of https://b.example was not read (URLs: 1)"],
+            id="another host",
+        ),
+        pytest.param(
+            "\n".join(["User-agent: *", *(f"Disallow: /*a*{one}" for one in range(2000))]).encode(),
+            f"{SITE}/a",
+            [f"{ROBOTS_TXT} is unknown (it has too many rules)"],
+            id="too many rules",
+        ),
+    ],
+)
+def test_urls_without_known_rules_are_not_checked(
+    robots: bytes | int, path: str, reasons: list[str], tmp_path: Path
+) -> None:
+    assert of_rule(findings_of_web(tmp_path, web(robots, path)), RULE) == []
+    history = open_store(tmp_path).history(SITE)
+    audit = Audit(history.at("latest"), history, rules=[RULES[RULE]])
+    assert [*audit.findings()] == []
+    summary = audit.summary()
+    assert [one.reason for one in summary.not_checked] == reasons
+    assert (summary.passed, RULE in audit.checked) == ((0, False) if reasons else (1, True))
