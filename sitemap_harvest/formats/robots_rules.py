@@ -134,7 +134,7 @@ def _score(name: str, agent: str) -> int:
 
 
 def _patterns(value: str, *, is_allowed: bool) -> Iterator[str]:
-    """Yield the normalized patterns that *value*, the pattern of a rule as written, stands for."""
+    """Yield the normalized patterns that *value*, the pattern of a rule as written, means."""
     if "$" in value:  # also as a plain character
         yield from _patterns(value.replace("$", "%24"), is_allowed=is_allowed)
     if value.startswith(("https://", "http://")):
