@@ -6,11 +6,6 @@ memory, and checks the whole file before anything else is done with it.
 
 from __future__ import annotations
 
-import codecs
-import csv
-import io
-import re
-import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -20,23 +15,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sitemap_harvest.audit.crawl_columns import FIELDS, columns_of, simplified
+from sitemap_harvest.audit.crawl_columns import FIELDS, columns_of
+from sitemap_harvest.audit.crawl_file import CrawlFile, in_words
 from sitemap_harvest.errors import CrawlExportError
 from sitemap_harvest.formats.html.headings import says_not_found
 from sitemap_harvest.model import PageRecord, PageSource, arrow_schema
 from sitemap_harvest.urls import address_columns, join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-_HEAD_BYTES = 1024 * 1024
-_TITLE_ROWS = 20  # with the header
-_MAX_LINE_BYTES = 16 * 1024 * 1024  # of CSV: advertools writes the text of the page
 _ROWS = 10_000
 _MAX_REDIRECTS = 10
 _LIMITS: dict[str, Any] = {"memory_limit": "400MB", "threads": 2}
-_COMPRESSIONS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
-_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _DATES = ("%a, %d %b %Y %H:%M:%S GMT", "%a, %d %b %Y %H:%M:%S UTC", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%SZ")
 _ADVICE = "name the columns with --crawl-column FIELD=COLUMN"
 _RECORD = arrow_schema(PageRecord)
@@ -100,7 +91,7 @@ class CrawlExport:
         except BaseException as error:
             self.close()
             if isinstance(error, CrawlExportError | duckdb.Error | pa.ArrowException | OSError | EOFError | ValueError):
-                raise CrawlExportError(f"{path}: {_in_words(error)}") from error
+                raise CrawlExportError(f"{path}: {in_words(error)}") from error
             raise
 
     def __enter__(self) -> Self:
@@ -122,7 +113,7 @@ class CrawlExport:
             yield pa.RecordBatch.from_arrays([*names, *columns], schema=_RECORD)
 
     def _load(self, given: Mapping[str, str]) -> None:
-        source = _CrawlFile(Path(self.path), Path(self._files.name), given, self._connection)
+        source = CrawlFile(Path(self.path), Path(self._files.name), given, self._connection)
         header = source.header
         found = columns_of(header, given)
         self.columns = {field: [header[column] for column in columns] for field, columns in found.items()}
@@ -158,110 +149,6 @@ class CrawlExport:
                 f"the column {self.columns['status'][0]!r} has no HTTP status, but {values[0][0]!r}; {_ADVICE}, for "
                 "example --crawl-column status=COLUMN"
             )
-
-
-class _CrawlFile:
-    """The file as a table with the columns ``c0``, ``c1`` and so on, all of them texts."""
-
-    header: list[str]
-    """The names of the columns."""
-
-    def __init__(
-        self, path: Path, folder: Path, given: Mapping[str, str], connection: duckdb.DuckDBPyConnection
-    ) -> None:
-        """Read the header. *folder* is for temporary files; *given* are names of columns by field."""
-        self._path = path
-        self._folder = folder
-        head = self._head()
-        if compression := next((name for magic, name in _COMPRESSIONS.items() if head.startswith(magic)), None):
-            self._decompress(compression)
-            head = self._head()
-        if not head.strip():
-            raise CrawlExportError("the file is empty")
-        if head.startswith(b"PK"):
-            raise CrawlExportError("it is a ZIP archive or an Excel workbook; unpack it, or save the sheet as CSV")
-        self._format = "parquet" if head.startswith(b"PAR1") else "text"
-        if self._format == "text":
-            if (encoding := _encoding(head)) != "utf-8":
-                self._recode(encoding)
-                head = self._head()
-            text = head.decode("utf-8", "ignore")
-            self._format = "json" if re.match(r"\s*[{\[]", text) else "csv"
-        if self._format == "csv":
-            if "\0" in text or re.match(r"(?i)\s*<[!?a-z]", text):
-                raise CrawlExportError("it is neither CSV, nor JSON Lines, nor Parquet")
-            headers = [_header(text, delimiter, given) for delimiter in ",;\t|"]
-            _, self.header, self._skip, self._delimiter = max(headers, key=lambda one: (one[0], len(one[1])))
-        else:
-            sample = ", sample_size = 20000" if self._format == "json" else ""
-            query = f"describe select * from read_{self._format}({self._literal()}{sample})"  # noqa: S608
-            self.header = [name for name, *_ in connection.sql(query).fetchall()]
-
-    def table(self, columns: Iterable[int]) -> str:
-        """Return the SQL of the table with *columns*."""
-        if self._format == "csv":
-            names = ", ".join(f"'c{at}': 'VARCHAR'" for at in range(len(self.header)))
-            return (
-                f"read_csv({self._literal()}, auto_detect = false, header = false, skip = {self._skip}, "
-                f"delim = '{self._delimiter}', quote = '\"', escape = '\"', columns = {{{names}}}, "
-                f"max_line_size = {_MAX_LINE_BYTES}, buffer_size = {2 * _MAX_LINE_BYTES})"
-            )
-        quoted = {at: '"' + self.header[at].replace('"', '""') + '"' for at in columns}
-        types = ", ".join(f"{name}: 'VARCHAR'" for name in quoted.values())
-        options = f", columns = {{{types}}}" if self._format == "json" else ""
-        values = ", ".join(f"{name}::varchar as c{at}" for at, name in quoted.items())
-        return f"(select {values} from read_{self._format}({self._literal()}{options}))"  # noqa: S608
-
-    def _literal(self) -> str:
-        return "'" + str(self._path).replace("'", "''") + "'"
-
-    def _head(self) -> bytes:
-        with self._path.open("rb") as file:
-            return file.read(_HEAD_BYTES)
-
-    def _decompress(self, compression: str) -> None:
-        target = self._folder / "decompressed"
-        with pa.input_stream(str(self._path), compression=compression) as source, target.open("wb") as file:
-            shutil.copyfileobj(source, file)
-        self._path = target
-
-    def _recode(self, encoding: str) -> None:
-        target = self._folder / "recoded"
-        errors = "replace" if encoding == "cp1252" else "strict"
-        with (
-            self._path.open(encoding=encoding, errors=errors, newline="") as source,
-            target.open("w", encoding="utf-8", newline="") as file,
-        ):
-            shutil.copyfileobj(source, file, 1024 * 1024)
-        self._path = target
-
-
-def _encoding(head: bytes) -> str:
-    """Return the encoding of the text that begins with *head*."""
-    if encoding := next((name for bom, name in _BOMS.items() if head.startswith(bom)), None):
-        return encoding
-    if b"\0" in head[:2]:
-        return "utf-16-le" if head[1:2] == b"\0" else "utf-16-be"
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-    except UnicodeDecodeError:
-        return "cp1252"  # what spreadsheets write
-    return "utf-8"
-
-
-def _header(text: str, delimiter: str, given: Mapping[str, str]) -> tuple[int, list[str], int, str]:
-    """Return how many fields the likeliest header of *text* has, the header, its line, and *delimiter*."""
-    best: tuple[int, list[str], int, str] = (-1, [], 0, delimiter)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    own = {simplified(name) for name in given.values()}
-    try:
-        for _, row in zip(range(_TITLE_ROWS), reader, strict=False):
-            fields = len(columns_of(row, {})) + len(own & set(map(simplified, row)))
-            if fields > best[0] and any(row):
-                best = (fields, row, reader.line_num, delimiter)
-    except csv.Error:
-        pass  # a cell of more than 128 KiB, after the header
-    return best
 
 
 def _cells(columns: list[int]) -> str:
@@ -357,21 +244,3 @@ def _soft_404(titles: pa.StringArray) -> pa.StringArray:
     """Return those of *titles* that say that there is nothing, and null for the others."""
     empty = [title for title in pc.unique(titles).to_pylist() if title and says_not_found(title)]
     return pc.if_else(pc.is_in(titles, pa.array(empty, pa.string())), titles, None)
-
-
-def _in_words(error: BaseException) -> str:
-    """Return what *error* says, in the user's terms."""
-    text = str(error)
-    line = re.search(r"CSV Error on Line: (\d+)", text)
-    where = f"line {int(line[1]):,}: " if line else ""
-    if columns := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text):
-        return f"{where}{columns[2]} instead of {columns[1]} columns; if it is the last line, export the crawl again"
-    if "unterminated quote" in text:
-        return f"{where}a quotation mark is not closed; if it is the last line, export the crawl again"
-    if "Invalid unicode" in text:
-        return f"{where}it is not UTF-8; export the crawl as UTF-8"
-    if isinstance(error, UnicodeDecodeError):
-        return f"it is not valid {error.encoding.upper()}; it may be cut: export the crawl again"
-    if isinstance(error, FileNotFoundError):
-        return "there is no such file"
-    return text.partition("\n")[0]

@@ -189,7 +189,7 @@ def test_advertools(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "facts"),
     [
-        pytest.param("URL;HTTP Status Code;Indexable\nhttps://a.example/;404;No", {"indexable": False}, id="semicolons"),
+        pytest.param("URL;HTTP Status Code;Indexable\nhttps://a.example/;404;No", {"indexable": False}, id="semicolon"),
         pytest.param("url\tstatus\nhttps://a.example/\t404.0\n", {}, id="tabs"),
         pytest.param("Adresse,Code HTTP,Indexabilité\nhttps://a.example/,404,Non indexable\n", {"indexable": False},
                      id="french"),
@@ -199,6 +199,7 @@ def test_advertools(tmp_path: Path) -> None:
         pytest.param("sep=;\n\nurl;status\nhttps://a.example/;404\n", {}, id="lines before the header"),
         pytest.param("url,status\nhttps://a.example/,404 Not Found\nmailto:a,200\n", {}, id="not a URL"),
         pytest.param("url,status\nhttps://a.example/,404", {}, id="no line end"),
+        pytest.param('"url\n",status\nhttps://a.example/,404\n', {}, id="line end in the header"),
         pytest.param("url,Status Code,Status,url\nhttps://a.example/,404,OK,x\n", {}, id="column twice"),
     ],
 )  # fmt: skip
@@ -278,8 +279,13 @@ WHOLE = gzip.compress(PLAIN.encode() * 1000)
         ),
         pytest.param(
             PLAIN.encode("utf-16")[:-1],
-            "it is not valid UTF-16-LE; it may be cut: export the crawl again",
+            "it is not valid utf-16-le; it may be cut: export the crawl again",
             id="cut in a character",
+        ),
+        pytest.param(
+            b"url,status\r\nhttps://a.example/,200\nhttps://a.example/b,200\r\n",
+            "line ends differ, or a quotation mark is in the wrong place; export the crawl again",
+            id="mixed line ends",
         ),
         pytest.param(b"PK\x03\x04xl/workbook.xml", "it is a ZIP archive or an Excel workbook; unpack it, or save the "
                      "sheet as CSV", id="workbook"),
