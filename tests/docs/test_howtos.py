@@ -28,6 +28,7 @@ NOT_RUN = {
     "run-on-scrapyd": ["it would change the services of the machine"],
     "receive-pings": ["needs nginx and a certificate"],
     "watch-runs": ["Prometheus need not be installed where the harvest runs", "jq need not be installed"],
+    "send-a-report-each-monday": ["starts a unit of the system", "needs a store that Scrapyd has written"],
     "recrawl-on-schedule": ["starts a unit of the system", "needs a Scrapyd"],
     "pass-a-browser-challenge": ["it installs a package of the system", "it downloads a browser"],
     "from-ultimate-sitemap-parser": ["ultimate-sitemap-parser is not installed"] * 3,
