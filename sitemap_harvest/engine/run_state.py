@@ -55,7 +55,7 @@ class RunState:
     """Why the run ends before it begins: an invalid argument or setting."""
     refuse: Callable[[str], NoReturn]
     """Ends the run before it begins, with the reason in one line."""
-    files: TemporaryDirectory[str] | None = None
+    temporary_store: TemporaryDirectory[str] | None = None
     """The store of an audit without a store of the user; deleted when the run ends."""
     logs_summary: bool = True
     """Whether to log a summary when the run ends."""

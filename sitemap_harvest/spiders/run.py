@@ -187,8 +187,8 @@ class Harvest(RunState):
                 exporter.item_scraped(record, self._spider)  # only for the feeds, because pipelines are closed by now
         if self._session is not None:
             self._session.close()
-        if self.files is not None:
-            self.files.cleanup()
+        if self.temporary_store is not None:
+            self.temporary_store.cleanup()
         if self._pages is not None and (unvisited := self._pages.close()):
             self.logger.info("%s", unvisited)
         summary, logger = self.summary, self.logger

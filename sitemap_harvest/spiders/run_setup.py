@@ -69,8 +69,8 @@ def prepare(spider: Spider, run: RunState, config: RunConfig, *, sites: object) 
     check_store(config, store)
     check_details(config.details)
     if store is None and (config.audits or config.probe is not None):
-        run.files = TemporaryDirectory(prefix="sitemap-harvest-")
-        store = run.files.name
+        run.temporary_store = TemporaryDirectory(prefix="sitemap-harvest-")
+        store = run.temporary_store.name
     if store is None:
         return None
     from sitemap_harvest.engine.snapshot_session import SnapshotSession

@@ -89,7 +89,12 @@ def findings_of(
 
 def findings_of_web(path: Path, *webs: Web, site: str = SITE) -> list[Finding]:
     """Return the findings of the last of several runs of the engine over *site*, which serves *webs* in turn."""
-    arguments = {"site": site, "store": str(path), "emit": "sites"}
+    return [*audit_of_web(path, *webs, site=site).findings()]
+
+
+def audit_of_web(path: Path, *webs: Web, **target: str) -> Audit:
+    """Return the audit of the last of several runs of the engine over *webs*; *target* is ``site`` or ``sitemap``."""
+    arguments = {**target, "store": str(path), "emit": "sites"}
     for web in webs:
         now = datetime.now(UTC)
         session = SnapshotSession(
@@ -102,8 +107,8 @@ def findings_of_web(path: Path, *webs: Web, site: str = SITE) -> list[Finding]:
             fail=lambda: None,
         )
         harvest(web, session=session, **arguments)
-    history = session.store.history(site)
-    return [*Audit(history.at("latest"), history).findings()]
+    (history,) = session.store.histories()
+    return Audit(history.at("latest"), history)
 
 
 def of_rule(findings: list[Finding], rule: str) -> list[Finding]:
