@@ -172,12 +172,16 @@ class Audit:
 
     def summary(self) -> AuditSummary:
         """Return the result, once all findings were read."""
+        probe = self._snapshot.run.probe
         return AuditSummary(
             site=self._snapshot.site,
             run=self._snapshot.run.id,
             urls=self._urls,
             sitemaps=self._documents,
             unread=self._unread,
+            sampled_pages=probe.get("sample"),
+            probed_pages=self._snapshot.pages().num_rows if probe else None,
+            probe_seed=probe.get("seed"),
             errors=self._counts[Severity.ERROR],
             warnings=self._counts[Severity.WARNING],
             notices=self._counts[Severity.NOTICE],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +21,6 @@ from sitemap_harvest.model import MAX_ROWS, FindingBatch, OccurrenceBatch, Sever
 from sitemap_harvest.snapshots.store import open_store
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterable, Iterator, Sequence
 
     from scrapy.settings import Settings
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 USAGE = "TARGET... | --store S [SITE...]"
 EPILOG = (
-    "With --store, the audit reads the last snapshot of each SITE, or of all sites, and requests nothing. "
+    "With --store, the audit reads the last snapshot of each SITE, or of all sites, "
+    "and requests only the pages of --probe. "
     "Exit codes: 0 success; 2 wrong usage; 4 a finding of the severity of --fail-on or above; "
     "1 and 3 to 8 nothing could be audited, as for crawl."
 )
@@ -50,6 +51,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fail-on", metavar="SEVERITY", help=f"exit with 4 if a finding is at least this severe: {', '.join(Severity)}"
     )
+    parser.add_argument(
+        "--probe", metavar="N", help="request N listed pages of each site, or all of them, and check their responses"
+    )
+    parser.add_argument("--probe-seed", metavar="SEED", help="another number chooses other pages for --probe")
     audit_export.add_crawl_export(parser)
     parser.add_argument(
         "--details",
@@ -90,8 +95,28 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
         raise ArgumentError("-a", opts.spargs, "given without --store", message=message)
     store = open_store(opts.store)
     histories = [store.site(name) for name in opts.targets] or store.histories()
+    is_whole = opts.probe is None or _probe_stored(histories, opts, settings)
     with audit_export.opened(opts) as opts.export:
-        return _audit(histories, opts, options, limit, reports)
+        audited = _audit(histories, opts, options, limit, reports)
+    return audited if is_whole else RunOutcome.PARTLY_FAILED
+
+
+def _probe(opts: argparse.Namespace) -> dict[str, str]:
+    """Return the arguments of the crawl that the options of the probe mean."""
+    given = {name: getattr(opts, name) for name in ("probe", "probe_seed")}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _probe_stored(histories: Sequence[History], opts: argparse.Namespace, settings: Settings) -> bool:
+    """Request the pages of ``--probe`` for the stored snapshots of *histories*; return whether nothing failed."""
+    arguments = {"emit": "none", "store": opts.store, "at": opts.at, **_probe(opts)}
+    crawled = argparse.Namespace(**vars(opts) | {"targets": [one.site for one in histories], "spargs": arguments})
+    outcome, has_finished = crawl.crawl(crawled, settings, has_output=True)
+    if not has_finished:
+        output.tell("The probe ended early, so the audit is incomplete.")
+    for history in histories:
+        history.forget()
+    return has_finished and outcome is RunOutcome.WHOLE
 
 
 def _show_rules(opts: argparse.Namespace, options: HarvestSettings) -> RunOutcome:
@@ -135,7 +160,7 @@ def _crawl(
     """Crawl the targets into a store, a temporary one unless the user names one, and audit them."""
     if opts.at != "latest":
         raise ArgumentError("--at", opts.at, "given with --store", message=f"--at {opts.at}: it needs --store")
-    given = {"emit": "none", **arglist_to_dict(opts.spargs)}
+    given = {"emit": "none", **_probe(opts), **arglist_to_dict(opts.spargs)}
     config = RunConfig.of(crawl.arguments_of(opts.targets, given))
     reports.root, roots = config.root, [one.root for one in config.candidates]
     with TemporaryDirectory(prefix="sitemap-harvest-") as folder:

@@ -185,6 +185,8 @@ def _live_line(summary: Summary) -> Iterator[None]:
 def line(summary: Summary, seconds: float) -> str:
     """Return the line for a run that has taken *seconds*."""
     rate = summary.urls / seconds if seconds > 0 else 0.0
+    if words := summary.probe_in_words():
+        return f"{words} · {int(seconds) // 60}:{int(seconds) % 60:02}"
     return (
         f"{summary.documents:,} documents done, {summary.queued:,} queued · {summary.urls:,} URLs"
         f" · {rate:,.0f} per second · {int(seconds) // 60}:{int(seconds) % 60:02}"
@@ -193,8 +195,8 @@ def line(summary: Summary, seconds: float) -> str:
 
 def show(summary: Summary, stats: Mapping[str, Any], *, has_output: bool | None) -> None:
     """Print the table, and the failures as text; for *has_output* see :func:`crawl`."""
-    if stats.get("finish_reason") == "wrong_argument":
-        return  # the log has the reason in one line
+    if stats.get("finish_reason") == "wrong_argument" or summary.is_stored:
+        return  # the log has the reason in one line; the audit of stored snapshots has its own output
     table = Table(title=None, show_edge=False, pad_edge=False)
     table.add_column("outcome")
     for name in ("documents", "URLs", "bytes", "download (s)"):
@@ -223,6 +225,8 @@ def _lines(summary: Summary, stats: Mapping[str, Any], *, has_output: bool) -> I
             yield f"URLs dropped by filters: {summary.filters_in_words()}"
     else:
         yield summary.why_nothing()
+    if words := summary.probe_in_words():
+        yield f"{words[0].upper()}{words[1:]}."
     if words := summary.changes_in_words():
         yield f"{words[0].upper()}{words[1:]}."
     if summary.problems:

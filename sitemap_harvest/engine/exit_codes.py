@@ -64,7 +64,7 @@ def verdict(summary: Summary, stats: Mapping[str, Any], *, errors: int = 0) -> R
     """
     if stats.get("finish_reason") == "wrong_argument":
         return RunOutcome.WRONG_USAGE
-    if not summary.urls:
+    if not summary.urls and not summary.is_stored:
         (result, *others) = summary.sites or (None,)
         return RunOutcome(result) if result in _OF_ALL and not others else RunOutcome.NOTHING_FOUND
     has_errors = errors or any(name.startswith(OUTPUT_ERRORS) for name in stats)

@@ -98,6 +98,8 @@ class Summary:
     """Pages in the samples of probes."""
     probed: int = 0
     """Pages of these with a record."""
+    is_stored: bool = False
+    """Whether the run reads no document, because it audits stored snapshots."""
     has_failed: bool = False
     """Whether a document that counts, or a site, failed."""
     count: Callable[[str, int], object] = lambda _name, _by: None
@@ -190,11 +192,15 @@ class Summary:
 
     def in_words(self) -> str:
         """Return the run in one line, with the reason if nothing was found."""
+        if self.is_stored:
+            return self.probe_in_words() or "audited stored snapshots"
         outcomes = ", ".join(f"{tally.documents:,} {outcome}" for outcome, tally in self.by_outcome())
         line = f"{_counted(self.urls, 'URL')} from {_counted(self.documents, 'document')} ({outcomes or 'none'})"
         if sum(self.sites.values()) > 1:
             line += f"; {self.sites_in_words()}"
         if words := self.changes_in_words():
+            line += f"; {words}"
+        if words := self.probe_in_words():
             line += f"; {words}"
         if not self.urls:
             return f"{line}. {self.why_nothing()}"
@@ -209,6 +215,10 @@ class Summary:
         if self.first_snapshots:
             words.append(f"{_counted(self.first_snapshots, 'first snapshot')}: nothing to compare with")
         return "; ".join(words)
+
+    def probe_in_words(self) -> str:
+        """Return the result of the probes as text; empty without one."""
+        return f"probe: {self.probed:,} of {_counted(self.sampled, 'page')}" if self.sampled else ""
 
     def sites_in_words(self) -> str:
         """Return the number of sites by result, as text."""

@@ -143,6 +143,12 @@ class AuditSummary:
     """Documents that were checked."""
     unread: int = 0
     """Those of them that could not be read, or only in part: the audit does not know what else is wrong in them."""
+    sampled_pages: int | None = None
+    """Pages in the sample of the probe; ``None`` without one."""
+    probed_pages: int | None = None
+    """Those with a record: fewer than in the sample if the probe ended early; ``None`` without one."""
+    probe_seed: int | None = None
+    """The seed of the sample; ``None`` without a probe."""
     errors: int = 0
     """Number of findings by severity."""
     warnings: int = 0
@@ -167,7 +173,10 @@ class AuditSummary:
         found = [(self.errors, "error"), (self.warnings, "warning"), (self.notices, "notice")]
         counts = [f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in found if count]
         unread = f" ({self.unread:,} not read completely, so the audit is partial)" if self.unread else ""
+        pages = ""
+        if self.sampled_pages is not None:
+            pages = f"; probe: {self.probed_pages:,} of {self.sampled_pages:,} sampled pages (seed {self.probe_seed})"
         return (
             f"{self.site}: {', '.join(counts) or 'no findings'} in {self.urls:,} URLs of {self.sitemaps:,} documents"
-            f"{unread}; rules passed: {self.passed}, not checked: {len(self.not_checked)}"
+            f"{unread}{pages}; rules passed: {self.passed}, not checked: {len(self.not_checked)}"
         )

@@ -83,6 +83,7 @@ class Harvest(RunState):
             self._urls = state_of(self._spider.sitemap_urls)
             config = self.config = self._given.config_for(self._spider)
             self._rules = PageRules(self._spider)
+            self.summary.is_stored = config.at is not None
             if config.baseline is not None:
                 self.summary.since = f"baseline={config.baseline}"
             elif config.consumer is not None:
@@ -195,7 +196,7 @@ class Harvest(RunState):
         if not self.logs_summary:
             return
         counts = {"urls": summary.urls, "documents": summary.documents}
-        level = INFO if summary.urls else WARNING
+        level = INFO if summary.urls or summary.is_stored else WARNING
         logger.log(level, "Run %s: %s", self.run_id, summary.in_words(), extra=fields("summary", **counts))
         for note, values in summary.site_notes.lines() if summary.urls else ():
             logger.info("No URLs found: %s", note, extra=fields("site", **values))
