@@ -69,6 +69,8 @@ _LISTED_PAGES = """
         p.* exclude (sitemap)
     from listings join all_urls u using (document, key_hash, position) join sitemaps s on s.number = document
     join pages p on p.key_hash = listings.key_hash where p.method is not null
+    -- Nothing is known of a page that robots.txt or a firewall hides from the probe, perhaps after a redirect.
+        and (p.source <> 'probe' or p.error is null or coalesce(p.cause <> 'private', false))
 """
 _REPEATED = "select key_hash from all_urls where key_hash is not null group by key_hash having count(*) > 1"
 _VIEWS = {

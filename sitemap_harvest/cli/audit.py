@@ -111,7 +111,7 @@ def _probe_stored(histories: Sequence[History], opts: argparse.Namespace, settin
     """Request the pages of ``--probe`` for the stored snapshots of *histories*; return whether nothing failed."""
     arguments = {"emit": "none", "store": opts.store, "at": opts.at, **_probe(opts)}
     crawled = argparse.Namespace(**vars(opts) | {"targets": [one.site for one in histories], "spargs": arguments})
-    outcome, has_finished = crawl.crawl(crawled, settings, has_output=True)
+    outcome, has_finished = crawl.crawl(crawled, settings, has_output=None)
     if not has_finished:
         output.tell("The probe ended early, so the audit is incomplete.")
     for history in histories:

@@ -53,7 +53,10 @@ def of_pages(path: Path, rule: str, *pages: PageRecord, listed: Any = (A, B)) ->
         ),
         pytest.param("page/server-error", {"status": 503}, "503", id="server error"),
         pytest.param(
-            "page/unreachable", {**GONE, "error": "the request timed out"}, "the request timed out", id="time-out"
+            "page/unreachable",
+            {**GONE, "error": "the request timed out", "cause": "timeout"},
+            "the request timed out",
+            id="time-out",
         ),
         pytest.param("page/noindex", {"x_robots_tag": "NoIndex"}, "X-Robots-Tag: NoIndex", id="header"),
         pytest.param("page/noindex", {"meta_robots": "follow, none"}, "meta robots: follow, none", id="none"),
@@ -89,6 +92,12 @@ def test_a_page_with_a_flaw(rule: str, values: dict[str, Any], value: str, tmp_p
         pytest.param(
             "page/unreachable", {**GONE, "method": None, "error": "robots.txt forbids it"}, id="not requested"
         ),
+        pytest.param(
+            "page/unreachable",
+            {**GONE, "error": "robots.txt forbids it", "redirects": (C,)},
+            id="target forbidden",
+        ),
+        pytest.param("page/client-error", {"status": 403, "error": "a firewall blocks the request"}, id="firewall"),
         pytest.param(
             "page/noindex",
             {"x_robots_tag": "max-image-preview: none, max-snippet:-1", "meta_robots": "noindexing"},
@@ -140,7 +149,7 @@ def many(count: int, errors: int, **values: Any) -> list[PageRecord]:
         pytest.param(1000, many(100, 2, source=EXPORT), "2 of 100 requested pages (2.0%)", id="crawl export"),
         pytest.param(
             10,
-            [page(f"{SITE}/1", **GONE, error="timeout")],
+            [page(f"{SITE}/1", **GONE, error="timeout", cause="timeout")],
             "1 of 1 requested pages (100.0%; 95% confidence interval 20.7% to 100.0%)",
             id="one",
         ),
