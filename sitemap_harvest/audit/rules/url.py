@@ -264,9 +264,10 @@ _UNKNOWN = """
     "{urls} that robots.txt disallows, such as by {value}",
     has_share=True,
     unchecked=_UNKNOWN,
-    google="Submitted URL blocked by robots.txt",
+    google="Blocked by robots.txt",
     bing="Blocked by robots.txt",
     screaming_frog="Blocked by Robots.txt",
+    sitebulb="Disallowed URL in XML Sitemaps",
 )
 def robots_disallowed() -> str:
     """The robots.txt of its host disallows fetching a listed URL.
