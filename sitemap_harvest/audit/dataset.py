@@ -56,7 +56,7 @@ _STORED = {  # numbers in place of texts: to group and join them takes less time
 _PAGES = pa.schema([*arrow_schema(PageRecord), ("page_site", _TEXT), ("canonical_key", _TEXT)])
 _OTHER_RECORDS = """
     select id from (
-        select rowid as id, row_number() over (partition by key_hash order by source <> 'probe', url) as number
+        select rowid as id, row_number() over (partition by key_hash order by method is null, source <> 'probe', url) as number
         from pages where key_hash in (select key_hash from pages group by 1 having count(*) > 1)
     ) where number > 1
 """  # of the same page
@@ -150,6 +150,7 @@ class Dataset:
             self._connection.create_function(function.__name__, function)
         try:
             self._load(snapshot, history)
+            self._create("probes", pa.table({"listed": pa.array([snapshot.run.probe.get("listed")], pa.int64())}))
             self._load_pages(chain(snapshot.pages().to_batches(), pages))
         except BaseException as error:
             self.close()
@@ -226,7 +227,7 @@ class Dataset:
             self._connection.execute(f"create macro {name} as {expression}")
 
     def _load_pages(self, batches: Iterable[pa.RecordBatch]) -> None:
-        """Load the pages: one record for each key, that of a probe if there is one."""
+        """Load the pages: one record for each key, that of a probe if it requested the page."""
         self._create("pages", _PAGES.empty_table())
         self._connection.begin()
         for batch in batches:

@@ -162,6 +162,18 @@ def test_share_of_errors(listed: int, pages: list[PageRecord], message: str, tmp
     assert (finding.sitemap, finding.severity, finding.threshold) == (None, Severity.ERROR, 0.01)
 
 
+def test_share_of_errors_of_all_pages_that_a_probe_could_request(tmp_path: Path) -> None:
+    making = Making(tmp_path)
+    run = making.run({SITEMAP: urls(A, B, "https://other.example/")}).run
+    writer = PageWriter(making.store.history(SITE), run.id, {"listed": 2, "sample": 2, "seed": 0})
+    disallowed = page(B, method=None, error="robots.txt forbids it", **GONE)
+    writer.add(PageBatch.of([replace(one, run=run.id) for one in (page(A, status=404), disallowed)]))
+    writer.flush()
+    history = making.store.history(SITE)
+    (finding,) = Audit(history.at("latest"), history, rules=[RULES["page/error-share"]]).findings()
+    assert finding.message == "errors in 1 of 1 requested pages (100.0%)"
+
+
 def test_few_errors(tmp_path: Path) -> None:
     listed = [f"{SITE}/{at}" for at in range(100)]
     assert of_pages(tmp_path, "page/error-share", *many(100, 1), listed=listed) == []

@@ -124,9 +124,13 @@ def error_share(share: float = 0.01) -> str:
     Fix: Remove the URLs of pages that do not exist, and repair the others.
     """
     return f"""
-        with counts as (
-            select count(*) as pages, count_if(error) as errors, errors / pages as share, bool_and(probed) and
-                pages < (select count(distinct key_hash) from sitemap_urls) as is_sample, 1.96 * 1.96 / pages as z
+        with sampled as (
+            select count(*) < coalesce(
+                (select listed from probes), (select count(distinct key_hash) from sitemap_urls)
+            ) as is_sample from pages where source = 'probe'
+        ), counts as (
+            select count(*) as pages, count_if(error) as errors, errors / pages as share,
+                bool_and(probed) and (select is_sample from sampled) as is_sample, 1.96 * 1.96 / pages as z
             from (
                 select key_hash, bool_or({_ERROR}) as error, bool_and(source = 'probe') as probed
                 from listed_pages group by 1
