@@ -15,7 +15,8 @@ _LOSSES = _texts(*[code for code, one in CATALOGUE.items() if one.loses], "feed/
 _ILL_FORMED = _texts(
     "document/nul-bytes", "encoding/bad-bytes", "encoding/cut-character", "encoding/unknown", "xml/bad-attributes",
     "xml/bad-declaration", "xml/bare-ampersand", "xml/bare-less-than", "xml/control-character", "xml/entry-outside",
-    "xml/junk-after", "xml/junk-before", "xml/malformed", "xml/truncated", "xml/unclosed-entry", "xml/unknown-entity",
+    "xml/junk-after", "xml/junk-before", "xml/malformed", "xml/truncated", "xml/unclosed-entry",
+    "xml/undeclared-prefix", "xml/unknown-entity",
     "xml/unlike-tags",
 )  # fmt: skip
 """Problems that make XML ill-formed."""

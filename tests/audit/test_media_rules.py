@@ -36,7 +36,7 @@ CASES: list[Any] = [
         "video/deprecated-tag",
         video(category="c", prices=(Price(value="1"),), other=(Attribute(name="tvshow/episode", value="1"),)),
         video(other=(Attribute(name="id", value="1"),)),
-        "category, prices, tvshow",
+        "category, price, tvshow",
     ),
     ("video/missing-required", video(title=" ", description=None), video(), "title, description"),
     ("video/no-location", video(content_loc=None), video(content_loc=None, player_loc="p"), "T"),

@@ -42,7 +42,8 @@ def video_deprecated_tag() -> str:
     """
     return f"""
         select sitemap, loc, position,
-            concat_ws(', ', nullif({_given("category gallery_loc prices", "video")}, ''),
+            concat_ws(', ', nullif({_given("category gallery_loc", "video")}, ''),
+                if(len(video.prices) > 0, 'price', null),
                 if(len(list_filter(video.other, lambda o: starts_with(o.name, 'tvshow'))) > 0, 'tvshow', null)) as value
         from videos where value <> ''
     """  # noqa: S608 - our own query
