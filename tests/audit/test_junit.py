@@ -8,6 +8,17 @@ from sitemap_harvest.audit.report.junit import render_junit
 from sitemap_harvest.model import Severity
 from tests.audit.reporting import NASTY, SITE, audited, finding, sample
 
+COUNTS = {"name", "tests", "failures", "errors", "time"}
+ALLOWED = {
+    "testsuites": ({"testsuite"}, COUNTS),
+    "testsuite": ({"testcase", "properties", "system-out"}, COUNTS | {"skipped", "timestamp", "hostname", "id"}),
+    "testcase": ({"skipped", "error", "failure", "system-out"}, {"name", "time", "classname"}),
+    "failure": (set(), {"type", "message"}),
+    "skipped": (set(), {"type", "message"}),
+    "system-out": (set(), set()),
+}
+"""The children and attributes of each element."""
+
 
 def test_each_rule_is_a_test_case() -> None:
     audit = audited(
@@ -20,7 +31,7 @@ def test_each_rule_is_a_test_case() -> None:
         render_junit([audit]).decode()
         == """\
 <?xml version='1.0' encoding='UTF-8'?>
-<testsuites name="sitemap_harvest" tests="4" failures="1" errors="0" skipped="1" time="0">
+<testsuites name="sitemap_harvest" tests="4" failures="1" errors="0" time="0">
   <testsuite name="https://www.example.com" tests="4" failures="1" errors="0" skipped="1" time="0">
     <testcase classname="https://www_example_com.sitemap" name="sitemap/empty" time="0">
       <failure type="error" message="the message">error: https://www.example.com/sitemap.xml: the message
@@ -38,6 +49,14 @@ def test_each_rule_is_a_test_case() -> None:
 </testsuites>
 """
     )
+
+
+def test_the_report_has_only_what_the_schema_of_jenkins_allows() -> None:
+    audit = audited(finding("sitemap/empty"), finding("url/fragment", Severity.NOTICE), change_flapping="no")
+    for element in etree.fromstring(render_junit([audit, audited()])).iter():
+        children, attributes = ALLOWED[element.tag]
+        assert {child.tag for child in element} <= children
+        assert {*element.keys()} <= attributes
 
 
 def test_fail_on_decides_what_fails() -> None:

@@ -108,6 +108,19 @@ def test_fingerprints_are_unique_and_do_not_depend_on_the_run() -> None:
     assert prints("x", "y", site="https://other.example") != first
 
 
+def test_fingerprints_do_not_depend_on_the_folder_of_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = set()
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        file = (tmp_path / name / "sitemap.xml").as_uri()
+        run = run_of(audited(finding("url/fragment", site=file, sitemap=file)))
+        found.add(run["results"][0]["partialFingerprints"]["primaryLocationLineHash"])
+    assert len(found) == 1
+
+
 def test_text_of_the_site_is_neither_a_link_nor_a_placeholder() -> None:
     run = run_of(audited(finding("url/fragment", sitemap=NASTY, message=NASTY, samples=(sample(sitemap=None),))))
     (result,) = run["results"]

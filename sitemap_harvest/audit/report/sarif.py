@@ -117,9 +117,9 @@ class _Results:
         return {"artifactLocation": _artifact(path), "region": region}
 
     def _fingerprint(self, finding: Finding, sample: FindingSample) -> str:
-        """Return what stays the same between runs, and a number for further results with the same digest."""
-        identity = [finding.site, finding.rule, sample.sitemap or finding.sitemap, sample.loc]
-        digest = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32]
+        """Return what stays the same between runs and machines, and a number for results with the same digest."""
+        identity = json.dumps([finding.site, finding.rule, sample.sitemap or finding.sitemap, sample.loc])
+        digest = hashlib.sha256(identity.replace(Path.cwd().as_uri(), "").encode()).hexdigest()[:32]
         self._seen[digest] += 1
         return f"{digest}:{self._seen[digest]}"
 
