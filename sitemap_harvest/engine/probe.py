@@ -37,6 +37,7 @@ _FLUSH_SECONDS = 30
 _FLUSH_PAGES = 5_000
 _AHEAD = 16  # pages of a site that are considered: a slow host does not delay the other hosts of the site
 _IDLE_SECONDS = 5.0  # after which a request that neither Scrapy nor a server has is lost
+_MAX_SITES = 64
 _NO_HEAD = frozenset({405, 501})
 _PREFIX = "sitemap_harvest/probe"
 
@@ -101,12 +102,23 @@ class Probe:
         self._sites: dict[str, SiteProbe] = {}
         self._no_head: set[str] = set()  # hosts that do not support HEAD
         self._idle_since: float | None = None
+        self.queue: deque[str] = deque()
+        """Sites whose probe is to begin."""
         self.records: deque[PageRecord] = deque()
         """Records that no response or failure leads to, to be emitted."""
 
     def __len__(self) -> int:
-        """Return the number of sites whose probe has not ended."""
+        """Return the number of sites whose probe has begun and has not ended."""
         return len(self._sites)
+
+    def __bool__(self) -> bool:
+        """Whether there are sites whose probe has not ended."""
+        return bool(self._sites or self.queue)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the probe of another site may begin: each has its sample in memory."""
+        return len(self._sites) < _MAX_SITES
 
     def begin(self, history: History, snapshot: Snapshot) -> None:
         """Begin the probe of *snapshot*, the site of which the run has locked. Raises :exc:`StoreError`."""

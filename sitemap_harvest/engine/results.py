@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.audit.audit import Audit
     from sitemap_harvest.discovery.site_state import SiteState
+    from sitemap_harvest.engine.probe import Probe
     from sitemap_harvest.engine.run_state import RunParts
+    from sitemap_harvest.engine.snapshot_session import SnapshotSession
     from sitemap_harvest.model import Batch, SiteRecord, UrlBatch
 
 logger = logging.getLogger(__name__)
@@ -222,9 +224,37 @@ class Results:
         yield from self.stored_site(site.root)
 
     def stored_site(self, root: str) -> Iterator[Any]:
-        """Begin the probe of the site *root*, whose snapshot is stored, or yield the results of its audit."""
-        session, probe = self._parts.session, self._parts.probe
-        if session is None or probe is None:
+        """Queue the site *root*, whose snapshot is stored, for its probe, or yield the results of its audit."""
+        if self._parts.probe is None:
+            yield from self._audited(root)
+        else:
+            self._parts.probe.queue.append(root)
+
+    def probed(self, *, is_over: bool = False) -> Iterator[Any]:
+        """Yield the records of pages, and the results of the audits of sites whose probe has ended.
+
+        *is_over*: whether no more pages are requested.
+        """
+        probe, session = self._parts.probe, self._parts.session
+        if probe is None or session is None:
+            return
+        probe.checkpoint()
+        while probe.queue and (is_over or probe.has_room):
+            yield from self._begin_probe(probe.queue.popleft(), probe, session, is_over=is_over)
+        ended = list(probe.take(all_sites=is_over))
+        while probe.records:
+            record = probe.records.popleft()
+            if "pages" in self._config.emit:
+                yield record
+        for site in ended:
+            session.release(site.root)
+            yield from self._audited(site.root, site.snapshot.run.id)
+
+    def _begin_probe(self, root: str, probe: Probe, session: SnapshotSession, *, is_over: bool) -> Iterator[Any]:
+        """Begin the probe of the site *root*; if the run is over, audit the site without one."""
+        if is_over:
+            logger.warning("Probe of %s: the run ended before it began", root, extra=fields("probe-ended", site=root))
+            session.release(root)
             yield from self._audited(root)
             return
         try:
@@ -232,23 +262,6 @@ class Results:
         except StoreError as error:
             session.release(root)
             self._failed(root, "probe", error)
-
-    def probed(self, *, is_over: bool = False) -> Iterator[Any]:
-        """Yield the records of pages, and the results of the audits of sites whose probe has ended.
-
-        *is_over*: whether no more pages are requested.
-        """
-        if (probe := self._parts.probe) is None:
-            return
-        probe.checkpoint()
-        ended = list(probe.take(all_sites=is_over))
-        while probe.records:
-            record = probe.records.popleft()
-            if "pages" in self._config.emit:
-                yield record
-        for site in ended:
-            self._parts.session.release(site.root)  # type: ignore[union-attr]  # a probe needs a store
-            yield from self._audited(site.root, site.snapshot.run.id)
 
     def _audited(self, root: str, run_id: str | None = None) -> Iterator[Any]:
         """Yield the findings and the summary of the site *root*, if the user wants an audit."""
