@@ -11,8 +11,10 @@ import pytest
 from sitemap_harvest import open_store
 from sitemap_harvest.audit import RULES
 from sitemap_harvest.model import CATALOGUE
+from sitemap_harvest.snapshots.store import SiteLocks
 from tests import forked
 from tests.cli.storing import B, command
+from tests.site import Page, Site, robots, urlset
 from tests.snapshots.store.making import SITE, Making
 
 if TYPE_CHECKING:
@@ -312,3 +314,49 @@ def test_wrong_crawl_exports(arguments: list[str], message: str, folder: Path) -
     run = command("audit", *arguments, cwd=folder)
     assert (run.returncode, run.stdout) == (2, "")
     assert message in run.stderr
+
+
+def served(*paths: str) -> Site:
+    """Return a site that lists *paths*, of which ``/missing`` does not exist."""
+    pages = {path: Page("<title>A page</title>", headers={"Content-Type": "text/html"}) for path in paths}
+    pages.pop("/missing", None)
+    return Site({"/robots.txt": robots("/s.xml"), "/s.xml": urlset(*paths), **pages})
+
+
+@pytest.mark.quick
+def test_listed_pages_are_requested_now_or_for_a_stored_run(tmp_path: Path) -> None:
+    with served("/a", "/b", "/missing") as site:
+        target = ("harvest", "audit", site.url, "-O", "f.jsonl", "--fail-on", "error")
+        run = forked.scrapy(*target, "-a", "store=s", cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+        run = forked.scrapy(*target, "--probe", "all", cwd=tmp_path)
+        assert run.returncode == 4, run.stderr
+        assert "; probe: 3 of 3 sampled pages (seed 0); " in run.stderr
+        site.requests.clear()
+        run = forked.scrapy(*target, "--store", "s", "--probe", "2", "--probe-seed", "3", cwd=tmp_path)
+        assert "; probe: 2 of 2 sampled pages (seed 3); " in run.stderr, run.stderr
+        assert len([one for one in site.requests if one.startswith("HEAD")]) == 2
+        assert not {"/s.xml"} & {*site.requests}
+    found = {row["rule"]: row for row in map(json.loads, (tmp_path / "f.jsonl").read_text().splitlines())}
+    assert run.returncode == (4 if "page/client-error" in found else 0)
+
+
+def test_a_stored_probe_of_a_busy_site_is_a_failure(folder: Path) -> None:
+    store = open_store(folder / "s")
+    locks = SiteLocks(store.folder, "20261101T000000Z-000000")
+    locks.take(store.site(SITE).folder)
+    try:
+        run = command("audit", SITE, "--probe", "1", cwd=folder)
+    finally:
+        locks.release(store.site(SITE).folder)
+        locks.close()
+    assert run.returncode == 4
+    assert f"The probe of {SITE} failed: the run 20261101T000000Z-000000 is harvesting" in run.stderr
+    assert f"{SITE}: " in run.stdout  # it is audited without
+
+
+@pytest.mark.parametrize("number", ["0", "many", "1.5"])
+def test_the_size_of_a_probe_is_a_number_or_all(folder: Path, number: str) -> None:
+    run = command("audit", SITE, "--probe", number, cwd=folder)
+    assert run.returncode == 2
+    assert run.stderr.endswith(f"argument probe={number!r}: it must be a whole number, 1 or more, or all\n")

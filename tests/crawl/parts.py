@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from itemadapter import ItemAdapter
 from scrapy import Request, signals
 from scrapy.core.engine import ExecutionEngine
-from scrapy.exceptions import DropItem
+from scrapy.exceptions import DropItem, IgnoreRequest
 from scrapy.exporters import BaseItemExporter
 from scrapy.resolver import CachingThreadedResolver
 from scrapy.utils.asyncio import call_later
@@ -570,3 +570,11 @@ class NoStorage:
 
     def store(self, file: IO[bytes]) -> None:
         raise OSError("no such bucket")
+
+
+class DropHead:
+    """A downloader middleware that drops HEAD requests."""
+
+    def process_request(self, request: Request) -> None:
+        if request.method == "HEAD":
+            raise IgnoreRequest

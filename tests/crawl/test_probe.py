@@ -10,6 +10,7 @@ from sitemap_harvest import open_store
 from tests.crawl.crawling import lines
 from tests.server import Manner
 from tests.site import Page, gzipped, moved, numbered, robots, urlset
+from tests.waiting import wait_until
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 PDF = Page(b"%PDF", headers={"Content-Type": "application/pdf"})
@@ -337,3 +338,55 @@ def test_sites_are_audited_when_their_pages_are_in(probe, tmp_path):
     (audit,) = lines(tmp_path / "audits.jsonl")
     assert audit["site"] == site.url
     assert run.log.index("Probe of ") < run.log.index("Audit of ")
+
+
+def test_a_killed_probe_says_how_many_pages_it_looked_at(serve, crawl, tmp_path):
+    hanging = Page(manner=Manner.HANG)
+    site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/a", "/b"), "/a": hanging, "/b": hanging})
+    site.knows_head = True
+    with crawl.running(spider="audit", site=site.url, store=tmp_path / "store", probe="all", emit="none"):
+        wait_until(lambda: "HEAD /a" in site.requests or "HEAD /b" in site.requests)
+    audits = {f"{tmp_path}/audits.jsonl": {"format": "jsonl", "item_classes": ["sitemap_harvest.AuditSummary"]}}
+    crawl(spider="audit", site=site.url, store=tmp_path / "store", at="latest", emit="audits", feeds=audits)
+    (audit,) = lines(tmp_path / "audits.jsonl")
+    assert values(audit, "sampled_pages", "probed_pages", "probe_seed") == (2, 0, 0)
+
+
+def test_a_site_that_another_run_has_locked_is_not_probed(serve, crawl, tmp_path):
+    site = serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/a"), "/a": Page(manner=Manner.HANG)})
+    site.knows_head = True
+    facts = {"site": site.url, "store": tmp_path / "store", "probe": "all", "emit": "none"}
+    with crawl.running(spider="audit", **facts):
+        wait_until(lambda: "HEAD /a" in site.requests)
+        run = crawl(spider="audit", at="latest", **facts, calm=False)
+    assert f"The probe of {site.url} failed: the run " in run.log
+    assert " is harvesting the site into the same store" in run.log
+    assert site.count("HEAD /a") == 1
+
+
+def test_several_sites_are_probed_and_audited_each(serve, crawl, tmp_path):
+    sites = [
+        serve({"/robots.txt": robots("/s.xml"), "/s.xml": urlset(*paths), **dict.fromkeys(paths, PDF)})
+        for paths in (numbered(3), numbered(20), numbered(1))
+    ]
+    (tmp_path / "sites.txt").write_text("\n".join(site.url for site in sites))
+    audits = {f"{tmp_path}/audits.jsonl": {"format": "jsonl", "item_classes": ["sitemap_harvest.AuditSummary"]}}
+    crawl(spider="audit", sites=tmp_path / "sites.txt", probe=5, emit="audits", feeds=audits)
+    found = {row["site"]: values(row, "sampled_pages", "probed_pages") for row in lines(tmp_path / "audits.jsonl")}
+    assert found == {site.url: (size, size) for site, size in zip(sites, (3, 5, 1), strict=True)}
+
+
+def test_requests_that_another_component_drops_get_a_record(probe):
+    settings = {"DOWNLOADER_MIDDLEWARES": {"tests.crawl.parts.DropHead": 1}}
+    found, _, _ = probe({"/a": PDF}, settings=settings)
+    assert values(found["/a"], "status", "error", "requested_at") == (
+        None,
+        "another component of the project dropped the request",
+        None,
+    )
+
+
+def test_a_probe_of_a_site_without_pages_ends(probe):
+    found, _, run = probe({}, listed=[])
+    assert found == {}
+    assert "requesting 0 of 0 listed URLs" in run.log
