@@ -12,6 +12,7 @@ from sitemap_harvest.audit.dataset import Dataset
 from sitemap_harvest.audit.facts import facts_of
 from sitemap_harvest.audit.problems import NAMED, PROBLEMS, places, problem_in_words
 from sitemap_harvest.audit.rule import NEEDS, RULES, RuleOptions
+from sitemap_harvest.audit.trust import lastmod_trust
 from sitemap_harvest.model import (
     CATALOGUE,
     AuditSummary,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.audit.facts import SiteFacts
     from sitemap_harvest.audit.rule import AuditRule
+    from sitemap_harvest.model import LastmodTrust
     from sitemap_harvest.snapshots.store import History, Snapshot
 
 _SAMPLES = 5
@@ -89,6 +91,8 @@ class Audit:
         self._urls = self._documents = self._unread = 0
         self._dataset: Dataset | None = None
         self._with_facts = with_facts
+        self.trust: list[LastmodTrust] = []
+        """How far the dates of the site and of its documents can be relied on, once all findings were read."""
         self.facts: SiteFacts | None = None
         """The facts of the site, once all findings were read."""
 
@@ -138,8 +142,9 @@ class Audit:
                 yield from map(self._counted, found)
             yield from map(self._counted, self._of_problems(dataset))
             self.checked += [code for code in CATALOGUE if code not in RULES and not self._option(code).is_off]
+            self.trust = lastmod_trust(dataset, self._options)
             if self._with_facts:
-                self.facts = facts_of(dataset, self._snapshot, self._history, self._options)
+                self.facts = facts_of(dataset, self._snapshot, self._history, self.trust)
 
     def occurrences(self, rules: Iterable[str]) -> Iterator[OccurrenceBatch]:
         """Yield each occurrence of *rules*, IDs of rules or problem codes, in the order of the documents.
@@ -147,7 +152,7 @@ class Audit:
         Of a problem code, there are only the samples of the documents. Rules that
         :meth:`findings` could not evaluate have none. Raises :exc:`StoreError`.
         """
-        not_checked = {one.rule for one in self._not_checked}
+        not_checked = {one.rule for one in self._not_checked} - {*self.checked}
         with self._loaded() as dataset:
             for name in rules:
                 if name in RULES and name not in not_checked:
@@ -182,6 +187,7 @@ class Audit:
             sampled_pages=probe.get("sample"),
             probed_pages=self._snapshot.pages().num_rows if probe else None,
             probe_seed=probe.get("seed"),
+            lastmod_trust=next((one.score for one in self.trust if one.sitemap is None), None),
             errors=self._counts[Severity.ERROR],
             warnings=self._counts[Severity.WARNING],
             notices=self._counts[Severity.NOTICE],

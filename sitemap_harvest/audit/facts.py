@@ -7,13 +7,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from sitemap_harvest.audit.trust import lastmod_trust
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from sitemap_harvest.audit.dataset import Dataset
-    from sitemap_harvest.audit.rule import RuleOptions
     from sitemap_harvest.model import LastmodTrust
     from sitemap_harvest.snapshots.store import History, Run, Snapshot
 
@@ -186,8 +183,8 @@ class SiteFacts:
         return (self.ended_at - self.run.started_at).total_seconds()
 
 
-def facts_of(dataset: Dataset, snapshot: Snapshot, history: History, options: Mapping[str, RuleOptions]) -> SiteFacts:
-    """Return the facts of *snapshot*, whose tables are in *dataset*. *options* are the settings of rules, by id."""
+def facts_of(dataset: Dataset, snapshot: Snapshot, history: History, trust: Sequence[LastmodTrust]) -> SiteFacts:
+    """Return the facts of *snapshot*, whose tables are in *dataset*. *trust*: that in the dates, worst first."""
     run = snapshot.run
     runs = [one for one in history.runs if one.id <= run.id]
     documents = _documents(dataset)
@@ -235,7 +232,7 @@ def facts_of(dataset: Dataset, snapshot: Snapshot, history: History, options: Ma
             PageResponses(source=source, status=status, is_redirected=is_redirected, pages=pages)
             for source, status, is_redirected, pages in dataset.rows(_PAGES)
         ],
-        trust=lastmod_trust(dataset, options)[:_MOST_TRUST],
+        trust=list(trust[:_MOST_TRUST]),
     )
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.audit.crawl_export import CrawlExport
     from sitemap_harvest.audit.site_audit import SiteAudit
     from sitemap_harvest.cli.audit_reports import AuditReports
-    from sitemap_harvest.model import AuditSummary, Batch, Finding
+    from sitemap_harvest.model import AuditSummary, Batch, Finding, LastmodTrust
     from sitemap_harvest.snapshots.store import History, Snapshot
 
 USAGE = "TARGET... | --store S [SITE...]"
@@ -193,6 +193,7 @@ def _audit(
 
     rules: dict[str, dict[str, Any]] = {}
     summaries: list[AuditSummary] = []
+    trust: list[list[LastmodTrust]] = []  # of each site: in all its dates, and in those of the worst document
 
     def batches() -> Iterator[Batch[Any]]:
         """Yield the findings; with ``--details``, count them, and yield the occurrences."""
@@ -208,6 +209,7 @@ def _audit(
                         yield some
                 yield from audit.occurrences(opts.details)
             summaries.append(site.summary)
+            trust.append(audit.trust[:2])
             reports.add(site)
 
     if opts.output:
@@ -220,7 +222,7 @@ def _audit(
     found = sorted(rules.values(), key=lambda one: (one["severity"].rank, one["rule"]))
     if found and not opts.output:
         output.show(pa.Table.from_pylist(found))
-    for line in _lines(summaries):
+    for line in _lines(summaries, trust):
         write_line(line)
     if found and not (opts.output or reports):
         output.say("Nothing was saved. To save every finding with its samples, add -O findings.jsonl")
@@ -265,10 +267,11 @@ def _counted(finding: Finding, rules: dict[str, dict[str, Any]]) -> Finding:
     return finding
 
 
-def _lines(summaries: Sequence[AuditSummary]) -> Iterator[str]:
-    """Yield the result of each site, and the rules that were not checked."""
-    for summary in summaries:
+def _lines(summaries: Sequence[AuditSummary], trust: Sequence[Sequence[LastmodTrust]]) -> Iterator[str]:
+    """Yield the result of each site with the *trust* in its dates, and the rules that were not checked."""
+    for summary, scores in zip(summaries, trust, strict=True):
         yield summary.in_words()
+        yield from (one.in_words() for one in scores if one is scores[0] or one.score < scores[0].score)
     not_checked: dict[str, dict[str, None]] = {}
     for summary in summaries:
         for reason, names in summary.not_checked_by_reason.items():

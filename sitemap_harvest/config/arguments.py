@@ -24,6 +24,7 @@ from sitemap_harvest.model import (
     PageBatch,
     SiteBatch,
     SummaryBatch,
+    TrustBatch,
     UrlBatch,
 )
 
@@ -45,6 +46,7 @@ EMIT: dict[str, type[Batch[Any]]] = {
     "findings": FindingBatch,
     "occurrences": OccurrenceBatch,
     "audits": AuditBatch,
+    "trust": TrustBatch,
 }
 _NEED_STORE = ("baseline", "consumer", "force", "resume", "feeds_only", "max_age", "at")
 _FUTURE = timedelta(hours=24)  # time zones are at most 14 hours ahead of UTC; the rest allows for wrong clocks
@@ -160,7 +162,7 @@ class RunConfig:
     @property
     def audits(self) -> bool:
         """Whether the sites are audited."""
-        return not self.emit.keys().isdisjoint({"findings", "occurrences", "audits"})
+        return not self.emit.keys().isdisjoint({"findings", "occurrences", "audits", "trust"})
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any], *, now: datetime | None = None, needs_target: bool = True) -> Self:

@@ -18,7 +18,7 @@ from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.filters import Filters
 from sitemap_harvest.frontier.site_queue import secure_twin
-from sitemap_harvest.model import FindingBatch, LedgerBatch, Outcome, SitemapRecord
+from sitemap_harvest.model import FindingBatch, LedgerBatch, Outcome, SitemapRecord, TrustBatch
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
@@ -293,10 +293,14 @@ class Results:
         for name, count in counts.items():
             self._summary.count(f"sitemap_harvest/findings/{name}", count)
         logger.info("Audit of %s", summary.in_words(), extra=fields("audit", site=summary.site, **counts))
+        for one in audit.trust[:1]:
+            logger.info("%s", one.in_words())
         for reason, rules in summary.not_checked_by_reason.items():
             logger.info("Not checked, because %s: %s", reason, ", ".join(rules))
         if "audits" in self._config.emit:
             yield summary
+        if "trust" in self._config.emit and audit.trust:
+            yield from self._as_wanted(TrustBatch.of(audit.trust))
 
     def left_over(self) -> Iterator[Any]:
         """Yield the records of everything that a run which ended early did not process."""

@@ -12,6 +12,7 @@ from sitemap_harvest.model.batch import (
     PageBatch as PageBatch,
     SiteBatch as SiteBatch,
     SummaryBatch as SummaryBatch,
+    TrustBatch as TrustBatch,
     UrlBatch as UrlBatch,
     arrow_schema as arrow_schema,
 )

@@ -15,7 +15,7 @@ import pyarrow as pa
 from sitemap_harvest.errors import SchemaError
 from sitemap_harvest.model.change import Change, ChangeSummary
 from sitemap_harvest.model.entry import UrlEntry
-from sitemap_harvest.model.finding import AuditSummary, Finding, Occurrence
+from sitemap_harvest.model.finding import AuditSummary, Finding, LastmodTrust, Occurrence
 from sitemap_harvest.model.page import PageRecord
 from sitemap_harvest.model.records import SitemapRecord, SiteRecord
 
@@ -191,6 +191,12 @@ class AuditBatch(Batch[AuditSummary]):
     """Summaries of audits as columns."""
 
     row_type = AuditSummary
+
+
+class TrustBatch(Batch[LastmodTrust]):
+    """Scores of the dates of documents as columns."""
+
+    row_type = LastmodTrust
 
 
 class PageBatch(Batch[PageRecord]):

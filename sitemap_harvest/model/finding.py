@@ -119,6 +119,11 @@ class LastmodTrust:
     """Whether the dates of an index have been correct so often that a crawl skips a sitemap whose date has not
     changed; ``None``: it is not an index."""
 
+    def in_words(self) -> str:
+        """Return the score and its reasons in one line."""
+        reasons = f": {'; '.join(self.reasons)}" if self.reasons else ""
+        return f"{self.sitemap or self.site}: trust in lastmod {self.score} of 100{reasons}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotChecked:
@@ -149,6 +154,9 @@ class AuditSummary:
     """Those with a record: fewer than in the sample if the probe ended early; ``None`` without one."""
     probe_seed: int | None = None
     """The seed of the sample; ``None`` without a probe."""
+    lastmod_trust: int | None = None
+    """How far the ``lastmod`` dates of all sitemaps can be relied on, 0 to 100 (:class:`LastmodTrust`); ``None`` if no
+    sitemap was read."""
     errors: int = 0
     """Number of findings by severity."""
     warnings: int = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,16 +12,16 @@ from sitemap_harvest.audit import RuleOptions
 from sitemap_harvest.audit.dataset import Dataset
 from sitemap_harvest.audit.trust import lastmod_trust, of_site, scored
 from sitemap_harvest.dates import read_date
-from sitemap_harvest.model import Image, Kind, LastmodTrust, SitemapRef
+from sitemap_harvest.model import Image, Kind, LastmodTrust, PageBatch, SitemapRef
 from sitemap_harvest.urls import document_key
-from tests.audit.auditing import SITE, SITEMAP, dated, urls
+from tests.audit.auditing import SITE, SITEMAP, dated, page, urls
 from tests.snapshots.store.making import Making
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from sitemap_harvest.model import UrlEntry
+    from sitemap_harvest.model import PageRecord, UrlEntry
 
 INDEX = f"{SITE}/index.xml"
 RUN = "20261101T030000Z-000000"
@@ -81,6 +82,7 @@ def trusts(
     path: Path,
     *runs: Mapping[str, Any],
     options: Mapping[str, RuleOptions] | None = None,
+    pages: Sequence[PageRecord] = (),
     facts: Mapping[str, dict[str, Any]] | None = None,
     **run: Any,
 ) -> list[LastmodTrust]:
@@ -91,7 +93,7 @@ def trusts(
         records = [making.document(writer, url, listed) for url, listed in documents.items()]
         records = [dataclasses.replace(one, **(facts or {}).get(one.url, {})) for one in records]
         snapshot = making.commit(writer, records, **(run if documents is runs[-1] else {}))
-    with Dataset(snapshot, making.store.history(SITE)) as dataset:
+    with Dataset(snapshot, making.store.history(SITE), [PageBatch.of(pages).arrow]) as dataset:
         return lastmod_trust(dataset, options)
 
 
@@ -161,6 +163,19 @@ def pictures(dates: list[str], name: str) -> list[UrlEntry]:
 def test_the_history_counts(runs: list[list[UrlEntry]], counts: dict[str, int], tmp_path: Path) -> None:
     found = trusts(tmp_path, *[{SITEMAP: entries} for entries in runs])[1]
     assert found == scored(trust(entries=len(runs[-1]), run=found.run, **counts))
+
+
+def test_headers_of_pages_count(tmp_path: Path) -> None:
+    times = {
+        "1": datetime(2026, 10, 2, 12, tzinfo=UTC),  # a day after
+        "2": datetime(2026, 10, 11, tzinfo=UTC),  # more than a week after
+        "3": datetime(2026, 10, 4, 12, tzinfo=UTC),  # but the time of the request
+        "4": None,
+    }
+    at = datetime(2026, 10, 4, 12, 1, tzinfo=UTC)
+    pages = [page(f"{SITE}/{name}", last_modified=time, requested_at=at) for name, time in times.items()]
+    found = trusts(tmp_path, {SITEMAP: dated(*DAYS[:5])}, pages=pages)[1]
+    assert found == scored(trust(entries=5, correct=1, missed=1))
 
 
 def child(name: str, text: str | None) -> SitemapRef:

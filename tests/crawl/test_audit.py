@@ -27,11 +27,16 @@ def test_findings_and_summary_of_a_site_without_a_store(serve, crawl, tmp_path, 
     monkeypatch.setattr(tempfile, "tempdir", None)
     site = serve(SITE)
     feeds = feed(tmp_path, "findings", "Finding") | feed(tmp_path, "audits", "AuditSummary")
-    run = crawl(spider="audit", site=site.url, emit="findings,audits", feeds=feeds)
+    feeds |= feed(tmp_path, "trust", "LastmodTrust")
+    run = crawl(spider="audit", site=site.url, emit="findings,audits,trust", feeds=feeds)
     found = {row["rule"]: row for row in lines(tmp_path / "findings.jsonl")}
     assert [sample["loc"] for sample in found["url/fragment"]["samples"]] == [f"{site.url}/a#part"]
     assert found["url/duplicate-in-sitemap"]["sitemap"] == f"{site.url}/s.xml"
     (audit,) = lines(tmp_path / "audits.jsonl")
+    trust = [(row["sitemap"], row["score"], row["reasons"]) for row in lines(tmp_path / "trust.jsonl")]
+    assert trust == [(one, 0, ["100% of the entries have no lastmod"]) for one in (None, f"{site.url}/s.xml")]
+    assert audit["lastmod_trust"] == 0
+    assert f"{site.url}: trust in lastmod 0 of 100: 100% of the entries have no lastmod" in run.log
     assert (audit["site"], audit["urls"], sorted(audit["rules"])) == (site.url, 4, sorted(found))
     assert "change/mass-removal" in {one["rule"] for one in audit["not_checked"]}
     assert run.stats["sitemap_harvest/findings/warnings"] == audit["warnings"] == 3
