@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING
 import pytest
 from aiosmtpd.controller import Controller
 
-from tests.docs.howtos import read_page
+from tests.docs.howtos import Does, read_page
 from tests.docs.places import ROOT
 from tests.forked_program import scrapy_program
+from tests.services.programs import systemd_analyze
 
 if TYPE_CHECKING:
     from email.message import EmailMessage
     from pathlib import Path
 
 PAGE = ROOT / "docs" / "howto" / "send-a-report-each-monday.md"
-(SCRIPT,) = (step.body for step in read_page(PAGE.read_text()).steps if step.value == "monday.py")
+FILES = {step.value: step.body for step in read_page(PAGE.read_text()).steps if step.does is Does.FILE}
 
 
 class Inbox:
@@ -42,7 +43,7 @@ def mailed(folder: Path, *arguments: str) -> tuple[int, EmailMessage]:
     server = Controller(inbox := Inbox(), hostname="127.0.0.1", port=port)
     server.start()
     try:
-        (folder / "monday.py").write_text(SCRIPT.replace('"localhost", 8025', f'"127.0.0.1", {port}'))
+        (folder / "monday.py").write_text(FILES["monday.py"].replace('"localhost", 8025', f'"127.0.0.1", {port}'))
         environment = {**os.environ, "PATH": f"{scrapy_program().parent}{os.pathsep}{os.environ['PATH']}"}
         command = [sys.executable, "monday.py", *arguments]
         code = subprocess.run(command, cwd=folder, env=environment, check=False).returncode
@@ -71,3 +72,25 @@ def test_a_failure_is_sent_without_the_report_of_last_week(tmp_path: Path) -> No
     assert code == 2
     assert message["Subject"] == "Sitemaps of https://www.example.com: not audited"
     assert "it must be an existing folder" in message.get_content()
+
+
+def test_the_units_are_valid_for_systemd(tmp_path: Path) -> None:
+    names = ["audit.service", "audit.timer"]
+    for name in names:
+        (tmp_path / name).write_text(FILES[name].replace("/srv/audit/venv/bin/python", "/bin/true"))
+    run = subprocess.run(
+        [systemd_analyze(), "verify", "--man=no", "--recursive-errors=no", *(tmp_path / name for name in names)],
+        env={"SYSTEMD_UNIT_PATH": f"{tmp_path}:"},
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_the_line_for_cron_is_valid() -> None:
+    (job,) = [line for line in FILES["crontab"].splitlines() if line and "=" not in line]
+    *moment, command = job.split(maxsplit=5)
+    assert moment == ["17", "6", "*", "*", "1"]
+    assert command == "cd /srv/audit && python monday.py https://www.example.com"
