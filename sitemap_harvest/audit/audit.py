@@ -11,7 +11,7 @@ import pyarrow as pa
 from sitemap_harvest.audit.dataset import Dataset
 from sitemap_harvest.audit.facts import facts_of
 from sitemap_harvest.audit.problems import NAMED, PROBLEMS, places, problem_in_words
-from sitemap_harvest.audit.rule import NEEDS, RULES, RuleOptions
+from sitemap_harvest.audit.rule import MAX_TEXT_CHARS, NEEDS, RULES, RuleOptions, shortened
 from sitemap_harvest.audit.trust import lastmod_trust
 from sitemap_harvest.model import (
     CATALOGUE,
@@ -235,7 +235,8 @@ class Audit:
             from found group by 1, 2 order by count desc, about, severity
         """)  # noqa: S608 - the queries of rules are trusted
         for about, own_severity, count, own_share, samples in rows:
-            share = count / (self._urls if about is None else entries[about]) if rule.has_share else own_share
+            total = self._urls if about is None else entries.get(about)
+            share = (count / total if total else None) if rule.has_share else own_share
             severity = option.severity or (Severity(own_severity) if own_severity else rule.severity)
             finding = self._finding(rule.id, about, count, samples, severity=severity)
             finding.share, finding.threshold = share, next(iter(thresholds.values()), None)
@@ -260,6 +261,9 @@ class Audit:
             rule=rule,
             sitemap=sitemap,
             count=count,
-            samples=tuple(FindingSample(**sample) for sample in samples),
+            samples=tuple(
+                FindingSample(**{key: shortened(one, MAX_TEXT_CHARS) for key, one in sample.items()})
+                for sample in samples
+            ),
             **{"message": "", **facts},
         )

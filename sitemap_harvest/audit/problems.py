@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sitemap_harvest.audit.rule import shortened
 from sitemap_harvest.model import CATALOGUE
 
 _MAX_EXCERPT_CHARS = 80
@@ -73,6 +74,5 @@ def problem_in_words(code: str, detail: str, count: int, value: str | None) -> s
         text = f"The XML is not well-formed: {text}"  # the detail is the message of the parser
     excerpt = " ".join((value or "").split())
     if excerpt and excerpt not in text:
-        is_long = len(excerpt) > _MAX_EXCERPT_CHARS
-        text += f": {excerpt[:_MAX_EXCERPT_CHARS]}{'...' if is_long else ''}"
+        text += f": {shortened(excerpt, _MAX_EXCERPT_CHARS)}"
     return text if count == 1 else f"{text} ({count:,} times)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sitemap_harvest.model import Severity
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     Query = Callable[..., str]
 
+MAX_TEXT_CHARS = 2_048  # of a URL or a value in a sample: the longest URL that the protocol allows
+_MAX_VALUE_CHARS = 200  # in a message
 _ID = re.compile(r"[a-z0-9-]+/[a-z0-9-]+")
 _Q = TypeVar("_Q", bound="Query")
 NEEDS = {
@@ -42,6 +44,11 @@ class _Number(float):
 
     def __str__(self) -> str:
         return f"{int(self):,}" if self.is_integer() else f"{float(self):g}"
+
+
+def shortened(value: Any, most: int) -> Any:
+    """Return *value*, if it is a text with at most so many characters, and ``...`` if it has more."""
+    return f"{value[:most]}..." if isinstance(value, str) and len(value) > most else value
 
 
 def _percent(share: float | None) -> str:
@@ -100,7 +107,11 @@ class AuditRule:
         """Return the message of *finding*."""
         value = next((sample.value for sample in finding.samples), None)
         numbers = {name: _Number(one) for name, one in {**thresholds, "count": finding.count}.items()}
-        values = {"urls": f"{numbers['count']:URL}", "value": value, "share": _percent(finding.share)}
+        values = {
+            "urls": f"{numbers['count']:URL}",
+            "value": shortened(value, _MAX_VALUE_CHARS),
+            "share": _percent(finding.share),
+        }
         return self.message.format(**{**numbers, **values})
 
 

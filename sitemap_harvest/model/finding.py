@@ -12,13 +12,13 @@ class FindingSample:
     """One occurrence of a finding."""
 
     loc: str | None = None
-    """The URL, as published; ``None`` if the occurrence is not a URL."""
+    """The URL, as published, truncated to 2,048 characters; ``None`` if the occurrence is not a URL."""
     sitemap: str | None = None
     """The document that lists it; ``None`` if none does."""
     position: int | None = None
     """Position of the entry in the document, from 1."""
     value: str | None = None
-    """The evidence as text, such as the date or the other URL."""
+    """The evidence as text, such as the date or the other URL; truncated likewise."""
     line: int | None = None
     """The line of the document, from 1, as it was read; ``None`` if it is not known."""
 

@@ -12,7 +12,7 @@ from sitemap_harvest.audit import RULES, AuditRule, RuleOptions
 from sitemap_harvest.audit.audit import Audit
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.errors import OptionError
-from sitemap_harvest.model import CATALOGUE, Finding, Severity
+from sitemap_harvest.model import CATALOGUE, Alternate, Finding, Image, News, Severity, Video
 from tests.audit.auditing import SITE, SITEMAP, findings_of, urls
 from tests.snapshots.store.making import Making
 
@@ -114,6 +114,55 @@ def test_the_numbers_of_a_message_have_a_noun(count: int, share: float, message:
     rule = AuditRule(id="shop/a", severity=Severity.ERROR, message=text, query=lambda: "")
     finding = Finding(site=SITE, run="r", rule="shop/a", severity=Severity.ERROR, count=count, share=share, message="")
     assert rule.words(finding, {"days": 2, "mb": 2.5}) == message
+
+
+def test_what_a_rule_returns_is_bounded(tmp_path: Path) -> None:
+    query = "select 'other.xml' as sitemap, repeat('a', 9999) as loc, repeat('b', 9999) as value from range(1000)"
+    rule = AuditRule(
+        id="shop/a", severity=Severity.ERROR, message="{value} {share}", query=lambda: query, has_share=True
+    )
+    (finding,) = findings_of(tmp_path, {SITEMAP: urls(f"{SITE}/a")}, rules=[rule])
+    assert (finding.sitemap, finding.count, finding.share) == ("other.xml", 1000, None)
+    assert finding.message == f"{'b' * 200}... "
+    assert [(one.loc, one.value) for one in finding.samples] == [(f"{'a' * 2048}...", f"{'b' * 2048}...")] * 5
+
+
+UNUSUAL = [
+    "", "http://", "http://[::1", "javascript:alert(1)", f"{SITE}:99999999/", f"{SITE}/a\x00b", f"{SITE}/\x01\x7f",
+    f"{SITE}/{'x' * 100_000}", f"{SITE}/'\"<script>%s{{}}", f"{SITE}/\u202e", f"{SITE}/{'%25' * 999}",
+    f"{SITE}{'/' * 999}", f"{SITE}/?{'&'.join(f'a{number}=b' for number in range(999))}", f"http://{'a.' * 999}com/",
+]  # fmt: skip
+
+
+def test_no_rule_fails_on_unusual_values(tmp_path: Path) -> None:
+    odd = "\x00" + "y" * 9_999
+    entries = urls(
+        *UNUSUAL,
+        lastmod_text=odd,
+        changefreq=odd,
+        alternates=(Alternate(href=odd, hreflang=odd), Alternate(href=None, hreflang=None)),
+        images=(Image(loc=odd, title=odd),),
+        videos=(Video(title=odd, duration=odd, expiration_date=odd),),
+        news=(News(publication_language=odd, publication_date=odd),),
+    )
+    making = Making(tmp_path)
+    audit = Audit(making.run({SITEMAP: entries, odd: entries}), making.store.history(SITE))
+    findings = [*audit.findings()]
+    assert not [one for one in audit.summary().not_checked if one.reason.startswith("the rule failed")]
+    assert {"changefreq/ignored", "url/unescaped", "hreflang/invalid-code"} <= {one.rule for one in findings}
+    texts = [text for finding in findings for one in finding.samples for text in (one.loc, one.value)]
+    assert max(len(text or "") for text in texts) == 2_048 + len("...")
+    assert max(len(one.message) for one in findings) < 500
+
+
+def test_a_store_without_documents_and_rules_that_are_all_off(tmp_path: Path) -> None:
+    making = Making(tmp_path)
+    nothing = Audit(making.run({}), making.store.history(SITE))
+    assert [*nothing.findings()] == []
+    assert "no URL was read" in nothing.summary().not_checked_by_reason
+    off = dict.fromkeys([*RULES, *CATALOGUE], RuleOptions(is_off=True))
+    audit = Audit(making.run({SITEMAP: urls(f"{SITE}/#a")}), making.store.history(SITE), off)
+    assert ([*audit.findings()], audit.summary().passed, audit.summary().not_checked) == ([], 0, ())
 
 
 @pytest.mark.parametrize(
