@@ -142,6 +142,7 @@ def _flawed_urls() -> list[str]:
         "http://localhost/a",
         "https://staging.flawed.example/",
         f"{SITE}/style.css",
+        f"{SITE}/private/a",  # url/robots-disallowed
         f"{SITE}/robots.txt",
         f"{SITE}/%7B%7Bslug%7D%7D",
         f"{SITE}/{'long' * 600}",
