@@ -79,8 +79,8 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     """Audit. Raises :exc:`HarvestError`."""
     if opts.list_rules or opts.explain:
         return _show_rules(opts, HarvestSettings.from_settings(settings))
-    _check_output(opts.output)
-    reports = audit_reports.AuditReports(opts.reports, others=[*opts.targets, *filter(None, [opts.output])])
+    others = [*opts.targets, *filter(None, [_checked_output(opts.output)])]
+    reports = audit_reports.AuditReports(opts.reports, others=others)
     limit = None
     if opts.fail_on is not None:
         limit = Severity(output.parsed_option("--fail-on", opts.fail_on, value_parsers.choice(*Severity)))
@@ -141,13 +141,14 @@ def _details(opts: argparse.Namespace) -> tuple[str, ...]:
     )
 
 
-def _check_output(given: str | None) -> None:
-    """Raise :exc:`ArgumentError` if the file of ``-O`` cannot be written, before anything is crawled."""
+def _checked_output(given: str | None) -> str | None:
+    """Return the path of ``-O``; raise :exc:`ArgumentError` if it cannot be written, before anything is crawled."""
     if given is None:
-        return
+        return None
     path, _ = output.file_and_format(given)
     if path != "-" and not (folder := Path(path).resolve().parent).is_dir():
         raise ArgumentError("-O", given, "a file", message=f"-O {given}: there is no folder {folder}")
+    return path
 
 
 def _crawl(

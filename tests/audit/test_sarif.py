@@ -69,7 +69,7 @@ def test_a_sample_is_a_result() -> None:
     assert run["invocations"][0]["toolExecutionNotifications"] == [
         {
             "level": "note",
-            "message": {"text": f"{SITE}: change/flapping was not checked, because there is one run"},
+            "message": {"text": "change/flapping was not checked, because there is one run"},
             "associatedRule": {"id": "change/flapping"},
         }
     ]
@@ -141,6 +141,15 @@ def test_what_github_would_reject_is_left_out_and_said() -> None:
     assert [one["message"]["text"] for one in run["invocations"][0]["toolExecutionNotifications"]] == [
         "5,007 more results are not in this file. Use -O to save all findings.",
         "GitHub shows only 5,000 results, the most severe ones.",
+    ]
+
+
+def test_notifications_are_about_all_sites() -> None:
+    audits = [audited(change_flapping="there is one run"), audited(change_flapping="there is one run")]
+    audits[0].summary.unread = 3
+    assert [one["message"]["text"] for one in run_of(*audits)["invocations"][0]["toolExecutionNotifications"]] == [
+        "3 documents were not read completely, so the audit is partial.",
+        "change/flapping was not checked, because there is one run (2 sites)",
     ]
 
 

@@ -124,6 +124,7 @@ def test_a_site_that_does_not_respond_is_a_finding_with_the_exit_code_of_the_cra
         pytest.param([], "nothing to harvest", id="no-target"),
         pytest.param(["s.xml", "--report", "s.xml"], "--report s.xml: the command reads or writes this", id="input"),
         pytest.param(["s.xml", "--report", "a.md", "--report", "./a.md"], "--report ./a.md: the command", id="twice"),
+        pytest.param(["s.xml", "-O", "a.xml:csv", "--report", "a.xml"], "--report a.xml: the command", id="output"),
         pytest.param(["s.xml", "--report", "a.nope"], "--report a.nope: the suffix must be", id="no-report-format"),
         pytest.param(["s.xml", "--report", "no/a.html"], "--report no/a.html: ", id="no-report-folder"),
     ],

@@ -21,7 +21,7 @@ from sitemap_harvest.escape import ascii_json, visible
 from sitemap_harvest.model import FindingSample, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from sitemap_harvest.audit.site_audit import SiteAudit
     from sitemap_harvest.model import Finding
@@ -147,14 +147,14 @@ def _limits(results: int, left_out: int) -> Iterator[dict[str, Any]]:
         yield _notification("note", f"GitHub shows only {_SHOWN:,} results, the most severe ones.")
 
 
-def _not_checked(audits: Iterable[SiteAudit]) -> Iterator[dict[str, Any]]:
-    for audit in audits:
-        if audit.summary.unread:
-            text = f"{audit.summary.site}: {audit.summary.unread:,} documents were not read completely"
-            yield _notification("warning", _message(text))
-        for one in audit.summary.not_checked:
-            text = _message(f"{audit.summary.site}: {one.rule} was not checked, because {one.reason}")
-            yield _notification("note", text) | {"associatedRule": {"id": one.rule}}
+def _not_checked(audits: Sequence[SiteAudit]) -> Iterator[dict[str, Any]]:
+    if unread := sum(audit.summary.unread for audit in audits):
+        yield _notification("warning", f"{unread:,} documents were not read completely, so the audit is partial.")
+    sites = Counter((one.rule, one.reason) for audit in audits for one in audit.summary.not_checked)
+    for (rule, reason), count in sites.items():
+        where = f" ({count:,} sites)" if len(audits) > 1 else ""
+        text = _message(f"{rule} was not checked, because {reason}{where}")
+        yield _notification("note", text) | {"associatedRule": {"id": rule}}
 
 
 def _notification(level: str, text: str) -> dict[str, Any]:
