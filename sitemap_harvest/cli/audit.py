@@ -218,7 +218,6 @@ def _audit(
     else:
         for _ in batches():
             pass  # counted
-    reports.write()
     write_line = output.tell if opts.output else output.say
     found = sorted(rules.values(), key=lambda one: (one["severity"].rank, one["rule"]))
     if found and not opts.output:
@@ -227,6 +226,7 @@ def _audit(
         write_line(line)
     if found and not (opts.output or reports):
         output.say("Nothing was saved. To save every finding with its samples, add -O findings.jsonl")
+    reports.write()
     is_over = limit is not None and any(one["severity"].rank <= limit.rank for one in found)
     return RunOutcome.PARTLY_FAILED if is_over else RunOutcome.WHOLE
 

@@ -102,7 +102,7 @@ class AuditReports:
 
     def _open(self, name: str, path: Path) -> None:
         is_folder = name.endswith(_SEPARATORS) or path.is_dir()
-        suffix = path.suffix.lower()
+        suffix = Path(name).suffix.lower()
         if not is_folder and suffix != _HTML and suffix not in _RENDERERS:
             message = (
                 f"--report {name}: the suffix must be one of {_SUFFIXES}, or the name of a folder end with /; "
@@ -112,7 +112,7 @@ class AuditReports:
         if suffix == ".xlsx" and find_spec("xlsxwriter") is None:
             message = f"--report {name}: XlsxWriter is not installed: pip install 'scrapy-sitemap-harvest[xlsx]'"
             raise ArgumentError("--report", name, "a format that is installed", message=message)
-        check_place(f"--report {name}", path / "index.html" if path.is_dir() else path)
+        check_place(f"--report {name}", path / "index.html" if is_folder and path.exists() else path)
         if is_folder or suffix == _HTML:
             from sitemap_harvest.audit.report.html import HtmlReport  # jinja2 takes time to load, and few need it
 

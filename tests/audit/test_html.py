@@ -5,17 +5,19 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
 from lxml import html
 
+from sitemap_harvest.audit import RULES
 from sitemap_harvest.audit.report.html import HtmlReport
 from sitemap_harvest.audit.report.page import Trend, page_of
 from sitemap_harvest.model import Severity
 from tests.audit import shops
-from tests.audit.reporting import audited, finding
+from tests.audit.reporting import audited, finding, sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.audit.site_audit import SiteAudit
 
+NONE = " \N{EN DASH}"
 SECTIONS = [
     "verdict", "changes", "findings", "not-checked", "sitemaps", "dates", "runs", "extensions", "pages", "crawl",
 ]  # fmt: skip
@@ -64,7 +67,7 @@ def test_a_page_has_all_sections_in_order(audit: Callable[[str], SiteAudit], tmp
     [
         pytest.param(shops.SHOP, "Needs fixing", "of 100", id="errors"),
         pytest.param(shops.CLEAN, "No problems found", "100", id="clean"),
-        pytest.param(shops.NOTHING, "No URLs could be read", "–", id="nothing"),
+        pytest.param(shops.NOTHING, "No URLs could be read", "no score", id="nothing"),
     ],
 )
 def test_the_verdict_comes_first(
@@ -83,7 +86,7 @@ def test_the_page_of_a_shop(audit: Callable[[str], SiteAudit], tmp_path: Path) -
     fragment = text_of(page, "#rule-url-fragment")
     assert "Fix List the URL without the fragment." in fragment
     assert "/p/0#part" in fragment
-    assert text_of(page, "#tree tbody tr:nth-child(3)") == "/missing.xml sitemap status 404 absent 404 – – – –"
+    assert text_of(page, "#tree tbody tr:nth-child(3)") == f"/missing.xml sitemap status 404 absent 404{4 * NONE}"
     assert "15 added 30 changed" in text_of(page, "#changes .tiles")
     assert text_of(page, "#extensions .codes") == "de 22 en 22"
     assert [one.get("data-chart") for one in page.cssselect("figure")] == ["bar", "line", "updown"]
@@ -151,14 +154,26 @@ def test_an_audit_of_no_site_has_an_overview(tmp_path: Path) -> None:
 
 
 def test_findings_are_compared_with_those_before() -> None:
-    now = audited(finding("url/fragment"), finding("url/unescaped", count=5), finding("url/double-slash", count=2))
+    checked = ["url/fragment", "url/unescaped", "url/double-slash", "lastmod/future", "lastmod/ancient"]
+    now = audited(
+        finding("url/fragment"),
+        finding("url/unescaped", count=5),
+        finding("url/double-slash", count=2),
+        finding("change/flapping"),
+        checked=[*checked[:4], "change/flapping"],
+    )
     now.before = audited(
-        finding("url/unescaped", count=3), finding("url/double-slash", count=2), finding("lastmod/future", count=7)
+        finding("url/unescaped", count=3),
+        finding("url/double-slash", count=2),
+        finding("lastmod/future", count=7),
+        finding("lastmod/ancient"),
+        checked=checked,
     )
     page = page_of(now)
     assert [(row.rule, row.trend, row.before) for row in page.rules] == [
         ("url/unescaped", Trend.MORE, 3),
         ("url/double-slash", Trend.SAME, 2),
+        ("change/flapping", None, None),
         ("url/fragment", Trend.NEW, 0),
     ]
     assert [(row.rule, row.trend) for row in page.changed] == [
@@ -166,7 +181,25 @@ def test_findings_are_compared_with_those_before() -> None:
         ("url/unescaped", Trend.MORE),
         ("lastmod/future", Trend.GONE),
     ]
-    assert (page.score, page.score_before) == (72, 72)
+    assert (page.score, page.score_before) == (65, 65)
+
+
+def test_the_page_of_a_large_site_is_small(audit: Callable[[str], SiteAudit], tmp_path: Path) -> None:
+    path = "/products/category/" + "subcategory/" * 8
+    samples = [sample(f"https://www.example.com{path}{at}", position=at, value="2026-11-01") for at in range(5)]
+    large = audited(
+        *[
+            finding(rule, severity=known.severity, sitemap=f"https://www.example.com{path}{at}.xml", samples=samples)
+            for rule, known in RULES.items()
+            for at in range(20)
+        ]
+    )
+    facts = audit(shops.SHOP).facts
+    assert facts is not None
+    documents = [replace(facts.documents[-1], url=f"https://www.example.com{path}{at}.xml") for at in range(1_000)]
+    large.facts = replace(facts, documents=documents)
+    written(tmp_path / "a.html", large)
+    assert 500_000 < (tmp_path / "a.html").stat().st_size < 2_000_000
 
 
 def test_a_rule_with_many_findings_is_shown_in_part(tmp_path: Path) -> None:
@@ -174,5 +207,5 @@ def test_a_rule_with_many_findings_is_shown_in_part(tmp_path: Path) -> None:
     site = audited(*many)
     assert (len(site.findings), site.rules["url/fragment"].findings) == (1_000, 1_100)
     page = written(tmp_path / "a.html", site)
-    assert len(page.cssselect(".places > li")) == 21
-    assert text_of(page, ".places > li:last-child") == "And 1,080 more documents"
+    assert len(page.cssselect(".places > li")) == 11
+    assert text_of(page, ".places > li:last-child") == "And 1,090 more documents"

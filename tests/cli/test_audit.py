@@ -12,6 +12,7 @@ from sitemap_harvest import open_store
 from sitemap_harvest.audit import RULES
 from sitemap_harvest.model import CATALOGUE
 from sitemap_harvest.snapshots.store import SiteLocks
+from sitemap_harvest.snapshots.store.store import folder_name
 from tests import forked
 from tests.cli.storing import B, command
 from tests.site import Page, Site, robots, urlset
@@ -127,9 +128,12 @@ def test_a_site_that_does_not_respond_is_a_finding_with_the_exit_code_of_the_cra
         pytest.param(["s.xml", "-O", "a.xml:csv", "--report", "a.xml"], "--report a.xml: the command", id="output"),
         pytest.param(["s.xml", "--report", "a.nope"], "--report a.nope: the suffix must be", id="no-report-format"),
         pytest.param(["s.xml", "--report", "no/a.html"], "--report no/a.html: ", id="no-report-folder"),
+        pytest.param(["s.xml", "--report", "no/such/"], "--report no/such/: ", id="no-folder-for-reports"),
+        pytest.param(["s.xml", "--report", "file/"], "--report file/: ", id="folder-is-a-file"),
     ],
 )
 def test_a_wrong_option_is_reported_before_the_crawl(tmp_path: Path, arguments: list[str], words: str) -> None:
+    (tmp_path / "file").touch()
     run = forked.scrapy("harvest", "audit", *arguments, cwd=tmp_path)
     assert run.returncode == 2
     assert run.stderr.startswith(f"scrapy harvest audit: {words}")
@@ -264,6 +268,29 @@ def test_usage_errors_are_reported_in_one_line(folder: Path, arguments: list[str
 def test_a_report_is_written_beside_the_findings(folder: Path, tmp_path: Path) -> None:
     run = command("audit", SITE, "-O", "-:jsonl", "--report", str(tmp_path / "audit.html"), cwd=folder)
     assert rules(run.stdout) == [("warning", "url/fragment")]
+    assert "url/fragment" in (tmp_path / "audit.html").read_text()
+
+
+def test_reports_of_several_sites_have_a_page_each(folder: Path, tmp_path: Path) -> None:
+    reports = ("--report", f"{tmp_path}/audits/", "--report", str(tmp_path / "all.html"))
+    run = command("audit", *reports, cwd=folder)
+    assert run.returncode == 0, run.stderr
+    for overview, pages in (("audits/index.html", "audits"), ("all.html", "all-sites")):
+        text = (tmp_path / overview).read_text()
+        assert "Sitemap audit of 2 sites" in text
+        assert {name.name for name in (tmp_path / pages).iterdir()} - {"index.html"} == {
+            f"{folder_name(site)}.html" for site in (SITE, B)
+        }
+
+
+def test_a_report_that_cannot_be_written_loses_no_findings(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "full.html").symlink_to("/dev/full")
+    reports = ("--report", str(tmp_path / "full.html"), "--report", str(tmp_path / "audit.html"))
+    run = command("audit", SITE, "-O", str(tmp_path / "f.jsonl"), *reports, cwd=folder)
+    assert run.returncode == 2
+    assert f"{SITE}: " in run.stderr
+    assert "full.html: [Errno 28] No space left on device" in run.stderr
+    assert rules((tmp_path / "f.jsonl").read_text()) == [("warning", "url/fragment")]
     assert "url/fragment" in (tmp_path / "audit.html").read_text()
 
 

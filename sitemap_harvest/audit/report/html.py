@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _ASSETS = files("sitemap_harvest.audit.report") / "assets"
 _LONGEST = 300  # characters of a text of the site
-_LONGEST_LINK = 2_048
+_LONGEST_LINK = 500  # a page may have thousands
 _LINK = re.compile(r"https?://[^\s\\]+", re.IGNORECASE)
 _CODE = re.compile(r"`(.+?)`")
 _UNITS = ("bytes", "KB", "MB", "GB")
@@ -216,11 +216,11 @@ def _duration(seconds: float) -> str:
 
 
 def _age(value: datetime, now: datetime) -> str:
-    """Return how long *value* was before *now*."""
+    """Return how long *value* was before *now*, the end of the run."""
     days = (now - value).days
     if days < 0:
-        return "in the future"
+        return "after the run"
     for length, name in ((365, "year"), (30, "month"), (1, "day")):
         if count := days // length:
-            return f"{count} {name}{'' if count == 1 else 's'} before"
-    return "the same day"
+            return f"{count} {name}{'' if count == 1 else 's'} before the run"
+    return "within a day before the run"

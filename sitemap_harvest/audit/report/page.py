@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 _PERIODS = {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
 _MOMENT = "%Y-%m-%d %H:%M"
-_FINDINGS = 20  # of each rule, with their samples
+_FINDINGS = 10  # of each rule
+_DETAILED = 2  # findings of each rule with all their samples
 
 
 class AuditVerdict(StrEnum):
@@ -64,11 +65,11 @@ class RuleRow:
     total: RuleTotal
     """Of this run; of the previous one if the findings are gone."""
     findings: Sequence[Finding] = ()
-    """The first 20 findings."""
+    """The first ten findings; after the second, each has one sample."""
     trend: Trend | None = None
-    """``None`` without a previous run."""
+    """``None`` without a previous run, or if the rule was not checked then."""
     before: int | None = None
-    """Occurrences in the previous run; ``None`` without one."""
+    """Occurrences in the previous run; ``None`` without a trend."""
 
     @property
     def documents(self) -> int | None:
@@ -144,13 +145,15 @@ def page_of(audit: SiteAudit) -> SitePage:
     findings: dict[str, list[Finding]] = {}
     for finding in audit.findings:
         if len(some := findings.setdefault(finding.rule, [])) < _FINDINGS:
-            some.append(finding)
+            samples = finding.samples[: None if len(some) < _DETAILED else 1]
+            some.append(replace(finding, samples=samples))
     before = audit.before
     rules = sorted(
         (_row(name, total, findings.get(name, []), before) for name, total in audit.rules.items()),
         key=lambda row: (row.severity.rank, -row.total.count, row.rule),
     )
-    gone = [] if before is None else [one for one in before.rules.items() if one[0] not in audit.rules]
+    earlier = {} if before is None else before.rules
+    gone = [(name, total) for name, total in earlier.items() if name in audit.checked and name not in audit.rules]
     changed = [row for row in rules if row.trend not in {None, Trend.SAME}]
     changed += [
         RuleRow(rule=name, severity=total.severity, text=explanation_of(name), total=total, trend=Trend.GONE)
@@ -183,7 +186,7 @@ def _verdict(audit: SiteAudit) -> AuditVerdict:
 
 def _row(name: str, total: RuleTotal, findings: Sequence[Finding], before: SiteAudit | None) -> RuleRow:
     trend = count = None
-    if before is not None:
+    if before is not None and name in before.checked:
         count = before.rules[name].count if name in before.rules else 0
         trend = Trend.NEW if not count else Trend.MORE if total.count > count else Trend.FEWER
         trend = Trend.SAME if total.count == count else trend
