@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import dataclass, field, fields
 from functools import partial
 from importlib import import_module
@@ -123,6 +124,11 @@ def _options_of(rules: list[str], name: str, wanted: Any) -> dict[str, RuleOptio
             raise OptionError(f"{_PREFIX}AUDIT: {name}: {there_is_no('threshold', threshold, valid)}")
         if isinstance(number, bool) or not isinstance(number, int | float):
             raise OptionError(f"{_PREFIX}AUDIT: {name}: {threshold} is {number!r}; it must be a number")
+        most, words = (
+            (1, "from 0 to 1, such as 0.2 for 20%") if threshold == "share" else (sys.float_info.max, "0 or more")
+        )
+        if not 0 <= number <= most:
+            raise OptionError(f"{_PREFIX}AUDIT: {name}: {threshold} is {number!r}; it must be {words}")
     is_off = severity == "off"
     return {
         rule: RuleOptions(

@@ -89,6 +89,7 @@ def _site(run: int, now: datetime) -> Web:
         f"{SITE}/urls.xml": page(urlset(*_flawed_urls())[2], "text/html"),  # sitemap/wrong-content-type
         f"{SITE}/pages.xml": urlset(
             f"{LISTS}/foreign",  # site/foreign-hosts: its robots.txt allows it
+            f"{SITE}/private/page",  # url/robots-disallowed
             f"{SITE}/shared",  # url/duplicate-across-sitemaps
             url(f"{SITE}/dated", "2024-05-05"),  # url/conflicting-lastmod
         ),
@@ -110,6 +111,7 @@ def _site(run: int, now: datetime) -> Web:
         f"{SITE}/media.xml": urlset(*_media(run)),
         f"{SITE}/news.xml": urlset(
             url(f"{SITE}/n1", None, news("", "2020-01-01")),  # news/missing-required, news/too-old
+            url(f"{SITE}/n0", None, news("T", later), news("T", "yesterday")),  # news/future, news/invalid-date
             url(f"{SITE}/n2", None, news("T", f"{now:%Y-%m-%d}", language="english")),  # news/invalid-language
             # protocol/too-many-news
             *[url(f"{SITE}/n{number}", None, news("T", f"{now:%Y-%m-%d}")) for number in range(3, 1003)],
@@ -168,6 +170,7 @@ def _media(run: int) -> list[str]:
         # image/deprecated-tag; protocol/too-many-images
         url(f"{SITE}/i1", "2024-05-05", *[tags("image", "image", loc=f"{SITE}/i.jpg", title="T")] * 1_001),
         url(f"{SITE}/i2", "2024-05-05", tags("image", "image", loc=picture)),  # lastmod/silent-change
+        url(f"{SITE}/i3", "2024-05-05", tags("image", "image", title="T")),  # image/missing-required
         url(f"{SITE}/v1", "2024-05-05", tags("video", "video", thumbnail_loc=picture)),  # missing-required, no-location
         url(f"{SITE}/v2", "2024-05-05", tags("video", "video", **whole | {"content_loc": f"{SITE}/v2"})),
         url(f"{SITE}/v3", "2024-05-05", tags("video", "video", **whole, duration="0", category="c")),

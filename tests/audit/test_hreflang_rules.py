@@ -55,7 +55,7 @@ CASES: list[Any] = [
         "hreflang/missing-return",
         [page(DE, de=DE, en=EN), page(EN, en=EN)],
         [page(DE, de=DE, en=EN, fr=FR), page(EN, en="https://A.example/en", de="https://A.example/de")],
-        [(DE, EN)],
+        [(DE, f"{EN}, which does not name {DE}")],
     ),
     (
         "hreflang/several-urls",

@@ -32,6 +32,7 @@ CASES: list[Any] = [
         {"images": (Image(loc="i.png"),)},
         "caption, license",
     ),
+    ("image/missing-required", {"images": (Image(loc=" "),)}, {"images": (Image(loc="i.png"),)}, None),
     (
         "video/deprecated-tag",
         video(category="c", prices=(Price(value="1"),), other=(Attribute(name="tvshow/episode", value="1"),)),
@@ -55,13 +56,21 @@ CASES: list[Any] = [
         "publication_name, title",
     ),
     ("news/too-old", news(publication_date="2026-10-28"), news(publication_date="2026-10-30T03:00:00Z"), "2026-10-28"),
+    (
+        "news/invalid-date",
+        news(publication_date="09/03/2026"),
+        news(publication_date=" 2026-10-30T03:00Z "),
+        "09/03/2026",
+    ),
+    ("news/invalid-date", news(publication_date="2026-13-01"), news(publication_date="2026-10"), "2026-13-01"),
+    ("news/future", news(publication_date="2026-11-03"), news(publication_date="2026-11-02T03:00:00Z"), "2026-11-03"),
     ("news/invalid-language", news(publication_language="english"), news(publication_language="zh-CN"), "english"),
 ]
 
 
 @pytest.mark.parametrize(("rule", "trips", "nearly", "value"), CASES, ids=[case[0] for case in CASES])
 def test_a_rule_and_what_nearly_trips_it(
-    rule: str, trips: dict[str, Any], nearly: dict[str, Any], value: str, tmp_path: Path
+    rule: str, trips: dict[str, Any], nearly: dict[str, Any], value: str | None, tmp_path: Path
 ) -> None:
     found = audited(tmp_path / "trips", rule, {SITEMAP: (urls(PAGE, **trips), {})})
     assert [*map(seen, found)] == [(SITEMAP, 1, [(PAGE, value)])]

@@ -65,6 +65,11 @@ def test_a_pattern_means_all_rules_that_match_and_an_id_takes_precedence() -> No
         pytest.param({"url/fragment": "none"}, "url/fragment is 'none'; it must be off or one of error", id="severity"),
         pytest.param({"sitemap/slow": {"second": 1}}, "unknown threshold; valid thresholds: seconds", id="threshold"),
         pytest.param({"sitemap/slow": {"seconds": "1"}}, "seconds is '1'; it must be a number", id="no-number"),
+        pytest.param(
+            {"lastmod/missing": {"share": 20}}, "share is 20; it must be from 0 to 1, such as 0.2", id="percent"
+        ),
+        pytest.param({"sitemap/slow": {"seconds": -1}}, "seconds is -1; it must be 0 or more", id="negative"),
+        pytest.param('{"sitemap/slow": {"seconds": NaN}}', "seconds is nan; it must be 0 or more", id="nan"),
         pytest.param({"sitemap/slow": {"seconds": True}}, "seconds is True; it must be a number", id="boolean"),
     ],
 )

@@ -108,7 +108,7 @@ def missing_return() -> str:
             group by least(key_hash, href_hash), greatest(key_hash, href_hash)
             having min(key_hash) = max(key_hash)
         )
-        select sitemap, loc, position, href as value
+        select sitemap, loc, position, href || ', which does not name ' || loc as value
         from {_VERSIONS}
         semi join one_way using (key_hash, href_hash)
         where href_hash in (select key_hash from urls)

@@ -32,6 +32,19 @@ def image_deprecated_tag() -> str:
     """  # noqa: S608 - our own query
 
 
+@rule("image/missing-required", Severity.ERROR, "{count:image} without a URL")
+def image_missing_required() -> str:
+    """An image has no ``image:loc``.
+
+    Search engines ignore the image.
+
+    Spec: https://developers.google.com/search/docs/crawling-indexing/sitemaps/image-sitemaps
+
+    Fix: Give each image its URL as ``image:loc``.
+    """
+    return "select sitemap, loc, position from images where coalesce(trim(image.loc), '') = ''"
+
+
 @rule("video/deprecated-tag", Severity.NOTICE, "{count:video} with tags that search engines ignore: {value}")
 def video_deprecated_tag() -> str:
     """A video has tags that Google no longer reads: category, gallery_loc, price or tvshow.
@@ -191,6 +204,46 @@ def news_too_old(days: float = 2) -> str:
         where try_cast(article.publication_date as timestamptz)
             + if(length(trim(article.publication_date)) <= 10, interval 1 day, interval 0 day)
             < fetched_at - to_hours((24 * {days})::int)
+    """  # noqa: S608 - a number
+
+
+_DATE = "trim(article.publication_date)"
+_W3C = r"\d{4}(-\d\d(-\d\d(T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?)?)?"
+
+
+@rule("news/invalid-date", Severity.ERROR, "{count:article} with an invalid date, such as {value}")
+def news_invalid_date() -> str:
+    """The publication date of an article is not a date in W3C format.
+
+    Google News ignores the article.
+
+    Spec: https://www.w3.org/TR/NOTE-datetime
+
+    Fix: Give the date as in ``2026-03-09`` or ``2026-03-09T14:00:00+01:00``.
+    """
+    return f"""
+        select sitemap, loc, position, article.publication_date as value
+        from news
+        where {_DATE} <> '' and (not regexp_full_match({_DATE}, '{_W3C}')
+            or try_cast(left({_DATE} || '-01-01', 10) as date) is null)
+    """  # noqa: S608 - a pattern of this module
+
+
+@rule("news/future", Severity.WARNING, "{count:article} with a date in the future, such as {value}")
+def news_future(hours: float = 24) -> str:
+    """The publication date of an article is later than the download of the sitemap.
+
+    The article is not published yet, or the date is wrong: day and month exchanged, or the
+    date of an event. Search engines may show the article with a wrong age, or not at all.
+
+    Spec: https://developers.google.com/search/docs/crawling-indexing/sitemaps/news-sitemap
+
+    Fix: List articles when they are published, with the date of their first publication.
+    """
+    return f"""
+        select sitemap, loc, position, article.publication_date as value
+        from news
+        where try_cast({_DATE} as timestamptz) > fetched_at + to_microseconds(({hours} * 3600e6)::bigint)
     """  # noqa: S608 - a number
 
 

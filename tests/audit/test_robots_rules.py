@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from tests.engine.run import Web
 
 ROBOTS_TXT, SITEMAP = f"{SITE}/robots.txt", f"{SITE}/sitemap.xml"
-RULE = "url/robots-disallowed"
 ALL = "for Googlebot, Bingbot, *"
 
 
@@ -108,7 +107,9 @@ def web(robots: bytes | int | str, *paths: str, **others: bytes | int | str) -> 
 
 def test_a_listed_url_that_robots_txt_disallows(tmp_path: Path) -> None:
     site = web(b"User-agent: *\nDisallow: /b", f"{SITE}/a", f"{SITE}/b")
-    (finding,) = of_rule(findings_of_web(tmp_path, site, site), RULE)  # the second run reads it again
+    (finding,) = of_rule(
+        findings_of_web(tmp_path, site, site), "url/robots-disallowed"
+    )  # the second run reads it again
     value = f"Disallow: /b (line 2) {ALL}"
     assert (finding.sitemap, finding.severity, finding.count, finding.share) == (SITEMAP, Severity.ERROR, 1, 0.5)
     assert finding.samples == (FindingSample(loc=f"{SITE}/b", sitemap=SITEMAP, position=2, value=value),)
@@ -117,14 +118,14 @@ def test_a_listed_url_that_robots_txt_disallows(tmp_path: Path) -> None:
 
 def test_the_rules_of_the_last_run_count(tmp_path: Path) -> None:
     webs = [web(f"User-agent: *\nDisallow: {path}".encode(), f"{SITE}/a") for path in ("/a", "/b")]
-    assert of_rule(findings_of_web(tmp_path, *webs), RULE) == []
+    assert of_rule(findings_of_web(tmp_path, *webs), "url/robots-disallowed") == []
 
 
 def test_a_redirected_robots_txt_holds_for_both_sites(tmp_path: Path) -> None:
     other = "https://www.a.example"
     text = f"User-agent: *\nDisallow: /a\nSitemap: {SITEMAP}".encode()
     site = web(f"{other}/robots.txt", f"{SITE}/a", f"{other}/a", **{f"{other}/robots.txt": text})
-    (finding,) = of_rule(findings_of_web(tmp_path, site), RULE)
+    (finding,) = of_rule(findings_of_web(tmp_path, site), "url/robots-disallowed")
     assert [sample.loc for sample in finding.samples] == [f"{SITE}/a", f"{other}/a"]
 
 
@@ -155,10 +156,10 @@ def test_a_redirected_robots_txt_holds_for_both_sites(tmp_path: Path) -> None:
 def test_urls_without_known_rules_are_not_checked(
     robots: bytes | int, path: str, reasons: list[str], tmp_path: Path
 ) -> None:
-    assert of_rule(findings_of_web(tmp_path, web(robots, path)), RULE) == []
+    assert of_rule(findings_of_web(tmp_path, web(robots, path)), "url/robots-disallowed") == []
     history = open_store(tmp_path).history(SITE)
-    audit = Audit(history.at("latest"), history, rules=[RULES[RULE]])
+    audit = Audit(history.at("latest"), history, rules=[RULES["url/robots-disallowed"]])
     assert [*audit.findings()] == []
     summary = audit.summary()
     assert [one.reason for one in summary.not_checked] == reasons
-    assert (summary.passed, RULE in audit.checked) == ((0, False) if reasons else (1, True))
+    assert (summary.passed, "url/robots-disallowed" in audit.checked) == ((0, False) if reasons else (1, True))
