@@ -39,7 +39,6 @@ _AHEAD = 16  # pages of a site that are considered: a slow host does not delay t
 _IDLE_SECONDS = 5.0  # after which a request that neither Scrapy nor a server has is lost
 _MAX_SITES = 64
 _NO_HEAD = frozenset({405, 501})
-_PREFIX = "sitemap_harvest/probe"
 
 
 @dataclass(eq=False)
@@ -127,7 +126,7 @@ class Probe:
         site = SiteProbe(snapshot, sample, PageWriter(history, snapshot.run.id, facts), sample.pages())
         self._sites[site.root] = site
         self._summary.sampled += len(sample)
-        self._count("sample", len(sample))
+        self._summary.count("sitemap_harvest/probe/sample", len(sample))
         logger.info(
             "Probe of %s: requesting %s of %s listed URLs (seed %d)",
             site.root,
@@ -158,7 +157,7 @@ class Probe:
                     if host in self._no_head:
                         page.method = "GET"
                     self._sites[root] = self._sites.pop(root)  # the last in the next turn
-                    self._count("requests", 1)
+                    self._summary.count("sitemap_harvest/probe/requests", 1)
                     return page
                 else:
                     busy.add(host)
@@ -237,13 +236,13 @@ class Probe:
         site.done += 1
         site.unwritten.append(record)
         self._summary.probed += 1
-        self._count("pages", 1)
+        self._summary.count("sitemap_harvest/probe/pages", 1)
         if record.requested_at is None:
-            self._count("not_requested", 1)
+            self._summary.count("sitemap_harvest/probe/not_requested", 1)
         elif record.status is not None:
-            self._count(f"status/{record.status}", 1)
+            self._summary.count(f"sitemap_harvest/probe/status/{record.status}", 1)
         elif record.cause is not None:
-            self._count(f"failed/{record.cause}", 1)
+            self._summary.count(f"sitemap_harvest/probe/failed/{record.cause}", 1)
         return replace(record)
 
     def _write(self, site: SiteProbe) -> None:
@@ -251,6 +250,3 @@ class Probe:
         site.writer.add(PageBatch.of(site.unwritten))
         site.unwritten = []
         self._guard(site.writer.flush)
-
-    def _count(self, name: str, by: int) -> None:
-        self._summary.count(f"{_PREFIX}/{name}", by)

@@ -33,10 +33,9 @@ from sitemap_harvest.frontier.host_queue import Frontier
 from sitemap_harvest.frontier.site_queue import SiteQueue
 from sitemap_harvest.model import SiteRecord
 from sitemap_harvest.network import kind_of
-from sitemap_harvest.page_visits.page_requests import PageRequests
+from sitemap_harvest.page_visits.host_turns import HostTurns
 
 if TYPE_CHECKING:
-    from collections import Counter
     from typing import IO
 
     from scrapy import Spider
@@ -218,20 +217,20 @@ class Turns:
     def from_crawler(cls, crawler: Crawler) -> Self:
         turns: list[tuple[str, float, float]] = []
         crawler.stats.set_value("test/turns", turns)
-        take, may_go = Frontier.take, PageRequests._may_go
+        take, may_go = Frontier.take, HostTurns.may_go
 
         def taken(frontier: Frontier, now: float) -> Candidate | None:
             if (candidate := take(frontier, now)) is not None:
                 turns.append((candidate.url, now, frontier.host(candidate.url).delay))
             return candidate
 
-        def goes(pages: PageRequests, request: Request, busy: Counter[str], active: set[str]) -> bool:
-            if may := may_go(pages, request, busy, active):
-                host = pages._frontier.host(request.url)
+        def goes(own: HostTurns, request: Request, *, sites: int) -> bool:
+            if may := may_go(own, request, sites=sites):
+                host = own._frontier.host(request.url)
                 turns.append((request.url, host.ready_at - host.delay, host.delay))
             return may
 
-        Frontier.take, PageRequests._may_go = taken, goes
+        Frontier.take, HostTurns.may_go = taken, goes
         return cls()
 
 

@@ -87,7 +87,7 @@ RUNS = {
     "pages-stopped": {"spider": "many", "settings": {"CLOSESPIDER_PAGECOUNT": 4, "CONCURRENT_REQUESTS": 1}},
     "busy": {"settings": {"RETRY_TIMES": 1}},
     "pages-filter": {"spider": "failing-filter"},
-    "audit": {"spider": "audit"},
+    "audit": {"spider": "audit", "probe": "all"},
 }
 
 
@@ -122,5 +122,6 @@ def test_stats_of_a_store_are_documented(serve, crawl, tmp_path, seen):
 def test_most_documented_stats_have_been_seen(seen):
     missing = {entry for entry in documented() if not any(pattern(entry).fullmatch(key) for key in seen)}
     rare = {"store_failed", "pages_invalid_url", "pages_private", "pages_offsite", "pages_not_stored"}
+    rare |= {"probe/not_requested", "probe/failed/CAUSE"}  # test_probe has these
     by_browser = {entry for entry in missing if entry.startswith(f"{_PREFIX}browser/")}  # test_browser has these
     assert missing - by_browser <= {f"{_PREFIX}{name}" for name in rare}
