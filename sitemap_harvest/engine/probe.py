@@ -37,6 +37,7 @@ _FLUSH_SECONDS = 30
 _FLUSH_PAGES = 5_000
 _AHEAD = 16  # pages of a site that are considered: a slow host does not delay the other hosts of the site
 _IDLE_SECONDS = 5.0  # after which a request that neither Scrapy nor a server has is lost
+_SHUT_ROUNDS = 64
 _MAX_SITES = 64
 _NO_HEAD = frozenset({405, 501})
 
@@ -142,16 +143,12 @@ class Probe:
         """Return the next page that *may_request* allows, which is now in flight; ``None`` if there is none."""
         for root in list(self._sites):
             site = self._sites[root]
-            site.fill()
+            self._end_shut(site)
             busy: set[str] = set()
             for page in list(site.waiting):
-                host = host_of(page.url)
-                if host in busy:
+                if (host := host_of(page.url)) in busy:
                     continue
-                if (shut := self._frontier.host(page.url).shut) is not None:
-                    site.waiting.remove(page)
-                    self.records.append(self._end(site, page.not_answered(shut.reason, shut.cause)))
-                elif may_request(page):
+                if may_request(page):
                     site.waiting.remove(page)
                     site.in_flight.add(page)
                     if host in self._no_head:
@@ -159,9 +156,21 @@ class Probe:
                     self._sites[root] = self._sites.pop(root)  # the last in the next turn
                     self._summary.count("sitemap_harvest/probe/requests", 1)
                     return page
-                else:
-                    busy.add(host)
+                busy.add(host)
         return None
+
+    def _end_shut(self, site: SiteProbe) -> None:
+        """Take the next pages of *site*, and end those of hosts that get no more requests: some hundreds at a time."""
+        for _ in range(_SHUT_ROUNDS):
+            site.fill()
+            ended = 0
+            for page in list(site.waiting):
+                if (shut := self._frontier.host(page.url).shut) is not None:
+                    site.waiting.remove(page)
+                    self.records.append(self._end(site, page.not_answered(shut.reason, shut.cause)))
+                    ended += 1
+            if not ended:
+                return
 
     def answered(self, page: ProbedPage, response: DocumentResponse, requested_at: float) -> PageRecord | None:
         """Record that *page* has a response, and return its record to emit, if it is done.

@@ -71,6 +71,8 @@ class ProbeRequests:
                 return self._request(page)
             except ValueError as error:  # an invalid host or port
                 self._end(page, f"the URL cannot be requested: {error}")
+        if self._probe.records:
+            self._wake()
         return None
 
     def answered(self, response: Response, probed: ProbedPage, requested_at: float) -> list[PageRecord]:
@@ -132,7 +134,7 @@ class ProbeRequests:
             **_NO_LIMIT,
         }
         if page.method == "HEAD":
-            meta["max_retry_times"] = 0  # GET comes next
+            meta |= {"max_retry_times": 0, "give_up_log_level": "DEBUG"}  # GET comes next
         return Request(
             page.url,
             method=page.method,
