@@ -39,7 +39,7 @@ _EXTENSIONS = {
     "Images": "select count(*), sum(len(images)) from media where len(images) > 0",
     "Videos": "select count(*), sum(len(videos)) from media where len(videos) > 0",
     "News": "select count(*), sum(len(news)) from media where len(news) > 0",
-    "Language versions": "select count(distinct entry), count(*) from all_alternates",
+    "Language versions": "select count(*), sum(n)::bigint from (select count(*) as n from all_alternates group by entry)",
 }
 
 
