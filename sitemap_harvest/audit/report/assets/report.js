@@ -173,7 +173,7 @@
       height: "100%",
       width: "100%",
       fullWidth: kind === "line",
-      chartPadding: { top: 12, right: 24, bottom: 0, left: 4 },
+      chartPadding: { top: 12, right: kind === "line" ? 72 : 24, bottom: 0, left: 4 },
       axisX: { showGrid: false, offset: 24, labelInterpolationFnc: (label, at) => at % step() ? null : label.split(" ")[0] },
       axisY: { type: Chartist.FixedScaleAxis, ticks: marks, low: marks[0], high: marks.at(-1), offset: 48, labelInterpolationFnc: (label) => compact.format(Math.abs(label)) },
       showArea: kind === "line",
