@@ -32,8 +32,8 @@ _DOCUMENTS = f"""
     order by depth, outcome in ('read', 'unchanged', 'skipped'), number
 """
 _PAGES = """
-    select source, status, len(redirects) > 0, count(*)::bigint
-    from pages group by 1, 2, 3 order by 1, 2 nulls last, 3
+    select source, method is not null, status, len(redirects) > 0, count(*)::bigint
+    from pages group by all order by 1, 2 desc, 3 nulls last, 4
 """
 _EXTENSIONS = {
     "Images": "select count(*), sum(len(images)) from media where len(images) > 0",
@@ -131,6 +131,7 @@ class PageResponses:
 
     source: str
     """A value of :class:`~sitemap_harvest.model.page.PageSource`."""
+    is_requested: bool
     status: int | None
     """HTTP status after redirects; ``None`` without a response."""
     is_redirected: bool
@@ -229,8 +230,8 @@ def facts_of(dataset: Dataset, snapshot: Snapshot, history: History, trust: Sequ
             f"group by 1 order by 2 desc, 1 limit {_MOST_LANGUAGES}"
         ),
         pages=[
-            PageResponses(source=source, status=status, is_redirected=is_redirected, pages=pages)
-            for source, status, is_redirected, pages in dataset.rows(_PAGES)
+            PageResponses(**dict(zip(PageResponses.__dataclass_fields__, row, strict=True)))
+            for row in dataset.rows(_PAGES)
         ],
         trust=list(trust[:_MOST_TRUST]),
     )
@@ -243,7 +244,7 @@ def _run_facts(run: Run) -> RunFacts:
 
 
 def _documents(dataset: Dataset) -> list[DocumentFacts]:
-    names = [one.name for one in DocumentFacts.__dataclass_fields__.values()]
+    names = DocumentFacts.__dataclass_fields__
     return [DocumentFacts(**dict(zip(names, row, strict=True))) for row in dataset.rows(_DOCUMENTS)]
 
 

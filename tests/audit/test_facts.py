@@ -9,10 +9,11 @@ import pytest
 
 from sitemap_harvest.audit import facts
 from sitemap_harvest.audit.audit import Audit
-from sitemap_harvest.audit.facts import ExtensionFacts, LeftOut, OutcomeFacts, RunFacts
+from sitemap_harvest.audit.facts import ExtensionFacts, LeftOut, OutcomeFacts, PageResponses, RunFacts
+from sitemap_harvest.model import PageBatch
 from tests.audit import shops
-from tests.audit.auditing import urls
-from tests.snapshots.store.making import SITE, Making
+from tests.audit.auditing import page, urls
+from tests.snapshots.store.making import SITE, Making, locs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -140,3 +141,22 @@ def test_a_site_where_nothing_was_read(store: Store) -> None:
     nothing = facts_of(store, shops.NOTHING)
     assert (nothing.result, nothing.documents, nothing.requested, nothing.outcomes) == ("unreachable", [], 0, [])
     assert (nothing.extensions, nothing.languages, nothing.pages, nothing.trust) == ([], [], [], [])
+
+
+def test_the_responses_of_pages(tmp_path: Path) -> None:
+    making = Making(tmp_path)
+    snapshot = making.run({f"{SITE}/s.xml": locs(4)})
+    pages = [
+        page(locs(4)[0]),
+        page(locs(4)[1]),
+        page(locs(4)[2], redirects=(locs(4)[0],), redirect_statuses=(301,)),
+        page(locs(4)[3], method=None, status=None, final_url=None, error="robots.txt disallows it"),
+    ]
+    audit = Audit(snapshot, making.store.history(SITE), rules=[], with_facts=True, pages=[PageBatch.of(pages).arrow])
+    list(audit.findings())
+    assert audit.facts is not None
+    assert audit.facts.pages == [
+        PageResponses(source="probe", is_requested=True, status=200, is_redirected=False, pages=2),
+        PageResponses(source="probe", is_requested=True, status=200, is_redirected=True, pages=1),
+        PageResponses(source="probe", is_requested=False, status=None, is_redirected=False, pages=1),
+    ]
