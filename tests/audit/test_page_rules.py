@@ -31,92 +31,111 @@ def of_pages(path: Path, rule: str, *pages: PageRecord, listed: Any = (A, B)) ->
     return [seen(finding)[1:] for finding in findings]
 
 
-@pytest.mark.parametrize(
-    ("rule", "values", "value"),
-    [
-        pytest.param(
-            "page/redirect", {"redirect_statuses": (301,), "redirects": (C,), "final_url": C}, f"301 to {C}", id="one"
-        ),
-        pytest.param(
-            "page/redirect",
-            {"redirect_statuses": (302,), "redirects": (B, C), "final_url": C},
-            f"302 to {B}, then {C}",
-            id="chain",
-        ),
-        pytest.param("page/redirect", {"status": 307}, "307", id="target unknown"),
-        pytest.param("page/client-error", {"status": 404}, "404", id="not found"),
-        pytest.param(
-            "page/client-error",
-            {"status": 410, "redirect_statuses": (301,), "redirects": (C,)},
-            "410 after a redirect",
-            id="redirect to a missing page",
-        ),
-        pytest.param("page/server-error", {"status": 503}, "503", id="server error"),
-        pytest.param(
-            "page/unreachable",
-            {**GONE, "error": "the request timed out", "cause": "timeout"},
-            "the request timed out",
-            id="time-out",
-        ),
-        pytest.param("page/noindex", {"x_robots_tag": "NoIndex"}, "X-Robots-Tag: NoIndex", id="header"),
-        pytest.param("page/noindex", {"meta_robots": "follow, none"}, "meta robots: follow, none", id="none"),
-        pytest.param(
-            "page/noindex",
-            {"x_robots_tag": "googlebot: noindex, nofollow"},
-            "X-Robots-Tag: googlebot: noindex, nofollow",
-            id="for one crawler",
-        ),
-        pytest.param(
-            "page/noindex",
-            {"x_robots_tag": "noindex", "meta_robots": "noindex nofollow"},
-            "X-Robots-Tag: noindex; meta robots: noindex nofollow",
-            id="header and tag",
-        ),
-        pytest.param("page/canonical-elsewhere", {"canonical": C}, C, id="other page"),
-        pytest.param("page/canonical-elsewhere", {"canonical": f"{A}/"}, f"{A}/", id="trailing slash"),
-        pytest.param("page/canonical-elsewhere", {"canonical": "http://a.example/a"}, "http://a.example/a", id="http"),
-        pytest.param("page/soft-404", {"soft_404": "Not found"}, "Not found", id="soft 404"),
-    ],
-)
-def test_a_page_with_a_flaw(rule: str, values: dict[str, Any], value: str, tmp_path: Path) -> None:
-    (finding,) = found(tmp_path, rule, {SITEMAP: urls(A, B, C)}, pages=[page(A, **values), page(B)])
-    assert (*seen(finding), finding.share) == (SITEMAP, 1, [(A, value)], 0.5)
+def url_of(name: str) -> str:
+    """Return the URL of the page of that case."""
+    return f"{SITE}/{name.replace(' ', '-')}"
 
 
-@pytest.mark.parametrize(
-    ("rule", "values"),
-    [
-        pytest.param("page/client-error", {"status": 399}, id="no client error"),
-        pytest.param("page/server-error", {"status": 499}, id="no server error"),
-        pytest.param("page/unreachable", GONE, id="unknown"),
-        pytest.param(
-            "page/unreachable", {**GONE, "method": None, "error": "robots.txt forbids it"}, id="not requested"
-        ),
-        pytest.param(
-            "page/unreachable",
-            {**GONE, "error": "robots.txt forbids it", "redirects": (C,)},
-            id="target forbidden",
-        ),
-        pytest.param("page/client-error", {"status": 403, "error": "a firewall blocks the request"}, id="firewall"),
-        pytest.param(
-            "page/noindex",
-            {"x_robots_tag": "max-image-preview: none, max-snippet:-1", "meta_robots": "noindexing"},
-            id="other directives",
-        ),
-        pytest.param("page/noindex", {"x_robots_tag": "unavailable_after: 2030-01-01, index"}, id="later"),
-        pytest.param("page/noindex", {"meta_robots": "noindex", "status": 404}, id="noindex of an error page"),
-        pytest.param("page/canonical-elsewhere", {"canonical": "HTTPS://A.example:443/%61"}, id="other spelling"),
-        pytest.param("page/canonical-elsewhere", {"canonical": "mailto:a"}, id="invalid"),
-        pytest.param(
-            "page/canonical-elsewhere",
-            {"canonical": B, "redirects": (B,), "redirect_statuses": (301,)},
-            id="of a target",
-        ),
-        pytest.param("page/soft-404", {"status": 404, "soft_404": "Not found"}, id="404 in any case"),
-    ],
-)
-def test_a_page_that_nearly_has_a_flaw(rule: str, values: dict[str, Any], tmp_path: Path) -> None:
-    assert of_pages(tmp_path, rule, page(A, **values), page(B)) == []
+FLAWS: dict[str, tuple[str, dict[str, Any], str | None]] = {
+    "redirect": ("page/redirect", {"redirect_statuses": (301,), "redirects": (C,), "final_url": C}, f"301 to {C}"),
+    "chain": ("page/redirect", {"redirect_statuses": (302,), "redirects": (B, C)}, f"302 to {B}, then {C}"),
+    "target unknown": ("page/redirect", {"status": 307}, "307"),
+    "not found": ("page/client-error", {"status": 404}, "404"),
+    "redirect to a missing page": (
+        "page/client-error",
+        {"status": 410, "redirect_statuses": (301,), "redirects": (C,)},
+        "410 after a redirect",
+    ),
+    "server error": ("page/server-error", {"status": 503}, "503"),
+    "time-out": (
+        "page/unreachable",
+        {**GONE, "error": "the request timed out", "cause": "timeout"},
+        "the request timed out",
+    ),
+    "header": ("page/noindex", {"x_robots_tag": "NoIndex"}, "X-Robots-Tag: NoIndex"),
+    "none": ("page/noindex", {"meta_robots": "follow, none"}, "meta robots: follow, none"),
+    "noindex for one crawler": (
+        "page/noindex",
+        {"x_robots_tag": "googlebot: noindex, nofollow"},
+        "X-Robots-Tag: googlebot: noindex, nofollow",
+    ),
+    "header and tag": (
+        "page/noindex",
+        {"x_robots_tag": "noindex", "meta_robots": "noindex nofollow"},
+        "X-Robots-Tag: noindex; meta robots: noindex nofollow",
+    ),
+    "other page": ("page/canonical-elsewhere", {"canonical": C}, C),
+    "slash": ("page/canonical-elsewhere", {"canonical": f"{SITE}/slash/"}, f"{SITE}/slash/"),
+    "http": ("page/canonical-elsewhere", {"canonical": "http://a.example/http"}, "http://a.example/http"),
+    "soft 404": ("page/soft-404", {"soft_404": "Not found"}, "Not found"),
+    "not listed": ("page/not-listed", {"source": EXPORT}, None),
+    "not listed xhtml": ("page/not-listed", {"source": EXPORT, "content_type": "application/xhtml+xml; a=b"}, None),
+    "not listed indexable": ("page/not-listed", {"source": EXPORT, "content_type": None, "indexable": True}, None),
+}
+NEARLY: dict[str, tuple[str, dict[str, Any]]] = {
+    "no client error": ("page/client-error", {"status": 399}),
+    "no server error": ("page/server-error", {"status": 499}),
+    "unknown": ("page/unreachable", GONE),
+    "not requested": ("page/unreachable", {**GONE, "method": None, "error": "robots.txt forbids it"}),
+    "target forbidden": ("page/unreachable", {**GONE, "error": "robots.txt forbids it", "redirects": (C,)}),
+    "firewall": ("page/client-error", {"status": 403, "error": "a firewall blocks the request"}),
+    "other directives": (
+        "page/noindex",
+        {"x_robots_tag": "max-image-preview: none, max-snippet:-1", "meta_robots": "noindexing"},
+    ),
+    "later": ("page/noindex", {"x_robots_tag": "unavailable_after: 2030-01-01, index"}),
+    "noindex of an error page": ("page/noindex", {"meta_robots": "noindex", "status": 404}),
+    "spelling": ("page/canonical-elsewhere", {"canonical": "HTTPS://A.example:443/%73pelling"}),
+    "invalid": ("page/canonical-elsewhere", {"canonical": "mailto:a"}),
+    "of a target": ("page/canonical-elsewhere", {"canonical": B, "redirects": (B,), "redirect_statuses": (301,)}),
+    "404 in any case": ("page/soft-404", {"status": 404, "soft_404": "Not found"}),
+    "not listed probe": ("page/not-listed", {}),
+    "not listed missing": ("page/not-listed", {"source": EXPORT, "status": 404}),
+    "not listed image": ("page/not-listed", {"source": EXPORT, "content_type": "image/png"}),
+    "not listed closed": ("page/not-listed", {"source": EXPORT, "indexable": False}),
+    "not listed noindex": ("page/not-listed", {"source": EXPORT, "meta_robots": "noindex"}),
+    "not listed canonical": ("page/not-listed", {"source": EXPORT, "canonical": A}),
+    "not listed redirect": ("page/not-listed", {"source": EXPORT, "redirects": (A,), "redirect_statuses": (301,)}),
+    "listed": ("page/not-listed", {"source": EXPORT, "url": "https://A.example/listed", "key": f"{SITE}/listed"}),
+    "www": ("page/not-listed", {"source": EXPORT, "url": "https://www.a.example/", "key": "https://www.a.example/"}),
+    "not https": ("page/not-listed", {"source": EXPORT, "url": "http://a.example/", "key": "http://a.example/"}),
+    "host": ("page/not-listed", {"source": EXPORT, "url": "https://b.example/", "key": "https://b.example/"}),
+}
+
+
+@pytest.fixture(scope="module")
+def occurrences(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str | None]:
+    """Return the value of each occurrence, by rule and URL, in one audit of the pages of all cases."""
+    cases = {name: values for name, (_, values, *_) in (FLAWS | NEARLY).items()}
+    pages = [replace(page(url_of(name)), **values) for name, values in cases.items()]
+    making = Making(tmp_path_factory.mktemp("pages"))
+    snapshot = making.run({SITEMAP: urls(*[url_of(name) for name in cases if not name.startswith("not listed")])})
+    names = [name for name in RULES if name.startswith("page/")]
+    batches = [PageBatch.of(pages).arrow]
+    rules = [RULES[name] for name in names]
+    with Audit(snapshot, making.store.history(SITE), rules=rules, pages=batches) as audit:
+        assert list(audit.findings())
+        rows = [row for batch in audit.occurrences(names) for row in batch.rows()]
+    return {(row.rule, row.loc): row.value for row in rows}
+
+
+@pytest.mark.parametrize("name", FLAWS)
+def test_a_page_with_a_flaw(name: str, occurrences: dict[tuple[str, str], str | None]) -> None:
+    rule, _, value = FLAWS[name]
+    assert {loc: text for (known, loc), text in occurrences.items() if known == rule}[url_of(name)] == value
+
+
+@pytest.mark.parametrize("name", NEARLY)
+def test_a_page_that_nearly_has_a_flaw(name: str, occurrences: dict[tuple[str, str], str | None]) -> None:
+    rule, values = NEARLY[name]
+    assert (rule, values.get("url", url_of(name))) not in occurrences
+
+
+def test_a_finding(tmp_path: Path) -> None:
+    pages = [page(A, status=404), page(B)]
+    (finding,) = found(tmp_path, "page/client-error", {SITEMAP: urls(A, B, C)}, pages=pages)
+    assert (*seen(finding), finding.share) == (SITEMAP, 1, [(A, "404")], 0.5)
+    assert finding.message == "1 URL with a client error, such as 404 (50% of the requested pages)"
 
 
 def test_pages_are_joined_by_their_canonical_url_once_for_each_sitemap(tmp_path: Path) -> None:
@@ -212,30 +231,6 @@ def test_last_modified_in_a_crawl_export_without_a_time_zone(tmp_path: Path) -> 
 def test_a_deployment_is_no_change_of_pages(tmp_path: Path) -> None:
     pages = [page(f"{SITE}/{at + 1}", last_modified=datetime(2026, 6, 1, 8, at, tzinfo=UTC)) for at in range(10)]
     assert found(tmp_path, "page/lastmod-differs", {SITEMAP: dated(*["2026-03-01"] * 10)}, pages=pages) == []
-
-
-@pytest.mark.parametrize(
-    ("url", "values", "is_found"),
-    [
-        pytest.param(C, {}, True, id="page"),
-        pytest.param(C, {"content_type": "application/xhtml+xml; charset=utf-8"}, True, id="xhtml"),
-        pytest.param(C, {"content_type": None, "indexable": True}, True, id="indexable"),
-        pytest.param("https://www.a.example/c", {}, False, id="www"),
-        pytest.param("http://a.example/c", {}, False, id="http"),
-        pytest.param("https://b.example/c", {}, False, id="other host"),
-        pytest.param("https://A.example/a", {}, False, id="listed in another spelling"),
-        pytest.param(C, {"source": PageSource.PROBE}, False, id="probe"),
-        pytest.param(C, {"status": 404}, False, id="missing"),
-        pytest.param(C, {"content_type": "image/png"}, False, id="image"),
-        pytest.param(C, {"indexable": False}, False, id="not indexable"),
-        pytest.param(C, {"meta_robots": "noindex"}, False, id="noindex"),
-        pytest.param(C, {"canonical": A}, False, id="canonical elsewhere"),
-        pytest.param(C, {"redirects": (A,), "redirect_statuses": (301,)}, False, id="redirect"),
-    ],
-)
-def test_a_page_that_no_sitemap_lists(url: str, values: dict[str, Any], is_found: bool, tmp_path: Path) -> None:
-    pages = [page(A, source=EXPORT), page(url, **{"source": EXPORT, **values})]
-    assert of_pages(tmp_path, "page/not-listed", *pages) == ([(1, [(url, None)])] if is_found else [])
 
 
 def test_pages_of_a_probe_are_read_from_the_store(tmp_path: Path) -> None:
