@@ -56,7 +56,8 @@ _STORED = {  # numbers in place of texts: to group and join them takes less time
 _PAGES = pa.schema([*arrow_schema(PageRecord), ("page_site", _TEXT), ("canonical_key", _TEXT)])
 _OTHER_RECORDS = """
     select id from (
-        select rowid as id, row_number() over (partition by key_hash order by method is null, source <> 'probe', url) as number
+        select rowid as id,
+            row_number() over (partition by key_hash order by method is null, source <> 'probe', url) as number
         from pages where key_hash in (select key_hash from pages group by 1 having count(*) > 1)
     ) where number > 1
 """  # of the same page
