@@ -97,6 +97,13 @@ def test_groups_that_name_different_urls_for_a_language(tmp_path: Path) -> None:
     assert audited(tmp_path / "nearly", rule, {SITEMAP: (nearly, {})}) == []
 
 
+def test_a_url_in_groups_that_differ_in_two_languages_counts_once(tmp_path: Path) -> None:
+    groups = [page(DE, de=DE, en=EN, fr=FR), page(f"{DE}-at", de=f"{DE}-at", en=EN, fr=f"{FR}-be")]
+    (finding,) = audited(tmp_path, "hreflang/conflicting-clusters", {SITEMAP: (groups, {})})
+    assert seen(finding) == (None, 1, [(EN, f"de: {DE}, {DE}-at")])
+    assert finding.message == f"1 URL in language groups that contradict each other, such as de: {DE}, {DE}-at"
+
+
 def test_groups_in_which_each_version_is_named_twice(tmp_path: Path) -> None:
     groups = [page(DE, de=DE, en=EN), page(f"{DE}-at", de=f"{DE}-at", en=EN)]
     twice = [dataclasses.replace(entry, alternates=(entry.alternates or ()) * 2) for entry in groups]

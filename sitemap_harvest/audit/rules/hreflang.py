@@ -226,18 +226,23 @@ def conflicting_clusters() -> str:
         ), shared as (
             select href_hash from members group by href_hash having min(entry) <> max(entry)
         ), conflicts as (
-            select a.href_hash, b.lang
+            select a.href_hash, b.lang, min(b.href_hash) as one, max(b.href_hash) as other, min(entry) as first
             from members a join members b using (entry)
             where a.href_hash in (from shared) and b.lang <> 'x-default'
             group by a.href_hash, b.lang
             having min(b.href_hash) <> max(b.href_hash) and min(entry) <> max(entry)
-        ), named as (
-            select * from {_VERSIONS} semi join clusters using (entry) where href_hash is not null
+        ), found as materialized (
+            select href_hash, min(lang) as lang, unnest(arg_min({{'one': one, 'other': other, 'first': first}}, lang))
+            from conflicts group by href_hash
+        ), hrefs as materialized (
+            select href_hash, min(href) as href from {_VERSIONS}
+            where href_hash in (select unnest([href_hash, one, other]) from found) group by href_hash
         )
-        select min(a.sitemap) as sitemap, min(a.href) as loc,
-            b.lang || ': ' || min(b.href) || ', ' || max(b.href) as value
-        from conflicts c
-        join named a on a.href_hash = c.href_hash
-        join named b on b.entry = a.entry and b.lang = c.lang
-        group by c.href_hash, b.lang
+        select url as sitemap, named.href as loc,
+            lang || ': ' || least(a.href, b.href) || ', ' || greatest(a.href, b.href) as value
+        from found
+        join hrefs named on named.href_hash = found.href_hash
+        join hrefs a on a.href_hash = one
+        join hrefs b on b.href_hash = other
+        join sitemaps on number = first >> 32
     """  # noqa: S608 - our own query
