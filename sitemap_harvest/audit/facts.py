@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MOST_DOCUMENTS = 1_000
 _MOST_RUNS = 60
 _MOST_LANGUAGES = 30
-_MOST_TRUST = 51  # the site and its 50 worst documents
+_MOST_TRUST = 21  # the site and its 20 worst documents
 _SAMPLES = 10
 _MOST_BARS = 62
 _FIRST_DATE = "timestamptz '1995-01-01 00:00:00+00'"  # as for the rule lastmod/ancient
@@ -39,7 +39,7 @@ _EXTENSIONS = {
     "Images": "select count(*), sum(len(images)) from media where len(images) > 0",
     "Videos": "select count(*), sum(len(videos)) from media where len(videos) > 0",
     "News": "select count(*), sum(len(news)) from media where len(news) > 0",
-    "Language versions": "select count(*), sum(n)::bigint from (select count(*) as n from all_alternates group by entry)",
+    "Language versions": "select count(*), sum(n)::bigint from (select count(*) n from all_alternates group by entry)",
 }
 
 
@@ -176,7 +176,7 @@ class SiteFacts:
     pages: Sequence[PageResponses]
     """Of a probe or a crawl export; empty without one."""
     trust: Sequence[LastmodTrust]
-    """How far the dates of the site can be relied on, and those of its 50 worst documents."""
+    """How far the dates of the site can be relied on, and those of its 20 worst documents."""
 
     @property
     def seconds(self) -> float:
