@@ -1,12 +1,13 @@
 """Measure the time and memory of an audit of a large site.
 
-    python -m tests.benchmarks.audit [--urls 1000000] [--alternates 5] [--flawed 0] [--rules 10]
+    python -m tests.benchmarks.audit [--urls 1000000] [--alternates 5] [--flawed 0] [--robots 100] [--rules 10]
 
 Writes a snapshot directly to the store, without a crawl: sitemaps of 50,000 URLs with a `lastmod`, in groups of
 language versions. Audits it with all rules in another process. Prints the rules that took longest, the processor time,
 and the peak memory. Entries with flaws repeat the URL of another one, with another date or with a slash at its end, and
-name language versions that do not link back. All files are in a temporary folder. The benchmark ends without
-intervention.
+name language versions that do not link back. The robots.txt has rules that match no URL, one in ten of them with a
+wildcard; with `--disallow-all`, it has one more that disallows every URL. All files are in a temporary folder. The
+benchmark ends without intervention.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ def main() -> None:
     parser.add_argument("--urls", type=int, default=1_000_000, help="URLs (1000000)")
     parser.add_argument("--alternates", type=int, default=5, choices=range(len(_LANGUAGES) + 1), help="of each URL (5)")
     parser.add_argument("--flawed", type=float, default=0, help="share of the URLs that have flaws, 0 to 1 (0)")
+    parser.add_argument("--robots", type=int, default=100, help="rules of the robots.txt (100)")
+    parser.add_argument("--disallow-all", action="store_true", help="disallow every URL in robots.txt")
     parser.add_argument("--rules", type=int, default=10, help="number of the slowest rules to print (10)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -58,7 +61,8 @@ def write(path: Path, options: argparse.Namespace) -> None:
     open_store(path).begin(history)
     run = Run(id=f"{_BEGIN:%Y%m%dT%H%M%SZ}-000000", started_at=_BEGIN, ended_at=_BEGIN + timedelta(minutes=1))
     writer = SiteWriter(history, run.id, None)
-    records = []
+    records = [_record(f"{SITE}/robots.txt", run.id, entries=0, kind=Kind.ROBOTS, found_by=FoundBy.ARGUMENT)]
+    writer.robots_texts[f"{SITE}/robots.txt"] = _robots(options)
     for first in range(0, options.urls, _SITEMAP_URLS):
         url = f"{SITE}/sitemap-{first // _SITEMAP_URLS}.xml"
         end = min(first + _SITEMAP_URLS, options.urls)
@@ -74,13 +78,17 @@ def write(path: Path, options: argparse.Namespace) -> None:
     print(f"  {time.process_time() - started:.1f} s of processor time to write the store")
 
 
-def _record(url: str, run: str, *, entries: int) -> SitemapRecord:
+def _robots(options: argparse.Namespace) -> str:
+    rules = [f"Disallow: /{'*/' * (number % 10 == 0)}private-{number}/" for number in range(options.robots)]
+    return "\n".join(["User-agent: *", *rules, *(["Disallow: /"] if options.disallow_all else [])])
+
+
+def _record(url: str, run: str, *, entries: int, **facts: Any) -> SitemapRecord:
     return SitemapRecord(
+        **{"found_by": FoundBy.INDEX, "kind": Kind.SITEMAP, **facts},
         url=url,
         final_url=url,
         root=SITE,
-        found_by=FoundBy.INDEX,
-        kind=Kind.SITEMAP,
         outcome=Outcome.READ,
         entries=entries,
         fetched_at=_BEGIN,
