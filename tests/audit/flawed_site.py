@@ -69,7 +69,9 @@ def _site(run: int, now: datetime) -> Web:
     moments = [f"{now - (RUNS - run) * timedelta(minutes=1):%Y-%m-%dT%H:%M:%SZ}"] * 20
     return {
         f"{SITE}/robots.txt": robots(
-            *[f"{SITE}/{name}" for name in names], "http://www.flawed.example/http.xml", disallow=["/private/"]
+            *[f"{SITE}/{name}" for name in [*names, names[0]]],  # site/repeated-in-robots
+            "http://www.flawed.example/http.xml",
+            disallow=["/private/"],
         ),
         f"{SITE}/private/sitemap.xml": urlset(f"{SITE}/private/1"),  # sitemap/robots-disallowed
         f"{SITE}/page.xml": html("Welcome"),  # sitemap/not-a-sitemap

@@ -60,6 +60,12 @@ CASES: list[Any] = [
         [(None, 1, [("https://www.a.example/1", "a.example (2 without www., 1 with it)")])],
     ),
     (
+        "site/repeated-in-robots",
+        {ROBOTS: (refs(S, T, "https://A.example/s.xml"), robots)},
+        {ROBOTS: (refs(S, T), robots), INDEX: (refs(S, S), index)},
+        [(ROBOTS, 1, [("https://A.example/s.xml", "https://A.example/s.xml in lines 1, 3")])],
+    ),
+    (
         "site/foreign-hosts",
         {ROBOTS: (refs(S), robots), S: (urls(f"{SITE}/1", "https://b.example/1", "https://b.example/2"), child)},
         {

@@ -52,6 +52,26 @@ def robots_unreadable() -> str:
     """
 
 
+@rule("site/repeated-in-robots", Severity.NOTICE, "{count:sitemap} named several times: {value}", needs=None)
+def repeated_in_robots() -> str:
+    """A robots.txt names the same sitemap several times.
+
+    Readers fetch it once. Usually, two plugins or templates write robots.txt, and one of
+    them may write an outdated address later.
+
+    Spec: https://www.sitemaps.org/protocol.html#submit_robots
+
+    Fix: Name each sitemap once.
+    """
+    return """
+        select c.sitemap, min(c.loc) as loc,
+            min(c.loc) || ' in lines ' || list_aggregate(list_sort(list(c.position)), 'string_agg', ', ') as value
+        from children c join sitemaps s on s.url = c.sitemap and s.kind = 'robots'
+        where c.found_by is null
+        group by c.sitemap, c.key having count(*) > 1
+    """
+
+
 @rule("site/not-in-robots", Severity.WARNING, "listed neither in robots.txt nor in an index", needs=None)
 def not_in_robots() -> str:
     """A sitemap is named neither by robots.txt nor by an index.
