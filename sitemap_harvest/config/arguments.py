@@ -220,6 +220,9 @@ def check_store(config: RunConfig, store: str | None) -> None:
     if config.consumer is not None and "changes" not in config.emit:
         message = f"argument consumer={config.consumer!r}: a consumer needs changes; add changes to emit"
         raise ArgumentError("consumer", config.consumer, "given with emit=changes", message=message)
+    if "pages" in config.emit and config.probe is None:
+        message = "argument emit='pages': only a probe has pages; add one, for example probe=500"
+        raise ArgumentError("emit", "pages", "given with probe", message=message)
     if store is not None:
         return
     given = {name: getattr(config, name) for name in _NEED_STORE}
