@@ -58,7 +58,7 @@ Fix: Write the full URL, with https:// and the host.
 
 <details><summary>Not checked: 2</summary>
 
-`there is one run`: `change/flapping`, `change/gone`
+- `there is one run`: `change/flapping`, `change/gone`
 
 </details>
 """
@@ -100,6 +100,15 @@ def test_a_report_fits_in_a_comment() -> None:
     assert 30_000 < len(text) < 65_536
     assert text.endswith(b"The comment is too long to show everything.\n")
     assert text.count(b"<details>") == text.count(b"</details>")
+
+
+def test_details_of_several_sites_name_the_site() -> None:
+    audit = audited(finding("url/fragment"), change_flapping="there is one run")
+    audit.summary.site = "https://www.example.com/<b>"
+    text = render_markdown([audit, audit]).decode()
+    where = " on <code>https://www.example.com/&lt;b&gt;</code>"
+    assert text.count(f"<details><summary><code>url/fragment</code>{where}</summary>") == 2
+    assert text.count(f"<details><summary>Not checked{where}: 1</summary>") == 2
 
 
 def test_no_site_is_a_valid_report() -> None:

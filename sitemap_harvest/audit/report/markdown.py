@@ -8,13 +8,14 @@ Spec: https://github.github.com/gfm/#code-spans
 from __future__ import annotations
 
 import re
+from html import escape
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.audit.explanation import explanation_of
 from sitemap_harvest.escape import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from sitemap_harvest.audit.site_audit import SiteAudit
     from sitemap_harvest.model import Finding, FindingSample
@@ -29,9 +30,13 @@ _HEAD = "| severity | rule | findings | first finding | in |\n|---|---|--:|---|-
 
 def render_markdown(audits: Sequence[SiteAudit]) -> bytes:
     """Return the comment on *audits*: the table of each site, and then the details of each, as far as they fit."""
-    by_rule = [_by_rule(audit) for audit in audits]
-    parts = [part for audit, found in zip(audits, by_rule, strict=True) for part in _tables(audit, found)]
-    parts += [part for audit, found in zip(audits, by_rule, strict=True) for part in _all_details(audit, found)]
+    pairs = [(audit, _by_rule(audit)) for audit in audits]
+    parts = [part for audit, found in pairs for part in _tables(audit, found)]
+    for audit, found in pairs:
+        where = f" on <code>{escape(visible(audit.summary.site))}</code>" if len(audits) > 1 else ""
+        parts += [_details(findings, where) for findings in found.values()]
+        if not_checked := audit.summary.not_checked_by_reason:
+            parts.append(_not_checked(not_checked, where))
     text = b"## Sitemap audit\n"
     for part in map(str.encode, parts):
         if len(text) + len(part) > _MOST_BYTES:
@@ -57,13 +62,6 @@ def _tables(audit: SiteAudit, found: dict[str, list[Finding]]) -> Iterator[str]:
         yield from (_row(findings, audit) for findings in found.values())
 
 
-def _all_details(audit: SiteAudit, found: dict[str, list[Finding]]) -> Iterator[str]:
-    yield from map(_details, found.values())
-    for reason, rules in audit.summary.not_checked_by_reason.items():
-        shown = ", ".join(map(_code, rules))
-        yield f"\n<details><summary>Not checked: {len(rules)}</summary>\n\n{_code(reason)}: {shown}\n\n</details>\n"
-
-
 def _row(findings: list[Finding], audit: SiteAudit) -> str:
     first = findings[0]
     cells = (
@@ -76,16 +74,22 @@ def _row(findings: list[Finding], audit: SiteAudit) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
 
 
-def _details(findings: list[Finding]) -> str:
+def _details(findings: list[Finding], where: str) -> str:
     rule = findings[0].rule
     known = explanation_of(rule)
-    lines = [f"\n<details><summary><code>{rule}</code></summary>\n", _prose(known.title), ""]
+    lines = [f"\n<details><summary><code>{rule}</code>{where}</summary>\n", _prose(known.title), ""]
     for finding in findings[:_MOST_FINDINGS]:
         lines.append(f"- {_code(_place(finding))}: {_code(finding.message)}")
         lines += [f"  - {text}" for sample in finding.samples if (text := _sample(sample, finding.message))]
     if known.fix:
         lines += ["", f"Fix: {_prose(known.fix)}"]
     return "\n".join([*lines, "\n</details>\n"])
+
+
+def _not_checked(rules_by_reason: Mapping[str, list[str]], where: str) -> str:
+    count = sum(map(len, rules_by_reason.values()))
+    lines = [f"- {_code(reason)}: {', '.join(map(_code, rules))}" for reason, rules in rules_by_reason.items()]
+    return "\n".join([f"\n<details><summary>Not checked{where}: {count}</summary>\n", *lines, "\n</details>\n"])
 
 
 def _sample(sample: FindingSample, message: str) -> str:
