@@ -162,8 +162,8 @@ def _text(columns: list[int]) -> str:
 
 
 def _texts(columns: list[int]) -> str:
-    """Return the texts of *columns* that are not blank, joined by commas, or null."""
-    return f"nullif(concat_ws(', ', {_cells(columns)}), '')"
+    """Return the texts of *columns* that are not blank, joined by commas, or null; advertools joins texts by ``@@``."""
+    return f"nullif(replace(concat_ws(', ', {_cells(columns)}), '@@', ', '), '')"
 
 
 def _code(status: str) -> str:
