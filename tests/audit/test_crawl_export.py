@@ -161,7 +161,8 @@ def test_advertools(tmp_path: Path) -> None:
         {"url": "https://a.example/new", "status": 200, "title": "A@@B", "canonical": "/new@@/other",
          "redirect_urls": "https://a.example/old@@https://a.example/mid", "redirect_reasons": "301@@302",
          "resp_headers_X-Robots-Tag": "noindex", "resp_headers_Last-Modified": "Thu, 05 Mar 2026 10:00:00 GMT",
-         "meta_robots": "nofollow@@none", "resp_headers_Content-Type": "text/html", "crawl_time": "2026-11-01 09:30:00", "h1": "x"}
+         "meta_robots": "nofollow@@none", "resp_headers_Content-Type": "text/html",
+         "crawl_time": "2026-11-01 09:30:00", "h1": "x"}
         {"url": "https://a.example/z", "errors": "TimeoutError()", "crawl_time": "2026-11-01 09:30:00"}
     """.replace("\n         ", " ")
     crawled = {"requested_at": datetime(2026, 11, 1, 9, 30, tzinfo=UTC)}
