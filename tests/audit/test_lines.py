@@ -22,6 +22,8 @@ HEAD = '<?xml version="1.0"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/si
         pytest.param("<feed>\n<entry>", {1: 2}, id="atom"),
         pytest.param("https://a.example/\nhttps://b.example/", {1: 1, 2: 2, 3: 3, 4: 4}, id="list"),
         pytest.param('{"items": []}', {}, id="json"),
+        pytest.param("\ufeff<html><a href='/'>", {}, id="html"),
+        pytest.param("\ufeffhttps://a.example/", {1: 1, 2: 2, 3: 3, 4: 4}, id="list-with-byte-order-mark"),
         pytest.param("\x1f\ufffd", {}, id="binary"),
         pytest.param("", {1: 1, 2: 2, 3: 3, 4: 4}, id="empty"),
     ],

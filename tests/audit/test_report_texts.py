@@ -25,7 +25,7 @@ def test_every_text_is_shown_as_code(text: str) -> None:
     page = html.fromstring(MarkdownIt("gfm-like", {"linkify": False}).render(render_markdown([audit]).decode()))
     shown = [code.text_content() for code in page.iter("code")]
     expected = visible(text)
-    if expected.strip(" "):  # of blanks alone, it is enough that they do no harm
+    if expected.strip(" "):  # of spaces alone, it is enough that they do no harm
         assert shown.count(expected) >= 2  # in the table, and in the list
     assert not [code for code in page.iter("code") if len(code)]
     assert not {"a", "img", "script", "em", "strong", "s", "del"} & {element.tag for element in page.iter()}

@@ -23,12 +23,11 @@ def lines_of(data: bytes, positions: Collection[int]) -> dict[int, int]:
     """Return the lines at which the entries at *positions* begin, both from 1, as far as they can be found.
 
     *data*: the document. In a list of URLs, a position is the number of the line.
-    Compressed documents, UTF-16 and JSON have no lines.
+    Compressed documents, UTF-16, JSON and HTML have no lines.
     """
     if (root := _ROOT.search(data[:10_000])) is None:
-        is_text = (
-            data.lstrip()[:1] not in {b"{", b"["} and b"\0" not in data[:1_000] and not data.startswith(b"\x1f\x8b")
-        )
+        head = data[:1_000].lstrip(b"\xef\xbb\xbf \t\r\n")
+        is_text = not head.startswith((b"{", b"[", b"<", b"\x1f\x8b")) and b"\0" not in head
         return {position: position for position in positions} if is_text else {}
     wanted, last = set(positions), max(positions, default=0)
     pattern = _OF_SITEMAP if root[1].lower() in _SITEMAPS else _OF_FEED
