@@ -31,6 +31,7 @@ _ASSETS = files("sitemap_harvest.audit.report") / "assets"
 _LONGEST = 300  # characters of a text of the site
 _LONGEST_LINK = 500  # a page may have thousands
 _LINK = re.compile(r"https?://[^\s\\]+", re.IGNORECASE)
+_WORD = re.compile(r"\w+ ")  # but no URL
 _CODE = re.compile(r"`(.+?)`")
 _UNITS = ("bytes", "KB", "MB", "GB")
 
@@ -159,7 +160,7 @@ def _environment() -> jinja2.Environment:
         "number": lambda value: f"{value:,}",
         "path": _path,
         "prose": _prose,
-        "sentence": lambda text: text[:1].upper() + text[1:],
+        "sentence": lambda text: text[:1].upper() + text[1:] if _WORD.match(text) else text,
         "size": _size,
         "when": lambda value: f"{value:%Y-%m-%d %H:%M} UTC",
         "duration": _duration,
