@@ -192,10 +192,12 @@ def _with_occurrences(emit: tuple[str, ...], details: tuple[str, ...] | None) ->
     """Return the kinds to *emit*, with occurrences in place of findings if there are *details*."""
     if details and "occurrences" not in emit:
         emit = tuple("occurrences" if kind == "findings" else kind for kind in emit)
-    if bool(details) != ("occurrences" in emit):
-        given = ("details", ",".join(details)) if details else ("emit", ",".join(emit))
-        message = f"argument {given[0]}={given[1]!r}: details=RULE and emit=occurrences need each other"
-        raise ArgumentError(*given, "given with both", message=message)
+    if details and "occurrences" not in emit:
+        message = f"argument details={','.join(details)!r}: the run emits no findings; add emit=occurrences"
+        raise ArgumentError("details", details, "given with emit=occurrences", message=message)
+    if "occurrences" in emit and not details:
+        message = "argument emit='occurrences': of which rules? Add details, for example details=url/fragment"
+        raise ArgumentError("emit", "occurrences", "given with details", message=message)
     return emit
 
 
