@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -16,9 +17,13 @@ if TYPE_CHECKING:
     from sitemap_harvest.audit.rule import AuditRule
 
 
+_CODE = re.compile("(``.+?``|`[^`]+`)")
+_SPECIAL = re.compile(r"[\\`*_\[\]<>&#~|]")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """The documentation of one rule, or of one problem code. Code in its texts is between single backticks."""
+    """The documentation of one rule, or of one problem code. Code in its texts is between backticks."""
 
     rule: str
     """The ID."""
@@ -45,6 +50,13 @@ def all_rules() -> tuple[str, ...]:
     return tuple(dict.fromkeys([*RULES, *CATALOGUE]))
 
 
+def as_markdown(text: str) -> str:
+    """Return *text* of an explanation as Markdown, in which only code has a meaning."""
+    parts = _CODE.split(text)
+    parts[::2] = [_SPECIAL.sub(r"\\\g<0>", part) for part in parts[::2]]
+    return "".join(parts)
+
+
 def rules_like(name: str) -> list[str]:
     """Return the IDs that *name*, an ID or a pattern such as ``lastmod/*``, means; none if it is unknown."""
     known = all_rules()
@@ -67,8 +79,14 @@ def explanation_of(rule: str) -> Explanation:
     return Explanation(rule=rule, severity=known.severity, title=known.meaning, paragraphs=paragraphs, fix=known.fix)
 
 
+def _short(code: re.Match[str]) -> str:
+    """Return *code* between single backticks, unless it contains one."""
+    inner = code[0].strip("`")
+    return code[0] if "`" in inner else f"`{inner}`"
+
+
 def _of_rule(rule: AuditRule) -> Explanation:
-    title, *rest = [" ".join(one.split()).replace("``", "`") for one in rule.documentation.split("\n\n")]
+    title, *rest = [_CODE.sub(_short, " ".join(one.split())) for one in rule.documentation.split("\n\n")]
     found: dict[str, list[str]] = {"Fix": [], "Spec": [], "": []}
     for one in rest:
         kind = next((name for name in ("Fix", "Spec") if one.startswith(f"{name}: ")), "")

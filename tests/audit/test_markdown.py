@@ -7,6 +7,7 @@ import re
 from lxml import html
 from markdown_it import MarkdownIt
 
+from sitemap_harvest.audit.explanation import all_rules, explanation_of
 from sitemap_harvest.audit.report.markdown import render_markdown
 from sitemap_harvest.model import Severity
 from tests.audit.reporting import NASTY, SITE, SITEMAP, audited, finding, sample
@@ -100,6 +101,15 @@ def test_a_report_fits_in_a_comment() -> None:
     assert 30_000 < len(text) < 65_536
     assert text.endswith(b"The comment is too long to show everything.\n")
     assert text.count(b"<details>") == text.count(b"</details>")
+
+
+def test_what_the_catalogue_says_is_shown_as_it_is() -> None:
+    for rule in all_rules():
+        page = rendered(render_markdown([audited(finding(rule))]))
+        known = explanation_of(rule)
+        shown = [paragraph.text_content().replace("`", "") for paragraph in page.iter("p")]
+        assert known.title.replace("`", "") in shown
+        assert f"Fix: {known.fix}".replace("`", "") in shown
 
 
 def test_details_of_several_sites_name_the_site() -> None:

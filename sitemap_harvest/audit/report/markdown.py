@@ -11,7 +11,7 @@ import re
 from html import escape
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.audit.explanation import explanation_of
+from sitemap_harvest.audit.explanation import as_markdown, explanation_of
 from sitemap_harvest.escape import visible
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ _MOST_BYTES = 65_000  # GitHub allows 65,536 characters in a comment
 _MOST_CHARS = 300  # of a text of the site
 _MOST_FINDINGS = 5  # of a rule, in the details
 _BACKTICKS = re.compile("`+")
-_SPECIAL = re.compile(r"[\\*_\[\]<>&#~|]")
 _HEAD = "| severity | rule | findings | first finding | in |\n|---|---|--:|---|---|\n"
 
 
@@ -77,12 +76,12 @@ def _row(findings: list[Finding], audit: SiteAudit) -> str:
 def _details(findings: list[Finding], where: str) -> str:
     rule = findings[0].rule
     known = explanation_of(rule)
-    lines = [f"\n<details><summary><code>{rule}</code>{where}</summary>\n", _prose(known.title), ""]
+    lines = [f"\n<details><summary><code>{rule}</code>{where}</summary>\n", as_markdown(known.title), ""]
     for finding in findings[:_MOST_FINDINGS]:
         lines.append(f"- {_code(_place(finding))}: {_code(finding.message)}")
         lines += [f"  - {text}" for sample in finding.samples if (text := _sample(sample, finding.message))]
     if known.fix:
-        lines += ["", f"Fix: {_prose(known.fix)}"]
+        lines += ["", f"Fix: {as_markdown(known.fix)}"]
     return "\n".join([*lines, "\n</details>\n"])
 
 
@@ -102,13 +101,6 @@ def _sample(sample: FindingSample, message: str) -> str:
 def _place(finding: Finding) -> str:
     """Return the path of the document, or its URL if it is on another host."""
     return (finding.sitemap or "").removeprefix(finding.site) or finding.sitemap or finding.site
-
-
-def _prose(text: str) -> str:
-    """Return *text* of the catalogue, in which only code has a meaning."""
-    parts = text.split("`")
-    parts[::2] = [_SPECIAL.sub(r"\\\g<0>", part) for part in parts[::2]]
-    return "`".join(parts)
 
 
 def _code(text: str) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from sitemap_harvest import __version__
-from sitemap_harvest.audit.explanation import explanation_of
+from sitemap_harvest.audit.explanation import as_markdown, explanation_of
 from sitemap_harvest.audit.report.lines import lines_of
 from sitemap_harvest.escape import ascii_json, visible
 from sitemap_harvest.model import FindingSample, Severity
@@ -67,7 +67,7 @@ def _rule(rule: str) -> dict[str, Any]:
         "id": rule,
         "shortDescription": {"text": known.title},
         "fullDescription": {"text": " ".join((known.title, *known.paragraphs))},
-        "help": {"text": text, "markdown": text},
+        "help": {"text": text, "markdown": as_markdown(text)},
         "defaultConfiguration": {"level": _LEVELS[known.severity]},
         "properties": {"tags": list(dict.fromkeys(["sitemap", rule.partition("/")[0]]))},
     }
