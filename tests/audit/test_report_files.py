@@ -1,0 +1,63 @@
+"""The option ``--report``: what it needs, and the files in which results are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sitemap_harvest.cli import audit_reports
+from sitemap_harvest.cli.audit_reports import AuditReports
+from sitemap_harvest.errors import ArgumentError, StoreError
+from tests.audit.reporting import SITE, audited, finding
+
+
+def test_a_workbook_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_reports, "find_spec", lambda _name: None)
+    with pytest.raises(ArgumentError, match=r"--report a\.xlsx: XlsxWriter is not installed: pip install "):
+        AuditReports(["a.xlsx"])
+
+
+def no_space(*_: object) -> None:
+    raise OSError("no space left")
+
+
+@pytest.mark.parametrize("suffix", ["xml", "sarif", "md", "xlsx"])
+def test_a_report_replaces_a_file_when_it_is_complete(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (file := tmp_path / f"report.{suffix}").write_text("earlier")
+    failing, reports = AuditReports([str(file)]), AuditReports([str(file)])
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", no_space)
+        with pytest.raises(StoreError, match=f"--report {file}: no space left"):
+            failing.write()
+    assert file.read_text() == "earlier"
+    reports.write()
+    assert file.read_bytes() != b"earlier"
+    assert [*tmp_path.iterdir()] == [file]
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        pytest.param(f"{SITE}/sitemap.xml", "public/sitemap.xml", id="file"),
+        pytest.param(f"{SITE}/a%20b.xml?x", "public/a b.xml", id="escaped"),
+        pytest.param(f"{SITE}/gone/s.xml", "public/gone/s.xml", id="missing"),
+        pytest.param(f"{SITE}/%2e%2e/secret.xml", "public/robots.txt", id="outside"),
+        pytest.param(f"{SITE}/link.xml", "public/robots.txt", id="link"),
+        pytest.param("file:///tmp/s.xml", "/tmp/s.xml", id="file-url"),
+    ],
+)
+def test_documents_are_found_in_the_folder_of_the_site(url: str, path: str, tmp_path: Path) -> None:
+    (tmp_path / "public").mkdir()
+    for name in ("public/sitemap.xml", "public/a b.xml", "secret.xml"):
+        (tmp_path / name).touch()
+    (tmp_path / "public" / "link.xml").symlink_to(tmp_path / "secret.xml")
+    reports = AuditReports([str(tmp_path / "a.sarif")])
+    audit = audited(finding("url/fragment"))
+    reports.add(audit)
+    assert audit.file_of(url) == (Path(path) if url.startswith("file:") else None)
+    reports.root = tmp_path / "public"
+    reports.add(audit)
+    assert audit.file_of(url) == tmp_path / path
