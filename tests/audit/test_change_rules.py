@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sitemap_harvest.model import Kind, Severity
+from sitemap_harvest.model import Kind, News, Severity
 from tests.audit.auditing import SITE, SITEMAP, findings_of_web, found, of_rule, urls
 
 if TYPE_CHECKING:
@@ -72,6 +72,18 @@ def test_many_urls_added(tmp_path: Path) -> None:
 )
 def test_not_many_urls_added(runs: list[Any], tmp_path: Path) -> None:
     assert found(tmp_path, "change/mass-addition", *[{SITEMAP: entries} for entries in runs]) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        pytest.param({}, Kind.FEED, id="feed"),
+        pytest.param({"news": (News(title="t"),)}, Kind.SITEMAP, id="news sitemap"),
+    ],
+)
+def test_many_urls_added_to_a_list_of_recent_pages(values: dict[str, Any], kind: Kind, tmp_path: Path) -> None:
+    runs = [{SITEMAP: urls(*locs(start, start + 20), **values)} for start in (0, 20)]
+    assert found(tmp_path, "change/mass-addition", *runs, facts={SITEMAP: {"kind": kind}}) == []
 
 
 def flapping(times: int) -> list[dict[str, Any]]:

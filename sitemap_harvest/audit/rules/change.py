@@ -42,7 +42,7 @@ def mass_addition(share: float = 0.5, urls: float = 10) -> str:
 
     It may be a new section, or a flaw of the generator: filters, search results, or
     pages that were spammed into the site. URLs that were likely renamed do not count, nor
-    do those of sitemaps that were read for the first time.
+    do those of sitemaps that were read for the first time, of feeds and of news sitemaps.
 
     Fix: Look at samples of the new URLs, and list only pages that search engines should
     show.
@@ -50,6 +50,7 @@ def mass_addition(share: float = 0.5, urls: float = 10) -> str:
     return f"""
         with new as (
             select sitemap, loc from changes where run = {_LATEST} and kind = 'added' and {_UNPAIRED}
+                and sitemap not in (from news_sitemaps union all select url from sitemaps where kind = 'feed')
         ), facts as (
             select (select count(*) from new) as added, urls from runs where run = {_LATEST}
         )
