@@ -17,7 +17,7 @@ from sitemap_harvest.audit.report.html import HtmlReport
 from sitemap_harvest.audit.report.page import Trend, page_of
 from sitemap_harvest.model import Severity
 from tests.audit import shops
-from tests.audit.reporting import audited, finding, sample
+from tests.audit.reporting import SITE, audited, finding, sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -182,6 +182,20 @@ def test_findings_are_compared_with_those_before() -> None:
         ("lastmod/future", Trend.GONE),
     ]
     assert (page.score, page.score_before) == (65, 65)
+
+
+def test_findings_that_are_new_in_a_document_or_gone_from_it_are_marked(tmp_path: Path) -> None:
+    now = audited(finding("url/fragment", sitemap=f"{SITE}/a.xml"), finding("url/fragment", sitemap=f"{SITE}/b.xml"))
+    now.before = audited(
+        finding("url/fragment", sitemap=f"{SITE}/a.xml"), finding("url/fragment", sitemap=f"{SITE}/c.xml")
+    )
+    page = written(tmp_path / "a.html", now)
+    assert [" ".join(one.text_content().split()) for one in page.cssselect(".places > li")] == [
+        "/a.xmlthe message",
+        "/b.xml newthe message",
+        "No longer in /c.xml",
+    ]
+    assert page_of(now).rules[0].trend == Trend.MOVED
 
 
 def test_the_page_of_a_large_site_is_small(audit: Callable[[str], SiteAudit], tmp_path: Path) -> None:

@@ -51,6 +51,8 @@ class Trend(StrEnum):
     NEW = "new"
     MORE = "more"
     FEWER = "fewer"
+    MOVED = "moved"
+    """As many, but in other documents."""
     SAME = "same"
     GONE = "gone"
 
@@ -70,6 +72,10 @@ class RuleRow:
     """``None`` without a previous run, or if the rule was not checked then."""
     before: int | None = None
     """Occurrences in the previous run; ``None`` without a trend."""
+    new_in: frozenset[str | None] = frozenset()
+    """The documents that had no finding of the rule in the previous run, if that is known."""
+    gone_from: Sequence[str] = ()
+    """The documents that have none any more, if that is known."""
 
     @property
     def documents(self) -> int | None:
@@ -142,14 +148,14 @@ class SitePage:
 
 def page_of(audit: SiteAudit) -> SitePage:
     """Return the page of *audit*."""
-    findings: dict[str, list[Finding]] = {}
-    for finding in audit.findings:
-        if len(some := findings.setdefault(finding.rule, [])) < _FINDINGS:
-            samples = finding.samples[: None if len(some) < _DETAILED else 1]
-            some.append(replace(finding, samples=samples))
     before = audit.before
+    findings = _by_rule(audit)
+    findings_before = {} if before is None else _by_rule(before)
     rules = sorted(
-        (_row(name, total, findings.get(name, []), before) for name, total in audit.rules.items()),
+        (
+            _row(name, total, findings[name], before, findings_before.get(name, []))
+            for name, total in audit.rules.items()
+        ),
         key=lambda row: (row.severity.rank, -row.total.count, row.rule),
     )
     earlier = {} if before is None else before.rules
@@ -184,21 +190,38 @@ def _verdict(audit: SiteAudit) -> AuditVerdict:
     return AuditVerdict(str(min((total.severity for total in audit.rules.values()), key=lambda one: one.rank)))
 
 
-def _row(name: str, total: RuleTotal, findings: Sequence[Finding], before: SiteAudit | None) -> RuleRow:
-    trend = count = None
-    if before is not None and name in before.checked:
-        count = before.rules[name].count if name in before.rules else 0
-        trend = Trend.NEW if not count else Trend.MORE if total.count > count else Trend.FEWER
-        trend = Trend.SAME if total.count == count else trend
-    return RuleRow(
-        rule=name,
-        severity=total.severity,
-        text=explanation_of(name),
-        total=total,
-        findings=findings,
-        trend=trend,
-        before=count,
-    )
+def _by_rule(audit: SiteAudit) -> dict[str, list[Finding]]:
+    found: dict[str, list[Finding]] = {}
+    for finding in audit.findings:
+        found.setdefault(finding.rule, []).append(finding)
+    return found
+
+
+def _row(
+    name: str,
+    total: RuleTotal,
+    findings: Sequence[Finding],
+    before: SiteAudit | None,
+    findings_before: Sequence[Finding],
+) -> RuleRow:
+    row = RuleRow(rule=name, severity=total.severity, text=explanation_of(name), total=total, findings=_shown(findings))
+    if before is None or name not in before.checked:
+        return row
+    if (earlier := before.rules.get(name)) is None:
+        return replace(row, trend=Trend.NEW, before=0)
+    new, gone = frozenset[str | None](), list[str]()
+    if earlier.findings == len(findings_before) and total.findings == len(findings):  # none was left out
+        now, then = ({one.sitemap for one in some} for some in (findings, findings_before))
+        new, gone = frozenset(now - then), sorted(filter(None, then - now))
+    trend = Trend.MORE if total.count > earlier.count else Trend.FEWER
+    if total.count == earlier.count:
+        trend = Trend.MOVED if new or gone else Trend.SAME
+    return replace(row, trend=trend, before=earlier.count, new_in=new, gone_from=gone)
+
+
+def _shown(findings: Sequence[Finding]) -> list[Finding]:
+    few = findings[:_FINDINGS]
+    return [replace(one, samples=one.samples[: None if at < _DETAILED else 1]) for at, one in enumerate(few)]
 
 
 def _tree(facts: SiteFacts) -> Iterator[TreeRow]:
