@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_FLUSH_SECONDS = 30
+_FLUSH_SECONDS = 10
 _FLUSH_PAGES = 5_000
 _AHEAD = 16  # pages of a site that are considered: a slow host does not delay the other hosts of the site
 _IDLE_SECONDS = 5.0  # after which a request that neither Scrapy nor a server has is lost

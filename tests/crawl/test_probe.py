@@ -9,7 +9,7 @@ import pytest
 from sitemap_harvest import open_store
 from tests.crawl.crawling import lines
 from tests.server import Manner
-from tests.site import Page, gzipped, moved, numbered, robots, urlset
+from tests.site import Page, gzipped, in_turn, moved, numbered, robots, urlset
 from tests.waiting import wait_until
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
@@ -390,3 +390,11 @@ def test_a_probe_of_a_site_without_pages_ends(probe):
     found, _, run = probe({}, listed=[])
     assert found == {}
     assert "requesting 0 of 0 listed URLs" in run.log
+
+
+def test_a_wait_that_the_server_requires_is_kept_before_get(probe):
+    busy = Page(status=429, headers={"Retry-After": "1"})
+    found, site, _ = probe({"/a": in_turn(busy, PDF)})
+    assert values(found["/a"], "status", "method") == (200, "GET")
+    (first, _), (second, _) = [one for one in site.times if one[1].endswith("/a")]
+    assert second - first > 0.9
