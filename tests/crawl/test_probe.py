@@ -398,3 +398,13 @@ def test_a_wait_that_the_server_requires_is_kept_before_get(probe):
     assert values(found["/a"], "status", "method") == (200, "GET")
     (first, _), (second, _) = [one for one in site.times if one[1].endswith("/a")]
     assert second - first > 0.9
+
+
+def test_a_page_whose_request_never_reaches_scrapy_gets_a_record(probe):
+    """Scrapy's spider middleware drops requests with long URLs silently."""
+    long = "/" + "x" * 2_100
+    found, _, _ = probe({"/a": PDF, long: PDF})
+    assert {path[:2]: values(row, "status", "error") for path, row in found.items()} == {
+        "/a": (200, None),
+        "/x": (None, "another component dropped the request"),
+    }
