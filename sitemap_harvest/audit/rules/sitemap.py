@@ -212,7 +212,7 @@ def large_uncompressed(megabytes: float = 10) -> str:
 @rule(
     "sitemap/listed-twice",
     Severity.NOTICE,
-    "sitemaps listed several times by indexes: {count}",
+    "{count:sitemap} listed several times by indexes",
     of_site=True,
     needs=None,
 )
@@ -258,7 +258,7 @@ def nested_index() -> str:
     """
 
 
-@rule("sitemap/cycle", Severity.ERROR, "the index leads back to itself by {value}", needs=None)
+@rule("sitemap/cycle", Severity.ERROR, "the index leads back to itself through {value}", needs=None)
 def cycle() -> str:
     """An index leads back to itself.
 

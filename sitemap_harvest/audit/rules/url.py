@@ -291,7 +291,7 @@ def robots_disallowed() -> str:
     return "from disallowed_urls"
 
 
-@rule("url/not-a-page", Severity.NOTICE, "{urls} that lead to a file instead of a page (.{value})", has_share=True)
+@rule("url/not-a-page", Severity.NOTICE, "{urls} to a file instead of a page (.{value})", has_share=True)
 def not_a_page() -> str:
     """A listed URL is that of a style sheet, a script, a font or an archive.
 
@@ -315,7 +315,7 @@ def not_a_page() -> str:
     """  # noqa: S608 - patterns of this module
 
 
-@rule("url/lists-a-sitemap", Severity.WARNING, "{urls} that lead to a sitemap instead of a page", has_share=True)
+@rule("url/lists-a-sitemap", Severity.WARNING, "{urls} to a sitemap instead of a page", has_share=True)
 def lists_a_sitemap() -> str:
     """A sitemap lists a sitemap, or the robots.txt, as if it were a page.
 
