@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sitemap_harvest.discovery.rules import sites_of_robots
-from sitemap_harvest.formats.robots_rules import rules_of
+from sitemap_harvest.formats.robots_rules import ANY, rules_of
 from sitemap_harvest.model import Outcome
 from sitemap_harvest.urls import site_of
 
@@ -33,7 +33,9 @@ _FAN_OUT = 8
 _MOST_CHARS = 16_000
 _MOST_WEIGHT = 1_000
 _WEIGHTS = (1, 10, 100)  # of a rule without a wildcard, with one, and with several
-_MOST_EXPRESSIONS = 100
+_MOST_EXPRESSIONS = 50
+_MOST_RULES = 10_000
+_MOST_WILDCARDS = 50  # of one rule
 _NO_URLS = (
     "select sitemap, loc, position, null::varchar as value, null::varchar as severity from sitemap_urls where false"
 )
@@ -58,11 +60,16 @@ def robots_of(ledger: pa.Table, texts: Mapping[str, str]) -> pa.Table:
 
 
 def _checked(robots: dict[str, str | None]) -> dict[str, str | None]:
-    """Return *robots*, without its text if it has too many rules."""
-    if not robots["text"]:
+    """Return *robots*, without its text if its rules would take too much time or memory."""
+    text = robots["text"]
+    if not text or all(_is_feasible(rules_of(text, crawler)) for crawler in CRAWLERS):
         return robots
-    most = max(len(list(_runs(rules_of(robots["text"], one)))) for one in CRAWLERS)
-    return robots if most <= _MOST_EXPRESSIONS else {**robots, "text": None, "reason": "it has too many rules"}
+    return {**robots, "text": None, "reason": "its rules are too many or too long"}
+
+
+def _is_feasible(rules: Sequence[RobotsRule]) -> bool:
+    are_short = all(len(one.pattern) <= _MOST_CHARS and one.pattern.count(ANY) <= _MOST_WILDCARDS for one in rules)
+    return len(rules) <= _MOST_RULES and are_short and sum(1 for _ in _runs(rules)) <= _MOST_EXPRESSIONS
 
 
 def disallowed_urls(robots: pa.Table) -> str:
@@ -110,7 +117,7 @@ def _runs(rules: Iterable[RobotsRule]) -> Iterator[list[RobotsRule]]:
     run: list[RobotsRule] = []
     chars = weight = 0
     for rule in rules:
-        more = _WEIGHTS[min(rule.pattern.count("[^#]*"), len(_WEIGHTS) - 1)]
+        more = _WEIGHTS[min(rule.pattern.count(ANY), len(_WEIGHTS) - 1)]
         if run and (chars + len(rule.pattern) > _MOST_CHARS or weight + more > _MOST_WEIGHT):
             yield run
             run, chars, weight = [], 0, 0

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MAX_RULES_BYTES = 512 * 1024
 """Bytes of a robots.txt that count: the specification requires 500 KiB, and Google reads no more."""
+ANY = "[^#]*"
+"""The expression of a wildcard in a pattern."""
 _NAMES = {
     **dict.fromkeys(("user-agent", "useragent", "user agent"), "agent"),
     **dict.fromkeys(("disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"), "disallow"),
@@ -84,7 +86,7 @@ def rules_of(text: str, agent: str) -> list[RobotsRule]:
 
 def _lines_for(text: str, agent: str) -> list[tuple[int, str, bool, str]]:
     """Return the rules in all groups for *agent*: line number, line, whether it allows, and pattern as written."""
-    groups: dict[str, list[tuple[int, str, bool, str]]] = {}
+    groups: dict[str, list[tuple[int, str, bool, str]]] = {}  # those that fit, a few
     current: list[str] = []
     previous = "agent"
     for number, line, name, value in _directives(text):
@@ -94,14 +96,14 @@ def _lines_for(text: str, agent: str) -> list[tuple[int, str, bool, str]]:
             previous = name
         if name == "agent" and value:
             for one in _agents(value):
-                groups.setdefault(one, [])
-                current += [one] * (one not in current)
+                if _score(one, agent) and one not in current:
+                    groups.setdefault(one, [])
+                    current.append(one)
         elif name in {"allow", "disallow"} and value:  # an empty pattern matches nothing
             for one in current:
                 groups[one].append((number, line, name == "allow", value))
-    scores = {one: _score(one, agent) for one in groups}
-    best = max(scores, key=scores.__getitem__, default=None)
-    return groups[best] if best is not None and scores[best] else []
+    best = max(groups, key=lambda one: _score(one, agent), default=None)
+    return [] if best is None else groups[best]
 
 
 def _directives(text: str) -> Iterator[tuple[int, str, str, str]]:
@@ -130,7 +132,10 @@ def _score(name: str, agent: str) -> int:
     """Return how well the group *name* fits *agent*; 0: not at all."""
     if name == "*":
         return 1
-    return len(name) if re.search(rf"(?<![^\W_])(?<![-_]){re.escape(name)}", agent) else 0
+    place = agent.find(name)
+    while place > 0 and (agent[place - 1].isalnum() or agent[place - 1] in "-_"):  # within a word
+        place = agent.find(name, place + 1)
+    return len(name) if place >= 0 else 0
 
 
 def _patterns(value: str, *, is_allowed: bool) -> Iterator[str]:
@@ -166,7 +171,7 @@ def _expression(pattern: str) -> str:
 
 def _atom(part: str) -> str:
     if part == "*":
-        return "[^#]*"
+        return ANY
     if part == "%":
         return "%(?:25)?"  # no escape, as in "100%"; a key has it escaped
     part = "%3D" if part == "=" else part

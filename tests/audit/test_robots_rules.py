@@ -12,7 +12,7 @@ from protego import Protego
 
 from sitemap_harvest.audit import RULES
 from sitemap_harvest.audit.audit import Audit
-from sitemap_harvest.audit.robots import ROBOTS, disallowed_urls
+from sitemap_harvest.audit.robots import ROBOTS, disallowed_urls, robots_of
 from sitemap_harvest.model import FindingSample, Severity
 from sitemap_harvest.snapshots.store import open_store
 from sitemap_harvest.urls import url_key
@@ -101,6 +101,23 @@ def test_a_quote_in_a_rule_stays_text() -> None:
     assert disallowed(text, ["/it's", "/b"]) == {"/it's": (f"Disallow: /it's (line 2) {ALL}", None)}
 
 
+@pytest.mark.parametrize(
+    "rules",
+    [
+        pytest.param([f"Disallow: /{number}" for number in range(10_001)], id="too many"),
+        pytest.param([f"Disallow: /*a*{number}" for number in range(600)], id="too many with wildcards"),
+        pytest.param(["Disallow: /" + "*a" * 51], id="too many wildcards"),
+        pytest.param(["Disallow: /" + "a" * 16_001], id="too long"),
+    ],
+)
+def test_rules_that_would_take_too_long_are_unknown(rules: list[str]) -> None:
+    text = "\n".join(["User-agent: *", *rules])
+    ledger = pa.table({"url": [ROBOTS_TXT], "final_url": [ROBOTS_TXT], "outcome": ["read"], "reason": [None]})
+    reason = "its rules are too many or too long"
+    expected = [{"site": SITE, "url": ROBOTS_TXT, "text": None, "reason": reason}]
+    assert robots_of(ledger, {ROBOTS_TXT: text}).to_pylist() == expected
+
+
 def web(robots: bytes | int | str, *paths: str, **others: bytes | int | str) -> Web:
     return {ROBOTS_TXT: robots, SITEMAP: urlset(*paths).encode(), **others}
 
@@ -144,12 +161,6 @@ def test_a_redirected_robots_txt_holds_for_both_sites(tmp_path: Path) -> None:
             "https://b.example/a",
             ["the robots.txt of https://b.example was not read (URLs: 1)"],
             id="another host",
-        ),
-        pytest.param(
-            "\n".join(["User-agent: *", *(f"Disallow: /*a*{one}" for one in range(2000))]).encode(),
-            f"{SITE}/a",
-            [f"{ROBOTS_TXT} is unknown (it has too many rules)"],
-            id="too many rules",
         ),
     ],
 )
