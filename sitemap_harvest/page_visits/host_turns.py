@@ -31,7 +31,10 @@ class HostTurns:
         self._of_host = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
         self._slots = settings.getdict("DOWNLOAD_SLOTS")
         self._obeys_robots = settings.getbool("ROBOTSTXT_OBEY")
-        crawler.signals.connect(self.note_reached, signal=signals.request_reached_downloader)
+
+    def connect(self) -> None:
+        """Connect the signal that shows which rules are known."""
+        self._crawler.signals.connect(self.note_reached, signal=signals.request_reached_downloader)
 
     def note_reached(self, request: Request) -> None:
         """Record that the robots.txt of a host is known, because *request* passed it."""

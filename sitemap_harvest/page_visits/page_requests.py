@@ -130,6 +130,7 @@ class PageRequests:
         settings = self._crawler.settings
         self._max_depth = settings.getint("DEPTH_LIMIT")
         self._crawler.signals.connect(self.note_room, signal=signals.scheduler_empty)
+        turns.connect()
 
     def __bool__(self) -> bool:
         """Whether pages are queued."""

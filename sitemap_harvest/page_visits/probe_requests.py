@@ -50,6 +50,7 @@ class ProbeRequests:
         self._probe = probe
         self._turns = turns
         self._wake = wake
+        turns.connect()
         self._emits = emits
         self._only_host = host_of(only_site) if only_site else None
         for handler, signal in (

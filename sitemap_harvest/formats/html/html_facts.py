@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _CRAWLERS = ("robots", "googlebot", "bingbot")  # names of meta elements; the first is for all crawlers
 _WITH_VALUES = frozenset({"base", "meta", "link"})
-_MAX_CHARS = 1_000  # of a title, and of the directives of a crawler
+_MAX_CHARS = 1_000  # of a title, and of the directives
 _HEAD_CHARS = 64 * 1024
 
 
@@ -54,7 +54,7 @@ def html_facts(text: Iterable[str], *, url: str) -> HtmlFacts:
     title, heading = (" ".join(decoded(part or "").split())[:_MAX_CHARS] for part in (facts.title, facts.heading))
     return HtmlFacts(
         title=title or None,
-        robots=", ".join(facts.robots) or None,
+        robots=", ".join(facts.robots)[:_MAX_CHARS] or None,
         canonical=facts.canonical,
         not_found=next((one for one in (title, heading) if says_not_found(one)), None),
         challenger=challenger(look(head[:_HEAD_CHARS])),
