@@ -34,7 +34,7 @@ NEEDS = {
 """What a rule may need, each with the reason why it is not checked without. ``a.b`` needs ``a`` too."""
 
 
-class _Number(float):
+class _FormattedNumber(float):
     """A number that is formatted with a noun, as in ``{count:image}``, or as other numbers."""
 
     def __format__(self, spec: str) -> str:
@@ -106,7 +106,7 @@ class AuditRule:
     def words(self, finding: Finding, thresholds: Mapping[str, float]) -> str:
         """Return the message of *finding*."""
         value = next((sample.value for sample in finding.samples), None)
-        numbers = {name: _Number(one) for name, one in {**thresholds, "count": finding.count}.items()}
+        numbers = {name: _FormattedNumber(one) for name, one in {**thresholds, "count": finding.count}.items()}
         values = {
             "urls": f"{numbers['count']:URL}",
             "value": shortened(value, _MAX_VALUE_CHARS),

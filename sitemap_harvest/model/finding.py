@@ -185,6 +185,7 @@ class AuditSummary:
         if self.sampled_pages is not None:
             pages = f"; probe: {self.probed_pages:,} of {self.sampled_pages:,} sampled pages (seed {self.probe_seed})"
         return (
-            f"{self.site}: {', '.join(counts) or 'no findings'} in {self.urls:,} URLs of {self.sitemaps:,} documents"
+            f"{self.site}: {', '.join(counts) or 'no findings'} in {self.urls:,} URL{'' if self.urls == 1 else 's'} "
+            f"of {self.sitemaps:,} document{'' if self.sitemaps == 1 else 's'}"
             f"{unread}{pages}; rules passed: {self.passed}, not checked: {len(self.not_checked)}"
         )

@@ -29,7 +29,7 @@ def test_the_report_has_a_table_and_details() -> None:
 
 ### `https://www.example.com`
 
-1 error in 3 URLs of 1 documents; rules passed: 0, not checked: 2
+1 error in 3 URLs of 1 document; rules passed: 0, not checked: 2
 
 | severity | rule | findings | first finding | in |
 |---|---|--:|---|---|
