@@ -37,8 +37,8 @@ CASES: list[Any] = [
     ),
     (
         "site/robots-unreadable",
-        {ROBOTS: ([], robots | failed | {"outcome": Outcome.FAILED, "reason": "HTTP 500"})},
-        {ROBOTS: ([], robots | failed | {"outcome": Outcome.ABSENT, "reason": "HTTP 404"})},
+        {ROBOTS: ([], robots | failed | {"outcome": Outcome.FAILED, "reason": "HTTP 500", "status": 500})},
+        {ROBOTS: ([], robots | failed | {"outcome": Outcome.FAILED, "reason": "the host refuses the connection"})},
         [(None, 1, [(None, "HTTP 500")])],
     ),
     (

@@ -32,7 +32,8 @@ def robots_unreadable() -> str:
     """The robots.txt of the site failed, or is not a robots.txt.
 
     While robots.txt fails with a server error, search engines may stop crawling the
-    whole site. A web page in its place contains no rules and names no sitemap.
+    whole site. A web page in its place contains no rules and names no sitemap. If nothing
+    on the site responds, there is only ``site/no-sitemap``.
 
     Spec: https://www.rfc-editor.org/rfc/rfc9309#section-2.3.1
 
@@ -49,6 +50,7 @@ def robots_unreadable() -> str:
         from robots
         where (outcome in ('failed', 'not-a-sitemap', 'partial') or status = 429)
             and not exists (from robots where outcome in ('read', 'unchanged', 'absent'))
+            and exists (from sitemaps where status is not null or outcome in ('read', 'not-a-sitemap'))
     """
 
 
