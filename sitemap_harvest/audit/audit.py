@@ -185,7 +185,7 @@ class Audit:
             sitemaps=self._documents,
             unread=self._unread,
             sampled_pages=probe.get("sample"),
-            probed_pages=self._snapshot.pages().num_rows if probe else None,
+            probed_pages=sum(map(len, self._snapshot.page_batches())) if probe else None,
             probe_seed=probe.get("seed"),
             lastmod_trust=next((one.score for one in self.trust if one.sitemap is None), None),
             errors=self._counts[Severity.ERROR],

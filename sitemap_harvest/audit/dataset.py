@@ -152,7 +152,7 @@ class Dataset:
         try:
             self._load(snapshot, history)
             self._create("probes", pa.table({"listed": pa.array([snapshot.run.probe.get("listed")], pa.int64())}))
-            self._load_pages(chain(snapshot.pages().to_batches(), pages))
+            self._load_pages(chain(snapshot.page_batches(), pages))
         except BaseException as error:
             self.close()
             if isinstance(error, duckdb.Error | OSError):

@@ -62,6 +62,11 @@ class Snapshot:
         """Return the pages that the last probe of the run looked at, with the columns of :class:`PageRecord`."""
         return self._history.table("pages", [self.run.id]).combine_chunks()
 
+    def page_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of :meth:`pages`, file by file: a probe may have looked at millions of pages."""
+        for table in self._history.tables("pages", [self.run.id]):
+            yield from table.to_batches()
+
     def row_ranges(self) -> RowRanges:
         """Return the rows of each document, including pending ones: ``document`` is an index into :meth:`sitemaps`."""
         return RowRanges.joined([self.listed, self.pending.row_ranges])

@@ -156,7 +156,7 @@ class Views:
 
     def _pages(self) -> Iterator[pa.RecordBatch]:
         for snapshot in self._snapshots():
-            yield from snapshot.pages().cast(_PAGES).to_batches()
+            yield from (batch.cast(_PAGES) for batch in snapshot.page_batches())
 
     def _changes(self) -> Iterator[pa.RecordBatch]:
         for history in self._histories:
