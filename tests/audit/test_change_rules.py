@@ -121,6 +121,20 @@ def test_a_sitemap_that_is_gone(tmp_path: Path) -> None:
     assert finding.message == f"removed together with 2 URLs: {reason}"
 
 
+def test_a_sitemap_that_nothing_names_any_more(tmp_path: Path) -> None:
+    before, after = web(sitemap=urlset("a"), other=urlset("b")), web(sitemap=urlset("a", "b"))
+    (finding,) = of_rule(findings_of_web(tmp_path, before, after), "sitemap/unlisted")
+    reason = f"{SITE}/robots.txt was read completely and no longer lists the document"
+    assert (finding.severity, finding.message) == (Severity.NOTICE, f"named by nothing any more: {reason}")
+    assert samples(finding) == [(OTHER, None, reason)]
+
+
+def test_a_sitemap_that_is_named_and_absent_is_not_unlisted(tmp_path: Path) -> None:
+    before = web(sitemap=urlset("a"), other=urlset("b"))
+    after = {url: answer for url, answer in before.items() if url != OTHER}
+    assert of_rule(findings_of_web(tmp_path, before, after), "sitemap/unlisted") == []
+
+
 @pytest.mark.parametrize(
     "after",
     [

@@ -339,3 +339,20 @@ def index_lastmod_missing(share: float = 0.5) -> str:
         select sitemap, loc, position, missing as share
         from counted where lastmod_text is null and missing >= {share}
     """  # noqa: S608 - a number
+
+
+@rule("sitemap/unlisted", Severity.NOTICE, "named by nothing any more: {value}", needs="history")
+def unlisted() -> str:
+    """A sitemap that robots.txt or an index named in an earlier run is named by nothing any more.
+
+    It is no longer part of the site, so it is not requested, and may still exist. Search
+    engines that know it may go on reading it, although its entries are no longer
+    maintained. ``change/sitemap-gone`` lists the URLs that have gone with it.
+
+    Fix: Name the sitemap again, or delete it.
+    """
+    return """
+        select url as sitemap, "left" as value from gone_sitemaps
+        where kind in ('sitemap', 'index', 'list', 'feed')
+            and (ends_with("left", ' no longer lists the document') or ends_with("left", ' is no longer listed'))
+    """
