@@ -17,18 +17,13 @@ _ILL_FORMED = _texts(
     "document/nul-bytes", "encoding/bad-bytes", "encoding/cut-character", "encoding/unknown", "xml/bad-attributes",
     "xml/bad-declaration", "xml/bare-ampersand", "xml/bare-less-than", "xml/control-character", "xml/entry-outside",
     "xml/junk-after", "xml/junk-before", "xml/malformed", "xml/truncated", "xml/unclosed-entry",
-    "xml/undeclared-prefix", "xml/unknown-entity",
-    "xml/unlike-tags",
+    "xml/undeclared-prefix", "xml/unknown-entity", "xml/unlike-tags",
 )  # fmt: skip
 """Problems that make XML ill-formed."""
 _TRUNCATED = _texts("html/truncated", "json/truncated", "text/truncated", "unpack/truncated", "xml/truncated")
 _WAS_CUT = "coalesce(starts_with(reason, 'the connection'), false)"  # so there is sitemap/incomplete
 NAMED = "(parent is not null or (found_by = 'argument' and not ends_with(url, '/robots.txt')))"
 """The condition that something names the document of a row of ``sitemaps``, rather than that it was only tried."""
-IS_EXPLAINED = """exists (
-    from (select unnest(problems) as one) where contains(reason, one.code) or starts_with(reason, one.detail)
-)"""
-"""The condition that the reason of a row of ``sitemaps`` is one of its problems, which is a finding of its own."""
 PROBLEMS = f"""
     with documents as (
         select url, kind, outcome, reason, parent, found_by, complete, problems,

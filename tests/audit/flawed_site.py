@@ -199,7 +199,8 @@ def _season(run: int) -> Web:
             *([f"{SEASON}/flapping"] if run != 2 else []),
             *[f"{SEASON}/{number}" for number in range(0 if is_over else 10)],  # change/mass-removal
         ),
-        **({} if is_over else {f"{SEASON}/gone.xml": urlset(f"{SEASON}/gone")}),  # change/sitemap-gone, sitemap/unlisted
+        # change/sitemap-gone, sitemap/unlisted
+        **({} if is_over else {f"{SEASON}/gone.xml": urlset(f"{SEASON}/gone")}),
     }
 
 

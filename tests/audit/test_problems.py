@@ -1,4 +1,4 @@
-"""Problems of documents as findings: one flaw is one finding, whatever follows from it."""
+"""Problems of documents as findings: what follows from another finding is left out."""
 
 from __future__ import annotations
 
@@ -32,14 +32,23 @@ FLAWED = {
     "damaged": (gzip.compress(PAGES)[:3] + b"\xff" * 99, "unpack/unreadable"),
     "cut": (gzip.compress(PAGES)[:-20], "unpack/truncated"),
 }
+UNREAD = {
+    "truncated": "sitemap/incomplete",
+    "template": "sitemap/incomplete",
+    "lost": "sitemap/incomplete",
+    "cut": "sitemap/incomplete",
+    "damaged": "sitemap/not-fetched",
+}
+"""What the flaw means for the whole document: a finding of its own."""
 OF_ENTRIES = {"lastmod", "url", "hreflang"}
 
 
-def test_one_flaw_is_one_finding(tmp_path: Path) -> None:
+def test_a_flaw_is_one_finding_and_one_more_if_the_document_is_not_read_completely(tmp_path: Path) -> None:
     web = {f"{SITE}/{name}": body for name, (body, _) in FLAWED.items()}
     found = findings_of_web(tmp_path, {f"{SITE}/robots.txt": robots(*web)[2], **web})
     about = [(one.sitemap, one.rule) for one in found if one.rule.partition("/")[0] not in OF_ENTRIES]
     expected = [(f"{SITE}/{name}", code) for name, (_, code) in FLAWED.items()]
+    expected += [(f"{SITE}/{name}", rule) for name, rule in UNREAD.items()]
     assert sorted(about) == sorted([*expected, (f"{SITE}/index-of-itself", "sitemap/index-lastmod-missing")])
 
 

@@ -71,7 +71,7 @@ CASES: list[Any] = [
         {
             ROBOTS: (refs("https://A.example/s.xml"), robots),
             "https://A.example/s.xml": (
-                urls(f"{SITE}/1", "http://www.a.example:8080/1") + urls("https://c.example/1", in_scope=False),
+                urls(f"{SITE}/1", "http://www.a.example:8080/1"),
                 child,
             ),
             T: (urls("https://c.example/2"), child | {"kind": Kind.FEED}),

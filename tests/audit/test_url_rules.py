@@ -258,19 +258,25 @@ def test_urls_out_of_scope_with_their_reason(tmp_path: Path) -> None:
     assert finding.message == "3 URLs that the sitemap may not list (75%): another host, a.example"
 
 
-def test_hosts_that_are_not_public_are_reported_once(tmp_path: Path) -> None:
+def test_hosts_that_are_not_public_are_out_of_scope_too(tmp_path: Path) -> None:
     entries = urls("http://localhost/1", "https://staging.b.com/", in_scope=False, scope_reason="host")
     rules = [RULES[f"url/{name}"] for name in ("out-of-scope", "not-public-host", "staging-host")]
     found = findings_of(tmp_path, {SITEMAP: entries}, rules=rules)
-    assert [(one.rule, one.count) for one in found] == [("url/not-public-host", 1), ("url/staging-host", 1)]
+    assert [(one.rule, one.count) for one in found] == [
+        ("url/out-of-scope", 2),
+        ("url/not-public-host", 1),
+        ("url/staging-host", 1),
+    ]
 
 
-def test_a_sitemap_with_another_scheme_has_one_finding(tmp_path: Path) -> None:
+def test_the_urls_of_a_sitemap_with_another_scheme_are_out_of_scope_too(tmp_path: Path) -> None:
     plain = SITEMAP.replace("https:", "http:")
     documents = {plain: urls(f"{SITE}/1", f"{SITE}/2", in_scope=False, scope_reason="scheme")}
     rules = [RULES["url/out-of-scope"], RULES["sitemap/http-on-https-site"]]
-    (finding,) = findings_of(tmp_path, documents, rules=rules)
-    assert (finding.rule, finding.message) == ("sitemap/http-on-https-site", "served by http, but lists 2 https URLs")
+    assert {one.rule: one.message for one in findings_of(tmp_path, documents, rules=rules)} == {
+        "sitemap/http-on-https-site": "served by http, but lists 2 https URLs",
+        "url/out-of-scope": "2 URLs that the sitemap may not list (100%): another scheme",
+    }
 
 
 @pytest.mark.parametrize("host", ["A.LOCAL", "a.local"])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _PERIODS = {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
 _MOMENT = "%Y-%m-%d %H:%M"
-_FINDINGS = 10  # of each rule
+_FINDINGS = 8  # of each rule
 _DETAILED = 2  # findings of each rule with all their samples
 
 

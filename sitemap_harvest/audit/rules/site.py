@@ -142,9 +142,9 @@ def mixed_www() -> str:
 def foreign_hosts() -> str:
     """Listed URLs are on other hosts than the site.
 
-    The robots.txt of these hosts names the sitemap, so that is valid. Often it is a
+    That is valid if the robots.txt of these hosts names the sitemap. Often it is a
     left-over of a move, or an unintended host of a CDN. URLs that the sitemap may not list
-    have the rule ``url/out-of-scope``, and links in feeds do not count.
+    also have the rule ``url/out-of-scope``. Links in feeds do not count.
 
     Spec: https://www.sitemaps.org/protocol.html#sitemaps_cross_submits
 
@@ -156,7 +156,7 @@ def foreign_hosts() -> str:
             from sitemaps where parent is null
         ), hosts as (
             select regexp_replace(host_of(site), '^www\.', '') as host, count(*) as urls, min(loc) as loc
-            from sitemap_urls where site is not null and in_scope is distinct from false group by 1
+            from sitemap_urls where site is not null group by 1
         )
         select loc, urls as count, format('{} ({:,})', host, urls) as value
         from hosts

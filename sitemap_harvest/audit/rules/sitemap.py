@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sitemap_harvest.audit.problems import IS_EXPLAINED, NAMED
+from sitemap_harvest.audit.problems import NAMED
 from sitemap_harvest.audit.rule import rule
 from sitemap_harvest.model import Severity
 
@@ -14,7 +14,7 @@ def not_fetched() -> str:
     """A sitemap that robots.txt or an index names could not be fetched.
 
     The URLs that it lists are unknown to readers. The message has the status or the
-    reason. A sitemap that cannot be decompressed has only a finding about that problem.
+    reason.
 
     Fix: Serve the sitemap, or remove its reference.
     """
@@ -22,7 +22,6 @@ def not_fetched() -> str:
         select url as sitemap, reason as value
         from sitemaps
         where outcome in ('absent', 'blocked', 'failed') and kind is distinct from 'challenge' and {NAMED}
-            and not coalesce({IS_EXPLAINED}, false)
     """  # noqa: S608 - our own condition
 
 
@@ -61,19 +60,19 @@ def not_a_sitemap() -> str:
 
 @rule("sitemap/incomplete", Severity.ERROR, "read only in part: {value}", needs=None)
 def incomplete() -> str:
-    """Only a part of the sitemap could be downloaded, or it is too large for the limits of this package.
+    """Only a part of the sitemap could be read, or it is too large for the limits of this package.
 
     The entries that are missing are unknown to readers. If the reason is a problem of the
-    document, such as ``xml/truncated``, the document has only a finding about that problem.
+    document, such as ``xml/truncated``, that is a finding too, with the place.
 
-    Fix: Check whether the server or a proxy closes the connection early. If the sitemap is
-    too large, split it.
+    Fix: Check whether the server or a proxy closes the connection early, and fix the
+    problem that the message names. If the sitemap is too large, split it.
     """
-    return f"""
+    return """
         select url as sitemap, reason as value
         from sitemaps
-        where outcome in ('partial', 'too-large') and not starts_with(reason, 'limit=') and not {IS_EXPLAINED}
-    """  # noqa: S608 - our own condition
+        where outcome in ('partial', 'too-large') and not starts_with(reason, 'limit=')
+    """
 
 
 @rule("sitemap/redirected", Severity.NOTICE, "redirects to {value}", needs=None)

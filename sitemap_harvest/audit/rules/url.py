@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sitemap_harvest.audit.rule import rule
-from sitemap_harvest.audit.rules.sitemap import http_on_https_site
 from sitemap_harvest.model import Severity
 
 _TRACKING = (
@@ -229,26 +228,18 @@ def out_of_scope() -> str:
 
     A sitemap may list the URLs below its own folder, with the same scheme, host and
     port, and those of the sites whose robots.txt names it. Search engines ignore others,
-    unless the owner has verified both sites. The value says what differs first. URLs of
-    the rules ``url/not-public-host``, ``url/staging-host`` and
-    ``sitemap/http-on-https-site`` do not count again.
+    unless the owner has verified both sites. The value says what differs first.
 
     Spec: https://www.sitemaps.org/protocol.html#location
 
     Fix: Move the sitemap to the root folder of the site whose URLs it lists, or name it in
     the robots.txt of that site.
     """
-    return f"""
+    return """
         select sitemap, loc, position,
             if(scope_reason = 'host', 'host, ' || host_of(site), scope_reason) as value
-        from sitemap_urls
-        anti join (
-            select sitemap, position from ({not_public_host()})
-            union all select sitemap, position from ({staging_host()})
-        ) using (sitemap, position)
-        where not in_scope
-            and not (scope_reason = 'scheme' and sitemap in (select sitemap from ({http_on_https_site()})))
-    """  # noqa: S608 - our own query
+        from sitemap_urls where not in_scope
+    """
 
 
 _UNKNOWN = """
