@@ -239,6 +239,18 @@ def test_a_rule_and_what_nearly_trips_it(
         assert [*map(seen, audited(tmp_path / name, rule, documents, **run))] == wanted, name
 
 
+def test_the_home_page_may_be_listed_as_its_index_file(tmp_path: Path) -> None:
+    facts = {"root": "https://A.example"}
+    documents = {ROBOTS: (refs(S), robots | facts), S: (urls(f"{SITE}/index.html"), child | facts)}
+    assert audited(tmp_path, "site/home-page-missing", documents) == []
+
+
+def test_a_sitemap_that_does_not_exist_may_have_listed_the_home_page(tmp_path: Path) -> None:
+    gone = child | failed | {"outcome": Outcome.ABSENT}
+    documents = {ROBOTS: (refs(S, T), robots), S: (urls(f"{SITE}/1"), child), T: ([], gone)}
+    assert audited(tmp_path, "site/home-page-missing", documents) == []
+
+
 @pytest.mark.parametrize("facts", [pytest.param({"kind": Kind.FEED}, id="feed"), pytest.param({}, id="news sitemap")])
 def test_a_list_of_recent_pages_needs_no_home_page(facts: dict[str, Any], tmp_path: Path) -> None:
     entries = urls(f"{SITE}/1", news=(News(title="t"),))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sitemap_harvest.audit.problems import NAMED
 from sitemap_harvest.audit.rule import rule
 from sitemap_harvest.model import Severity
 
@@ -169,21 +170,24 @@ def home_page_missing() -> str:
     """No sitemap lists the home page of the site.
 
     It is usually the most important page, and the first one that a list of all pages
-    should have. Feeds and news sitemaps are no such lists.
+    should have. It may be listed as ``/index.html``. Feeds and news sitemaps are no such
+    lists. If a sitemap cannot be read, it may list the home page.
 
     Fix: List the home page.
     """
-    return """
+    return rf"""
         with home as (
-            select distinct regexp_extract(root, '^https?://(?:www\\.)?([^/]+)$', 1) as host, root || '/' as loc
-            from sitemaps
+            select distinct regexp_replace(host_of(root), '^www\.', '') as host, root || '/' as loc
+            from sitemaps where regexp_matches(root, '^https?://[^/]+$')
         )
         select loc
         from home
-        where host <> '' and exists (from sitemap_urls where sitemap not in (from news_sitemaps)) and not exists (
+        where exists (from sitemap_urls where sitemap not in (from news_sitemaps)) and not exists (
             from sitemaps where outcome in ('partial', 'failed', 'blocked', 'over-limit', 'skipped', 'too-large')
+                or (outcome in ('absent', 'forbidden', 'not-a-sitemap') and {NAMED})
         ) and host not in (
-            select regexp_extract(key, '^https?://(?:www\\.)?([^/]+)/$', 1)
-            from urls where ends_with(key, '/') and regexp_matches(key, '^https?://[^/]+/$')
+            select regexp_replace(host_of(key), '^www\.', '') from urls
+            where (ends_with(key, '/') or contains(key, '/index.') or contains(key, '/default.'))
+                and regexp_matches(key, '^https?://[^/]+/(?:(?:index|default)\.[a-z]+)?$')
         )
-    """
+    """  # noqa: S608 - our own condition
