@@ -112,8 +112,8 @@ def _factors(one: LastmodTrust) -> Iterator[tuple[str, float]]:
         yield f"{_percent(getattr(one, name), one.dated)} of the dates {flaw}", _rest(count, one.dated)
     # With as many correct dates as a crawl needs before it relies on them: a single wrong one proves little.
     seen = one.correct + one.missed + one.spurious + MIN_CORRECT
-    yield f"{one.missed:,} changes did not change the date, {one.correct:,} did", _rest(one.missed, seen)
-    yield f"{one.spurious:,} dates changed without a change, {one.correct:,} with one", _rest(one.spurious, seen)
+    yield f"changes without a new date: {one.missed:,}, with one: {one.correct:,}", _rest(one.missed, seen)
+    yield f"new dates without a change: {one.spurious:,}, with one: {one.correct:,}", _rest(one.spurious, seen)
 
 
 def _rest(count: float, of: int) -> float:

@@ -55,14 +55,14 @@ def trust(entries: int = 100, **counts: Any) -> LastmodTrust:
         pytest.param(
             {"mixed_precision": 20}, 90, ("20% of the dates have another precision than most",), id="counts half"
         ),
-        pytest.param({"missed": 1}, 95, ("1 changes did not change the date, 0 did",), id="one change was missed"),
+        pytest.param({"missed": 1}, 95, ("changes without a new date: 1, with one: 0",), id="one change was missed"),
         pytest.param(
-            {"missed": 40, "correct": 20}, 50, ("40 changes did not change the date, 20 did",), id="many were missed"
+            {"missed": 40, "correct": 20}, 50, ("changes without a new date: 40, with one: 20",), id="many were missed"
         ),
         pytest.param(
             {"spurious": 180, "trusted": False, "dated": 50},
             5,
-            ("180 dates changed without a change, 0 with one", "50% of the sitemaps have no lastmod"),
+            ("new dates without a change: 180, with one: 0", "50% of the sitemaps have no lastmod"),
             id="an index, largest first",
         ),
     ],
