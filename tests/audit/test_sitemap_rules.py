@@ -42,6 +42,22 @@ CASES: list[Any] = [
         [(None, 1, [(None, "HTTP 500")])],
     ),
     (
+        "site/robots-unreadable",
+        {
+            ROBOTS: (
+                [],
+                robots | {"outcome": Outcome.NOT_A_SITEMAP, "kind": Kind.HTML, "reason": "a page", "status": 200},
+            )
+        },
+        {
+            ROBOTS: (
+                [],
+                robots | {"outcome": Outcome.NOT_A_SITEMAP, "kind": Kind.EMPTY, "reason": "empty", "status": 200},
+            )
+        },
+        [(None, 1, [(None, "a page")])],
+    ),
+    (
         "site/not-in-robots",
         {ROBOTS: ([], robots), S: (urls(f"{SITE}/a"), {"found_by": FoundBy.WELL_KNOWN})},
         {ROBOTS: (refs(S), robots), S: (urls(f"{SITE}/a"), {"found_by": FoundBy.WELL_KNOWN})},
