@@ -135,6 +135,14 @@ def test_a_sitemap_that_is_named_and_absent_is_not_unlisted(tmp_path: Path) -> N
     assert of_rule(findings_of_web(tmp_path, before, after), "sitemap/unlisted") == []
 
 
+def test_a_sitemap_with_another_version_is_not_unlisted(tmp_path: Path) -> None:
+    webs = [
+        {f"{SITE}/robots.txt": f"Sitemap: {OTHER}?v={version}".encode(), f"{OTHER}?v={version}": urlset("a")}
+        for version in (1, 2)
+    ]
+    assert of_rule(findings_of_web(tmp_path, *webs), "sitemap/unlisted") == []
+
+
 @pytest.mark.parametrize(
     "after",
     [

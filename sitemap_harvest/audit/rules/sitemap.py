@@ -346,7 +346,8 @@ def unlisted() -> str:
 
     It is no longer part of the site, so it is not requested, and may still exist. Search
     engines that know it may go on reading it, although its entries are no longer
-    maintained. ``change/sitemap-gone`` lists the URLs that have gone with it.
+    maintained. ``change/sitemap-gone`` lists the URLs that have gone with it. A sitemap
+    that is named with another query, such as a version, does not count.
 
     Fix: Name the sitemap again, or delete it.
     """
@@ -354,4 +355,5 @@ def unlisted() -> str:
         select url as sitemap, "left" as value from gone_sitemaps
         where kind in ('sitemap', 'index', 'list', 'feed')
             and (ends_with("left", ' no longer lists the document') or ends_with("left", ' is no longer listed'))
+            and split_part(url, '?', 1) not in (select split_part(url, '?', 1) from sitemaps)
     """
