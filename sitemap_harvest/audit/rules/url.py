@@ -94,9 +94,9 @@ def fragment() -> str:
 def unescaped() -> str:
     r"""A listed URL contains a character that URLs may contain only in percent-encoded form.
 
-    That is any character outside ASCII, a space, a control character, one of
-    ``" < > \ ^ ` { | }``, or a ``%`` that does not begin an escape. Most readers encode
-    it, but not all in the same way, and comparisons with the URLs of logs and other tools
+    That is any character outside ASCII, a space, a control character, a backtick, one of
+    ``" < > \ ^ { | }``, or a ``%`` that does not begin an escape. Most readers encode it,
+    but not all in the same way, and comparisons with the URLs of logs and other tools
     fail. A host outside ASCII should be written in punycode.
 
     Spec: https://www.sitemaps.org/protocol.html#escaping
