@@ -112,3 +112,15 @@ def test_two_signals_end_the_command_and_leave_files_as_they_were(serve, tmp_pat
     ]
     assert (tmp_path / "findings.csv").read_text() == "earlier"
     assert not (tmp_path / "audit.md").exists()
+
+
+def test_a_listed_url_that_robots_txt_disallows(serve, crawl, tmp_path):
+    rules = "User-agent: Bingbot\nDisallow: /a\n\nUser-agent: *\nDisallow: /private\n\nSitemap: {site}/s.xml\n"
+    site = serve({"/robots.txt": rules, "/s.xml": urlset("/", "/a?b=c", "/private/d")})
+    crawl(spider="audit", site=site.url, feeds=feed(tmp_path, "findings", "Finding"))
+    found = [row for row in lines(tmp_path / "findings.jsonl") if row["rule"] == "url/robots-disallowed"]
+    assert [(row["severity"], row["sitemap"], row["count"]) for row in found] == [("error", f"{site.url}/s.xml", 2)]
+    assert [(sample["loc"], sample["value"]) for sample in found[0]["samples"]] == [
+        (f"{site.url}/a?b=c", "Disallow: /a (line 2) for Bingbot"),
+        (f"{site.url}/private/d", "Disallow: /private (line 5) for Googlebot, *"),
+    ]
