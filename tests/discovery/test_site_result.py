@@ -141,3 +141,13 @@ def test_a_site_record_lists_the_documents_tried() -> None:
         f"{SITE}/sitemap.xml", FoundBy.WELL_KNOWN, Outcome.ABSENT, "HTTP 404", None,
     )  # fmt: skip
     assert record.base == SITE
+
+
+def test_a_named_index_that_lists_nothing_but_itself() -> None:
+    candidate = Candidate(url=f"{SITE}/index.xml", root=f"{SITE}/index.xml", found_by=FoundBy.ARGUMENT)
+    site = SiteState(first=candidate, documents=1)
+    site.note(
+        candidate, SitemapRecord(url=candidate.url, root=candidate.url, found_by=FoundBy.ARGUMENT, **INDEX), urls=0
+    )
+    record = site.conclude(is_over=True, epoch=0)
+    assert (record.result, record.reason) == (SiteResult.ABSENT, "the documents that were read list no URLs")
