@@ -24,7 +24,7 @@ def audit_of_file(path: str, folder: Path) -> Audit:
     return audit_of_web(folder, {url: (CORPUS / path).read_bytes()}, sitemap=url)
 
 
-@pytest.mark.parametrize("path", some_quick(FILES, every=200))
+@pytest.mark.parametrize("path", some_quick(FILES, every=400))
 def test_no_rule_fails_and_each_finding_is_bounded(path: str, tmp_path: Path) -> None:
     audit = audit_of_file(path, tmp_path)
     for finding in audit.findings():
