@@ -305,9 +305,13 @@ def test_a_change_that_lastmod_need_not_show(runs: list[Any], tmp_path: Path) ->
 
 
 def test_a_date_that_goes_back(tmp_path: Path) -> None:
-    (finding,) = found(tmp_path, "lastmod/goes-back", {SITEMAP: dated(DAY, TIME)}, {SITEMAP: dated(DAY, "2026-10-08")})
-    assert (finding.sitemap, finding.severity, finding.count) == (SITEMAP, Severity.WARNING, 1)
-    assert samples(finding) == [(f"{SITE}/2", 2, "2026-10-08 instead of 2026-10-10T08:10:10+00:00")]
+    runs = [{SITEMAP: dated(DAY, TIME)}, {SITEMAP: dated("2026-10-07", "2026-10-08")}]
+    (finding,) = found(tmp_path, "lastmod/goes-back", *runs)
+    assert (finding.sitemap, finding.severity, finding.count) == (SITEMAP, Severity.WARNING, 2)
+    assert samples(finding) == [
+        (f"{SITE}/1", 1, f"2026-10-07 instead of {DAY}"),
+        (f"{SITE}/2", 2, "2026-10-08 instead of 2026-10-10T08:10:10+00:00"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ CASES: list[Any] = [
         "sitemap/index-lastmod-stale",
         {
             INDEX: (refs(S, lastmod=DAY, lastmod_text="2026-10-01"), index),
-            S: (urls(f"{SITE}/1", lastmod=DAY.replace(day=4)), child),
+            S: (urls(f"{SITE}/1", lastmod=DAY.replace(day=4), lastmod_text="2026-10-04"), child),
         },
         {
             INDEX: (refs(S, lastmod=DAY, lastmod_text="2026-10-01"), index),
@@ -198,7 +198,7 @@ CASES: list[Any] = [
                 child,
             ),
         },
-        [(INDEX, 1, [(S, "2026-10-01, but the newest entry is from 2026-10-04T00:00:00Z")])],
+        [(INDEX, 1, [(S, "2026-10-01, but the newest entry is from 2026-10-04")])],
     ),
     (
         "protocol/too-many-entries",

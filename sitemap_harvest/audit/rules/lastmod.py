@@ -263,7 +263,8 @@ def goes_back() -> str:
             select *, try_cast(before['lastmod'] as timestamptz) as earlier from changes
             where run = {_LATEST} and kind = 'changed' and sitemap_before is null and list_contains(fields, 'lastmod')
         )
-        select u.sitemap, u.loc, u.position, lastmod_text || ' instead of ' || before['lastmod'] as value
+        select u.sitemap, u.loc, u.position,
+            lastmod_text || ' instead of ' || replace(before['lastmod'], 'T00:00:00+00:00', '') as value
         from sitemap_urls u join moved on moved.sitemap = u.sitemap and moved.key = u.key
         join runs on runs.run = moved.baseline
         where u.kind = 'sitemap' and period_end(u.lastmod, u.lastmod_precision) + {_ZONES} < earlier

@@ -301,14 +301,14 @@ def index_lastmod_stale(days: float = 1) -> str:
     """
     return f"""
         with newest as (
-            select s.key, max(u.lastmod) as lastmod
+            select s.key, max(u.lastmod) as lastmod,
+                arg_max(coalesce(u.lastmod_text, u.lastmod::varchar), row(u.lastmod, u.lastmod_text)) as text
             from urls u join sitemaps s on s.url = u.sitemap
             where u.lastmod <= u.fetched_at
             group by s.key
         )
         select c.sitemap, c.loc, c.position,
-            c.lastmod_text || ', but the newest entry is from '
-                || strftime(newest.lastmod, '%Y-%m-%dT%H:%M:%SZ') as value
+            c.lastmod_text || ', but the newest entry is from ' || newest.text as value
         from children c
         join sitemaps s on s.url = c.sitemap and s.kind = 'index'
         join newest on newest.key = c.key
