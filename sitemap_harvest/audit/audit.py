@@ -50,6 +50,12 @@ _DOCUMENTS = f"""
         {NAMED} and outcome not in ('read', 'unchanged', 'out-of-scope') and not (outcome = 'skipped' and complete)
     ) from sitemaps
 """  # noqa: S608 - our own condition
+_NAMED_AT = """
+    select s.url, s.parent, min(c.position) from sitemaps s
+    left join children c on c.sitemap = s.parent and c.key = s.key
+    where s.parent is not null and s.entries = 0 and s.outcome in ('absent', 'blocked', 'failed', 'forbidden')
+    group by 1, 2 order by 1 limit 1000
+"""
 _PAGES = {  # that each key of NEEDS is there; of a probe, it is known that pages have none
     "pages": "(select count(*) > 0 from listed_pages)",
     "pages.canonical": "bool_or(source = 'probe' or canonical is not null)",
@@ -93,6 +99,8 @@ class Audit:
         self._with_facts = with_facts
         self.trust: list[LastmodTrust] = []
         """How far the dates of the site and of its documents can be relied on, once all findings were read."""
+        self.named_at: dict[str, tuple[str, int | None]] = {}
+        """See :class:`SiteAudit`; known once all findings were read."""
         self.facts: SiteFacts | None = None
         """The facts of the site, once all findings were read."""
 
@@ -143,6 +151,7 @@ class Audit:
             yield from map(self._counted, self._of_problems(dataset))
             self.checked += [code for code in CATALOGUE if code not in RULES and not self._option(code).is_off]
             self.trust = lastmod_trust(dataset, self._options)
+            self.named_at = {url: (parent, position) for url, parent, position in dataset.rows(_NAMED_AT)}
             if self._with_facts:
                 self.facts = facts_of(dataset, self._snapshot, self._history, self.trust)
 

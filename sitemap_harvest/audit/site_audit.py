@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.audit.facts import SiteFacts
     from sitemap_harvest.model import AuditSummary, Finding
 
-_FINDINGS_OF_RULE = 1_000  # a site may have more sitemaps than this, each with a finding of the same rule
+_FINDINGS_OF_SEVERITY = 1_000  # of a rule: a site may have more sitemaps, each with a finding of the same rule
 
 
 def _no_file(_url: str) -> None:
@@ -27,12 +28,20 @@ def _no_file(_url: str) -> None:
 class RuleTotal:
     """What one rule found in the whole site."""
 
-    severity: Severity
-    """The highest of its findings."""
-    findings: int = 0
+    findings_by_severity: Counter[Severity] = field(default_factory=Counter)
     """Findings, including those that :attr:`SiteAudit.findings` leaves out."""
     count: int = 0
     """Occurrences in all of them."""
+
+    @property
+    def findings(self) -> int:
+        """Number of findings of all severities."""
+        return self.findings_by_severity.total()
+
+    @property
+    def severity(self) -> Severity:
+        """The highest of its findings."""
+        return min(self.findings_by_severity, key=lambda severity: severity.rank)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,7 +51,7 @@ class SiteAudit:
     summary: AuditSummary = field(init=False)
     """Set when all findings were read."""
     findings: list[Finding] = field(default_factory=list)
-    """The findings, of each rule the first 1,000."""
+    """The findings, of each severity of a rule the first 1,000."""
     rules: dict[str, RuleTotal] = field(default_factory=dict)
     """The rules that found something, by id."""
     facts: SiteFacts | None = None
@@ -51,6 +60,8 @@ class SiteAudit:
     """The audit of the previous snapshot with the same rules; ``None`` if there is none, or without an HTML report."""
     checked: tuple[str, ...] = ()
     """IDs of the rules and the problem codes that were evaluated."""
+    named_at: dict[str, tuple[str, int | None]] = field(default_factory=dict)
+    """For documents that could not be read, by URL: the document that named each first, and its position there."""
     fail_on: Severity = Severity.ERROR
     """The lowest severity of the findings that fail the audit."""
     file_of: Callable[[str], Path | None] = _no_file
@@ -62,6 +73,7 @@ class SiteAudit:
             self._add(finding)
             yield finding
         self.summary, self.facts, self.checked = audit.summary(), audit.facts, tuple(audit.checked)
+        self.named_at = audit.named_at
 
     @property
     def score(self) -> int | None:
@@ -71,10 +83,8 @@ class SiteAudit:
         return score(total.severity for total in self.rules.values())
 
     def _add(self, finding: Finding) -> None:
-        total = self.rules.setdefault(finding.rule, RuleTotal(severity=finding.severity))
-        total.findings += 1
+        total = self.rules.setdefault(finding.rule, RuleTotal())
+        total.findings_by_severity[finding.severity] += 1
         total.count += finding.count
-        if finding.severity.rank < total.severity.rank:
-            total.severity = finding.severity
-        if total.findings <= _FINDINGS_OF_RULE:
+        if total.findings_by_severity[finding.severity] <= _FINDINGS_OF_SEVERITY:
             self.findings.append(finding)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sitemap_harvest.audit.site_audit import SiteAudit
 from sitemap_harvest.model import AuditSummary, Finding, FindingSample, NotChecked, Severity
@@ -19,6 +19,7 @@ class FakeAudit:
     """What :meth:`SiteAudit.collect` reads of an audit."""
 
     facts = None
+    named_at: ClassVar[dict[str, tuple[str, int | None]]] = {}
 
     def __init__(self, findings: list[Finding], checked: list[str], not_checked: list[NotChecked]) -> None:
         self._findings = findings

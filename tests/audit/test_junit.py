@@ -66,12 +66,33 @@ def test_fail_on_decides_what_fails() -> None:
         assert etree.fromstring(render_junit([audit])).get("failures") == failures
 
 
+def test_a_failure_has_only_the_findings_that_fail() -> None:
+    audit = audited(
+        finding("lastmod/missing", Severity.NOTICE, message="mild"),
+        finding("lastmod/missing", Severity.WARNING, message="bad"),
+        finding("lastmod/missing", Severity.ERROR, message="worse"),
+    )
+    audit.fail_on = Severity.WARNING
+    (failure, output) = etree.fromstring(render_junit([audit])).iter("failure", "system-out")
+    assert dict(failure.attrib) == {"type": "error", "message": "worse (and 1 more finding)"}
+    lines = [f"{severity}: {SITE}/sitemap.xml: {text}" for severity, text in (("error", "worse"), ("warning", "bad"))]
+    assert failure.text.splitlines() == lines
+    assert output.text == f"notice: {SITE}/sitemap.xml: mild"
+
+
 def test_many_findings_are_cut_short_but_counted() -> None:
-    mild = [finding("url/fragment", Severity.NOTICE) for _ in range(1_000)]
-    (case,) = etree.fromstring(render_junit([audited(*mild, finding("url/fragment"))])).iter("testcase")
-    (failure,) = case  # the worst finding is not even among those kept
-    assert failure.get("message") == "the message (and 1,000 more findings)"
-    assert failure.text.splitlines()[50:] == ["and 951 more findings"]
+    mild = [finding("url/fragment", Severity.NOTICE) for _ in range(1_001)]
+    bad = [finding("url/fragment", message="bad") for _ in range(1_001)]
+    (case,) = etree.fromstring(render_junit([audited(*mild, *bad)])).iter("testcase")
+    failure, output = case
+    assert failure.get("message") == "bad (and 1,000 more findings)"
+    assert failure.text.splitlines()[50:] == output.text.splitlines()[50:] == ["and 951 more findings"]
+
+
+def test_codes_of_problems_that_were_not_found_are_no_test_cases() -> None:
+    audit = audited(finding("xml/truncated"), checked=["shop/own-rule", "url/fragment", "xml/junk-after"])
+    (cases,) = [[case.get("name") for case in suite] for suite in etree.fromstring(render_junit([audit]))]
+    assert cases == ["shop/own-rule", "url/fragment", "xml/truncated"]
 
 
 def test_text_of_the_site_is_no_markup() -> None:

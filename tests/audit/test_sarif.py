@@ -97,6 +97,21 @@ def test_files_have_relative_paths_and_lines(tmp_path: Path, monkeypatch: pytest
     ]
 
 
+def test_a_missing_file_is_reported_where_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "i.xml").write_text("<sitemapindex>\n<sitemap/>\n<sitemap/></sitemapindex>")
+    (tmp_path / "robots.txt").write_text("Sitemap: /b.xml")
+    monkeypatch.chdir(tmp_path)
+    audit = audited(*(finding("sitemap/not-fetched", sitemap=name, samples=(sample(sitemap=name),)) for name in "abc"))
+    audit.file_of = lambda name: tmp_path / (name if "." in name else f"{name}.xml")
+    audit.named_at = {"a": ("i.xml", 2), "b": ("robots.txt", 1), "c": ("robots.txt", None)}
+    found = [result["locations"][0]["physicalLocation"] for result in run_of(audit)["results"]]
+    assert [(one["artifactLocation"]["uri"], one["region"]["startLine"]) for one in found] == [
+        ("i.xml", 3),
+        ("robots.txt", 1),
+        ("robots.txt", 1),
+    ]
+
+
 def test_fingerprints_are_unique_and_do_not_depend_on_the_run() -> None:
     def prints(*values: str, **facts: Any) -> list[str]:
         samples = tuple(sample("a", value=value) for value in values)
@@ -153,9 +168,9 @@ def test_every_rule_has_a_valid_description() -> None:
 
 def test_notifications_are_about_all_sites() -> None:
     audits = [audited(change_flapping="there is one run"), audited(change_flapping="there is one run")]
-    audits[0].summary.unread = 3
+    audits[0].summary.unread = 1
     assert [one["message"]["text"] for one in run_of(*audits)["invocations"][0]["toolExecutionNotifications"]] == [
-        "3 documents were not read completely, so the audit is partial.",
+        "1 document was not read completely, so the audit is partial.",
         "change/flapping was not checked, because there is one run (2 sites)",
     ]
 

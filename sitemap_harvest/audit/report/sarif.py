@@ -92,7 +92,7 @@ class _Results:
                 "ruleIndex": self._rules[finding.rule],
                 "level": _LEVELS[finding.severity],
                 "message": {"text": _message(": ".join((finding.message, *texts)))},
-                "locations": [{"physicalLocation": self._location(document, sample, audit.file_of(document))}],
+                "locations": [{"physicalLocation": self._location(document, sample, audit)}],
                 "partialFingerprints": {"primaryLocationLineHash": self._fingerprint(finding, sample)},
             }
 
@@ -106,8 +106,16 @@ class _Results:
             for position, region in regions:
                 region["startLine"] = lines.get(position, 1)
 
-    def _location(self, document: str, sample: FindingSample, path: Path | None) -> dict[str, Any]:
-        """Return the place of *sample*: *path*, if *document* was read from a file, since GitHub accepts only files."""
+    def _location(self, document: str, sample: FindingSample, audit: SiteAudit) -> dict[str, Any]:
+        """Return the place of *sample* in *document*: the file, if it was read from one, since GitHub needs files.
+
+        If the file is missing, it is the place that names the document.
+        """
+        path = audit.file_of(document)
+        if path is not None and document in audit.named_at and not path.exists():
+            parent, position = audit.named_at[document]
+            path, sample = audit.file_of(parent), FindingSample(position=position)
+            document = parent
         if path is None:
             found: dict[str, Any] = {"artifactLocation": {"uri": quote(document, safe=_URI_CHARS)}}
             return found | ({"region": {"startLine": sample.line}} if sample.line else {})
@@ -142,17 +150,19 @@ def _artifact(path: Path) -> dict[str, str]:
 
 def _limits(results: int, left_out: int) -> Iterator[dict[str, Any]]:
     if left_out:
-        yield _notification("warning", f"{left_out:,} more results are not in this file. Use -O to save all findings.")
+        words = "result is" if left_out == 1 else "results are"
+        yield _notification("warning", f"{left_out:,} more {words} not in this file. Use -O to save all findings.")
     if results > _SHOWN:
         yield _notification("note", f"GitHub shows only {_SHOWN:,} results, the most severe ones.")
 
 
 def _not_checked(audits: Sequence[SiteAudit]) -> Iterator[dict[str, Any]]:
     if unread := sum(audit.summary.unread for audit in audits):
-        yield _notification("warning", f"{unread:,} documents were not read completely, so the audit is partial.")
+        documents = "document was" if unread == 1 else "documents were"
+        yield _notification("warning", f"{unread:,} {documents} not read completely, so the audit is partial.")
     sites = Counter((one.rule, one.reason) for audit in audits for one in audit.summary.not_checked)
     for (rule, reason), count in sites.items():
-        where = f" ({count:,} sites)" if len(audits) > 1 else ""
+        where = f" ({count:,} site{'' if count == 1 else 's'})" if len(audits) > 1 else ""
         text = _message(f"{rule} was not checked, because {reason}{where}")
         yield _notification("note", text) | {"associatedRule": {"id": rule}}
 
