@@ -19,9 +19,11 @@ def rendered(text: bytes) -> html.HtmlElement:
 
 
 def test_the_report_has_a_table_and_details() -> None:
-    found = finding("url/fragment", message="1 URL with a fragment", samples=(sample(f"{SITE}/a#b", position=3),))
+    samples = (sample(f"{SITE}/a#b", position=3), sample(value="with", position=12))
+    found = finding("url/fragment", message="4 URLs with a fragment", count=4, samples=samples)
     mild = finding("loc/relative", Severity.NOTICE, sitemap=None, samples=(sample(value="the message"),))
     audit = audited(mild, found, change_flapping="there is one run", change_gone="there is one run")
+    audit.summary.lastmod_trust = 70
     assert (
         render_markdown([audit]).decode()
         == """\
@@ -31,17 +33,20 @@ def test_the_report_has_a_table_and_details() -> None:
 
 1 error in 3 URLs of 1 document; rules passed: 0, not checked: 2
 
-| severity | rule | findings | first finding | in |
-|---|---|--:|---|---|
-| error | `url/fragment` | 1 | `1 URL with a fragment` | `/sitemap.xml` |
-| notice | `loc/relative` | 1 | `the message` | `https://www.example.com` |
+trust in lastmod: 70 of 100
+
+| severity | rule | documents | count | first finding | in |
+|---|---|--:|--:|---|---|
+| error | `url/fragment` | 1 | 4 | `4 URLs with a fragment` | `/sitemap.xml` |
+| notice | `loc/relative` |  | 1 | `the message` | `https://www.example.com` |
 
 <details><summary><code>url/fragment</code></summary>
 
 A listed URL contains a fragment (`#`).
 
-- `/sitemap.xml`: `1 URL with a fragment`
+- `/sitemap.xml`: `4 URLs with a fragment`
   - `https://www.example.com/a#b`, entry 3
+  - `with`, entry 12
 
 Fix: List the URL without the fragment. Give views of an application that have only a fragment paths of their own.
 
@@ -115,10 +120,17 @@ def test_what_the_catalogue_says_is_shown_as_it_is() -> None:
 def test_details_of_several_sites_name_the_site() -> None:
     audit = audited(finding("url/fragment"), change_flapping="there is one run")
     audit.summary.site = "https://www.example.com/<b>"
-    text = render_markdown([audit, audit]).decode()
+    other = audited(change_flapping="there is one run", change_gone="there is one run")
+    text = render_markdown([audit, audit, other]).decode()
     where = " on <code>https://www.example.com/&lt;b&gt;</code>"
     assert text.count(f"<details><summary><code>url/fragment</code>{where}</summary>") == 2
-    assert text.count(f"<details><summary>Not checked{where}: 1</summary>") == 2
+    assert text.endswith("""
+<details><summary>Not checked: 2</summary>
+
+- `there is one run`: `change/flapping`, `change/gone` (1 of 3 sites)
+
+</details>
+""")
 
 
 def test_no_site_is_a_valid_report() -> None:

@@ -93,7 +93,7 @@ def test_reports_of_a_folder_are_for_ci(tmp_path: Path) -> None:
     assert uris == {"public/sitemap.xml"}  # GitHub refuses a file in which one result has another URL
     assert '<failure type="warning" message="1 URL with a fragment">' in (tmp_path / "junit.xml").read_text()
     assert (
-        "| warning | `url/fragment` | 1 | `1 URL with a fragment` | `/sitemap.xml` |"
+        "| warning | `url/fragment` | 1 | 1 | `1 URL with a fragment` | `/sitemap.xml` |"
         in (tmp_path / "comment.md").read_text()
     )
 
@@ -129,6 +129,9 @@ def test_a_site_that_does_not_respond_is_a_finding_with_the_exit_code_of_the_cra
         pytest.param(["s.xml", "--report", "a.nope"], "--report a.nope: the suffix must be", id="no-report-format"),
         pytest.param(["s.xml", "--report", "no/a.html"], "--report no/a.html: ", id="no-report-folder"),
         pytest.param(["s.xml", "--report", "no/such/"], "--report no/such/: ", id="no-folder-for-reports"),
+        pytest.param(
+            [SITE, "-a", "root=.", "--report", "a.md"], "--report a.md: it is in the", id="report-in-the-site"
+        ),
         pytest.param(["s.xml", "--report", "file/"], "--report file/: ", id="folder-is-a-file"),
     ],
 )

@@ -8,6 +8,7 @@ Spec: https://github.github.com/gfm/#code-spans
 from __future__ import annotations
 
 import re
+from collections import Counter
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from sitemap_harvest.audit.explanation import as_markdown, explanation_of
 from sitemap_harvest.escape import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from sitemap_harvest.audit.site_audit import SiteAudit
     from sitemap_harvest.model import Finding, FindingSample
@@ -24,7 +25,7 @@ _MOST_BYTES = 65_000  # GitHub allows 65,536 characters in a comment
 _MOST_CHARS = 300  # of a text of the site
 _MOST_FINDINGS = 5  # of a rule, in the details
 _BACKTICKS = re.compile("`+")
-_HEAD = "| severity | rule | findings | first finding | in |\n|---|---|--:|---|---|\n"
+_HEAD = "| severity | rule | documents | count | first finding | in |\n|---|---|--:|--:|---|---|\n"
 
 
 def render_markdown(audits: Sequence[SiteAudit]) -> bytes:
@@ -34,8 +35,7 @@ def render_markdown(audits: Sequence[SiteAudit]) -> bytes:
     for audit, found in pairs:
         where = f" on <code>{escape(visible(audit.summary.site))}</code>" if len(audits) > 1 else ""
         parts += [_details(findings, where) for findings in found.values()]
-        if not_checked := audit.summary.not_checked_by_reason:
-            parts.append(_not_checked(not_checked, where))
+    parts += _not_checked(audits)
     text = b"## Sitemap audit\n"
     for part in map(str.encode, parts):
         if len(text) + len(part) > _MOST_BYTES:
@@ -56,17 +56,20 @@ def _tables(audit: SiteAudit, found: dict[str, list[Finding]]) -> Iterator[str]:
     site = audit.summary.site
     words = audit.summary.in_words().removeprefix(f"{site}: ")
     yield f"\n### {_code(site)}\n\n{words}\n"
+    if audit.summary.lastmod_trust is not None:
+        yield f"\ntrust in lastmod: {audit.summary.lastmod_trust} of 100\n"
     if found:
         yield f"\n{_HEAD}"
         yield from (_row(findings, audit) for findings in found.values())
 
 
 def _row(findings: list[Finding], audit: SiteAudit) -> str:
-    first = findings[0]
+    first, total = findings[0], audit.rules[findings[0].rule]
     cells = (
-        str(audit.rules[first.rule].severity),
+        str(total.severity),
         _code(first.rule),
-        f"{audit.rules[first.rule].findings:,}",
+        "" if first.sitemap is None else f"{total.findings:,}",
+        f"{total.count:,}",
         _code(first.message),
         _code(_place(first)),
     )
@@ -85,17 +88,33 @@ def _details(findings: list[Finding], where: str) -> str:
     return "\n".join([*lines, "\n</details>\n"])
 
 
-def _not_checked(rules_by_reason: Mapping[str, list[str]], where: str) -> str:
-    count = sum(map(len, rules_by_reason.values()))
-    lines = [f"- {_code(reason)}: {', '.join(map(_code, rules))}" for reason, rules in rules_by_reason.items()]
-    return "\n".join([f"\n<details><summary>Not checked{where}: {count}</summary>\n", *lines, "\n</details>\n"])
+def _not_checked(audits: Sequence[SiteAudit]) -> Iterator[str]:
+    """Yield the rules that were not checked for some of the sites, if there are any."""
+    sites: dict[str, Counter[str]] = {}
+    for audit in audits:
+        for reason, rules in audit.summary.not_checked_by_reason.items():
+            sites.setdefault(reason, Counter()).update(rules)
+    if not sites:
+        return
+    lines = []
+    for reason, counts in sites.items():
+        rules = [
+            _code(rule) + ("" if count == len(audits) else f" ({count:,} of {len(audits):,} sites)")
+            for rule, count in counts.items()
+        ]
+        lines.append(f"- {_code(reason)}: {', '.join(rules)}")
+    count = len({rule for counts in sites.values() for rule in counts})
+    yield "\n".join([f"\n<details><summary>Not checked: {count}</summary>\n", *lines, "\n</details>\n"])
 
 
 def _sample(sample: FindingSample, message: str) -> str:
     """Return what *sample* adds to the *message* of its finding; empty if nothing."""
     texts = [_code(text) for text in (sample.loc, sample.value) if text and text not in message]
     numbers = (("line", sample.line), ("entry", sample.position))
-    return ", ".join(texts + [f"{name} {number}" for name, number in numbers if number is not None][:1])
+    places = [f"{name} {number}" for name, number in numbers if number is not None][:1]
+    if places and not texts and sample.value:
+        texts = [_code(sample.value)]  # a place alone says little
+    return ", ".join(texts + places)
 
 
 def _place(finding: Finding) -> str:
