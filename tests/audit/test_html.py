@@ -221,5 +221,33 @@ def test_a_rule_with_many_findings_is_shown_in_part(tmp_path: Path) -> None:
     site = audited(*many)
     assert (len(site.findings), site.rules["url/fragment"].findings) == (1_000, 1_100)
     page = written(tmp_path / "a.html", site)
-    assert len(page.cssselect(".places > li")) == 9
-    assert text_of(page, ".places > li:last-child") == "And 1,092 more documents"
+    assert len(page.cssselect(".places > li")) == 11
+    assert text_of(page, ".places > li:last-child") == "And 1,090 more documents"
+
+
+def test_a_page_has_room_for_the_most_severe_findings() -> None:
+    rules = list(RULES)
+    mild = [finding(rule, Severity.NOTICE) for rule in rules[20:] for _ in range(12)]
+    severe = [finding(rule, sitemap=f"{SITE}/{at}") for rule in rules[:20] for at in range(12)]
+    shown = [len(row.findings) for row in page_of(audited(*mild, *severe)).rules]
+    assert shown[:70] == [10] * 70
+    assert shown[70:] == [1] * (len(rules) - 70)
+
+
+def test_a_sample_about_several_occurrences_hides_none(tmp_path: Path) -> None:
+    share = finding("page/error-share", count=2, sitemap=None, samples=(sample(sitemap=None, value="2 of 4 pages"),))
+    page = written(tmp_path / "a.html", audited(share, finding("url/fragment", count=2, samples=(sample("x"),))))
+    assert [text_of(one, ".rest") for one in page.cssselect(".places") if one.cssselect(".rest")] == [
+        "The first 1 of 2"
+    ]
+
+
+def test_a_file_is_shown_as_it_is_named(tmp_path: Path) -> None:
+    audit = audited()
+    audit.summary.site = "file:///sites/%40a_b%0A.xml"
+    report = HtmlReport(tmp_path, is_folder=True)
+    report.add(audit)
+    report.close()
+    (link,) = html.document_fromstring((tmp_path / "index.html").read_text()).cssselect("#sites a")
+    assert link.text == "file:///sites/@a_b\\n.xml"
+    assert text_of(html.parse(tmp_path / link.get("href")).getroot(), "h1") == link.text

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import jinja2
 from markupsafe import Markup, escape
@@ -33,6 +33,8 @@ _LONGEST_LINK = 500  # a page may have thousands
 _LINK = re.compile(r"https?://[^\s\\]+", re.IGNORECASE)
 _WORD = re.compile(r"\w+ ")  # but no URL
 _CODE = re.compile(r"`(.+?)`")
+_GENERATOR = b'<meta name="generator" content="sitemap_harvest '
+_MAX_HEAD_BYTES = 4_096
 _UNITS = ("bytes", "KB", "MB", "GB")
 
 
@@ -67,6 +69,14 @@ class HtmlReport:
         self._only: SitePage | None = None
         self._is_folder = is_folder
         self._rows: list[OverviewRow] = []
+
+    @property
+    def foreign_file(self) -> Path | None:
+        """The file that the report would replace although no report wrote it; ``None`` if there is none."""
+        if not self._path.is_file() or not self._path.stat().st_size:
+            return None
+        with self._path.open("rb") as file:
+            return None if _GENERATOR in file.read(_MAX_HEAD_BYTES) else self._path
 
     def add(self, audit: SiteAudit) -> None:
         """Add *audit*. The page is written at once, unless it may be the only one. Raises :exc:`OSError`."""
@@ -161,6 +171,7 @@ def _environment() -> jinja2.Environment:
         "path": _path,
         "prose": _prose,
         "sentence": lambda text: text[:1].upper() + text[1:] if _WORD.match(text) else text,
+        "site": lambda site: unquote(site) if site.startswith("file:") else site,
         "size": _size,
         "when": lambda value: f"{value:%Y-%m-%d %H:%M} UTC",
         "duration": _duration,

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 _PERIODS = {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
 _MOMENT = "%Y-%m-%d %H:%M"
-_FINDINGS = 8  # of each rule
+_FINDINGS = 10  # of each rule
+_FINDINGS_OF_PAGE = 700  # the most severe, and one of each other rule
 _DETAILED = 2  # findings of each rule with all their samples
 
 
@@ -67,7 +68,7 @@ class RuleRow:
     total: RuleTotal
     """Of this run; of the previous one if the findings are gone."""
     findings: Sequence[Finding] = ()
-    """The first ten findings; after the second, each has one sample."""
+    """The first ten findings, or fewer on a large page; after the second, each has one sample."""
     trend: Trend | None = None
     """``None`` without a previous run, or if the rule was not checked then."""
     before: int | None = None
@@ -158,6 +159,7 @@ def page_of(audit: SiteAudit) -> SitePage:
         ),
         key=lambda row: (row.severity.rank, -row.total.count, row.rule),
     )
+    rules = list(_within_limits(rules))
     earlier = {} if before is None else before.rules
     gone = [(name, total) for name, total in earlier.items() if name in audit.checked and name not in audit.rules]
     changed = [row for row in rules if row.trend not in {None, Trend.SAME}]
@@ -204,7 +206,7 @@ def _row(
     before: SiteAudit | None,
     findings_before: Sequence[Finding],
 ) -> RuleRow:
-    row = RuleRow(rule=name, severity=total.severity, text=explanation_of(name), total=total, findings=_shown(findings))
+    row = RuleRow(rule=name, severity=total.severity, text=explanation_of(name), total=total, findings=findings)
     if before is None or name not in before.checked:
         return row
     if (earlier := before.rules.get(name)) is None:
@@ -219,9 +221,14 @@ def _row(
     return replace(row, trend=trend, before=earlier.count, new_in=new, gone_from=gone)
 
 
-def _shown(findings: Sequence[Finding]) -> list[Finding]:
-    few = findings[:_FINDINGS]
-    return [replace(one, samples=one.samples[: None if at < _DETAILED else 1]) for at, one in enumerate(few)]
+def _within_limits(rows: Sequence[RuleRow]) -> Iterator[RuleRow]:
+    """Yield *rows*, the most severe first, with the findings and samples that the page has room for."""
+    left = _FINDINGS_OF_PAGE
+    for row in rows:
+        few = row.findings[: min(_FINDINGS, max(left, 1))]
+        left -= len(few)
+        shown = [replace(one, samples=one.samples[: None if at < _DETAILED else 1]) for at, one in enumerate(few)]
+        yield replace(row, findings=shown)
 
 
 def _tree(facts: SiteFacts) -> Iterator[TreeRow]:
