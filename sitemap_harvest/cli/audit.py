@@ -163,7 +163,8 @@ def _crawl(
         raise ArgumentError("--at", opts.at, "given with --store", message=f"--at {opts.at}: it needs --store")
     given = {"emit": "none", **_probe(opts), **arglist_to_dict(opts.spargs)}
     config = RunConfig.of(crawl.arguments_of(opts.targets, given))
-    reports.root, roots = config.root, [one.root for one in config.candidates]
+    reports.use_root(config.root)
+    roots = [one.root for one in config.candidates]
     with TemporaryDirectory(prefix="sitemap-harvest-") as folder:
         opts.spargs = {"store": options.store or folder, **given}
         store = open_store(opts.spargs["store"], create=True)

@@ -83,8 +83,8 @@ class AuditReports:
 
         *others* are files that the command reads or writes too.
         """
-        self.root: Path | None = None
-        """The local folder that replaces the site; ``None`` without one."""
+        self._root: Path | None = None
+        self._names = names
         self.fail_on = Severity.ERROR
         """The lowest severity of the findings that fail the audit."""
         self._audits: list[SiteAudit] = []
@@ -116,9 +116,32 @@ class AuditReports:
         if is_folder or suffix == _HTML:
             from sitemap_harvest.audit.report.html import HtmlReport  # jinja2 takes time to load, and few need it
 
-            self._pages.append((name, HtmlReport(path, is_folder=is_folder)))
+            report = HtmlReport(path, is_folder=is_folder)
+            if (file := report.foreign_file) is not None:
+                message = (
+                    f"--report {name}: {file} exists and is no report of an audit, so it is not replaced; "
+                    "use another name, or delete it"
+                )
+                raise ArgumentError("--report", name, "a new file or a report", message=message)
+            self._pages.append((name, report))
         else:
             self._files.append((name, path, _RENDERERS[suffix]))
+
+    def use_root(self, root: Path | None) -> None:
+        """Take documents from *root*, the local folder that replaces the site; ``None``: there is none.
+
+        Raises :exc:`ArgumentError` if a report would be in there, since it would be published with the site.
+        """
+        self._root = root
+        if root is None:
+            return
+        for name in self._names:
+            if Path(name).resolve().is_relative_to(root.resolve()):
+                message = (
+                    f"--report {name}: it is in the folder of the site (root={root}), and would be published with it; "
+                    "use another folder"
+                )
+                raise ArgumentError("--report", name, f"not in {root}", message=message)
 
     @property
     def need_facts(self) -> bool:
@@ -131,7 +154,7 @@ class AuditReports:
 
     def add(self, audit: SiteAudit) -> None:
         """Add the *audit* of one site."""
-        audit.fail_on, audit.file_of = self.fail_on, partial(_file_of, self.root)
+        audit.fail_on, audit.file_of = self.fail_on, partial(_file_of, self._root)
         for name, pages in self._pages:
             self._try(name, partial(pages.add, audit))
         if self._files:

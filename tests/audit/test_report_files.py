@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,31 @@ def test_a_workbook_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_reports, "find_spec", lambda _name: None)
     with pytest.raises(ArgumentError, match=r"--report a\.xlsx: XlsxWriter is not installed: pip install "):
         AuditReports(["a.xlsx"])
+
+
+def test_a_file_that_is_no_report_is_not_replaced(tmp_path: Path) -> None:
+    (page := tmp_path / "index.html").write_text("<title>Home</title>")
+    (tmp_path / "empty.html").touch()
+    for name in (f"{tmp_path}/", str(page)):
+        with pytest.raises(ArgumentError, match=re.escape(f"--report {name}: {page} exists and is no report of an")):
+            AuditReports([name])
+    names = [f"{tmp_path}/new.html", f"{tmp_path}/empty.html", f"{tmp_path}/new/"]
+    for _ in range(2):  # what a report wrote, another replaces
+        AuditReports(names).write()
+    assert page.read_text() == "<title>Home</title>"
+
+
+@pytest.mark.parametrize("name", ["public/", "public/audits/", "public/a.sarif", "link.md", "public/../public/a.html"])
+def test_a_report_in_the_folder_of_the_site_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (root := Path("public")).mkdir()
+    Path("link.md").symlink_to(tmp_path / "public" / "a.md")
+    reports = AuditReports(["public-audit.html", name])
+    reports.use_root(None)
+    with pytest.raises(ArgumentError, match=re.escape(f"--report {name}: it is in the folder of the site (root=publi")):
+        reports.use_root(root)
 
 
 def no_space(*_: object) -> None:
@@ -58,6 +84,6 @@ def test_documents_are_found_in_the_folder_of_the_site(url: str, path: str, tmp_
     audit = audited(finding("url/fragment"))
     reports.add(audit)
     assert audit.file_of(url) == (Path(path) if url.startswith("file:") else None)
-    reports.root = tmp_path / "public"
+    reports.use_root(tmp_path / "public")
     reports.add(audit)
     assert audit.file_of(url) == tmp_path / path
