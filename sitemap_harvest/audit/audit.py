@@ -215,6 +215,7 @@ class Audit:
             **dict(zip(_PAGES, of_pages, strict=True)),
         }
         has["crawl-export"] = has["crawl-export"] and has["site"]
+        has |= {"site.urls": has["urls"], "site.history": has["history"]}
         return {name for name, is_there in has.items() if not is_there}
 
     def _counted(self, finding: Finding) -> Finding:

@@ -172,8 +172,11 @@ class Dataset:
 
     def check(self, sql: str, known: Collection[str]) -> None:
         """Raise :exc:`StoreError` if *sql* is invalid, or returns a column that is not *known*."""
-        names = {name for name, *_ in self.rows(f"describe {sql}")}
-        if unknown := sorted(names - set(known)):
+        try:
+            names = self._connection.sql(f"from ({sql})").columns  # which does not evaluate it
+        except duckdb.Error as error:
+            raise StoreError(str(error).partition("\n")[0]) from error
+        if unknown := sorted({*names} - {*known}):
             raise StoreError(f"column {unknown[0]!r} is unknown; a rule returns {', '.join(known)}")
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:

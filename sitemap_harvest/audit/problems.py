@@ -26,19 +26,27 @@ NAMED = "(parent is not null or (found_by = 'argument' and not ends_with(url, '/
 """The condition that something names the document of a row of ``sitemaps``, rather than that it was only tried."""
 PROBLEMS = f"""
     with documents as (
-        select url, kind, outcome, reason, parent, found_by, complete, problems,
+        select url, number, kind, outcome, reason, parent, found_by, complete, problems,
             list_transform(problems, lambda problem: problem.code) as codes
         from sitemaps
         where len(problems) > 0
             and not (found_by in ('variant', 'well-known', 'home') and entries = 0)  -- only tried, and no sitemap
     ), problems as (
         select *, problem.* from (select *, unnest(problems) as problem from documents)
+    ), listed as (  -- the URLs of the samples, by document and position
+        select document, map_from_entries(list((position, loc))) as locs from (
+            select document, position, min(loc) as loc from all_urls
+            where (document, position) in (
+                select number, sample.entry from (select number, unnest(samples) as sample from problems)
+            ) group by all
+        ) group by document
     )
-    select url, code, count, detail, list_transform(samples, lambda s:
-        {{'sitemap': url, 'position': s.entry, 'line': s.line, 'value': s.excerpt}}) as samples
-    from problems
+    select url, code, count, detail, list_transform(samples, lambda s: {{'loc': locs[coalesce(s.entry, -1)],
+        'sitemap': url, 'position': s.entry, 'line': s.line, 'value': s.excerpt}}) as samples
+    from problems left join listed on listed.document = number
     where not case
         when code = 'xml/not-well-formed' then list_has_any(codes, {_ILL_FORMED})
+        when code = 'xml/bad-declaration' then list_contains(codes, 'xml/junk-before')  -- so it is not at the start
         -- sitemap/empty
         when code = 'document/no-entries' then list_has_any(codes, {_LOSSES})
             or (complete and kind in ('sitemap', 'index'))
@@ -57,7 +65,8 @@ PROBLEMS = f"""
 def places(code: str) -> str:
     """Return the query of the samples of all problems with that *code*, as rows."""
     return f"""
-        select url as sitemap, sample.position as position, sample.line as line, sample.value as value
+        select url as sitemap, sample.loc as loc, sample.position as position, sample.line as line,
+            sample.value as value
         from (select url, unnest(samples) as sample from ({PROBLEMS}) where code = '{code}')
     """  # noqa: S608 - our own conditions
 

@@ -23,6 +23,8 @@ _Q = TypeVar("_Q", bound="Query")
 NEEDS = {
     "urls": "no URL was read",
     "site": "a single document was audited, not a site",
+    "site.urls": "no URL was read",
+    "site.history": "the store has no earlier run of the site",
     "history": "the store has no earlier run of the site",
     "pages": "no listed page was requested, by a probe or in a crawl export",
     "pages.canonical": "the crawl export has no canonical URLs",

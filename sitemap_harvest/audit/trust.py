@@ -57,7 +57,8 @@ _INDEXES = """
     with dates as (
         select c.sitemap, s.key, c.lastmod, c.lastmod_text, coalesce(s.read_at, s.fetched_at) as read_at,
             count(c.lastmod) over (partition by c.sitemap, date_trunc('minute', c.lastmod)) as alike,
-            count(c.lastmod) over (partition by c.sitemap) as dated
+            count(c.lastmod) over (partition by c.sitemap) as dated,
+            c.key in (select key from sitemaps where outcome in ('read', 'unchanged', 'partial')) as was_read
         from children c join sitemaps s on s.url = c.sitemap and s.kind = 'index' where c.found_by is null
     )
     select any_value(key), sitemap, count(*)::bigint, count(lastmod)::bigint,
@@ -65,7 +66,7 @@ _INDEXES = """
         coalesce(count_if(lastmod > read_at + interval 1 day), 0)::bigint,
         coalesce(count_if(lastmod < timestamptz '1995-01-01 00:00:00+00'), 0)::bigint,
         count_if(dated >= 20 and alike >= 0.9 * dated)::bigint
-    from dates group by sitemap order by sitemap
+    from dates group by sitemap having bool_or(was_read) order by sitemap
 """
 _INDEX_COUNTS = ("sitemap", "entries", "dated", "unreadable", "future", "ancient", "one_stamp")
 
@@ -74,7 +75,8 @@ def lastmod_trust(dataset: Dataset, options: Mapping[str, RuleOptions] | None = 
     """Return how far the dates of the site can be relied on, then those of each index and sitemap, the worst first.
 
     Without feeds, news sitemaps and lists of URLs, whose entries have no date of the last
-    change; the list is empty if nothing else was read. *options* are the settings of
+    change, and without indexes of which no sitemap was read; the list is empty if nothing
+    else was read. *options* are the settings of
     rules, by id.
     """
     ((site, run),) = dataset.rows("select root, run from runs order by run desc limit 1")

@@ -92,8 +92,16 @@ def findings_of_web(path: Path, *webs: Web, site: str = SITE) -> list[Finding]:
     return [*audit_of_web(path, *webs, site=site).findings()]
 
 
-def audit_of_web(path: Path, *webs: Web, **target: str) -> Audit:
-    """Return the audit of the last of several runs of the engine over *webs*; *target* is ``site`` or ``sitemap``."""
+def found_on_web(path: Path, rule: str, *webs: Web) -> list[Finding]:
+    """Return the findings of *rule* alone for the last of several runs of the engine over *webs*."""
+    return of_rule([*audit_of_web(path, *webs, rules=[RULES[rule]], site=SITE).findings()], rule)
+
+
+def audit_of_web(path: Path, *webs: Web, rules: Sequence[AuditRule] | None = None, **target: str) -> Audit:
+    """Return the audit of the last of several runs of the engine over *webs*; *target* is ``site`` or ``sitemap``.
+
+    *rules*: if not all.
+    """
     arguments = {**target, "store": str(path), "emit": "sites"}
     for web in webs:
         now = datetime.now(UTC)
@@ -108,7 +116,7 @@ def audit_of_web(path: Path, *webs: Web, **target: str) -> Audit:
         )
         harvest(web, session=session, **arguments)
     (history,) = session.store.histories()
-    return Audit(history.at("latest"), history)
+    return Audit(history.at("latest"), history, rules=rules)
 
 
 def of_rule(findings: list[Finding], rule: str) -> list[Finding]:

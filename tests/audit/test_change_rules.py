@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sitemap_harvest.model import Kind, News, Severity
-from tests.audit.auditing import SITE, SITEMAP, findings_of_web, found, of_rule, urls
+from tests.audit.auditing import SITE, SITEMAP, found, found_on_web, urls
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,7 +113,7 @@ def web(**sitemaps: bytes) -> dict[str, Any]:
 
 def test_a_sitemap_that_is_gone(tmp_path: Path) -> None:
     before, after = web(sitemap=urlset("a"), other=urlset("b", "xyz")), web(sitemap=urlset("a"))
-    (finding,) = of_rule(findings_of_web(tmp_path, before, after), "change/sitemap-gone")
+    (finding,) = found_on_web(tmp_path, "change/sitemap-gone", before, after)
     assert (finding.sitemap, finding.severity, finding.count) == (OTHER, Severity.WARNING, 2)
     reason = finding.samples[0].value
     assert reason
@@ -123,7 +123,7 @@ def test_a_sitemap_that_is_gone(tmp_path: Path) -> None:
 
 def test_a_sitemap_that_nothing_names_any_more(tmp_path: Path) -> None:
     before, after = web(sitemap=urlset("a"), other=urlset("b")), web(sitemap=urlset("a", "b"))
-    (finding,) = of_rule(findings_of_web(tmp_path, before, after), "sitemap/unlisted")
+    (finding,) = found_on_web(tmp_path, "sitemap/unlisted", before, after)
     reason = f"{SITE}/robots.txt was read completely and no longer lists the document"
     assert (finding.severity, finding.message) == (Severity.NOTICE, f"named by nothing any more: {reason}")
     assert samples(finding) == [(OTHER, None, reason)]
@@ -132,7 +132,7 @@ def test_a_sitemap_that_nothing_names_any_more(tmp_path: Path) -> None:
 def test_a_sitemap_that_is_named_and_absent_is_not_unlisted(tmp_path: Path) -> None:
     before = web(sitemap=urlset("a"), other=urlset("b"))
     after = {url: answer for url, answer in before.items() if url != OTHER}
-    assert of_rule(findings_of_web(tmp_path, before, after), "sitemap/unlisted") == []
+    assert found_on_web(tmp_path, "sitemap/unlisted", before, after) == []
 
 
 def test_a_sitemap_with_another_version_is_not_unlisted(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_sitemap_with_another_version_is_not_unlisted(tmp_path: Path) -> None:
         {f"{SITE}/robots.txt": f"Sitemap: {OTHER}?v={version}".encode(), f"{OTHER}?v={version}": urlset("a")}
         for version in (1, 2)
     ]
-    assert of_rule(findings_of_web(tmp_path, *webs), "sitemap/unlisted") == []
+    assert found_on_web(tmp_path, "sitemap/unlisted", *webs) == []
 
 
 @pytest.mark.parametrize(
@@ -153,4 +153,4 @@ def test_a_sitemap_with_another_version_is_not_unlisted(tmp_path: Path) -> None:
 )
 def test_a_sitemap_that_is_nearly_gone(after: dict[str, Any], tmp_path: Path) -> None:
     before = web(sitemap=urlset("a"), other=urlset("b", "xyz"))
-    assert of_rule(findings_of_web(tmp_path, before, after), "change/sitemap-gone") == []
+    assert found_on_web(tmp_path, "change/sitemap-gone", before, after) == []

@@ -63,13 +63,18 @@ def test_a_problem_code_has_the_samples_of_the_documents(tmp_path: Path) -> None
         document=SITEMAP,
         detail="d",
         count=7,
-        samples=(Sample(entry=2, excerpt="/a"), Sample(line=9)),
+        samples=(Sample(entry=2, excerpt="/a"), Sample(entry=3, excerpt="/b"), Sample(line=9)),
     )
-    found = rows(audit_of(tmp_path, {SITEMAP: urls(SITE)}, problems=(problem,)), "loc/relative", "loc/empty")
-    assert [(one.severity, one.sitemap, one.position, one.line, one.value) for one in found] == [
-        ("error", SITEMAP, 2, None, "/a"),
-        ("error", SITEMAP, None, 9, None),
+    with audit_of(tmp_path, {SITEMAP: urls(SITE, f"{SITE}/a"), OTHER: urls(SITE)}, problems=(problem,)) as audit:
+        found = rows(audit, "loc/relative", "loc/empty")
+        (finding,) = [one for one in audit.findings() if one.rule == "loc/relative"]
+    facts = {"site": SITE, "run": found[0].run, "rule": "loc/relative", "severity": Severity.ERROR, "sitemap": SITEMAP}
+    assert found == [
+        Occurrence(**facts, loc=f"{SITE}/a", position=2, value="/a"),
+        Occurrence(**facts, position=3, value="/b"),  # an entry without a URL
+        Occurrence(**facts, line=9),
     ]
+    assert [one.loc for one in finding.samples] == [f"{SITE}/a", None, None]
 
 
 def test_a_rule_that_was_not_checked_has_no_rows(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ PAGES = urlset(f"{SITE}/", f"{SITE}/1")[2]
 FLAWED = {
     "truncated": (PAGES[:-12], "xml/truncated"),
     "ampersand": (PAGES.replace(b"/1<", b"/1?a&b<"), "xml/bare-ampersand"),
+    "front-matter": (b"---\n---\n" + PAGES, "xml/junk-before"),
     "template": (PAGES.replace(b"/1<", b"/{{ slug }}<"), "loc/template"),
     "lost": (urlset(f"{SITE}/{{{{ slug }}}}")[2], "loc/template"),
     "empty-sitemap": (urlset()[2], "sitemap/empty"),

@@ -11,12 +11,10 @@ from hypothesis import given, settings
 from protego import Protego
 
 from sitemap_harvest.audit import RULES
-from sitemap_harvest.audit.audit import Audit
 from sitemap_harvest.audit.robots import ROBOTS, disallowed_urls, robots_of
 from sitemap_harvest.model import FindingSample, Severity
-from sitemap_harvest.snapshots.store import open_store
 from sitemap_harvest.urls import url_key
-from tests.audit.auditing import SITE, findings_of_web, of_rule
+from tests.audit.auditing import SITE, audit_of_web, found_on_web
 from tests.formats.test_robots_rules import AGENTS, TEXTS, URLS
 from tests.site import urlset
 
@@ -124,9 +122,7 @@ def web(robots: bytes | int | str, *paths: str, **others: bytes | int | str) -> 
 
 def test_a_listed_url_that_robots_txt_disallows(tmp_path: Path) -> None:
     site = web(b"User-agent: *\nDisallow: /b", f"{SITE}/a", f"{SITE}/b")
-    (finding,) = of_rule(
-        findings_of_web(tmp_path, site, site), "url/robots-disallowed"
-    )  # the second run reads it again
+    (finding,) = found_on_web(tmp_path, "url/robots-disallowed", site, site)  # the second run reads it again
     value = f"Disallow: /b (line 2) {ALL}"
     assert (finding.sitemap, finding.severity, finding.count, finding.share) == (SITEMAP, Severity.ERROR, 1, 0.5)
     assert finding.samples == (FindingSample(loc=f"{SITE}/b", sitemap=SITEMAP, position=2, value=value),)
@@ -135,14 +131,14 @@ def test_a_listed_url_that_robots_txt_disallows(tmp_path: Path) -> None:
 
 def test_the_rules_of_the_last_run_count(tmp_path: Path) -> None:
     webs = [web(f"User-agent: *\nDisallow: {path}".encode(), f"{SITE}/a") for path in ("/a", "/b")]
-    assert of_rule(findings_of_web(tmp_path, *webs), "url/robots-disallowed") == []
+    assert found_on_web(tmp_path, "url/robots-disallowed", *webs) == []
 
 
 def test_a_redirected_robots_txt_holds_for_both_sites(tmp_path: Path) -> None:
     other = "https://www.a.example"
     text = f"User-agent: *\nDisallow: /a\nSitemap: {SITEMAP}".encode()
     site = web(f"{other}/robots.txt", f"{SITE}/a", f"{other}/a", **{f"{other}/robots.txt": text})
-    (finding,) = of_rule(findings_of_web(tmp_path, site), "url/robots-disallowed")
+    (finding,) = found_on_web(tmp_path, "url/robots-disallowed", site)
     assert [sample.loc for sample in finding.samples] == [f"{SITE}/a", f"{other}/a"]
 
 
@@ -167,10 +163,8 @@ def test_a_redirected_robots_txt_holds_for_both_sites(tmp_path: Path) -> None:
 def test_urls_without_known_rules_are_not_checked(
     robots: bytes | int, path: str, reasons: list[str], tmp_path: Path
 ) -> None:
-    assert of_rule(findings_of_web(tmp_path, web(robots, path)), "url/robots-disallowed") == []
-    history = open_store(tmp_path).history(SITE)
-    audit = Audit(history.at("latest"), history, rules=[RULES["url/robots-disallowed"]])
-    assert [*audit.findings()] == []
+    audit = audit_of_web(tmp_path, web(robots, path), rules=[RULES["url/robots-disallowed"]], site=SITE)
+    assert [one for one in audit.findings() if one.rule == "url/robots-disallowed"] == []
     summary = audit.summary()
     assert [one.reason for one in summary.not_checked] == reasons
     assert (summary.passed, "url/robots-disallowed" in audit.checked) == ((0, False) if reasons else (1, True))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sitemap_harvest.audit import RULES
 from sitemap_harvest.model import FoundBy, Image, Kind, News, Outcome, SitemapRef
-from tests.audit.auditing import SITE, audited, seen, urls
+from tests.audit.auditing import SITE, audit_of_web, audited, seen, urls
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,6 +35,12 @@ CASES: list[Any] = [
         {"result": "blocked", "reason": "/robots.txt: HTTP 403"},
         {"result": "unfinished", "reason": "the run ended early"},
         [(None, 1, [(None, "blocked: /robots.txt: HTTP 403")])],
+    ),
+    (
+        "site/no-sitemap",
+        {"result": "unreachable", "reason": "/robots.txt: DNS error"},
+        {"result": "found", "reason": "/robots.txt"},
+        [(None, 1, [(None, "unreachable: the site could not be reached: /robots.txt: DNS error")])],
     ),
     (
         "site/robots-unreadable",
@@ -277,3 +284,12 @@ def test_a_redirect_to_another_host_is_a_warning(tmp_path: Path) -> None:
     documents = {S: (urls(f"{SITE}/a"), child | {"final_url": "https://b.example/s.xml"})}
     (finding,) = audited(tmp_path, "sitemap/redirected", documents)
     assert (finding.severity, finding.message) == ("warning", "redirects to https://b.example/s.xml")
+
+
+def test_a_single_document_shows_nothing_about_the_rest_of_its_site(tmp_path: Path) -> None:
+    old = f"<urlset><url><loc>{SITE}/a</loc><lastmod>2020-01-01</lastmod></url></urlset>".encode()
+    names = ["site/home-page-missing", "lastmod/stale-site", "sitemap/unlisted", "hreflang/target-not-listed"]
+    audit = audit_of_web(tmp_path, {S: old}, rules=[RULES[name] for name in names], sitemap=S)
+    assert [*audit.findings()] == []
+    reason = "a single document was audited, not a site"
+    assert {one.rule: one.reason for one in audit.summary().not_checked} == dict.fromkeys(names, reason)

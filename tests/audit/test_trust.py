@@ -12,7 +12,7 @@ from sitemap_harvest.audit import RuleOptions
 from sitemap_harvest.audit.dataset import Dataset
 from sitemap_harvest.audit.trust import lastmod_trust, of_site, scored
 from sitemap_harvest.dates import read_date
-from sitemap_harvest.model import Image, Kind, LastmodTrust, PageBatch, SitemapRef
+from sitemap_harvest.model import Image, Kind, LastmodTrust, Outcome, PageBatch, SitemapRef
 from sitemap_harvest.urls import document_key
 from tests.audit.auditing import SITE, SITEMAP, dated, page, urls
 from tests.snapshots.store.making import Making
@@ -202,19 +202,25 @@ def test_an_index_counts_as_the_crawl_has_observed_it(tmp_path: Path) -> None:
     ("stats", "is_trusted"), [([20, 0, 20, 3], True), ([20, 0, 21, 3], False), ([19, 0, 0, 3], False)]
 )
 def test_trust_in_an_index_is_that_of_the_crawl(stats: list[int], is_trusted: bool, tmp_path: Path) -> None:
-    (index,) = trusts(
+    found = trusts(
         tmp_path,
-        {INDEX: [child("s", DAYS[0])]},
+        {INDEX: [child("s", DAYS[0])], f"{SITE}/s.xml": []},
         facts={INDEX: {"kind": Kind.INDEX}},
         trust={document_key(INDEX): stats},
     )
-    assert index.trusted is is_trusted
+    assert [one.trusted for one in found] == [is_trusted]
 
 
 def test_an_index_whose_dates_are_the_same(tmp_path: Path) -> None:
     children = [dataclasses.replace(child(str(at), DAYS[0]), position=at) for at in range(20)]
-    (index,) = trusts(tmp_path, {INDEX: children}, facts={INDEX: {"kind": Kind.INDEX}})
+    (index,) = trusts(tmp_path, {INDEX: children, f"{SITE}/0.xml": []}, facts={INDEX: {"kind": Kind.INDEX}})
     assert index == scored(trust(entries=20, sitemap=INDEX, one_stamp=20, trusted=False))
+
+
+def test_nothing_is_known_of_an_index_without_a_sitemap_that_was_read(tmp_path: Path) -> None:
+    documents = {INDEX: [child("s", DAYS[0])], f"{SITE}/s.xml": []}
+    facts = {INDEX: {"kind": Kind.INDEX}, f"{SITE}/s.xml": {"outcome": Outcome.FAILED}}
+    assert trusts(tmp_path, documents, facts=facts) == []
 
 
 @pytest.mark.parametrize("kind", [Kind.FEED, Kind.LIST, Kind.LINKS])

@@ -150,7 +150,8 @@ def mixed_precision(share: float = 0.05) -> str:
     """  # noqa: S608 - numbers and our own conditions
 
 
-@rule("lastmod/stale-site", Severity.NOTICE, "no page has changed since {value}", of_site=True)
+@rule("lastmod/stale-site", Severity.NOTICE, "no page has changed since {value}", of_site=True,
+      needs="site.urls")  # fmt: skip
 def stale_site(days: float = 365) -> str:
     """No ``lastmod`` of the site is from the year before the last download.
 

@@ -21,7 +21,7 @@ def no_sitemap() -> str:
     firewall serve it to every client.
     """
     return """
-        select result || ': ' || reason as value
+        select result || if(result = 'unreachable', ': the site could not be reached: ', ': ') || reason as value
         from runs
         where run = (select max(run) from runs)
             and result in ('absent', 'blocked', 'forbidden', 'unreachable', 'not-a-site')
@@ -139,7 +139,8 @@ def mixed_www() -> str:
     """
 
 
-@rule("site/foreign-hosts", Severity.NOTICE, "{urls} on other hosts, such as {value}", of_site=True, has_share=True)
+@rule("site/foreign-hosts", Severity.NOTICE, "{urls} not on the host of the site: {value}", of_site=True,
+      has_share=True)  # fmt: skip
 def foreign_hosts() -> str:
     """Listed URLs are on other hosts than the site.
 
@@ -165,7 +166,8 @@ def foreign_hosts() -> str:
     """
 
 
-@rule("site/home-page-missing", Severity.NOTICE, "no sitemap lists the home page", of_site=True)
+@rule("site/home-page-missing", Severity.NOTICE, "no sitemap lists the home page", of_site=True,
+      needs="site.urls")  # fmt: skip
 def home_page_missing() -> str:
     """No sitemap lists the home page of the site.
 

@@ -140,7 +140,8 @@ def http_on_https_site() -> str:
     Fix: Serve the sitemap by ``https``, and name that address.
     """
     return """
-        select sitemap, format('{:,} https URLs', count(*) filter (starts_with(site, 'https:'))) as value
+        select sitemap, format('{:,} https {}', count(*) filter (starts_with(site, 'https:')),
+            if(count(*) filter (starts_with(site, 'https:')) = 1, 'URL', 'URLs')) as value
         from sitemap_urls
         where starts_with(sitemap, 'http:')
             and sitemap in (select url from sitemaps where not starts_with(coalesce(final_url, url), 'https:'))
@@ -340,7 +341,7 @@ def index_lastmod_missing(share: float = 0.5) -> str:
     """  # noqa: S608 - a number
 
 
-@rule("sitemap/unlisted", Severity.NOTICE, "named by nothing any more: {value}", needs="history")
+@rule("sitemap/unlisted", Severity.NOTICE, "named by nothing any more: {value}", needs="site.history")
 def unlisted() -> str:
     """A sitemap that robots.txt or an index named in an earlier run is named by nothing any more.
 
