@@ -232,7 +232,8 @@ def _lines(summary: Summary, stats: Mapping[str, Any], *, has_output: bool) -> I
     if summary.problems:
         by_count = sorted(summary.problems.items(), key=lambda pair: (-pair[1], pair[0]))
         most = ", ".join(f"{code} {count:,}" for code, count in by_count[:_MOST_PROBLEMS])
-        more = f", and {len(by_count) - _MOST_PROBLEMS} more codes" if len(by_count) > _MOST_PROBLEMS else ""
+        left_out = len(by_count) - _MOST_PROBLEMS
+        more = f", and {left_out} more code{'' if left_out == 1 else 's'}" if left_out > 0 else ""
         yield f"Problems in the documents: {most}{more}"
     yield _ending(summary, stats, has_output=has_output)
 

@@ -85,6 +85,8 @@ def test_more_than_can_be_shown_is_counted() -> None:
         "Problems in the documents: a/10 10, a/9 9, a/8 8, a/7 7, a/6 6, a/5 5, a/4 4, a/3 3, and 2 more codes",
         "Ended after 1.2 seconds.",
     ]
+    del summary.problems["a/1"]
+    assert shown(summary, FINISHED)[-2].endswith(", a/3 3, and 1 more code")
 
 
 @pytest.mark.parametrize(

@@ -71,8 +71,8 @@ def render_xlsx(audits: Sequence[SiteAudit]) -> bytes:
             bold,
         )
         notes = [
-            f"{number:,} more {name} are not in this file. Use -O to save all findings."
-            for number, name in ((left_out, "findings"), (samples_left_out, "samples"))
+            f"{number:,} more {name}{' is' if number == 1 else 's are'} not in this file. Use -O to save all findings."
+            for number, name in ((left_out, "finding"), (samples_left_out, "sample"))
             if number
         ]
         _write(sheets[0], _SUMMARY, [*map(_summary, audits), *([note] for note in notes)], bold)
