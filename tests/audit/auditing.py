@@ -6,6 +6,8 @@ import dataclasses
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from sitemap_harvest.audit import RULES
 from sitemap_harvest.audit.audit import Audit
 from sitemap_harvest.config.arguments import RunConfig
@@ -127,6 +129,29 @@ def of_rule(findings: list[Finding], rule: str) -> list[Finding]:
 def found(path: Path, rule: str, *runs: Sites, **options: Any) -> list[Finding]:
     """Return the findings of *rule* alone; the other arguments as for :func:`findings_of`."""
     return of_rule(findings_of(path, *runs, rules=[RULES[rule]], **options), rule)
+
+
+def found_in_each(path: Path, cases: Sequence[tuple[str, list[UrlEntry], dict[str, Any]]]) -> list[list[Finding]]:
+    """Return for each of *cases* what its rule finds in its sitemap; all are sitemaps of one site, to be fast.
+
+    A case is the id of a rule about single documents, entries, and fields of the ledger row.
+    """
+    names = [f"{SITE}/{number}.xml" for number in range(len(cases))]
+    findings = findings_of(
+        path,
+        {name: entries for name, (_, entries, _) in zip(names, cases, strict=True)},
+        facts={name: facts for name, (*_, facts) in zip(names, cases, strict=True)},
+        rules=[RULES[rule] for rule in dict.fromkeys(rule for rule, *_ in cases)],
+    )
+    return [
+        [one for one in findings if (one.rule, one.sitemap) == (rule, name)]
+        for name, (rule, *_) in zip(names, cases, strict=True)
+    ]
+
+
+def numbered(cases: Sequence[Any], first: int = 0) -> list[Any]:
+    """Return the parameters *cases* with a number before each."""
+    return [pytest.param(number, *case.values, id=case.id) for number, case in enumerate(cases, start=first)]
 
 
 def audited(path: Path, rule: str, documents: Documents, **run: Any) -> list[Finding]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sitemap_harvest.model import Attribute, Image, News, Price, Video
-from tests.audit.auditing import SITE, SITEMAP, audited, seen, urls
+from tests.audit.auditing import SITE, found_in_each, urls
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from sitemap_harvest.model import Finding
 
 PAGE = f"{SITE}/page"
 VIDEO = {"thumbnail_loc": f"{SITE}/t.jpg", "title": "T", "description": "D", "content_loc": f"{SITE}/v.mp4"}
@@ -68,10 +68,15 @@ CASES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "trips", "nearly", "value"), CASES, ids=[case[0] for case in CASES])
-def test_a_rule_and_what_nearly_trips_it(
-    rule: str, trips: dict[str, Any], nearly: dict[str, Any], value: str | None, tmp_path: Path
-) -> None:
-    found = audited(tmp_path / "trips", rule, {SITEMAP: (urls(PAGE, **trips), {})})
-    assert [*map(seen, found)] == [(SITEMAP, 1, [(PAGE, value)])]
-    assert audited(tmp_path / "nearly", rule, {SITEMAP: (urls(PAGE, **nearly), {})}) == []
+@pytest.fixture(scope="module")
+def findings(tmp_path_factory: pytest.TempPathFactory) -> list[list[Finding]]:
+    """Return the findings of each case, and then those of each case that nearly trips its rule."""
+    cases = [(case[0], urls(PAGE, **case[at]), {}) for at in (1, 2) for case in CASES]
+    return found_in_each(tmp_path_factory.mktemp("cases"), cases)
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[case[0] for case in CASES])
+def test_a_rule_and_what_nearly_trips_it(number: int, findings: list[list[Finding]]) -> None:
+    (finding,) = findings[number]
+    assert (finding.count, [(one.loc, one.value) for one in finding.samples]) == (1, [(PAGE, CASES[number][3])])
+    assert findings[len(CASES) + number] == []
