@@ -79,7 +79,7 @@ class Audit:
         pages: Iterable[pa.RecordBatch] = (),
         with_facts: bool = False,
     ) -> None:
-        """*options* are the settings of rules, by id. *rules*: only these; ``None``: all.
+        """*options* are the settings of rules, by id. *rules*: only these, without :attr:`trust`; ``None``: all.
 
         *pages* are rows of :class:`PageRecord`, of a crawl export. *with_facts*: collect
         :attr:`facts` for a report, too.
@@ -97,6 +97,7 @@ class Audit:
         self._urls = self._documents = self._unread = 0
         self._dataset: Dataset | None = None
         self._with_facts = with_facts
+        self._with_trust = rules is None or with_facts
         self.trust: list[LastmodTrust] = []
         """How far the dates of the site and of its documents can be relied on, once all findings were read."""
         self.named_at: dict[str, tuple[str, int | None]] = {}
@@ -150,7 +151,8 @@ class Audit:
                 yield from map(self._counted, found)
             yield from map(self._counted, self._of_problems(dataset))
             self.checked += [code for code in CATALOGUE if code not in RULES and not self._option(code).is_off]
-            self.trust = lastmod_trust(dataset, self._options)
+            if self._with_trust:
+                self.trust = lastmod_trust(dataset, self._options)
             self.named_at = {url: (parent, position) for url, parent, position in dataset.rows(_NAMED_AT)}
             if self._with_facts:
                 self.facts = facts_of(dataset, self._snapshot, self._history, self.trust)
