@@ -28,20 +28,32 @@ def _no_file(_url: str) -> None:
 class RuleTotal:
     """What one rule found in the whole site."""
 
+    first: Finding
+    """The first finding of the highest severity."""
     findings_by_severity: Counter[Severity] = field(default_factory=Counter)
     """Findings, including those that :attr:`SiteAudit.findings` leaves out."""
     count: int = 0
     """Occurrences in all of them."""
+    documents: int = 0
+    """Findings about a document; the others are about the site."""
+
+    @property
+    def severity(self) -> Severity:
+        """The highest of its findings."""
+        return self.first.severity
+
+    def add(self, finding: Finding) -> None:
+        """Count *finding*."""
+        self.findings_by_severity[finding.severity] += 1
+        self.count += finding.count
+        self.documents += finding.sitemap is not None
+        if finding.severity.rank < self.severity.rank:
+            self.first = finding
 
     @property
     def findings(self) -> int:
         """Number of findings of all severities."""
         return self.findings_by_severity.total()
-
-    @property
-    def severity(self) -> Severity:
-        """The highest of its findings."""
-        return min(self.findings_by_severity, key=lambda severity: severity.rank)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,8 +95,7 @@ class SiteAudit:
         return score(total.severity for total in self.rules.values())
 
     def _add(self, finding: Finding) -> None:
-        total = self.rules.setdefault(finding.rule, RuleTotal())
-        total.findings_by_severity[finding.severity] += 1
-        total.count += finding.count
+        total = self.rules.setdefault(finding.rule, RuleTotal(first=finding))
+        total.add(finding)
         if total.findings_by_severity[finding.severity] <= _FINDINGS_OF_SEVERITY:
             self.findings.append(finding)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from itertools import islice
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from scrapy.utils.conf import arglist_to_dict
 
 from sitemap_harvest.cli import audit_export, audit_reports, crawl, output
 from sitemap_harvest.config import value_parsers
-from sitemap_harvest.config.arguments import RunConfig, check_details
+from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig, check_details
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import ArgumentError, StoreError
@@ -21,12 +20,12 @@ from sitemap_harvest.model import MAX_ROWS, FindingBatch, OccurrenceBatch, Sever
 from sitemap_harvest.snapshots.store import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from scrapy.settings import Settings
 
     from sitemap_harvest.audit.crawl_export import CrawlExport
-    from sitemap_harvest.audit.site_audit import SiteAudit
+    from sitemap_harvest.audit.site_audit import RuleTotal, SiteAudit
     from sitemap_harvest.cli.audit_reports import AuditReports
     from sitemap_harvest.model import AuditSummary, Batch, Finding, LastmodTrust
     from sitemap_harvest.snapshots.store import History, Snapshot
@@ -40,6 +39,10 @@ EPILOG = (
 )
 
 
+_WIDEST = 200  # characters of a message in the table
+_MOST_NAMES = 3  # in one line; the reports have all of them
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this action."""
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="a site, a sitemap or a file, as for crawl")
@@ -49,7 +52,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     output.add_store(parser)
     parser.add_argument("--at", metavar="WHEN", default="latest", help="with --store: the snapshot to audit")
     parser.add_argument(
-        "--fail-on", metavar="SEVERITY", help=f"exit with 4 if a finding is at least this severe: {', '.join(Severity)}"
+        "--fail-on",
+        metavar="SEVERITY",
+        help=f"exit with 4 if a finding is at least this severe: {', '.join(Severity)}; the default is {output.NEVER}",
     )
     parser.add_argument(
         "--probe", metavar="N", help="request N listed pages of each site, or all of them, and check their responses"
@@ -83,33 +88,43 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     reports = audit_reports.AuditReports(opts.reports, others=others)
     limit = None
     if opts.fail_on is not None:
-        limit = Severity(output.parsed_option("--fail-on", opts.fail_on, value_parsers.choice(*Severity)))
-        reports.fail_on = limit
+        given = output.parsed_option("--fail-on", opts.fail_on, value_parsers.choice(*Severity, output.NEVER))
+        if given != output.NEVER:
+            limit = reports.fail_on = Severity(given)
     options = HarvestSettings.from_settings(settings)
     opts.details = _details(opts)
+    probe = _probe(opts)
     if opts.store is None:
         with audit_export.opened(opts) as opts.export:
-            return _crawl(opts, settings, options, limit, reports)
+            return _crawl(opts, settings, options, limit, reports, probe)
     if opts.spargs:
         message = "--store audits stored snapshots, so -a has no effect; to crawl into a store, use -a store=FOLDER"
         raise ArgumentError("-a", opts.spargs, "given without --store", message=message)
     store = open_store(opts.store)
     histories = [store.site(name) for name in opts.targets] or store.histories()
-    is_whole = opts.probe is None or _probe_stored(histories, opts, settings)
+    is_whole = opts.probe is None or _probe_stored(histories, opts, settings, probe)
     with audit_export.opened(opts) as opts.export:
-        audited = _audit(histories, opts, options, limit, reports)
+        audited, _ = _audit(histories, opts, options, limit, reports)
     return audited if is_whole else RunOutcome.PARTLY_FAILED
 
 
 def _probe(opts: argparse.Namespace) -> dict[str, str]:
     """Return the arguments of the crawl that the options of the probe mean."""
-    given = {name: getattr(opts, name) for name in ("probe", "probe_seed")}
-    return {name: value for name, value in given.items() if value is not None}
+    given = {name: value for name in ("probe", "probe_seed") if (value := getattr(opts, name)) is not None}
+    for name, value in given.items():
+        if parse := ARGUMENTS[name].parse:
+            output.parsed_option(f"--{name.replace('_', '-')}", value, parse)
+    if given.keys() == {"probe_seed"} and not any(one.startswith("probe=") for one in opts.spargs):
+        message = f"--probe-seed {opts.probe_seed}: it chooses the pages of a probe; add --probe N"
+        raise ArgumentError("--probe-seed", opts.probe_seed, "given with --probe", message=message)
+    return given
 
 
-def _probe_stored(histories: Sequence[History], opts: argparse.Namespace, settings: Settings) -> bool:
-    """Request the pages of ``--probe`` for the stored snapshots of *histories*; return whether nothing failed."""
-    arguments = {"emit": "none", "store": opts.store, "at": opts.at, **_probe(opts)}
+def _probe_stored(
+    histories: Sequence[History], opts: argparse.Namespace, settings: Settings, probe: Mapping[str, str]
+) -> bool:
+    """Request the pages of *probe* for the stored snapshots of *histories*; return whether nothing failed."""
+    arguments = {"emit": "none", "store": opts.store, "at": opts.at, **probe}
     crawled = argparse.Namespace(**vars(opts) | {"targets": [one.site for one in histories], "spargs": arguments})
     outcome, has_finished = crawl.crawl(crawled, settings, has_output=None)
     if not has_finished:
@@ -146,8 +161,8 @@ def _checked_output(given: str | None) -> str | None:
     if given is None:
         return None
     path, _ = output.file_and_format(given)
-    if path != "-" and not (folder := Path(path).resolve().parent).is_dir():
-        raise ArgumentError("-O", given, "a file", message=f"-O {given}: there is no folder {folder}")
+    if path != "-":
+        output.check_folder("-O", given, path)
     return path
 
 
@@ -157,29 +172,38 @@ def _crawl(
     options: HarvestSettings,
     limit: Severity | None,
     reports: AuditReports,
+    probe: Mapping[str, str],
 ) -> RunOutcome:
     """Crawl the targets into a store, a temporary one unless the user names one, and audit them."""
     if opts.at != "latest":
         raise ArgumentError("--at", opts.at, "given with --store", message=f"--at {opts.at}: it needs --store")
-    given = {"emit": "none", **_probe(opts), **arglist_to_dict(opts.spargs)}
-    config = RunConfig.of(crawl.arguments_of(opts.targets, given))
+    given = {"emit": "none", **probe, **arglist_to_dict(opts.spargs)}
+    config = RunConfig.of(crawl.arguments_of(opts.targets, given), needs_target=False)
+    if not config.candidates:
+        message = f"nothing to audit: give {crawl.TARGET}; or --store S to audit stored snapshots"
+        raise ArgumentError("TARGET", None, crawl.TARGET, message=message)
     reports.use_root(config.root)
     roots = [one.root for one in config.candidates]
     with TemporaryDirectory(prefix="sitemap-harvest-") as folder:
         opts.spargs = {"store": options.store or folder, **given}
+        keeps_store = opts.spargs["store"] != folder
         store = open_store(opts.spargs["store"], create=True)
         before = {root: store.history(root).runs[-1:] for root in roots}
-        outcome, has_finished = crawl.crawl(opts, settings, has_output=None)
+        outcome, has_finished = crawl.crawl(opts, settings, has_output=None, keeps_store=keeps_store)
         histories = [store.history(root) for root, runs in before.items() if store.history(root).runs[-1:] != runs]
         if not histories and not has_finished:
             output.tell("Nothing was audited, and no file was written, because the crawl stored nothing.")
             return outcome if outcome is RunOutcome.NOT_STARTED else RunOutcome.PARTLY_FAILED
-        audited = _audit(histories, opts, options, limit, reports)
+        audited, all_have_urls = _audit(histories, opts, options, limit, reports)
     if not has_finished:
         output.tell("The crawl ended early, so the audit is incomplete.")
         return RunOutcome.PARTLY_FAILED
-    has_urls = outcome in {RunOutcome.WHOLE, RunOutcome.PARTLY_FAILED}
-    return audited if has_urls or audited is not RunOutcome.WHOLE else outcome
+    if audited is not RunOutcome.WHOLE:
+        return audited
+    if outcome not in {RunOutcome.WHOLE, RunOutcome.PARTLY_FAILED}:
+        return outcome
+    is_whole = all_have_urls and len(histories) == len(before) and not config.no_sites
+    return RunOutcome.WHOLE if is_whole else RunOutcome.PARTLY_FAILED
 
 
 def _audit(
@@ -188,12 +212,16 @@ def _audit(
     options: HarvestSettings,
     limit: Severity | None,
     reports: AuditReports,
-) -> RunOutcome:
-    """Audit the sites of *histories*, and show or write the findings; *limit* is the severity of ``--fail-on``."""
+) -> tuple[RunOutcome, bool]:
+    """Audit the sites of *histories*, and show or write the findings; *limit* is the severity of ``--fail-on``.
+
+    Return the outcome, and whether all of them have URLs.
+    """
     from sitemap_harvest.audit.audit import Audit  # DuckDB takes 0.1 seconds to load
     from sitemap_harvest.audit.site_audit import SiteAudit
 
-    rules: dict[str, dict[str, Any]] = {}
+    rules: dict[str, RuleTotal] = {}
+    nothing: list[str] = []  # a line for each site without URLs
     summaries: list[AuditSummary] = []
     trust: list[list[LastmodTrust]] = []  # of each site: in all its dates, and in those of the worst document
 
@@ -211,6 +239,7 @@ def _audit(
                         yield some
                 yield from audit.occurrences(opts.details)
             summaries.append(site.summary)
+            nothing.extend(_nothing_read(site))
             trust.append(audit.trust[:2])
             reports.add(site)
 
@@ -220,16 +249,16 @@ def _audit(
         for _ in batches():
             pass  # counted
     write_line = output.tell if opts.output else output.say
-    found = sorted(rules.values(), key=lambda one: (one["severity"].rank, one["rule"]))
-    if found and not opts.output:
-        output.show(pa.Table.from_pylist(found))
-    for line in _lines(summaries, trust):
+    if rules and not opts.output:
+        found = sorted(rules.items(), key=lambda one: (one[1].severity.rank, one[0]))
+        output.show(pa.Table.from_pylist([_row(*one) for one in found]), widest=_WIDEST, paths=["in"], whole=["rule"])
+    for line in [*_lines(summaries, trust), *nothing]:
         write_line(line)
-    if found and not (opts.output or reports):
-        output.say("Nothing was saved. To save every finding with its samples, add -O findings.jsonl")
+    if rules and not (opts.output or reports):
+        output.say("The findings were not saved. To save each with its samples, add -O findings.jsonl")
     reports.write()
-    is_over = limit is not None and any(one["severity"].rank <= limit.rank for one in found)
-    return RunOutcome.PARTLY_FAILED if is_over else RunOutcome.WHOLE
+    is_over = limit is not None and any(one.severity.rank <= limit.rank for one in rules.values())
+    return RunOutcome.PARTLY_FAILED if is_over else RunOutcome.WHOLE, not nothing
 
 
 def _pages(export: CrawlExport | None, snapshot: Snapshot) -> Iterable[pa.RecordBatch]:
@@ -256,17 +285,32 @@ def _before(
     return before
 
 
-def _counted(finding: Finding, rules: dict[str, dict[str, Any]]) -> Finding:
-    """Return *finding*, added to the row of its rule in *rules*: one row of the table."""
-    row = rules.get(finding.rule)
-    if row is None:
-        where = (finding.sitemap or "").removeprefix(finding.site) or finding.sitemap
-        row = {"severity": finding.severity, "rule": finding.rule, "documents": None, "count": 0}
-        rules[finding.rule] = row | {"first finding": finding.message, "in": where}
-    rules[finding.rule]["count"] += finding.count
-    if finding.sitemap is not None:
-        rules[finding.rule]["documents"] = (rules[finding.rule]["documents"] or 0) + 1
+def _counted(finding: Finding, rules: dict[str, RuleTotal]) -> Finding:
+    """Return *finding*, counted in *rules*."""
+    from sitemap_harvest.audit.site_audit import RuleTotal
+
+    rules.setdefault(finding.rule, RuleTotal(first=finding)).add(finding)
     return finding
+
+
+def _nothing_read(site: SiteAudit) -> Iterator[str]:
+    """Yield a line if *site* has no URLs, with its worst finding."""
+    if not site.summary.urls:
+        worst = min(site.findings, key=lambda one: one.severity.rank, default=None)
+        yield f"No URL was read from {site.summary.site}{f': {worst.message}' if worst else ''}"
+
+
+def _row(rule: str, total: RuleTotal) -> dict[str, Any]:
+    """Return the row of *rule* in the table."""
+    first = total.first
+    return {
+        "severity": total.severity,
+        "rule": rule,
+        "documents": total.documents or None,
+        "count": total.count,
+        "first finding": first.message,
+        "in": (first.sitemap or "").removeprefix(first.site) or first.sitemap,
+    }
 
 
 def _lines(summaries: Sequence[AuditSummary], trust: Sequence[Sequence[LastmodTrust]]) -> Iterator[str]:
@@ -274,9 +318,15 @@ def _lines(summaries: Sequence[AuditSummary], trust: Sequence[Sequence[LastmodTr
     for summary, scores in zip(summaries, trust, strict=True):
         yield summary.in_words()
         yield from (one.in_words() for one in scores if one is scores[0] or one.score < scores[0].score)
-    not_checked: dict[str, dict[str, None]] = {}
+    not_checked: dict[str, tuple[dict[str, None], list[str]]] = {}  # by reason: rules and sites
     for summary in summaries:
         for reason, names in summary.not_checked_by_reason.items():
-            not_checked.setdefault(reason, {}).update(dict.fromkeys(names))
-    for reason, rules in not_checked.items():
-        yield f"Not checked, because {reason}: {', '.join(rules)}"
+            rules, sites = not_checked.setdefault(reason, ({}, []))
+            rules.update(dict.fromkeys(names))
+            sites.append(summary.site)
+    for reason, (rules, sites) in not_checked.items():
+        where = ""
+        if len(sites) < len(summaries):
+            where = f" for {', '.join(sites) if len(sites) <= _MOST_NAMES else f'{len(sites):,} sites'}"
+        shown = ", ".join(rules) if len(rules) <= _MOST_NAMES else f"{len(rules)} rules"
+        yield f"Not checked{where}, because {reason}: {shown}"

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from w3lib.url import file_uri_to_path
 
+from sitemap_harvest.cli import output
 from sitemap_harvest.errors import ArgumentError, StoreError
 from sitemap_harvest.files import check_place, put_file
 from sitemap_harvest.integration.middlewares import OutsideError, below
@@ -101,7 +102,7 @@ class AuditReports:
             self._open(name, path)
 
     def _open(self, name: str, path: Path) -> None:
-        is_folder = name.endswith(_SEPARATORS) or path.is_dir()
+        is_folder = name.endswith(_SEPARATORS)
         suffix = Path(name).suffix.lower()
         if not is_folder and suffix != _HTML and suffix not in _RENDERERS:
             message = (
@@ -112,7 +113,8 @@ class AuditReports:
         if suffix == ".xlsx" and find_spec("xlsxwriter") is None:
             message = f"--report {name}: XlsxWriter is not installed: pip install 'scrapy-sitemap-harvest[xlsx]'"
             raise ArgumentError("--report", name, "a format that is installed", message=message)
-        check_place(f"--report {name}", path / "index.html" if is_folder and path.exists() else path)
+        output.check_folder("--report", name, path)
+        check_place("--report", path / "index.html" if is_folder and path.exists() else path)
         if is_folder or suffix == _HTML:
             from sitemap_harvest.audit.report.html import HtmlReport  # jinja2 takes time to load, and few need it
 

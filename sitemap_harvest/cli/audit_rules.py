@@ -32,7 +32,7 @@ def list_rules(options: Mapping[str, RuleOptions]) -> None:
         severity = "off" if option.is_off else str(option.severity or known.severity)
         shown = ", ".join(f"{name}={value:g}" for name, value in thresholds.items())
         rows.append({"rule": rule, "severity": severity, "thresholds": shown, "meaning": known.title})
-    output.show(pa.Table.from_pylist(rows), widest=_WIDEST_TITLE)
+    output.show(pa.Table.from_pylist(rows), widest=_WIDEST_TITLE, whole=["rule"])
 
 
 def explain_rules(names: Sequence[str], options: Mapping[str, RuleOptions]) -> None:

@@ -51,7 +51,7 @@ EPILOG = "\n".join(
 )
 NO_OUTPUT = "No output file was given, so nothing is saved: add -O urls.jsonl"
 _MOST_PROBLEMS = 8  # codes shown; the document records have all of them
-_TARGET = "a site, the URL of a sitemap, or a file"
+TARGET = "a site, the URL of a sitemap, or a file"
 _LOGGERS_OF_SET_UP = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware", "scrapy.utils.log")
 
 
@@ -70,10 +70,13 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     return crawl(opts, settings, has_output=bool(settings.getdict("FEEDS")))[0]
 
 
-def crawl(opts: argparse.Namespace, settings: Settings, *, has_output: bool | None) -> tuple[RunOutcome, bool]:
+def crawl(
+    opts: argparse.Namespace, settings: Settings, *, has_output: bool | None, keeps_store: bool = True
+) -> tuple[RunOutcome, bool]:
     """Crawl the targets in *opts*, and show the result; return it, and whether the run was not ended early.
 
-    *has_output*: whether the run writes output files; ``None``: it needs none. Raises :exc:`HarvestError`.
+    *has_output*: whether the run writes output files; ``None``: it needs none. *keeps_store*: whether the store, if
+    there is one, is the user's. Raises :exc:`HarvestError`.
     """
     try:
         arguments = arguments_of(opts.targets, opts.spargs)
@@ -110,6 +113,8 @@ def crawl(opts: argparse.Namespace, settings: Settings, *, has_output: bool | No
     if opened[0].refused is not None and not log_is_shown:
         raise OptionError(opened[0].refused)
     summary, stats = opened[0].summary, crawler.stats.get_stats()
+    if not keeps_store:
+        summary.first_snapshots = 0
     show(summary, stats, has_output=has_output)
     return verdict(summary, stats, errors=errors.errors), stats.get("finish_reason") == "finished"
 
@@ -119,10 +124,10 @@ def arguments_of(targets: list[str], given: dict[str, str]) -> dict[str, Any]:
     for target in targets:
         name, equals, _ = target.partition("=")
         if not target.strip():
-            raise ArgumentError("TARGET", target, _TARGET, message=f"TARGET is empty: give {_TARGET}")
+            raise ArgumentError("TARGET", target, TARGET, message=f"TARGET is empty: give {TARGET}")
         if equals and name in ARGUMENTS:
             message = f"TARGET {target!r} is an argument, not a target; write -a {target}"
-            raise ArgumentError("TARGET", target, _TARGET, message=message)
+            raise ArgumentError("TARGET", target, TARGET, message=message)
     arguments: dict[str, Any] = dict(given)
     sites = [target for target in targets if is_site(target)]
     for name, values in (("site", sites), ("sitemap", [target for target in targets if target not in sites])):
@@ -132,7 +137,7 @@ def arguments_of(targets: list[str], given: dict[str, str]) -> dict[str, Any]:
         if values:
             arguments[name] = values
     if not arguments:
-        raise ArgumentError("TARGET", None, _TARGET, message=f"nothing to harvest: give {_TARGET}")
+        raise ArgumentError("TARGET", None, TARGET, message=f"nothing to harvest: give {TARGET}")
     return arguments
 
 

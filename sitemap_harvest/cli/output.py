@@ -23,7 +23,7 @@ from sitemap_harvest.model import Batch
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
     from typing import IO
 
     from scrapy.settings import Settings
@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 _FORMATS = ", ".join(FEED_EXPORTERS)
 _PLAIN = {pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.timestamp("us", "UTC")}
 _T = TypeVar("_T")
-_WIDEST = 60  # characters of a table cell; files are not truncated
+_WIDEST = 60  # characters of a table cell on a terminal; other output is not truncated
+_WIDEST_PATH = 40
+NEVER = "never"
+"""A value of ``--fail-on``: no severity changes the exit code."""
 
 
 class AnyBatch(Batch[Any]):
@@ -90,6 +93,12 @@ def store_of(opts: argparse.Namespace, settings: Settings) -> Store:
         message = "no store was given: add --store FOLDER, or set SITEMAP_HARVEST_STORE"
         raise ArgumentError("store", path, "a folder, or s3://bucket/folder", message=message)
     return open_store(path)
+
+
+def check_folder(option: str, given: str, path: str | Path) -> None:
+    """Raise :exc:`ArgumentError` if there is no folder for the file *path*, which *option* names as *given*."""
+    if not (folder := Path(path).resolve().parent).is_dir():
+        raise ArgumentError(option, given, "a file", message=f"{option} {given}: there is no folder {folder}")
 
 
 def file_and_format(output: str) -> tuple[str, str]:
@@ -179,25 +188,45 @@ def _plain(column: pa.Array) -> pa.Array:
         return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
 
 
-def show(rows: pa.Table, *, widest: int = _WIDEST) -> None:
-    """Print *rows* as a table, with its full width unless a terminal limits it; *widest*: characters of a cell."""
+def show(rows: pa.Table, *, widest: int = _WIDEST, paths: Collection[str] = (), whole: Collection[str] = ()) -> None:
+    """Print *rows* as a table, with its full width unless a terminal limits it.
+
+    *widest*: characters of a cell on a terminal. Longer cells of the columns *paths* keep their end. The columns
+    *whole* are not wrapped.
+    """
     console = Console()
     table = Table(title=None, show_edge=False, pad_edge=False)
     for field in rows.schema:
         is_number = any(check(field.type) for check in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))
-        table.add_column(Text(visible(field.name)), justify="right" if is_number else "left", overflow="fold")
+        table.add_column(
+            Text(visible(field.name)),
+            justify="right" if is_number else "left",
+            overflow="fold",
+            no_wrap=field.name in whole,
+        )
     for row in zip(*(column.to_pylist() for column in rows.columns), strict=True):
-        table.add_row(*(_cell(value, widest) for value in row))
+        cells = [_text(value) for value in row]
+        if console.is_terminal:
+            names = zip(cells, rows.column_names, strict=True)
+            cells = [_cut_path(cell) if name in paths else _cut(cell, widest) for cell, name in names]
+        table.add_row(*map(Text, cells))
     if not console.is_terminal:
         console.width = 10_000
     console.print(table)
 
 
-def _cell(value: Any, widest: int) -> Text:
+def _text(value: Any) -> str:
     if value is None:
-        return Text()
+        return ""
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         value = ", ".join(value)
     text = value.isoformat(sep=" ", timespec="seconds") if hasattr(value, "astimezone") else str(value)
-    shown = visible(text.removesuffix("+00:00"))
-    return Text(shown if len(shown) <= widest else shown[: widest - 1] + "…")
+    return visible(text.removesuffix("+00:00"))
+
+
+def _cut(text: str, widest: int) -> str:
+    return text if len(text) <= widest else f"{text[: widest - 1]}…"
+
+
+def _cut_path(text: str) -> str:
+    return text if len(text) <= _WIDEST_PATH else f"…{text[1 - _WIDEST_PATH :]}"

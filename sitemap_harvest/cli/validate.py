@@ -46,7 +46,6 @@ EPILOG = (
     "Exit codes: 0 no document has a problem of the severity --fail-on or higher; 1 Scrapy could not start; "
     "2 wrong usage; 3 no document could be read; 4 some documents have such a problem or could not be read."
 )
-NEVER = "never"
 STDIN = "-"
 _ACCEPTED = "a file, a folder, a URL that begins with http:// or https://, or - for standard input"
 _HOST = re.compile(r"(?:[a-z0-9\-]+\.)+[a-z0-9\-]+(?::\d+)?(?:/|\Z)", re.IGNORECASE)
@@ -164,7 +163,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--fail-on",
-        choices=(*map(str, Severity), NEVER),
+        choices=(*map(str, Severity), output.NEVER),
         default=str(Severity.ERROR),
         help="the lowest severity that changes the exit code (default: error)",
     )
@@ -207,7 +206,7 @@ def outcome_of(found: list[Validation], fail_on: str) -> RunOutcome:
     if all(one.kind is None for one in found) and not any(one.reason == _INTERRUPTED for one in found):
         return RunOutcome.NOTHING_FOUND
     worst = min((one.worst.rank for one in found if one.worst), default=None)
-    is_bad = fail_on != NEVER and worst is not None and worst <= Severity(fail_on).rank
+    is_bad = fail_on != output.NEVER and worst is not None and worst <= Severity(fail_on).rank
     return RunOutcome.PARTLY_FAILED if is_bad or any(one.reason is not None for one in found) else RunOutcome.WHOLE
 
 

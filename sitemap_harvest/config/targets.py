@@ -92,7 +92,11 @@ def parse_targets(arguments: Mapping[str, Any], *, needs_target: bool = True) ->
         return targets
     if not (folder := Path(str(root))).is_dir():
         raise ArgumentError("root", root, "an existing folder")
-    if file or arguments.get("sitemap") or len(_parts(arguments, "site")) != 1:
+    if sitemaps and not (sites or file):
+        site = f", such as {site_of(sitemaps[0])}" if site_of(sitemaps[0]) else ""
+        message = f"argument root={root!r}: it replaces a site, but {sitemaps[0]!r} is a sitemap; give the site{site}"
+        raise ArgumentError("root", root, "used with a site", message=message)
+    if file or sitemaps or len(_parts(arguments, "site")) != 1:
         raise ArgumentError("root", root, "used with exactly one site=, which the folder replaces")
     return {**targets, "root": folder.resolve(), "only_site": sites[0]}
 

@@ -33,6 +33,7 @@ _TUNNEL = r"\ACould not open CONNECT tunnel"
 _TOO_LARGE = "the document is larger than DOWNLOAD_MAXSIZE"
 _NO_TLS = "TLS failed: the server does not speak TLS; the URL may need http://"
 _OF_PROXY = "the proxy cannot connect to the host: HTTP {0}"
+_FOLDER = "the path is a folder, not a file; to read it in place of a site, name the site, and add -a root=FOLDER"
 _NO_HTTP = "the server does not speak HTTP"
 _ERRORS: tuple[tuple[type | tuple[type, ...], str, Outcome, str, Cause | None], ...] = (
     (_REFUSALS, "max size|DOWNLOAD_MAXSIZE", Outcome.TOO_LARGE, _TOO_LARGE, None),
@@ -49,7 +50,7 @@ _ERRORS: tuple[tuple[type | tuple[type, ...], str, Outcome, str, Cause | None], 
     (ResponseDataLossError, "", _FAILED, "the connection was closed early", Cause.CONNECTION),
     (UnsupportedURLSchemeError, "", Outcome.OUT_OF_SCOPE, "the URL scheme is not supported", None),
     (FileNotFoundError, "", Outcome.ABSENT, "there is no such file", None),
-    (IsADirectoryError, "", _FAILED, "the path is a folder, not a file", None),
+    (IsADirectoryError, "", _FAILED, _FOLDER, None),
     (UnicodeError, "", _FAILED, "invalid host name", Cause.DNS),
     (PermissionError, "", _FAILED, "no permission to read the file", None),
     (NotImplementedError, "", _FAILED, "Scrapy does not support HTTPS requests through an https:// proxy", None),

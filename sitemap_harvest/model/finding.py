@@ -178,14 +178,21 @@ class AuditSummary:
 
     def in_words(self) -> str:
         """Return the result in one line."""
-        found = [(self.errors, "error"), (self.warnings, "warning"), (self.notices, "notice")]
-        counts = [f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in found if count]
+        by_severity = [(self.errors, "error"), (self.warnings, "warning"), (self.notices, "notice")]
+        counts = [_counted(count, name) for count, name in by_severity if count]
+        found = "no findings"
+        if counts:
+            findings = sum(count for count, _ in by_severity)
+            found = f"{_counted(findings, 'finding')} of {_counted(len(self.rules), 'rule')} ({', '.join(counts)})"
         unread = f" ({self.unread:,} not read completely, so the audit is partial)" if self.unread else ""
         pages = ""
         if self.sampled_pages is not None:
             pages = f"; probe: {self.probed_pages:,} of {self.sampled_pages:,} sampled pages (seed {self.probe_seed})"
         return (
-            f"{self.site}: {', '.join(counts) or 'no findings'} in {self.urls:,} URL{'' if self.urls == 1 else 's'} "
-            f"of {self.sitemaps:,} document{'' if self.sitemaps == 1 else 's'}"
+            f"{self.site}: {found} in {_counted(self.urls, 'URL')} of {_counted(self.sitemaps, 'document')}"
             f"{unread}{pages}; rules passed: {self.passed}, not checked: {len(self.not_checked)}"
         )
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"

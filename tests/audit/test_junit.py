@@ -25,7 +25,7 @@ def test_each_rule_is_a_test_case() -> None:
         finding("sitemap/empty", samples=(sample(f"{SITE}/a", position=3, value="v"), sample(line=7))),
         finding("url/fragment", Severity.WARNING, sitemap=None),
         checked=["sitemap/empty", "url/fragment", "url/unescaped"],
-        change_flapping="the store has no earlier run of the site",
+        change_flapping="there is no earlier run of the site",
     )
     assert (
         render_junit([audit]).decode()
@@ -43,7 +43,7 @@ def test_each_rule_is_a_test_case() -> None:
     </testcase>
     <testcase classname="https://www_example_com.url" name="url/unescaped" time="0"/>
     <testcase classname="https://www_example_com.change" name="change/flapping" time="0">
-      <skipped message="the store has no earlier run of the site"/>
+      <skipped message="there is no earlier run of the site"/>
     </testcase>
   </testsuite>
 </testsuites>

@@ -31,7 +31,7 @@ def test_the_report_has_a_table_and_details() -> None:
 
 ### `https://www.example.com`
 
-1 error in 3 URLs of 1 document; rules passed: 0, not checked: 2
+1 finding of 2 rules (1 error) in 3 URLs of 1 document; rules passed: 0, not checked: 2
 
 trust in lastmod: 70 of 100
 

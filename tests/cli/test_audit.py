@@ -67,8 +67,19 @@ def test_a_folder_is_audited_before_deployment(tmp_path: Path) -> None:
         '"position": 3, "value": null, "line": null}]',
     }
     assert {*found} == {"url/fragment", "site/not-in-robots", "lastmod/missing"}
-    assert "https://www.example.com: 3 warnings in 3 URLs of 2 documents" in run.stderr
+    assert "https://www.example.com: 3 findings of 3 rules (3 warnings) in 3 URLs of 2 documents" in run.stderr
+    assert "first snapshot" not in run.stderr  # the store is temporary
+    assert "Not checked, because no listed page was requested, by a probe or in a crawl export: 9 rules\n" in run.stderr
     assert forked.scrapy(*target, "--fail-on", "error", cwd=tmp_path).returncode == 0
+
+
+def test_a_target_without_urls_beside_others_is_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "good.xml").write_text(SITEMAP)
+    run = forked.scrapy("harvest", "audit", "good.xml", "typo.xml", "--fail-on", "never", cwd=tmp_path)
+    assert run.returncode == 4, run.stderr
+    typo = (tmp_path / "typo.xml").as_uri()
+    assert f"\nNo URL was read from {typo}: not fetched: there is no such file\n" in run.stdout
+    assert f"\nNot checked for {typo}, because no URL was read: " in run.stdout
 
 
 def test_reports_of_a_folder_are_for_ci(tmp_path: Path) -> None:
@@ -78,7 +89,7 @@ def test_reports_of_a_folder_are_for_ci(tmp_path: Path) -> None:
     target = ("harvest", "audit", "https://www.example.com", "-a", "root=public", *reports)
     run = forked.scrapy(*target, "--fail-on", "warning", cwd=tmp_path)
     assert run.returncode == 4, run.stderr
-    assert "Nothing was saved" not in run.stdout
+    assert "not saved" not in run.stdout
     (log,) = json.loads((tmp_path / "audit.sarif").read_text())["runs"]
     (result,) = [one for one in log["results"] if one["ruleId"] == "url/fragment"]
     assert result["locations"] == [
@@ -122,21 +133,30 @@ def test_a_site_that_does_not_respond_is_a_finding_with_the_exit_code_of_the_cra
     [
         pytest.param(["s.xml", "--at", "first"], "--at first: it needs --store", id="at-without-store"),
         pytest.param(["s.xml", "-O", "no/f.csv"], "-O no/f.csv: there is no folder ", id="no-folder"),
-        pytest.param([], "nothing to harvest", id="no-target"),
+        pytest.param([], "nothing to audit", id="no-target"),
+        pytest.param(["-a", "store=s"], "nothing to audit: give a site", id="no-target-but-a-store"),
+        pytest.param(
+            [f"{SITE}/a", "-a", "root=."], f"argument root='.': it replaces a site, but '{SITE}/a'", id="root"
+        ),
+        pytest.param([SITE, "-a", "store=file"], "store 'file': it cannot be opened: not a directory", id="store"),
+        pytest.param([SITE, "--probe-seed", "3"], "--probe-seed 3: it chooses the pages of a probe", id="no-probe"),
+        pytest.param([SITE, "--probe", "1", "--probe-seed", "x"], "--probe-seed x: it must be a whole", id="seed"),
         pytest.param(["s.xml", "--report", "s.xml"], "--report s.xml: the command reads or writes this", id="input"),
         pytest.param(["s.xml", "--report", "a.md", "--report", "./a.md"], "--report ./a.md: the command", id="twice"),
         pytest.param(["s.xml", "-O", "a.xml:csv", "--report", "a.xml"], "--report a.xml: the command", id="output"),
         pytest.param(["s.xml", "--report", "a.nope"], "--report a.nope: the suffix must be", id="no-report-format"),
-        pytest.param(["s.xml", "--report", "no/a.html"], "--report no/a.html: ", id="no-report-folder"),
-        pytest.param(["s.xml", "--report", "no/such/"], "--report no/such/: ", id="no-folder-for-reports"),
+        pytest.param(["s.xml", "--report", "no/a.html"], "--report no/a.html: there is no folder", id="no-report"),
+        pytest.param(["s.xml", "--report", "no/such/"], "--report no/such/: there is no folder", id="no-parent"),
+        pytest.param(["s.xml", "--report", "d"], "--report d: the suffix must be", id="folder-without-a-slash"),
         pytest.param(
             [SITE, "-a", "root=.", "--report", "a.md"], "--report a.md: it is in the", id="report-in-the-site"
         ),
-        pytest.param(["s.xml", "--report", "file/"], "--report file/: ", id="folder-is-a-file"),
+        pytest.param(["s.xml", "--report", "file/"], "--report: ", id="folder-is-a-file"),
     ],
 )
 def test_a_wrong_option_is_reported_before_the_crawl(tmp_path: Path, arguments: list[str], words: str) -> None:
     (tmp_path / "file").touch()
+    (tmp_path / "d").mkdir()
     run = forked.scrapy("harvest", "audit", *arguments, cwd=tmp_path)
     assert run.returncode == 2
     assert run.stderr.startswith(f"scrapy harvest audit: {words}")
@@ -183,7 +203,7 @@ change/flapping (error; the default is notice)
   Fix: List a page as long as it exists, and sort before limiting the number of entries.
 
   Threshold times: 9 (the default is 3)
-  Not checked if the store has no earlier run of the site.
+  Not checked if there is no earlier run of the site (-a store=FOLDER keeps the runs).
 
 loc/relative (error)
   The URL is relative; it was resolved against the URL of the document.
@@ -224,13 +244,16 @@ def test_details_are_rows_in_place_of_findings(folder: Path) -> None:
         "line": None,
         "count": 1,
     }
-    assert f"{SITE}: 2 warnings" in run.stderr
+    assert f"{SITE}: 3 findings of 3 rules (2 warnings, 1 notice) in 1 URL" in run.stderr
 
 
 def test_an_earlier_snapshot_is_audited(folder: Path) -> None:
     run = command("audit", SITE, "--at", "first", "-O", "-:jsonl", cwd=folder)
     assert (run.returncode, rules(run.stdout)) == (0, [])
-    assert "Not checked, because the store has no earlier run of the site: change/" in run.stderr
+    assert (
+        "Not checked, because there is no earlier run of the site (-a store=FOLDER keeps the runs): 8 rules"
+        in run.stderr
+    )
 
 
 def test_rules_are_set_by_a_setting(folder: Path) -> None:
@@ -245,7 +268,7 @@ def test_the_table_has_a_line_for_each_rule(folder: Path) -> None:
     assert [cell.strip() for cell in line.split("│")] == [
         "warning", "url/fragment", "1", "1", "1 URL with a fragment", "/s.xml"
     ]  # fmt: skip
-    assert "Nothing was saved." in run.stdout
+    assert "The findings were not saved." in run.stdout
 
 
 @pytest.mark.parametrize(
@@ -390,4 +413,4 @@ def test_a_stored_probe_of_a_busy_site_is_a_failure(folder: Path) -> None:
 def test_the_size_of_a_probe_is_a_number_or_all(folder: Path, number: str) -> None:
     run = command("audit", SITE, "--probe", number, cwd=folder)
     assert run.returncode == 2
-    assert run.stderr.endswith(f"argument probe={number!r}: it must be a whole number, 1 or more, or all\n")
+    assert run.stderr.endswith(f"--probe {number}: it must be a whole number, 1 or more, or all\n")

@@ -40,8 +40,10 @@ def test_findings_and_summary_of_a_site_without_a_store(serve, crawl, tmp_path, 
     assert (audit["site"], audit["urls"], sorted(audit["rules"])) == (site.url, 4, sorted(found))
     assert "change/mass-removal" in {one["rule"] for one in audit["not_checked"]}
     assert run.stats["sitemap_harvest/findings/warnings"] == audit["warnings"] == 3
-    assert f"Audit of {site.url}: 3 warnings in 4 URLs of 2 documents; " in run.log
-    assert "Not checked, because the store has no earlier run of the site: change/" in run.log
+    assert f"Audit of {site.url}: 3 findings of 3 rules (3 warnings) in 4 URLs of 2 documents; " in run.log
+    assert (
+        "Not checked, because there is no earlier run of the site (-a store=FOLDER keeps the runs): change/" in run.log
+    )
     assert [*(tmp_path / "temporary").glob("sitemap-harvest-*")] == []  # the store of the run is gone
 
 

@@ -11,6 +11,7 @@ import dataclasses
 import gzip
 import hashlib
 import json
+import os
 import re
 import zlib
 from contextlib import closing
@@ -153,7 +154,9 @@ def open_store(path: str | Path, *, create: bool = False) -> Store:
         else:
             check_format(json.loads(data).get("format"), folder)
     except (OSError, pa.ArrowException) as error:
-        raise StoreError(f"store {shown(path)!r}: {error}") from error
+        errno = getattr(error, "errno", None)
+        words = f"it cannot be opened: {os.strerror(errno).lower()}" if errno else error
+        raise StoreError(f"store {shown(path)!r}: {words}") from error
     except (ValueError, AttributeError) as error:
         raise StoreError(f"store {shown(path)!r}: {folder}/{_STORE} is damaged") from error
     return Store(folder)
