@@ -27,7 +27,14 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.service
 
 HOW_TO = ROOT / "docs" / "howto" / "run-on-scrapyd.md"
-KINDS = {"urls": "UrlEntry", "sitemaps": "SitemapRecord", "sites": "SiteRecord", "changes": "Change"}
+KINDS = {
+    "urls": "UrlEntry",
+    "sitemaps": "SitemapRecord",
+    "sites": "SiteRecord",
+    "changes": "Change",
+    "pages": "PageRecord",
+    "occurrences": "Occurrence",
+}
 FEEDS = {
     f"out/%(_job)s-{kind}.jsonl": {"format": "jsonl", "item_classes": [f"sitemap_harvest.{name}"]}
     for kind, name in KINDS.items()
@@ -148,11 +155,18 @@ LATER = {  # over the snapshots that the jobs above have left in the store
     "changes": {"baseline": "first", "resume": "yes"},
     "feeds": {"feeds_only": "yes", "consumer": "app"},
 }
+AUDIT = {  # of the snapshot that these have left
+    "at": "latest",
+    "probe": "all",
+    "probe_seed": "7",
+    "details": "page/client-error",
+    "emit": "occurrences,pages",
+}
 
 
 def test_every_argument_is_in_the_jobs(sites):
     shop, *_ = sites
-    given = set().union(*(make(shop, None) for make, _ in JOBS.values()), *LATER.values())
+    given = set().union(*(make(shop, None) for make, _ in JOBS.values()), *LATER.values(), AUDIT)
     assert given == ARGUMENTS.keys()
 
 
@@ -171,6 +185,8 @@ def harvested(node, sites):
     for name, given in LATER.items():
         node.schedule("changes", settings=waiting, jobid=name, site=news.url, **given)
     node.finished(*LATER)
+    node.schedule("audit", settings=waiting, jobid="audit", site=news.url, **AUDIT)
+    node.finished("audit")
     return node
 
 
@@ -189,6 +205,15 @@ def test_a_job_with_feeds_only_and_a_comparison_share_a_store(harvested, sites):
         assert (reason(harvested.log(name)), errors(harvested.log(name))) == ("finished", [])
         assert output(harvested, name, "changes") == []
     assert len(open_store(harvested.folder / "snapshots").site(news.url).runs) == 3
+
+
+def test_a_job_audits_the_pages_of_a_stored_snapshot(harvested, sites):
+    _, news, _ = sites
+    assert (reason(harvested.log("audit")), errors(harvested.log("audit"))) == ("finished", [])
+    pages = {page["url"]: page["status"] for page in output(harvested, "audit", "pages")}
+    assert pages[f"{news.url}/a"] == 404
+    found = {(one["rule"], one["loc"]) for one in output(harvested, "audit", "occurrences")}
+    assert ("page/client-error", f"{news.url}/a") in found
 
 
 def test_jobs_are_listed_with_their_times_and_logs(harvested):
