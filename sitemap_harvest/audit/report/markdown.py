@@ -68,7 +68,7 @@ def _row(findings: list[Finding], audit: SiteAudit) -> str:
     cells = (
         str(total.severity),
         _code(first.rule),
-        "" if first.sitemap is None else f"{total.findings:,}",
+        f"{total.documents:,}" if total.documents else "",
         f"{total.count:,}",
         _code(first.message),
         _code(_place(first)),
