@@ -34,8 +34,8 @@ USAGE = "TARGET... | --store S [SITE...]"
 EPILOG = (
     "With --store, the audit reads the last snapshot of each SITE, or of all sites, "
     "and requests only the pages of --probe. "
-    "Exit codes: 0 success; 2 wrong usage; 4 a finding of the severity of --fail-on or above; "
-    "1 and 3 to 8 nothing could be audited, as for crawl."
+    "Exit codes: 0 success; 2 wrong usage; 4 a finding of the severity of --fail-on or above, or no URL was read from "
+    "some of the targets; 1 and 3 to 8 no URL was read from any, as for crawl."
 )
 
 
