@@ -2,7 +2,7 @@
 
 A heading counts if it says nothing else, or if the rest (mostly the name of the site)
 is separated by a delimiter: "Page not found | Example" counts, "How to find pages that
-are not found" and "Not found: a novel" do not.
+are not found", "Not found: a novel" and "Page not found | Causes and solutions" do not.
 """
 
 from __future__ import annotations
@@ -90,6 +90,12 @@ def _simplified(text: str) -> str:
 _FAILURE = re.compile(rf"\b(?:{_ERROR}|unavailable|forbidden)\b")
 
 
+_ABOUT = re.compile(  # words of articles about missing pages, and not of sites
+    r"\b(?:ursachen?|behe(?:ben|bung)|bedeut(?:et|ung)|erklärt|warum|causes|how to|meaning|explained|why"
+    r"|pourquoi|signification|causas|cómo|significado|perché|significato)\b"
+)
+
+
 @cache  # compiling is slow, and only pages need it
 def _not_found() -> re.Pattern[str]:
     return re.compile(
@@ -105,7 +111,7 @@ def _site_map() -> re.Pattern[str]:
 
 def says_not_found(heading: str) -> bool:
     """Whether *heading* says that the page does not exist."""
-    return _says(heading, _not_found())
+    return _says(heading, _not_found()) and _ABOUT.search(_simplified(heading)) is None
 
 
 def says_failure(heading: str) -> bool:

@@ -9,7 +9,12 @@ from sitemap_harvest.formats.html.headings import says_not_found, says_site_map
     "heading",
     [
         *("404", "Error 404", "404 Not Found", "404 - Page not found", "404: Not Found", "Not Found", "Page Not Found"),
-        *("Page not found | Example", "Example – Page not found", "Oops! That page can’t be found.", "Nothing Found"),
+        *(
+            "Page not found | Acme Solutions",
+            "Example – Page not found",
+            "Oops! That page can’t be found.",
+            "Nothing Found",
+        ),
         *("404 | Page Not Found | Example", "Sorry, page not found!", "HTTP Error 404", "HTTP Status 404 – Not Found"),
         *("Seite nicht gefunden", "Fehler 404", "Fehler 404 – Seite nicht gefunden", "Page introuvable - Mairie"),
         *("Erreur 404 : page introuvable", "Página no encontrada", "Página não encontrada", "Pagina non trovata"),
@@ -26,6 +31,7 @@ def test_pages_for_missing_documents_are_recognized(heading: str) -> None:
     [
         *("", "Hello", "HTTP 404 - Wikipedia", "How to fix a 404 error", "404 Media", "Best 404 pages of 2025"),
         *("Page not found: what now?", "Not found: a novel", "Room 404", "Not found " * 50),
+        *("Seite nicht gefunden – Ursachen und Lösungen", "404 Not Found – What It Means and How to Fix It"),
     ],
 )
 def test_pages_about_missing_pages_are_not_taken_for_them(heading: str) -> None:
