@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.errors import CrawlExportError, there_is_no
+from sitemap_harvest.errors import CrawlExportError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,7 +70,7 @@ def columns_of(header: Sequence[str], given: Mapping[str, str]) -> dict[str, lis
     """Return the columns of each field in *header*, most likely first; fields without one are absent.
 
     *given* are the names of columns that the user chose for fields. Raises
-    :exc:`CrawlExportError` if there is no such field or column.
+    :exc:`CrawlExportError` if there is no such column.
     """
     names = [simplified(name) for name in header]
     found = {
@@ -78,8 +78,6 @@ def columns_of(header: Sequence[str], given: Mapping[str, str]) -> dict[str, lis
         for field, known in _NAMES.items()
     }
     for field, name in given.items():
-        if field not in _NAMES:
-            raise CrawlExportError(there_is_no("field", field, FIELDS))
         found[field] = [column for column, one in enumerate(header) if one.strip().casefold() == name.casefold()]
         if not found[field]:
             raise CrawlExportError(f"there is no column {name!r} for {field}; the columns are: {', '.join(header)}")

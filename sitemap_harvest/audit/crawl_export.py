@@ -117,13 +117,16 @@ class CrawlExport:
         header = source.header
         found = columns_of(header, given)
         self.columns = {field: [header[column] for column in columns] for field, columns in found.items()}
-        if missing := [field for field in ("url", "status") if field not in found]:
-            raise CrawlExportError(
-                f"no column of the {' and the '.join(missing)} was recognized; {_ADVICE}, for example "
-                f"--crawl-column {missing[0]}=COLUMN. The columns are: {', '.join(header)}"
-            )
         relation = source.table({column for columns in found.values() for column in columns})
-        self._check_status(relation, found)
+        text = self._wrong_status(relation, found)
+        if missing := [field for field in ("url", "status") if field not in found]:
+            example = " ".join(f"--crawl-column {field}=COLUMN" for field in missing + ["status"] * bool(text))
+            raise CrawlExportError(
+                f"no column of the {' and the '.join(missing)} was recognized{f', and {text}' if text else ''}; "
+                f"{_ADVICE}, for example {example}. The columns are: {', '.join(header)}"
+            )
+        if text:
+            raise CrawlExportError(f"{text}; {_ADVICE}, for example --crawl-column status=COLUMN")
         with pq.ParquetWriter(self._pages, _RAW) as writer:
             for batch in self._connection.sql(_query(relation, found)).to_arrow_reader(_ROWS):
                 pages = _pages(batch)
@@ -139,16 +142,16 @@ class CrawlExport:
         self._connection.read_parquet(self._pages).create_view("pages")
         self._connection.execute(f"create table followed as {_FOLLOWED}")
 
-    def _check_status(self, relation: str, found: Mapping[str, list[int]]) -> None:
-        """Raise :exc:`CrawlExportError` if the column of the status has texts instead of numbers."""
+    def _wrong_status(self, relation: str, found: Mapping[str, list[int]]) -> str | None:
+        """Return that the column of the status has texts instead of numbers; ``None`` if not, or without one."""
+        if "status" not in found:
+            return None
         status = _text(found["status"])
         sample = f"select {status} as status from {relation} where {status} is not null limit {_ROWS}"  # noqa: S608
         values = self._connection.sql(f"select min(status), count({_code('status')}) from ({sample})").fetchall()  # noqa: S608
-        if values[0][0] is not None and not values[0][1]:
-            raise CrawlExportError(
-                f"the column {self.columns['status'][0]!r} has no HTTP status, but {values[0][0]!r}; {_ADVICE}, for "
-                "example --crawl-column status=COLUMN"
-            )
+        if values[0][0] is None or values[0][1]:
+            return None
+        return f"the column {self.columns['status'][0]!r} has no HTTP status, but {values[0][0]!r}"
 
 
 def _cells(columns: list[int]) -> str:

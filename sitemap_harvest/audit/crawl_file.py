@@ -34,6 +34,7 @@ _MESSAGES = {  # of DuckDB and Python
     r"invalid state": "line ends differ, or a quotation mark is in the wrong place; export the crawl again",
     r"'([\w-]+)' codec can't decode": r"it is not valid \1; it may be cut: export the crawl again",
     r"No such file": "there is no such file",
+    r"Is a directory": "it is a folder; name the file of the crawl export",
 }
 
 
@@ -69,6 +70,7 @@ class CrawlFile:
                 raise CrawlExportError("it is neither CSV, nor JSON Lines, nor Parquet")
             headers = [_header(text, delimiter, given) for delimiter in ",;\t|"]
             _, self.header, self._skip, self._delimiter = max(headers, key=lambda one: (one[0], len(one[1])))
+            self._drop_titles(head)
         else:
             sample = ", sample_size = 20000" if self._format == "json" else ""
             query = f"describe select * from read_{self._format}({self._literal()}{sample})"  # noqa: S608
@@ -101,6 +103,17 @@ class CrawlFile:
         with pa.input_stream(str(self._path), compression=compression) as source, target.open("wb") as file:
             shutil.copyfileobj(source, file)
         self._path = target
+
+    def _drop_titles(self, head: bytes) -> None:
+        """Drop the lines before the header if their line ends differ from its own: DuckDB would read no rows."""
+        *titles, header = head.splitlines(keepends=True)[: self._skip]
+        if all(line.endswith(b"\r\n") == header.endswith(b"\r\n") for line in titles):
+            return
+        target = self._folder / "untitled"
+        with self._path.open("rb") as source, target.open("wb") as file:
+            source.seek(sum(map(len, titles)))
+            shutil.copyfileobj(source, file)
+        self._path, self._skip = target, 1
 
     def _recode(self, encoding: str) -> None:
         target = self._folder / "recoded"

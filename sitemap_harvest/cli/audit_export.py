@@ -5,8 +5,9 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+from sitemap_harvest.audit.crawl_columns import FIELDS
 from sitemap_harvest.cli import output
-from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.errors import ArgumentError, there_is_no
 
 if TYPE_CHECKING:
     import argparse
@@ -40,6 +41,9 @@ def opened(opts: argparse.Namespace) -> AbstractContextManager[CrawlExport | Non
         if not (field and equals and column):
             message = f"--crawl-column {text}: it must be FIELD=COLUMN, such as status=Code"
             raise ArgumentError("--crawl-column", text, "FIELD=COLUMN", message=message)
+        if field not in FIELDS:
+            message = f"--crawl-column {text}: {field!r}: {there_is_no('field', field, FIELDS)}"
+            raise ArgumentError("--crawl-column", text, "FIELD=COLUMN", message=message)
         columns[field] = column
     if opts.crawl_export is None:
         if columns:
@@ -51,5 +55,7 @@ def opened(opts: argparse.Namespace) -> AbstractContextManager[CrawlExport | Non
     export = CrawlExport(opts.crawl_export, columns)
     fields = [f"{field}: {', '.join(names)}" for field, names in export.columns.items()]
     skipped = f", {export.skipped:,} rows without a URL" if export.skipped else ""
-    output.tell(f"{export.path}: {export.pages:,} pages{skipped}; columns: {'; '.join(fields)}")
+    output.tell(
+        f"{export.path}: {export.pages:,} page{'' if export.pages == 1 else 's'}{skipped}; columns: {'; '.join(fields)}"
+    )
     return export

@@ -362,6 +362,11 @@ def test_a_crawl_export_is_joined_with_a_crawl(tmp_path: Path) -> None:
         pytest.param(["--crawl-export", "none.csv"], "none.csv: there is no such file", id="no file"),
         pytest.param(["--crawl-column", "url=A"], "--crawl-column names a column of a crawl export", id="no export"),
         pytest.param(["--crawl-export", "x", "--crawl-column", "url"], "it must be FIELD=COLUMN", id="no column"),
+        pytest.param(
+            ["--crawl-export", "x", "--crawl-column", "statuss=A"],
+            "--crawl-column statuss=A: 'statuss': unknown field; did you mean status? Valid fields: url, status, ",
+            id="field",
+        ),
     ],
 )
 def test_wrong_crawl_exports(arguments: list[str], message: str, folder: Path) -> None:
